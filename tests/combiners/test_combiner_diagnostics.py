@@ -18,7 +18,6 @@ SHAPES = {
     C.Joint: {"gap": (), "cost": (), "scale": (), "steps": ()},
     C.OMKR: {"gradient": (4,), "rate": (1,)},
     C.Simplex: {"curvature": (4,), "linear": (4,)},
-    C.NewtonStacking: {"gap": (), "cost": (), "scale": (), "steps": (), "mean_loss": ()},
     C.RobustStacking: {
         **dict.fromkeys(("gap", "cost", "scale", "steps"), ()),
         **{f"plain_{name}": () for name in ("gap", "cost", "scale", "steps")},

@@ -146,10 +146,6 @@ COMBINERS = [
         ("stacking", {"discount": 0.9, "ridge": 0.2}),
     ),
     (
-        kb.combiners.NewtonStacking(discount=0.9, ridge=0.2, tolerance=1e-10, caution=3.0),
-        ("newton_stacking", {"discount": 0.9, "ridge": 0.2, "caution": 3.0}),
-    ),
-    (
         kb.combiners.RobustStacking(0.9, 0.2, tolerance=1e-10, degrees_of_freedom=3.0),
         ("robust_stacking", {"discount": 0.9, "ridge": 0.2, "degrees_of_freedom": 3.0}),
     ),

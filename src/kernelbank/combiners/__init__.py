@@ -5,7 +5,6 @@ from .baselines import Best, Uniform
 from .fixed_share import FixedShare
 from .hedge import Hedge
 from .joint import Joint
-from .newton_stacking import NewtonStacking
 from .omkr import OMKR
 from .robust_stacking import RobustStacking
 from .simplex import Simplex
@@ -16,7 +15,6 @@ BUILT_IN: tuple[type[Combiner], ...] = (
     FixedShare,
     Hedge,
     Joint,
-    NewtonStacking,
     OMKR,
     RobustStacking,
     Simplex,
@@ -31,7 +29,6 @@ __all__ = [
     "FixedShare",
     "Hedge",
     "Joint",
-    "NewtonStacking",
     "OMKR",
     "RobustStacking",
     "Simplex",

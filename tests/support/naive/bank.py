@@ -59,7 +59,7 @@ def run(
 
     combiner: "simplex", ("prequential", horizon), "jensen", "uniform", "best", ("omkr", "exact"),
     ("omkr", "printed"), or a function of naive.combiners and its settings: ("hedge", {"rate": 1.0}),
-    "fixed_share", "adaraker", "stacking", "newton_stacking", "robust_stacking", and ("joint",
+    "fixed_share", "adaraker", "stacking", "robust_stacking", and ("joint",
     settings) for squared loss; "hedge_by_cost" is "hedge" of costs.
     """
     X, y = np.asarray(X, dtype=float), np.asarray(y, dtype=float)
@@ -163,9 +163,6 @@ def run(
         elif rule == "stacking":
             seen = out.slot_predictions[: n + 1], y[: n + 1]
             theta = combiners.stacking(*seen, **option)
-        elif rule == "newton_stacking":
-            seen = out.slot_predictions[: n + 1], y[: n + 1], out.weights[: n + 1]
-            theta = combiners.newton_stacking(*seen, loss, **option)
         elif rule == "robust_stacking":
             seen = out.slot_predictions[: n + 1], y[: n + 1]
             theta = combiners.robust_stacking(*seen, **option)

@@ -144,21 +144,6 @@ def stacking(predictions, targets, discount, ridge):
     return joint_squared(predictions, targets, discounts, penalty)
 
 
-def newton_stacking(predictions, targets, weights, loss, discount, ridge, caution):
-    """Stacking of the parabolas that touch the loss at each proposal, weights'predictions."""
-    value, derivative = loss
-    errors, mean = [], 0.0
-    for n, (f, y, w) in enumerate(zip(predictions, targets, weights, strict=True)):
-        mixture = fsum(w * f)
-        mean += (abs(value(mixture, y)) - mean) * max(1 / (n + 1), 1 - discount)
-        unit = caution * mean
-        change = derivative(mixture, y) * (f - mixture)
-        errors.append(sqrt(unit) * (1 + change / unit) if unit > 0 else 0 * change)
-    if mean == 0:  # nothing was ever lost: nothing moves
-        return weights[-1]
-    return stacking(np.array(errors), np.zeros(len(errors)), discount, ridge)
-
-
 def robust_stacking(*seen, **settings):
     """The weights after the last sample; the whole stream repeated."""
     return robust_stacking_path(*seen, **settings)[-1]
