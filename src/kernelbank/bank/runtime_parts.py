@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
 import numpy as np
@@ -129,7 +128,7 @@ class RuntimeParts:
         self.executor.connect(stage)
         parts: list[Any] = [objective.loss, *(slot.kernel for slot in layout.slots)]
         own = [callback for part in parts for callback in part.callbacks]
-        choosing = (*stage.choose_weights.callbacks, *stage.combine_query.callbacks)
+        choosing = (*stage.weight_phases.callbacks, *stage.combine_query.callbacks)
         self._callbacks = (*dict.fromkeys(own), *self.executor.callbacks, *choosing)
         in_python = any(
             type(group.learner).learn is not Learner.learn and group.learner.saveable
@@ -196,20 +195,17 @@ class RuntimeParts:
             slot_values=workspace.slot_values,
             out=self._query_prediction,
         )
-        summed = copy.copy(workspace)  # as if there were one leaf, which holds the sums of all
-        summed.sums = np.zeros((1, *workspace.sums.shape[1:]))
         return CombineStage(
-            prepare=Phases([past_predictions_phase(self._objective, workspace), append_targets]),
-            choose_weights=Phases(combiner.phases(self._objective, workspace, state, weights)),
-            propose_weights=Phases([propose_weights]),
-            add_slot_costs=Phases([add_slot_costs]),
-            charge_bank=Phases([charge_bank]),
-            charge_bank_from_totals=Phases([ledger.phases(summed, 1)[2]]),
+            weight_phases=Phases(
+                [
+                    past_predictions_phase(self._objective, workspace),
+                    append_targets,
+                    *combiner.phases(self._objective, workspace, state, weights),
+                    propose_weights,
+                ]
+            ),
+            cost_phases=Phases([add_slot_costs, charge_bank]),
             combine_query=Phases([combine_query]),
-            leaf_totals=summed.sums[0],
-            weights=weights,
-            slot_totals=ledger.totals,
-            qp_terms=state["qp_terms"] if combiner.supports_distributed_qp else None,
         )
 
     def dropped(self) -> Floats:

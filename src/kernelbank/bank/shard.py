@@ -115,7 +115,7 @@ class Shard:
         """`learn_phases` in another order, with the same result. If a sample begins with the slots
         that the one before has ended with, then these are still in the cache."""
         self.learn_phases = self._learn_phases(workspace)
-        self.mix_phases = Phases([self._mix(workspace)])
+        self.mix_phases = Phases([self.mix_phase(workspace)])
         self._workspace = workspace
 
     def _follows(self, settings: GroupSettings, leader: Shard) -> bool:
@@ -191,17 +191,8 @@ class Shard:
             out=workspace.values,
         )
 
-    @property
-    def lane_positions(self) -> np.ndarray:
-        """(P,): for each column of the workspace, 4 * row of the slot's leaf there + its lane."""
-        result = np.zeros(len(self.slots), dtype=np.int64)
-        for group in self.scored:
-            own = group.workspace_columns >= 0
-            lanes = group.workspace_numbers[:, None] * WIDTH + np.arange(WIDTH)
-            result[group.workspace_columns[own]] = lanes[own]
-        return result
-
-    def _mix(self, workspace: Workspace) -> Phase:
+    def mix_phase(self, workspace: Workspace) -> Phase:
+        """The leaves' parts of the bank's predictions, from the weights on the workspace."""
         return Phase(
             slot_metrics.mix_leaves,
             **self.arrays.common(),
@@ -314,7 +305,7 @@ class Shard:
             ):
                 own = {n: s for n, s in own.items() if n not in settings.learner.shared_arrays}
             for name, shape in {**own, **common}.items():
-                dtype = settings.learner.dtype_of(name, objective)
+                dtype = settings.learner.dtype_of(name)
                 result[f"group{number}/{name}"] = (shape, dtype)
         return result
 

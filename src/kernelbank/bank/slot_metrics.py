@@ -244,14 +244,11 @@ def _mix_one(a, leaf, t, older, weight, sums):
     sums[window + 2] = _sum(weight * a.effects[leaf, t], weight)
 
 
-MIX = GROUP.extended(
-    "mix_group", losses_before=lanes("leaves", "steps - 1"), effects=lanes("leaves", "steps - 1")
-)
-
-
 @native(
-    MIX.extended(
+    GROUP.extended(
         "mix_leaves",
+        losses_before=lanes("leaves", "steps - 1"),
+        effects=lanes("leaves", "steps - 1"),
         slots=int,
         weights=floats("steps - 1", "slots"),
         columns=ints("leaves", 4),
@@ -278,27 +275,6 @@ def mix_leaves(a, first, count):
         for i in range(window):
             a.values[leaf, 0, i] = a.values[leaf, count, i]
         a.norms[leaf, 0] = a.norms[leaf, count]
-
-
-@native(
-    MIX.extended(
-        "mix_some",
-        chosen_leaves=ints(None),
-        samples=ints(None),
-        weights=lanes(None),
-        sums=floats(None, None),
-    )
-)
-def mix_some(a, first, count):
-    """sums[k] = what `mix_leaves` would write for leaf chosen_leaves[k] and sample samples[k].
-
-    weights[k] are the weights of the leaf's lanes. Where most leaves have no weight, going through
-    all slots and samples would cost more than the sums.
-    """
-    for k in range(count):
-        t = a.samples[k]
-        older = min(first + t, a.window - 1)
-        _mix_one(a, a.chosen_leaves[k], t, older, a.weights[k], a.sums[k])
 
 
 @native(

@@ -61,21 +61,8 @@ class Combiner:
     accepts_missing: ClassVar[bool] = False
     """Whether samples without a target may be left out: the rule does not read sample numbers."""
 
-    ignores_signs: ClassVar[bool] = False
-    """Whether weights and state stay the same if all targets and predictions change their signs,
-    under a loss with l(-f, -y) = l(f, y)."""
-
     fixed_slots: ClassVar[str] = ""
     """Why a bank with this rule cannot continue with other slots, if it cannot."""
-
-    @property
-    def supports_distributed_qp(self) -> bool:
-        """Whether the weights solve the program of `simplex_qp` with curvature and window_loss.
-
-        A distributed engine may then solve it from sums over its slots. The only state of such a
-        rule is `qp_terms`, (2, P): a and b after the last sample.
-        """
-        return False
 
     def first_weights(self, slots: int) -> Floats:
         """The weights before the first sample."""
