@@ -210,9 +210,9 @@ class AdaRaker(Combiner):
         return np.where(np.arange(slots) < size, 1.0 / size, 0.0)
 
     def shapes(self, slots: int) -> dict[str, tuple[int, ...]]:
-        """With J instances of p = `kernels` slots each:
+        """The sums behind the weights, with J instances of K = `kernels` slots each.
 
-        - totals (J, p): the sums of l_p in (1), relative to the least of the instance; inf for a
+        - totals (J, K): the sums of l_p in (1), relative to the least of the instance; inf for a
           slot that has failed, or is not there
         - log_shares (J,): rate_j times the sum in (2)
         - scale (1,): the mean of l(f, y)
@@ -235,19 +235,14 @@ class AdaRaker(Combiner):
                 instance_predictions = np.where(inside > 0, inside * predictions, 0.0).sum(axis=1)
                 mixture = (shares * instance_predictions).sum()
                 f = np.append(instance_predictions, mixture)  # (3)
-                self._learn(
-                    state,
-                    number,
-                    slot_losses,
-                    _bounded(objective.loss.value(f, np.full(len(f), targets[t]))),
-                    shares > 0,
-                )
+                instance_losses = _bounded(objective.loss.value(f, np.full(len(f), targets[t])))
+                self._learn(state, number, slot_losses, instance_losses, shares > 0)
                 inside, shares = self._mix(state, slot_losses, number + 1)
                 chosen[t] = (shares[:, None] * inside).ravel()[: len(weights)]
         return chosen
 
     def _by_instance(self, values: Floats, missing: float) -> Floats:
-        """(J, p): values of the slots; `missing` for those that the last instance does not have."""
+        """(J, K): values of the slots; `missing` for those that the last instance does not have."""
         padded = np.full(-(-len(values) // self.kernels) * self.kernels, missing)
         padded[: len(values)] = values
         return padded.reshape(-1, self.kernels)
@@ -257,7 +252,7 @@ class AdaRaker(Combiner):
         return np.minimum(0.5, self.learning_rate * 2.0 ** (-0.5 * np.arange(instances)))
 
     def _mix(self, state: State, slot_losses: Floats, number: int) -> tuple[Floats, Floats]:
-        """v, (J, p), and h, (J,), for the prediction of sample `number`.
+        """v, (J, K), and h, (J,), for the prediction of sample `number`.
 
         Where no active instance has a slot left, the inactive ones take part. If no slot is left at
         all, h is 0.
@@ -278,7 +273,7 @@ class AdaRaker(Combiner):
     ) -> None:
         """Take up the losses of sample `number`.
 
-        slot_losses : (J, p). losses : (J + 1,), of the instances, and of the mixture as the last.
+        slot_losses : (J, K). losses : (J + 1,), of the instances, and of the mixture as the last.
         active : (J,), the instances that have a share in the prediction.
         """
         totals, log_shares, scale = state["totals"], state["log_shares"], state["scale"]
