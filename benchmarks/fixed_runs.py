@@ -76,7 +76,6 @@ def of_bank(bank, X, y):
         *(getattr(trace, name) for name in trace.fields),
         bank.weights,
         bank.predict(X[:20] * 0.9),
-        bank.predict_variance_slots(X[:20] * 0.9),
         bank.ledger.slot_cumulative_cost,
         bank.ledger.dropped,
         *bank.evidence().values(),
@@ -270,7 +269,7 @@ COMBINERS = {
     "Hedge": C.Hedge(),
     "Hedge rate": C.Hedge(learning_rate=2.0),
     "Hedge cost": C.Hedge(learning_rate=2.0, evidence="cost"),
-    "AdaRaker": C.AdaRaker(kernels=2),
+    "AdaRaker": kb.rivals.AdaRaker(kernels=2),
     "FixedShare": C.FixedShare(learning_rate=1.5, share=0.05),
     "Joint": C.Joint(ridge=0.3),
     "Joint prequential": C.Joint("prequential", horizon=7, discount=0.9, ridge=0.1),
@@ -372,6 +371,17 @@ def basic_runs():
                 bank(outputs=3), data[0][:300], columns(data[1][:300])
             ),
         )
+    for name in ("FourierRLS", "FourierRLS prior", "KRLSTracker", "KRLSTracker before"):
+        yield (
+            f"variances of {name}",
+            lambda m=LEARNERS[name]: variances(
+                kb.KernelBank(kb.gaussian_grid(0.3, 1.5, 3), m), X, y
+            ),
+        )
+    yield (
+        "variances of LinearRLS",
+        lambda: variances(kb.KernelBank(K.Linear(0.5), LINEAR["LinearRLS prior"]), X, y),
+    )
     yield "losses by output", lambda: losses_by_output(X, y)
     yield "missing targets", lambda: missing_targets(X, y)
     yield "large targets", lambda: large_targets(X, y)
@@ -399,8 +409,15 @@ def basic_runs():
     yield "other slots", lambda: other_slots(X, y)
     yield "other slots, three outputs", lambda: other_slots(X, columns(y), outputs=3)
     yield "adaptive dictionary", lambda: adaptive(*autoregression(1200))
-    yield "raker", lambda: of_bank(kb.presets.raker(features=20), X, y)
-    yield "adaraker", lambda: of_bank(kb.presets.adaraker(features=20), X, y)
+    yield "raker", lambda: of_bank(kb.rivals.raker(features=20), X, y)
+    yield "adaraker", lambda: of_bank(kb.rivals.adaraker(features=20), X, y)
+
+
+def variances(bank, X, y):
+    """To eight digits: their sums may be taken in any order."""
+    bank.run(X, y)
+    found = bank.predict_variance_slots(X[:20] * 0.9)
+    return fingerprint([f"{value:.7e}" for value in found.ravel()])
 
 
 def losses_by_output(X, y):

@@ -17,7 +17,6 @@ from . import bank_cost, slot_metrics
 from .delayed import past_predictions_phase
 from .diagnostics import Diagnostics
 from .engines.base import CombineStage, Executor, output_block_length
-from .gating import Gate
 from .ledger import Ledger
 from .settings import BankSettings
 from .single_sample import SingleSampleCalls
@@ -68,7 +67,6 @@ class RuntimeParts:
         """What `array_specs` has found before, for the outputs that this one leads too."""
         self._single_calls: SingleSampleCalls | None = None
         self._single_allowed = False
-        self._gate: Gate | None = None
 
     @property
     def leader(self) -> RuntimeParts:
@@ -184,7 +182,6 @@ class RuntimeParts:
             on_simplex=int(combiner.on_simplex),
             weights=weights,
             chosen=workspace.chosen,
-            gates=int(combiner.gates),
             slot_predictions=workspace.slot_predictions,
             proposed=workspace.proposed,
         )
@@ -193,16 +190,11 @@ class RuntimeParts:
             slots=slots,
             columns=self._columns,
             on_simplex=int(combiner.on_simplex),
-            weights=workspace.query_weights if combiner.gates else weights,
+            weights=weights,
             scratch=np.zeros(slots),
             slot_values=workspace.slot_values,
             out=self._query_prediction,
         )
-        self._gate = None
-        gating: list[Phase] = []
-        if combiner.gates:
-            self._gate = Gate(combiner, state, workspace, self._query_variance)
-            gating.append(self._gate.phase())
         return CombineStage(
             weight_phases=Phases(
                 [
@@ -213,11 +205,8 @@ class RuntimeParts:
                 ]
             ),
             cost_phases=Phases([add_slot_costs, charge_bank]),
-            combine_query=Phases([*gating, combine_query]),
+            combine_query=Phases([combine_query]),
         )
-
-    def _query_variance(self, X: Floats) -> Floats:
-        return self.executor.variance(self.ledger.samples, X)
 
     def dropped(self) -> Floats:
         """(P,): norm^2 of all terms that each slot has dropped."""

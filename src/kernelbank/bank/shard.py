@@ -141,8 +141,6 @@ class Shard:
         after = [self._score(workspace)]
         if "values" in workspace.needs:
             after.append(self._gather_values(workspace))
-        if "variances" in workspace.needs:
-            after.append(self._gather_variances(workspace))
         bases = [group for group in self.groups if group.base is None]
         others = [group for group in self.groups if group.base is not None]  # after their bases
         orders = [[*bases, *others], [*bases[::-1], *others]]
@@ -178,17 +176,6 @@ class Shard:
             slot_cost=workspace.slot_cost,
             slot_loss=workspace.slot_loss,
             slot_predictions=workspace.slot_predictions,
-        )
-
-    def _gather_variances(self, workspace: Workspace) -> Phase:
-        return Phase(
-            slot_metrics.gather_variances,
-            leaves=self.arrays.leaves,
-            steps=workspace.size + 1,
-            slots=workspace.slots,
-            variances=self.arrays.variances,
-            columns=self._columns,
-            out=workspace.variances,
         )
 
     def _gather_values(self, workspace: Workspace) -> Phase:
@@ -318,7 +305,7 @@ class Shard:
             ):
                 own = {n: s for n, s in own.items() if n not in settings.learner.shared_arrays}
             for name, shape in {**own, **common}.items():
-                dtype = settings.learner.dtype_of(name, objective)
+                dtype = settings.learner.dtype_of(name)
                 result[f"group{number}/{name}"] = (shape, dtype)
         return result
 

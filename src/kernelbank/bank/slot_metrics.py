@@ -206,27 +206,6 @@ def gather_values(a, first, count):
                     a.out[t, i, p] = lane(a.values[leaf, t + 1, i], k) if alive else 0.0
 
 
-@native(
-    Arguments(
-        "gather_variances",
-        leaves=int,
-        steps=int,
-        slots=int,
-        variances=lanes("leaves", "steps - 1"),
-        columns=ints("leaves", 4),
-        out=floats("steps - 1", "slots"),
-    )
-)
-def gather_variances(a, first, count):
-    """out[t, p] = variance of f_p(x_t) before sample t, for combiners that need the variances."""
-    for leaf in range(a.leaves):
-        for k in range(WIDTH):
-            p = a.columns[leaf, k]
-            if p >= 0:
-                for t in range(count):
-                    a.out[t, p] = lane(a.variances[leaf, t], k)
-
-
 @inline
 def _sum(product, weight):
     """Sum over the lanes with weight, in order: NaN of a slot that is out must not get in."""

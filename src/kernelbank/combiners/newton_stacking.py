@@ -109,7 +109,7 @@ _NEWTON_STACKING = STACKING.extended(
 
 
 @inline
-def loss_at(a, address, prediction, target):
+def _loss_at(a, address, prediction, target):
     """The loss, or its derivative, of one prediction."""
     a.one[0, 0] = broadcast(prediction)
     a.one[1, 0] = broadcast(target)
@@ -135,8 +135,8 @@ def _newton_stacking(a, first, count):
         before = a.chosen[t - 1] if t > 0 else a.weights
         combined, share = mixture(before, a.slot_predictions[t], a.window_loss[t])  # m = w'f
         target = a.new_targets[t]
-        lost = abs(loss_at(a, a.value, combined, target))
-        slope = loss_at(a, a.derivative, combined, target)  # g = l'(m, y)
+        lost = abs(_loss_at(a, a.value, combined, target))
+        slope = _loss_at(a, a.derivative, combined, target)  # g = l'(m, y)
         if not (share > 0.0 and lost < np.inf and abs(slope) < np.inf):
             lost = mean_loss[0]  # no slot made a prediction: nothing is known
             slope = 0.0
