@@ -354,8 +354,8 @@ class RayExecutor(Executor):
             cluster = str(ray.get_runtime_context().get_node_id())
             weakref.finalize(self, _release, cluster, self._processes)
             idle = [actor for of, actor in _idle if of == cluster]
-            _idle[:] = [(cluster, actor) for actor in idle[len(shards) :]]
-        for process, actor in zip_longest(self._processes, idle[: len(shards)]):
+            _idle[:] = [(cluster, actor) for actor in idle[: -len(shards)]]
+        for process, actor in zip_longest(self._processes, idle[-len(shards) :]):
             process.start(actor)
         for process in self._processes:
             self._answer(process, ShardProcess.open)
