@@ -88,10 +88,9 @@ class ClassOutputs(TaskModel):
 
     def _learn_again(self) -> None:
         """Let a bank with all outputs learn all rows so far, which the replay buffer still has."""
-        self._spare_banks, self.banks = self.banks, []
+        self.banks = []
         self.start_units(2.0 * START)
         self._add_outputs()
-        self._spare_banks = []
 
     def _add_first_output(self) -> None:
         """Add the output of class 0, whose labels were those of class 1 with another sign."""
@@ -146,7 +145,6 @@ class ClassOutputs(TaskModel):
         self.common_slopes[:] = softmax.COMMON_START
         self._add_outputs()
         self._drop_batch()
-        self._spare_banks = []
 
     def allocate(self, classes: int, outputs: int) -> None:
         """Make the arrays for so many classes and outputs, before `restore`."""

@@ -136,7 +136,6 @@ class ModelState(PastTargets, RunningSlots, ABC):
         pool = self.make_pool(scaling)
         slots = pool.bank_slots(self.members.tolist())
         self.banks = [bank.with_inputs(scaling.width, slots) for bank in self.banks]
-        self._spare_banks = []
         self.dimension = dimension
         self.buffer.add_inputs(count)
         if self.banks:
@@ -166,9 +165,8 @@ class ModelState(PastTargets, RunningSlots, ABC):
     def _drop_banks(self) -> None:
         """Drop all banks before a restart, which takes up all inputs there are by now."""
         self._drop_batch()
-        self._spare_banks, self.banks = self.banks, []
+        self.banks = []
         if self.core < self.dimension:
-            self._spare_banks = []
             self.lay_out(self.dimension)
 
     # --- saving ---------------------------------------------------------------------------------

@@ -231,40 +231,8 @@ class ChangingBank(BankState):
         """
         self._settings.check_saveable("reset", "Make a new one: bank.fresh().")
         with defer_signals():
-            if self._settings.dictionary is not None:
+            if self._settings.dictionary is not None or self._settings.history.change_count:
                 settings = BankSettings.checked(**_NO_SLOTS | self._settings.arguments())
                 self._use(settings, make_runtime(settings))
             else:
                 self._runtime.reset()
-
-    def _reset_for(self, outputs: int, slots: Sequence[Slot]) -> bool:
-        """Be a bank with these slots and that many outputs that has learned nothing.
-
-        Whether it is: only if that is cheap. The slots may differ from those so far by parameters
-        of their transforms.
-        """
-        others = list(slots)
-        if outputs < self.outputs or (outputs > self.outputs == 1) or not self._is_alike(others):
-            return False
-        self.reset()
-        with defer_signals():
-            if others != list(self.slots):
-                settings = self._settings.with_slots(others)
-                if not self._runtime.use_transforms(settings):
-                    return False
-                self._use(settings, self._runtime)
-            while self.outputs < outputs:
-                if not has_room(self._runtime):
-                    return False
-                settings = replace(self._settings, outputs=self.outputs + 1)
-                self._runtime.add(settings)
-                self._use(settings, self._runtime)
-        return True
-
-    def _is_alike(self, slots: Sequence[Slot]) -> bool:
-        """Whether slots are those of the bank but for parameters of their transforms."""
-        return len(slots) == len(self.slots) and all(
-            type(one.transform) is type(other.transform)
-            and replace(one, transform=other.transform) == other
-            for one, other in zip(slots, self.slots, strict=True)
-        )

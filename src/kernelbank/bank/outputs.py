@@ -322,10 +322,6 @@ class OutputRuntime:
         for k, runtime in enumerate(self.runtimes):
             runtime.restore_models(models[k])
 
-    def use_transforms(self, settings: BankSettings) -> bool:
-        """See `Runtime.use_transforms`: of several outputs, everything is made anew."""
-        return False
-
     def reset(self) -> None:
         """Forget everything that was learned; the arrays stay in use."""
         for runtime in self.runtimes:

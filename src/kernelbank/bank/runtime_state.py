@@ -13,7 +13,6 @@ from ..utils.interrupts import defer_signals
 from ..utils.validation import Floats
 from .diagnostics import Diagnostics
 from .runtime_parts import RuntimeParts
-from .settings import BankSettings
 from .shard import Shard
 
 
@@ -113,17 +112,6 @@ class RuntimeState(RuntimeParts):
             self.executor.reset()
             self._was_reset = True
             self.open_for_queries()
-
-    def use_transforms(self, settings: BankSettings) -> bool:
-        """After a reset: go on with slots that differ by parameters of their transforms only.
-
-        Whether that is possible without making everything anew.
-        """
-        if self.is_open and not self.executor.use_transforms(settings.layout):
-            return False
-        self._settings, self._layout = settings, settings.layout
-        self.diagnostics = Diagnostics(settings.slots, settings.loss)
-        return True
 
     def checkpoint(self) -> tuple[dict[str, Floats], Any]:
         """What `undo` needs to return to this moment."""

@@ -35,7 +35,6 @@ class RunningSlots:
 
     def __init__(self) -> None:
         self.banks: list[KernelBank] = []
-        self._spare_banks: list[KernelBank] = []
 
     @property
     def outputs_per_pool(self) -> int:
@@ -111,14 +110,8 @@ class RunningSlots:
         return self.spread(losses, np.nan)
 
     def new_bank(self, outputs: int = 1) -> KernelBank:
-        """A bank that has learned nothing: a dropped one, reset, if there is any."""
-        slots = self.bank_slots()
-        if self._spare_banks:
-            bank = self._spare_banks.pop()
-            saveable = all(slot.learner.saveable for slot in slots)
-            if saveable and bank._reset_for(outputs, slots):
-                return bank
-        return self.config.make_bank(slots, outputs)
+        """A bank that has learned nothing."""
+        return self.config.make_bank(self.bank_slots(), outputs)
 
     def bank_slots(self) -> list[Slot]:
         """The slots of the banks."""
@@ -154,7 +147,6 @@ class RunningSlots:
         elders = [place.get(index) for index in members]
         replay = self.replay_samples()
         self.banks = [bank.with_slots(slots, kept, elders, replay) for bank in self.banks]
-        self._spare_banks = []
 
     # --- revisions ------------------------------------------------------------------------------
 

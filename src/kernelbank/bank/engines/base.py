@@ -249,13 +249,6 @@ class Executor:
         """Forget everything that was learned; `start` follows before the next sample."""
         raise NotImplementedError
 
-    def use_transforms(self, layout: Layout) -> bool:
-        """After a reset: go on with slots that differ by parameters of their transforms only.
-
-        Whether it can; by default not.
-        """
-        return False
-
     def start(self, first_input: Floats) -> None:
         """Take the first sample after a reset, as `Engine.open` takes the very first."""
         raise NotImplementedError

@@ -175,12 +175,6 @@ class LocalExecutor(Executor):
             shard.reset()
         self._buffer.clear_statistics()
 
-    def use_transforms(self, layout: Layout) -> bool:
-        self._layout = layout
-        for shard in self._shards:
-            shard.use_transforms(layout)
-        return True
-
     def start(self, first_input: Floats) -> None:
         if self._buffer.leads:
             self._buffer.fill(first_input)
