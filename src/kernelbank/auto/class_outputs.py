@@ -82,14 +82,14 @@ class ClassOutputs(TaskModel):
             if self.outputs == 1 and self.outputs_needed > 1:
                 self._add_first_output()
             self._add_outputs()
-            self.revise_slots(self.rows, due=not self.pool.fits(self.units.running, START))
+            self.revise_slots(self.rows, due=not self.pool.fits(self.selection.running, START))
         self._drop_batch()
         self.warn_if_large()
 
     def _learn_again(self) -> None:
         """Let a bank with all outputs learn all rows so far, which the replay buffer still has."""
         self.banks = []
-        self.start_units(2.0 * START)
+        self.start_groups(2.0 * START)
         self._add_outputs()
 
     def _add_first_output(self) -> None:
@@ -140,7 +140,7 @@ class ClassOutputs(TaskModel):
         X, _, _ = self.buffer.latest(self.rows)
         self._drop_banks()
         self.scaling.fit(X, None)
-        self.start_units()
+        self.start_groups()
         self.platt = np.zeros((0, calibration.PLATT))
         self.common_slopes[:] = softmax.COMMON_START
         self._add_outputs()

@@ -1,4 +1,4 @@
-"""The state of a runtime: copied, restored, undone, reset."""
+"""The state of a runtime: copied, restored, undone."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import numpy as np
 from ..kernels.sample_buffer import ArraySpec
 from ..utils.interrupts import defer_signals
 from ..utils.validation import Floats
-from .diagnostics import Diagnostics
 from .runtime_parts import RuntimeParts
 from .shard import Shard
 
@@ -98,20 +97,6 @@ class RuntimeState(RuntimeParts):
             slots = Shard.array_specs(self._objective, self._layout, dimension, leader)
         found: dict[str, ArraySpec] = {name: (shape, "float64") for name, shape in shapes.items()}
         return found | {f"slots/{name}": spec for name, spec in slots.items()}
-
-    def reset(self) -> None:
-        """Forget everything that was learned; the arrays stay in use."""
-        self.weights[:] = self._settings.first_weights()
-        self.ledger.reset()
-        self.diagnostics = Diagnostics(self._layout.slots, self._objective.loss)
-        if self.is_open:
-            self.workspace.recent[:] = 0.0
-            self.workspace.combiner_step[:] = 0.0
-            for array in self._combiner_state.values():
-                array[...] = 0.0
-            self.executor.reset()
-            self._was_reset = True
-            self.open_for_queries()
 
     def checkpoint(self) -> tuple[dict[str, Floats], Any]:
         """What `undo` needs to return to this moment."""

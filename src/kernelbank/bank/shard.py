@@ -331,14 +331,6 @@ class Shard:
                 result[f"group{number}/{name}"] = (shape, dtype)
         return result
 
-    def reset(self) -> None:
-        """Forget everything that was learned."""
-        for _, array in self.state().values():
-            array[...] = 0.0
-        for group in self.groups:
-            group.scored.alive[...] = 1.0
-            self._start(group)
-
     def _start(self, group: ShardGroup) -> None:
         """Set the arrays of a group that do not start at zero."""
         if group.leader is None or not group.learner.shared_arrays:

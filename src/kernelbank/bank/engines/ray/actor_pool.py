@@ -257,8 +257,8 @@ class ActorPool:
                 handle.snapshot = snapshot
             self._learned.clear()
 
-    def restore(self, snapshots: Sequence[Snapshot | None]) -> None:
-        """Let every shard continue from its snapshot; None: from nothing learned."""
+    def restore(self, snapshots: Sequence[Snapshot]) -> None:
+        """Let every shard continue from its snapshot."""
         with defer_signals():
             for handle, snapshot in zip(self.handles, snapshots, strict=True):
                 handle.snapshot = snapshot
@@ -267,10 +267,6 @@ class ActorPool:
             self._ahead = True
         self.synchronize()
         self._clear_failures()
-
-    def set_first_input(self, first_input: Floats) -> None:
-        for handle in self.handles:
-            handle.first_input = first_input
 
     def states(self) -> list[dict[str, Floats]]:
         """The arrays of every shard; if one was given up, computed from what the driver has."""

@@ -228,12 +228,3 @@ class RayExecutor(Executor):
             snapshots.append((arrays, {number: models[number] for number in handle.leaves}))
         self._step_ratio = None
         self._pool.restore(snapshots)
-
-    def reset(self) -> None:
-        self._step_ratio = None
-        self._pool.set_first_input(np.zeros_like(self._workspace.query_point))
-        self._pool.restore([None] * len(self._pool.handles))
-
-    def start(self, first_input: Floats) -> None:
-        self._pool.set_first_input(first_input.copy())
-        self._pool.ask("start", first_input)

@@ -274,7 +274,3 @@ class ShardWorker:
             array[...] = state[name]
         self._buffer.clear_statistics()
         self._shard.restore_models(models)
-
-    def start(self, first_input: Floats) -> None:
-        """Set the first sample's inputs."""
-        self._buffer.fill(first_input)
