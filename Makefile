@@ -64,8 +64,8 @@ costs: .venv/dev-ready
 # AutoBank beside its rivals. DATA is a folder of .csv.gz streams; without it those of River and
 # scikit-learn. SET=unseen takes the named benchmarks with which AutoBank's default slots were not
 # chosen, from DATA and from packages; SET=seen the others. ONLY names some of them. RIVALS names
-# groups of rivals (online,refitted; all has the slow ones too). ROWS=40000 runs long streams only, also
-# those in the folder long of DATA, and gives errors by quarter of the stream. OPTIONS go to
+# groups of rivals (online, refitted). ROWS=40000 runs long streams only, also those in the folder
+# long of DATA, and gives errors by quarter of the stream. OPTIONS go to
 # benchmarks/accuracy.py (see --help).
 accuracy: OUT := accuracy
 accuracy: .venv/bench-ready

@@ -17,8 +17,8 @@ from rich.table import Table
 from speed_measurements import SECTIONS
 
 import kernelbank as kb
-from kernelbank.research import plots
 from kernelbank.native.library import LIBRARY
+from kernelbank.research import plots
 
 
 def table(rows: list[Measurement]) -> Table:

@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from .auto.loading.loading import load
     from .bank import AdaptiveDictionary, KernelBank, Ledger, Slot, Trace, engines
     from .combiners.simplex_qp import kkt_residual, simplex_qp
+    from .io import sources
+    from .kernels.dictionary import Dictionary, gaussian_grid
     from .research import datasets, plots, presets, regret
     from .research.batch import BatchSolution, batch_solution
     from .research.comparison import compare
     from .research.results import Comparison
-    from .io import sources
-    from .kernels.dictionary import Dictionary, gaussian_grid
 
 __version__ = "0.1.0"
 

@@ -7,6 +7,7 @@ import kernelbank as kb
 from kernelbank.auto.auto_serialization import describe
 from kernelbank.auto.classification import ClassificationModel
 from kernelbank.auto.config import AutoConfig
+from kernelbank.auto.model_parts.replay_buffer import REPLAY
 from kernelbank.auto.slots.default_pool import default_pool
 from kernelbank.auto.slots.default_slots import SCALINGS, SIZES
 from kernelbank.auto.slots.slot_pool import LARGEST_STATE, START
@@ -118,11 +119,11 @@ def test_classes_with_lagged_labels_have_a_bank_each():
 
 
 @pytest.mark.parametrize("slots", [None, own_slots()], ids=["default", "own"])
-def test_third_class_leaves_the_output_of_two_as_it_is_and_adds_its_negative(slots, monkeypatch):
+def test_third_class_leaves_the_output_of_two_as_it_is_and_replays_the_others(slots, monkeypatch):
     monkeypatch.setattr(
         "kernelbank.auto.slots.slot_pool.SEVERAL_OUTPUTS", 100.0
     )  # no slot is retired
-    X, y = late_classes(400)
+    X, y = late_classes(700)
     y = np.where(X[:, 0] > 0, "right", "left")
     bank = kb.AutoBank("classification", slots=slots, **SMALL)
     bank.run(X, y)
@@ -130,25 +131,26 @@ def test_third_class_leaves_the_output_of_two_as_it_is_and_adds_its_negative(slo
         bank.bank,
         bank._model.scaling.scale_rows(X[:50], np.zeros((50, bank._model.past))),
     )
-    before, slots_before = inner.predict(rows), inner.predict_slots(rows)
+    before = inner.predict(rows)
+    first = bank.classes[0]
     bank.add_classes(["top"])
     assert bank.bank.outputs == 3
-    after, slots_after = bank.bank.predict(rows), bank.bank.predict_slots(rows)
+    after = bank.bank.predict(rows)
     np.testing.assert_array_equal(after[:, 1], before)
-    np.testing.assert_array_equal(after[:, 0], -before)
-    np.testing.assert_array_equal(slots_after[:, 0], -slots_before)
+    assert np.mean((after[:, 0] > 0) == (y[:50] == first)) > 0.85
     assert (after[:, 2] < -0.5).all()
     assert (bank.predict_proba(X[:50])[:, 2] < 0.3).all()
+    assert bank.bank.samples == 700
+    assert bank.bank.ledger.missing.tolist() == [700 - REPLAY, 0, 700 - REPLAY]
 
 
-def test_slots_that_cannot_be_negated_learn_the_replay_buffer():
+def test_rows_of_the_buffer_are_all_rows_of_a_short_stream():
     X, y = late_classes(400)
     bank = kb.AutoBank("classification", slots=[kb.Slot(K.Linear(1.0), L.KRLS(budget=5))])
-    bank.run(X[:THIRD], y[:THIRD])
-    bank.run(X[THIRD:], y[THIRD:])
+    bank.run(X, y)
     assert bank.bank.outputs == 3
     assert bank.bank.samples == 400
-    assert bank.bank.ledger.missing.tolist() == [0, 0, 0]  # the buffer had all rows
+    assert bank.bank.ledger.missing.tolist() == [0, 0, 0]
 
 
 def test_class_of_the_first_rows_is_as_if_it_had_been_named():

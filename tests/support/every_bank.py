@@ -133,7 +133,6 @@ def shared_cases():
         ),
         learner=L.Norma(0.05, 30),
     )
-    cases["float32"] = bank_case(dictionary=kb.gaussian_grid(0.2, 2, 6), dtype="float32")
     cases["AutoBank"] = auto_case(X, NUMBERS)
     cases["AutoBank with lags and missing inputs"] = auto_case(MISSING, NUMBERS, lags=2)
     cases["AutoBank with seasons"] = auto_case(X, NUMBERS, seasons=(5, 12))

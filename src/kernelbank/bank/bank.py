@@ -35,8 +35,6 @@ class KernelBank(ChangingBank):
     engine : where the slots run: "serial", "threads" for large dictionaries, or "ray" for more than
         one process or machine (`kb.engines.Ray`). Same bits.
     slots : instead of dictionary and learner, a list of `Slot`, to mix methods.
-    dtype : "float64", or "float32" to keep Norma's kernel values and coefficients in half the
-        memory, at an error of about 1e-7 of their size. The arithmetic is double in both.
     outputs : how many targets a sample has, K. Every slot then has K functions, and every output
         its own weights, ledger and evidence: targets are (n, K), and all results have an axis of
         outputs, as (n, K) predictions and (K, P) weights. `loss` may be a list with one for each

@@ -14,7 +14,13 @@ from ..utils.whole_steps import whole_step
 from .bank_state import BankState
 from .exclusive import exclusive
 from .layout import Slot, given_slots
-from .output_changes import has_room, negated, output_sources, start_output, with_outputs
+from .output_changes import (
+    finished_output,
+    has_room,
+    output_sources,
+    start_output,
+    with_outputs,
+)
 from .outputs import make_runtime
 from .revision import Selection, continued_slots
 from .settings import BankSettings
@@ -175,37 +181,31 @@ class ChangingBank(BankState):
         return costs if self.outputs == 1 else costs.sum(axis=0)
 
     @exclusive
-    def _new_output(self, first: int, first_input: Floats, past_target: float) -> Self:
+    def _new_output(self, first: int, first_input: Floats) -> Self:
         """A bank for one more output with targets (n,), alone; see `_add_output`.
 
         first : the number of the first sample that it learns, up to the present one.
-        past_target : the target of those before it.
         """
         bank = type(self)(**self._settings.arguments() | {"outputs": 1, "loss": self.loss})
-        bank._use(*start_output(self._settings, first, first_input, past_target))
+        bank._use(*start_output(self._settings, first, first_input))
         return bank
 
     @exclusive
-    def _add_output(self, other: Self) -> None:
-        """Have one more output, that of a bank which has learned its targets up to now."""
-        (source,) = output_sources(other._runtime)
+    def _add_output(self, other: Self, number: int, past_target: float) -> None:
+        """Have one more output, that of a bank which has learned its targets up to now.
+
+        number : of the new output; those from this number on get the next one.
+        past_target : the target of the samples before those, NaN if it is not known.
+        """
+        source = finished_output(self._settings, self._runtime, other._runtime, past_target)
         settings = replace(self._settings, outputs=self.outputs + 1)
-        if has_room(self._runtime):
+        if number == self.outputs and has_room(self._runtime):
             source.restore(self._runtime.add(settings))
             self._use(settings, self._runtime)
         else:
-            sources = [*output_sources(self._runtime), source]
+            sources = output_sources(self._runtime)
+            sources.insert(number, source)
             self._use(*with_outputs(self._settings, self._runtime, sources))
-
-    @exclusive
-    def _add_first_output(self, other: Self | None) -> None:
-        """Have an output before the present one: that of a bank, or by default its negative."""
-        (present,) = output_sources(self._runtime)
-        if other is None:
-            first = negated(self._settings, present)
-        else:
-            (first,) = output_sources(other._runtime)
-        self._use(*with_outputs(self._settings, self._runtime, [first, present]))
 
     def _refuse_revised(self, method: str) -> None:
         if self._settings.dictionary is not None:

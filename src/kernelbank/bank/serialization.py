@@ -66,7 +66,6 @@ def describe_settings(settings: BankSettings) -> dict[str, Any]:
         **_describe_outputs(settings),
         "window": objective.window,
         "regularization": objective.regularization,
-        "dtype": objective.dtype,
         **_describe_dictionary(settings),
         **({} if start is None else {"initial": [a.tolist() for a in start.argument()]}),
     }
@@ -137,7 +136,6 @@ def parse_settings(
         "outputs": outputs,
         "window": header["window"],
         "regularization": header["regularization"],
-        "dtype": header["dtype"],
         "initial": header.get("initial"),
     }
 

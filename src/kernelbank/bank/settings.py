@@ -56,7 +56,6 @@ class BankSettings:
         regularization: Any,
         engine: Any,
         slots: Iterable[Slot] | None,
-        dtype: Any,
         initial: Any = None,
         outputs: Any = 1,
     ) -> BankSettings:
@@ -65,11 +64,10 @@ class BankSettings:
         length = check.count("window", window, _OWNER, remedy)
         remedy = "Give 0 or a small positive number, such as 0.01."
         ridge = check.number("regularization", regularization, _OWNER, remedy, least=0)
-        check.choice("dtype", dtype, _OWNER, ("float64", "float32"))
         remedy = "Give how many targets a sample has, 1 or more."
         number = check.count("outputs", outputs, _OWNER, remedy, most=10**6)
         given_losses = _checked_losses(loss, number)
-        objective = Objective(given_losses[0], length, ridge, dtype)
+        objective = Objective(given_losses[0], length, ridge)
         rule = Simplex() if combiner is None else combiner
         if not isinstance(rule, Combiner):
             remedy = "Use one of kb.combiners, such as kb.combiners.Simplex()."
@@ -142,7 +140,6 @@ class BankSettings:
             "window": self.objective.window,
             "regularization": self.objective.regularization,
             "engine": self.engine,
-            "dtype": self.objective.dtype,
             "initial": None if self.initial is None else self.initial.argument(),
         }
 

@@ -327,7 +327,7 @@ class Shard:
             ):
                 own = {n: s for n, s in own.items() if n not in settings.learner.shared_arrays}
             for name, shape in {**own, **common}.items():
-                dtype = settings.learner.dtype_of(name, objective)
+                dtype = settings.learner.dtype_of(name)
                 result[f"group{number}/{name}"] = (shape, dtype)
         return result
 

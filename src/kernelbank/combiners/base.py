@@ -67,10 +67,6 @@ class Combiner:
     accepts_missing: ClassVar[bool] = False
     """Whether samples without a target may be left out: the rule does not read sample numbers."""
 
-    ignores_signs: ClassVar[bool] = False
-    """Whether weights and state stay the same if all targets and predictions change their signs,
-    under a loss with l(-f, -y) = l(f, y)."""
-
     fixed_slots: ClassVar[str] = ""
     """Why a bank with this rule cannot continue with other slots, if it cannot."""
 

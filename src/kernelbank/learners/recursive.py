@@ -88,7 +88,6 @@ class RecursiveLeastSquares(FeatureLearner):
     """Bayesian least squares on features, with three kinds of forgetting."""
 
     second_order = True
-    odd_arrays = frozenset({"coefficients"})
     shared_arrays = frozenset({"covariance", "factors", "vectors", "size", "window_features"})
     forgetting: float
     ridge: float

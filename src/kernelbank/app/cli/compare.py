@@ -17,14 +17,14 @@ from rich.table import Table
 from ... import combiners, learners
 from ...bank.bank import KernelBank
 from ...errors import FileRefused, InvalidArgument, KernelBankWarning
+from ...io.sources.parsing import MISSING, NOT_A_NUMBER
+from ...losses import as_loss
 from ...research import datasets, presets
 from ...research.comparison import compare as run_comparison
 from ...research.competitors import auto_bank
 from ...research.plots import styled
 from ...research.result_tables import table_cells, time_line
 from ...research.results import Comparison
-from ...io.sources.parsing import MISSING, NOT_A_NUMBER
-from ...losses import as_loss
 from ...utils.validation import Floats
 from . import component_parser as parts
 

@@ -42,7 +42,7 @@ have that are not shared, such as trees: they cost little time for their size.""
 SHARED = 0.5
 """A group is shared if a further output costs less than this part of the first one."""
 
-_OBJECTIVE = Objective(Squared(), 1, 0.0, "float64")
+_OBJECTIVE = Objective(Squared(), 1, 0.0)
 
 
 @dataclass(frozen=True)
@@ -298,6 +298,6 @@ def output_size(slots: Sequence[Slot], width: int) -> int:
         shapes = {name: s for name, s in shapes.items() if name not in learner.shared_arrays}
     leaves = -(-len(slots) // learner.leaf_width)
     return leaves * sum(
-        math.prod(shape) * np.dtype(learner.dtype_of(name, _OBJECTIVE)).itemsize
+        math.prod(shape) * np.dtype(learner.dtype_of(name)).itemsize
         for name, shape in shapes.items()
     )
