@@ -259,9 +259,3 @@ class Ledger:
         self.running[:] = state["running"]
         self._slot_cost[:] = state["slot_cost"]
         self._slot_loss[:] = state["slot_loss"]
-
-    def reset(self) -> None:
-        """Set all totals to 0."""
-        self.missing = 0
-        for array in (self.running, self._slot_cost, self._slot_loss):
-            array[:] = 0.0

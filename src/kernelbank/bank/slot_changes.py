@@ -137,7 +137,7 @@ def _begin(new: BankSettings, indices: Sequence[int], samples: int, X: Floats, y
     first = samples - len(X)
     layout = replace(Layout.of(slots), identities=identities, first_sample=first)
     alone = replace(new, layout=layout, combiner=Uniform(), engine=Serial(), _history=None)
-    alone = replace(alone, dictionary=None, dictionary_state=None)
+    alone = replace(alone, dictionary=None, selection=None)
     alone.check_inputs(X, "the samples so far", first=False)
     runtime = make_runtime(alone)
     runtimes = _runtimes(runtime)
