@@ -14,9 +14,9 @@ import numpy as np
 from ..native.workspace import SLIDE_PERIOD
 from ..utils import validation as check
 from ..utils.validation import Floats
-from .adaptive_dictionary import DictionaryState
 from .layout import Slot
 from .naming import SlotNames
+from .revision import Selection
 from .settings import BankSettings
 from .slot_history import SlotChange, SlotHistory
 
@@ -136,14 +136,14 @@ def changed_settings(
     slots: Iterable[Slot],
     plan: SlotPlan,
     reasons: Mapping[str, Mapping[int, str]],
-    dictionary_state: DictionaryState | None = None,
+    selection: Selection | None = None,
 ) -> BankSettings:
     """The settings of the new bank, with its history.
 
     reasons : why slots were "retired" and "added", by their indices.
     """
     made = settings.with_slots(slots)
-    made = replace(made, dictionary=settings.dictionary, dictionary_state=dictionary_state)
+    made = replace(made, dictionary=settings.dictionary, selection=selection)
     changes: list[SlotChange] = []
     added = [index for index, slot in enumerate(plan.kept) if slot is None]
     parts = (
