@@ -282,8 +282,7 @@ def check_kernel(kernel: Kernel, dimension: int | None = None) -> None:
         validation.count("dimension", dimension, "check_kernel", "Give the width of the inputs.")
     check = _Check("check_kernel", kernel)
     check.settings()
-    errors = []
-    widths = {1, 2, 5, _width(kernel)} if dimension is None else {dimension}
+    widths, errors = {1, 2, 5, _width(kernel)} if dimension is None else {dimension}, []
     for width in sorted(widths):
         inputs = list(_kernel_inputs(kernel, width))
         try:
@@ -390,13 +389,13 @@ def _check_target(check: _Check, loss: Loss, y: float) -> None:
 
     def both(f: Floats) -> Floats:
         """(2, ...): values and derivatives."""
+        targets = np.full(f.shape, y)
         with check.works(f"for predictions such as {f.flat[0]} and the target {y}"):
-            return np.array([function(f, np.full(f.shape, y)) for function in functions])
+            return np.array([loss.value(f, targets), loss.derivative(f, targets)])
 
     def figure(k: int, i: int) -> str:
         return f"the {('value', 'derivative')[k]} for the prediction {f[i]} and the target {y}"
 
-    functions = (loss.value, loss.derivative)
     grid = np.concatenate([np.arange(-32, 33) / 8, [-1e3, -50.0, -12.0, 12.0, 50.0, 1e3]])
     irregular = np.round(np.random.default_rng(0).normal(size=40) * 3, 3)
     f = np.unique(np.concatenate([grid if loss.labels else y + grid, grid, irregular]))
@@ -427,9 +426,7 @@ def _check_target(check: _Check, loss: Loss, y: float) -> None:
     check.holds(
         "within its curvature",
         growth <= bound + 1e-9 * (1 + np.abs(slopes).max()),
-        lambda i, j: (
-            f"from {f[i]} to {f[j]}, for y = {y}, l' grows by {growth[i, j]:.6g} per unit."
-        ),
+        lambda i, j: f"from {f[i]} to {f[j]}, y = {y}, l' grows by {growth[i, j]:.6g} per unit.",
         prefer=apart,
     )
 
@@ -477,10 +474,9 @@ def check_learner(
     Parameters
     ----------
     learner : one of kb.learners, or your own.
-    kernel : the kernel to check it with; by default the first that it accepts of Gaussian, Linear,
-        TreeKernel and NoKernel.
-    loss : the loss, or its name; by default all built-in ones are tried, and the first that it
-        accepts, "squared" before the others, is checked in full.
+    kernel : by default the first that it accepts of Gaussian, Linear, TreeKernel and NoKernel.
+    loss : a loss or its name; by default the first of all built-in ones that it accepts, "squared"
+        before the others. With the others it has to learn a little, or to refuse them.
 
     >>> import kernelbank as kb
     >>> kb.checks.check_learner(kb.learners.KLMS(learning_rate=0.1, budget=20))
@@ -529,8 +525,7 @@ def _accepted_trial(check: _Check, learner: Learner, kernel: Kernel, loss: Loss)
 
 def _check_values(check: _Check, trial: _Trial) -> None:
     """Predictions are those of learning, on the window too, and the norm is large enough."""
-    X, y = trial.stream(60)
-    bank = trial.bank()
+    (X, y), bank = trial.stream(60), trial.bank()
     asked, learned, stated, true, norms, values = ([] for _ in range(6))
     with check.works("while predicting and learning in turn"):
         for n in range(60):
@@ -563,8 +558,7 @@ def _check_values(check: _Check, trial: _Trial) -> None:
 
 def _check_memory(check: _Check, trial: _Trial) -> None:
     """Neither the state nor what a learner keeps beside it grows with the stream."""
-    X, y = trial.stream(120)
-    bank, sizes = trial.bank(), []
+    (X, y), bank, sizes = trial.stream(120), trial.bank(), []
     for half in (slice(0, 60), slice(60, 120)):
         with check.works("while learning"):
             bank.run(X[half], y[half])
