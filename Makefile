@@ -11,7 +11,7 @@ DEMO ?= demo
 # Tests and builds start many processes: without bytecode each would compile the package again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test test-all attack lint format bench bench-run bench-live bench-ray costs alarms accuracy ablation classes forecasts gallery docs wheel release clean
+.PHONY: run test test-all attack lint format bench bench-run bench-live costs alarms accuracy ablation classes forecasts gallery docs wheel release clean
 
 # The paper's experiment, then a stream of sensors.
 run: .venv/ready
@@ -52,11 +52,6 @@ bench-run: .venv/dev-ready
 # What the live page costs a run.
 bench-live: .venv/dev-ready
 	$(BIN)/python benchmarks/live_cost.py
-
-# The bank on Ray: speed and bytes here, and a model of more nodes.
-bench-ray: .venv/dev-ready
-	$(BIN)/python benchmarks/ray_speed.py --out bench
-	$(BIN)/python benchmarks/ray_model.py --out bench
 
 costs: .venv/dev-ready
 	$(BIN)/python benchmarks/costs.py --out bench

@@ -289,7 +289,7 @@ def _omkr() -> kb.KernelBank:
 
 
 def _raker() -> kb.KernelBank:
-    return kb.presets.raker()
+    return kb.rivals.raker()
 
 
 def _run_scaled(make: Callable[[], kb.KernelBank], seed: int, stream: Stream) -> CompetitorRun:
@@ -333,7 +333,7 @@ BANKS = [
     for name, description, make in (
         ("paper", "kb.KernelBank() on standard units: the paper's bank", kb.KernelBank),
         ("omkr", "the same with combiners.OMKR()", _omkr),
-        ("raker", "kb.presets.raker() on standard units", _raker),
+        ("raker", "kb.rivals.raker() on standard units", _raker),
     )
 ]
 

@@ -26,9 +26,9 @@ def test_wrong_plot_arguments_are_refused():
     with pytest.raises(InvalidArgument, match="'most'"):
         P.bars(bank, most=0)
     with pytest.raises(InvalidArgument, match="weights"):
-        kb.AutoBank().plot_weights()
+        P.bars(kb.AutoBank())
     with pytest.raises(InvalidArgument, match="'formats'"):
-        P.save(bank.plot_weights(), "nowhere", "x", ["gif"])
+        P.save(P.bars(bank), "nowhere", "x", ["gif"])
     with pytest.raises(InvalidArgument, match="Learn"):
         kb.AutoBank().input_ranges()
 
@@ -40,8 +40,8 @@ def test_missing_library_is_refused_with_the_install_command(missing, monkeypatc
     calls = [trace.to_frame]
     if missing == "matplotlib":
         calls = [
-            trace.plot,
-            bank.plot_weights,
+            lambda: P.trace(trace),
+            lambda: P.bars(bank),
             lambda: P.new_figure(1, 1),
             lambda: P.weights(trace),
         ]
@@ -72,11 +72,11 @@ def test_odd_names_are_drawn_as_text():
     bank = kb.KernelBank([kb.kernels.Custom(own, name=odd), kb.kernels.Gaussian(1.0)])
     y = np.sin(np.arange(30.0))
     trace = bank.run(np.arange(30.0), y)
-    for figure in (trace.plot(y), bank.plot_weights()):
+    for figure in (P.trace(trace, y), P.bars(bank)):
         figure.draw_without_rendering()  # a formula that cannot be read would raise an error
     labels = np.where(y > 0, "_up", "$x$")
     trace = kb.AutoBank("classification", size="small").run(y, labels)
-    for figure in (trace.plot(labels), P.predictions(trace)):
+    for figure in (P.trace(trace, labels), P.predictions(trace)):
         texts = [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
         assert {" _up", r"\$x\$"} <= set(texts)
         figure.draw_without_rendering()

@@ -22,8 +22,9 @@ OWN = {
     "cauchy": K.Custom(instances.cauchy),
     "fourth": instances.FOURTH,
     "PrototypeRLS": PrototypeRLS,
+    "AdaRaker": kb.rivals.AdaRaker,
 }
-"""Components of the tests' own, which `kb.load` must be given."""
+"""Components that are not built in, which `kb.load` must be given."""
 
 
 LOG = kb.transforms.ShiftedLog(1.5)

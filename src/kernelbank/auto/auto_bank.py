@@ -65,7 +65,7 @@ class AutoBank(AutoBankPredictions):
     loss : the loss to minimise, or its name: on the target in its standard deviations, or on labels
         of -1 and 1. For other losses than the squared one the default slots still learn by the
         squared loss; some are also shifted, by gradient steps on the loss, and
-        `kb.combiners.NewtonStacking` weighs them by it. `Pinball(0.9)` makes `predict` a quantile.
+        `kb.combiners.Joint` weighs them by it. `Pinball(0.9)` makes `predict` a quantile.
     window, regularization : of the inner bank; see `KernelBank`. The default slots need neither.
     scalings : some of "standard", "asinh", "rank" and "none" (inputs as they are, for kernels that
         know their units); by default those of the size, or "standard" alone for slots of your own.

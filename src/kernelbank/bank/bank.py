@@ -111,7 +111,7 @@ class KernelBank(ChangingBank):
             runtime, end = self._runtime, len(points)
             if self._settings.dictionary is not None:  # no block goes beyond a revision
                 end = min(end, done + self._settings.dictionary.until_revision(self.samples))
-            for block in runtime.iter_blocks(points[done:end], targets[done:end], fields):
+            for block in runtime.iter_blocks(points[done:end], targets[done:end]):
                 self._run_block(block.points, block.targets)
                 runtime.record(trace, done, len(block.points))
                 done += len(block.points)

@@ -145,7 +145,7 @@ class OutputRuntime:
         """There is no faster way for a single sample."""
         return False
 
-    def iter_blocks(self, X: Floats, y: Floats, recorded: tuple[str, ...]) -> Iterator[SampleBlock]:
+    def iter_blocks(self, X: Floats, y: Floats) -> Iterator[SampleBlock]:
         """The samples in blocks; one in which a target is missing is a block of its own."""
         self.open(X[0])
         size, seen, done = self.leader.workspace.size, self.ledger.samples, 0

@@ -34,7 +34,7 @@ class Runtime(RuntimeQueries):
             self.check_diagnostics()
         return result != DECLINED
 
-    def iter_blocks(self, X: Floats, y: Floats, recorded: tuple[str, ...]) -> Iterator[SampleBlock]:
+    def iter_blocks(self, X: Floats, y: Floats) -> Iterator[SampleBlock]:
         """The samples in blocks. The executor gets them all in advance, so that it may prefetch."""
         self.open(X[0])
         blocks: list[SampleBlock] = []
@@ -46,9 +46,7 @@ class Runtime(RuntimeQueries):
             end = min(done + length, len(X))
             blocks.append(SampleBlock(seen + done, X[done:end], y[done:end]))
             done = end
-        if self.weight_sums is not None:
-            recorded = (*recorded, "weights")
-        self.executor.prefetch(blocks, recorded)
+        self.executor.prefetch(blocks)
         yield from blocks
 
     @property

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,6 @@ from . import bank_cost, slot_metrics
 from .delayed import past_predictions_phase
 from .diagnostics import Diagnostics
 from .engines.base import CombineStage, Executor, output_block_length
-from .gating import Gate
 from .ledger import Ledger
 from .settings import BankSettings
 from .single_sample import SingleSampleCalls
@@ -68,7 +66,6 @@ class RuntimeParts:
         """What `array_specs` has found before, for the outputs that this one leads too."""
         self._single_calls: SingleSampleCalls | None = None
         self._single_allowed = False
-        self._gate: Gate | None = None
 
     @property
     def leader(self) -> RuntimeParts:
@@ -121,7 +118,7 @@ class RuntimeParts:
         self.executor.connect(stage)
         parts: list[Any] = [objective.loss, *(slot.kernel for slot in layout.slots)]
         own = [callback for part in parts for callback in part.callbacks]
-        choosing = (*stage.choose_weights.callbacks, *stage.combine_query.callbacks)
+        choosing = (*stage.weight_phases.callbacks, *stage.combine_query.callbacks)
         self._callbacks = (*dict.fromkeys(own), *self.executor.callbacks, *choosing)
         in_python = any(
             type(group.learner).learn is not Learner.learn and group.learner.saveable
@@ -175,7 +172,6 @@ class RuntimeParts:
             on_simplex=int(combiner.on_simplex),
             weights=weights,
             chosen=workspace.chosen,
-            gates=int(combiner.gates),
             slot_predictions=workspace.slot_predictions,
             proposed=workspace.proposed,
         )
@@ -184,34 +180,23 @@ class RuntimeParts:
             slots=slots,
             columns=self._columns,
             on_simplex=int(combiner.on_simplex),
-            weights=workspace.query_weights if combiner.gates else weights,
+            weights=weights,
             scratch=np.zeros(slots),
             slot_values=workspace.slot_values,
             out=self._query_prediction,
         )
-        self._gate = None
-        gating: list[Phase] = []
-        if combiner.gates:
-            self._gate = Gate(combiner, state, workspace, self._query_variance)
-            gating.append(self._gate.phase())
-        summed = copy.copy(workspace)  # as if there were one leaf, which holds the sums of all
-        summed.sums = np.zeros((1, *workspace.sums.shape[1:]))
         return CombineStage(
-            prepare=Phases([past_predictions_phase(self._objective, workspace), append_targets]),
-            choose_weights=Phases(combiner.phases(self._objective, workspace, state, weights)),
-            propose_weights=Phases([propose_weights]),
-            add_slot_costs=Phases([add_slot_costs]),
-            charge_bank=Phases([charge_bank]),
-            charge_bank_from_totals=Phases([ledger.phases(summed, 1)[2]]),
-            combine_query=Phases([*gating, combine_query]),
-            leaf_totals=summed.sums[0],
-            weights=weights,
-            slot_totals=ledger.totals,
-            qp_terms=state["qp_terms"] if combiner.supports_distributed_qp else None,
+            weight_phases=Phases(
+                [
+                    past_predictions_phase(self._objective, workspace),
+                    append_targets,
+                    *combiner.phases(self._objective, workspace, state, weights),
+                    propose_weights,
+                ]
+            ),
+            cost_phases=Phases([add_slot_costs, charge_bank]),
+            combine_query=Phases([combine_query]),
         )
-
-    def _query_variance(self, X: Floats) -> Floats:
-        return self.executor.variance(self.ledger.samples, X)
 
     def dropped(self) -> Floats:
         """(P,): norm^2 of all terms that each slot has dropped."""

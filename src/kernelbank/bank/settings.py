@@ -90,7 +90,6 @@ class BankSettings:
         layout = replace(layout, initial=InitialFunction.checked(initial, len(layout.slots)))
         layout.check_initial(objective)
         where = as_engine(engine)
-        where.check(rule)
         differ = len(dict.fromkeys(given_losses)) > 1
         losses = given_losses if differ else ()
         settings = cls(objective, layout, rule, where, None, adaptive, selection, number, losses)

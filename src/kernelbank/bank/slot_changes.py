@@ -147,7 +147,7 @@ def _begin(new: BankSettings, indices: Sequence[int], samples: int, X: Floats, y
         one.ledger.running[bank_cost.SAMPLES] = first
     targets = y if new.outputs > 1 else y[:, 0]
     if len(X):
-        for block in runtime.iter_blocks(X, targets, ()):
+        for block in runtime.iter_blocks(X, targets):
             runtime.run_block(block.points, block.targets)
     return _Begun(indices, layout, runtimes)
 

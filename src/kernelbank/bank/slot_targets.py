@@ -57,7 +57,6 @@ OWN_TARGETS = Arguments(
     base_leaf=int,
     base_lane=int,
     base_predictions=floats(None, "steps - 1", WIDTH),
-    base_variances=floats(None, "steps - 1", WIDTH),
     base_values=floats(None, "steps", "window", WIDTH),
     base_norms=floats(None, "steps", WIDTH),
     base_query_values=floats(None, WIDTH),
@@ -73,13 +72,11 @@ OWN_TARGETS = Arguments(
     trained_values=lanes("leaves", "steps", "window"),
     trained_norms=lanes("leaves", "steps"),
     trained_predictions=lanes("leaves", "steps - 1"),
-    trained_variances=lanes("leaves", "steps - 1"),
     trained_query_values=lanes("leaves"),
     # f
     values=lanes("leaves", "steps", "window"),
     norms=lanes("leaves", "steps"),
     predictions=lanes("leaves", "steps - 1"),
-    variances=lanes("leaves", "steps - 1"),
     query_values=lanes("leaves"),
 )
 
@@ -138,8 +135,6 @@ def compute_functions(a, first, count):
         for t in range(count):
             b = _of_base(a, a.base_predictions[base, t, place])
             a.predictions[leaf, t] = _apply(a, a.inverse, a.trained_predictions[leaf, t] + b)
-            known = a.base_variances[base, t, place] if has_base != 0 else 0.0
-            a.variances[leaf, t] = a.trained_variances[leaf, t] + known
             for i in range(a.window):
                 b = _of_base(a, a.base_values[base, t + 1, i, place])
                 own = a.trained_values[leaf, t + 1, i]
@@ -259,7 +254,6 @@ class OwnTargetGroup(ShardGroup):
         self.trained = copy.copy(scored)  # its effects of truncation are the slot's
         for name in ("values", "norms", "predictions", "query_values"):
             setattr(self.trained, name, np.zeros_like(getattr(scored, name)))
-        self.trained.variances = np.full_like(scored.variances, np.nan)
         self.trained.state = {n: a for n, a in scored.state.items() if n not in _STATE}
 
     def phases(self, buffer: SampleBuffer, workspace: Workspace) -> list[Phase]:
@@ -283,7 +277,6 @@ class OwnTargetGroup(ShardGroup):
             base_leaf=leaf,
             base_lane=lane,
             base_predictions=base.predictions,
-            base_variances=base.variances,
             base_values=base.values,
             base_norms=base.norms,
             base_query_values=base.query_values,
@@ -292,8 +285,6 @@ class OwnTargetGroup(ShardGroup):
             trained_values=self.trained.values,
             trained_norms=self.trained.norms,
             trained_predictions=self.trained.predictions,
-            trained_variances=self.trained.variances,
-            variances=self.scored.variances,
             trained_query_values=self.trained.query_values,
             query_values=self.scored.query_values,
         )

@@ -22,8 +22,8 @@ EPS = float(np.finfo(float).eps)
 _SAMPLES = 80
 _CUTS = (1, 2, 5, 6, 30, 31, 32, 64)
 _RAISES = (
-    "See the exception above this one for the line. Evidence must not be changed; `values` and "
-    '`variances` are there only if the class has needs = frozenset(["values", "variances"]).'
+    "See the exception above this one for the line. Evidence must not be changed; `values` "
+    'are there only if the class has needs = frozenset(["values"]).'
 )
 _REPAIR_STATE = (
     "Keep what the next sample needs in the arrays that `shapes` declares and `combine` gets as "
@@ -99,10 +99,8 @@ def _check_case(
     why = "The same stream must give the same bits, whatever else was computed before."
     name = "a function of its evidence and state"
     _compare(context, name, weights, again, "in a second, equal run", why, _REPAIR_STATE)
-    known = evidence.predictions if combiner.gates else evidence.window_loss
-    _check_weights(context, combiner, weights, np.isfinite(known), f"with {case}")
-    if combiner.gates:
-        _check_gating(context, combiner, evidence, case, weights)
+    active = np.isfinite(evidence.window_loss)
+    _check_weights(context, combiner, weights, active, f"with {case}")
     _check_state(context, combiner, evidence)
     _check_targets(context, combiner, evidence, weights)
     _check_cuts(context, combiner, evidence, case, weights)
@@ -145,34 +143,6 @@ def _check_weights(
             "the ledger reports that bound.",
             "Divide by the sum, and let no weight be negative; or set on_simplex = False.",
         )
-
-
-def _check_gating(
-    context: CheckContext,
-    combiner: Combiner,
-    evidence: SyntheticEvidence,
-    case: str,
-    weights: Floats,
-) -> None:
-    """The weights at a sample are those that `weights_at` gives for it as a query."""
-    harness = CombinerHarness(combiner, evidence)
-    at = [0, 1, 2, 30, 60]
-    found = []
-    with context.works(f"with {case}, at a query", _RAISES):
-        for n in at:
-            if n > 0:
-                harness.run_block(n)
-            found.append(np.array(combiner.weights_at(harness.state, evidence.query(n)))[0])
-    for n, row in zip(at, found, strict=True):
-        if not same_bits(weights[n], row):
-            raise context.fails(
-                "the same for a sample and for a query",
-                f"{case}, the weights at sample {n} are {shown(weights[n])}, but weights_at gives "
-                f"{shown(row)} for its input.",
-                "predict would return another prediction than the one that learning is judged by.",
-                "In combine, take self.weights_at(state, evidence.query(t))[0] as the weights at "
-                "sample t, and only then update the state.",
-            )
 
 
 def _check_state(context: CheckContext, combiner: Combiner, evidence: SyntheticEvidence) -> None:

@@ -13,7 +13,7 @@ from ..combiners.base import State
 from ..losses import Loss, Squared
 from ..losses.objective import Objective
 from ..native.phases import Phases
-from ..native.workspace import QueryEvidence, Workspace
+from ..native.workspace import Workspace
 from ..utils.validation import Floats
 
 RIDGE = 0.1
@@ -24,9 +24,7 @@ class SyntheticEvidence:
     """Evidence of n samples and P slots, whose arrays are consistent with each other.
 
     - targets: (window - 1 + n,), those before the first sample come first
-    - inputs: (n, 1)
     - values: (n, window, P); the others: (n, P)
-    - variances: NaN for the last of several slots
     """
 
     loss: Loss
@@ -37,17 +35,10 @@ class SyntheticEvidence:
     window_loss: Floats
     slot_loss: Floats
     slot_cost: Floats
-    inputs: Floats
-    variances: Floats
 
     @property
     def window(self) -> int:
         return self.values.shape[1]
-
-    def query(self, t: int) -> QueryEvidence:
-        """What is known of sample t before its target."""
-        rows = slice(t, t + 1)
-        return QueryEvidence(self.inputs[rows], self.predictions[rows], self.variances[rows])
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -78,10 +69,6 @@ def synthetic_evidence(
     window_loss = loss.value(values, recent[:, :, None]).sum(axis=1)
     slot_loss = loss.value(predictions, recent[:, -1, None])
     slot_cost = slot_loss + curvature + loss.value(values[:, :-1], recent[:, :-1, None]).sum(axis=1)
-    inputs = draw.normal(size=(samples, 1))
-    variances = draw.exponential(size=(samples, slots))
-    if slots > 1:
-        variances[:, -1] = np.nan  # a learner without variances
     for p, first in enumerate(out):
         values[first:, :, p] = curvature[first:, p] = 0.0
         predictions[first:, p] = np.nan
@@ -96,8 +83,6 @@ def synthetic_evidence(
         window_loss,
         slot_loss,
         slot_cost,
-        inputs,
-        variances,
     )
 
 
@@ -139,7 +124,6 @@ class CombinerHarness:
         workspace.slot_loss[:count] = evidence.slot_loss[block]
         workspace.slot_cost[:count] = evidence.slot_cost[block]
         workspace.slot_predictions[:count] = evidence.predictions[block]
-        workspace.points[:count] = evidence.inputs[block]
         for name in workspace.needs:
             getattr(workspace, name)[:count] = getattr(evidence, name)[block]
         before = evidence.window - 1

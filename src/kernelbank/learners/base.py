@@ -35,7 +35,6 @@ class LeafArrays:
     - values (leaves, n + 1, L, 4): f on the window, oldest sample first; row t + 1 after sample t
     - norms (leaves, n + 1, 4): norm^2 of f, likewise
     - predictions (leaves, n, 4): f(x) before each sample is learned
-    - variances (leaves, n, 4): `Learner.variance` at x before each sample is learned, NaN without
     - effects (leaves, n, 4): how far dropped terms moved the values, relative to their size
     - losses_before (leaves, n, 4): losses of the predictions
     - alive (leaves, 4): 1 until a slot becomes non-finite
@@ -46,7 +45,6 @@ class LeafArrays:
         "values",
         "norms",
         "predictions",
-        "variances",
         "effects",
         "losses_before",
         "alive",
@@ -58,7 +56,6 @@ class LeafArrays:
         self.values = aligned_zeros((leaves, size + 1, window, WIDTH))
         self.norms = aligned_zeros((leaves, size + 1, WIDTH))
         self.predictions = aligned_zeros((leaves, size, WIDTH))
-        self.variances = np.full((leaves, size, WIDTH), np.nan)
         self.effects = aligned_zeros((leaves, size, WIDTH))
         self.losses_before = aligned_zeros((leaves, size, WIDTH))
         self.alive = np.ones((leaves, WIDTH))
@@ -334,10 +331,7 @@ class Learner:
         return 0
 
     def learn(self, group: SlotGroup, block: SampleBlock, buffer: SampleBuffer) -> None:
-        """Learn a block: fill group.values, norms, predictions and effects.
-
-        A method with predictive variances also fills group.variances.
-        """
+        """Learn a block: fill group.values, norms, predictions and effects."""
         raise NotImplementedError
 
     def evaluate(

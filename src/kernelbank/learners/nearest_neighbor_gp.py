@@ -177,7 +177,7 @@ class NearestNeighborGP(Learner):
         return Phase(
             function,
             **self._arguments(group, buffer.inputs) | kept,
-            **group.common() | {"variances": group.variances},
+            **group.common(),
             slide_period=SLIDE_PERIOD,
             history_length=buffer.history_length,
             targets=buffer.targets,
@@ -200,7 +200,7 @@ class NearestNeighborGP(Learner):
             "kept_factors": (count * (count - 1) // 2, WIDTH),
             "kept_scales": (count, WIDTH),
             "kept_projected": (count, WIDTH),
-            "kept_variances": (2, WIDTH),
+            "kept_spread": (WIDTH,),
         }
 
     def kept_size(self, objective: Objective, dimension: int, kernel: Kernel) -> int:
