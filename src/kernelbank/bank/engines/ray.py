@@ -501,7 +501,7 @@ class RayExecutor(Executor):
         return len(self._learned)
 
     def _keep(self, snapshots: Sequence[Snapshot]) -> None:
-        """Let every shard begin with its snapshot from now on; None: with nothing learned."""
+        """Let every shard begin with its snapshot from now on."""
         with defer_signals():  # snapshots and blocks must fit together
             for process, snapshot in zip(self._processes, snapshots, strict=True):
                 process.snapshot = snapshot
