@@ -90,7 +90,7 @@ class ChangingBank(BankState):
         self,
         slots: Iterable[Slot],
         kept: Iterable[int | None],
-        elders: Iterable[int | None] | None = None,
+        previous: Iterable[int | None] | None = None,
         replay: tuple[Any, Any] | None = None,
     ) -> Self:
         """A bank with other slots that continues from this one.
@@ -103,9 +103,9 @@ class ChangingBank(BankState):
 
         New slots have weight 0 until the next sample, and the weights of the others are scaled to
         sum 1, if the combiner keeps them on the simplex; without any weight left, all weights are
-        those of a new bank. The combiner judges a new slot like its
-        elder at first, and the ledger's totals of a new slot go on from those of its elder, so
-        that all totals are over all samples; `ledger.slot_since` tells when each slot was added.
+        those of a new bank. At first the combiner judges a new slot like a previous one, in whose
+        place it comes, and its totals in the ledger go on from those of the previous one, so that
+        all totals are over all samples; `ledger.slot_since` tells when each slot was added.
 
         Parameters
         ----------
@@ -113,10 +113,10 @@ class ChangingBank(BankState):
             retired while another learns its residual.
         kept : for each of them the index, in this bank, of the slot that it continues, or None if
             it is new.
-        elders : for each of them the index, in this bank, of its elder; only those of new slots
-            count. None, for one or all: the base for a slot with `residual_of`, else the slot of
-            the highest cumulative cost, so that a new slot has to earn its weight. In the place of
-            an elder that is quarantined it is also that one.
+        previous : for each of them the index, in this bank, of the slot in whose place it comes;
+            only those of new slots count. None, for one or all: the base for a slot with
+            `residual_of`, else the slot of the highest cumulative cost, so that a new slot has to
+            earn its weight. That one also counts instead of a slot that is quarantined.
         replay : the newest samples of the stream, inputs (m, d) and targets, which new slots learn
             instead of those that the bank holds.
 
@@ -134,7 +134,7 @@ class ChangingBank(BankState):
         self._refuse_revised("with_slots")
         given = given_slots(slots, "with_slots", "Give a list of kb.Slot, such as bank.slots.")
         samples = None if replay is None else self._checked_replay(*replay)
-        continued = self._continued(given, kept, elders, samples)
+        continued = self._continued(given, kept, previous, samples)
         other = type(self)(**self._settings.arguments() | {"slots": given})
         other._use(*continued)
         return other
@@ -217,7 +217,7 @@ class ChangingBank(BankState):
         self,
         slots: Sequence[Slot],
         kept: Iterable[int | None],
-        elders: Iterable[int | None] | None,
+        previous: Iterable[int | None] | None,
         replay: Samples | None = None,
         reasons: Mapping[str, Mapping[int, str]] | None = None,
         selection: Selection | None = None,
@@ -227,7 +227,7 @@ class ChangingBank(BankState):
         reasons : why slots are "retired" and "added", by their indices.
         selection : the kernels of the adaptive dictionary from now on, if there is one.
         """
-        plan = plan_change(self._settings, self._slot_costs(), slots, kept, elders)
+        plan = plan_change(self._settings, self._slot_costs(), slots, kept, previous)
         new = changed_settings(self._settings, self.samples, slots, plan, reasons or {}, selection)
         return new, continue_with(self._runtime, self._settings, new, plan, replay)
 

@@ -118,8 +118,8 @@ class Ledger:
     def slot_since(self) -> tuple[int, ...]:
         """For every slot, after how many samples it was added: 0 for one of the first.
 
-        The totals of a later slot go on from those of another, its elder, so that all totals are
-        over all samples; see `KernelBank.with_slots`.
+        The totals of a later slot go on from those of the one in whose place it came, so that all
+        totals are over all samples; see `KernelBank.with_slots`.
         """
         return self._history.since
 

@@ -207,7 +207,7 @@ class _Change:
         new["weights"] = self._weights(old["weights"])
         state = under("combiner/", new)
         combiner = self.settings.combiner
-        combiner.change_slots(under("combiner/", old), state, self.plan.kept, self.plan.elders)
+        combiner.change_slots(under("combiner/", old), state, self.plan.kept, self.plan.previous)
         new |= {f"combiner/{name}": array for name, array in state.items()}
 
     def _align(self, old: Floats, new: Floats, length: int | None = None) -> None:
