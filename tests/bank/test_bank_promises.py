@@ -104,6 +104,7 @@ def test_bank_saved_and_loaded_at_any_moment_continues_with_the_same_bits(
     interrupted.save(path)
     parts = {kernel.name: kernel for kernel in CUSTOM}
     own = {**parts, "fourth": LOSSES[-1][0], "PrototypeRLS": PrototypeRLS}
+    own["AdaRaker"] = kb.rivals.AdaRaker
     resumed = kb.load(path, components=own, engine=kb.engines.Serial(2))
     rest = resumed.run(X[moment:], y[moment:])
     for name in rest.fields:
