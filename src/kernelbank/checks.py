@@ -186,7 +186,7 @@ def _check_runs(
 
     def figure(n: int, k: int) -> str:
         name = f"the weight of slot {k}" if weights else f"its {names[k]}"
-        return f"{name} at sample {n}" if n < len(X) else "a figure after all samples"
+        return f"{name} at sample {n}" if n < len(X) else "a last weight or prediction"
 
     def overwrite(bank: KernelBank, _: int) -> None:  # as the next block does
         bank._runtime.workspace.points[...] = 0.625
@@ -214,10 +214,10 @@ def _check_runs(
         (*special, lambda: run(whole, special=True)),
         (blocks, f"in blocks up to {ends[1:]}", lambda: run(ends, engine=Serial(2, block=64))),
         (blocks, "sample by sample", lambda: run(single)),
-        ("keeping copies of its arguments", "if overwritten", lambda: run(ends, overwrite)),
+        ("keeping copies of its arguments", "if they change", lambda: run(ends, overwrite)),
         (outside, "in turn with another bank", lambda: run(single, take_turns)),
         ("unchanged by predicting", "with predictions between", lambda: run(ends, predict)),
-        ("the same after saving and loading", "from a file", lambda: run(ends, reload)),
+        ("the same after saving and loading", "loaded from a file", lambda: run(ends, reload)),
     ]
     with check.works("while learning"):
         expected = run(whole)
@@ -380,7 +380,7 @@ def check_loss(loss: Loss) -> None:
     least, most = loss.targets
     tried = (0.0, 0.75, -2.5, 20.0, least, least + 1, least + 20, most - 20, most - 1, most)
     targets = [y for y in tried if least <= y <= most and np.isfinite(y)]
-    for y in (-1.0, 1.0) if loss.labels else dict.fromkeys(targets):
+    for y in (-1.0, 1.0) if loss.labels else list(dict.fromkeys(targets))[:4]:
         _check_target(check, loss, y)
 
 
@@ -566,7 +566,7 @@ def _check_memory(check: _Check, trial: _Trial) -> None:
         for group in (group for shard in bank._runtime.executor._shards for group in shard.scored):
             memory += [*group.state.values(), *group.scratch.values(), group.models]
         sizes.append(sum(map(sys.getsizeof, memory)))
-    if sizes[1] - sizes[0] >= 60 * 8 and trial.learner.saveable:
+    if sizes[1] - sizes[0] >= 60 * 4 and trial.learner.saveable:
         found = f"it holds {sizes[0]} bytes after 60 samples, and {sizes[1]} after 120."
         raise check.fails("bounded in memory", found)
 
