@@ -11,7 +11,8 @@ from kernelbank.auto.model_parts.replay_buffer import REPLAY
 from kernelbank.auto.slots.default_pool import default_pool
 from kernelbank.auto.slots.default_slots import SCALINGS, SIZES
 from kernelbank.auto.slots.slot_pool import LARGEST_STATE, START
-from kernelbank.auto.slots.slot_revision import RunningUnits
+from kernelbank.auto.slots.slot_revision import revise
+from kernelbank.bank.revision import Selection
 from kernelbank.errors import FileRefused
 from kernelbank.io import checkpoint
 from kernelbank.losses import Squared
@@ -213,7 +214,7 @@ def test_many_classes_are_learned(classes, rows, late):
     assert np.mean(trace.predictions == y[rows // 2 :]) > (0.7 if late else 0.6)
     pool = bank._model.pool
     assert pool.outputs == classes
-    assert pool.fits(bank._model.units.running, START)
+    assert pool.fits(bank._model.selection.running, START)
 
 
 @pytest.mark.slow
@@ -237,54 +238,55 @@ def pool_for(outputs, size="default", dimension=20):
     return default_pool(scaling, SIZES[size], 0, Squared(), outputs)
 
 
-def trees(pool, units):
-    slots = [pool.slots[index] for index in pool.members(units)]
+def trees(pool, groups):
+    slots = [pool.slots[index] for index in pool.members(groups)]
     return sum(isinstance(slot.learner, L.PartitionTree) for slot in slots)
 
 
 @pytest.mark.parametrize("outputs", [2, 3, 5, 10])
 def test_slots_that_are_not_shared_have_at_most_four_times_the_bytes_of_one_output(outputs):
     pool = pool_for(outputs, size="small")
-    one_output = sum(unit.size for unit in pool.units if unit.initial)
-    running = RunningUnits(pool)
+    one_output = sum(group.size for group in pool.groups if group.initial)
+    selection = Selection.first(pool.initial_groups, len(pool.groups))
     for rows in (0, 512, 4096, 8192, 16384):
         if rows:
             on_trees = [isinstance(slot.learner, L.PartitionTree) for slot in pool.slots]
-            running.revise(rows, np.where(np.isin(range(len(pool)), running.members), on_trees, 0))
-        own = [pool.units[n].size for n in running.running if not pool.units[n].is_shared]
+            running = np.isin(range(len(pool)), pool.members(selection.running))
+            selection, _ = revise(pool, selection, rows, np.where(running, on_trees, 0))
+        own = [pool.groups[n].size for n in selection.running if not pool.groups[n].is_shared]
         assert outputs * sum(own) <= 4 * one_output
 
 
 @pytest.mark.parametrize("dimension", [2, 20, 100])
 def test_more_classes_have_fewer_trees_and_the_same_slots_to_choose_from(dimension):
     one = pool_for(1, dimension=dimension)
-    assert one.initial_units == tuple(n for n, unit in enumerate(one.units) if unit.initial)
-    counts = [trees(one, one.initial_units)]
+    assert one.initial_groups == tuple(n for n, group in enumerate(one.groups) if group.initial)
+    counts = [trees(one, one.initial_groups)]
     for outputs in (3, 10, 100, 1000):
         pool = pool_for(outputs, dimension=dimension)
         assert pool.names == one.names
         assert pool.slots == one.slots
-        units = pool.initial_units
-        assert units
-        assert {pool.units[n].base for n in units} - {None} <= set(units)
-        assert pool.fits(units, START)
-        assert pool.price(units) <= START * pool.limit
-        size = (outputs - 1) * sum(pool.units[n].size for n in units)
+        groups = pool.initial_groups
+        assert groups
+        assert {pool.groups[n].base for n in groups} - {None} <= set(groups)
+        assert pool.fits(groups, START)
+        assert pool.price(groups) <= START * pool.limit
+        size = (outputs - 1) * sum(pool.groups[n].size for n in groups)
         assert size <= LARGEST_STATE
-        counts.append(trees(pool, units))
+        counts.append(trees(pool, groups))
     assert counts == sorted(counts, reverse=True)
     assert counts[0] > counts[-1] == 0
 
 
 def test_price_of_outputs_is_that_of_what_they_do_not_share():
     pool = pool_for(10)
-    price = {unit.name: (unit.price, unit.further) for unit in pool.units}
+    price = {group.name: (group.price, group.further) for group in pool.groups}
     shared = price["standard: random features, no forgetting"]
     assert shared[1] < 0.2 * shared[0]
     own = price["standard: tree 1"]
     assert own[0] == own[1]
-    for name, unit in zip(pool.names, pool.units, strict=False):
-        assert 0 < unit.further <= unit.price, name
+    for name, group in zip(pool.names, pool.groups, strict=False):
+        assert 0 < group.further <= group.price, name
 
 
 # --- files ----------------------------------------------------------------------------------------

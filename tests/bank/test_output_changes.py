@@ -155,19 +155,6 @@ def test_new_output_of_slots_that_keep_targets_has_those_of_the_past():
     np.testing.assert_array_equal(np.delete(targets, places), -1.0)
 
 
-def test_bank_is_reset_for_more_outputs_but_not_for_fewer():
-    X, y = stream(outputs=9)
-    bank = bank_of(some_slots(), 2)
-    bank.run(X, y[:, :2])
-    assert not bank._reset_for(1, bank.slots)
-    assert bank._reset_for(5, bank.slots)
-    assert_same(bank, [bank_of(some_slots()) for _ in range(5)], X, y[:, :5])
-    single = bank_of(some_slots())
-    single.run(X, y[:, 0])
-    assert not single._reset_for(2, single.slots)
-    assert single._reset_for(1, single.slots)
-
-
 def test_file_that_claims_other_outputs_is_refused(tmp_path, monkeypatch):
     X, y = stream(20)
     bank = bank_of(some_slots(), 3)

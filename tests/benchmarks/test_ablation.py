@@ -54,7 +54,7 @@ def test_slot_variants_leave_out_what_their_names_say():
         )
         // 3
         for name, pool in pools.items()
-        for initial in [pool.members(pool.initial_units)]
+        for initial in [pool.members(pool.initial_groups)]
     }
     assert running == {
         "no random features, no forgetting": 13 - 1 - 2,
@@ -74,8 +74,8 @@ def test_slot_variants_leave_out_what_their_names_say():
     }
     assert not any("nearest" in name for name in pools["no nearest neighbors"].names)
     assert not any("last value" in name for name in pools["no last value"].names)
-    assert all(unit.initial for unit in pools["no reserves"].units)
-    assert not all(unit.initial for unit in pools["no trees"].units)
+    assert all(group.initial for group in pools["no reserves"].groups)
+    assert not all(group.initial for group in pools["no trees"].groups)
 
 
 @pytest.mark.slow

@@ -81,16 +81,15 @@ class ClassOutputs(TaskModel):
             if self.outputs == 1 and self.outputs_needed > 1:  # so far it was that of class 1
                 self._add_output(0)
             self._add_outputs()
-            self.revise_slots(self.rows, due=not self.pool.fits(self.units.running, START))
+            self.revise_slots(self.rows, due=not self.pool.fits(self.selection.running, START))
         self._drop_batch()
         self.warn_if_large()
 
     def _learn_again(self) -> None:
         """Let a bank with all outputs learn all rows so far, which the replay buffer still has."""
-        self._spare_banks, self.banks = self.banks, []
-        self.start_units(2.0 * START)
+        self.banks = []
+        self.start_groups(2.0 * START)
         self._add_outputs()
-        self._spare_banks = []
 
     def _add_outputs(self) -> None:
         """Add the outputs that are missing."""
@@ -137,12 +136,11 @@ class ClassOutputs(TaskModel):
         X, _, _ = self.buffer.latest(self.rows)
         self._drop_banks()
         self.scaling.fit(X, None)
-        self.start_units()
+        self.start_groups()
         self.platt = np.zeros((0, calibration.PLATT))
         self.common_slopes[:] = softmax.COMMON_START
         self._add_outputs()
         self._drop_batch()
-        self._spare_banks = []
 
     def allocate(self, classes: int, outputs: int) -> None:
         """Make the arrays for so many classes and outputs, before `restore`."""

@@ -146,7 +146,7 @@ class KernelBank(ChangingBank):
         models = None if dimension is None else runtime.copy_models()
         state = (dimension, sorted(runtime.warned), arrays, models)
         settings = self._settings
-        history = (settings.history, settings.dictionary_state)
+        history = (settings.history, settings.selection)
         return _unpickled, (settings.arguments(), history, *state)
 
 

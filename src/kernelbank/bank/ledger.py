@@ -118,8 +118,8 @@ class Ledger:
     def slot_since(self) -> tuple[int, ...]:
         """For every slot, after how many samples it was added: 0 for one of the first.
 
-        The totals of a later slot go on from those of another, its elder, so that all totals are
-        over all samples; see `KernelBank.with_slots`.
+        The totals of a later slot go on from those of the one in whose place it came, so that all
+        totals are over all samples; see `KernelBank.with_slots`.
         """
         return self._history.since
 
@@ -259,9 +259,3 @@ class Ledger:
         self.running[:] = state["running"]
         self._slot_cost[:] = state["slot_cost"]
         self._slot_loss[:] = state["slot_loss"]
-
-    def reset(self) -> None:
-        """Set all totals to 0."""
-        self.missing = 0
-        for array in (self.running, self._slot_cost, self._slot_loss):
-            array[:] = 0.0

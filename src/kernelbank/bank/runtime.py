@@ -12,7 +12,7 @@ from ..kernels.sample_buffer import SampleBlock
 from ..native.workspace import SLIDE_PERIOD
 from ..utils.validation import Floats
 from .runtime_queries import RuntimeQueries
-from .single_sample import DECLINED, DIAGNOSE, SingleSampleCalls
+from .single_sample import DECLINED, DIAGNOSE
 from .trace import Trace
 
 _LARGEST_SUM = 1e300
@@ -24,9 +24,10 @@ class Runtime(RuntimeQueries):
 
     def learn_one(self, x: Any, y: Any) -> bool:
         """Learn (x, y) by one compiled call if they are plain floats; False if they are not."""
-        if self._single is None or self._was_reset:
+        calls = self.single_sample_calls
+        if calls is None:
             return False
-        result = self._single.learn(x, y)
+        result = calls.learn(x, y)
         if self.weight_sums is not None and result != DECLINED:
             self._add_weights(1)
         if result == DIAGNOSE:
@@ -159,11 +160,6 @@ class Runtime(RuntimeQueries):
             "window_loss": workspace.window_loss,
         }
         return {name: rows[name] if name in rows else slot_rows[name][:count] for name in fields}
-
-    @property
-    def single_sample_calls(self) -> SingleSampleCalls | None:
-        """The compiled calls for one sample, if there are any and nothing is in their way."""
-        return None if self._was_reset else self._single
 
     def check_diagnostics(self) -> None:
         """Check the diagnostics after the last sample."""

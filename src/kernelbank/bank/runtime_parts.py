@@ -62,7 +62,6 @@ class RuntimeParts:
         """Whether a block or query that may call a user's function is running."""
         self.workspace: Workspace
         self.executor: Executor
-        self._was_reset = False
         self._known_specs: dict[Any, dict[str, ArraySpec]] = {}
         """What `array_specs` has found before, for the outputs that this one leads too."""
         self._single_calls: SingleSampleCalls | None = None
@@ -78,15 +77,10 @@ class RuntimeParts:
         """Whether a sample has been learned, or a state restored."""
         return self.dimension is not None
 
-    @property
-    def is_ready(self) -> bool:
-        """Whether it is open, and no reset was the last that happened to it."""
-        return self.is_open and not self._was_reset
-
     # --- opening --------------------------------------------------------------------------------
 
     def open(self, first_input: Floats) -> None:
-        """Make workspace and executor, unless they exist; start again after a reset.
+        """Make workspace and executor, unless they exist.
 
         With an initial function the state at the start must not depend on who opens: its first
         point takes the place of the first input.
@@ -99,9 +93,6 @@ class RuntimeParts:
                 self._make(first_input)
                 self.dimension = len(first_input)
             progress.finished()
-        elif self._was_reset:
-            self.executor.start(first_input)
-            self._was_reset = False
 
     def _make(self, first_input: Floats) -> None:
         objective, layout, combiner = self._objective, self._layout, self._combiner
@@ -121,7 +112,6 @@ class RuntimeParts:
         )
         self._combiner_state = {n: np.zeros(s) for n, s in combiner.shapes(slots).items()}
         self._query_prediction = np.zeros(1)
-        self._was_reset = False
         shared = leader.executor if leader is not None and self._engine.shares_outputs else None
         self.executor = self._engine.open(objective, layout, self.workspace, first_input, shared)
         stage = self._combine_stage()
@@ -141,7 +131,7 @@ class RuntimeParts:
         self._single_allowed = plain_checks and not self._callbacks and outputs == 1
 
     @property
-    def _single(self) -> SingleSampleCalls | None:
+    def single_sample_calls(self) -> SingleSampleCalls | None:
         """The compiled calls for one sample, made when first needed; None if there are none."""
         if self._single_calls is None and self._single_allowed:
             with defer_signals():

@@ -19,7 +19,8 @@ class RuntimeQueries(RuntimeState):
 
     def predict_plain(self, x: Any) -> float:
         """The prediction at x by one compiled call if x is plain floats; NaN if it is not."""
-        return nan if self._single is None else self._single.predict(x)
+        calls = self.single_sample_calls
+        return nan if calls is None else calls.predict(x)
 
     @property
     def last_prediction(self) -> float:

@@ -92,10 +92,10 @@ def _describe_outputs(settings: BankSettings) -> dict[str, Any]:
 
 
 def _describe_dictionary(settings: BankSettings) -> dict[str, Any]:
-    if settings.dictionary is None or settings.dictionary_state is None:
+    if settings.dictionary is None or settings.selection is None:
         return {}
-    state = settings.dictionary_state.describe()
-    return {"dictionary": to_spec(settings.dictionary), "dictionary_state": state}
+    selection = settings.selection.describe()
+    return {"dictionary": to_spec(settings.dictionary), "selection": selection}
 
 
 def parse_settings(

@@ -18,10 +18,11 @@ from ..losses import Loss, as_loss
 from ..losses.objective import Objective
 from ..utils import validation as check
 from ..utils.validation import Floats
-from .adaptive_dictionary import AdaptiveDictionary, DictionaryState
+from .adaptive_dictionary import AdaptiveDictionary
 from .engines import Engine, as_engine
 from .initial import InitialFunction
 from .layout import Layout, Slot, bank_slots
+from .revision import Selection
 from .slot_history import SlotHistory
 
 _OWNER = "KernelBank"
@@ -38,7 +39,8 @@ class BankSettings:
     _history: SlotHistory | None = None
     dictionary: AdaptiveDictionary | None = None
     """What chooses the slots in the course of the stream, if anything."""
-    dictionary_state: DictionaryState | None = None
+    selection: Selection | None = None
+    """Which kernels of the dictionary run."""
     outputs: int = 1
     losses: tuple[Loss, ...] = ()
     """Of the outputs, if they differ; `objective` is that of the first."""
@@ -71,9 +73,9 @@ class BankSettings:
             remedy = "Use one of kb.combiners, such as kb.combiners.Simplex()."
             raise check.refuse("combiner", "be a combiner", combiner, remedy, _OWNER)
         adaptive = dictionary if isinstance(dictionary, AdaptiveDictionary) else None
-        state = None if adaptive is None else adaptive.first_members()
-        if adaptive is not None and state is not None:
-            dictionary = Dictionary(adaptive.kernels[k] for k in state.members)
+        selection = None if adaptive is None else adaptive.first_selection()
+        if adaptive is not None and selection is not None:
+            dictionary = Dictionary(adaptive.kernels[k] for k in selection.running)
         given = bank_slots(dictionary, learner, slots)
         if adaptive is not None:
             rule.check_slot_changes()
@@ -90,7 +92,7 @@ class BankSettings:
         where = as_engine(engine)
         differ = len(dict.fromkeys(given_losses)) > 1
         losses = given_losses if differ else ()
-        settings = cls(objective, layout, rule, where, None, adaptive, state, number, losses)
+        settings = cls(objective, layout, rule, where, None, adaptive, selection, number, losses)
         settings.first_weights()
         if layout.initial is not None:
             settings.check_inputs(layout.initial.points, "initial", first=True)
@@ -144,21 +146,16 @@ class BankSettings:
         """The same settings for other slots, without a history."""
         return self.checked(None, None, **self._other_arguments(), slots=slots)
 
-    def with_members(self, state: DictionaryState) -> BankSettings:
+    def with_selection(self, selection: Selection) -> BankSettings:
         """The same settings with these kernels of the adaptive dictionary, without a history."""
-        made = self.with_slots(self.member_slots(state))
-        return replace(made, dictionary=self.dictionary, dictionary_state=state)
+        made = self.with_slots(self.selected_slots(selection).values())
+        return replace(made, dictionary=self.dictionary, selection=selection)
 
-    def member_slots(self, state: DictionaryState) -> list[Slot]:
-        """The slots of these kernels of the adaptive dictionary; present ones where they stay."""
+    def selected_slots(self, selection: Selection) -> dict[int, Slot]:
+        """The slots of these kernels of the adaptive dictionary, by their indices in it."""
         assert self.dictionary is not None
-        assert self.dictionary_state is not None
-        learner, pool = self.slots[0].learner, self.dictionary.kernels
-        before = self.dictionary_state.members
-        return [
-            slot if member == known else Slot(pool[member], learner)
-            for member, known, slot in zip(state.members, before, self.slots, strict=True)
-        ]
+        learner, kernels = self.slots[0].learner, self.dictionary.kernels
+        return {k: Slot(kernels[k], learner) for k in selection.running}
 
     @property
     def initial(self) -> InitialFunction | None:

@@ -309,21 +309,6 @@ class Shard:
                 result[f"group{number}/{name}"] = (shape, dtype)
         return result
 
-    def reset(self) -> None:
-        """Forget everything that was learned."""
-        for _, array in self.state().values():
-            array[...] = 0.0
-        for group in self.groups:
-            group.scored.alive[...] = 1.0
-            self._start(group)
-
-    def use_transforms(self, layout: Layout) -> None:
-        """After a reset: go on with slots that differ by parameters of their transforms only."""
-        self.layout = layout
-        for group in self.groups:
-            number = layout.leaves[int(group.scored.numbers[0])].group
-            group.use_transform(layout.groups[number].transform)
-
     def _start(self, group: ShardGroup) -> None:
         """Set the arrays of a group that do not start at zero."""
         if group.leader is None or not group.learner.shared_arrays:

@@ -225,9 +225,6 @@ class ShardGroup:
             return self.learner.follow_predict_phases(self.trained, self.leader, buffer, workspace)
         return self.learner.predict_phases(self.trained, buffer, workspace)
 
-    def use_transform(self, transform: TargetTransform | None) -> None:
-        """Before a sample is learned: use another transform of the same type."""
-
     def evaluate(self, seen: int, points: Floats, statistics: Floats, wanted: np.ndarray) -> Floats:
         """(leaves, n, 4): values at the points. See `Learner.evaluate`."""
         self.evaluated = self.learner.evaluate(self.trained, seen, points, statistics, wanted)
@@ -254,7 +251,6 @@ class OwnTargetGroup(ShardGroup):
         super().__init__(settings, scored, leader)
         self.base = base
         self.transform = settings.transform
-        self._parameters = np.zeros(1) if self.transform is None else self.transform.parameters
         self.trained = copy.copy(scored)  # its effects of truncation are the slot's
         for name in ("values", "norms", "predictions", "query_values"):
             setattr(self.trained, name, np.zeros_like(getattr(scored, name)))
@@ -275,7 +271,7 @@ class OwnTargetGroup(ShardGroup):
             history_length=buffer.history_length,
             forward=0 if transform is None else transform.forward_address,
             inverse=0 if transform is None else transform.inverse_address,
-            parameters=self._parameters,
+            parameters=np.zeros(1) if transform is None else transform.parameters,
             transformed=np.zeros((2, WIDTH)),
             has_base=int(self.base is not None),
             base_leaf=leaf,
@@ -294,11 +290,6 @@ class OwnTargetGroup(ShardGroup):
         )
         learning = super().phases(self._buffer, self._workspace)
         return [self._first, *learning, self._first.with_function(compute_functions)]
-
-    def use_transform(self, transform: TargetTransform | None) -> None:
-        self.transform = transform
-        if transform is not None:
-            self._parameters[:] = transform.parameters
 
     def predict_phases(self, buffer: SampleBuffer, workspace: Workspace) -> list[Phase]:
         own = super().predict_phases(self._buffer, self._workspace)

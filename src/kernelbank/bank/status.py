@@ -245,13 +245,13 @@ def engine_note(engine: Engine) -> dict[str, str]:
 
 def dictionary_note(settings: BankSettings) -> str:
     """How many kernels of the pool run, have run and have been exchanged."""
-    dictionary, state = settings.dictionary, settings.dictionary_state
+    dictionary, selection = settings.dictionary, settings.selection
     assert dictionary is not None
-    assert state is not None
-    tried = sum(runs > 0 for runs in state.runs)
+    assert selection is not None
+    tried = sum(count > 0 for count in selection.tries)
     return (
         f"{dictionary.size} of {len(dictionary.kernels):,} kernels; {tried:,} tried, "
-        f"{state.replaced:,} exchanged"
+        f"{dictionary.exchanged(selection):,} exchanged"
     )
 
 

@@ -103,17 +103,17 @@ class Combiner:
         raise NotImplementedError
 
     def change_slots(
-        self, old: State, new: State, kept: Sequence[int | None], elders: Sequence[int]
+        self, old: State, new: State, kept: Sequence[int | None], previous: Sequence[int]
     ) -> None:
         """Write the state of a bank to that of one which continues it with other slots.
 
         Slot i of the new bank continues slot kept[i] of the old one, or is new if that is None.
-        A new slot is at first judged like slot elders[i] of the old bank. By default the axes over
-        the slots, which grow by one with a slot more in `shapes`, are indexed accordingly.
+        A new slot is at first judged like slot previous[i] of the old bank. By default the axes
+        over the slots, which grow by one with a slot more in `shapes`, are indexed accordingly.
 
         `new` has the shapes for the new slots and is all zero.
         """
-        source = np.array([e if k is None else k for k, e in zip(kept, elders, strict=True)])
+        source = np.array([p if k is None else k for k, p in zip(kept, previous, strict=True)])
         slots = len(kept)
         larger = self.shapes(slots + 1)
         for name, shape in self.shapes(slots).items():

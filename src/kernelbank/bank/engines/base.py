@@ -219,21 +219,6 @@ class Executor:
         """Continue from what `state` returned."""
         raise NotImplementedError
 
-    def reset(self) -> None:
-        """Forget everything that was learned; `start` follows before the next sample."""
-        raise NotImplementedError
-
-    def use_transforms(self, layout: Layout) -> bool:
-        """After a reset: go on with slots that differ by parameters of their transforms only.
-
-        Whether it can; by default not.
-        """
-        return False
-
-    def start(self, first_input: Floats) -> None:
-        """Take the first sample after a reset, as `Engine.open` takes the very first."""
-        raise NotImplementedError
-
     def copy_models(self) -> dict[int, Any]:
         """Copies of the models behind slots whose state is not arrays, by leaf number."""
         return {}

@@ -196,23 +196,6 @@ class LocalExecutor(Executor):
                 array[...] = state[name][numbers - self._layout.first_leaves[group]]
         self._buffer.clear_statistics()
 
-    def reset(self) -> None:
-        for array in self._buffer.arrays().values():
-            array[...] = 0.0
-        for shard in self._shards:
-            shard.reset()
-        self._buffer.clear_statistics()
-
-    def use_transforms(self, layout: Layout) -> bool:
-        self._layout = layout
-        for shard in self._shards:
-            shard.use_transforms(layout)
-        return True
-
-    def start(self, first_input: Floats) -> None:
-        if self._buffer.leads:
-            self._buffer.fill(first_input)
-
     def copy_models(self) -> dict[int, Any]:
         return {leaf: kept for shard in self._shards for leaf, kept in shard.copy_models().items()}
 

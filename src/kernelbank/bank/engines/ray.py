@@ -500,8 +500,8 @@ class RayExecutor(Executor):
                 self._unsaved = self._settings.replay  # with the next block, then
         return len(self._learned)
 
-    def _keep(self, snapshots: Sequence[Snapshot | None]) -> None:
-        """Let every shard begin with its snapshot from now on; None: with nothing learned."""
+    def _keep(self, snapshots: Sequence[Snapshot]) -> None:
+        """Let every shard begin with its snapshot from now on."""
         with defer_signals():  # snapshots and blocks must fit together
             for process, snapshot in zip(self._processes, snapshots, strict=True):
                 process.snapshot = snapshot
@@ -563,18 +563,8 @@ class RayExecutor(Executor):
     def copy_models(self) -> dict[int, Any]:
         return {n: model for part in self._ask("copy_models") for n, model in part.items()}
 
-    def _load(self, snapshot: Snapshot | None) -> None:
-        """Let every shard continue from a snapshot of the bank; None: from nothing learned."""
+    def _load(self, snapshot: Snapshot) -> None:
+        """Let every shard continue from a snapshot of the bank."""
         self._keep([snapshot] * len(self._processes))
         self.rollback(0)
         self._synchronize()
-
-    def reset(self) -> None:
-        for process in self._processes:
-            process.first_input = np.zeros_like(self._workspace.query_point)
-        self._load(None)
-
-    def start(self, first_input: Floats) -> None:
-        for process in self._processes:
-            process.first_input = first_input.copy()
-        self._ask("start", first_input)
