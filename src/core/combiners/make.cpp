@@ -1,0 +1,25 @@
+#include "make.hpp"
+
+namespace kb {
+
+namespace {
+
+struct Named {
+  const char* name;
+  MakeCombiner* make;
+};
+
+const Named COMBINERS[] = {
+    {"Best", make_best},
+    {"Uniform", make_uniform},
+};
+
+}  // namespace
+
+std::unique_ptr<Combiner> make_combiner(const std::string& name, const CombinerSpec& spec) {
+  for (const Named& known : COMBINERS)
+    if (name == known.name) return known.make(spec);
+  throw std::invalid_argument("unknown combiner " + name);
+}
+
+}  // namespace kb

@@ -1,0 +1,31 @@
+#include "make.hpp"
+
+namespace kb {
+
+namespace {
+
+struct Named {
+  const char* name;
+  MakeLearner* make;
+  bool shares;  // whether one object has all outputs, and computes once what they have in common
+};
+
+const Named LEARNERS[] = {
+    {"Norma", make_norma, true},
+};
+
+}  // namespace
+
+std::unique_ptr<Learner> make_learner(const std::string& name, const LearnerSpec& spec) {
+  for (const Named& known : LEARNERS) {
+    if (name != known.name) continue;
+    const int outputs = spec.objective.outputs();
+    if (known.shares || outputs == 1) return known.make(spec);
+    std::vector<Cloned<Learner>> parts;
+    for (int k = 0; k < outputs; ++k) parts.push_back(known.make(spec.of_output(k)));
+    return std::make_unique<Separate>(std::move(parts));
+  }
+  throw std::invalid_argument("unknown learner " + name);
+}
+
+}  // namespace kb
