@@ -55,8 +55,6 @@ struct SplineProduct {
 
 using Constants = std::array<Lanes, 3>;
 
-inline constexpr double LOG2_E = 1.4426950408889634;  // 1 / log 2
-
 /// 2^(c0 s), c0 <= 0: Gaussian, Laplacian, Periodic.
 struct Exponential {
   static Lanes value(Lanes s, const Constants& c) { return exp2_of_product(s, c[0]); }

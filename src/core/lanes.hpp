@@ -134,6 +134,9 @@ inline void store(float* to, Lanes x) {
 /// Adding it to a number below 2^51 in size rounds to an integer, in the low bits of the sum.
 inline constexpr double ROUND = 0x1.8p52;
 
+/// 1 / log 2: e^-u = 2^(-LOG2_E u).
+inline constexpr double LOG2_E = 1.4426950408889634;
+
 /// 2^(x y) where x y <= 0; 1.3 ulp; NaN stays NaN. It is 0 below 2^-1021.5: no denormals, which
 /// would slow down the loops. The product is never rounded: both uses of it are inside an fma.
 inline Lanes exp2_of_product(Lanes x, Lanes y) {

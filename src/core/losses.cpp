@@ -67,8 +67,7 @@ struct Pinball {
 struct Logistic {
   /// exp(-|y f|), which does not overflow.
   static Lanes margin_exponential(Lanes f, Lanes y) {
-    constexpr double log2_e = 1.4426950408889634;
-    return exp2_of_product(absolute(y * f), -log2_e);
+    return exp2_of_product(absolute(y * f), -LOG2_E);
   }
   Lanes value(Lanes f, Lanes y) const {
     Lanes margin = y * f;

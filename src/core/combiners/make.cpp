@@ -11,6 +11,9 @@ struct Named {
 
 const Named COMBINERS[] = {
     {"Best", make_best},
+    {"FixedShare", make_fixed_share},
+    {"Hedge", make_hedge},
+    {"Simplex", make_simplex},
     {"Uniform", make_uniform},
 };
 

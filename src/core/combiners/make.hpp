@@ -17,6 +17,6 @@ using MakeCombiner = std::unique_ptr<Combiner>(const CombinerSpec&);
 
 std::unique_ptr<Combiner> make_combiner(const std::string& name, const CombinerSpec& spec);
 
-MakeCombiner make_uniform, make_best;
+MakeCombiner make_best, make_fixed_share, make_hedge, make_simplex, make_uniform;
 
 }  // namespace kb
