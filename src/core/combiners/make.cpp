@@ -13,7 +13,11 @@ const Named COMBINERS[] = {
     {"Best", make_best},
     {"FixedShare", make_fixed_share},
     {"Hedge", make_hedge},
+    {"Joint", make_joint},
+    {"OMKR", make_omkr},
+    {"RobustStacking", make_robust_stacking},
     {"Simplex", make_simplex},
+    {"Stacking", make_stacking},
     {"Uniform", make_uniform},
 };
 

@@ -17,6 +17,7 @@ using MakeCombiner = std::unique_ptr<Combiner>(const CombinerSpec&);
 
 std::unique_ptr<Combiner> make_combiner(const std::string& name, const CombinerSpec& spec);
 
-MakeCombiner make_best, make_fixed_share, make_hedge, make_simplex, make_uniform;
+MakeCombiner make_best, make_fixed_share, make_hedge, make_joint, make_omkr, make_robust_stacking;
+MakeCombiner make_simplex, make_stacking, make_uniform;
 
 }  // namespace kb

@@ -11,7 +11,14 @@ struct Named {
 };
 
 const Named LEARNERS[] = {
+    {"FourierRLS", make_fourier_rls, true},
+    {"FourierSGD", make_fourier_sgd, true},
+    {"LastValue", make_last_value, true},
+    {"LinearRLS", make_linear_rls, true},
+    {"NearestNeighborGP", make_nearest_neighbors, true},
     {"Norma", make_norma, true},
+    {"NystromSGD", make_nystrom_sgd, false},
+    {"PartitionTree", make_partition_tree, false},
 };
 
 }  // namespace
