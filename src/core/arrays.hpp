@@ -130,6 +130,10 @@ class Archive {
     add(name, Number::float64, x, {std::size_t(count), WIDTH}, true);
   }
 
+  void numbers(const char* name, double* x, std::vector<std::size_t> shape) {
+    add(name, Number::float64, x, std::move(shape), false);
+  }
+
   /// Visit a part, whose names begin with its own.
   template <class Part>
   void part(const std::string& name, Part& part) {

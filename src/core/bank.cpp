@@ -324,12 +324,62 @@ void Bank::visit(Archive& archive) {
 bool Bank::may_fail() const {
   for (const Pack& pack : packs)
     if (pack.learner->may_fail()) return true;
-  return outputs[0].combiner->may_fail();
+  for (const auto& loss : spec_.objective.losses)
+    if (loss->in_python()) return true;
+  return newest.may_fail() || outputs[0].combiner->may_fail();
 }
 
 void Bank::begin(const double* x, const double* points, int count) {
   newest.fill(x, points, count);
   begun_ = true;
+}
+
+void Bank::start_from(const double* points, int count, const double* coefficients) {
+  begin(points, points, count);
+  Matrix<double> rows(count, spec_.dimension);
+  std::copy_n(points, rows.numbers.size(), rows[0]);
+  for (Pack& pack : packs) {
+    Array<Lanes> own(count);
+    for (int j = 0; j < count; ++j) own[j] = gather(coefficients + std::size_t(j) * spec_.slots, pack.slots);
+    pack.learner->start_from(rows, own, pack.records.data());
+  }
+}
+
+std::pair<int, int> Bank::place(int slot) const {
+  for (std::size_t i = 0; i < packs.size(); ++i)
+    for (std::size_t lane = 0; lane < packs[i].slots.size(); ++lane)
+      if (packs[i].slots[lane] == slot) return {int(i), int(lane)};
+  throw std::invalid_argument("there is no such slot");
+}
+
+void Bank::take_slot(int slot, Bank& other, int source) {
+  const auto [pack, lane] = place(slot);
+  const auto [from, from_lane] = other.place(source);
+  packs[pack].take_slot(lane, other.packs[from], from_lane);
+  newest.forget_query();
+}
+
+void Bank::start_on_base(int slot) {
+  const auto [pack, lane] = place(slot);
+  packs[pack].start_on_base(lane, packs);
+}
+
+void Bank::continue_from(Bank& narrower) {
+  if (packs.size() != narrower.packs.size() || outputs.size() != narrower.outputs.size())
+    throw std::invalid_argument("the banks differ");
+  seen_ = narrower.seen_;
+  begun_ = narrower.begun_;
+  for (int k = 0; k < spec_.dimension; ++k) {
+    const int length = newest.length + SLIDE_PERIOD;
+    if (k < narrower.spec_.dimension)
+      std::copy_n(narrower.newest.inputs(k), length, newest.inputs(k));
+    else
+      std::fill_n(newest.inputs(k), length, 0.0);
+  }
+  newest.targets = narrower.newest.targets;
+  newest.forget();
+  for (std::size_t i = 0; i < packs.size(); ++i) packs[i].continue_from(narrower.packs[i]);
+  outputs = narrower.outputs;
 }
 
 void Bank::learn(const double* X, const double* y, std::size_t n, const double* past,

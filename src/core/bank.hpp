@@ -141,6 +141,14 @@ class Bank {
   /// Let the terms before the first sample be x; the points (count, d) of an initial function are
   /// the newest of them.
   void begin(const double* x, const double* points = nullptr, int count = 0);
+  /// Start at f_p = sum_j coefficients[j, p] k_p(points[j], .): points (m, d), coefficients (m, P).
+  void start_from(const double* points, int count, const double* coefficients);
+  /// Let a slot go on from a slot of another bank, of the same learner and kernel.
+  void take_slot(int slot, Bank& other, int source);
+  /// Let a new slot on the residual of one that goes on have the function of base and learner.
+  void start_on_base(int slot);
+  /// Continue from a bank with the same slots on inputs with fewer columns; the new ones were 0.
+  void continue_from(Bank& narrower);
 
   /// The state of one output: its weights, combiner and ledger.
   struct Output {
@@ -178,6 +186,7 @@ class Bank {
   void write(int output, std::size_t row, int count, const Trace& trace) const;
   double combine(double* weights, const double* values) const;
   void gather_query(int output, double* values) const;
+  std::pair<int, int> place(int slot) const;  // pack and lane
 
   BankSpec spec_;
   std::int64_t seen_;

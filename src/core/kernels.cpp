@@ -77,6 +77,12 @@ int Statistics::number(const StatisticSpec& spec) {
   return found;
 }
 
+bool Statistics::may_fail() const {
+  for (const auto& statistic : made_)
+    if (statistic->may_fail()) return true;
+  return false;
+}
+
 // --- trees of kernels --------------------------------------------------------------------------
 
 template <class Formula>

@@ -14,6 +14,8 @@ class Statistic {
   /// out[m] = the statistic of x and term m, m < count; its coordinate k is at terms[k * stride + m].
   virtual void write(const double* x, const double* terms, std::size_t stride, int count,
                      double* out) const = 0;
+  /// Whether it calls a function of the user's, which may fail.
+  virtual bool may_fail() const { return false; }
 };
 
 /// A statistic as Python describes it: by name, or a user's own.
@@ -36,6 +38,7 @@ class Statistics {
   int number(const StatisticSpec& spec);
   int count() const { return int(made_.size()); }
   const Statistic& operator[](int s) const { return *made_[s]; }
+  bool may_fail() const;
 
  private:
   std::vector<StatisticSpec> specs_;
@@ -80,6 +83,7 @@ class TermKernel {
       : kernel_(make_kernel(slots, statistics_)) {}
   /// row[m] = the kernel values of x and term m; its coordinate k is at terms[k * stride + m].
   void write(const double* x, const double* terms, std::size_t stride, int count, Lanes* row);
+  bool may_fail() const { return statistics_.may_fail(); }
 
  private:
   Statistics statistics_;

@@ -116,6 +116,7 @@ class Separate final : public Learner {
       parts_[k]->start_from(points, coefficients, records + k);
   }
   bool may_fail() const override { return parts_[0]->may_fail(); }
+  const std::vector<Cloned<Learner>>& parts() const { return parts_; }
 
  private:
   std::vector<Cloned<Learner>> parts_;

@@ -1,7 +1,6 @@
 // What Python sees of the core: settings come as dicts, tuples and arrays; results leave as arrays.
-#include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -9,113 +8,12 @@
 #include <cmath>
 
 #include "bank.hpp"
-#include "combiners/make.hpp"
-#include "learners/make.hpp"
+#include "python_parts.hpp"
 
-namespace nb = nanobind;
 using namespace nb::literals;
 using namespace kb;
 
 namespace {
-
-using Floats = nb::ndarray<const double, nb::c_contig, nb::device::cpu>;
-using Result = nb::ndarray<nb::numpy, double>;
-using Shape = std::vector<std::size_t>;
-
-Result new_array(const Shape& shape, double** data) {
-  std::size_t size = 1;
-  for (std::size_t n : shape) size *= n;
-  *data = new double[size]();
-  nb::capsule owner(*data, [](void* p) noexcept { delete[] (double*)p; });
-  return Result(*data, shape.size(), shape.data(), owner);
-}
-
-/// A copy of numbers as a NumPy array.
-template <class T>
-nb::object copied(const T* numbers, const Shape& shape) {
-  std::size_t size = 1;
-  for (std::size_t n : shape) size *= n;
-  T* data = new T[size];
-  std::copy_n(numbers, size, data);
-  nb::capsule owner(data, [](void* p) noexcept { delete[] (T*)p; });
-  return nb::cast(nb::ndarray<nb::numpy, T>(data, shape.size(), shape.data(), owner));
-}
-
-// --- parts that a user writes in Python ----------------------------------------------------------
-
-/// What a user's function returned, checked: real numbers of that shape.
-nb::object checked_result(const nb::object& value, const Shape& shape, const std::string& name) {
-  nb::object module = nb::module_::import_("kernelbank.python_parts");
-  nb::list lengths;
-  for (std::size_t n : shape) lengths.append(n);
-  return module.attr("checked_result")(value, nb::tuple(lengths), name);
-}
-
-/// A kernel k(X, Z) -> (n, m) as a statistic: called for one input and all terms at a time, so that
-/// the shapes of a call do not depend on the lengths of blocks.
-class PythonStatistic final : public Statistic {
- public:
-  PythonStatistic(nb::object function, std::string name, std::vector<int> coordinates)
-      : function_(std::move(function)),
-        name_(std::move(name)),
-        coordinates_(std::move(coordinates)) {}
-  ~PythonStatistic() override {
-    nb::gil_scoped_acquire gil;
-    function_.reset();
-  }
-  void write(const double* x, const double* terms, std::size_t stride, int count,
-             double* out) const override {
-    nb::gil_scoped_acquire gil;
-    const std::size_t d = coordinates_.size();
-    double *one, *others;
-    Result X = new_array({1, d}, &one), Z = new_array({std::size_t(count), d}, &others);
-    for (std::size_t k = 0; k < d; ++k) {
-      one[k] = x[coordinates_[k]];
-      for (int m = 0; m < count; ++m) others[m * d + k] = terms[coordinates_[k] * stride + m];
-    }
-    auto values = nb::cast<Floats>(
-        checked_result(function_(X, Z), {1, std::size_t(count)}, name_));
-    std::copy_n(values.data(), count, out);
-  }
-
- private:
-  nb::object function_;
-  std::string name_;
-  std::vector<int> coordinates_;
-};
-
-/// A loss from two functions of predictions and targets (n, 4).
-class PythonLoss final : public Loss {
- public:
-  PythonLoss(nb::object value, nb::object derivative, std::string name, double curvature)
-      : Loss(curvature),
-        value_(std::move(value)),
-        derivative_(std::move(derivative)),
-        name_(std::move(name)) {}
-  ~PythonLoss() override {
-    nb::gil_scoped_acquire gil;
-    value_.reset();
-    derivative_.reset();
-  }
-  void values(const Lanes* f, const Lanes* y, int rows, Lanes* out) const override {
-    call(value_, f, y, rows, out);
-  }
-  void derivatives(const Lanes* f, const Lanes* y, int rows, Lanes* out) const override {
-    call(derivative_, f, y, rows, out);
-  }
-  bool in_python() const override { return true; }
-
- private:
-  void call(const nb::object& function, const Lanes* f, const Lanes* y, int rows, Lanes* out) const {
-    nb::gil_scoped_acquire gil;
-    const Shape shape = {std::size_t(rows), WIDTH};
-    auto values = nb::cast<Floats>(checked_result(
-        function(copied((const double*)f, shape), copied((const double*)y, shape)), shape, name_));
-    std::copy_n(values.data(), values.size(), (double*)out);
-  }
-  nb::object value_, derivative_;
-  std::string name_;
-};
 
 // --- settings from Python ------------------------------------------------------------------------
 
@@ -149,8 +47,8 @@ StatisticSpec read_statistic(nb::handle given) {
   if (spec.name == "python") {
     nb::object function = items[3];
     spec.identity = function.ptr();
-    spec.custom = std::make_shared<PythonStatistic>(function, nb::cast<std::string>(items[4]),
-                                                    spec.coordinates);
+    spec.custom =
+        python_statistic(function, nb::cast<std::string>(items[4]), spec.coordinates);
   } else if (spec.name == "c_function") {
     spec.identity = (const void*)nb::cast<std::uintptr_t>(items[3]);
   }
@@ -173,8 +71,8 @@ std::shared_ptr<const Loss> read_loss(nb::handle given) {
   auto items = nb::cast<nb::tuple>(given);
   const std::string name = nb::cast<std::string>(items[0]);
   if (name == "python")
-    return std::make_shared<PythonLoss>(items[1], items[2], nb::cast<std::string>(items[3]),
-                                        nb::cast<double>(items[4]));
+    return python_loss(items[1], items[2], nb::cast<std::string>(items[3]),
+                       nb::cast<double>(items[4]));
   return make_loss(name, nb::cast<std::vector<double>>(items[1]));
 }
 
@@ -245,17 +143,23 @@ std::unique_ptr<Bank> make_bank(const nb::dict& given) {
       own.base_pack = base.at(0);
       own.base_lane = base.at(1);
     }
-    packs.emplace_back(take<std::vector<int>>(pack, "slots"),
-                       make_learner(take<std::string>(pack, "learner"), learner), own, outputs,
+    auto made = pack.contains("models") ? python_learner(take<nb::list>(pack, "models"), learner)
+                                        : make_learner(take<std::string>(pack, "learner"), learner);
+    packs.emplace_back(take<std::vector<int>>(pack, "slots"), std::move(made), own, outputs,
                        spec.block, spec.objective.window);
   }
   auto rule = take<nb::tuple>(given, "combiner");
   std::vector<Cloned<Combiner>> combiners;
-  for (int k = 0; k < outputs; ++k)
+  for (int k = 0; k < outputs; ++k) {
+    if (!nb::isinstance<nb::str>(rule[0])) {  // a rule of the user's, and its state
+      combiners.push_back(python_combiner(rule[0], nb::cast<nb::list>(rule[1])[k]));
+      continue;
+    }
     combiners.push_back(make_combiner(
         nb::cast<std::string>(rule[0]),
         {read_settings(nb::cast<nb::dict>(rule[1])), spec.slots, spec.objective.window,
          spec.objective.regularization, spec.objective.losses[k]}));
+  }
   Samples samples(take<int>(given, "history"), spec.dimension, outputs, std::move(statistics),
                   spec.block);
   return std::make_unique<Bank>(spec, std::move(samples), std::move(packs), std::move(combiners),
@@ -299,6 +203,42 @@ class PyBank {
   Result variance_slots(Floats X) {
     return rows(X, {bank_->outputs.size(), std::size_t(bank_->spec().slots)},
                 &Bank::variance_slots);
+  }
+
+  /// Start at f_p = sum_j coefficients[j, p] k_p(points[j], .): points (m, d), coefficients (m, P).
+  void begin(Floats x, std::optional<Floats> points, std::optional<Floats> coefficients) {
+    Turn turn(mutex_, owner_);
+    if (!points) return bank_->begin(x.data());
+    bank_->start_from(points->data(), int(points->shape(0)), coefficients->data());
+  }
+  /// Let a slot go on from a slot of another bank.
+  void take_slot(int slot, PyBank& other, int source) {
+    Turn turn(mutex_, owner_);
+    bank_->take_slot(slot, *other.bank_, source);
+  }
+  void start_on_base(int slot) {
+    Turn turn(mutex_, owner_);
+    bank_->start_on_base(slot);
+  }
+  void continue_from(PyBank& narrower) {
+    Turn turn(mutex_, owner_);
+    bank_->continue_from(*narrower.bank_);
+  }
+  /// The models behind slots whose state is not arrays, by pack and output.
+  nb::dict models() {
+    nb::dict found;
+    for (std::size_t i = 0; i < bank_->packs.size(); ++i) {
+      nb::object models = python_models(*bank_->packs[i].learner);
+      if (!models.is_none()) found[nb::int_(i)] = models;
+    }
+    return found;
+  }
+  Result dropped() { return by_slot(&Learner::dropped); }
+  Result step_ratio() { return by_slot(&Learner::step_ratio); }
+  std::vector<std::pair<double, double>> combiner_step() {
+    std::vector<std::pair<double, double>> found;
+    for (const Bank::Output& output : bank_->outputs) found.push_back(output.combiner->step_ratio());
+    return found;
   }
 
   /// All numbers that the next sample depends on, by name.
@@ -354,6 +294,21 @@ class PyBank {
             find("slot_predictions"), find("curvature"), find("window_loss")};
   }
 
+  /// (K, P): a number of every slot.
+  Result by_slot(Lanes (Learner::*method)(int) const) {
+    Turn turn(mutex_, owner_);
+    const std::size_t outputs = bank_->outputs.size(), slots = bank_->spec().slots;
+    double* data;
+    Result result = new_array({outputs, slots}, &data);
+    for (const Pack& pack : bank_->packs)
+      for (std::size_t k = 0; k < outputs; ++k) {
+        const Lanes value = (pack.learner.operator->()->*method)(int(k));
+        for (std::size_t i = 0; i < pack.slots.size(); ++i)
+          data[k * slots + pack.slots[i]] = value[int(i)];
+      }
+    return result;
+  }
+
   Result rows(Floats X, Shape shape, void (Bank::*method)(const double*, std::size_t, double*)) {
     Turn turn(mutex_, owner_);
     shape.insert(shape.begin(), X.shape(0));
@@ -396,5 +351,13 @@ NB_MODULE(_core, m) {
       .def("variance_slots", &PyBank::variance_slots, "X"_a)
       .def("state", &PyBank::state)
       .def("restore", &PyBank::restore, "arrays"_a)
-      .def("copy", [](const PyBank& bank) { return new PyBank(bank); });
+      .def("copy", [](const PyBank& bank) { return new PyBank(bank); })
+      .def("begin", &PyBank::begin, "x"_a, "points"_a.none(), "coefficients"_a.none())
+      .def("take_slot", &PyBank::take_slot, "slot"_a, "other"_a, "source"_a)
+      .def("start_on_base", &PyBank::start_on_base, "slot"_a)
+      .def("continue_from", &PyBank::continue_from, "narrower"_a)
+      .def("models", &PyBank::models)
+      .def("dropped", &PyBank::dropped)
+      .def("step_ratio", &PyBank::step_ratio)
+      .def("combiner_step", &PyBank::combiner_step);
 }

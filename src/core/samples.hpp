@@ -131,6 +131,8 @@ class Samples {
   }
   void forget_query() { query_seen_ = -1; }
 
+  bool may_fail() const { return statistics_.may_fail(); }
+
   /// Coordinate k of the newest inputs, at the positions that `place` tells.
   const double* inputs(int k) const { return inputs_[k]; }
   double* inputs(int k) { return inputs_[k]; }

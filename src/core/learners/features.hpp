@@ -1,19 +1,26 @@
 // Learners on features that follow from the input alone: f(x) = weights . phi(x). One loop for all;
 // a learner is a pair of
 //
-//   Features   size(), constant(), write(x, phi): phi
-//   Method     how weights learn. Its state follows from the inputs, and is kept once for all outputs
-//              unless the loss takes part in it (`follows_inputs`); then each output has its own.
+//   Features   size(), constant(), write(x, phi)
+//   Method     how weights learn: prepare(samples of a cycle), advance(a sample, for all outputs),
+//              step(a sample, for some outputs), finish(a sample); Signal, what an output makes of
+//              prediction and target; Own, what is kept for an output beside its weights
+//
+// The state of a method follows from the inputs, and is kept once for all outputs, unless the loss
+// takes part in it (`follows_inputs`): then an output has its own.
 //
 // The features of a sample are computed once for all outputs. Those of a cycle of samples are
 // computed together where a block has them, so that a method can prepare their steps together, by
 // the same sums as one by one.
 //
-// Lanes run over features, so a pack has one slot, in lane 0. Sums of several rows at once have the
-// bits of `dot`: the order of a block's cuts, and of the outputs, does not matter.
+// Lanes run over features, so a pack has one slot, in lane 0. Two outputs learn side by side: while
+// a sum of one waits for its last addition, that of the other goes on. Every sum has the bits of
+// `dot`, however many are computed at once: neither cuts into blocks nor other outputs matter.
 #pragma once
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <type_traits>
 
 #include "../dense.hpp"
 #include "../exact_sum.hpp"
@@ -25,10 +32,10 @@ namespace kb {
 /// The value of a pack's one slot, in lane 0.
 inline Lanes first_lane(double x) { return Lanes(x, 0.0, 0.0, 0.0); }
 
-/// phi_m(x) = amplitude_m cos(angle_m) for m < trigonometric, amplitude_m angle_m for the rest, with
-/// angle_m = frequency_m'x_c + phase_m, where x_c holds some coordinates of x. In blocks of eight:
-/// four cosines, and the sines of the same angles. The linear features are the coordinates and a
-/// constant. Both are padded, with features of amplitude 0.
+/// phi_m(x) = amplitude_m cos(angle_m) for m < trigonometric, amplitude_m angle_m for the rest,
+/// with angle_m = frequency_m'x_c + phase_m, where x_c holds some coordinates of x. In blocks of
+/// eight: four cosines, and the sines of the same angles. The linear features are the coordinates
+/// and a constant. Both are padded, with features of amplitude 0.
 class FourierFeatures {
  public:
   /// frequencies (coordinates, size), phases and amplitudes (size,), as Python has drawn them.
@@ -80,6 +87,79 @@ class FourierFeatures {
   Array<double> point_;  // scratch: x_c
 };
 
+/// |weights|^2, and the products of the weights with phi and with the next features, of G outputs.
+template <std::size_t G>
+struct Sums {
+  std::array<double, G> norms, values, next;
+};
+
+/// weights[g][m] <- change(g, m, weights[g][m]) for lanes or one number from m on, and the sums of
+/// the new weights, each as by `dot`, in one loop. weights[g], phi, next: (count,).
+template <std::size_t G, class Change>
+Sums<G> change_and_sum(const std::array<double*, G>& weights, const double* phi,
+                       const double* next, int count, Change change) {
+  std::array<Lanes, G> norms, values, ahead;
+  norms.fill(0.0), values.fill(0.0), ahead.fill(0.0);
+  const int even = whole_lanes(count);
+  for (int m = 0; m < even; m += WIDTH) {
+    const Lanes one = load(phi + m), other = load(next + m);
+#pragma GCC unroll 4
+    for (std::size_t g = 0; g < G; ++g) {
+      const Lanes w = change(g, m, load(weights[g] + m));
+      store(weights[g] + m, w);
+      norms[g] = fma(w, w, norms[g]);
+      values[g] = fma(w, one, values[g]);
+      ahead[g] = fma(w, other, ahead[g]);
+    }
+  }
+  Sums<G> sums;
+  for (std::size_t g = 0; g < G; ++g) {
+    sums.norms[g] = add_lanes(norms[g]);
+    sums.values[g] = add_lanes(values[g]);
+    sums.next[g] = add_lanes(ahead[g]);
+    for (int m = even; m < count; ++m) {
+      const double w = change(g, m, weights[g][m]);
+      weights[g][m] = w;
+      sums.norms[g] += w * w;
+      sums.values[g] += w * phi[m];
+      sums.next[g] += w * next[m];
+    }
+  }
+  return sums;
+}
+
+/// out[g][r] = the products of G vectors with R others, each as by `dot`. All are (count,).
+template <std::size_t G, std::size_t R>
+std::array<std::array<double, R>, G> all_dots(const std::array<const double*, G>& ones,
+                                              const double* const* others, int count) {
+  Lanes totals[G][R];
+  std::array<const double*, R> rows;
+  std::copy_n(others, R, rows.begin());
+#pragma GCC unroll 4
+  for (std::size_t g = 0; g < G; ++g)
+#pragma GCC unroll 16
+    for (std::size_t r = 0; r < R; ++r) totals[g][r] = 0.0;
+  const int even = whole_lanes(count);
+  for (int m = 0; m < even; m += WIDTH) {
+#pragma GCC unroll 16
+    for (std::size_t r = 0; r < R; ++r) {
+      const Lanes row = load(rows[r] + m);
+#pragma GCC unroll 4
+      for (std::size_t g = 0; g < G; ++g)
+        totals[g][r] = fma(load(ones[g] + m), row, totals[g][r]);
+    }
+  }
+  std::array<std::array<double, R>, G> out;
+#pragma GCC unroll 4
+  for (std::size_t g = 0; g < G; ++g)
+#pragma GCC unroll 16
+    for (std::size_t r = 0; r < R; ++r) {
+      out[g][r] = add_lanes(totals[g][r]);
+      for (int m = even; m < count; ++m) out[g][r] += ones[g][m] * rows[r][m];
+    }
+  return out;
+}
+
 template <class Features, class Method>
 class FeatureLearner final : public Learner {
  public:
@@ -106,7 +186,7 @@ class FeatureLearner final : public Learner {
   }
 
   void visit(Archive& archive) override {
-    archive("window_features", past_);
+    if (window_ > 1) archive("window_features", past_);
     if (shared_ >= 0) methods_[shared_].visit(archive);
     for (std::size_t k = 0; k < outputs_.size(); ++k) {
       const std::string name = "output" + std::to_string(k);
@@ -211,33 +291,66 @@ class FeatureLearner final : public Learner {
     for (Output& output : outputs_)
       output.prediction = dot(output.weights.data(), ahead_[place], size_);
     for (int i = 0; i < count; ++i) {
-      // The weights after a sample give norm^2, the values on the window and the next prediction.
-      const double* phi = ahead_[place + i];
-      const double* next = ahead_[place + std::min(i + 1, count - 1)];
-      const int older = find_window(first, place, i);
-      for (std::size_t k = 0; k < outputs_.size(); ++k) {
-        Output& output = outputs_[k];
-        Method& method = methods_[output.method];
-        Record& record = records[k];
-        const double target = block.targets[k][t + i][0];
-        const auto signal = Method::signal(*output.loss, output.prediction, target);
-        if (output.leads) method.advance(first + i, phi, signal);
-        record.predictions[t + i] = first_lane(output.prediction);
-        record.effects[t + i] = 0.0;
-        double* weights = output.weights.data();
-        const auto [norm, value, prediction] =
-            method.step(first + i, weights, output.own, signal, phi, next);
-        record.norms[t + i + 1] = first_lane(norm);
-        Lanes* values = record.values[t + i + 1];
-        values[window_ - 1] = first_lane(value);
-        write_values(weights, older, values);
-        output.prediction = prediction;
+      const Sample sample{block, records, first + i, t + i, ahead_[place + i],
+                          ahead_[place + std::min(i + 1, count - 1)],
+                          find_window(first, place, i)};
+      for (std::size_t k = 0; k < outputs_.size();) {
+        if (k + 1 < outputs_.size() && outputs_[k + 1].method == outputs_[k].method) {
+          learn_sample<2>(k, sample);
+          k += 2;
+        } else {
+          learn_sample<1>(k, sample);
+          k += 1;
+        }
       }
       for (Method& method : methods_) method.finish(first + i);
     }
     for (int i = std::max(count - (window_ - 1), 0); i < count; ++i)
       std::copy_n(ahead_[place + i], size_, past_[int((first + i) % (window_ - 1))]);
     return count;
+  }
+
+  struct Sample {
+    const Block& block;
+    Record* records;
+    std::int64_t number;
+    int t;                     // its row in the block
+    const double *phi, *next;  // its features, and those of the next sample if it is in the cycle
+    int older;                 // samples on the window before it
+  };
+
+  /// Learn a sample, for outputs k .. k + G - 1, which have one method. The weights after it give
+  /// norm^2, the values on the window and the next prediction.
+  template <std::size_t G>
+  void learn_sample(std::size_t k, const Sample& sample) {
+    Output* outputs = &outputs_[k];
+    Method& method = methods_[outputs->method];
+    const int t = sample.t;
+    std::array<typename Method::Signal, G> signals;
+    std::array<typename Method::Own*, G> own;
+    std::array<double*, G> weights;
+    std::array<const double*, G> known;
+    for (std::size_t g = 0; g < G; ++g) {
+      Output& output = outputs[g];
+      Record& record = sample.records[k + g];
+      const double target = sample.block.targets[k + g][t][0];
+      signals[g] = Method::signal(*output.loss, output.prediction, target);
+      own[g] = &output.own;
+      known[g] = weights[g] = output.weights.data();
+      record.predictions[t] = first_lane(output.prediction);
+      record.effects[t] = 0.0;
+    }
+    if (outputs->leads) method.advance(sample.number, sample.phi, signals[0]);
+    const Sums<G> sums = method.step(sample.number, weights, own, signals, sample.phi, sample.next);
+    std::array<Lanes*, G> values;
+    for (std::size_t g = 0; g < G; ++g) {
+      Record& record = sample.records[k + g];
+      record.norms[t + 1] = first_lane(sums.norms[g]);
+      values[g] = record.values[t + 1];
+      values[g][window_ - 1] = first_lane(sums.values[g]);
+      outputs[g].prediction = sums.next[g];
+    }
+    if (window_ > 1) write_values(known, sample.older, values);
   }
 
   /// older_rows[j]: features of the samples on the window before sample first + i, oldest first.
@@ -256,22 +369,24 @@ class FeatureLearner final : public Learner {
     return older;
   }
 
-  /// f on the window's samples but the newest; those before the first sample are 0.
-  void write_values(const double* weights, int older, Lanes* values) const {
+  /// f on the window's samples but the newest, for G outputs; before the first sample it is 0.
+  template <std::size_t G>
+  void write_values(const std::array<const double*, G>& weights, int older,
+                    const std::array<Lanes*, G>& values) const {
     const int unseen = window_ - 1 - older;
-    std::fill_n(values, unseen, Lanes(0.0));
-    Lanes* out = values + unseen;
+    for (std::size_t g = 0; g < G; ++g) std::fill_n(values[g], unseen, Lanes(0.0));
     int j = 0;
     auto several = [&]<std::size_t R>() {
       for (; j + int(R) <= older; j += int(R)) {
-        std::array<const double*, R> rows;
-        std::copy_n(older_rows_.begin() + j, R, rows.begin());
-        const auto sums = dots(weights, rows, size_);
-        for (std::size_t r = 0; r < R; ++r) out[j + int(r)] = first_lane(sums[r]);
+        const auto sums = all_dots<G, R>(weights, older_rows_.data() + j, size_);
+        for (std::size_t g = 0; g < G; ++g)
+          for (std::size_t r = 0; r < R; ++r)
+            values[g][unseen + j + int(r)] = first_lane(sums[g][r]);
       }
     };
-    several.template operator()<9>();  // as many as there are registers for
-    several.template operator()<3>();
+    several.template operator()<G == 1 ? 9 : 5>();  // as many as there are registers for
+    several.template operator()<4>();
+    several.template operator()<2>();
     several.template operator()<1>();
   }
 
@@ -282,7 +397,7 @@ class FeatureLearner final : public Learner {
   // state
   std::vector<Method> methods_;
   std::vector<Output> outputs_;
-  Matrix<double> past_;  // features of the window's samples but the newest: n in row n % (window - 1)
+  Matrix<double> past_;  // features of the window - 1 newest samples: n in row n % (window - 1)
   // scratch
   Matrix<double> ahead_;  // features of a cycle's samples: n in row n % cycle, padded with zeros
   Array<double> query_features_;

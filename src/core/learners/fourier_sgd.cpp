@@ -30,8 +30,8 @@ class GradientDescent {
   };
   void visit(Archive&) {}
 
-  /// l'; 0 if the target is missing.
-  static double signal(const Loss& loss, double prediction, double target) {
+  using Signal = double;  // l'; 0 if the target is missing
+  static Signal signal(const Loss& loss, double prediction, double target) {
     return std::isnan(target) ? 0.0 : loss.derivative(prediction, target);
   }
 
@@ -40,19 +40,32 @@ class GradientDescent {
     if (step_size_.adapts()) self_kernel_ = dot(phi, phi, size_);
   }
 
-  std::array<double, 3> step(std::int64_t number, double* weights, Own& own, double slope,
-                             const double* phi, const double* next) const {
+  template <std::size_t G>
+  Sums<G> step(std::int64_t number, const std::array<double*, G>& weights,
+               const std::array<Own*, G>& own, const std::array<Signal, G>& slopes,
+               const double* phi, const double* next) const {
     std::int64_t t = number + 1;  // samples since the last restart, this one included
     if (restart_ > 0 && t >= restart_) t = t % restart_ + 1;
-    if (step_size_.adapts()) own.squares += slope * slope * self_kernel_;
-    const double rate = step_size_.rate(t, own.squares)[0];
-    const double decay = 1.0 - rate * regularization_, change = rate * slope;
-    for (int m = 0; m < size_; ++m) weights[m] = decay * weights[m] - change * phi[m];
-    if (restart_ > 0 && (number + 2) % restart_ == 0) {  // the next sample finds f = 0
-      own.squares = 0.0;
-      std::fill_n(weights, size_, 0.0);
+    std::array<double, G> decays, changes;
+    for (std::size_t g = 0; g < G; ++g) {
+      if (step_size_.adapts()) own[g]->squares += slopes[g] * slopes[g] * self_kernel_;
+      const double rate = step_size_.rate(t, own[g]->squares)[0];
+      decays[g] = 1.0 - rate * regularization_;
+      changes[g] = rate * slopes[g];
     }
-    return dots<3>(weights, {weights, phi, next}, size_);
+    const Sums<G> sums =
+        change_and_sum(weights, phi, next, size_, [=](std::size_t g, int m, auto weight) {
+          if constexpr (std::is_same_v<decltype(weight), double>)
+            return decays[g] * weight - changes[g] * phi[m];
+          else
+            return decays[g] * weight - changes[g] * load(phi + m);
+        });
+    if (restart_ == 0 || (number + 2) % restart_ != 0) return sums;
+    for (std::size_t g = 0; g < G; ++g) {  // the next sample finds f = 0
+      own[g]->squares = 0.0;
+      std::fill_n(weights[g], size_, 0.0);
+    }
+    return {};
   }
   void finish(std::int64_t) {}
 

@@ -5,13 +5,16 @@ namespace kb {
 
 namespace {
 
-/// phi(x) = (x_c, sqrt(offset)), where x_c holds the kernel's coordinates of x: phi(x)'phi(t) is the
-/// kernel Linear.
+/// phi(x) = (x_c, sqrt(offset)), where x_c holds the kernel's coordinates of x: phi(x)'phi(t) is
+/// the kernel Linear.
 class LinearFeatures {
  public:
   explicit LinearFeatures(const LearnerSpec& spec)
       : coordinates_(spec.kernels.at(0).statistic.coordinates),
-        last_(sqrt(spec.kernels.at(0).constants.at(0))) {}
+        last_(sqrt(spec.kernels.at(0).constants.at(0))) {
+    for (int k : coordinates_)
+      if (k < 0 || k >= spec.dimension) throw std::invalid_argument("no such coordinate");
+  }
 
   int size() const { return int(coordinates_.size()) + 1; }
   int constant() const { return int(coordinates_.size()); }

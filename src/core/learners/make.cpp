@@ -11,14 +11,24 @@ struct Named {
 };
 
 const Named LEARNERS[] = {
+    {"FixedBudgetKRLS", make_fixed_budget_krls, false},
+    {"Forgetron", make_forgetron, false},
     {"FourierRLS", make_fourier_rls, true},
     {"FourierSGD", make_fourier_sgd, true},
+    {"KLMS", make_klms, false},
+    {"KNLMS", make_knlms, false},
+    {"KRLS", make_krls, false},
+    {"KRLSTracker", make_krls_tracker, false},
     {"LastValue", make_last_value, true},
     {"LinearRLS", make_linear_rls, true},
     {"NearestNeighborGP", make_nearest_neighbors, true},
     {"Norma", make_norma, true},
     {"NystromSGD", make_nystrom_sgd, false},
     {"PartitionTree", make_partition_tree, false},
+    {"POLK", make_polk, false},
+    {"Projectron", make_projectron, false},
+    {"QKLMS", make_qklms, false},
+    {"SlidingWindowKRLS", make_sliding_window_krls, false},
 };
 
 }  // namespace

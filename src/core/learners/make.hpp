@@ -29,6 +29,8 @@ std::unique_ptr<Learner> make_learner(const std::string& name, const LearnerSpec
 
 // One line for each learner; `Separate` ones are made for one output.
 MakeLearner make_norma;
+MakeLearner make_klms, make_knlms, make_qklms, make_polk, make_projectron, make_forgetron;
+MakeLearner make_krls, make_sliding_window_krls, make_fixed_budget_krls, make_krls_tracker;
 MakeLearner make_fourier_rls, make_fourier_sgd, make_linear_rls, make_nystrom_sgd;
 MakeLearner make_last_value, make_nearest_neighbors, make_partition_tree;
 

@@ -41,23 +41,35 @@ bool calls_user(const KernelSpec& kernel) {
   return false;
 }
 
-/// Sums over four lanes of four samples each.
+/// Sixteen sums of squares, of the samples of a block.
 struct Sixteen {
-  Lanes d[4] = {0.0, 0.0, 0.0, 0.0};
+  Lanes one = 0.0, two = 0.0, three = 0.0, four = 0.0;
 
   /// Add (z - x)^2, for a coordinate of sixteen samples.
   void add_squares(const float* z, Lanes x) {
-    for (int i = 0; i < 4; ++i) {
-      const Lanes u = load(z + WIDTH * i) - x;
-      d[i] = fma(u, u, d[i]);
-    }
+    const Lanes u1 = widened(z) - x, u2 = widened(z + 4) - x;
+    const Lanes u3 = widened(z + 8) - x, u4 = widened(z + 12) - x;
+    one = fma(u1, u1, one);
+    two = fma(u2, u2, two);
+    three = fma(u3, u3, three);
+    four = fma(u4, u4, four);
   }
   /// Whether one of them is less than `most`.
   bool some_less(Lanes most) const {
     auto smaller = [](Lanes x, Lanes y) { return where_less(y, x, y, x); };
-    const Lanes least = smaller(smaller(d[0], d[1]), smaller(d[2], d[3]));
+    const Lanes least = smaller(smaller(one, two), smaller(three, four));
     return !all_less(0.0, where_less(least, most, 0.0, 1.0));
   }
+  void store_to(double* out) const {
+    store(out, one);
+    store(out + 4, two);
+    store(out + 8, three);
+    store(out + 12, four);
+  }
+
+ private:
+  /// Written so, it is one instruction.
+  static Lanes widened(const float* z) { return Lanes(z[0], z[1], z[2], z[3]); }
 };
 
 class NearestNeighborGP final : public Learner {
@@ -78,6 +90,7 @@ class NearestNeighborGP final : public Learner {
         chosen_(spec.dimension, neighbors_),
         factor_(std::size_t(neighbors_) * (neighbors_ + 1) / 2, Lanes(0.0)),
         row_(neighbors_),
+        next_row_(neighbors_),
         query_row_(neighbors_),
         scales_(neighbors_),
         solved_(neighbors_),
@@ -213,7 +226,7 @@ class NearestNeighborGP final : public Learner {
         sums.add_squares(block + BLOCK * k, point[coordinates[k]]);
       if (most < INF && !sums.some_less(most)) continue;
       double found[BLOCK];
-      for (int i = 0; i < 4; ++i) store(found + WIDTH * i, sums.d[i]);
+      sums.store_to(found);
       const int start = number * BLOCK;
       for (int place = std::min(start + BLOCK, high) - 1; place >= std::max(start, low); --place)
         count = insert(count, place, found[place - start]);
@@ -286,7 +299,6 @@ class NearestNeighborGP final : public Learner {
   /// L, 1 / L_ii, L^-1 q and the variances, of the neighbors at these places, of which the first
   /// `staying` stay.
   void factorize(const int* places, int count, int staying) {
-    const double noise = noise_;
     for (int c : coordinates_) chosen_[c][0] = point_[c];
     write_row(point_.data(), 1, row_.data());
     variance_ = row_[0];
@@ -297,39 +309,76 @@ class NearestNeighborGP final : public Learner {
         chosen_[coordinates_[k]][i] = z[BLOCK * k];
     }
     write_row(point_.data(), count, query_row_.data());
-    Lanes* __restrict row = row_.data();
-    Lanes *scales = scales_.data(), *projected = projected_.data();
-    for (int i = 0; i < count; ++i) {
-      for (int c : coordinates_) other_[c] = chosen_[c][i];
-      write_row(other_.data(), i + 1, row);
-      row[i] = row[i] + noise;
-      // Row i of L, and of L^-1 q. On entry row[j] = (K + noise I)_ij, j <= i.
-      Lanes q = query_row_[i];
-      for (int c = 0; c < i - 1; c += 2) {  // two columns at once
-        Lanes *first = column(c), *second = column(c + 1);
-        const Lanes one = -row[c] * scales[c];  // -L_ic
-        const Lanes other = -fma(one, first[c + 1], row[c + 1]) * scales[c + 1];
-        first[i] = -one;
-        second[i] = -other;
-        for (int j = c + 2; j <= i; ++j)
-          row[j] = fma(other, second[j], fma(one, first[j], row[j]));
-        q = fma(other, projected[c + 1], fma(one, projected[c], q));
-      }
-      if (i % 2 == 1) {
-        Lanes* last = column(i - 1);
-        const Lanes one = -row[i - 1] * scales[i - 1];
-        last[i] = -one;
-        row[i] = fma(one, last[i], row[i]);
-        q = fma(one, projected[i - 1], q);
-      }
-      // At least the noise in exact arithmetic; rounding must not make it smaller.
-      const Lanes pivot = where_less(row[i], noise, noise, row[i]);
-      scales[i] = 1.0 / sqrt(pivot);
-      projected[i] = q * scales[i];
-      variance_ = variance_ - projected[i] * projected[i];
-      if (i == staying - 1) spread_ = where_less(variance_, 0.0, 0.0, variance_);
+    for (int i = 0; i < count; i += 2) {
+      if (i + 1 < count)
+        add_rows<true>(i, staying);
+      else
+        add_rows<false>(i, staying);
     }
     variance_ = where_less(variance_, 0.0, 0.0, variance_);
+  }
+
+  /// row[j] = (K + noise I)_ij, j <= i.
+  void write_row_of(int i, Lanes* row) {
+    for (int c : coordinates_) other_[c] = chosen_[c][i];
+    write_row(other_.data(), i + 1, row);
+    row[i] = row[i] + noise_;
+  }
+
+  /// Row i of L and of L^-1 q, and row i + 1 if there are two: then each column is read once for
+  /// both, and while one row waits for a result the other goes on. i is even.
+  template <bool two>
+  void add_rows(int i, int staying) {
+    Lanes *row = row_.data(), *next = next_row_.data();
+    Lanes *scales = scales_.data(), *projected = projected_.data();
+    write_row_of(i, row);
+    Lanes q = query_row_[i], q_next = 0.0;
+    if constexpr (two) {
+      write_row_of(i + 1, next);
+      q_next = query_row_[i + 1];
+    }
+    for (int c = 0; c < i; c += 2) {  // two columns at once
+      Lanes *first = column(c), *second = column(c + 1);
+      const Lanes one = -row[c] * scales[c];  // -L_ic
+      const Lanes other = -fma(one, first[c + 1], row[c + 1]) * scales[c + 1];
+      first[i] = -one;
+      second[i] = -other;
+      q = fma(other, projected[c + 1], fma(one, projected[c], q));
+      if constexpr (two) {
+        const Lanes one_next = -next[c] * scales[c];
+        const Lanes other_next = -fma(one_next, first[c + 1], next[c + 1]) * scales[c + 1];
+        first[i + 1] = -one_next;
+        second[i + 1] = -other_next;
+        q_next = fma(other_next, projected[c + 1], fma(one_next, projected[c], q_next));
+        for (int j = c + 2; j <= i; ++j) {
+          const Lanes l_first = first[j], l_second = second[j];
+          row[j] = fma(other, l_second, fma(one, l_first, row[j]));
+          next[j] = fma(other_next, l_second, fma(one_next, l_first, next[j]));
+        }
+        next[i + 1] = fma(other_next, second[i + 1], fma(one_next, first[i + 1], next[i + 1]));
+      } else {
+        for (int j = c + 2; j <= i; ++j)
+          row[j] = fma(other, second[j], fma(one, first[j], row[j]));
+      }
+    }
+    finish_row(i, row[i], q, staying);
+    if constexpr (two) {
+      Lanes* last = column(i);
+      const Lanes one = -next[i] * scales[i];
+      last[i + 1] = -one;
+      next[i + 1] = fma(one, last[i + 1], next[i + 1]);
+      finish_row(i + 1, next[i + 1], fma(one, projected[i], q_next), staying);
+    }
+  }
+
+  /// 1 / L_ii and (L^-1 q)_i, from what is left of the diagonal and of q_i.
+  void finish_row(int i, Lanes rest, Lanes q, int staying) {
+    // At least the noise in exact arithmetic; rounding must not make it smaller.
+    const Lanes pivot = where_less(rest, noise_, noise_, rest);
+    scales_[i] = 1.0 / sqrt(pivot);
+    projected_[i] = q * scales_[i];
+    variance_ = variance_ - projected_[i] * projected_[i];
+    if (i == staying - 1) spread_ = where_less(variance_, 0.0, 0.0, variance_);
   }
 
   /// f(x) and m of an output from L, by L^-1 v column by column.
@@ -374,7 +423,8 @@ class NearestNeighborGP final : public Learner {
   Array<double> point_, other_;       // inputs, of which only `coordinates` are set
   Matrix<double> chosen_;             // (dimension, neighbors): the neighbors' inputs, likewise
   Array<Lanes> factor_;               // L by columns
-  Array<Lanes> row_, query_row_;      // of K + noise I; q
+  Array<Lanes> row_, next_row_;       // two rows of K + noise I
+  Array<Lanes> query_row_;            // q
   Array<Lanes> scales_, solved_, projected_;  // 1 / L_ii, L^-1 v, L^-1 q
   Lanes variance_ = 0.0, spread_ = 0.0;       // at x, from all neighbors and from those that stay
 };

@@ -5,8 +5,8 @@
 //
 //     weights <- (1 - rate * regularization) weights - rate * l'(f(x), y) z(x).
 //
-// f(x) = weights'z(x) = alpha'k(x, c) with alpha = L'^-1 weights: a value needs the kernel row alone.
-// The rows of the window's samples are kept.
+// f(x) = weights'z(x) = alpha'k(x, c) with alpha = L'^-1 weights: a value needs the kernel row
+// alone. The rows of the window's samples are kept.
 #include <cmath>
 
 #include "../dense.hpp"
@@ -38,6 +38,7 @@ class NystromSGD final : public Learner {
         row_(most_),
         query_row_(most_),
         z_(most_),
+        window_values_(window_),
         lanes_(std::max(most_, window_)) {}
 
   std::unique_ptr<Learner> clone() const override { return std::make_unique<NystromSGD>(*this); }
@@ -58,11 +59,10 @@ class NystromSGD final : public Learner {
     for (int t = 0; t < block.count; ++t) {
       const std::int64_t number = block.first + t;
       const double* x = block.x(t);
-      if (block.samples.uses_query) {
+      if (block.samples.uses_query)
         std::copy_n(query_row_.begin(), count_, row_.begin());
-      } else {
+      else
         write_kernels(x, landmarks_[0], most_, int(count_), row_.data());
-      }
       const double prediction = dot(alpha_.data(), row_.data(), int(count_));
       const double target = block.targets[0][t][0];
       const double slope = std::isnan(target) ? 0.0 : loss_->derivative(prediction, target);
@@ -75,10 +75,10 @@ class NystromSGD final : public Learner {
       Lanes* values = record.values[t + 1];
       const int seen = int(std::min<std::int64_t>(number + 1, window_));
       std::fill_n(values, window_ - seen, Lanes(0.0));
-      for (int age = 0; age < seen; ++age) {
-        const double* row = window_rows_[int((number - age) % window_)];
-        values[window_ - 1 - age] = Lanes(dot(alpha_.data(), row, int(count_)), 0.0, 0.0, 0.0);
-      }
+      dot_rows(alpha_.data(), window_rows_[0], most_, seen, int(count_), window_values_.data());
+      for (int age = 0; age < seen; ++age)
+        values[window_ - 1 - age] =
+            Lanes(window_values_[std::size_t((number - age) % window_)], 0.0, 0.0, 0.0);
     }
   }
 
@@ -86,6 +86,8 @@ class NystromSGD final : public Learner {
     write_kernels(query.x, landmarks_[0], most_, int(count_), query_row_.data());
     *out = Lanes(dot(alpha_.data(), query_row_.data(), int(count_)), 0.0, 0.0, 0.0);
   }
+
+  bool may_fail() const override { return kernel_.may_fail(); }
 
   /// The new coordinates of the landmarks were 0.
   void continue_from(Learner& narrower) override {
@@ -138,7 +140,10 @@ class NystromSGD final : public Learner {
       const double* row = factor_[i];
       const double own = alpha[i] / row[i];
       alpha[i] = own;
-      for (int j = 0; j < i; ++j) alpha[j] -= own * row[j];
+      const int even = whole_lanes(i);
+      for (int j = 0; j < even; j += WIDTH)
+        store(alpha + j, load(alpha + j) - own * load(row + j));
+      for (int j = even; j < i; ++j) alpha[j] -= own * row[j];
     }
     return dot(weights, weights, count);
   }
@@ -172,7 +177,7 @@ class NystromSGD final : public Learner {
   Matrix<double> window_rows_;  // (window, most): k(x_n, c) in row n % window
   double squares_ = 0.0;        // adagrad: the sum of |g|^2
   // scratch
-  Array<double> row_, query_row_, z_;
+  Array<double> row_, query_row_, z_, window_values_;
   Array<Lanes> lanes_;
 };
 

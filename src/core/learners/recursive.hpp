@@ -10,8 +10,8 @@
 //
 //     P = C^k P0 C^k + D_k + sum_i factors[i] vectors[i] vectors[i]',
 //
-// with P0 as it was at the start of the cycle, C the diagonal matrix by which a step forgets, and D_k
-// a diagonal matrix: (I - C^2k) / ridge with forget = "prior", (1 - r) k I / ridge with
+// with P0 as it was at the start of the cycle, C the diagonal matrix by which a step forgets, and
+// D_k a diagonal matrix: (I - C^2k) / ridge with forget = "prior", (1 - r) k I / ridge with
 // "random_walk", else 0. A cycle is eight samples; four with exponential forgetting, which adds two
 // vectors per sample.
 //
@@ -22,6 +22,11 @@
 #include "features.hpp"
 
 namespace kb {
+
+/// out = one * other, of each element. All of padded length.
+inline void multiply_each(const double* one, const double* other, int length, double* out) {
+  for (int m = 0; m < length; m += WIDTH) store(out + m, load(one + m) * load(other + m));
+}
 
 /// out += sum_i factors[i] vectors[i], one after the other as by `add_multiple`, in one loop.
 /// vectors: rows of (count,), `stride` apart.
@@ -60,7 +65,10 @@ class RecursiveLeastSquares {
                                            : forgetting_;
     double scale = 1.0, constant_scale = 1.0;
     if (rule_ == Forget::exponential) scale = constant_scale = 1.0 / sqrt(forgetting_);
-    if (rule_ == Forget::prior) scale = sqrt(forgetting_), constant_scale = sqrt(constant_forgetting);
+    if (rule_ == Forget::prior) {
+      scale = sqrt(forgetting_);
+      constant_scale = sqrt(constant_forgetting);
+    }
     for (int k = 0; k < cycle(); ++k)
       for (int m = 0; m < length_; ++m)
         powers_[k + 1][m] = powers_[k][m] * (m == constant_ ? constant_scale : scale);
@@ -108,7 +116,7 @@ class RecursiveLeastSquares {
     const double* rows = features[first];
     if (scales()) {
       for (int k = first; k < first + count; ++k)
-        for (int m = 0; m < size_; ++m) scaled_[k][m] = powers_[k][m] * features[k][m];
+        multiply_each(powers_[k], features[k], length_, scaled_[k]);
       rows = scaled_[first];
     }
     packed::multiply(covariance_.data(), length_, rows, count, products_[first], length_);
@@ -127,30 +135,40 @@ class RecursiveLeastSquares {
     // P <- C P C + D_1.
     const double* scale = powers_[1];
     if (scales())
-      for (int i = 0; i < known; ++i)
-        for (int m = 0; m < size_; ++m) vectors_[i][m] *= scale[m];
-    for (int m = 0; m < size_; ++m) vectors_[known][m] = scale[m] * u[m];
+      for (int i = 0; i < known; ++i) multiply_each(vectors_[i], scale, length_, vectors_[i]);
+    multiply_each(u, scale, length_, vectors_[known]);
     factors_[known] = informed_ ? -1.0 / s_ : 0.0;
     if (rule_ == Forget::exponential) renew_ridge(int(number % size_), k, known + 1);
   }
 
-  /// The weights of an output after the sample: |weights|^2, and their products with phi and next.
-  std::array<double, 3> step(std::int64_t number, double* weights, Own&, Signal signal,
-                             const double* phi, const double* next) const {
-    double change = informed_ ? signal.error / s_ : 0.0;
-    const double* vector = u_.data();
-    if (rule_ == Forget::prior) {  // weights <- C weights
-      add_multiple(weights, change, vector, size_);
-      const double* scale = powers_[1];
-      for (int m = 0; m < size_; ++m) weights[m] *= scale[m];
-      return dots<3>(weights, {weights, phi, next}, size_);
-    }
+  /// The weights of G outputs after the sample, and their sums.
+  template <std::size_t G>
+  Sums<G> step(std::int64_t number, const std::array<double*, G>& weights,
+               const std::array<Own*, G>&, const std::array<Signal, G>& signals,
+               const double* phi, const double* next) const {
+    std::array<double, G> changes;
+    for (std::size_t g = 0; g < G; ++g) changes[g] = informed_ ? signals[g].error / s_ : 0.0;
+    const double *vector = u_.data(), *scale = powers_[1];
     if (rule_ == Forget::exponential) {
-      add_multiple(weights, change, vector, size_);
-      change = -weights[number % size_] / dummy_s_;
+      for (std::size_t g = 0; g < G; ++g) {
+        add_multiple(weights[g], changes[g], vector, size_);
+        changes[g] = -weights[g][number % size_] / dummy_s_;
+      }
       vector = vectors_[2 * int(number % cycle()) + 1];
     }
-    return add_multiple_and_dots<2>(weights, change, vector, {phi, next}, size_);
+    auto added = [=](std::size_t g, int m, auto weight) {  // one element as by `add_multiple`
+      if constexpr (std::is_same_v<decltype(weight), double>)
+        return weight + changes[g] * vector[m];
+      else
+        return fma(changes[g], load(vector + m), weight);
+    };
+    if (rule_ != Forget::prior) return change_and_sum(weights, phi, next, size_, added);
+    return change_and_sum(weights, phi, next, size_, [=](std::size_t g, int m, auto weight) {
+      if constexpr (std::is_same_v<decltype(weight), double>)
+        return added(g, m, weight) * scale[m];
+      else
+        return added(g, m, weight) * load(scale + m);  // weights <- C weights
+    });
   }
 
   /// After all outputs. P0 <- P at the end of a cycle: make the changes of all of its samples.
@@ -171,7 +189,7 @@ class RecursiveLeastSquares {
     const int known = rule_ == Forget::exponential ? 2 * row : row;
     multiply(int(seen % cycle()), known, features[row], u_.data());
     const double variance = dot(features[row], u_.data(), size_);
-    return variance > 0.0 ? variance : 0.0;
+    return variance < 0.0 ? 0.0 : variance;  // NaN stays NaN
   }
 
   /// Continue from one on fewer features; its feature m is now places[m].
@@ -181,7 +199,8 @@ class RecursiveLeastSquares {
       throw StateRefused("a random walk of the weights cannot take up new inputs");
     for (int i = 0; i < before; ++i)
       for (int j = 0; j < before; ++j)
-        covariance_[packed::place(places[i], places[j])] = narrower.covariance_[packed::place(i, j)];
+        covariance_[packed::place(places[i], places[j])] =
+            narrower.covariance_[packed::place(i, j)];
     for (int i = 0; i < packed::RANK; ++i)
       for (int m = 0; m < before; ++m) vectors_[i][places[m]] = narrower.vectors_[i][m];
     factors_ = narrower.factors_;
@@ -211,7 +230,7 @@ class RecursiveLeastSquares {
   /// u = P phi after k samples of a cycle, of which `known` vectors are kept.
   void multiply(int k, int known, const double* phi, double* u) const {
     const double *product = products_[k], *power = powers_[k];
-    for (int m = 0; m < size_; ++m) u[m] = product[m] * power[m];
+    multiply_each(product, power, length_, u);
     if (adds()) {
       const double before = constant_ < size_ ? u[constant_] : 0.0;
       add_multiple(u, added(k, constant_ == 0 ? 1 : 0), phi, size_);
