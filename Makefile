@@ -11,7 +11,7 @@ DEMO ?= demo
 # Tests and builds start many processes: without bytecode each would compile the package again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test test-all attack lint format bench bench-run bench-live bench-ray costs alarms accuracy ablation classes forecasts gallery docs wheel release clean
+.PHONY: run test test-all attack lint format bench bench-run bench-live costs alarms accuracy ablation classes forecasts gallery docs wheel release clean
 
 # The paper's experiment, then a stream of sensors.
 run: .venv/ready
@@ -53,19 +53,14 @@ bench-run: .venv/dev-ready
 bench-live: .venv/dev-ready
 	$(BIN)/python benchmarks/live_cost.py
 
-# The bank on Ray: speed and bytes here, and a model of more nodes.
-bench-ray: .venv/dev-ready
-	$(BIN)/python benchmarks/ray_speed.py --out bench
-	$(BIN)/python benchmarks/ray_model.py --out bench
-
 costs: .venv/dev-ready
 	$(BIN)/python benchmarks/costs.py --out bench
 
 # AutoBank beside its rivals. DATA is a folder of .csv.gz streams; without it those of River and
 # scikit-learn. SET=unseen takes the named benchmarks with which AutoBank's default slots were not
 # chosen, from DATA and from packages; SET=seen the others. ONLY names some of them. RIVALS names
-# groups of rivals (online,refitted; all has the slow ones too). ROWS=40000 runs long streams only, also
-# those in the folder long of DATA, and gives errors by quarter of the stream. OPTIONS go to
+# groups of rivals (online, refitted). ROWS=40000 runs long streams only, also those in the folder
+# long of DATA, and gives errors by quarter of the stream. OPTIONS go to
 # benchmarks/accuracy.py (see --help).
 accuracy: OUT := accuracy
 accuracy: .venv/bench-ready

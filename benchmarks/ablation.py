@@ -16,9 +16,16 @@ from statistics import median
 
 import numpy as np
 from ablation_variants import FULL, OTHER_SEEDS, VARIANTS, Variant
-from accuracy import facts, progress_bar, show
+from accuracy import (
+    add_rival_options,
+    add_stream_options,
+    chosen_rivals,
+    chosen_streams,
+    facts,
+    progress_bar,
+    show,
+)
 from accuracy_competitors import competes
-from accuracy_options import add_rival_options, add_stream_options, chosen_rivals, chosen_streams
 from accuracy_tables import TextTable, geometric_mean, is_close, long
 
 import kernelbank as kb

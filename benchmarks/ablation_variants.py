@@ -116,23 +116,23 @@ def _plain_stacking(loss: Any, *, labels: bool) -> Combiner:
 
 
 def kept_pool(pool: SlotPool, keep: Keep) -> SlotPool:
-    """The units whose slots are all kept, without those on the residual of one that is not."""
+    """The groups whose slots are all kept, without those on the residual of one that is not."""
     found = SlotPool(pool.width)
     found.first_limit = pool.first_limit
     places: dict[int, int] = {}
-    for number, unit in enumerate(pool.units):
-        named = [(pool.names[i], pool.slots[i]) for i in unit.slots]
+    for number, group in enumerate(pool.groups):
+        named = [(pool.names[i], pool.slots[i]) for i in group.slots]
         base = named[0][1].residual_of
         if not all(keep(without_scaling(name)) for name, _ in named):
             continue
         if base is not None and base not in places:
             continue
-        places |= {index: len(found) + k for k, index in enumerate(unit.slots)}
+        places |= {index: len(found) + k for k, index in enumerate(group.slots)}
         on = None if base is None else places[base]
         slots = [(name, replace(slot, residual_of=on)) for name, slot in named]
-        if number in pool.season_units:
-            found.season_units = (*found.season_units, len(found.units))
-        found.add_unit(unit.name, slots, initial=unit.initial)
+        if number in pool.season_groups:
+            found.season_groups = (*found.season_groups, len(found.groups))
+        found.add_group(group.name, slots, initial=group.initial)
     found.relevant_slots = tuple(places[i] for i in pool.relevant_slots if i in places)
     found.metric_slot = None if pool.metric_slot is None else places.get(pool.metric_slot)
     return found

@@ -4,8 +4,8 @@ Every row is predicted before its target is learned. The first 4,000 rows of eac
 and scored from row 101 on; regression streams twice, as they are given and with the last three
 targets as further inputs. With --rows 40000 only streams of 10,000 rows and more are used, and the
 error is also given by quarter of the stream. Written are tables (accuracy.md), everything in
-accuracy.json, a figure of each stream, anew after every stream, and at the end critical-difference
-diagrams of the mean ranks over the streams as given. The runs of the rivals are kept in rivals/.
+accuracy.json, both anew after every stream, and at the end critical-difference diagrams of the mean
+ranks over the streams as given. The runs of the rivals are kept in rivals/.
 """
 
 from __future__ import annotations
@@ -16,33 +16,145 @@ import platform
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-import accuracy_figures as figures
-import accuracy_goals as goals
-import accuracy_quarters as quarters
 import accuracy_tables as tables
-from accuracy_competitors import AUTO, competes
-from accuracy_options import (
-    add_rival_options,
-    add_stream_options,
-    check_installed,
-    chosen_competitors,
-    chosen_streams,
-    installed_version,
-    row_range,
-)
+from accuracy_competitors import AUTO, BANKS, LONG, USUAL, competes, rival_groups
+from accuracy_streams import LONG_STREAM, RowRange, benchmarks, bundled, from_folder, long_ones
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 import kernelbank as kb
 from kernelbank.research.competitors import PERSISTENCE, Competitor
-from kernelbank.research.datasets.stream import CLASSIFICATION, REGRESSION
+from kernelbank.research.datasets.stream import CLASSIFICATION, REGRESSION, Stream
 from kernelbank.research.results import finite
 from kernelbank.research.run_cache import RunCache
 from kernelbank.research.scores import NORMALISED
 
 TASKS = (REGRESSION, CLASSIFICATION)
+
+
+# --- options, which `make ablation` has too -------------------------------------------------------
+
+
+def add_stream_options(parser: argparse.ArgumentParser) -> None:
+    """Which rows of which streams are used, and where results go."""
+    parser.add_argument(
+        "--data", type=Path, help="folder of .csv.gz files; by default what River and sklearn bring"
+    )
+    parser.add_argument(
+        "--set",
+        choices=("seen", "unseen"),
+        help="named benchmarks with which AutoBank's default slots were chosen, or all others, "
+        "from --data and from installed packages",
+    )
+    parser.add_argument("--out", type=Path, default=Path("accuracy"))
+    parser.add_argument("--only", default="", help="streams, separated by commas")
+    parser.add_argument("--start", type=_count(0), default=0, help="rows to leave out before")
+    parser.add_argument("--rows", type=_count(2), default=4000, help="rows to use")
+    parser.add_argument("--skip", type=_count(0), default=100, help="of these not scored")
+    parser.add_argument("--jobs", type=_count(1), default=1, help="runs side by side")
+
+
+def add_rival_options(parser: argparse.ArgumentParser) -> None:
+    """Which rivals take part."""
+    parser.add_argument(
+        "--rivals",
+        default="online,refitted",
+        help="groups of rivals, separated by commas: online (they learn row by row), refitted "
+        "(LightGBM and ExtraTrees, fitted anew on all past rows); by default %(default)s",
+    )
+
+
+def _count(least: int) -> Callable[[str], int]:
+    def parse(text: str) -> int:
+        value = int(text)
+        if value < least:
+            raise argparse.ArgumentTypeError(f"must be at least {least}, not {value}")
+        return value
+
+    return parse
+
+
+def row_range(chosen: argparse.Namespace) -> RowRange:
+    return RowRange(chosen.start, chosen.rows, chosen.skip)
+
+
+def _groups(chosen: argparse.Namespace) -> dict[str, list[Competitor]]:
+    return rival_groups(LONG if row_range(chosen).long else USUAL)
+
+
+def chosen_rivals(chosen: argparse.Namespace) -> list[Competitor]:
+    """The rivals of the groups that are asked for."""
+    groups = _groups(chosen)
+    wanted = _names(chosen.rivals)
+    for name in wanted:
+        if name not in groups:
+            listed = ", ".join(groups)
+            raise SystemExit(f"--rivals: there is no group {name!r}. There are {listed}.")
+    return [one for name, group in groups.items() if name in wanted for one in group]
+
+
+def chosen_competitors(chosen: argparse.Namespace) -> list[Competitor]:
+    """AutoBank, rivals and banks of the literature, or those that are asked for by name."""
+    if chosen.competitors is None:
+        return [AUTO, *chosen_rivals(chosen), *BANKS]
+    rivals = [one for group in _groups(chosen).values() for one in group]
+    every = [AUTO, *rivals, *BANKS]
+    known = [*(one.name for one in every), PERSISTENCE]
+    wanted = _names(chosen.competitors)
+    for name in wanted:
+        if name not in known:
+            listed = ", ".join(known)
+            raise SystemExit(f"--competitors: there is no {name!r}. There are {listed}.")
+    return [one for one in every if one.name in wanted]
+
+
+def check_installed(competitors: list[Competitor]) -> None:
+    """Stop before anything runs if a competitor needs something that is not installed."""
+    for one in competitors:
+        for library in one.libraries:
+            if installed_version(library) is None:
+                raise SystemExit(
+                    f"{one.name} needs {library}, which is not installed. Install it (pip install "
+                    f"{library}), or choose other rivals (--rivals online)."
+                )
+
+
+def installed_version(library: str) -> str | None:
+    """The version of an installed library; None if it is not installed."""
+    try:
+        return version(library)
+    except PackageNotFoundError:
+        return None
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def chosen_streams(chosen: argparse.Namespace) -> dict[str, Stream]:
+    """What the options of `add_stream_options` ask for."""
+    used = row_range(chosen)
+    only = _names(chosen.only)
+    if chosen.set is not None:
+        found = benchmarks(chosen.set == "seen", chosen.data, used, only)
+    elif chosen.data is None:
+        found = bundled(used, only)
+    else:
+        found = from_folder(chosen.data, used, only)
+    if found and used.long:
+        found = long_ones(found)
+        if not found:
+            raise SystemExit(
+                f"--rows: more than {LONG_STREAM:,} rows are for long streams, and there is none. "
+                "Give streams that are longer, or fewer rows."
+            )
+    if not found:
+        last = used.start + used.skip
+        raise SystemExit(f"No stream has more than {last} rows. Lower --start or --skip.")
+    return found
 
 
 def options(arguments: list[str] | None) -> argparse.Namespace:
@@ -54,9 +166,12 @@ def options(arguments: list[str] | None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
+# --- what is written ------------------------------------------------------------------------------
+
+
 def facts(chosen: argparse.Namespace) -> dict[str, object]:
     """What the figures depend on besides the streams."""
-    libraries = ("river", "scikit-learn", "lightgbm", "capymoa", "numpy")
+    libraries = ("river", "scikit-learn", "lightgbm", "numpy")
     return {
         "machine": platform.processor() or platform.machine(),
         "python": platform.python_version(),
@@ -101,8 +216,8 @@ def all_tables(found: kb.Comparison, long: bool) -> list[tables.TextTable]:
         *(tables.everybody(found, task) for task in TASKS),
         *(tables.ranks(found, task) for task in TASKS),
         tables.intervals(found),
-        *((quarters.by_quarter(found), quarters.verdicts(found)) if long else ()),
-        goals.goals(found),
+        *((tables.by_quarter(found), tables.verdicts(found)) if long else ()),
+        tables.goals(found),
     ]
     return [table for table in every if table is not None]
 
@@ -115,7 +230,7 @@ def explanations(found: kb.Comparison, competitors: list[Competitor]) -> list[st
 
 
 def write(found: kb.Comparison, chosen: argparse.Namespace, competitors: list[Competitor]) -> None:
-    """The files, for the streams that are done, and the figure of the last one."""
+    """The files, for the streams that are done."""
     grids = [grid.markdown() for grid in all_tables(found, row_range(chosen).long)]
     text = "\n".join([*grids, *(f"- {line}" for line in explanations(found, competitors))])
     (chosen.out / "accuracy.md").write_text(text + "\n")
@@ -123,13 +238,22 @@ def write(found: kb.Comparison, chosen: argparse.Namespace, competitors: list[Co
         "competitors": {one.name: one.description for one in competitors},
         "results": found.table(),
         "best_rivals": [asdict(one) for one in found.best_rivals(AUTO.name, competes)],
-        "summary": goals.summary(found),
+        "summary": tables.summary(found),
     }
     if row_range(chosen).long:
-        content["quarters"] = quarters.figures(found)
+        content["quarters"] = tables.quarters(found)
     text = json.dumps(finite(content), indent=1, allow_nan=False)
     (chosen.out / "accuracy.json").write_text(text + "\n")
-    figures.draw_errors(found, found.streams[-1], chosen.out)
+
+
+def draw_ranks(found: kb.Comparison, folder: Path) -> list[Path]:
+    """A critical-difference diagram for each task, if there are several streams of it."""
+    files: list[Path] = []
+    for task in TASKS:
+        own = tables.as_given(found, task)
+        if own.overall:
+            files += own.plot_ranks(folder / f"ranks_{task}.png")
+    return files
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -150,7 +274,7 @@ def main(arguments: list[str] | None = None) -> None:
             progress=progress,
             report=lambda so_far: write(so_far, chosen, competitors),
         )
-    figures.draw_ranks(found, chosen.out)
+    draw_ranks(found, chosen.out)
     show(all_tables(found, row_range(chosen).long), explanations(found, competitors), chosen.out)
 
 

@@ -1,7 +1,7 @@
 """The competitors of `make accuracy`, all with their default settings.
 
-AutoBank; rivals in groups, of which those that learn row by row are here; banks of the literature,
-which are only shown.
+AutoBank; rivals, which learn row by row or are fitted anew on all past rows; banks of the
+literature, which are only shown.
 """
 
 from __future__ import annotations
@@ -9,11 +9,12 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from refitted_rivals import Schedule, refitted_rivals
 
 import kernelbank as kb
 from kernelbank.research.competitors import (
@@ -85,31 +86,18 @@ def _nearest_neighbours(stream: Stream) -> Any:
     return _scaled(neighbors.KNNClassifier() if classifies else neighbors.KNNRegressor())
 
 
-def _adaptive_forest(stream: Stream, trees: int = 10) -> Any:
+def _adaptive_forest(stream: Stream) -> Any:
     from river import forest
 
     kind = forest.ARFClassifier if stream.task == CLASSIFICATION else forest.ARFRegressor
-    return kind(trees, seed=_SEED)
+    return kind(seed=_SEED)
 
 
-def _mondrian_forest(stream: Stream, trees: int = 10) -> Any:
+def _mondrian_forest(stream: Stream) -> Any:
     from river import forest
 
     kind = forest.AMFClassifier if stream.task == CLASSIFICATION else forest.AMFRegressor
-    return kind(trees, seed=_SEED)
-
-
-def _random_patches(stream: Stream) -> Any:
-    from river import ensemble
-
-    classifies = stream.task == CLASSIFICATION
-    return (ensemble.SRPClassifier if classifies else ensemble.SRPRegressor)(seed=_SEED)
-
-
-def _extra_online_trees(stream: Stream) -> Any:
-    from river import forest
-
-    return forest.OXTRegressor(seed=_SEED)
+    return kind(seed=_SEED)
 
 
 def _adaptive_tree(stream: Stream) -> Any:
@@ -188,20 +176,109 @@ ONLINE = [
     ),
 ]
 
-LARGE = [
-    _rival(
-        "arf-100",
-        "River: ARFRegressor or ARFClassifier, 100 trees",
-        partial(_adaptive_forest, trees=100),
-    ),
-    _rival(
-        "amf-100",
-        "River: AMFRegressor or AMFClassifier, 100 trees",
-        partial(_mondrian_forest, trees=100),
-    ),
-    _rival("srp", "River: SRPRegressor or SRPClassifier", _random_patches),
-    _rival("oxt", "River: OXTRegressor", _extra_online_trees, REGRESSION),
-]
+
+# --- rivals that are fitted anew ------------------------------------------------------------------
+#
+# LightGBM and ExtraTrees are made for data sets, not for streams: they learn by being fitted again
+# on all past rows. Between two fits the last model predicts, so a block of rows is predicted in one
+# call; a row's inputs contain no target but earlier ones.
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """After how many rows a model is fitted: `first`, then every `often` rows up to `until` rows,
+    then every `rarely` rows."""
+
+    first: int = 10
+    often: int = 25
+    until: int = 500
+    rarely: int = 100
+
+    def fits(self, length: int) -> list[int]:
+        """The numbers of rows after which a model is fitted on a stream of `length` rows."""
+        early = range(self.often, self.until + 1, self.often)
+        late = range(self.until + self.rarely, length, self.rarely)
+        return [rows for rows in (self.first, *early, *late) if rows < length]
+
+    def __str__(self) -> str:
+        return (
+            f"after {self.first} rows, every {self.often} up to {self.until:,}, then every "
+            f"{self.rarely:,}"
+        )
+
+
+USUAL = Schedule()
+LONG = Schedule(often=100, until=1000, rarely=1000)
+"""On long streams, where a fit takes seconds."""
+
+
+def run_refitted(
+    make: Callable[[Stream], Any], schedule: Schedule, seed: int, stream: Stream
+) -> CompetitorRun:
+    """Fit a new model of `make` on all past rows, whenever the schedule says so.
+
+    Before the first fit the prediction is the mean of the past targets or their most frequent
+    label, 0 on the first row.
+    """
+    X, y = stream.inputs, stream.y
+    predictions = np.zeros(len(y))
+    start = time.perf_counter()
+    for row in range(1, min(schedule.first, len(y))):
+        predictions[row] = _constant(y[:row], stream.task)
+    for now, following in pairwise([*schedule.fits(len(y)), len(y)]):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that columns have no names, and the like
+            model = make(stream).fit(X[:now], y[:now])
+            predictions[now:following] = model.predict(X[now:following])
+    return CompetitorRun(predictions, (time.perf_counter() - start) / len(y))
+
+
+def _constant(past: np.ndarray, task: str) -> float:
+    if task == CLASSIFICATION:
+        labels, counts = np.unique(past, return_counts=True)
+        return float(labels[counts.argmax()])
+    return float(past.mean())
+
+
+def _boosted_trees(trees: int, stream: Stream) -> Any:
+    from lightgbm import LGBMClassifier, LGBMRegressor
+
+    kind = LGBMClassifier if stream.task == CLASSIFICATION else LGBMRegressor
+    return kind(
+        n_estimators=trees,
+        random_state=_SEED,
+        deterministic=True,
+        force_row_wise=True,  # to be deterministic it must not choose by measuring times
+        n_jobs=1,  # runs go on side by side (--jobs)
+        verbose=-1,
+    )
+
+
+def _extra_trees(stream: Stream) -> Any:
+    from sklearn.ensemble import ExtraTreesClassifier, ExtraTreesRegressor
+
+    kind = ExtraTreesClassifier if stream.task == CLASSIFICATION else ExtraTreesRegressor
+    return kind(random_state=_SEED, n_jobs=1)
+
+
+def refitted_rivals(schedule: Schedule = USUAL) -> list[Competitor]:
+    """The rivals with this schedule. What they predict depends on it, so their descriptions, by
+    which runs are cached, contain it."""
+    models = (
+        ("lightgbm-100", "LightGBM", "100 trees", partial(_boosted_trees, 100)),
+        ("lightgbm-500", "LightGBM", "500 trees", partial(_boosted_trees, 500)),
+        ("extratrees", "scikit-learn", "ExtraTrees, 100 trees", _extra_trees),
+    )
+    return [
+        Competitor(
+            name,
+            RIVAL,
+            partial(run_refitted, make, schedule),
+            description=f"{library}: {what}, fitted on all past rows ({schedule})",
+            libraries=(library.lower(), "numpy"),
+        )
+        for name, library, what, make in models
+    ]
 
 
 # --- banks of the literature ----------------------------------------------------------------------
@@ -212,7 +289,7 @@ def _omkr() -> kb.KernelBank:
 
 
 def _raker() -> kb.KernelBank:
-    return kb.presets.raker()
+    return kb.rivals.raker()
 
 
 def _run_scaled(make: Callable[[], kb.KernelBank], seed: int, stream: Stream) -> CompetitorRun:
@@ -256,16 +333,14 @@ BANKS = [
     for name, description, make in (
         ("paper", "kb.KernelBank() on standard units: the paper's bank", kb.KernelBank),
         ("omkr", "the same with combiners.OMKR()", _omkr),
-        ("raker", "kb.presets.raker() on standard units", _raker),
+        ("raker", "kb.rivals.raker() on standard units", _raker),
     )
 ]
 
 
 # --- groups ---------------------------------------------------------------------------------------
 
-USUAL_GROUPS = ("online", "refitted")
-
 
 def rival_groups(schedule: Schedule) -> dict[str, list[Competitor]]:
     """All rivals by group; `schedule` says when the refitted ones are fitted."""
-    return {"online": ONLINE, "refitted": refitted_rivals(schedule), "large": LARGE}
+    return {"online": ONLINE, "refitted": refitted_rivals(schedule)}

@@ -1,22 +1,41 @@
-"""Tables of `make accuracy` and `make ablation`, from a `Comparison`."""
+"""Tables of `make accuracy` and `make ablation`, and the goals set for them."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from statistics import median
 from typing import Any
 
 import numpy as np
-from accuracy_competitors import AUTO, competes
+from accuracy_competitors import AUTO, ONLINE, competes
 from rich import box
 from rich.table import Table
 
 import kernelbank as kb
 from kernelbank.research.competitors import COVERAGE, PERSISTENCE, RUNNING_MEAN
+from kernelbank.research.datasets.benchmarks import BENCHMARKS
 from kernelbank.research.datasets.stream import REGRESSION
 from kernelbank.research.results import CLOSE, BestRival, Result
 from kernelbank.research.scores import overall
+
+NARROW = 20
+"""The goal for the time counts streams with at most this many inputs."""
+
+TOLERANCE = 0.01
+"""How far the coverage of intervals may be from the requested one."""
+
+RIVAL_NAME = "lightgbm-500"
+"""Whose last half AutoBank's is divided by on long streams."""
+
+LONG_GOALS = {"time": 1.0, "iid": 1.15}
+"""The largest ratio that is good enough on a long stream, by its order."""
+
+QUARTERS = ("q1", "q2", "q3", "q4")
+LAST_HALF = "last half"
+
+_ONLINE = {one.name for one in ONLINE}
 
 _SHORT = {
     "autobank": "ours",
@@ -180,6 +199,158 @@ def intervals(found: kb.Comparison) -> TextTable | None:
     ]
     columns = ["stream", "coverage", "standard error", "width / sd of y"]
     return TextTable(f"intervals meant to hold {COVERAGE:.0%}", columns, rows) if rows else None
+
+
+# --- over all streams -----------------------------------------------------------------------------
+
+
+def summary(found: kb.Comparison) -> dict[str, Any] | None:
+    """AutoBank over all streams; None if it did not run."""
+    best_rivals = found.best_rivals(AUTO.name, competes)
+    if not best_rivals:
+        return None
+    online = found.best_rivals(AUTO.name, lambda one: one.name in _ONLINE)
+    own = [found.result(one.stream, AUTO.name) for one in best_rivals]
+    worst = max(best_rivals, key=lambda one: one.ratio)
+    with_slots = [one for one in own if one.best_slot_loss is not None]
+    with_intervals = [one for one in own if one.coverage is not None]
+    farthest = max(with_intervals, key=lambda one: abs(one.coverage - COVERAGE), default=None)
+    narrow = [one.seconds_per_sample * 1e6 for one in own if one.inputs <= NARROW]
+    return {
+        "streams": len(best_rivals),
+        "first": sum(one.first for one in best_rivals),
+        "close": sum(is_close(one) for one in best_rivals),
+        "geometric_mean": geometric_mean([one.ratio for one in best_rivals]),
+        "online_streams": len(online),
+        "online_geometric_mean": geometric_mean([o.ratio for o in online]) if online else None,
+        "worst": worst.ratio,
+        "worst_stream": worst.stream,
+        "with_intervals": len(with_intervals),
+        "intervals_held": sum(
+            abs(one.coverage - COVERAGE) <= TOLERANCE + 1e-12 for one in with_intervals
+        ),
+        "farthest_coverage": None if farthest is None else farthest.coverage,
+        "farthest_stream": None if farthest is None else farthest.stream,
+        "with_slots": len(with_slots),
+        "at_or_below_slot": sum(
+            one.ratio(one.mean_loss, one.best_slot_loss) <= 1 for one in with_slots
+        ),
+        "microseconds": max(narrow, default=None),
+    }
+
+
+def goals(found: kb.Comparison) -> TextTable | None:
+    """The figures over all streams, and the goals set for them."""
+    own = summary(found)
+    if own is None:
+        return None
+    count, mean, worst = own["streams"], own["geometric_mean"], own["worst"]
+    close = own["close"] / count
+    rows = [
+        [
+            "geometric mean of ours / best of all rivals",
+            f"{mean:.3f}",
+            "<= 0.60, beyond 0.50",
+            "beyond" if mean <= 0.5 else _yes(mean <= 0.6),
+        ],
+        [
+            f"rows first or within {CLOSE:.0%}",
+            f"{own['close']} of {count} ({close:.0%})",
+            ">= 25 of 28 (89%)",
+            _yes(close >= 25 / 28),
+        ],
+        [f"  of these first outright: {own['first']}", "", "", ""],
+    ]
+    if own["online_streams"]:
+        mean = own["online_geometric_mean"]
+        label = "geometric mean of ours / best online rival"
+        rows.append([label, f"{mean:.3f}", "<= 0.43", _yes(mean <= 0.43)])
+    if own["with_intervals"]:
+        held, every = own["intervals_held"], own["with_intervals"]
+        label = f"rows with intervals of {COVERAGE:.0%} within {TOLERANCE:.0%}"
+        rows.append([label, f"{held} of {every}", "every row", _yes(held == every)])
+        farthest = f"  farthest: {own['farthest_stream']}"
+        rows.append([farthest, f"{own['farthest_coverage']:.3f}", "", ""])
+    label = f"worst ratio ({own['worst_stream']})"
+    rows.append([label, f"{worst:.3f}", "<= 1.25", _yes(worst <= 1.25)])
+    if own["with_slots"]:
+        share = own["at_or_below_slot"] / own["with_slots"]
+        text = f"{own['at_or_below_slot']} of {own['with_slots']} ({share:.0%})"
+        rows.append(["rows at or below the best slot", text, ">= 70%", _yes(share >= 0.7)])
+    if own["microseconds"] is not None:
+        text, reached = f"{own['microseconds']:.0f} us", _yes(own["microseconds"] <= 300)
+        label = f"longest time per sample, up to {NARROW} inputs"
+        rows.append([label, text, "<= 300 us", reached])
+    return TextTable("ours over all streams", ["what", "figure", "goal", "reached"], rows)
+
+
+def _yes(reached: bool) -> str:
+    return "yes" if reached else "no"
+
+
+# --- long streams ---------------------------------------------------------------------------------
+
+
+def quarter_means(result: Result, skip: int) -> dict[str, float]:
+    """The mean loss in each quarter of the stream and in its last half.
+
+    The first `skip` rows are not scored; a part without a scored row is NaN.
+    """
+    length = len(result.losses)
+    edges = [length * part // 4 for part in range(5)]
+    parts = dict(zip(QUARTERS, pairwise(edges))) | {LAST_HALF: (edges[2], length)}
+    scored = {name: result.losses[max(skip, start) : end] for name, (start, end) in parts.items()}
+    return {name: float(own.mean()) if own.size else math.nan for name, own in scored.items()}
+
+
+def order(stream: str) -> str:
+    """Whether the rows of a stream are in an order; streams that are not listed are."""
+    known = BENCHMARKS.get(stream.partition(" +")[0])
+    return "time" if known is None else known.order
+
+
+def quarters(found: kb.Comparison) -> list[dict[str, Any]]:
+    """One dictionary for each stream and method: AutoBank first, the others by their last half."""
+    rows = [
+        {"stream": one.stream, "method": one.name, **quarter_means(one, found.skip)}
+        for one in found.results
+        if one.name == AUTO.name or competes(one)
+    ]
+    place = {stream: at for at, stream in enumerate(found.streams)}
+    rows.sort(key=lambda row: (place[row["stream"]], row["method"] != AUTO.name, row[LAST_HALF]))
+    return rows
+
+
+def by_quarter(found: kb.Comparison) -> TextTable:
+    """One row for each stream and method."""
+    columns = ["stream", "method", *QUARTERS, LAST_HALF]
+    rows = [
+        [row["stream"], row["method"], *(long(row[part]) for part in (*QUARTERS, LAST_HALF))]
+        for row in quarters(found)
+    ]
+    return TextTable("error by quarter of the stream", columns, rows)
+
+
+def verdicts(found: kb.Comparison) -> TextTable | None:
+    """AutoBank's error in the last half over LightGBM's, the largest share of its goal first."""
+    rows: list[tuple[float, list[str]]] = []
+    for stream in found.streams:
+        own, rival = found.result(stream, AUTO.name), found.result(stream, RIVAL_NAME)
+        if own is None or rival is None:
+            continue
+        mine, other = (quarter_means(one, found.skip)[LAST_HALF] for one in (own, rival))
+        ratio, kind = own.ratio(mine, other), order(stream)
+        goal = LONG_GOALS[kind]
+        reached = "yes" if ratio <= goal else "no"
+        cells = [stream, kind, long(mine), long(other), f"{ratio:.3f}", f"<= {goal}", reached]
+        rows.append((ratio / goal, cells))
+    rows.sort(key=lambda row: -row[0])
+    columns = ["stream", "order", "ours", RIVAL_NAME, "ratio", "goal", "reached"]
+    title = f"the last half of the stream: ours / {RIVAL_NAME}"
+    return TextTable(title, columns, [cells for _, cells in rows]) if rows else None
+
+
+# --- what names and cells mean --------------------------------------------------------------------
 
 
 def legend(descriptions: dict[str, str]) -> list[str]:

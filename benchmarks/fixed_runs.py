@@ -269,7 +269,7 @@ COMBINERS = {
     "Hedge": C.Hedge(),
     "Hedge rate": C.Hedge(learning_rate=2.0),
     "Hedge cost": C.Hedge(learning_rate=2.0, evidence="cost"),
-    "AdaRaker": C.AdaRaker(kernels=2),
+    "AdaRaker": kb.rivals.AdaRaker(kernels=2),
     "FixedShare": C.FixedShare(learning_rate=1.5, share=0.05),
     "Joint": C.Joint(ridge=0.3),
     "Joint prequential": C.Joint("prequential", horizon=7, discount=0.9, ridge=0.1),
@@ -409,8 +409,8 @@ def basic_runs():
     yield "other slots", lambda: other_slots(X, y)
     yield "other slots, three outputs", lambda: other_slots(X, columns(y), outputs=3)
     yield "adaptive dictionary", lambda: adaptive(*autoregression(1200))
-    yield "raker", lambda: of_bank(kb.presets.raker(features=20), X, y)
-    yield "adaraker", lambda: of_bank(kb.presets.adaraker(features=20), X, y)
+    yield "raker", lambda: of_bank(kb.rivals.raker(features=20), X, y)
+    yield "adaraker", lambda: of_bank(kb.rivals.adaraker(features=20), X, y)
 
 
 def variances(bank, X, y):

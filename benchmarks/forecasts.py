@@ -12,26 +12,151 @@ library of a rival is not installed.
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
+import os
 import platform
-from dataclasses import asdict, dataclass, field
+import time
+from dataclasses import asdict, dataclass, field, replace
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import forecast_tables as tables
+import numpy as np
 from accuracy_tables import TextTable
-from forecast_bank import AUTO, can_forecast
-from forecast_cache import ForecastCache, forecast
-from forecast_rivals import EVERY, direct_rivals, naive_rivals
-from forecast_scores import Score, against_rivals, score, summary
+from forecast_rivals import (
+    CHOSEN_EVERY,
+    EVERY,
+    LAGS,
+    Forecaster,
+    Forecasts,
+    Task,
+    direct_rivals,
+    naive_rivals,
+    statsforecast_rivals,
+)
 from forecast_streams import ForecastStream, load_streams
-from forecasters import Forecaster
-from statsforecast_rivals import EVERY as CHOSEN_EVERY
-from statsforecast_rivals import statsforecast_rivals
+from forecast_tables import Score, against_rivals, score, summary
 
 import kernelbank as kb
 from kernelbank.research.results import finite
 
 HORIZONS = (1, 6, 12, 24)
+
+
+# --- AutoBank -------------------------------------------------------------------------------------
+
+
+def _run_auto(task: Task) -> Forecasts:
+    """AutoBank is given lags, horizons, and the periods and known inputs of the stream."""
+    stream, horizons = task.stream, task.horizons
+    whole = horizons == tuple(range(1, len(horizons) + 1))
+    bank = kb.AutoBank(
+        lags=LAGS,
+        horizons=len(horizons) if whole else horizons,
+        seasons=stream.periods or None,
+        known=list(stream.known) or None,
+    )
+    began = time.perf_counter()
+    trace = bank.run(stream.X, stream.y)
+    seconds = time.perf_counter() - began
+    return Forecasts(trace.forecasts, trace.forecast_lower, trace.forecast_upper, seconds)
+
+
+AUTO = Forecaster(
+    "autobank",
+    _run_auto,
+    f"kernelbank: AutoBank with {LAGS} lags and the periods of the stream",
+)
+
+
+# --- kept runs ------------------------------------------------------------------------------------
+
+_FORMAT = 1
+"""To be raised when rivals are run in another way."""
+_PARTS = ("values", "lower", "upper")
+
+
+def installed_versions(libraries: tuple[str, ...]) -> dict[str, str] | None:
+    """The versions of these libraries; None if one of them is not installed."""
+    try:
+        return {name: version(name) for name in libraries}
+    except PackageNotFoundError:
+        return None
+
+
+class ForecastCache:
+    """A folder with a file for every run of a forecaster that names its libraries.
+
+    Unlike `RunCache`, a kept run is also found where the libraries of the rival are not installed:
+    the versions stand inside the file. Where they are installed in other versions the run is not
+    used.
+    """
+
+    def __init__(self, folder: Path, refresh: bool = False) -> None:
+        self.folder = folder
+        self.refresh = refresh
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def path(self, forecaster: Forecaster, task: Task) -> Path:
+        """The file of a run: its name has a hash of the stream and the settings."""
+        facts = [
+            str(_FORMAT),
+            task.stream.fingerprint,
+            str(task.horizons),
+            str(task.start),
+            forecaster.description,
+        ]
+        key = hashlib.sha256("\n".join(facts).encode()).hexdigest()[:16]
+        return self.folder / f"{task.stream.name}-{forecaster.name}-{key}.npz"
+
+    def get(self, forecaster: Forecaster, task: Task) -> Forecasts | None:
+        """The kept run; None if there is none, a damaged file, or one of other versions."""
+        installed = installed_versions(forecaster.libraries)
+        if self.refresh and installed is not None:
+            return None
+        try:
+            with np.load(self.path(forecaster, task), allow_pickle=False) as file:
+                versions = json.loads(str(file["versions"]))
+                if installed not in (None, versions):
+                    return None
+                parts = {name: file[name] for name in _PARTS if name in file}
+                seconds, note = float(file["seconds"]), str(file["note"]) if "note" in file else ""
+                return Forecasts(**parts, seconds=seconds, versions=versions, note=note)
+        except Exception:  # of a damaged file zipfile, zlib and NumPy raise errors of many kinds
+            return None
+
+    def put(self, forecaster: Forecaster, task: Task, run: Forecasts) -> None:
+        """Keep a run."""
+        path = self.path(forecaster, task)
+        unfinished = path.with_suffix(f".{os.getpid()}.part")  # nobody must find half a file
+        parts = {name: getattr(run, name) for name in _PARTS if getattr(run, name) is not None}
+        with unfinished.open("wb") as file:
+            np.savez_compressed(
+                file,
+                **parts,
+                seconds=run.seconds,
+                versions=np.array(json.dumps(run.versions)),
+                note=np.array(run.note),
+            )
+        unfinished.replace(path)
+
+
+def forecast(forecaster: Forecaster, task: Task, cache: ForecastCache) -> Forecasts | None:
+    """A kept run, or a new one; None if there is none and a library is not installed."""
+    kept = cache.get(forecaster, task) if forecaster.libraries else None
+    if kept is not None:
+        return kept
+    versions = installed_versions(forecaster.libraries)
+    if versions is None:
+        return None
+    run = replace(forecaster.run(task), versions=versions)
+    if forecaster.libraries:
+        cache.put(forecaster, task, run)
+    return run
+
+
+# --- the command ----------------------------------------------------------------------------------
 
 
 @dataclass
@@ -197,11 +322,7 @@ def main(arguments: list[str] | None = None) -> None:
     forecasters = chosen_rivals(chosen)
     found = Found()
     if not chosen.no_bank:
-        if can_forecast():
-            forecasters = [AUTO, *forecasters]
-        else:
-            found.left_out[AUTO.name] = "this AutoBank takes no horizons"
-            print(f"Left out: {AUTO.name}, {found.left_out[AUTO.name]}", flush=True)
+        forecasters = [AUTO, *forecasters]
     streams = chosen_streams(chosen)
     chosen.out.mkdir(parents=True, exist_ok=True)
     cache = ForecastCache(chosen.cache or chosen.out / "rivals", refresh=chosen.fresh)

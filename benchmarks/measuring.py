@@ -55,7 +55,7 @@ def ar1(samples):
     return x, irregular, y
 
 
-def paper_bank(slots=20, budget=100, engine="serial", spacing="linear", dtype="float64"):
+def paper_bank(slots=20, budget=100, engine="serial", spacing="linear"):
     """A bank with the paper's settings, and another dictionary, budget or engine."""
     return kb.KernelBank(
         kb.gaussian_grid(0.1, 10, slots, spacing=spacing),
@@ -63,7 +63,6 @@ def paper_bank(slots=20, budget=100, engine="serial", spacing="linear", dtype="f
         window=10,
         regularization=0.01,
         engine=engine,
-        dtype=dtype,
     )
 
 

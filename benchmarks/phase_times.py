@@ -1,7 +1,6 @@
 """Where the time of a block goes: every phase timed alone, in the order in which they run.
 
 python benchmarks/phase_times.py [--slots 20] [--budget 100]
-python benchmarks/phase_times.py --auto
 """
 
 from __future__ import annotations
@@ -10,12 +9,10 @@ import argparse
 import time
 from collections import defaultdict
 
-import numpy as np
 from measuring import ar1, paper_bank
 from rich.console import Console
 from rich.table import Table
 
-import kernelbank as kb
 from kernelbank.native.phases import ParallelPhases, Phases
 
 WARM_UP = 512
@@ -27,22 +24,6 @@ def phase_seconds(x, y, slots: int, budget: int) -> dict[str, float]:
     bank.run(x[:WARM_UP], y[:WARM_UP], record=())
     names = bank._runtime.executor._phases.names
     return timed_phases(bank, names, lambda: bank.run(x[WARM_UP:], y[WARM_UP:], record=()), len(x))
-
-
-def auto_seconds(X, y) -> dict[str, float]:
-    """The same for AutoBank, by learner; its own phases count as Python around the bank."""
-    auto = kb.AutoBank()
-    auto.run(X[:WARM_UP], y[:WARM_UP])
-    executor = auto.bank._runtime.executor
-    groups = [group for shard in executor._shards for group in shard.groups]
-    learners = iter(
-        type(group.learner).__name__ for group in sorted(groups, key=lambda g: g.base is not None)
-    )
-    names = [
-        f"learn: {next(learners)}" if name == "learn_block" else name
-        for name in executor._phases.names
-    ]
-    return timed_phases(auto.bank, names, lambda: auto.run(X[WARM_UP:], y[WARM_UP:]), len(X))
 
 
 def timed_phases(bank, names, work, rows: int) -> dict[str, float]:
@@ -73,20 +54,7 @@ def main() -> None:
     parser.add_argument("--slots", type=int, default=20)
     parser.add_argument("--budget", type=int, default=100)
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--auto", action="store_true", help="AutoBank with five inputs")
     chosen = parser.parse_args()
-    if chosen.auto:
-        draw = np.random.default_rng(0)
-        X = draw.normal(size=(4096 + WARM_UP, 5))
-        y = np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.1 * draw.normal(size=len(X))
-        runs = [auto_seconds(X, y) for _ in range(chosen.repeats)]
-        table = Table("phase", "us per row", title="AutoBank, five inputs")
-        best = min(runs, key=lambda run: sum(run.values()))
-        for phase, value in best.items():
-            table.add_row(phase, f"{value * 1e6:.2f}")
-        table.add_row("all", f"{sum(best.values()) * 1e6:.2f}")
-        Console().print(table)
-        return
     regular, irregular, y = ar1(20_480 if chosen.slots <= 100 else 2048)
     table = Table(title=f"{chosen.slots} kernels, budget {chosen.budget}: us per sample")
     table.add_column("phase")

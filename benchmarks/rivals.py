@@ -1,4 +1,4 @@
-"""The presets on one stream as it is, without scaling: error relative to the target's variance.
+"""Raker and AdaRaker on one stream without scaling: error relative to the target's variance.
 
     python benchmarks/rivals.py adaraker_air.csv.gz
 
@@ -15,7 +15,7 @@ import numpy as np
 
 import kernelbank as kb
 
-P = kb.presets
+R = kb.rivals
 
 
 def competitors(dimension):
@@ -29,21 +29,14 @@ def competitors(dimension):
     rates = {"learning_rate": 1.0, "step_size": "inverse_sqrt"}
     adapted = {"learning_rate": 1.0, "step_size": "adagrad"}
     for name, kernels in (("paper's widths", paper), ("program's widths", program)):
-        yield f"raker, {name}", lambda s, k=kernels: P.raker(k, seed=s)
-        yield f"raker 1/sqrt(t), {name}", lambda s, k=kernels: P.raker(k, seed=s, **rates)
-        yield f"raker adagrad, {name}", lambda s, k=kernels: P.raker(k, seed=s, **adapted)
-        yield f"adaraker, {name}", lambda s, k=kernels: P.adaraker(k, seed=s)
+        yield f"raker, {name}", lambda s, k=kernels: R.raker(k, seed=s)
+        yield f"raker 1/sqrt(t), {name}", lambda s, k=kernels: R.raker(k, seed=s, **rates)
+        yield f"raker adagrad, {name}", lambda s, k=kernels: R.raker(k, seed=s, **adapted)
+        yield f"adaraker, {name}", lambda s, k=kernels: R.adaraker(k, seed=s)
         yield (
             f"adaraker restarted, {name}",
-            lambda s, k=kernels: P.adaraker(k, seed=s, restart=True),
+            lambda s, k=kernels: R.adaraker(k, seed=s, restart=True),
         )
-        yield f"vaw, {name}", lambda s, k=kernels: P.vaw(k, seed=s)
-    for draws in (1, 7, 17):
-        yield f"omkl_gf, {draws} draws", lambda s, m=draws: P.omkl_gf(draws=m, seed=s)
-    for shown in (1, 10, 20):
-        yield f"omkl_sfg, {shown} neighbours", lambda s, m=shown: P.omkl_sfg(neighbours=m, seed=s)
-    yield "doebe", lambda s: P.doebe()
-    yield "doebe, stacking", lambda s: P.doebe(combiner=kb.combiners.BayesianStacking())
 
 
 def main():

@@ -204,42 +204,6 @@ def dictionaries(repeats: int) -> Iterator[Measurement]:
         )
 
 
-def single_precision(repeats: int) -> Iterator[Measurement]:
-    _, x, y = ar1(1000)
-    runs = {
-        dtype: paper_bank(slots=2000, spacing="geometric", dtype=dtype)
-        for dtype in ("float64", "float32")
-    }
-    traces = {dtype: own.run(x, y) for dtype, own in runs.items()}
-    error = np.abs(traces["float32"].slot_predictions - traces["float64"].slot_predictions).max()
-    yield Measurement(
-        "float32: largest error of a slot's prediction",
-        float(error),
-        "",
-        detail="2,000 kernels, 1,000 samples of the experiment, targets of size 1",
-    )
-    times = interleaved(
-        {
-            dtype: lambda dtype=dtype: run_seconds(
-                x, y, slots=2000, spacing="geometric", dtype=dtype
-            )
-            for dtype in runs
-        },
-        repeats,
-    )
-    sizes = {
-        dtype: sum(a.nbytes for a in own._runtime.executor.state().values())
-        for dtype, own in runs.items()
-    }
-    yield Measurement(
-        "float32 against float64: time",
-        times["float32"] / times["float64"],
-        "ratio",
-        detail=f"state {sizes['float32'] / 1e6:.0f} MB against {sizes['float64'] / 1e6:.0f} MB",
-        noise=noise(times),
-    )
-
-
 def long_streams(repeats: int) -> Iterator[Measurement]:
     samples = 10**6
     draw = np.random.default_rng(0)
@@ -382,7 +346,6 @@ SECTIONS: dict[str, Callable[[int], Iterator[Measurement]]] = {
     "threads": threads,
     "blocks": blocks,
     "large dictionaries": dictionaries,
-    "single precision": single_precision,
     "long streams": long_streams,
     "budgets": budgets,
     "first call": first_call,

@@ -16,10 +16,8 @@ collect_ignore = [] if os.environ.get("KERNELBANK_NATIVE") == "jit" else ["jit"]
 # those that share the process that `kernelbank run` is forked from.
 TOGETHER = {
     "test_ray.py": "ray",
-    "test_ray_authentication.py": "ray",
+    "test_ray_clusters.py": "ray",
     "test_ray_faults.py": "ray",
-    "test_ray_outputs.py": "ray",
-    "test_ray_processes.py": "ray",
     "test_runner_ray.py": "ray",
     "test_notebooks.py": "ray",
     "test_site.py": "ray",

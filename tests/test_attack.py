@@ -21,12 +21,6 @@ def attack(monkeypatch):
     return module
 
 
-def test_work_is_cut_into_pieces_that_can_be_repeated(attack):
-    pieces = attack.cut("kills", 45, 7)
-    assert [(piece.count, piece.seed) for piece in pieces] == [(20, 7), (20, 8), (5, 9)]
-    assert pieces[1] == attack.cut("kills", pieces[1].count, pieces[1].seed)[0]
-
-
 def test_failure_is_in_the_table_with_its_command(attack, monkeypatch):
     def fails(count, seed):
         assert seed == 3, "bytes differ"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .combiners.simplex_qp import kkt_residual, simplex_qp
     from .io import sources
     from .kernels.dictionary import Dictionary, gaussian_grid
-    from .research import datasets, plots, presets, regret
+    from .research import datasets, plots, regret, rivals
     from .research.batch import BatchSolution, batch_solution
     from .research.comparison import compare
     from .research.results import Comparison
@@ -34,8 +34,8 @@ _MODULES = {
     "learners": "learners",
     "losses": "losses",
     "plots": "research.plots",
-    "presets": "research.presets",
     "regret": "research.regret",
+    "rivals": "research.rivals",
     "river": "river",
     "sklearn": "sklearn",
     "sources": "io.sources",
@@ -90,8 +90,8 @@ __all__ = [
     "load",
     "losses",
     "plots",
-    "presets",
     "regret",
+    "rivals",
     "simplex_qp",
     "sources",
     "transforms",

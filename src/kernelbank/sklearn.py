@@ -128,7 +128,7 @@ class KernelBankRegressor(RegressorMixin, _SklearnEstimator):  # type: ignore[mi
         takes its rows as the next of the stream too.
     size : "small", "default" or "large": how many slots and features, so how much time.
     slots : a list of `kb.Slot` of your own instead of the default ones.
-    combiner : the rule for the weights; by default `kb.combiners.Stacking`.
+    combiner : the rule for the weights; by default `kb.combiners.RobustStacking`.
     loss : the loss to minimise, on the target in its standard deviations.
     window : how many recent rows are in a cost.
     regularization : weight of half the squared norm in the cost.

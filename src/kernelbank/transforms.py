@@ -70,8 +70,8 @@ _LONGEST = 2.0794415416798357  # log(STEEPEST)
 
 @inline
 def shifted_log(y, shift):
-    """T(y) of a `ShiftedLog`, the identity for a shift of 0; NaN stays NaN."""
-    if y == 0.0 or shift == 0.0:  # y is 0 in an empty lane
+    """T(y) of a `ShiftedLog`; NaN stays NaN."""
+    if y == 0.0:  # in an empty lane
         return y
     r = 1.0 + y / shift
     c = min(max(r, 1.0 / STEEPEST), STEEPEST)
@@ -81,7 +81,7 @@ def shifted_log(y, shift):
 @inline
 def _shifted_exp(u, shift):
     """The y with T(y) = u."""
-    if u == 0.0 or shift == 0.0:
+    if u == 0.0:
         return u
     v = u / shift
     c = min(max(v, -_LONGEST), _LONGEST)
@@ -100,7 +100,7 @@ class ShiftedLog(TargetTransform):
     shift : a number other than 0, in the units of the target: how far below 0 the pole of the
         logarithm is. For targets that are skewed to the right, in standard units, about 1 to 4. For
         those skewed to the left, the negative of such a number: then the pole is above 0. The
-        larger it is, the straighter is T; None: T is the identity.
+        larger it is, the straighter is T.
 
     >>> log = ShiftedLog(2.0)
     >>> log.forward([-1.0, 0.0, 1.0, 6.0]).round(3).tolist()
@@ -109,11 +109,9 @@ class ShiftedLog(TargetTransform):
     [-1.0, 100.0]
     """
 
-    shift: float | None = 2.0
+    shift: float = 2.0
 
     def __post_init__(self) -> None:
-        if self.shift is None:
-            return
         remedy = "Give the distance from 0 to the pole, such as 2.0, or -2.0 for skew to the left."
         shift = check.number("shift", self.shift, "ShiftedLog", remedy)
         if not 1e-9 <= abs(shift) <= 1e9:
@@ -122,7 +120,7 @@ class ShiftedLog(TargetTransform):
         object.__setattr__(self, "shift", shift)
 
     def parameter(self) -> float:
-        return 0.0 if self.shift is None else self.shift
+        return self.shift
 
     @transform_formula
     def _forward(y, _, p):

@@ -8,7 +8,6 @@ import pytest
 
 import kernelbank as kb
 from kernelbank.errors import InvalidArgument, LargeModel
-from kernelbank.io import checkpoint
 
 COUNT = 130
 LINEAR = kb.Slot(kb.kernels.Linear(), kb.learners.LinearRLS())
@@ -49,24 +48,6 @@ def test_bank_whose_classes_are_named_takes_more_when_they_are_added(tmp_path):
         with pytest.raises(InvalidArgument, match="not one of the 3 classes"):
             one.learn_one(X[0], "never")
     assert np.array_equal(bank.predict_proba(X), again.predict_proba(X))
-
-
-@pytest.mark.parametrize("named", [True, False])
-def test_file_of_today_keeps_its_rule_for_labels(named, tmp_path):
-    """Before "classes_named", max_classes was 100, or the number of named classes."""
-    bank = kb.AutoBank("classification", size="small", classes=["a", "b"] if named else None)
-    bank.run(X[:20], ["a", "b"] * 10)
-    bank.save(tmp_path / "b.kb")
-    header, arrays = checkpoint.read(tmp_path / "b.kb")
-    del header["classes_named"]
-    header["max_classes"] = 2 if named else 100
-    checkpoint.write(tmp_path / "b.kb", header, arrays)
-    again = kb.load(tmp_path / "b.kb")
-    if named:
-        with pytest.raises(InvalidArgument, match="not one of the 2 classes"):
-            again.learn_one(X[0], "c")
-    else:
-        again.learn_one(X[0], "c")
 
 
 @pytest.mark.parametrize(

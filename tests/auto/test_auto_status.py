@@ -7,7 +7,6 @@ import kernelbank as kb
 from support.status_views import (
     SCRIPT,
     Mute,
-    finishes,
     numbers,
     parsed_html,
     shown,
@@ -190,34 +189,3 @@ def test_status_is_short_and_harmless_in_every_state(make):
         assert facts["quarantined"] == expected
     if make is labels_of_all_kinds:
         assert facts["classes"] == r"6: True, '', 2.5, int, '\n', -3"
-
-
-def test_status_draws_weights_of_any_sign_and_size():
-    auto = small_auto("classification")
-    auto.run(*three(40))
-    for one in auto.bank._runtime.runtimes:
-        one.weights[:] = 1e308
-    shown(auto)
-
-
-def test_status_from_inside_a_users_function_does_not_wait():
-    engine = kb.engines.Threads(2)
-
-    def watched(X, Z):
-        lines.append(repr(auto))
-        return np.exp(-((X - Z.T) ** 2))
-
-    lines = []
-    auto = small_auto(slots=[kb.Slot(K.Custom(watched), Norma())], engine=engine)
-    assert finishes(lambda: auto.run(np.arange(12.0), np.arange(12.0)))
-    assert auto.samples == 12
-    assert lines
-    assert all("\n" not in line for line in lines)
-
-
-def test_error_message_shows_a_bank_in_one_line():
-    bank = small_auto()
-    bank.run(*numbers(20))
-    with pytest.raises(kb.errors.InvalidArgument, match="got AutoBank") as caught:
-        kb.KernelBank(loss=bank)
-    assert "\n" not in str(caught.value)

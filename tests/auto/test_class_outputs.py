@@ -7,10 +7,12 @@ import kernelbank as kb
 from kernelbank.auto.auto_serialization import describe
 from kernelbank.auto.classification import ClassificationModel
 from kernelbank.auto.config import AutoConfig
+from kernelbank.auto.model_parts.replay_buffer import REPLAY
 from kernelbank.auto.slots.default_pool import default_pool
 from kernelbank.auto.slots.default_slots import SCALINGS, SIZES
 from kernelbank.auto.slots.slot_pool import LARGEST_STATE, START
-from kernelbank.auto.slots.slot_revision import RunningUnits
+from kernelbank.auto.slots.slot_revision import revise
+from kernelbank.bank.revision import Selection
 from kernelbank.errors import FileRefused
 from kernelbank.io import checkpoint
 from kernelbank.losses import Squared
@@ -117,11 +119,11 @@ def test_classes_with_lagged_labels_have_a_bank_each():
 
 
 @pytest.mark.parametrize("slots", [None, own_slots()], ids=["default", "own"])
-def test_third_class_leaves_the_output_of_two_as_it_is_and_adds_its_negative(slots, monkeypatch):
+def test_third_class_leaves_the_output_of_two_as_it_is_and_replays_the_others(slots, monkeypatch):
     monkeypatch.setattr(
         "kernelbank.auto.slots.slot_pool.SEVERAL_OUTPUTS", 100.0
     )  # no slot is retired
-    X, y = late_classes(400)
+    X, y = late_classes(700)
     y = np.where(X[:, 0] > 0, "right", "left")
     bank = kb.AutoBank("classification", slots=slots, **SMALL)
     bank.run(X, y)
@@ -129,25 +131,26 @@ def test_third_class_leaves_the_output_of_two_as_it_is_and_adds_its_negative(slo
         bank.bank,
         bank._model.scaling.scale_rows(X[:50], np.zeros((50, bank._model.past))),
     )
-    before, slots_before = inner.predict(rows), inner.predict_slots(rows)
+    before = inner.predict(rows)
+    first = bank.classes[0]
     bank.add_classes(["top"])
     assert bank.bank.outputs == 3
-    after, slots_after = bank.bank.predict(rows), bank.bank.predict_slots(rows)
+    after = bank.bank.predict(rows)
     np.testing.assert_array_equal(after[:, 1], before)
-    np.testing.assert_array_equal(after[:, 0], -before)
-    np.testing.assert_array_equal(slots_after[:, 0], -slots_before)
+    assert np.mean((after[:, 0] > 0) == (y[:50] == first)) > 0.85
     assert (after[:, 2] < -0.5).all()
     assert (bank.predict_proba(X[:50])[:, 2] < 0.3).all()
+    assert bank.bank.samples == 700
+    assert bank.bank.ledger.missing.tolist() == [700 - REPLAY, 0, 700 - REPLAY]
 
 
-def test_slots_that_cannot_be_negated_learn_the_replay_buffer():
+def test_rows_of_the_buffer_are_all_rows_of_a_short_stream():
     X, y = late_classes(400)
     bank = kb.AutoBank("classification", slots=[kb.Slot(K.Linear(1.0), L.KRLS(budget=5))])
-    bank.run(X[:THIRD], y[:THIRD])
-    bank.run(X[THIRD:], y[THIRD:])
+    bank.run(X, y)
     assert bank.bank.outputs == 3
     assert bank.bank.samples == 400
-    assert bank.bank.ledger.missing.tolist() == [0, 0, 0]  # the buffer had all rows
+    assert bank.bank.ledger.missing.tolist() == [0, 0, 0]
 
 
 def test_class_of_the_first_rows_is_as_if_it_had_been_named():
@@ -211,7 +214,7 @@ def test_many_classes_are_learned(classes, rows, late):
     assert np.mean(trace.predictions == y[rows // 2 :]) > (0.7 if late else 0.6)
     pool = bank._model.pool
     assert pool.outputs == classes
-    assert pool.fits(bank._model.units.running, START)
+    assert pool.fits(bank._model.selection.running, START)
 
 
 @pytest.mark.slow
@@ -235,54 +238,55 @@ def pool_for(outputs, size="default", dimension=20):
     return default_pool(scaling, SIZES[size], 0, Squared(), outputs)
 
 
-def trees(pool, units):
-    slots = [pool.slots[index] for index in pool.members(units)]
+def trees(pool, groups):
+    slots = [pool.slots[index] for index in pool.members(groups)]
     return sum(isinstance(slot.learner, L.PartitionTree) for slot in slots)
 
 
 @pytest.mark.parametrize("outputs", [2, 3, 5, 10])
 def test_slots_that_are_not_shared_have_at_most_four_times_the_bytes_of_one_output(outputs):
     pool = pool_for(outputs, size="small")
-    one_output = sum(unit.size for unit in pool.units if unit.initial)
-    running = RunningUnits(pool)
+    one_output = sum(group.size for group in pool.groups if group.initial)
+    selection = Selection.first(pool.initial_groups, len(pool.groups))
     for rows in (0, 512, 4096, 8192, 16384):
         if rows:
             on_trees = [isinstance(slot.learner, L.PartitionTree) for slot in pool.slots]
-            running.revise(rows, np.where(np.isin(range(len(pool)), running.members), on_trees, 0))
-        own = [pool.units[n].size for n in running.running if not pool.units[n].is_shared]
+            running = np.isin(range(len(pool)), pool.members(selection.running))
+            selection, _ = revise(pool, selection, rows, np.where(running, on_trees, 0))
+        own = [pool.groups[n].size for n in selection.running if not pool.groups[n].is_shared]
         assert outputs * sum(own) <= 4 * one_output
 
 
 @pytest.mark.parametrize("dimension", [2, 20, 100])
 def test_more_classes_have_fewer_trees_and_the_same_slots_to_choose_from(dimension):
     one = pool_for(1, dimension=dimension)
-    assert one.initial_units == tuple(n for n, unit in enumerate(one.units) if unit.initial)
-    counts = [trees(one, one.initial_units)]
+    assert one.initial_groups == tuple(n for n, group in enumerate(one.groups) if group.initial)
+    counts = [trees(one, one.initial_groups)]
     for outputs in (3, 10, 100, 1000):
         pool = pool_for(outputs, dimension=dimension)
         assert pool.names == one.names
         assert pool.slots == one.slots
-        units = pool.initial_units
-        assert units
-        assert {pool.units[n].base for n in units} - {None} <= set(units)
-        assert pool.fits(units, START)
-        assert pool.price(units) <= START * pool.limit
-        size = (outputs - 1) * sum(pool.units[n].size for n in units)
+        groups = pool.initial_groups
+        assert groups
+        assert {pool.groups[n].base for n in groups} - {None} <= set(groups)
+        assert pool.fits(groups, START)
+        assert pool.price(groups) <= START * pool.limit
+        size = (outputs - 1) * sum(pool.groups[n].size for n in groups)
         assert size <= LARGEST_STATE
-        counts.append(trees(pool, units))
+        counts.append(trees(pool, groups))
     assert counts == sorted(counts, reverse=True)
     assert counts[0] > counts[-1] == 0
 
 
 def test_price_of_outputs_is_that_of_what_they_do_not_share():
     pool = pool_for(10)
-    price = {unit.name: (unit.price, unit.further) for unit in pool.units}
+    price = {group.name: (group.price, group.further) for group in pool.groups}
     shared = price["standard: random features, no forgetting"]
     assert shared[1] < 0.2 * shared[0]
     own = price["standard: tree 1"]
     assert own[0] == own[1]
-    for name, unit in zip(pool.names, pool.units, strict=False):
-        assert 0 < unit.further <= unit.price, name
+    for name, group in zip(pool.names, pool.groups, strict=False):
+        assert 0 < group.further <= group.price, name
 
 
 # --- files ----------------------------------------------------------------------------------------

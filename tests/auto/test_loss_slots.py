@@ -58,7 +58,7 @@ def test_numbers_are_learned_with_every_loss(loss):
     inside = (y >= trace.lower) & (y <= trace.upper)
     assert abs(inside[100:].mean() - 0.9) < 0.05
     assert type(bank.bank.combiner).__name__ == (
-        "RobustStacking" if loss == L.Squared() else "NewtonStacking"
+        "RobustStacking" if loss == L.Squared() else "Joint"
     )
 
 

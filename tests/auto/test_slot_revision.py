@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 import kernelbank as kb
 from kernelbank.auto.slots import slot_revision
 from kernelbank.auto.slots.slot_pool import SlotPool
-from kernelbank.auto.slots.slot_revision import FIRST_REVISION, NEGLIGIBLE, RunningUnits
+from kernelbank.auto.slots.slot_revision import FIRST_REVISION, NEGLIGIBLE, revise
+from kernelbank.bank.revision import Selection
 from kernelbank.io import checkpoint
 
 K, L = kb.kernels, kb.learners
@@ -45,17 +46,19 @@ def test_slots_are_revised_after_a_fixed_number_of_rows_and_cost_less():
     X, y = data()
     bank = small()
     bank.run(X[: FIRST_REVISION - 1], y[: FIRST_REVISION - 1])
-    pool, before = bank._model.pool, bank._model.units.running
+    pool, before = bank._model.pool, bank._model.selection.running
     assert not bank.ledger.slot_changes
     assert pool.price(before) > pool.limit  # else there is nothing to test
     bank.learn_one(X[FIRST_REVISION - 1], y[FIRST_REVISION - 1])
-    assert {change.row for change in bank.ledger.slot_changes} == {FIRST_REVISION}
-    assert pool.price(bank._model.units.running) <= pool.limit
+    assert {change.sample for change in bank.ledger.slot_changes} == {FIRST_REVISION}
+    assert pool.price(bank._model.selection.running) <= pool.limit
     assert len(bank.bank.slots) == len(bank._model.members) < len(bank.names)
     assert np.isclose(bank.weights.sum(), 1.0)
-    kinds = {change.kind for change in bank.ledger.slot_changes}
-    assert kinds <= {"added", "retired"}
-    assert "retired" in kinds
+    for change in bank.ledger.slot_changes:
+        assert bank.names[change.index].startswith(change.name)
+        assert (change.index in bank._model.members) == (change.kind == "added")
+        assert ("try 1" if change.kind == "added" else "of the weight") in change.reason
+    assert "retired" in {change.kind for change in bank.ledger.slot_changes}
 
 
 @pytest.mark.parametrize("task", ["numbers", "two", "three"])
@@ -146,13 +149,12 @@ def test_inputs_that_are_added_later_meet_the_slots_that_run():
 @pytest.mark.parametrize(
     "damage",
     [
+        {"selection": [1]},
         {"running": []},
         {"running": [1, 0]},
         {"running": [0, 10**6]},
-        {"running": [-1, 0]},
-        {"running": [0.5]},
-        {"tries": [0]},
-        {"added": [10**6]},
+        {"slot_changes": 5},
+        {"slot_changes": [{"sample": 1, "kind": "added", "index": 0.5, "name": ""}]},
     ],
     ids=str,
 )
@@ -163,7 +165,8 @@ def test_a_file_whose_running_slots_cannot_be_is_refused(tmp_path, damage):
     path = tmp_path / "bank.kb"
     bank.save(path)
     header, arrays = checkpoint.read(path)
-    header["counters"]["units"] |= damage
+    counters = header["counters"]
+    (counters if damage.keys() <= counters.keys() else counters["selection"]).update(damage)
     checkpoint.write(path, header, arrays)
     with pytest.raises(kb.errors.FileRefused):
         kb.load(path)
@@ -173,12 +176,12 @@ def test_a_file_without_the_base_of_a_running_slot_is_refused(tmp_path):
     X, y = data(40)
     bank = small()
     bank.run(X, y)
-    units = bank._model.pool.units
-    child = next(n for n in bank._model.units.running if units[n].base is not None)
+    groups = bank._model.pool.groups
+    child = next(n for n in bank._model.selection.running if groups[n].base is not None)
     path = tmp_path / "bank.kb"
     bank.save(path)
     header, arrays = checkpoint.read(path)
-    header["counters"]["units"]["running"].remove(units[child].base)
+    header["counters"]["selection"]["running"].remove(groups[child].base)
     checkpoint.write(path, header, arrays)
     with pytest.raises(kb.errors.FileRefused):
         kb.load(path)
@@ -187,52 +190,60 @@ def test_a_file_without_the_base_of_a_running_slot_is_refused(tmp_path):
 # --- the rule -------------------------------------------------------------------------------------
 
 
-def pool_of(units, limit):
-    """A pool of units (base or None, price, initial), each with one slot."""
+def pool_of(groups, limit):
+    """A pool of groups (base or None, price, initial), each with one slot."""
     pool = SlotPool(1)
-    for number, (base, price, initial) in enumerate(units):
+    for number, (base, price, initial) in enumerate(groups):
         slot = kb.Slot(K.NoKernel(), L.LastValue(), residual_of=base)
-        pool.add_unit(f"unit {number}", [(f"slot {number}", slot)], initial=initial)
-        pool.units[-1] = slot_pool_unit(pool.units[-1], price)
+        pool.add_group(f"group {number}", [(f"slot {number}", slot)], initial=initial)
+        pool.groups[-1] = group_at(pool.groups[-1], price)
     pool.first_limit = limit
     return pool
 
 
-def slot_pool_unit(unit, price):
-    return type(unit)(unit.name, unit.slots, unit.base, price, unit.initial)
+def group_at(group, price):
+    return type(group)(group.name, group.slots, group.base, price, group.initial)
+
+
+def first(pool):
+    return Selection.first(pool.initial_groups, len(pool.groups))
 
 
 def test_the_heaviest_stay_with_their_bases():
-    units = RunningUnits(
-        pool_of([(None, 1, True), (0, 1, True), (None, 1, True), (None, 1, True)], 3.0)
-    )
-    assert units.revise(100, np.array([0.0, 0.6, 0.1, 0.3]))
-    assert units.running == (0, 1, 3)
-    assert units.changes == [(100, "retired", "unit 2")]
+    pool = pool_of([(None, 1, True), (0, 1, True), (None, 1, True), (None, 1, True)], 3.0)
+    after, reasons = revise(pool, first(pool), 100, np.array([0.0, 0.6, 0.1, 0.3]))
+    assert after.running == (0, 1, 3)
+    assert after.retired == (0, 0, 100, 0)
+    assert reasons == {2: "10.00% of the weight"}
 
 
 def test_what_is_new_stays_for_one_revision_and_the_least_tried_comes_first():
-    units = RunningUnits(pool_of([(None, 1, True), (None, 1, False), (None, 1, False)], 2.0))
-    nothing = np.array([1.0, 0.0, 0.0])
-    units.revise(1, nothing)
-    assert units.running == (0, 1)
-    units.revise(2, nothing)  # it has no weight, but is new
-    assert units.running == (0, 1)
-    units.revise(3, nothing)
-    assert units.running == (0, 2)
-    assert units.tries == [1, 1, 1]
+    pool = pool_of([(None, 1, True), (None, 1, False), (None, 1, False)], 2.0)
+    selection, nothing = first(pool), np.array([1.0, 0.0, 0.0])
+    found = []
+    for row in (1, 2, 3, 4, 5):  # a new one has no weight, but stays once
+        selection, reasons = revise(pool, selection, row, nothing)
+        found.append(selection.running)
+    assert found == [(0, 1), (0, 1), (0, 2), (0, 2), (0, 1)]
+    assert selection.tries == (1, 2, 1)
+    assert reasons == {2: "0.00% of the weight", 1: "try 2"}
 
 
-def test_units_on_the_residual_of_the_heaviest_are_tried_first():
+def test_groups_for_new_seasons_stay_for_one_revision():
+    pool = pool_of([(None, 1, True), (None, 1, True), (None, 1, False)], 2.0)
+    for selection, expected in ((first(pool), (0, 2)), (first(pool).with_new([1]), (0, 1))):
+        assert revise(pool, selection, 1, np.array([1.0, 0.0, 0.0]))[0].running == expected
+
+
+def test_groups_on_the_residual_of_the_heaviest_are_tried_first():
     pool = pool_of([(None, 1, True), (None, 1, True), (0, 1, False), (1, 1, False)], 3.0)
-    units = RunningUnits(pool)
-    units.revise(1, np.array([0.2, 0.8, 0.0, 0.0]))
-    assert units.running == (0, 1, 3)
+    after, _ = revise(pool, first(pool), 1, np.array([0.2, 0.8, 0.0, 0.0]))
+    assert after.running == (0, 1, 3)
 
 
 @settings(max_examples=100, deadline=None)
 @given(st.data())
-def test_whatever_the_weights_units_fit_have_their_bases_and_depend_on_nothing_else(drawn):
+def test_whatever_the_weights_groups_fit_have_their_bases_and_depend_on_nothing_else(drawn):
     count = drawn.draw(st.integers(1, 8))
     described = [
         (
@@ -248,26 +259,21 @@ def test_whatever_the_weights_units_fit_have_their_bases_and_depend_on_nothing_e
             initial.add(number)
     described = [(b, p, n in initial) for n, (b, p, _) in enumerate(described)]
     limit = drawn.draw(st.sampled_from([3.0, 5.0, 100.0]))
-    one, other = (RunningUnits(pool_of(described, limit)) for _ in range(2))
+    pool = pool_of(described, limit)
+    after = first(pool)
     for row in range(1, 6):
         weights = np.zeros(count)
-        for unit in one.running:
-            weights[unit] = drawn.draw(st.sampled_from([0.0, NEGLIGIBLE / 2, 0.1, 0.5]))
-        before, heaviest = set(one.running), weights.max()
-        changed = one.revise(row, weights)
-        other.revise(row, weights)
-        assert one.counters() == other.counters()
-        assert changed == (set(one.running) != before)
-        pool = one.pool
-        assert pool.price(one.running) <= limit
-        bases = {pool.units[unit].base for unit in one.running} - {None}
-        assert bases <= set(one.running)
-        alone = [u for u in before if weights[u] == heaviest > NEGLIGIBLE]
-        if alone and not one.added and limit == 100.0:
-            assert set(alone) <= set(one.running)
-        restored = RunningUnits(pool)
-        restored.restore(one.counters())
-        assert restored.counters() == one.counters()
+        for group in after.running:
+            weights[group] = drawn.draw(st.sampled_from([0.0, NEGLIGIBLE / 2, 0.1, 0.5]))
+        before, heaviest = after, weights.max()
+        after, reasons = revise(pool, before, row, weights)
+        assert (after, reasons) == revise(pool_of(described, limit), before, row, weights)
+        assert reasons.keys() == set(before.running) ^ set(after.running)
+        assert pool.price(after.running) <= limit
+        assert pool.can_run(after.running)
+        alone = [group for group in before.running if weights[group] == heaviest > NEGLIGIBLE]
+        if limit == 100.0:
+            assert set(alone) <= set(after.running)
 
 
 def test_revisions_are_after_the_same_rows_however_one_counts():

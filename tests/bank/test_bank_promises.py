@@ -37,7 +37,6 @@ def banks(draw, custom=True):
         slots.insert(draw(st.integers(0, len(slots))), TREE)
     combiner = draw(st.sampled_from([combiner for combiner, _ in COMBINERS]))
     ridge = draw(st.sampled_from([0.0, 0.01, 0.5]))
-    dtype = draw(st.sampled_from(["float64", "float32"]))
 
     def make(engine="serial"):
         return kb.KernelBank(
@@ -47,7 +46,6 @@ def banks(draw, custom=True):
             window=window,
             regularization=ridge,
             engine=engine,
-            dtype=dtype,
         )
 
     return make

@@ -108,8 +108,6 @@ def put(*path, value):
     [
         put("window", value=10**12),
         put("window", value=0),
-        put("dtype", value="float32"),
-        put("dtype", value="float16"),
         put("window", value="3"),
         put("regularization", value=-1),
         put("regularization", value=10**400),

@@ -63,11 +63,10 @@ def test_kernel_bank_status_shows_ledger_and_weights(combiner):
 
 
 def test_status_shows_settings_that_differ_from_defaults():
-    bank = kb.KernelBank(engine=kb.engines.Threads(2), dtype="float32")
+    bank = kb.KernelBank(engine=kb.engines.Threads(2))
     bank.run(*sine(5))
     _, facts, _ = shown(bank)
     assert facts["engine"].startswith("Threads(threads=2")
-    assert facts["dtype"] == "float32"
 
 
 def test_status_before_the_first_sample_is_one_line():

@@ -22,7 +22,7 @@ COMBINERS = {
         lambda f, y: naive_combiners.stacking(f, y, 0.9, 0.1),
     ),
 }
-ALL = [C.Simplex(), C.Joint(), C.Joint(evidence="prequential"), C.Intervals(), C.OMKR()]
+ALL = [C.Simplex(), C.Joint(), C.Joint(evidence="prequential"), C.OMKR()]
 ALL += [combiner for combiner, _ in COMBINERS.values()]
 
 

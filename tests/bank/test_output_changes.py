@@ -7,23 +7,12 @@ import numpy as np
 import pytest
 
 import kernelbank as kb
-from kernelbank.auto.config import AutoConfig
-from kernelbank.auto.slots.default_pool import default_pool
-from kernelbank.auto.slots.default_slots import SCALINGS, SIZES
-from kernelbank.bank.output_changes import can_negate, has_room
+from kernelbank.bank.output_changes import has_room
 from kernelbank.errors import FileRefused
 from kernelbank.io import checkpoint
-from kernelbank.losses import Squared
 
 K, L = kb.kernels, kb.learners
 ROWS, LATER = 300, 40
-
-
-def default_slots(size="small"):
-    """All slots that an AutoBank may run, as those of one bank."""
-    config = AutoConfig(0, size, 0, SCALINGS[::2], None, None, "serial")
-    pool = default_pool(config.make_scaling(3, target=False), SIZES[size], 0, Squared())
-    return pool.bank_slots(range(len(pool)))
 
 
 def some_slots():
@@ -81,40 +70,6 @@ def test_outputs_go_on_with_other_slots_like_banks_of_their_own(engine):
     assert_same(bank, others, *stream(LATER))
 
 
-def test_negated_output_predicts_minus_the_other_with_all_default_slots():
-    X, y = stream()
-    slots = default_slots()
-    assert {type(slot.learner) for slot in slots} == {
-        L.FourierRLS, L.LinearRLS, L.PartitionTree, L.NearestNeighborGP, L.LastValue,
-    }  # fmt: skip
-    bank, plain, minus = (bank_of(slots) for _ in range(3))
-    plain.run(X, y[:, 0])
-    minus.run(X, -y[:, 0])
-    bank.run(X, y[:, 0])
-    assert can_negate(bank._settings)
-    bank._add_first_output(None)
-    assert bank.outputs == 2
-    found, later = bank.predict_slots(X[:20]), stream(LATER)
-    np.testing.assert_array_equal(found[:, 0], -found[:, 1])
-    np.testing.assert_array_equal(found[:, 1], plain.predict_slots(X[:20]))
-    targets = np.column_stack([-later[1][:, 0], later[1][:, 0]])
-    assert_same(bank, [minus, plain], later[0], targets)
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"slots": [kb.Slot(K.Gaussian(1.0), L.Norma())]},  # declares no odd arrays
-        {"loss": "huber"},
-        {"combiner": kb.combiners.Hedge()},
-        {"slots": [kb.Slot(K.Linear(1.0), L.LinearRLS(), loss=kb.losses.Huber(1.0))]},
-    ],
-)
-def test_what_is_not_known_to_be_odd_is_not_negated(change):
-    slots = change.pop("slots", some_slots()[:1])
-    assert not can_negate(bank_of(slots, **change)._settings)
-
-
 @pytest.mark.parametrize("room", [True, False])  # without it all outputs get new arrays
 def test_added_output_goes_on_like_a_bank_of_its_own(room, monkeypatch):
     X, y = stream()
@@ -124,12 +79,12 @@ def test_added_output_goes_on_like_a_bank_of_its_own(room, monkeypatch):
     others = [bank_of(slots) for _ in range(3)]
     for k, other in enumerate(others):
         other.run(X, y[:, k])
-    added = bank._new_output(0, X[0], -1.0)
+    added = bank._new_output(0, X[0])
     added.run(X, y[:, -1])
     before = bank._runtime
     assert has_room(before)
     monkeypatch.setattr("kernelbank.bank.bank_changes.has_room", lambda _: room)
-    bank._add_output(added)
+    bank._add_output(added, 2, -1.0)
     assert bank.outputs == 3
     assert (bank._runtime is before) == room
     assert_same(bank, others, *stream(LATER))
@@ -143,9 +98,9 @@ def test_blocks_are_at_most_twice_as_long_as_those_of_a_bank_with_as_many_output
     rebuilt = 0
     while bank.outputs < 70:
         before = bank._runtime
-        added = bank._new_output(0, X[0], -1.0)
+        added = bank._new_output(0, X[0])
         added.run(X, y[:, 0])
-        bank._add_output(added)
+        bank._add_output(added, bank.outputs, -1.0)
         rebuilt += bank._runtime is not before
         size = bank._runtime.leader.workspace.size
         assert {one.workspace.size for one in bank._runtime.runtimes} == {size}
@@ -159,10 +114,10 @@ def test_added_output_leaves_the_others_as_they_are_and_counts_the_samples_befor
     bank, same = bank_of(slots, 2), bank_of(slots, 2)
     for one in (bank, same):
         one.run(X, y[:, :2])
-    added = bank._new_output(ROWS - 100, X[-100], -1.0)
+    added = bank._new_output(ROWS - 100, X[-100])
     assert added.samples == ROWS - 100
     added.run(X[-100:], -np.ones(100))
-    bank._add_output(added)
+    bank._add_output(added, 2, -1.0)
     assert bank.samples == ROWS
     assert bank.ledger.missing.tolist() == [0, 0, ROWS - 100]
     assert bank.ledger.mean_loss[2] < 0.1
@@ -172,27 +127,32 @@ def test_added_output_leaves_the_others_as_they_are_and_counts_the_samples_befor
     np.testing.assert_array_equal(found, same.run(later, targets[:, :2]).predictions)
 
 
+@pytest.mark.parametrize("number", [0, 2])
+@pytest.mark.parametrize("samples", [100, 300])  # of 300, with a memory of 64
+def test_new_output_finds_its_targets_at_the_shared_neighbors(samples, number):
+    """It predicts from the samples that it has learned, like a bank that has learned no others."""
+    X, y = stream()
+    slots = [kb.Slot(K.Matern(1.0), L.NearestNeighborGP(8, 64))]
+    bank, alone = bank_of(slots, 2), bank_of(slots)
+    bank.run(X, y[:, :2])
+    alone.run(X[-samples:], y[-samples:, 2])
+    added = bank._new_output(ROWS - samples, X[-samples])
+    added.run(X[-samples:], y[-samples:, 2])
+    bank._add_output(added, number, np.nan)
+    np.testing.assert_array_equal(bank.predict(X)[:, number], alone.predict(X))
+
+
 def test_new_output_of_slots_that_keep_targets_has_those_of_the_past():
     X, y = stream()
     bank = bank_of([kb.Slot(K.Matern(1.0), L.NearestNeighborGP(4, 200))], 2)
     bank.run(X, y[:, :2])
-    added = bank._new_output(ROWS - 5, X[-5], -1.0)
-    added.run(X[-5:], -np.ones(5))
-    kept = added._state()["slots/group0/responses"]
-    np.testing.assert_array_equal(kept, -1.0)
-
-
-def test_bank_is_reset_for_more_outputs_but_not_for_fewer():
-    X, y = stream(outputs=9)
-    bank = bank_of(some_slots(), 2)
-    bank.run(X, y[:, :2])
-    assert not bank._reset_for(1, bank.slots)
-    assert bank._reset_for(5, bank.slots)
-    assert_same(bank, [bank_of(some_slots()) for _ in range(5)], X, y[:, :5])
-    single = bank_of(some_slots())
-    single.run(X, y[:, 0])
-    assert not single._reset_for(2, single.slots)
-    assert single._reset_for(1, single.slots)
+    added = bank._new_output(ROWS - 5, X[-5])
+    added.run(X[-5:], np.ones(5))
+    bank._add_output(added, 2, -1.0)
+    targets = bank._state()["output2/slots/group0/responses"][0]
+    places = np.arange(ROWS - 5, ROWS) % 200
+    np.testing.assert_array_equal(targets[places], 1.0)
+    np.testing.assert_array_equal(np.delete(targets, places), -1.0)
 
 
 def test_file_that_claims_other_outputs_is_refused(tmp_path, monkeypatch):
@@ -215,9 +175,9 @@ def test_output_before_the_first_keeps_what_that_one_has_shared():
     bank, same = bank_of(slots), bank_of(slots)
     for one in (bank, same):
         one.run(X, y[:, 0])
-    other = bank._new_output(ROWS - 100, X[-100], -1.0)
+    other = bank._new_output(ROWS - 100, X[-100])
     other.run(X[-100:], y[-100:, 1])
-    bank._add_first_output(other)
+    bank._add_output(other, 0, np.nan)
     later, targets = stream(LATER)
     found = bank.run(later, targets[:, :2]).predictions
     np.testing.assert_array_equal(found[:, 1], same.run(later, targets[:, 1]).predictions)

@@ -107,13 +107,13 @@ def test_other_slots_are_those_of_banks_of_their_own():
     new = [*bank.slots[:8], kb.Slot(K.Gaussian(0.9), L.FourierRLS(features=12))]
     new += [kb.Slot(K.Gaussian(0.4), L.NearestNeighborGP(neighbors=6, memory=40))]
     new += [kb.Slot(K.Gaussian(0.4), L.Norma(0.05, 30), residual_of=0)]
-    kept, elders = [*range(8), None, None, None], [*range(8), 3, 4, 1]
-    other = bank.with_slots(new, kept, elders)
+    kept, previous = [*range(8), None, None, None], [*range(8), 3, 4, 1]
+    other = bank.with_slots(new, kept, previous)
     other.run(X[200:], Y[200:])
     for k in range(OUTPUTS):
         own, y = alone(k, window=2)
         own.run(X[:200], y[:200])
-        own = own.with_slots(new, kept, elders)
+        own = own.with_slots(new, kept, previous)
         own.run(X[200:], y[200:])
         assert_same_output(other, k, own)
 

@@ -254,8 +254,6 @@ def test_history_is_kept_with_more_inputs():
 
 # --- combiners, weights, ledger -----------------------------------------------------------------
 
-FIXED = (C.AdaRaker, C.OMKLSFG)
-
 
 @pytest.mark.parametrize("combiner", [c for c, _ in instances.COMBINERS], ids=repr)
 def test_every_combiner_goes_on_or_refuses(combiner):
@@ -263,7 +261,7 @@ def test_every_combiner_goes_on_or_refuses(combiner):
     bank = case.make("serial")
     bank.run(case.X[:200], case.y[:200])
     slots, kept = [NEW, *bank.slots[:7]], [None, 0, 1, 2, 3, 4, 5, 6]
-    if isinstance(combiner, FIXED):
+    if combiner.fixed_slots:
         with pytest.raises(InvalidArgument, match="'combiner' must be one that can"):
             bank.with_slots(slots, kept)
         return
@@ -288,12 +286,12 @@ def test_every_combiner_goes_on_or_refuses(combiner):
     assert found.loss.mean() <= 1.3 * expected.loss.mean()
 
 
-def test_combiner_judges_a_new_slot_like_its_elder():
+def test_combiner_judges_a_new_slot_like_the_previous_one():
     case = bank_case(dictionary=kb.gaussian_grid(0.2, 2, 4), combiner=C.Stacking())
     bank = case.make("serial")
     bank.run(case.X[:200], case.y[:200])
     moments = bank._state()["combiner/moments"]
-    other = bank.with_slots([NEW, *bank.slots[1:]], [None, 1, 2, 3], elders=[2, None, None, None])
+    other = bank.with_slots([NEW, *bank.slots[1:]], [None, 1, 2, 3], previous=[2, None, None, None])
     source = [2, 1, 2, 3]
     assert np.array_equal(other._state()["combiner/moments"], moments[np.ix_(source, source)])
     assert np.array_equal(other.ledger.slot_loss, bank.ledger.slot_loss[source])
@@ -323,12 +321,12 @@ def test_weights_are_those_of_the_start_if_all_slots_are_new_or_had_none():
     assert bank.with_slots([NEW, NEW], [None, None]).weights.tolist() == [0.5, 0.5]
 
 
-def test_quarantined_slot_is_no_elder_and_can_be_retired():
+def test_quarantined_slot_is_never_the_previous_one_and_can_be_retired():
     bank = kb.KernelBank(slots=[NEW, kb.Slot(K.Gaussian(0.3), L.Norma(30.0, 30))], regularization=0)
     y = np.sin(X[:, 0])
     bank.run(X, y)
     assert bank.quarantined == (1,)
-    other = bank.with_slots([bank.slots[0], NEW], [0, None], elders=[None, 1])
+    other = bank.with_slots([bank.slots[0], NEW], [0, None], previous=[None, 1])
     assert other.quarantined == ()
     other.run(X, y)
     assert other.quarantined == ()
@@ -425,7 +423,7 @@ def refusals():
         ([line], [2], None, "indices of the bank's slots, 0 to 1; got 2"),
         ([line], ["a"], None, "'kept' of with_slots must be a whole number"),
         ([line, line], [0, 0], None, "must name no slot twice"),
-        ([line], [0], [5], "'elders' of with_slots must hold indices"),
+        ([line], [0], [5], "'previous' of with_slots must hold indices"),
         ([NEW], [0], None, "'slots' of with_slots must continue slot 0 at 0"),
         ([line, NEW], [None, 1], None, "must keep slot 0, whose residual slot 1 learns"),
         ([NEW, line, rest], [None, 0, 1], None, "must continue slot 1 at 2"),
@@ -433,14 +431,14 @@ def refusals():
     ]
 
 
-@pytest.mark.parametrize(("slots", "kept", "elders", "message"), refusals())
-def test_wrong_arguments_are_refused(slots, kept, elders, message):
+@pytest.mark.parametrize(("slots", "kept", "previous", "message"), refusals())
+def test_wrong_arguments_are_refused(slots, kept, previous, message):
     line = kb.Slot(K.Linear(0.5), L.LinearRLS())
     rest = kb.Slot(K.Gaussian(0.6), L.KRLS(budget=15), residual_of=0)
     bank = kb.KernelBank(slots=[line, rest], window=5)
     bank.run(X[:20], X[:20, 0])
     with pytest.raises(InvalidArgument) as error:
-        bank.with_slots(slots, kept, elders)
+        bank.with_slots(slots, kept, previous)
     assert message in str(error.value)
 
 

@@ -1,7 +1,5 @@
-"""`make ablation`: slots taken out, starts left out, ratios and what is written."""
+"""`make ablation`: which slots are taken out, and ratios."""
 
-import gzip
-import json
 import math
 from pathlib import Path
 
@@ -9,13 +7,9 @@ import ablation
 import ablation_variants as variants
 import numpy as np
 import pytest
-from accuracy_competitors import ONLINE
 
 import kernelbank as kb
-from kernelbank.research.competitors import BANK, Competitor, CompetitorRun
 from kernelbank.research.results import Comparison
-from kernelbank.research.run_cache import RunCache
-from kernelbank.research.scores import sample_losses
 from support.results import result_row
 
 ROWS = 170
@@ -47,36 +41,8 @@ def _pool(stream, name="full"):
         return bank._model.pool
 
 
-def _by_name(pool):
-    """Kernel, learner and the name of the base of every slot."""
-    return {
-        name: (
-            slot.kernel,
-            slot.learner,
-            None if slot.residual_of is None else pool.names[slot.residual_of],
-        )
-        for name, slot in zip(pool.names, pool.slots, strict=True)
-    }
-
-
 SCALED = ("standard:", "asinh:", "rank:")
 SLOTS = [variant.name for variant in variants.VARIANTS if variant.part == "slots"]
-
-
-@pytest.mark.parametrize("name", SLOTS)
-def test_slots_of_a_variant_are_those_of_the_full_bank_with_their_bases(name):
-    stream = _stream()
-    full, kept = _by_name(_pool(stream)), _by_name(_pool(stream, name))
-    assert 0 < len(kept) < len(full)
-    assert {part: full[part] for part in kept} == kept
-    keep = _variant(name).keep
-    for part, (_, _, base) in full.items():
-        asked = keep(variants.without_scaling(part))
-        if part not in kept:
-            assert not asked or base not in kept or "nearest" in part
-        else:
-            assert asked
-            assert base is None or base in kept
 
 
 def test_slot_variants_leave_out_what_their_names_say():
@@ -88,7 +54,7 @@ def test_slot_variants_leave_out_what_their_names_say():
         )
         // 3
         for name, pool in pools.items()
-        for initial in [pool.members(pool.initial_units)]
+        for initial in [pool.members(pool.initial_groups)]
     }
     assert running == {
         "no random features, no forgetting": 13 - 1 - 2,
@@ -108,21 +74,8 @@ def test_slot_variants_leave_out_what_their_names_say():
     }
     assert not any("nearest" in name for name in pools["no nearest neighbors"].names)
     assert not any("last value" in name for name in pools["no last value"].names)
-    assert all(unit.initial for unit in pools["no reserves"].units)
-    assert not all(unit.initial for unit in pools["no trees"].units)
-
-
-def test_a_bank_without_revision_keeps_its_slots():
-    draw = np.random.default_rng(0)
-    stream = kb.datasets.Stream(draw.normal(size=(600, 2)), draw.normal(size=600), "regression", 0)
-    counts = {}
-    for name in ("full", "no revision: all initial slots run"):
-        variant = _variant(name)
-        with variant.in_force():
-            bank = variant.bank(stream)
-            bank.run(stream.X, stream.y)
-        counts[name] = len(bank.ledger.slot_changes)
-    assert counts["full"] > 0 == counts["no revision: all initial slots run"]
+    assert all(group.initial for group in pools["no reserves"].groups)
+    assert not all(group.initial for group in pools["no trees"].groups)
 
 
 @pytest.mark.slow
@@ -135,21 +88,6 @@ def test_full_variant_has_the_bits_of_an_auto_bank(task, lags):
     assert (_predictions("full", stream)[1:] == plain.predictions[1:]).all()
     other = kb.AutoBank(task, lags, seed=2).run(stream.X, stream.y).predictions
     assert (_predictions("full, seed 2", stream)[1:] == other[1:]).all()
-
-
-@pytest.mark.slow
-def test_starts_are_left_out_and_restored():
-    stream = _stream()
-    full = _predictions("full", stream)
-    few = _predictions("starts after 5, 32 rows only", stream)
-    assert (full[:128] == few[:128]).all()
-    assert (full[128:] != few[128:]).any()
-    one = _predictions("start after 5 rows only", stream)
-    assert (full[:32] == one[:32]).all()
-    assert (one[32:] != few[32:]).any()
-    with pytest.raises(ZeroDivisionError), _variant("start after 5 rows only").in_force():
-        _ = 1 / 0
-    assert (_predictions("full", stream) == full).all()
 
 
 def test_restarts_are_read_from_one_module():
@@ -199,105 +137,3 @@ def test_summary_and_spread_of_seeds_equal_plain_sums():
     sums = [((one - one.mean()) ** 2).sum() / 3 for one in logs]
     assert spread.error == pytest.approx(math.sqrt(2 * sum(sums)) / 2)
     assert ablation.seed_spread(_found({"full": [1.0, 1.0]})) is None
-
-
-def test_both_views_of_a_data_set_are_left_out_together():
-    without = ablation._without_each_data_set({"a": 2.0, "a +3": 8.0})
-    assert without == [pytest.approx(4.0)]
-    without = ablation._without_each_data_set({"a": 2.0, "a +3": 8.0, "b": 3.0})
-    assert sorted(without) == [pytest.approx(3.0), pytest.approx(4.0)]
-
-
-def test_rivals_count_only_if_all_are_kept(tmp_path):
-    stream = _stream(rows=130)
-    cache = RunCache(tmp_path)
-
-    def compare():
-        own = {"full": stream.y + 0.5, "Hedge": stream.y + 0.1}
-        competitors = [
-            Competitor(name, BANK, lambda *_, y=y: CompetitorRun(y, 1.0)) for name, y in own.items()
-        ]
-        competitors += ablation.cached_rivals(ONLINE, cache)
-        found = kb.compare(
-            {one.name: one for one in competitors},
-            {"tiny": stream},
-            loss="normalised",
-            skip=100,
-            keep_losses=True,
-            cache=cache,
-        )
-        return [ablation.summarise(found, _variant(name)) for name in ("full", "Hedge")]
-
-    takers = [rival for rival in ONLINE if rival.takes(stream)]
-    for rival in takers[1:]:
-        cache.put(rival, 0, stream, CompetitorRun(stream.y + 0.2, 1.0))
-    _, hedge = compare()
-    assert hedge.geometric_mean == pytest.approx(0.04)
-    assert hedge.to_rival is hedge.first is None
-    cache.put(takers[0], 0, stream, CompetitorRun(stream.y + 1.0, 1.0))
-    full, hedge = compare()
-    assert hedge.to_rival == pytest.approx(0.25)
-    assert (hedge.first, full.first) == (1, 0)
-
-
-@pytest.fixture
-def folder(tmp_path):
-    stream = _stream()
-    rows = [
-        ",".join(map(repr, map(float, (*x, y)))) for x, y in zip(stream.X, stream.y, strict=True)
-    ]
-    data = tmp_path / "data"
-    data.mkdir()
-    with gzip.open(data / "tiny.csv.gz", "wt") as file:
-        file.write("\n".join(["a,b,y", *rows]) + "\n")
-    return data
-
-
-def _run(folder, out, *more):
-    names = "full;no trees;scaling standard only;Hedge"
-    ablation.main(["--data", str(folder), "--out", str(out), "--variants", names, *more])
-    return json.loads((out / "ablation.json").read_text())
-
-
-@pytest.mark.slow
-def test_ablation_of_a_tiny_stream_writes_tables_and_figures(folder, tmp_path, capsys):
-    out = tmp_path / "out"
-    found = _run(folder, out)
-    results = {(row["stream"], row["name"]): row for row in found["results"]}
-    assert list(dict.fromkeys(stream for stream, _ in results)) == ["tiny", "tiny +3"]
-    names = [one["variant"] for one in found["variants"]]
-    assert names[:4] == ["full", "full, seed 1", "full, seed 2", "full, seed 3"]
-    assert names[4:] == ["no trees", "scaling standard only", "Hedge"]
-    stream = _stream()
-    hedge = kb.AutoBank(combiner=kb.combiners.Hedge()).run(stream.X, stream.y).predictions
-    error = float(sample_losses(None, stream, hedge, 100)[100:].mean())
-    assert results["tiny", "Hedge"]["mean_loss"] == pytest.approx(error, rel=1e-12)
-    assert found["variants"][-1]["first"] is None
-    assert found["chance"]["seeds"] == 3
-    shown = capsys.readouterr().out
-    assert "no rivals are kept" in shown
-    assert max(map(len, shown.splitlines()[:-1])) <= 100
-    assert "| Hedge |" in (out / "ablation.md").read_text()
-
-
-@pytest.mark.slow
-def test_variants_side_by_side_give_the_same_figures(folder, tmp_path):
-    alone, beside = (
-        _run(folder, tmp_path / jobs, "--jobs", jobs)["results"] for jobs in ("1", "2")
-    )
-    for one, other in zip(alone, beside, strict=True):
-        assert (one["name"], one["mean_loss"]) == (other["name"], other["mean_loss"])
-    assert "~" in (tmp_path / "2" / "ablation.md").read_text()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", [v.name for v in variants.VARIANTS if v.part == "combiner"])
-def test_every_combiner_predicts_labels(name):
-    found = _predictions(name, _stream("classification", rows=60))
-    assert found[0] == -1.0  # no class is known
-    assert set(np.unique(found[1:])) <= {0.0, 1.0}
-
-
-def test_unknown_variant_is_refused(folder, tmp_path):
-    with pytest.raises(SystemExit, match="there is no 'nonsense'"):
-        ablation.main(["--data", str(folder), "--out", str(tmp_path), "--variants", "nonsense"])

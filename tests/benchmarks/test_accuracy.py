@@ -1,4 +1,4 @@
-"""`make accuracy`: its figures against plain loops, its ranking, what it keeps and writes."""
+"""`make accuracy`: its figures against plain loops, its ranking and its goals."""
 
 import gzip
 import json
@@ -8,9 +8,6 @@ from types import SimpleNamespace
 
 import accuracy
 import accuracy_competitors as contenders
-import accuracy_figures as figures
-import accuracy_goals as goals
-import accuracy_streams as streams
 import accuracy_tables as tables
 import numpy as np
 import pytest
@@ -20,7 +17,6 @@ from kernelbank.research.competitors import BANK, RIVAL, Competitor, CompetitorR
 
 ROWS, SKIP = 260, 100
 Stream = kb.datasets.Stream
-ROW_BY_ROW = [*contenders.ONLINE, *contenders.LARGE, *contenders.BANKS]
 
 
 class StandIn:
@@ -144,61 +140,6 @@ def test_accuracy_figures_equal_plain_loops(folder, tmp_path, stand_in, capsys):
     assert max(map(len, shown.splitlines()[:-1])) <= 100
 
 
-def test_last_target_competes_in_every_view(folder, tmp_path, stand_in):
-    content = _run(folder, tmp_path / "out", "--only", "memory", names="autobank,linear")
-    rows = _by_stream(content)
-    against = {row["stream"]: row for row in content["best_rivals"]}
-    assert rows["memory"]["persistence"]["mean_loss"] < rows["memory"]["linear"]["mean_loss"]
-    assert against["memory"]["rival"] == "persistence"
-    for stream, row in rows.items():
-        best = min(("linear", "persistence"), key=lambda name: row[name]["mean_loss"])
-        assert against[stream]["rival"] == best
-        own, other = row["autobank"]["mean_loss"], row[best]["mean_loss"]
-        assert against[stream]["ratio"] == pytest.approx(own / other)
-        assert against[stream]["first"] is False
-        assert against[stream]["close"] is False
-
-
-@pytest.mark.slow
-def test_accuracy_writes_tables_and_figures(folder, tmp_path, stand_in):
-    out = tmp_path / "out"
-    _run(folder, out)
-    for name in ("labels", "memory", "memory-lags3"):
-        assert (out / f"{name}.png").stat().st_size > 5000
-    assert not list(out.glob("ranks_*"))  # one stream of each task
-    text = (out / "accuracy.md").read_text()
-    assert "| memory +3 |" in text
-    assert "intervals meant to hold 90%" in text
-
-
-@pytest.mark.slow
-def test_runs_of_rivals_are_kept_until_data_or_files_change(
-    folder, tmp_path, stand_in, monkeypatch
-):
-    out = tmp_path / "out"
-    before = _by_stream(_run(folder, out))
-    counted = []
-    run = contenders.run_model
-
-    def counting(model, stream):
-        if len(stream) > 200:  # not the warm-up
-            counted.append(model)
-        return run(model, stream)
-
-    monkeypatch.setattr(contenders, "run_model", counting)
-    after = _by_stream(_run(folder, out))
-    assert not counted
-    assert after["memory +3"]["knn"] == before["memory +3"]["knn"]
-    _run(folder, out, "--rows", "250", "--only", "memory")  # other data: another key
-    assert len(counted) == 4
-    _run(folder, out, "--fresh", "--only", "memory")
-    assert len(counted) == 8
-    for path in (out / "rivals").iterdir():
-        path.write_bytes(b"broken")
-    _run(folder, out, "--only", "memory")
-    assert len(counted) == 12
-
-
 def _explode(seed, stream):
     predictions = np.zeros(len(stream.y))
     predictions[150:] = np.inf
@@ -233,7 +174,6 @@ def test_rival_that_diverges_or_breaks_loses_and_changes_nothing_else(tmp_path):
     assert "diverged" in tables.per_stream(alone).markdown()
     content = json.loads(found.to_json(tmp_path / "found.json").read_text())
     assert content["results"][1]["mean_loss"] is None
-    assert figures.draw_errors(found, "noise", tmp_path).exists()
     lost = _compare([replace(ours, run=_explode), wild], _stream())
     (against,) = lost.best_rivals("autobank", contenders.competes)
     assert (against.first, against.close, tables.is_close(against)) == (False, False, False)
@@ -294,13 +234,13 @@ def test_streams_that_ours_loses_stand_first():
 
 def test_goals_count_all_rivals_and_online_rivals_alone():
     found = _three_streams((0.1, 0.3, 0.2018), arf=(0.2, 0.2, 0.3), other=(0.3, 0.3, 0.2))
-    own = goals.summary(found)
+    own = tables.summary(found)
     assert own["geometric_mean"] == pytest.approx((0.25 * 2.25 * 1.009**2) ** (1 / 3))
     assert own["online_geometric_mean"] == pytest.approx(
         (0.25 * 2.25 * 1.009**2 * 4 / 9) ** (1 / 3)
     )
     assert (own["first"], own["close"]) == (1, 2)
-    lines = {row[0]: row[1:] for row in goals.goals(found).rows}
+    lines = {row[0]: row[1:] for row in tables.goals(found).rows}
     figure = f"{own['geometric_mean']:.3f}"
     assert lines["geometric mean of ours / best of all rivals"] == [
         figure,
@@ -310,36 +250,7 @@ def test_goals_count_all_rivals_and_online_rivals_alone():
     assert lines["rows first or within 2%"] == ["2 of 3 (67%)", ">= 25 of 28 (89%)", "no"]
     assert lines["geometric mean of ours / best online rival"][1:] == ["<= 0.43", "no"]
     better = _three_streams((0.1, 0.1, 0.1), arf=(0.2, 0.2, 0.2))
-    assert [row[3] for row in goals.goals(better).rows[:4]] == ["beyond", "yes", "", "yes"]
-
-
-@pytest.mark.parametrize(("inside", "reached"), [(45, "yes"), (46, "no")])
-def test_intervals_must_hold_on_every_row(inside, reached):
-    def run(seed, stream):
-        wide = np.where(np.arange(len(stream)) < 100 + inside, 1.0, -1.0)
-        return CompetitorRun(stream.y, 1.0, lower=stream.y - wide, upper=stream.y + wide)
-
-    other = Competitor("other", RIVAL, lambda _, stream: CompetitorRun(stream.y + 1, 1.0))
-    found = _compare([Competitor("autobank", BANK, run), other], _stream(rows=150))
-    lines = {row[0]: row[1:] for row in goals.goals(found).rows}
-    held = "1 of 1" if reached == "yes" else "0 of 1"
-    assert lines["rows with intervals of 90% within 1%"] == [held, "every row", reached]
-    assert lines["  farthest: noise"][0] == f"{inside / 50:.3f}"
-
-
-def test_wide_tables_are_cut_for_a_terminal():
-    table = tables.TextTable("t", ["name", *"abcd"], [["x", *"1234"]])
-    first, second = table.parts(3)
-    assert (first.columns, first.rows) == (["name", "a", "b"], [["x", "1", "2"]])
-    assert (second.columns, second.rows) == (["name", "c", "d"], [["x", "3", "4"]])
-    assert table.parts(4) == [table]
-
-
-def test_best_rivals_without_kept_losses_are_refused():
-    zero = Competitor("a", BANK, lambda _, stream: CompetitorRun(np.zeros(len(stream)), 1.0))
-    found = kb.compare({"a": zero}, {"s": _stream()})
-    with pytest.raises(ValueError, match="keep_losses=True"):
-        found.best_rivals("a")
+    assert [row[3] for row in tables.goals(better).rows[:4]] == ["beyond", "yes", "", "yes"]
 
 
 def test_ratio_counts_no_error_as_half_an_error():
@@ -348,46 +259,6 @@ def test_ratio_counts_no_error_as_half_an_error():
     assert result.ratio(0.0, 0.0) == 1.0
     assert result.ratio(0.0, 0.01) == pytest.approx(0.5)
     assert result.ratio(0.01, 0.0) == pytest.approx(2.0)
-
-
-def test_rolling_mean_is_a_mean_of_the_last_rows():
-    losses = np.random.default_rng(0).random(60)
-    losses[20] = 1e30
-    found = figures.rolling_mean(losses, 10)
-    naive = [losses[max(0, t - 9) : t + 1].mean() for t in range(60)]
-    assert found == pytest.approx(naive, rel=1e-12)
-    losses[20] = np.inf
-    assert np.isnan(figures.rolling_mean(losses, 10)).nonzero()[0].tolist() == list(range(20, 30))
-
-
-def test_ranks_leave_out_streams_with_lags(tmp_path):
-    better = Competitor("better", BANK, lambda _, stream: CompetitorRun(0.9 * stream.y, 1.0))
-    zero = Competitor("zero", RIVAL, lambda _, stream: CompetitorRun(0.0 * stream.y, 1.0))
-    given = {"a": _stream(), "a +3": _stream(lags=3), "b": _stream(rows=150)}
-    found = kb.compare({"better": better, "zero": zero}, given, loss="normalised")
-    table = tables.ranks(found, "regression")
-    assert table.title.startswith("mean ranks on 2 streams as given, regression: Friedman's p = ")
-    assert table.rows[0] == ["better", "1.00", "2", "1", ""]
-    assert tables.ranks(found, "classification") is None
-    assert len(figures.draw_ranks(found, tmp_path)) == 2
-    assert (tmp_path / "ranks_regression.png").exists()
-
-
-def test_lags_stand_behind_the_inputs():
-    stream = _stream(lags=3)
-    assert stream.inputs.shape == (200, 5)
-    assert (stream.inputs[:, :2] == stream.X).all()
-    assert stream.inputs[0, 2:].tolist() == [0.0, 0.0, 0.0]
-    assert stream.inputs[7, 2:].tolist() == stream.y[[6, 5, 4]].tolist()
-
-
-def test_row_range_selects_rows_and_leaves_out_short_streams(folder):
-    X, y = kb.datasets.read_csv(folder / "memory.csv.gz")
-    used = streams.RowRange(start=50, rows=120, skip=20)
-    found = streams.from_folder(folder, used, ["memory"])
-    assert (X[50:170] == found["memory"].X).all()
-    assert (found["memory +3"].y == y[50:170]).all()
-    assert not streams.from_folder(folder, streams.RowRange(start=290, rows=50, skip=20), [])
 
 
 def test_running_scale_uses_earlier_rows_only():
@@ -399,70 +270,11 @@ def test_running_scale_uses_earlier_rows_only():
     assert (contenders.running_scale(np.ones(5))[1] == 1).all()
 
 
-@pytest.mark.slow
-def test_bundled_streams_are_finite_numbers():
-    found = streams.bundled(streams.RowRange(rows=160), [])
-    assert len(found) >= 15
-    assert {stream.task for stream in found.values()} == {"regression", "classification"}
-    assert found["ImageSegments"].classes == 7
-    for stream in found.values():
-        assert np.isfinite(stream.inputs).all()
-        assert np.isfinite(stream.y).all()
-
-
-def test_named_benchmarks_come_from_packages_and_folders_that_have_them(tmp_path, capsys):
-    used = streams.RowRange(rows=150)
-    found = streams.benchmarks(False, None, used, ["iris", "diabetes", "kin40k"])
-    assert list(found) == ["diabetes", "diabetes +3", "iris"]
-    assert (
-        "Left out, neither in a folder (DATA) nor in a package: kin40k" in capsys.readouterr().out
-    )
-    assert not streams.benchmarks(True, tmp_path, used, ["santafe_laser"])
-    with pytest.raises(SystemExit, match="no stream 'iris'"):
-        streams.benchmarks(True, None, used, ["iris"])
-
-
-def test_file_with_the_name_of_a_benchmark_must_have_its_numbers(folder):
-    (folder / "memory.csv.gz").rename(folder / "kin40k.csv.gz")
-    with pytest.raises(SystemExit, match=r"kin40k\.csv\.gz: these are not the numbers of 'kin40k'"):
-        streams.from_folder(folder, streams.RowRange(), [])
-
-
-@pytest.mark.slow
-def test_many_classes_are_run_by_all_that_take_them():
-    (stream,) = streams.bundled(streams.RowRange(rows=150), ["iris"]).values()
-    names = ("logistic", "knn", "rbf-sgd", "paper")
-    found = _compare([c for c in ROW_BY_ROW if c.name in names], stream)
-    own = [one for one in found.results if one.kind != "baseline"]
-    assert {one.name for one in own} == {"logistic", "knn", "rbf-sgd"}
-    assert all(one.mean_loss < 0.4 for one in own)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("task", ["regression", "classification"])
-def test_every_competitor_predicts_finite_numbers_or_labels(task):
-    stream = _stream(task, rows=130)
-    takers = [one for one in ROW_BY_ROW if one.takes(stream)]
-    assert len(takers) >= 9
-    for one in takers:
-        predictions = one.run(0, stream).predictions
-        assert np.isfinite(predictions).all(), one.name
-        if task == "classification":
-            assert set(np.unique(predictions)) <= {0.0, 1.0}, one.name
-
-
-@pytest.mark.slow
-def test_runs_side_by_side_give_the_same_figures(folder, tmp_path):
-    names = "linear,knn,paper"
-    alone, beside = (
-        _by_stream(_run(folder, tmp_path / jobs, "--only", "memory", "--jobs", jobs, names=names))
-        for jobs in ("1", "2")
-    )
-    for stream, row in alone.items():
-        for name, found in row.items():
-            assert beside[stream][name]["mean_loss"] == found["mean_loss"]
-    assert beside["memory"]["knn"]["jobs"] == 2
-    assert "~" in (tmp_path / "2" / "accuracy.md").read_text()
+def test_best_rivals_without_kept_losses_are_refused():
+    zero = Competitor("a", BANK, lambda _, stream: CompetitorRun(np.zeros(len(stream)), 1.0))
+    found = kb.compare({"a": zero}, {"s": _stream()})
+    with pytest.raises(ValueError, match="keep_losses=True"):
+        found.best_rivals("a")
 
 
 def test_jobs_with_a_function_that_cannot_be_sent_are_refused():
@@ -471,16 +283,107 @@ def test_jobs_with_a_function_that_cannot_be_sent_are_refused():
         _compare([local], _stream(), jobs=2)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--only", "nothing", "--rivals", "online"], "no stream 'nothing'"),
-        (["--competitors", "nobody"], "there is no 'nobody'"),
-        (["--rivals", "online,slow"], "no group 'slow'. There are online, refitted, large, all"),
-        (["--rows", "10001", "--competitors", "knn"], "for long streams, and there is none"),
-        (["--start", "900", "--rivals", "online"], "No stream has more than"),
-    ],
-)
-def test_wrong_options_are_refused(folder, tmp_path, options, message):
-    with pytest.raises(SystemExit, match=message):
-        accuracy.main(["--data", str(folder), "--out", str(tmp_path / "out"), *options])
+# --- refitted rivals ------------------------------------------------------------------------------
+
+SHORT = contenders.Schedule(first=3, often=5, until=15, rarely=10)
+
+
+class LeastSquares:
+    """A line through the rows that it is fitted on; it predicts how many they were, too."""
+
+    def fit(self, X, y):
+        self.rows = len(y)
+        self.coefficients = np.linalg.lstsq(np.column_stack([X, np.ones(len(X))]), y, rcond=None)[0]
+        return self
+
+    def predict(self, X):
+        return np.column_stack([X, np.ones(len(X))]) @ self.coefficients + 1e-3 * self.rows
+
+
+def _line(stream):
+    return LeastSquares()
+
+
+def test_schedules_are_those_of_the_page():
+    early = [10, *range(25, 501, 25)]
+    assert contenders.USUAL.fits(4000) == [*early, *range(600, 4000, 100)]
+    assert contenders.USUAL.fits(60) == [10, 25, 50]
+    late = [*range(100, 1001, 100), *range(2000, 40000, 1000)]
+    assert contenders.LONG.fits(40000) == [10, *late]
+    assert contenders.LONG.fits(5) == []
+
+
+@pytest.mark.parametrize("lags", [0, 3])
+def test_refitted_rival_equals_a_plain_loop(lags):
+    stream = _stream(rows=60, lags=lags)
+    found = contenders.run_refitted(_line, SHORT, 0, stream).predictions
+    model, expected = None, []
+    for row in range(len(stream)):
+        if row in (3, 5, 10, 15, 25, 35, 45, 55):
+            model = LeastSquares().fit(stream.inputs[:row], stream.y[:row])
+        past = stream.y[:row]
+        if model is None:
+            expected.append(past.mean() if row else 0.0)
+        else:
+            expected.append(model.predict(stream.inputs[row : row + 1])[0])
+    assert found == pytest.approx(expected, rel=1e-9)
+
+
+def test_no_prediction_depends_on_a_later_row():
+    stream = _stream(rows=60, lags=3)
+    y = stream.y.copy()
+    y[40:] += 100.0
+    other = Stream(stream.X, y, lags=3)
+    one, two = (contenders.run_refitted(_line, SHORT, 0, s).predictions for s in (stream, other))
+    assert (one[:41] == two[:41]).all()
+    assert (one[41:] != two[41:]).all()
+
+
+# --- long streams ---------------------------------------------------------------------------------
+
+
+def _growing(stream, factor):
+    """Off by `factor` times the number of the quarter."""
+    number = 1 + np.arange(len(stream)) * 4 // len(stream)
+    return CompetitorRun(stream.y + factor * number, 1.0)
+
+
+def _noise(rows=200):
+    random = np.random.default_rng(1)
+    return kb.datasets.Stream(random.normal(size=(rows, 1)), random.normal(size=rows))
+
+
+def _compare_growing(given, ours=1.0, rival=2.0):
+    competitors = {
+        "autobank": Competitor("autobank", BANK, lambda _, s: _growing(s, ours)),
+        "lightgbm-500": Competitor("lightgbm-500", RIVAL, lambda _, s: _growing(s, rival)),
+    }
+    return kb.compare(competitors, given, loss="normalised", skip=20, keep_losses=True)
+
+
+def test_quarters_are_of_the_stream_and_scored_rows_only():
+    stream = _noise(rows=199)
+    found = _compare_growing({"noise": stream})
+    random = np.random.default_rng(7).normal(size=199)
+    one = found.result("noise", "autobank")
+    object.__setattr__(one, "losses", random)
+    means = tables.quarter_means(one, 20)
+    naive = [random[20:49], random[49:99], random[99:149], random[149:], random[99:]]
+    assert list(means) == ["q1", "q2", "q3", "q4", "last half"]
+    assert list(means.values()) == pytest.approx([part.mean() for part in naive])
+    assert np.isnan(tables.quarter_means(one, 60)["q1"])
+
+
+def test_goals_depend_on_the_order_of_the_stream():
+    names = ("kin40k", "elec2", "kin40k +3", "mine")
+    assert [tables.order(name) for name in names] == ["iid", "time", "iid", "time"]
+    given = {"kin40k": _noise(), "elec2": _noise(180)}
+    table = tables.verdicts(_compare_growing(given, ours=1.04, rival=1.0))
+    assert [row[0] for row in table.rows] == ["elec2", "kin40k"]
+    found = {row[0]: (row[1], *row[4:]) for row in table.rows}
+    assert found["kin40k"] == ("iid", "1.082", "<= 1.15", "yes")
+    assert found["elec2"] == ("time", "1.082", "<= 1.0", "no")
+    worse = tables.verdicts(_compare_growing(given, ours=1.1, rival=1.0)).rows
+    assert [row[6] for row in worse] == ["no", "no"]
+    alone = kb.compare({"a": kb.KernelBank()}, {"s": _noise(50)}, keep_losses=True)
+    assert tables.verdicts(alone) is None

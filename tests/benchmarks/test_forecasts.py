@@ -1,21 +1,16 @@
-"""`make forecasts`: AutoBank, kept runs, streams, and what the command writes."""
+"""`make forecasts`: scores and rivals equal plain loops, and no forecast comes from the future."""
 
-import gzip
-import json
 import math
-from types import SimpleNamespace
-from typing import ClassVar
 
-import forecast_bank
-import forecast_cache
 import forecast_rivals as rivals
 import forecast_streams as streams
+import forecast_tables as tables
 import forecasts
 import numpy as np
 import pytest
-from forecasters import Forecaster, Forecasts, Task
+from forecast_rivals import Forecasts, Task
 
-import kernelbank as kb
+from support.marks import slow, slow_unless
 
 ROWS, START = 90, 40
 
@@ -27,248 +22,169 @@ def _stream(rows=ROWS, periods=(6, 12), known=(0,), name="waves"):
     return streams.ForecastStream(name, X, y, known, periods)
 
 
+# --- scores and tables ----------------------------------------------------------------------------
+
+
+def test_scores_equal_plain_loops():
+    stream = _stream()
+    random = np.random.default_rng(1)
+    values = random.normal(size=(ROWS, 2))
+    run = Forecasts(values, values - 1.0, values + 0.5)
+    found = tables.score("mine", Task(stream, (1, 9), START), run)
+    sd = np.std([stream.y[t] for t in range(START, ROWS)])
+    for one, column, h in zip(found, (0, 1), (1, 9), strict=True):
+        errors, inside = [], []
+        for t in range(START, ROWS):
+            if t + h < ROWS:
+                errors.append(values[t, column] - stream.y[t + h])
+                inside.append(-0.5 <= errors[-1] <= 1.0)
+        assert one.rows == len(errors)
+        assert one.squared == pytest.approx(np.mean(np.square(errors)) / sd**2)
+        assert one.absolute == pytest.approx(np.mean(np.abs(errors)) / sd)
+        assert one.coverage == pytest.approx(np.mean(inside))
+        assert one.width == pytest.approx(1.5 / sd)
+
+
+def test_forecast_that_is_missing_is_a_failure():
+    stream = _stream()
+    values = np.zeros((ROWS, 1))
+    values[ROWS - 3 :] = math.nan
+    run = Forecasts(values)
+    assert math.isfinite(tables.score("a", Task(stream, (3,), START), run)[0].squared)
+    (failed,) = tables.score("a", Task(stream, (2,), START), run)
+    assert (failed.squared, failed.absolute) == (math.inf, math.inf)
+    assert failed.coverage is None
+
+
+def _score(stream, name, horizon, squared, coverage=None):
+    width = None if coverage is None else 2.0
+    return tables.Score(stream, name, horizon, 10, squared, squared, coverage, width)
+
+
+SCORES = [
+    _score("sea", "autobank", 1, 0.2, 0.91),
+    _score("sea", "autobank", 2, 0.6, 0.85),
+    _score("sea", "last", 1, 0.4),
+    _score("sea", "last", 2, 0.5),
+    _score("sea", "ridge", 1, 0.3),
+    _score("sea", "ridge", 2, math.inf),
+    _score("air", "autobank", 1, 0.1, 0.9),
+    _score("air", "last", 1, 0.1),
+]
+
+
+def test_rows_that_are_lost_stand_first():
+    found = tables.against_rivals(SCORES, "autobank", (1, 2))
+    assert [(one.stream, one.horizon, one.rival) for one in found] == [
+        ("sea", 2, "last"),
+        ("air", 1, "last"),
+        ("sea", 1, "ridge"),
+    ]
+    assert [one.ratio for one in found] == pytest.approx([1.2, 1.0, 2 / 3])
+    assert [one.first for one in found] == [False, True, True]
+    total = tables.summary(found)
+    assert (total["first"], total["rows"]) == (2, 3)
+    assert total["geometric_mean"] == pytest.approx((1.2 * 2 / 3) ** (1 / 3))
+    assert total["worst_row"] == "sea, horizon 2"
+    assert tables.summary([]) is None
+    assert len(tables.against_rivals(SCORES, "autobank", (2,))) == 1
+
+
+# --- rivals ---------------------------------------------------------------------------------------
+
+
+def _installed():
+    """Every rival whose libraries are here, with a schedule for short streams."""
+    every = [
+        *rivals.naive_rivals(),
+        *rivals.direct_rivals(every=10),
+        *rivals.statsforecast_rivals(every=20),
+    ]
+    return [one for one in every if forecasts.installed_versions(one.libraries) is not None]
+
+
+@pytest.mark.parametrize("horizon", [1, 5, 6, 7, 12, 13])
+@pytest.mark.parametrize(("which", "period"), [(0, 6), (-1, 12)])
+def test_seasonal_last_value_is_the_newest_of_the_phase(horizon, which, period):
+    stream = _stream()
+    found = rivals.seasonal_last_value(which, Task(stream, (horizon,), START)).values[:, 0]
+    for t in range(START, ROWS):
+        row = t + horizon
+        while row > t:
+            row -= period
+        assert found[t] == stream.y[row]
+
+
+def test_direct_inputs_hold_what_is_known_at_the_row():
+    stream = _stream()
+    found = rivals.direct_inputs(stream, 4)
+    t = 50
+    lags = [stream.y[t - lag] for lag in range(rivals.LAGS)]
+    phases = [stream.y[t + 4 - 6], stream.y[t + 4 - 12]]
+    assert found[t].tolist() == [*stream.X[t], *lags, stream.X[t + 4, 0], *phases]
+    assert np.isnan(found[ROWS - 4 :, 2 + rivals.LAGS]).all()
+    assert np.isnan(found[0, 3 : 2 + rivals.LAGS]).all()
+
+
+def test_direct_rival_equals_a_plain_loop():
+    class Line:
+        """Predicts the mean target it was fitted on plus the first input."""
+
+        def fit(self, inputs, targets):
+            assert len(inputs) == len(targets)
+            self.mean = targets.mean()
+            return self
+
+        def predict(self, inputs):
+            return self.mean + inputs[:, 0]
+
+    stream = _stream()
+    found = rivals.run_direct(Line, 15, Task(stream, (1, 7), START)).values
+    assert np.isnan(found[:START]).all()
+    for column, h in enumerate((1, 7)):
+        for t in range(START, ROWS):
+            fitted_at = START + (t - START) // 15 * 15
+            past = [stream.y[s + h] for s in range(ROWS - h) if s + h <= fitted_at]
+            assert found[t, column] == pytest.approx(np.mean(past) + stream.X[t, 0])
+
+
+def _differs_only_after(stream, t):
+    """The same stream with other targets after t, and other inputs that are not known."""
+    X, y = stream.X.copy(), stream.y.copy()
+    y[t + 1 :] = y[t + 1 :] * -3.0 + 50.0
+    unknown = [column for column in range(X.shape[1]) if column not in stream.known]
+    X[t + 1 :, unknown] += 100.0
+    return streams.ForecastStream(stream.name, X, y, stream.known, stream.periods)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    "rival",
+    slow_unless(lambda one: "arima" not in one.name, _installed()),
+    ids=lambda one: one.name,
+)
+@pytest.mark.parametrize("t", [slow(60), 67], ids=["at a fit", "between two fits"])
+def test_no_forecast_depends_on_later_rows(rival, t):
+    stream = _stream()
+    runs = [
+        rival.run(rival.task(one, (1, 6, 24), START))
+        for one in (stream, _differs_only_after(stream, t))
+    ]
+    for part in ("values", "lower", "upper"):
+        one, two = (getattr(run, part) for run in runs)
+        if one is not None:
+            assert np.array_equal(one[: t + 1], two[: t + 1], equal_nan=True)
+            assert not np.array_equal(one[t + 1 :], two[t + 1 :], equal_nan=True)
+    assert np.isfinite(runs[0].values[START : ROWS - 24]).all()
+
+
 # --- AutoBank -------------------------------------------------------------------------------------
 
 
-class StandIn:
-    """Forecasts the last target; its intervals grow with the horizon."""
-
-    made: ClassVar[list] = []
-
-    def __init__(self, lags, horizons, seasons=None, known=None):
-        self.settings = (lags, horizons, seasons, known)
-        self.horizons = range(1, horizons + 1) if isinstance(horizons, int) else horizons
-        StandIn.made.append(self)
-
-    def run(self, X, y):
-        assert X.shape[0] == len(y)
-        values = np.repeat(y[:, None], len(self.horizons), axis=1)
-        width = np.array(self.horizons)
-        return SimpleNamespace(
-            forecasts=values, forecast_lower=values - width, forecast_upper=values + width
-        )
-
-
-@pytest.fixture
-def stand_in(monkeypatch):
-    StandIn.made.clear()
-    monkeypatch.setattr(kb, "AutoBank", StandIn, raising=False)
-
-
-def test_bank_is_given_horizons_seasons_and_known_columns(stand_in):
-    stream = _stream()
-    run = forecast_bank.AUTO.run(forecast_bank.AUTO.task(stream, (1, 3), START))
-    assert StandIn.made[-1].settings == (24, 3, (6, 12), [0])
-    assert run.values[:, 2].tolist() == stream.y.tolist()
-    assert (run.upper - run.lower)[0] == pytest.approx([2, 4, 6])
-    plain = streams.ForecastStream("plain", np.zeros((ROWS, 0)), stream.y)
-    forecast_bank.AUTO.run(Task(plain, (2, 6), START))
-    assert StandIn.made[-1].settings == (24, (2, 6), None, None)
-
-
-def test_bank_with_other_horizons_is_refused(stand_in, monkeypatch):
-    def short(self, X, y):
-        part = np.zeros((len(y), 2))
-        return SimpleNamespace(forecasts=part, forecast_lower=part, forecast_upper=part)
-
-    monkeypatch.setattr(StandIn, "run", short)
-    with pytest.raises(ValueError, match=r"trace.forecasts: .*\(90, 3\), not \(90, 2\)"):
-        forecast_bank.AUTO.run(Task(_stream(), (1, 2, 3), START))
-
-
-# --- cache ----------------------------------------------------------------------------------------
-
-
-def _counting(calls, **more):
-    def run(task):
-        calls.append(task)
-        return rivals.last_value(task)
-
-    return Forecaster("counted", run, "the last value", **({"libraries": ("numpy",)} | more))
-
-
-def test_runs_are_kept_by_stream_horizons_start_and_description(tmp_path):
-    calls = []
-    cache, one = forecast_cache.ForecastCache(tmp_path), _counting(calls)
-    task = Task(_stream(), (1, 2), START)
-    first = forecast_cache.forecast(one, task, cache)
-    again = forecast_cache.forecast(one, task, cache)
-    assert len(calls) == 1
-    assert np.array_equal(first.values, again.values)
-    assert again.lower is None
-    assert first.versions == again.versions == {"numpy": np.__version__}
-    others = [
-        Task(_stream(periods=(6,)), (1, 2), START),
-        Task(_stream(), (1, 3), START),
-        Task(_stream(), (1, 2), START + 1),
-    ]
-    assert len({cache.path(one, task), *(cache.path(one, other) for other in others)}) == 4
-    forecast_cache.forecast(one, task, forecast_cache.ForecastCache(tmp_path, refresh=True))
-    assert len(calls) == 2
-    cache.path(one, task).write_bytes(b"damaged")
-    forecast_cache.forecast(one, task, cache)
-    assert len(calls) == 3
-
-
-def test_kept_runs_are_used_without_the_library_but_not_with_another_version(tmp_path, monkeypatch):
-    calls = []
-    cache, one = forecast_cache.ForecastCache(tmp_path), _counting(calls)
-    task = Task(_stream(), (1,), START)
-    monkeypatch.setattr(forecast_cache, "version", lambda name: "1.0")
-    forecast_cache.forecast(one, task, cache)
-    monkeypatch.setattr(forecast_cache, "version", _not_installed)
-    assert forecast_cache.forecast(one, task, cache).versions == {"numpy": "1.0"}
-    assert forecast_cache.forecast(one, Task(_stream(), (2,), START), cache) is None
-    assert len(calls) == 1
-    monkeypatch.setattr(forecast_cache, "version", lambda name: "2.0")
-    assert forecast_cache.forecast(one, task, cache).versions == {"numpy": "2.0"}
-    assert len(calls) == 2
-
-
-def _not_installed(name):
-    raise forecast_cache.PackageNotFoundError(name)
-
-
-# --- streams and the command ----------------------------------------------------------------------
-
-
-def _write(folder, name):
-    """A file with the columns of a stream; every cell tells its row and column."""
-    source = streams.FILES[name]
-    columns = [*source.inputs, "unused", source.target, *source.known]
-    lines = [",".join(columns)]
-    for row in range(150):
-        wave = math.sin(row * math.tau / 12) + 0.01 * row
-        cells = [wave if c == source.target else 100 * row + at for at, c in enumerate(columns)]
-        lines.append(",".join(repr(float(cell)) for cell in cells))
-    folder.mkdir(exist_ok=True)
-    with gzip.open(folder / f"{source.file}.csv.gz", "wt") as file:
-        file.write("\n".join(lines) + "\n")
-
-
-def test_columns_of_files_are_found_by_name(tmp_path):
-    _write(tmp_path, "elec2_demand")
-    (found,) = streams.load_streams(tmp_path, 100, ["elec2_demand"])
-    assert found.X.shape == (100, 2)
-    assert found.X[7].tolist() == [703.0, 700.0]  # period, which is known in advance, and nswprice
-    assert found.known == (0,)
-    assert found.y[3] == pytest.approx(1.03)
-    assert found.periods == (48, 336)
-
-
-def test_files_and_streams_that_are_missing_are_named(tmp_path):
-    with pytest.raises(SystemExit, match="there is no stream 'sea'"):
-        streams.load_streams(tmp_path, 100, ["sea"])
-    with pytest.raises(SystemExit, match=r"no file elec2.csv.gz, which elec2_demand needs"):
-        streams.load_streams(tmp_path, 100, ["elec2_demand"])
-    with pytest.raises(SystemExit, match=r"glucose is a file. Give its folder \(--data\)"):
-        streams.load_streams(None, 100, ["glucose"])
-    with gzip.open(tmp_path / "santafe_laser.csv.gz", "wt") as file:
-        file.write("a,b\n1,2\n")
-    with pytest.raises(SystemExit, match=r"santafe_laser.csv.gz has no column 'y', only a, b"):
-        streams.load_streams(tmp_path, 100, ["santafe_laser"])
-
-
-def test_simulated_streams_are_what_they_are_called():
-    walk, memory = streams.load_streams(None, 4000, [])
-    assert (walk.name, memory.name) == ("random_walk", "ar_0.9")
-    assert walk.X.shape == (4000, 0)
-    steps = np.diff(walk.y)
-    assert np.std(steps) == pytest.approx(1.0, abs=0.05)
-    assert np.corrcoef(steps[1:], steps[:-1])[0, 1] == pytest.approx(0.0, abs=0.05)
-    assert np.corrcoef(memory.y[1:], memory.y[:-1])[0, 1] == pytest.approx(0.9, abs=0.02)
-
-
-def _run(tmp_path, *more):
-    out = tmp_path / "out"
-    options = ["--out", str(out), "--rows", "150", "--skip", "60", "--horizons", "1,6"]
-    forecasts.main([*options, *more])
-    return json.loads((out / "forecasts.json").read_text()), (out / "forecasts.md").read_text()
-
-
-def test_command_writes_tables_and_figures(tmp_path, stand_in, capsys):
-    _write(tmp_path / "data", "elnino_sst")
-    data = ["--data", str(tmp_path / "data"), "--streams", "elnino_sst,ar_0.9"]
-    content, text = _run(tmp_path, *data, "--rivals", "naive,ridge", "--refit", "30")
-    assert content["summary"]["rows"] == 4
-    names = {(one["stream"], one["name"]) for one in content["scores"]}
-    assert names == {
-        ("ar_0.9", "autobank"),
-        ("ar_0.9", "last"),
-        ("ar_0.9", "ridge"),
-        ("elnino_sst", "autobank"),
-        ("elnino_sst", "last"),
-        ("elnino_sst", "seasonal"),
-        ("elnino_sst", "ridge"),
-    }
-    own = [one for one in content["scores"] if one["name"] == "autobank"]
-    assert [one["horizon"] for one in own] == [1, 2, 3, 4, 5, 6] * 2
-    assert content["versions"]["ridge"] == {"numpy": np.__version__}
-    assert "| stream | horizon | autobank | last | ridge | seasonal |" in text
-    assert "intervals meant to hold 90%" in text
-    assert "- ridge: ridge regression" in text
-    assert "geometric mean to best" in capsys.readouterr().out
-    kept = sorted(path.name for path in (tmp_path / "out" / "rivals").iterdir())
-    assert [name.rsplit("-", 1)[0] for name in kept] == ["ar_0.9-ridge", "elnino_sst-ridge"]
-
-
-def test_rival_that_is_not_installed_is_left_out_with_a_line(tmp_path, monkeypatch, capsys):
-    def version(name):
-        return _not_installed(name) if name == "statsforecast" else "1.0"
-
-    monkeypatch.setattr(forecast_cache, "version", version)
-    more = ["--rivals", "last,autoets", "--streams", "ar_0.9", "--no-bank"]
-    content, text = _run(tmp_path, *more)
-    assert {one["name"] for one in content["scores"]} == {"last"}
-    line = "autoets on ar_0.9 needs statsforecast and numpy (pip install statsforecast)"
-    assert f"Left out: {line}" in capsys.readouterr().out
-    assert f"- left out: {line}" in text
-
-
-def test_notes_of_kept_runs_stand_below_the_tables(tmp_path, monkeypatch):
-    def run(task):
-        return Forecasts(rivals.last_value(task).values, note="at 3 rows no model forecast")
-
-    one = Forecaster("noted", run, "with a note", libraries=("numpy",))
-    monkeypatch.setattr(forecasts, "chosen_rivals", lambda chosen: [one])
-    for _ in ("new", "kept"):
-        content, text = _run(tmp_path, "--streams", "ar_0.9", "--no-bank")
-        assert content["notes"] == ["noted on ar_0.9: at 3 rows no model forecast"]
-        assert "- note: noted on ar_0.9: at 3 rows no model forecast" in text
-        monkeypatch.setattr(forecast_cache, "version", _not_installed)
-
-
-def test_bank_without_horizons_is_left_out_with_a_line(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(kb, "AutoBank", lambda lags=0: None, raising=False)
-    content, _ = _run(tmp_path, "--rivals", "last", "--streams", "ar_0.9")
-    assert content["left_out"] == {"autobank": "this AutoBank takes no horizons"}
-    assert content["summary"] is None
-    assert "Left out: autobank" in capsys.readouterr().out
-
-
-def test_rivals_are_chosen_by_group_and_name():
-    def names(text):
-        return [one.name for one in forecasts.chosen_rivals(forecasts.options(["--rivals", text]))]
-
-    assert names("direct,last") == ["last", "ridge", "lightgbm"]
-    assert names("none") == []
-    assert len(names("all")) == 9
-    with pytest.raises(SystemExit, match="--rivals: there is no 'prophet'"):
-        names("prophet")
-
-
-def test_streams_without_rows_to_score_are_refused(tmp_path):
-    with pytest.raises(SystemExit, match=r"No stream has more than 166 rows. Raise --rows"):
-        _run(tmp_path, "--skip", "160", "--rivals", "last", "--no-bank")
-
-
-def test_table_of_the_module_lists_every_stream_as_it_is():
-    lines = [line for line in streams.__doc__.splitlines() if line.startswith("| ")][1:]
-    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
-    assert [row[0] for row in cells] == [*streams.SIMULATED, *streams.FILES]
-    for row in cells:
-        source = streams.FILES.get(row[0])
-        periods = () if source is None else source.periods
-        assert row[2] == (", ".join(map(str, periods)) or "none")
-        assert bool(row[3]) == (source is not None and bool(source.known))
-        assert row[4]
+def test_bank_is_given_horizons_seasons_and_known_columns(monkeypatch):
+    made = []
+    bank = forecasts.kb.AutoBank
+    monkeypatch.setattr(forecasts.kb, "AutoBank", lambda **more: made.append(more) or bank(**more))
+    run = forecasts.AUTO.run(forecasts.AUTO.task(_stream(), (1, 3), START))
+    assert made == [{"lags": 24, "horizons": 3, "seasons": (6, 12), "known": [0]}]
+    assert run.values.shape == run.lower.shape == run.upper.shape == (ROWS, 3)

@@ -54,15 +54,3 @@ def test_step_agrees_only_with_what_is_printed(printed, agrees, tmp_path):
 def test_step_that_fails_or_does_not_fail_unexpectedly_disagrees(tmp_path):
     text = "```sh\nfalse\n```\n\n```sh\ntrue   # stops\n```\n"
     assert [step.agrees for step in tutorials.follow(text, tmp_path)] == [False, False]
-
-
-def test_times_may_differ():
-    step = tutorials.Step("run", "time  1 s, 400 rows/s\n", "time  12.5 s, 4,000 rows/s\n", 0)
-    assert step.agrees
-    assert not tutorials.Step("run", "rows  400\n", "rows  401\n", 0).agrees
-
-
-def test_page_is_rewritten_with_what_was_printed(tmp_path):
-    text = TEXT.format(printed="old")
-    new = tutorials.rewritten(text, tutorials.follow(text, tmp_path))
-    assert new == TEXT.format(printed="one 5\n/home/you")

@@ -3,15 +3,13 @@
 import numpy as np
 import pytest
 
-from kernelbank.combiners import newton_stacking, stacking
+from kernelbank.combiners import stacking
 from kernelbank.native.functions import native
 from kernelbank.native.jit import inline
 from support.compiled_variants import variant
-from support.instances import LOSSES
 from support.stacking_checks import (
     check_definition,
     check_extreme_prediction,
-    check_newton_definition,
     check_scale,
     check_sizes,
 )
@@ -53,18 +51,3 @@ def test_stacking_with_a_fault_fails_its_check(instead, finds, monkeypatch):
     monkeypatch.setattr(stacking, "_stacking", native(stacking.STACKING)(other))
     with pytest.raises(AssertionError):
         finds()
-
-
-@inline
-def _plain_errors(predictions, mixture, slope, unit, errors):
-    for p in range(len(errors)):
-        errors[p] = predictions[p] - mixture
-
-
-@pytest.mark.slow
-def test_newton_stacking_with_plain_errors_fails_its_check(monkeypatch):
-    whole = newton_stacking._newton_stacking
-    other = variant(whole.function, "plain_errors", _newton_errors=_plain_errors)
-    monkeypatch.setattr(newton_stacking, "_newton_stacking", native(whole.arguments)(other))
-    with pytest.raises(AssertionError):
-        check_newton_definition(*LOSSES[1])

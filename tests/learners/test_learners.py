@@ -9,7 +9,7 @@ import kernelbank as kb
 from kernelbank.io import checkpoint
 from support import naive
 from support.instances import LEARNERS, STEP_SIZES, name_of, stream
-from support.learner_cases import BOX, LOSS_PAIRS, RANDOM_FEATURES, kernel_of, losses_of, oracle_of
+from support.learner_cases import LOSS_PAIRS, RANDOM_FEATURES, kernel_of, losses_of, oracle_of
 from support.naive import learners as naive_learners
 
 K, L = kb.kernels, kb.learners
@@ -56,9 +56,6 @@ def test_learner_equals_its_naive_definition(learner, loss, pair):
         if kernel is RANDOM_FEATURES:
             drawn = K.feature_map(kernel, 12, 2, np.random.default_rng([0, 0]))
             definition = lambda x: drawn(x[None])[0]  # noqa: E731
-        if kernel is BOX:
-            box = (learner.features, 2, learner.half_range, learner.boundary, 0.9, 2.5)
-            definition = naive_learners.box_features(*box)
     bank = kb.KernelBank([kernel], learner, loss=loss, window=window, regularization=ridge)
     oracle = oracle_of(learner, definition, loss, ridge)
     trace = bank.run(X, y)

@@ -103,3 +103,25 @@ def test_kernels_of_one_structure_with_states_of_different_shapes_are_refused():
     start = lambda self, dimension, kernel: {"terms": np.zeros(int(kernel.width))}  # noqa: E731
     with pytest.raises(ValueError, match=r"'start' of Spoiled must leave state\['terms'\]"):
         kb.KernelBank([K.Gaussian(1.0), K.Gaussian(2.0)], spoiled(start=start)).learn_one(0.0, 1.0)
+
+
+def test_learner_in_python_may_state_variances():
+    @dataclass(frozen=True)
+    class Mean(kb.learners.PythonLearner):
+        def start(self, dimension, kernel):
+            return {"mean": np.zeros(()), "count": np.zeros(())}
+
+        def value(self, state, x, kernel):
+            return state["mean"]
+
+        def step(self, state, x, y, slope, kernel):
+            state["count"] += 1
+            state["mean"] += (y - state["mean"]) / state["count"]
+
+        def variance_at(self, state, x, kernel):
+            return 1 / (1 + state["count"])
+
+    kb.checks.check_learner(Mean())
+    bank = kb.KernelBank(kb.kernels.Linear(1.0), Mean(), window=2)
+    bank.run(np.arange(4.0), np.ones(4))
+    assert bank.predict_variance_slots([3.0])[0, 0] == 1 / 5

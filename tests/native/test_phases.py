@@ -6,7 +6,7 @@ import pytest
 from kernelbank.bank.slot_metrics import combine_rows, scatter_leaves
 from kernelbank.native.arguments import floats
 from kernelbank.native.callbacks import inside_callback
-from kernelbank.native.phases import ArrayBindings, ParallelPhases, Phase, Phases, run_phases
+from kernelbank.native.phases import ParallelPhases, Phase, Phases, run_phases
 from kernelbank.native.scalar_math import elementwise
 
 COLUMNS = np.array([[1, 0, -1, -1]])  # of two slots in one leaf
@@ -104,31 +104,6 @@ def test_phase_with_an_argument_that_does_not_fit_is_refused_by_name():
         scatter(leaf[:, :, :3].copy(), slots)
     with pytest.raises(TypeError, match=r"\['out'\] are missing"):
         Phase(scatter_leaves, values=leaf, columns=COLUMNS)
-
-
-# --- arrays that are exchanged -------------------------------------------------------------------
-
-
-def test_phases_with_rebound_arrays_use_the_new_ones_everywhere():
-    leaf, slots, out = arrays()
-    phases = Phases([scatter(leaf, slots), combine(slots, out)])
-    bindings = ArrayBindings(phases, [slots, leaf])
-    new_leaf, new_slots = 10 * leaf, slots.copy()
-    bindings.rebind([new_slots, new_leaf])
-    phases.run(0, 3)
-    assert np.isnan(slots).all()
-    assert new_slots.tolist() == [[10.0, 0.0], [50.0, 40.0], [90.0, 80.0]]
-    assert out.tolist() == [10.0, 4050.0, 8090.0]  # not exchanged
-
-
-def test_phases_rebound_to_their_first_arrays_use_them_again():
-    leaf, slots, out = arrays()
-    phases = Phases([scatter(leaf, slots), combine(slots, out)])
-    bindings = ArrayBindings(phases, [slots])
-    bindings.rebind([np.zeros_like(slots)])
-    bindings.rebind([slots])
-    phases.run(0, 1)
-    assert slots[0].tolist() == [1.0, 0.0]
 
 
 # --- stages --------------------------------------------------------------------------------------

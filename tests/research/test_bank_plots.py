@@ -16,7 +16,7 @@ def test_bars_show_the_present_weights(regression_run, classification_run):
     assert drawn == bank.weights[bank.weights != 0].tolist()
     for auto, *_ in (regression_run, classification_run):
         weights = np.mean([np.atleast_2d(one.weights) for one in auto.banks], axis=(0, 1))
-        axes = auto.plot_weights(most=3).axes[0]
+        axes = P.bars(auto, most=3).axes[0]
         assert sorted(bar.get_width() for bar in axes.patches) == sorted(weights)[-3:]
         rest = weights.sum() - sum(sorted(weights)[-3:])
         assert (f"{rest:.3f} on" if rest > 1e-9 else "have none") in axes.get_xlabel()

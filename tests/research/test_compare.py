@@ -93,7 +93,6 @@ def test_fresh_bank_has_all_settings_and_has_learned_nothing():
         loss=kb.losses.Huber(0.3),
         window=3,
         regularization=0.2,
-        dtype="float32",
     )
     X, y = noisy_stream(0, 50)
     first = bank.run(X, y).predictions

@@ -20,7 +20,7 @@ def bank():
 
 def test_a_fan_has_the_last_targets_the_forecasts_and_their_quantiles(bank):
     forecast = bank.forecast()
-    axes = forecast.plot().axes[0]
+    axes = P.forecast(forecast).axes[0]
     target, point = drawn_line(axes, "target"), drawn_line(axes, "forecast")
     np.testing.assert_array_equal(target[:, 1], forecast.history)
     assert target[-1, 0] == 0.0

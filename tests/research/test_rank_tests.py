@@ -1,6 +1,8 @@
-"""Friedman's and Nemenyi's tests against Demsar's article, against scipy and against definitions."""
+"""Friedman's and Nemenyi's tests against Demsar's article, SciPy and definitions."""
 
 import itertools
+import math
+import sys
 
 import numpy as np
 import pytest
@@ -30,25 +32,11 @@ def test_example_of_demsar_has_its_differences():
 
 
 @pytest.mark.parametrize(("level", "table"), [(0.05, TABLE_5A), (0.10, TABLE_5B)])
-def test_quantiles_are_those_of_the_published_tables(level, table):
+def test_differences_have_the_quantiles_of_the_published_tables(level, table):
     for count, published in enumerate(table, 2):
-        found = rank_tests.studentised_range_quantile(1 - level, count) / np.sqrt(2)
-        assert found == pytest.approx(published, abs=1.1e-3)  # the tables cut off some digits
-
-
-@pytest.mark.parametrize("count", [2, 3, 7, 20, 60])
-def test_quantiles_agree_with_scipy(count):
-    for probability in (0.9, 0.95, 0.999):
-        expected = stats.studentized_range.ppf(probability, count, np.inf)
-        found = rank_tests.studentised_range_quantile(probability, count)
-        assert found == pytest.approx(expected, rel=1e-9)
-
-
-def test_tail_of_f_agrees_with_scipy():
-    for above, below in itertools.product((1, 2, 5, 30), (1, 4, 33, 500)):
-        for value in (1e-6, 0.3, 1.0, 2.85, 40.0, 1e4):
-            expected = stats.f.sf(value, above, below)
-            assert rank_tests.f_tail(value, above, below) == pytest.approx(expected, rel=1e-9)
+        difference = rank_tests.critical_difference(count, 10, level)
+        quantile = difference / np.sqrt(count * (count + 1) / 60)
+        assert quantile == pytest.approx(published, abs=1.1e-3)  # the tables cut off some digits
 
 
 @pytest.mark.parametrize(("streams", "methods"), [(5, 3), (20, 6), (8, 12)])
@@ -70,6 +58,26 @@ def test_equal_methods_and_one_order_everywhere_have_defined_p_values():
     clear = rank_tests.rank_test({"a": [1.0] * 9, "b": [2.0] * 9, "c": [np.inf] * 9})
     assert (clear.statistic, clear.p_value) == (18.0, 0.0)
     assert clear.mean_ranks == {"a": 1.0, "b": 2.0, "c": 3.0}
+
+
+def test_zeros_infinities_and_empty_input_are_handled():
+    assert rank_tests.wilcoxon([]) == rank_tests.wilcoxon([0.0, 0.0]) == 1.0
+    assert rank_tests.wilcoxon([math.inf, 1.0, 0.0, 2.0]) == 0.25
+    assert math.isnan(rank_tests.wilcoxon([math.nan, 1.0]))
+    assert rank_tests.sign_test([]) == 1.0
+    assert rank_tests.sign_test([math.inf, 0.0, 1.0, -2.0, 3.0]) == pytest.approx(0.625)
+    assert math.isnan(rank_tests.sign_test([math.nan]))
+
+
+def test_missing_scipy_is_named_before_any_work(monkeypatch):
+    monkeypatch.setitem(sys.modules, "scipy", None)
+    banks, done = {"a": kb.KernelBank()}, []
+    with pytest.raises(kb.errors.KernelBankError, match=r"pip install 'kernelbank\[research\]'"):
+        kb.compare(banks, ["sine", "ar1"], samples=50, progress=lambda *run: done.append(run))
+    assert not done
+    assert kb.compare(banks, ["sine"], samples=50).overall == ()
+    with pytest.raises(kb.errors.KernelBankError, match="SciPy"):
+        kb.plots.critical_difference({"a": 1.4, "b": 1.6}, 2)
 
 
 def test_groups_are_all_largest_sets_within_the_difference():

@@ -31,19 +31,19 @@ def kernel_bank():
 
 def test_trace_has_a_panel_for_each_target(two_targets):
     _, trace, Y = two_targets
-    figure = trace.plot(Y)
+    figure = P.trace(trace, Y)
     assert [axes.get_ylabel() for axes in figure.axes] == ["load", r"\$ price"]
     for k, axes in enumerate(figure.axes):
         drawn = drawn_line(axes, "prediction")[:, 1]
         assert np.array_equal(drawn, trace.predictions[:, k], equal_nan=True)
         assert np.array_equal(drawn_line(axes, "target")[:, 1], Y[:, k], equal_nan=True)
-    assert len(trace.plot().axes) == 2
-    assert [a.get_ylabel() for a in kernel_bank()[1].plot().axes] == ["output 0", "output 1"]
+    assert len(P.trace(trace).axes) == 2
+    assert [a.get_ylabel() for a in P.trace(kernel_bank()[1]).axes] == ["output 0", "output 1"]
 
 
 def test_trace_of_one_target_has_all_panels(two_targets):
     _, trace, Y = two_targets
-    figure = trace.of_output("$ price").plot(Y[:, 1])
+    figure = P.trace(trace.of_output("$ price"), Y[:, 1])
     assert len(figure.axes) == 4
     errors = (trace.predictions - Y)[:, 1] ** 2
     sums = drawn_line(figure.axes[1], "the bank")[:, 1]
@@ -61,13 +61,13 @@ def test_more_than_four_targets_are_drawn_one_at_a_time():
     x = np.arange(30.0)
     trace = kb.KernelBank(kb.gaussian_grid(0.5, 4, 2), outputs=5).run(x, np.tile(x, (5, 1)).T)
     with pytest.raises(InvalidArgument, match=r"at most 4 outputs; got '5 outputs'.*of_output"):
-        trace.plot()
+        P.trace(trace)
 
 
 def test_targets_of_another_shape_are_refused(two_targets):
     _, trace, Y = two_targets
     with pytest.raises(InvalidArgument, match=r"'y' must have the shape \(150, 2\)"):
-        trace.plot(Y[:, 0])
+        P.trace(trace, Y[:, 0])
 
 
 def test_function_of_a_target_is_its_prediction(two_targets):
@@ -88,6 +88,6 @@ def test_function_of_a_target_is_its_prediction(two_targets):
 
 def test_bars_are_means_over_outputs():
     bank, _, _ = kernel_bank()
-    shown = [bar.get_width() for bar in bank.plot_weights().axes[0].patches]
+    shown = [bar.get_width() for bar in P.bars(bank).axes[0].patches]
     mean = bank.weights.mean(axis=0)
     assert shown == pytest.approx(mean[mean != 0].tolist())

@@ -10,7 +10,6 @@ import kernelbank as kb
 from kernelbank.research.experiments import theory, theory_base, theory_norma
 from support import naive
 from support.combining import run_combiner
-from support.naive.rivals import vaw as naive_vaw
 
 pytestmark = pytest.mark.filterwarnings("ignore::kernelbank.errors.TruncationMatters")
 
@@ -22,7 +21,7 @@ def certificates():
 
 def test_every_bound_holds_and_none_is_empty(certificates):
     names = [one.name for one in certificates]
-    assert len(set(names)) == len(names) == 10
+    assert len(set(names)) == len(names) == 9
     for one in certificates:
         assert one.held, one
         assert np.isfinite([one.bound, one.measured]).all()
@@ -170,29 +169,6 @@ def test_bound_of_fixed_share_is_almost_reached():
     regret = regret_of(kb.combiners.FixedShare(RATE, share), losses)
     bound = theory.fixed_share_bound(RATE, share, 2, 0, np.ptp(losses, axis=1))
     assert 0.9 * bound <= regret <= bound
-
-
-# --- the forecaster -------------------------------------------------------------------------------
-
-
-def vaw_regret(features, y, ridge):
-    gram = features.T @ features + ridge * np.eye(features.shape[1])
-    v = np.linalg.solve(gram, features.T @ y)
-    least = ((features @ v - y) ** 2).sum() + ridge * v @ v
-    return ((naive_vaw.vaw(features, y, ridge)[0] - y) ** 2).sum() - least
-
-
-def test_bound_of_the_forecaster_is_almost_reached_by_features_that_never_come_back():
-    features, y = np.eye(20), np.full(20, 3.0)
-    regret, bound = vaw_regret(features, y, 30.0), theory.vaw_bound(features, y, 30.0)
-    assert 0.97 * bound <= regret <= bound
-
-
-def test_bound_of_the_forecaster_holds_for_random_features():
-    draw = np.random.default_rng(0)
-    for ridge in (0.01, 1.0, 100.0):
-        features, y = draw.normal(size=(80, 5)), draw.normal(size=80)
-        assert vaw_regret(features, y, ridge) <= theory.vaw_bound(features, y, ridge)
 
 
 # --- the separable bound --------------------------------------------------------------------------

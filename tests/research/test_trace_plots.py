@@ -74,15 +74,6 @@ def test_weights_of_a_thousand_slots_keep_every_peak():
     assert 1234 // 6 <= column <= 1300 // 6
 
 
-def test_few_large_weights_do_not_make_the_others_pale():
-    trace = zero_trace(("weights",), samples=900, slots=40)
-    trace.weights[:] = 0.02
-    trace.weights[5, 5] = 1.0
-    axes, _ = P.weights(trace).axes
-    assert axes.images[0].norm.vmax == pytest.approx(0.02)
-    assert axes.images[0].colorbar.extend == "max"
-
-
 @pytest.mark.parametrize("signed", [False, True])
 def test_larger_weight_is_darker_in_grey(signed):
     trace = zero_trace(("weights",))
@@ -121,27 +112,19 @@ def test_predictions_of_labels_show_the_probability_of_the_true_one(classificati
     assert tops[1:] == pytest.approx(np.ones(149))
 
 
-def test_predictions_of_many_classes_share_a_colour():
-    y = np.arange(200) % 9
-    trace = kb.AutoBank("classification", size="small").run(y.astype(float), y)
-    axes = P.predictions(trace).axes[0]
-    assert axes.get_legend().get_texts()[-1].get_text() == "3 others"
-    assert len(P.predictions(trace, y).axes[0].lines) == 10
-
-
 def test_trace_has_one_panel_per_recorded_kind(regression_run, classification_run):
     _, trace, y = run_bank()
-    assert len(trace.plot(y).axes) == 4  # the fourth is the scale of the weights
+    assert len(P.trace(trace, y).axes) == 4  # the fourth is the scale of the weights
     for fields, panels in (
         (["predictions"], 1),
         (["loss", "weights"], 3),
         (["cost", "weights"], 2),
     ):
         _, trace, _ = run_bank(record=fields)
-        assert len(trace.plot().axes) == panels, fields
+        assert len(P.trace(trace).axes) == panels, fields
     for _, trace, y in (regression_run, classification_run):
-        assert len(trace.plot(y).axes) == 4
-        assert len(trace.plot().axes) == 3
+        assert len(P.trace(trace, y).axes) == 4
+        assert len(P.trace(trace).axes) == 3
 
 
 @pytest.mark.parametrize(
@@ -164,7 +147,7 @@ def test_trace_without_the_field_is_refused_with_its_name(draw, field):
 def test_trace_with_nothing_to_draw_is_refused():
     _, trace, _ = run_bank(record=["regret"])
     with pytest.raises(InvalidArgument, match=r"record=\"all\""):
-        trace.plot()
+        P.trace(trace)
 
 
 def test_costs_of_an_auto_bank_are_refused(regression_run):
@@ -188,7 +171,7 @@ def test_trace_of_a_million_samples_keeps_its_peak_in_a_small_file(tmp_path):
     trace = zero_trace(("predictions", "cost", "slot_cost", "weights"), samples=10**6, slots=2)
     trace.predictions[123_456] = 7.0
     trace.cost[:] = trace.slot_cost[:, 0] = 1.0
-    figure = trace.plot(np.zeros(10**6))
+    figure = P.trace(trace, np.zeros(10**6))
     assert drawn_line(figure.axes[0], "prediction")[:, 1].max() == 7.0
     assert len(drawn_line(figure.axes[0], "prediction")) <= 2002
     (path,) = P.save(figure, tmp_path, "million", ["svg"])

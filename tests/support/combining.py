@@ -19,7 +19,6 @@ def run_combiner(
     values=None,
     targets=None,
     curvature=None,
-    variances=None,
     cuts=(),
     loss=None,
 ):
@@ -27,7 +26,7 @@ def run_combiner(
 
     losses, costs: (n, P), inf for a slot that has failed; costs are losses unless they are given.
     values: (n, window, P) for window evidence, or (n, P), the predictions; NaN for a slot that has
-    failed. variances: (n, P). Blocks end at `cuts`.
+    failed. Blocks end at `cuts`.
     """
     shape = losses.shape if values is None else (len(values), values.shape[-1])
     samples, slots = shape
@@ -53,12 +52,6 @@ def run_combiner(
             if window > 1 or values.ndim == 3:
                 workspace.values[:count] = np.nan_to_num(values[start:end])
             workspace.slot_predictions[:count] = values[start:end].reshape(count, -1, slots)[:, -1]
-            failed = ~(workspace.window_loss[:count] < np.inf)
-            if losses is None and "variances" in combiner.needs:
-                errors = workspace.slot_predictions[:count] - targets[window - 1 :][start:end, None]
-                workspace.slot_loss[:count] = np.where(failed, np.inf, errors**2)
-        if "variances" in combiner.needs and variances is not None:
-            workspace.variances[:count] = variances[start:end]
         if curvature is not None:
             workspace.curvature[:count] = curvature[start:end]
         workspace.recent[: window - 1 + count] = targets[start : end + window - 1]

@@ -22,8 +22,9 @@ OWN = {
     "cauchy": K.Custom(instances.cauchy),
     "fourth": instances.FOURTH,
     "PrototypeRLS": PrototypeRLS,
+    "AdaRaker": kb.rivals.AdaRaker,
 }
-"""Components of the tests' own, which `kb.load` must be given."""
+"""Components that are not built in, which `kb.load` must be given."""
 
 
 LOG = kb.transforms.ShiftedLog(1.5)
@@ -133,7 +134,6 @@ def shared_cases():
         ),
         learner=L.Norma(0.05, 30),
     )
-    cases["float32"] = bank_case(dictionary=kb.gaussian_grid(0.2, 2, 6), dtype="float32")
     cases["AutoBank"] = auto_case(X, NUMBERS)
     cases["AutoBank with lags and missing inputs"] = auto_case(MISSING, NUMBERS, lags=2)
     cases["AutoBank with seasons"] = auto_case(X, NUMBERS, seasons=(5, 12))

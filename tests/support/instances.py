@@ -121,37 +121,17 @@ COMBINERS = [
         kb.combiners.Hedge(learning_rate=0.3, evidence="cost"),
         ("hedge_by_cost", {"rate": 0.3}),
     ),
-    (kb.combiners.AdaRaker(kernels=2), ("adaraker", {"kernels": 2})),
+    (kb.rivals.AdaRaker(kernels=2), ("adaraker", {"kernels": 2})),
     (
-        kb.combiners.AdaRaker(kernels=1, learning_rate=0.8, restart=True, normalize=False),
+        kb.rivals.AdaRaker(kernels=1, learning_rate=0.8, restart=True, normalize=False),
         (
             "adaraker",
             {"kernels": 1, "learning_rate": 0.8, "restart": True, "normalize": False},
         ),
     ),
     (
-        kb.combiners.OMKLGF(draws=2, nodes=3, learning_rate=0.7, seed=5),
-        ("omkl_gf", {"draws": 2, "nodes": 3, "learning_rate": 0.7, "seed": 5}),
-    ),
-    (
-        kb.combiners.OMKLSFG(graph=2, exploration=0.9, seed=1),
-        (
-            "omkl_sfg",
-            {
-                "graph": np.array([[1, 0, 1, 0], [0, 1, 0, 1]] * 2),  # of four slots
-                "dominating": [0, 1],
-                "exploration": 0.9,
-                "seed": 1,
-            },
-        ),
-    ),
-    (
         kb.combiners.FixedShare(learning_rate=1.5, share=0.05),
         ("fixed_share", {"rate": 1.5, "share": 0.05}),
-    ),
-    (
-        kb.combiners.Intervals(learning_rate=0.8, levels=5),
-        ("intervals", {"learning_rate": 0.8, "levels": 5}),
     ),
     (
         kb.combiners.Joint(ridge=0.3, tolerance=1e-10),
@@ -166,34 +146,9 @@ COMBINERS = [
         ("stacking", {"discount": 0.9, "ridge": 0.2}),
     ),
     (
-        kb.combiners.NewtonStacking(discount=0.9, ridge=0.2, tolerance=1e-10, caution=3.0),
-        ("newton_stacking", {"discount": 0.9, "ridge": 0.2, "caution": 3.0}),
-    ),
-    (
         kb.combiners.RobustStacking(0.9, 0.2, tolerance=1e-10, degrees_of_freedom=3.0),
         ("robust_stacking", {"discount": 0.9, "ridge": 0.2, "degrees_of_freedom": 3.0}),
     ),
-    (
-        kb.combiners.BayesianAveraging(),
-        ("bayesian_averaging", {"forgetting": 1.0, "switching": 0.0, "noise": None}),
-    ),
-    (
-        kb.combiners.BayesianAveraging(forgetting=0.95, noise=0.5),
-        ("bayesian_averaging", {"forgetting": 0.95, "switching": 0.0, "noise": 0.5}),
-    ),
-    (
-        kb.combiners.BayesianAveraging(switching=0.02),
-        ("bayesian_averaging", {"forgetting": 1.0, "switching": 0.02, "noise": None}),
-    ),
-    (
-        kb.combiners.BayesianStacking(),
-        ("bayesian_stacking", {"rate": None, "switching": 0.0, "noise": None}),
-    ),
-    (
-        kb.combiners.BayesianStacking(learning_rate=0.1, switching=0.02, noise=0.5),
-        ("bayesian_stacking", {"rate": 0.1, "switching": 0.02, "noise": 0.5}),
-    ),
-    (kb.combiners.VAW(ridge=0.5), ("vaw", {"ridge": 0.5})),
 ]
 
 M = kb.learners
@@ -207,9 +162,6 @@ LEARNERS = [
     M.FourierRLS(features=12, ridge=0.05, forgetting=0.99, forget="random_walk"),
     M.FourierSGD(features=12, learning_rate=0.2),
     M.FourierSGD(features=12, learning_rate=0.2, step_size="adagrad", restart=32),
-    M.FourierVAW(features=12, ridge=0.05),
-    M.HilbertRLS(features=14, half_range=1.2, ridge=0.05),
-    M.HilbertRLS(features=14, ridge=0.05, forgetting=0.99, forget="random_walk"),
     M.KLMS(0.1, budget=25),
     M.KLMS(0.3, budget=25, step_size="inverse_sqrt"),
     M.KNLMS(0.2, coherence=0.8, budget=20),
@@ -264,8 +216,6 @@ VIEWS = [
         ),
     ),
     (0.5 * K.Matern(0.6), M.NearestNeighborGP(neighbors=6, memory=40)),
-    (K.Gaussian(0.6), M.FourierVAW(features=12, ridge=0.05)),
-    (K.Gaussian(0.6), M.HilbertRLS(features=12, ridge=0.05)),
     (
         K.Gaussian(0.6) + K.ActiveDims(K.Linear(0.3), [1]),
         M.FourierSGD(features=12, learning_rate=0.2),

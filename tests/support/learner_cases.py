@@ -11,7 +11,6 @@ from .naive.estimate import logistic_curvature, squared_curvature
 K, L = kb.kernels, kb.learners
 
 RANDOM_FEATURES = 0.5 * K.Matern(1.2, nu=1.5) + K.Additive(K.Gaussian(0.6), 1)
-BOX = K.Matern(0.9, nu=2.5)
 LOSS_PAIRS = {
     "squared": (naive.squared(), squared_curvature),
     "absolute": (naive.absolute(), None),
@@ -35,8 +34,6 @@ def losses_of(learner):
 def kernel_of(learner):
     if isinstance(learner, L.fourier.FourierBase):
         return RANDOM_FEATURES
-    if isinstance(learner, L.HilbertRLS):
-        return BOX
     if isinstance(learner, L.LinearRLS):
         return K.Linear(0.5)
     if isinstance(learner, L.PartitionTree):
@@ -53,6 +50,6 @@ def oracle_of(learner, kernel, loss, ridge):
     given = {field.name: getattr(learner, field.name) for field in fields(learner)}
     if getattr(learner, "second_order", False):
         given["curvature"] = curvature
-    for name in ("seed", "features", "half_range", "boundary"):  # of the features, not the method
+    for name in ("seed", "features"):  # of the features, not the method
         given.pop(name, None)
     return kind(kernel, values, ridge, **given)

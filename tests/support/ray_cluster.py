@@ -1,10 +1,9 @@
-"""Helpers for tests on a Ray cluster: its token, killed processes and nodes, comparisons."""
+"""Helpers for tests on a Ray cluster: killed processes and nodes, comparisons."""
 
 import gc
 import os
 import signal
 import time
-from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -15,24 +14,16 @@ from support import instances
 K, M = kb.kernels, kb.learners
 
 
-@contextmanager
-def private_token(tmp_path_factory):
-    """Keep Ray's token in a folder of the tests; Ray reads it once per process."""
-    folder = tmp_path_factory.getbasetemp() / "ray"
-    folder.mkdir(exist_ok=True)
-    before = os.environ.get("RAY_AUTH_TOKEN_PATH")
-    os.environ["RAY_AUTH_TOKEN_PATH"] = str(folder / "token")
-    # Processes of a cluster that starts now must find the modules of the tests.
+def share_test_modules():
+    """Let the processes of a cluster that starts now find the modules of the tests."""
     here, paths = str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")
     if here not in paths.split(os.pathsep):
         os.environ["PYTHONPATH"] = os.pathsep.join([here, paths] if paths else [here])
-    try:
-        yield folder / "token"
-    finally:
-        if before is None:
-            del os.environ["RAY_AUTH_TOKEN_PATH"]
-        else:
-            os.environ["RAY_AUTH_TOKEN_PATH"] = before
+
+
+def no_token(name, default=None):
+    """In place of `os.getenv`, for a head that requires no token."""
+    return "disabled" if name == "RAY_AUTH_MODE" else os.environ.get(name, default)
 
 
 def accepts(slot, loss):
@@ -109,14 +100,18 @@ def executor_of(bank):
     return bank._runtime.executor
 
 
+def process_ids(bank):
+    return [process.process_id for process in executor_of(bank)._processes]
+
+
 def kill_process(bank, shard):
     """Kill the process of a shard."""
-    os.kill(executor_of(bank).process_ids[shard], signal.SIGKILL)
+    os.kill(process_ids(bank)[shard], signal.SIGKILL)
 
 
 def remove_node(nodes, node, bank, seconds=30.0):
     """Remove a node without warning, and wait until its shard's process has ended."""
-    processes = executor_of(bank).process_ids
+    processes = process_ids(bank)
     nodes.remove_node(node, allow_graceful=False)
     until = time.monotonic() + seconds
     while all(os.path.exists(f"/proc/{number}") for number in processes):

@@ -1,11 +1,10 @@
-"""Ray clusters and drivers in processes of their own, for tests that kill them or lack the token."""
+"""Ray clusters and drivers in processes of their own, for tests of tokens and signals."""
 
 import json
 import os
 import signal
 import subprocess
 import sys
-import time
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -16,19 +15,9 @@ ray.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=Fal
          logging_level="ERROR", configure_logging=False)
 from ray._private import state
 
-def add(a, b):
-    return a + b
-
 print(json.dumps({"address": ray.get_runtime_context().gcs_address}), flush=True)
 for _ in sys.stdin:
-    living = [a["ActorClassName"] for a in state.actors().values() if a["State"] == "ALIVE"]
-    answer = {
-        "living": living,
-        "actors": len(state.actors()),
-        "jobs": len(state.jobs()),
-        "sum": ray.get(ray.remote(add).remote(1, 2)),
-    }
-    print(json.dumps(answer), flush=True)
+    print(json.dumps({"actors": len(state.actors()), "jobs": len(state.jobs())}), flush=True)
 """
 
 DRIVER = """
@@ -46,9 +35,10 @@ except kb.errors.KernelBankError as error:
 else:
     same = np.array_equal(predictions, kb.KernelBank(kb.gaussian_grid(0.1, 3, 8)).run(X, y).predictions)
     print(f"same: {same}", flush=True)
-    if "forever" in sys.argv:
-        while True:
-            bank.run(X, y)
+    if "wait" in sys.argv:
+        import ray
+        print(ray.get_runtime_context().gcs_address, flush=True)
+        sys.stdin.read()
 """
 
 
@@ -66,7 +56,7 @@ def environment(**settings):
 
 
 def with_token(folder, **settings):
-    """The environment of a process with the token in `folder`, which is written if there is none."""
+    """The environment of a process with the token in `folder`."""
     return environment(
         RAY_AUTH_MODE="token", RAY_AUTH_TOKEN_PATH=str(Path(folder) / "token"), **settings
     )
@@ -93,7 +83,7 @@ class Head:
         self.address = json.loads(self.process.stdout.readline())["address"]
 
     def ask(self):
-        """What runs on the cluster, and the result of a task."""
+        """How many actors and jobs the cluster has had."""
         self.process.stdin.write("\n")
         self.process.stdin.flush()
         return json.loads(self.process.stdout.readline())
@@ -118,7 +108,10 @@ def head(env):
 
 
 def start_driver(env, *words, **options):
-    """A process with a bank on Ray with these options; its first line says how that went."""
+    """A process with a bank on Ray with these options; its first line says how that went.
+
+    With the word "wait" the second line is the address of the cluster, which lives until the end.
+    """
     return start(["-c", DRIVER, json.dumps(options), *words], env)
 
 
@@ -127,40 +120,6 @@ def run_driver(env, **options):
     driver = start_driver(env, **options)
     said, _ = driver.communicate(timeout=120)
     return said.strip()
-
-
-def descendants(process_id):
-    """The processes below one, with their names."""
-    parents = {}
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdecimal():
-            try:
-                text = (folder / "stat").read_text()
-            except OSError:
-                continue
-            name, _, rest = text.partition("(")[2].rpartition(")")
-            parents[int(folder.name)] = (int(rest.split()[1]), name)
-    found, level = {}, [process_id]
-    while level:
-        level = [child for child, (parent, _) in parents.items() if parent in level]
-        found |= {child: parents[child][1] for child in level}
-    return found
-
-
-def is_running(process_id):
-    try:
-        return Path(f"/proc/{process_id}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
-
-
-def wait_for(condition, seconds=60.0):
-    """Wait until the condition holds; returns what it returned."""
-    until = time.monotonic() + seconds
-    while not (found := condition()):
-        assert time.monotonic() < until, "it has not happened"
-        time.sleep(0.05)
-    return found
 
 
 def end(process):

@@ -1,17 +1,14 @@
-"""What Stacking, NewtonStacking and RobustStacking promise, as checks: planted faults must fail them."""
+"""What Stacking and RobustStacking promise, as checks: planted faults must fail them."""
 
 import numpy as np
 
 import kernelbank as kb
 
 from .combining import one_by_one, problem, run_combiner
-from .instances import targets_for
 from .naive import combiners as naive_combiners
 
 EPS = np.finfo(float).eps
 C = kb.combiners
-NEWTON_SETTINGS = {"discount": 0.95, "ridge": 0.1, "caution": 3.0}
-EXACT_NEWTON = C.NewtonStacking(**NEWTON_SETTINGS, tolerance=1e-10, steps=10_000)
 
 
 def moments(predictions, targets, discount):
@@ -95,20 +92,6 @@ def check_extreme_prediction():
     late = naive_combiners.stacking(predictions[-60:], targets[-60:], 0.5, 0.1)
     assert late[2] > 0.01
     assert np.abs(result.weights[-1] - late).max() <= 1e-3
-
-
-def check_newton_definition(loss, naive, settings=NEWTON_SETTINGS):
-    for seed, slots in enumerate([1, 2, 5]):
-        predictions, targets = problem(seed, slots, 40, loss.labels)
-        targets = targets if loss.labels else targets_for(loss, targets)
-        found = run_combiner(
-            EXACT_NEWTON, values=predictions, targets=targets, loss=loss, cuts=one_by_one(40)
-        )
-        before = np.vstack([np.full(slots, 1 / slots), found.weights[:-1]])
-        for n in range(40):
-            seen = predictions[: n + 1], targets[: n + 1], before[: n + 1]
-            expected = naive_combiners.newton_stacking(*seen, naive, **settings)
-            assert np.abs(found.weights[n] - expected).max() < 1e-4, n
 
 
 ROBUST_SETTINGS = {"discount": 0.95, "ridge": 0.1, "degrees_of_freedom": 3.0}

@@ -14,7 +14,6 @@ from kernelbank.utils.rendering import (
     one_line,
     render_html,
     render_text,
-    shortened,
 )
 from support.status_views import SCRIPT, parsed_html
 
@@ -28,15 +27,6 @@ def test_bars_have_lengths_in_proportion_to_their_values():
     assert drawn == ["█" * CELLS, "█" * 10, "▏", "", "░" * 5]
     widths = re.findall(r"width:([0-9.]+)%", render_html("title", bars=bars))
     assert widths == ["100.0", "50.0", "0.0", "0.0", "25.0"]
-
-
-def test_bars_are_drawn_to_an_eighth_of_a_character():
-    for eighths in range(1, 160):
-        line = render_text("", bars=(("", 1.0), ("", eighths / 160))).split("\n")[-1]
-        bar = line[10:].rstrip()
-        ends = " ▏▎▍▌▋▊▉"
-        last = ends.index(bar[-1]) if bar[-1] in ends else 0
-        assert 8 * bar.count("█") + last == eighths
 
 
 @pytest.mark.parametrize("share", [np.nan, np.inf, -np.inf, 1e308, 5e-324, -1e-300])
@@ -73,8 +63,3 @@ def test_hostile_text_is_drawn_as_text_only():
     assert words.count(one_line(bad)) == 8
     assert page.encode("utf-8")
     assert unescape(page).count(SCRIPT) == 8
-
-
-def test_long_text_is_shortened_to_its_beginning():
-    assert shortened("abcdefgh", 8) == "abcdefgh"
-    assert shortened("abcdefghi", 8) == "abcde..."

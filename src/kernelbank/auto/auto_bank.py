@@ -42,12 +42,14 @@ from .task_model import TaskModel
 class AutoBank(AutoBankPredictions):
     """A bank that needs no parameters: scaling, slots, weights and intervals all run online.
 
-    Inputs are scaled in three ways, the target by its running mean and standard deviation. Each
-    scaling has slots of several kinds (`names` explains them): least squares on random features of
-    low order with three kinds of memory, linear ones, partition trees on the target and on the
-    residuals of other slots. `kb.combiners.Stacking` weighs them by their predictions. After 5, 32
-    and 128 rows everything starts anew from all rows so far: their first scaling need not have been
-    right.
+    Inputs are scaled in three ways, the target by its running mean and standard deviation. Slots
+    are of several kinds (`names` explains them): least squares on random features of low order with
+    three kinds of memory, linear ones, partition trees on the target and on the residuals of other
+    slots, nearest neighbors, the last value, and functions of the inputs and past targets that
+    matter most. `kb.combiners.RobustStacking`, for labels `Stacking`, weighs them by their
+    predictions. After 5, 32 and 128 rows everything starts anew from all rows so far: their first
+    scaling need not have been right. After 512 rows and more, slots without weight give way to
+    others.
 
     Parameters
     ----------
@@ -59,11 +61,11 @@ class AutoBank(AutoBankPredictions):
         from the start, and another one is refused. By default they are found in the stream, in the
         order in which they appear.
     slots : slots of your own instead of the default ones. They see the scalings side by side.
-    combiner : the rule for the weights.
+    combiner : the rule for the weights instead of the default one.
     loss : the loss to minimise, or its name: on the target in its standard deviations, or on labels
         of -1 and 1. For other losses than the squared one the default slots still learn by the
         squared loss; some are also shifted, by gradient steps on the loss, and
-        `kb.combiners.NewtonStacking` weighs them by it. `Pinball(0.9)` makes `predict` a quantile.
+        `kb.combiners.Joint` weighs them by it. `Pinball(0.9)` makes `predict` a quantile.
     window, regularization : of the inner bank; see `KernelBank`. The default slots need neither.
     scalings : some of "standard", "asinh", "rank" and "none" (inputs as they are, for kernels that
         know their units); by default those of the size, or "standard" alone for slots of your own.
@@ -84,9 +86,10 @@ class AutoBank(AutoBankPredictions):
         The ends of intervals are calibrated by past errors, as always: `ledger.quantiles` compares
         both. Takes about as long again as everything else.
     max_classes : how many labels may be found in the stream, by default 100: a target with more may
-        be a number. Beyond two, the model grows with each class, by 0.6 MB with 5 inputs and 1.3 MB
-        with 50; `kb.errors.LargeModel` warns when its file is larger than 500 MB.
-    engine : where the slots run: "serial" or "threads". Same bits.
+        be a number. Beyond two, the model grows with each class (docs/auto.md, "How large a model
+        is"); `kb.errors.LargeModel` warns when its file is larger than 500 MB.
+    engine : where the slots run: "serial", "threads", or "ray" for other processes and machines.
+        Same bits.
     seed : whole number from which random features and random cuts follow.
 
     An input may be missing (NaN): it is filled in from the last values of its column, by their
@@ -106,6 +109,8 @@ class AutoBank(AutoBankPredictions):
     >>> trace = bank.run(X, y)
     >>> bool(np.mean((trace.predictions[200:] - y[200:]) ** 2) < 0.1 * y[200:].var())
     True
+    >>> len(bank.bank.slots), type(bank.bank.combiner).__name__
+    (62, 'RobustStacking')
     """
 
     def __init__(

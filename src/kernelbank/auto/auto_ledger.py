@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..bank.slot_history import SlotChange
 from .calibration import calibration
 from .change_detection import Change
 from .classification import ClassificationModel
@@ -13,7 +14,6 @@ from .forecasts.forecasting import HorizonScore
 from .many_targets import TargetsModel
 from .quantiles import Quantiles, QuantileScore
 from .regression import RegressionModel
-from .slots.slot_revision import UnitChange
 from .task_model import TaskModel
 
 if TYPE_CHECKING:
@@ -93,13 +93,15 @@ class AutoLedger:
         return part.scores() if isinstance(part, Quantiles) else ()
 
     @property
-    def slot_changes(self) -> tuple[UnitChange, ...]:
-        """Slots that were added or retired, at most the last 1,000: row, kind and name.
+    def slot_changes(self) -> tuple[SlotChange, ...]:
+        """Slots that were added or retired, at most the last 1,000, with the reason.
+
+        `index` is that in `bank.names`; slots that go together are listed as one.
 
         Slots without weight give their time to others, after 512 and 4,096 rows and then every
         8,192 rows.
         """
-        return () if self._model is None else tuple(self._model.units.changes)
+        return () if self._model is None else self._model.slot_changes
 
     def __repr__(self) -> str:
         count = len(self.changes)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +11,6 @@ from ..bank.bank import KernelBank
 from ..bank.status import Status
 from ..errors import HalfLearned, InvalidArgument
 from ..native.callbacks import inside_callback
-from ..utils.lazy import plots
 from ..utils.validation import Floats
 from .auto_ledger import AutoLedger
 from .auto_status import auto_status
@@ -19,9 +18,6 @@ from .config import AutoConfig
 from .encoding.class_labels import ClassLabels
 from .encoding.column_encoder import ColumnEncoder
 from .task_model import TaskModel
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 class AutoBankView:
@@ -146,21 +142,34 @@ class AutoBankView:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the slots; empty before the first row.
+        """The names of all slots that may run; empty before the first row.
 
-        A default slot is named `scaling: method`. The scalings are "standard" (deviations from the
-        running mean), "asinh" (the same, for heavy tails) and "rank". The methods:
+        A default slot is named `scaling: method`; "a + b" is slot a plus one that learns its
+        residual. The scalings are "standard" (deviations from the running mean), "asinh" (the same,
+        for heavy tails) and "rank". The methods:
 
         - "random features, no forgetting": least squares on random features of the kernels;
           "..., forgetting": old rows count less; "..., adaptive bias": and the constant follows the
-          last errors;
+          last errors; "narrow", "all inputs": with other kernels;
         - "linear, no forgetting" and "linear, adaptive bias": least squares on the inputs;
-        - "tree 1": a partition tree; "... + tree 1": another slot plus a tree on its residual;
-        - "... + slow shift", "... + fast shift": another slot plus gradient steps on the loss, for
-          other losses than the squared one.
+        - "tree 1", "tree 2", ...: a partition tree;
+        - "nearest neighbors, width w, noise v": a small Gaussian process on the nearest rows;
+        - "last value": the last target again;
+        - "slow shift", "fast shift": gradient steps on the loss, for other losses than the squared
+          one.
 
-        With seasons there are also "season: linear, adaptive bias" and "season: random features,
-        adaptive bias", which know the targets of earlier periods and the phase.
+        Instead of a scaling stand "relevant" (the inputs, past targets and inputs of the row before
+        that matter most), "past" (the same columns, all alike) and, with seasons, "season" (the
+        targets of earlier periods, and the phase).
+
+        >>> import numpy as np, kernelbank as kb
+        >>> X = np.random.default_rng(0).normal(size=(10, 2))
+        >>> bank = kb.AutoBank()
+        >>> _ = bank.run(X, X[:, 0])
+        >>> sorted({name.split(":")[0].split(" + ")[0] for name in bank.names})
+        ['asinh', 'last value', 'past', 'rank', 'relevant', 'standard']
+        >>> bank.names[0]
+        'standard: random features, no forgetting'
         """
         return () if self._model is None else tuple(self._model.names)
 
@@ -201,10 +210,6 @@ class AutoBankView:
         if self._encoder is None or self._encoder.tentative or not width:
             return tuple(f"input {k}" for k in range(width))
         return tuple(self._encoder.input_names)
-
-    def plot_weights(self, most: int = 15) -> Figure:
-        """The present weights as bars; see `kb.plots.bars`."""
-        return plots().bars(self, most)
 
     def _title(self) -> str:
         lags = f", lags={self.lags}" if self.lags else ""

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import numpy as np
 
 from ..bank.bank import KernelBank
-from ..bank.output_changes import can_negate
 from ..utils.validation import Floats
 from . import model_state
 from .calibration import calibration, softmax
@@ -79,42 +78,38 @@ class ClassOutputs(TaskModel):
         if self.banks and self._one_bank and self.rows < model_state.RESTARTS[-1]:
             self._learn_again()
         else:
-            if self.outputs == 1 and self.outputs_needed > 1:
-                self._add_first_output()
+            if self.outputs == 1 and self.outputs_needed > 1:  # so far it was that of class 1
+                self._add_output(0)
             self._add_outputs()
-            self.revise_slots(self.rows, due=not self.pool.fits(self.units.running, START))
+            self.revise_slots(self.rows, due=not self.pool.fits(self.selection.running, START))
         self._drop_batch()
         self.warn_if_large()
 
     def _learn_again(self) -> None:
         """Let a bank with all outputs learn all rows so far, which the replay buffer still has."""
-        self._spare_banks, self.banks = self.banks, []
-        self.start_units(2.0 * START)
+        self.banks = []
+        self.start_groups(2.0 * START)
         self._add_outputs()
-        self._spare_banks = []
-
-    def _add_first_output(self) -> None:
-        """Add the output of class 0, whose labels were those of class 1 with another sign."""
-        (bank,) = self.banks
-        if not self._one_bank:
-            self.banks.insert(0, self._trained_bank(0))
-        elif can_negate(bank._settings):
-            bank._add_first_output(None)
-        else:
-            bank._add_first_output(self._trained_output(bank, 0))
 
     def _add_outputs(self) -> None:
         """Add the outputs that are missing."""
         while self.started and self.outputs < self.outputs_needed:
-            first = self.outputs
-            if not self._one_bank:
-                self.banks.append(self._trained_bank(first))
-            elif not self.banks:
+            if self._one_bank and not self.banks:
                 self.banks.append(self._trained_bank(0, self.outputs_needed))
             else:
-                self.banks[0]._add_output(self._trained_output(self.banks[0], first))
+                self._add_output(self.outputs)
         if len(self.platt) < self.outputs:
             self.platt = calibration.grow_curves(self.platt, self.outputs)
+
+    def _add_output(self, number: int) -> None:
+        """Add the output of the class of this number, before those of later classes."""
+        if self._one_bank:
+            (bank,) = self.banks
+            # A new class was in no row before; where class 0 was, only the buffer tells.
+            past = -1.0 if number == self.outputs else np.nan
+            bank._add_output(self._trained_output(bank, number), number, past)
+        else:
+            self.banks.insert(number, self._trained_bank(number))
 
     def _trained_bank(self, first: int, outputs: int = 1) -> KernelBank:
         """A bank for classes that has learned the rows in the replay buffer."""
@@ -132,7 +127,7 @@ class ClassOutputs(TaskModel):
         count = min(len(X), bank.samples)
         chosen = np.arange(len(X) - count, len(X))
         rows = self.scaling.scale_rows(X[chosen], lagged[chosen])
-        output = bank._new_output(bank.samples - count, rows[0], -1.0)
+        output = bank._new_output(bank.samples - count, rows[0])
         labels = output_labels(targets[chosen], np.array([positive]))
         self.buffer.replay(self.rows, output, rows, labels, chosen)
         return output
@@ -141,12 +136,11 @@ class ClassOutputs(TaskModel):
         X, _, _ = self.buffer.latest(self.rows)
         self._drop_banks()
         self.scaling.fit(X, None)
-        self.start_units()
+        self.start_groups()
         self.platt = np.zeros((0, calibration.PLATT))
         self.common_slopes[:] = softmax.COMMON_START
         self._add_outputs()
         self._drop_batch()
-        self._spare_banks = []
 
     def allocate(self, classes: int, outputs: int) -> None:
         """Make the arrays for so many classes and outputs, before `restore`."""

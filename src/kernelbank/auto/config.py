@@ -165,7 +165,7 @@ class AutoConfig:
     def first_bank(self, scaling: Scaling) -> KernelBank:
         """A bank with the slots that run from the start."""
         pool = self.make_pool(scaling)
-        return self.make_bank(pool.bank_slots(pool.members(pool.initial_units)))
+        return self.make_bank(pool.bank_slots(pool.members(pool.initial_groups)))
 
 
 def _on_known_columns(slot: Slot, scaling: Scaling) -> Slot:

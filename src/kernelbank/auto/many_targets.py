@@ -189,7 +189,7 @@ class TargetsModel(OutputsModel):
     def restart(self) -> None:
         X, lagged, targets = self.buffer.latest(self.rows)
         self._drop_banks()
-        self.start_units()
+        self.start_groups()
         self.scaling.fit(self._columns(X, lagged), None)
         for k, track in enumerate(self.tracks):
             track.fit(targets[:, k])

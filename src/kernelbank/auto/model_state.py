@@ -8,12 +8,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from bisect import insort
 from collections.abc import Mapping
+from dataclasses import asdict
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from ..errors import LargeModel
+from ..bank.revision import Selection
+from ..bank.slot_history import parse_changes
+from ..errors import FileRefused, LargeModel
 from ..utils.validation import Floats
 from ..utils.whole_steps import warn_after_step
 from . import change_detection as detection
@@ -136,7 +139,6 @@ class ModelState(PastTargets, RunningSlots, ABC):
         pool = self.make_pool(scaling)
         slots = pool.bank_slots(self.members.tolist())
         self.banks = [bank.with_inputs(scaling.width, slots) for bank in self.banks]
-        self._spare_banks = []
         self.dimension = dimension
         self.buffer.add_inputs(count)
         if self.banks:
@@ -166,9 +168,8 @@ class ModelState(PastTargets, RunningSlots, ABC):
     def _drop_banks(self) -> None:
         """Drop all banks before a restart, which takes up all inputs there are by now."""
         self._drop_batch()
-        self._spare_banks, self.banks = self.banks, []
+        self.banks = []
         if self.core < self.dimension:
-            self._spare_banks = []
             self.lay_out(self.dimension)
 
     # --- saving ---------------------------------------------------------------------------------
@@ -192,7 +193,8 @@ class ModelState(PastTargets, RunningSlots, ABC):
         """The rest of the state, as plain data."""
         changes = [list(change) for change in self.changes]
         own = {} if self.seasons is None else self.seasons.counters()
-        own["units"] = self.units.counters()
+        own["selection"] = self.selection.describe()
+        own["slot_changes"] = [asdict(change) for change in self.slot_changes]
         return {"rows": self.rows, "unscored": self.unscored, "changes": changes} | own
 
     def restore(self, state: Mapping[str, Floats], counters: Mapping[str, Any]) -> None:
@@ -200,8 +202,14 @@ class ModelState(PastTargets, RunningSlots, ABC):
         for name, array in self.state().items():
             array[...] = state[name]
         self._use_pool(self.make_pool(self.scaling))
-        self.units.restore(counters["units"])
-        self._use_members()
+        selection = Selection.parse(counters["selection"], len(self.pool.groups))
+        if not self.pool.can_run(selection.running):
+            raise FileRefused("its running slots do not fit its settings.")
+        self._select(selection)
+        try:
+            self.slot_changes = parse_changes(counters["slot_changes"])
+        except (TypeError, ValueError) as error:
+            raise FileRefused(f"its slot_changes are impossible: {error}.") from None
         self.rows = int(counters["rows"])
         self.unscored = int(counters["unscored"])
         changes = counters["changes"]

@@ -22,7 +22,7 @@ class StateCopy:
 
     def __init__(self, bank: AutoBankState) -> None:
         model = bank._model
-        inner = [] if model is None else [*model.banks, *model._spare_banks]
+        inner = [] if model is None else model.banks
         # Inner banks are kept as arrays: making new ones is slow, and most steps do not fail.
         memo: dict[int, Any] = {id(one): _KeptBank(one) for one in inner}
         memo |= {id(part): part for part in (bank, bank._config)}
@@ -34,7 +34,6 @@ class StateCopy:
         model = self._state["_model"]
         if model is not None:
             model.banks = [kept.bank() for kept in model.banks]
-            model._spare_banks = [kept.bank() for kept in model._spare_banks]
         bank.__dict__.update(self._state)
 
 

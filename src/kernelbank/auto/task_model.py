@@ -17,6 +17,7 @@ from .model_parts.single_row_steps import keep_row
 from .model_state import ModelState
 from .prediction import Prediction, Record
 from .scaling.scaling_batch import CHUNK
+from .slots.slot_revision import rows_to_revision
 
 
 class TaskModel(ModelState):
@@ -126,7 +127,7 @@ class TaskModel(ModelState):
         ends = [n - self.rows for n in model_state.RESTARTS if n > self.rows]
         if self.seasons is not None and self.seasons.automatic:
             ends.append(self.seasons.rows_to_look(self.rows))
-        return min([*ends, self.rows_to_revision(self.rows)])
+        return min([*ends, rows_to_revision(self.rows)])
 
     def _count_rows(self, X: Floats, lagged: Floats, targets: Floats, predicted_at: Any) -> None:
         """Count learned rows, keep them for restarts, and let their targets be the lagged ones."""

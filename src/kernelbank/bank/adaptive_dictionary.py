@@ -1,23 +1,18 @@
-"""`AdaptiveDictionary`: a few kernels of a large pool run at a time; some are exchanged regularly.
-
-Everything is decided from the weights since the last revision, at fixed sample numbers. So the
-result does not depend on how the stream is cut.
-"""
+"""`AdaptiveDictionary`: a few kernels of a large pool run at a time, and some are exchanged."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Collection
+from dataclasses import dataclass
 from math import floor
-from typing import Any
 
 import numpy as np
 
-from ..errors import FileRefused
 from ..kernels import Kernel
 from ..kernels.dictionary import Dictionary
 from ..utils import validation as check
 from ..utils.validation import Floats
+from .revision import Selection
 
 _OWNER = "AdaptiveDictionary"
 
@@ -98,170 +93,73 @@ class AdaptiveDictionary:
         pool = len(self.kernels)
         return f"AdaptiveDictionary({pool} kernels, size={self.size}, every={self.every})"
 
-    def first_members(self) -> DictionaryState:
+    def first_selection(self) -> Selection:
         """The kernels that run at the start."""
         pool, size = len(self.kernels), self.size
         if size == 1:
-            members = [(pool - 1) // 2]
-        else:
-            members = [(2 * i * (pool - 1) + size - 1) // (2 * (size - 1)) for i in range(size)]
-        runs = tuple(int(k in members) for k in range(pool))
-        return DictionaryState(tuple(members), runs, (0,) * pool, (0,) * size)
+            return Selection.first([(pool - 1) // 2], pool)
+        slots = range(size)
+        evenly = [(2 * i * (pool - 1) + size - 1) // (2 * (size - 1)) for i in slots]
+        return Selection.first(evenly, pool)
 
-    def is_due(self, state: DictionaryState, samples: int) -> bool:
+    def is_due(self, selection: Selection, samples: int) -> bool:
         """Whether a revision has to follow this number of samples."""
-        return samples > state.revised and samples % self.every == 0
+        return samples > selection.revised and samples % self.every == 0
 
     def until_revision(self, samples: int) -> int:
         """How many samples there are until the next revision."""
         return self.every - samples % self.every
 
+    def exchanged(self, selection: Selection) -> int:
+        """How many kernels have been exchanged so far."""
+        return sum(selection.tries) - self.size
+
     def revise(
-        self, state: DictionaryState, weight_sums: Floats, out: tuple[int, ...], samples: int
-    ) -> Revision:
-        """Decide what is retired and what comes in its place.
+        self, before: Selection, weight_sums: Floats, out: Collection[int], samples: int
+    ) -> tuple[Selection, dict[int, str]]:
+        """The selection after a revision, and by kernel why it was retired or added.
 
         weight_sums : (size,), sums of |w_p| since the last revision. out : the slots that are
         quarantined. samples : how many have been learned.
         """
         total = float(np.cumsum(weight_sums)[-1])
-        shares = weight_sums / total if total > 0 else np.full(self.size, 1.0 / self.size)
-        idle = [s < self.threshold / self.size for s in shares.tolist()]
-        counts = tuple(n + 1 if quiet else 0 for n, quiet in zip(state.idle, idle, strict=True))
-        order = sorted(range(self.size), key=lambda p: (p not in out, shares[p], p))
+        shares = (weight_sums / total if total > 0 else np.full(self.size, 1 / self.size)).tolist()
+        running, slots = list(before.running), range(self.size)
+        least = self.threshold / self.size
+        judged = before.judge(samples, [running[p] for p in slots if shares[p] < least])
+        tired = [p for p in slots if p in out or judged.idle[running[p]] >= self.patience]
+        tired.sort(key=lambda p: (p not in out, shares[p], p))
         most = min(max(1, floor(self.retire * self.size)), len(self.kernels) - self.size)
-        places = [p for p in order if p in out or counts[p] >= self.patience][:most]
-        revision = _Exchange(self, state, shares, counts, samples)
-        for place in places:
-            revision.retire(place, "quarantined" if place in out else "idle")
-        for place in places:
-            revision.replace(place)
-        return revision.result()
+        places = tired[:most]
+        parents = [p for p in slots if p not in places and shares[p] > 0]
+        parents.sort(key=lambda p: (-shares[p], p))
+        reasons, refined = {}, 0
+        for exchanged, p in enumerate(places, self.exchanged(before)):
+            share = f"idle: {shares[p]:.2%} of the weight"
+            reasons[running[p]] = "quarantined" if p in out else share
+            taken = {*before.running, *running}
+            free = [k for k in range(len(self.kernels)) if k not in taken]
+            if exchanged % 2 == 0 and parents:
+                parent = parents[refined % len(parents)]
+                refined += 1
+                running[p] = _nearest(before, free, before.running[parent])
+                reasons[running[p]] = f"refinement near slot {parent}"
+            else:
+                running[p] = _least_tried(before, free, taken)
+                reasons[running[p]] = "exploration"
+        return judged.change(running), reasons
 
 
-@dataclass(frozen=True)
-class DictionaryState:
-    """Which kernels of the pool run, and which have been tried.
-
-    members: for every slot its kernel's index in the pool; runs: how often each kernel of the pool
-    was started; retired: after how many samples each was last retired; idle: at how many revisions
-    in a row each slot was idle; revised: the sample number of the last revision; replaced: how many
-    kernels have been exchanged so far.
-    """
-
-    members: tuple[int, ...]
-    runs: tuple[int, ...]
-    retired: tuple[int, ...]
-    idle: tuple[int, ...]
-    revised: int = 0
-    replaced: int = 0
-
-    def describe(self) -> dict[str, Any]:
-        """As JSON data."""
-        return asdict(self)
-
-    @classmethod
-    def parse(cls, spec: Mapping[str, Any], dictionary: AdaptiveDictionary) -> DictionaryState:
-        """From what `describe` returned, checked."""
-        try:
-            lists: dict[str, Any] = {
-                k: tuple(v) if isinstance(v, list) else v for k, v in spec.items()
-            }
-            found = cls(**lists)
-            numbers = [*found.members, *found.runs, *found.retired, *found.idle]
-            numbers += [found.revised, found.replaced]
-            if not all(type(number) is int and 0 <= number < 2**53 for number in numbers):
-                raise ValueError("a number in it is not a whole number from 0 on")
-            pool, size = len(dictionary.kernels), dictionary.size
-            lengths = [len(v) for v in (found.members, found.runs, found.retired, found.idle)]
-            if lengths != [size, pool, pool, size]:
-                raise ValueError("it does not fit the pool")
-            if len(set(found.members)) < size or max(found.members) >= pool:
-                raise ValueError("its members are not in the pool")
-        except (AttributeError, TypeError, ValueError) as error:
-            raise FileRefused(f"its dictionary_state is impossible: {error}.") from None
-        return found
+def _nearest(before: Selection, free: Collection[int], kernel: int) -> int:
+    """The kernel of least d (1 + r), at the distance d from another, that was run r times."""
+    return min(free, key=lambda k: (abs(k - kernel) * (1 + before.tries[k]), k))
 
 
-@dataclass(frozen=True)
-class Revision:
-    """What a revision changes: the state after it, and the reasons by slot."""
-
-    state: DictionaryState
-    retired: dict[int, str]
-    added: dict[int, str]
-
-
-class _Exchange:
-    """A revision while it is made."""
-
-    def __init__(
-        self,
-        dictionary: AdaptiveDictionary,
-        state: DictionaryState,
-        shares: Floats,
-        idle: tuple[int, ...],
-        samples: int,
-    ) -> None:
-        self._state, self._shares, self._samples = state, shares, samples
-        self._pool = len(dictionary.kernels)
-        self._members: list[int | None] = list(state.members)
-        self._left: set[int] = set()
-        self._runs, self._retired, self._idle = list(state.runs), list(state.retired), list(idle)
-        self._replaced, self._refined = state.replaced, 0
-        self._reasons: tuple[dict[int, str], dict[int, str]] = {}, {}
-
-    def retire(self, place: int, why: str) -> None:
-        """Let the kernel of a slot go."""
-        member = self._state.members[place]
-        self._members[place] = None
-        self._left.add(member)
-        self._retired[member] = self._samples
-        share = f"{why}: {self._shares[place]:.2%} of the weight"
-        self._reasons[0][place] = share if why == "idle" else why
-
-    def replace(self, place: int) -> None:
-        """Give a free slot another kernel of the pool, not one that has just been retired."""
-        running = {member for member in self._members if member is not None}
-        free = [k for k in range(self._pool) if k not in running and k not in self._left]
-        refines = self._replaced % 2 == 0 and self._parents()
-        chosen, why = self._refine(free) if refines else self._explore(free)
-        self._members[place] = chosen
-        self._runs[chosen] += 1
-        self._idle[place] = 0
-        self._replaced += 1
-        self._reasons[1][place] = why
-
-    def _parents(self) -> list[int]:
-        """The slots that go on and have weight, the highest share first."""
-        known = [p for p, m in enumerate(self._members) if m == self._state.members[p]]
-        known = [p for p in known if self._shares[p] > 0]
-        return sorted(known, key=lambda p: (-self._shares[p], p))
-
-    def _refine(self, free: list[int]) -> tuple[int, str]:
-        parents = self._parents()
-        slot = parents[self._refined % len(parents)]
-        self._refined += 1
-        member = self._state.members[slot]
-        chosen = min(free, key=lambda k: (abs(k - member) * (1 + self._runs[k]), k))
-        return chosen, f"refinement near slot {slot}"
-
-    def _explore(self, free: list[int]) -> tuple[int, str]:
-        fewest = min(self._runs[k] for k in free)
-        rarest = [k for k in free if self._runs[k] == fewest]
-        if fewest:
-            return min(rarest, key=lambda k: (self._retired[k], k)), "exploration"
-        tried = np.flatnonzero(self._runs)
-        return min(rarest, key=lambda k: (-int(np.abs(tried - k).min()), k)), "exploration"
-
-    def result(self) -> Revision:
-        members = tuple(m for m in self._members if m is not None)
-        state = DictionaryState(
-            members,
-            tuple(self._runs),
-            tuple(self._retired),
-            tuple(self._idle),
-            self._samples,
-            self._replaced,
-        )
-        return Revision(state, *self._reasons)
+def _least_tried(before: Selection, free: Collection[int], taken: Collection[int]) -> int:
+    """The kernel that was run least often: the farthest of new ones, the longest retired of old."""
+    fewest = min(before.tries[k] for k in free)
+    rarest = [k for k in free if before.tries[k] == fewest]
+    if fewest:
+        return min(rarest, key=lambda k: (before.retired[k], k))
+    tried = np.array([k for k, tries in enumerate(before.tries) if tries or k in taken])
+    return min(rarest, key=lambda k: (-int(np.abs(tried - k).min()), k))

@@ -35,8 +35,6 @@ class KernelBank(ChangingBank):
     engine : where the slots run: "serial", "threads" for large dictionaries, or "ray" for more than
         one process or machine (`kb.engines.Ray`). Same bits.
     slots : instead of dictionary and learner, a list of `Slot`, to mix methods.
-    dtype : "float64", or "float32" to keep Norma's kernel values and coefficients in half the
-        memory, at an error of about 1e-7 of their size. The arithmetic is double in both.
     outputs : how many targets a sample has, K. Every slot then has K functions, and every output
         its own weights, ledger and evidence: targets are (n, K), and all results have an axis of
         outputs, as (n, K) predictions and (K, P) weights. `loss` may be a list with one for each
@@ -113,7 +111,7 @@ class KernelBank(ChangingBank):
             runtime, end = self._runtime, len(points)
             if self._settings.dictionary is not None:  # no block goes beyond a revision
                 end = min(end, done + self._settings.dictionary.until_revision(self.samples))
-            for block in runtime.iter_blocks(points[done:end], targets[done:end], fields):
+            for block in runtime.iter_blocks(points[done:end], targets[done:end]):
                 self._run_block(block.points, block.targets)
                 runtime.record(trace, done, len(block.points))
                 done += len(block.points)
@@ -148,7 +146,7 @@ class KernelBank(ChangingBank):
         models = None if dimension is None else runtime.copy_models()
         state = (dimension, sorted(runtime.warned), arrays, models)
         settings = self._settings
-        history = (settings.history, settings.dictionary_state)
+        history = (settings.history, settings.selection)
         return _unpickled, (settings.arguments(), history, *state)
 
 

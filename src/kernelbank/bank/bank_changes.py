@@ -9,18 +9,23 @@ from typing import Any, Self
 import numpy as np
 
 from ..utils import validation as check
-from ..utils.interrupts import defer_signals
 from ..utils.validation import Floats
 from ..utils.whole_steps import whole_step
-from .adaptive_dictionary import DictionaryState
 from .bank_state import BankState
 from .exclusive import exclusive
 from .layout import Slot, given_slots
-from .output_changes import has_room, negated, output_sources, start_output, with_outputs
+from .output_changes import (
+    finished_output,
+    has_room,
+    output_sources,
+    start_output,
+    with_outputs,
+)
 from .outputs import make_runtime
+from .revision import Selection, continued_slots
 from .settings import BankSettings
 from .slot_changes import Samples, continue_with
-from .slot_plan import SlotPlan, changed_settings, plan_change
+from .slot_plan import changed_settings, plan_change
 from .widening import check_wider, widened_arrays
 
 _NO_SLOTS: dict[str, Any] = {"dictionary": None, "learner": None, "slots": None}
@@ -85,7 +90,7 @@ class ChangingBank(BankState):
         self,
         slots: Iterable[Slot],
         kept: Iterable[int | None],
-        elders: Iterable[int | None] | None = None,
+        previous: Iterable[int | None] | None = None,
         replay: tuple[Any, Any] | None = None,
     ) -> Self:
         """A bank with other slots that continues from this one.
@@ -98,9 +103,9 @@ class ChangingBank(BankState):
 
         New slots have weight 0 until the next sample, and the weights of the others are scaled to
         sum 1, if the combiner keeps them on the simplex; without any weight left, all weights are
-        those of a new bank. The combiner judges a new slot like its
-        elder at first, and the ledger's totals of a new slot go on from those of its elder, so
-        that all totals are over all samples; `ledger.slot_since` tells when each slot was added.
+        those of a new bank. At first the combiner judges a new slot like a previous one, in whose
+        place it comes, and its totals in the ledger go on from those of the previous one, so that
+        all totals are over all samples; `ledger.slot_since` tells when each slot was added.
 
         Parameters
         ----------
@@ -108,10 +113,10 @@ class ChangingBank(BankState):
             retired while another learns its residual.
         kept : for each of them the index, in this bank, of the slot that it continues, or None if
             it is new.
-        elders : for each of them the index, in this bank, of its elder; only those of new slots
-            count. None, for one or all: the base for a slot with `residual_of`, else the slot of
-            the highest cumulative cost, so that a new slot has to earn its weight. In the place of
-            an elder that is quarantined it is also that one.
+        previous : for each of them the index, in this bank, of the slot in whose place it comes;
+            only those of new slots count. None, for one or all: the base for a slot with
+            `residual_of`, else the slot of the highest cumulative cost, so that a new slot has to
+            earn its weight. That one also counts instead of a slot that is quarantined.
         replay : the newest samples of the stream, inputs (m, d) and targets, which new slots learn
             instead of those that the bank holds.
 
@@ -128,10 +133,10 @@ class ChangingBank(BankState):
         """
         self._refuse_revised("with_slots")
         given = given_slots(slots, "with_slots", "Give a list of kb.Slot, such as bank.slots.")
-        plan = plan_change(self._settings, self._slot_costs(), given, kept, elders)
-        other = type(self)(**self._settings.arguments() | {"slots": given})
         samples = None if replay is None else self._checked_replay(*replay)
-        other._use(*self._continued(given, plan, {}, replay=samples))
+        continued = self._continued(given, kept, previous, samples)
+        other = type(self)(**self._settings.arguments() | {"slots": given})
+        other._use(*continued)
         return other
 
     def _checked_replay(self, X: Any, y: Any) -> Samples:
@@ -149,22 +154,26 @@ class ChangingBank(BankState):
 
         A revision that fails leaves the slots as they are; it is made before the next sample.
         """
-        dictionary, state = self._settings.dictionary, self._settings.dictionary_state
-        if dictionary is None or state is None or not dictionary.is_due(state, self.samples):
+        settings = self._settings
+        dictionary, before = settings.dictionary, settings.selection
+        if dictionary is None or before is None or not dictionary.is_due(before, self.samples):
             return
         with whole_step(self):
-            sums, settings = self._runtime.weight_sums, self._settings
-            revision = dictionary.revise(state, sums, self.quarantined, self.samples)
-            if not revision.added:
-                self._settings = replace(settings, dictionary_state=revision.state)
+            sums = self._runtime.weight_sums
+            after, why = dictionary.revise(before, sums, self.quarantined, self.samples)
+            if after.running == before.running:
+                self._settings = replace(settings, selection=after)
                 self._runtime.clear_weight_sums()
                 return
-            slots = settings.member_slots(revision.state)
-            places = range(len(slots))
-            kept = [None if place in revision.added else place for place in places]
-            plan = plan_change(settings, self._slot_costs(), slots, kept, places)
-            reasons = {"retired": revision.retired, "added": revision.added}
-            self._use(*self._continued(slots, plan, reasons, revision.state))
+            slots = settings.selected_slots(after)
+            kept = continued_slots(settings.selected_slots(before), slots)
+            reasons = {
+                kind: {place: why.get(kernel, "") for place, kernel in enumerate(own.running)}
+                for kind, own in (("retired", before), ("added", after))
+            }
+            places = range(len(slots))  # a new slot is judged like the one in whose place it comes
+            chosen = (list(slots.values()), kept, places)
+            self._use(*self._continued(*chosen, reasons=reasons, selection=after))
 
     def _slot_costs(self) -> Floats:
         """(P,): the slots' cumulative costs, summed over the outputs."""
@@ -172,37 +181,31 @@ class ChangingBank(BankState):
         return costs if self.outputs == 1 else costs.sum(axis=0)
 
     @exclusive
-    def _new_output(self, first: int, first_input: Floats, past_target: float) -> Self:
+    def _new_output(self, first: int, first_input: Floats) -> Self:
         """A bank for one more output with targets (n,), alone; see `_add_output`.
 
         first : the number of the first sample that it learns, up to the present one.
-        past_target : the target of those before it.
         """
         bank = type(self)(**self._settings.arguments() | {"outputs": 1, "loss": self.loss})
-        bank._use(*start_output(self._settings, first, first_input, past_target))
+        bank._use(*start_output(self._settings, first, first_input))
         return bank
 
     @exclusive
-    def _add_output(self, other: Self) -> None:
-        """Have one more output, that of a bank which has learned its targets up to now."""
-        (source,) = output_sources(other._runtime)
+    def _add_output(self, other: Self, number: int, past_target: float) -> None:
+        """Have one more output, that of a bank which has learned its targets up to now.
+
+        number : of the new output; those from this number on get the next one.
+        past_target : the target of the samples before those, NaN if it is not known.
+        """
+        source = finished_output(self._settings, self._runtime, other._runtime, past_target)
         settings = replace(self._settings, outputs=self.outputs + 1)
-        if has_room(self._runtime):
+        if number == self.outputs and has_room(self._runtime):
             source.restore(self._runtime.add(settings))
             self._use(settings, self._runtime)
         else:
-            sources = [*output_sources(self._runtime), source]
+            sources = output_sources(self._runtime)
+            sources.insert(number, source)
             self._use(*with_outputs(self._settings, self._runtime, sources))
-
-    @exclusive
-    def _add_first_output(self, other: Self | None) -> None:
-        """Have an output before the present one: that of a bank, or by default its negative."""
-        (present,) = output_sources(self._runtime)
-        if other is None:
-            first = negated(self._settings, present)
-        else:
-            (first,) = output_sources(other._runtime)
-        self._use(*with_outputs(self._settings, self._runtime, [first, present]))
 
     def _refuse_revised(self, method: str) -> None:
         if self._settings.dictionary is not None:
@@ -213,58 +216,27 @@ class ChangingBank(BankState):
     def _continued(
         self,
         slots: Sequence[Slot],
-        plan: SlotPlan,
-        reasons: Mapping[str, Mapping[int, str]],
-        state: DictionaryState | None = None,
+        kept: Iterable[int | None],
+        previous: Iterable[int | None] | None,
         replay: Samples | None = None,
+        reasons: Mapping[str, Mapping[int, str]] | None = None,
+        selection: Selection | None = None,
     ) -> tuple[BankSettings, Any]:
-        """Settings and runtime that continue with other slots."""
-        new = changed_settings(self._settings, self.samples, slots, plan, reasons, state)
+        """Settings and runtime that continue with other slots; see `with_slots`.
+
+        reasons : why slots are "retired" and "added", by their indices.
+        selection : the kernels of the adaptive dictionary from now on, if there is one.
+        """
+        plan = plan_change(self._settings, self._slot_costs(), slots, kept, previous)
+        new = changed_settings(self._settings, self.samples, slots, plan, reasons or {}, selection)
         return new, continue_with(self._runtime, self._settings, new, plan, replay)
 
     @exclusive
     def reset(self) -> None:
         """Forget everything that was learned: the bank is then as `fresh` would make it.
 
-        It keeps its arrays, so this is faster. A bank with models behind an `Adapter` cannot
-        reset them, and refuses.
+        A bank with models behind an `Adapter` cannot reset them, and refuses.
         """
         self._settings.check_saveable("reset", "Make a new one: bank.fresh().")
-        with defer_signals():
-            if self._settings.dictionary is not None:
-                settings = BankSettings.checked(**_NO_SLOTS | self._settings.arguments())
-                self._use(settings, make_runtime(settings))
-            else:
-                self._runtime.reset()
-
-    def _reset_for(self, outputs: int, slots: Sequence[Slot]) -> bool:
-        """Be a bank with these slots and that many outputs that has learned nothing.
-
-        Whether it is: only if that is cheap. The slots may differ from those so far by parameters
-        of their transforms.
-        """
-        others = list(slots)
-        if outputs < self.outputs or (outputs > self.outputs == 1) or not self._is_alike(others):
-            return False
-        self.reset()
-        with defer_signals():
-            if others != list(self.slots):
-                settings = self._settings.with_slots(others)
-                if not self._runtime.use_transforms(settings):
-                    return False
-                self._use(settings, self._runtime)
-            while self.outputs < outputs:
-                if not has_room(self._runtime):
-                    return False
-                settings = replace(self._settings, outputs=self.outputs + 1)
-                self._runtime.add(settings)
-                self._use(settings, self._runtime)
-        return True
-
-    def _is_alike(self, slots: Sequence[Slot]) -> bool:
-        """Whether slots are those of the bank but for parameters of their transforms."""
-        return len(slots) == len(self.slots) and all(
-            type(one.transform) is type(other.transform)
-            and replace(one, transform=other.transform) == other
-            for one, other in zip(slots, self.slots, strict=True)
-        )
+        settings = BankSettings.checked(**_NO_SLOTS | self._settings.arguments())
+        self._use(settings, make_runtime(settings))

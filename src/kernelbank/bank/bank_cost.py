@@ -36,17 +36,16 @@ VISIBLE_EFFECT = 0.01
         on_simplex=int,
         weights=floats("slots"),
         chosen=floats(None, "slots"),
-        gates=int,
         slot_predictions=floats(None, "slots"),
         proposed=floats(None, "slots"),
     )
 )
 def propose_weights(a, first, count):
-    """proposed[t] = the weights before sample t, or at it; weights = the last ones chosen."""
+    """proposed[t] = the weights before sample t; weights = the last ones chosen."""
     for t in range(count):
         before = a.weights if t == 0 else a.chosen[t - 1]
         for p in range(a.slots):
-            a.proposed[t, p] = a.chosen[t, p] if a.gates != 0 else before[p]
+            a.proposed[t, p] = before[p]
         mask_nonfinite_row(a.proposed[t], a.slot_predictions[t], a.slots, a.on_simplex)
     for p in range(a.slots):
         a.weights[p] = a.chosen[count - 1, p]

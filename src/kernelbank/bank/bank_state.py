@@ -8,15 +8,16 @@ from typing import Any, Self
 
 import numpy as np
 
+from ..errors import FileRefused
 from ..io import checkpoint
 from ..io.specs import check_names
 from ..utils.validation import Floats
 from . import serialization
-from .adaptive_dictionary import DictionaryState
 from .bank_predictions import BankPredictions
 from .engines import Engine
 from .exclusive import exclusive
 from .outputs import make_runtime
+from .revision import Selection
 from .slot_history import SlotHistory
 
 
@@ -66,18 +67,22 @@ class BankState(BankPredictions):
         """The bank that `_describe` described, checked in every respect; see `kb.load`."""
         bank = cls(**serialization.parse_settings(header, arrays, components), engine=engine)
         dimension = header["dimension"]
-        state, dictionary = None, bank._settings.dictionary
+        selection, dictionary = None, bank._settings.dictionary
         if dictionary is not None:
-            state = DictionaryState.parse(header["dictionary_state"], dictionary)
-        bank._use_history(SlotHistory.parse(header, len(bank.slots)), state)
+            selection = Selection.parse(header["selection"], len(dictionary.kernels))
+            if len(selection.running) != dictionary.size:
+                raise FileRefused("its selection of slots does not fit its dictionary.")
+        bank._use_history(SlotHistory.parse(header, len(bank.slots)), selection)
         serialization.check_state(bank._settings, bank._runtime, dimension, arrays, most_memory)
         bank._settings.history.check(int(arrays["ledger/running"][-1]))
         bank._continue_from(dimension, (str(name) for name in header["warned"]), arrays, None)
         return bank
 
-    def _use_history(self, history: SlotHistory, state: DictionaryState | None) -> None:
-        """Take over the history of another bank, and its members of an adaptive dictionary."""
-        settings = self._settings if state is None else self._settings.with_members(state)
+    def _use_history(self, history: SlotHistory, selection: Selection | None) -> None:
+        """Take over the history of another bank, and its kernels of an adaptive dictionary."""
+        settings = self._settings
+        if selection is not None:
+            settings = settings.with_selection(selection)
         settings = settings.with_history(history)
         self._use(settings, make_runtime(settings))
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from .. import losses
 from ..combiners import Combiner
 from ..errors import HalfLearned
 from ..kernels.dictionary import Dictionary
 from ..native.callbacks import inside_callback
-from ..utils.lazy import plots
 from ..utils.validation import Floats
 from ..utils.whole_steps import CutOff, new_turn
 from .exclusive import exclusive
@@ -19,9 +18,6 @@ from .naming import SlotNames
 from .outputs import make_runtime
 from .settings import BankSettings
 from .status import Status, bank_status, bank_title
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 class BankView:
@@ -38,7 +34,6 @@ class BankView:
         engine: Any = "serial",
         *,
         slots: Iterable[Slot] | None = None,
-        dtype: str = "float64",
         initial: Any = None,
         outputs: int = 1,
     ) -> None:
@@ -51,7 +46,6 @@ class BankView:
             regularization,
             engine,
             slots,
-            dtype,
             initial,
             outputs,
         )
@@ -154,10 +148,6 @@ class BankView:
     def quarantined(self) -> tuple[int, ...]:
         """The slots that became non-finite and are out for good."""
         return self.ledger.quarantined
-
-    def plot_weights(self, most: int = 15) -> Figure:
-        """The present weights as bars; see `kb.plots.bars`."""
-        return plots().bars(self, most)
 
     def status(self) -> Status:
         """What the bank is, how well it does and which slots carry it, at this moment.

@@ -118,8 +118,8 @@ class Ledger:
     def slot_since(self) -> tuple[int, ...]:
         """For every slot, after how many samples it was added: 0 for one of the first.
 
-        The totals of a later slot go on from those of another, its elder, so that all totals are
-        over all samples; see `KernelBank.with_slots`.
+        The totals of a later slot go on from those of the one in whose place it came, so that all
+        totals are over all samples; see `KernelBank.with_slots`.
         """
         return self._history.since
 
@@ -192,26 +192,6 @@ class Ledger:
 
     # --- for the runtime ------------------------------------------------------------------------
 
-    @staticmethod
-    def slot_cost_phase(
-        workspace: Workspace, cumulative_cost: Floats, cumulative_loss: Floats
-    ) -> Phase:
-        """Add the costs and losses of a block to these totals (P,); note the least after each."""
-        return Phase(
-            bank_cost.add_slot_costs,
-            slots=workspace.slots,
-            slot_cost=workspace.slot_cost,
-            slot_loss=workspace.slot_loss,
-            cumulative_cost=cumulative_cost,
-            cumulative_loss=cumulative_loss,
-            best=workspace.best,
-        )
-
-    @property
-    def totals(self) -> tuple[Floats, Floats]:
-        """Cumulative costs and losses of the slots, (P,) each: the arrays themselves."""
-        return self._slot_cost, self._slot_loss
-
     def phases(self, workspace: Workspace, leaves: int) -> tuple[Phase, Phase, Phase]:
         """Append targets, before the weights are chosen; then add slot costs, charge the bank."""
         objective = self._objective
@@ -234,9 +214,17 @@ class Ledger:
             "cumulative_cost": self._slot_cost,
             "out": workspace.sample_metrics,
         }
+        add_slot_costs = Phase(
+            bank_cost.add_slot_costs,
+            slots=workspace.slots,
+            slot_cost=workspace.slot_cost,
+            slot_loss=workspace.slot_loss,
+            cumulative_cost=self._slot_cost,
+            cumulative_loss=self._slot_loss,
+            best=workspace.best,
+        )
         append_targets = Phase(bank_cost.append_targets, **values)
-        charge_bank = Phase(bank_cost.charge_bank, **values)
-        return append_targets, self.slot_cost_phase(workspace, *self.totals), charge_bank
+        return append_targets, add_slot_costs, Phase(bank_cost.charge_bank, **values)
 
     def write_skipped(self, workspace: Workspace, prediction: float) -> None:
         """The metrics of a sample without a target: no cost, no loss."""
@@ -271,9 +259,3 @@ class Ledger:
         self.running[:] = state["running"]
         self._slot_cost[:] = state["slot_cost"]
         self._slot_loss[:] = state["slot_loss"]
-
-    def reset(self) -> None:
-        """Set all totals to 0."""
-        self.missing = 0
-        for array in (self.running, self._slot_cost, self._slot_loss):
-            array[:] = 0.0

@@ -1,4 +1,4 @@
-"""Other outputs for a bank: copies of outputs that exist, their negatives, and new ones.
+"""Other outputs for a bank: copies of outputs that exist, and new ones.
 
 What slots compute from the inputs alone stays as it is, with the first output. All else of an
 output (weights, ledger, combiner, what slots have learned of its targets) comes from a *source*:
@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from ..losses import Squared
 from ..utils.validation import Floats
 from . import bank_cost
 from .engines import Serial
@@ -49,38 +48,6 @@ def output_sources(runtime: Any) -> list[OutputSource]:
     return [OutputSource(one.arrays(), one.ledger.missing, one.copy_models()) for one in runtimes]
 
 
-def can_negate(settings: BankSettings) -> bool:
-    """Whether the output of the negative targets follows from an output; see `negated`."""
-    losses = {settings.loss, *(slot.loss for slot in settings.slots if slot.loss is not None)}
-    learners = (slot.learner for slot in settings.slots)
-    return (
-        losses == {Squared()}
-        and settings.combiner.ignores_signs
-        and settings.initial is None
-        and all(slot.transform is None for slot in settings.slots)
-        and all(learner.odd_arrays is not None and learner.saveable for learner in learners)
-    )
-
-
-def negated(settings: BankSettings, source: OutputSource) -> OutputSource:
-    """The output that has learned -y where the source has learned y: it predicts -f, to the bit.
-
-    Only where `can_negate` says so. Weights, costs and whatever comes from inputs are the same.
-    """
-    arrays = dict(source.arrays)
-    odd = ["recent", "slots/targets"]
-    for number, group in enumerate(settings.layout.groups):
-        prefix = f"slots/group{number}/"
-        own = {name: array.copy() for name, array in under(prefix, arrays).items()}
-        group.learner.negate(own)
-        arrays |= {prefix + name: array for name, array in own.items()}
-        odd.append(prefix + "values")
-        if group.residual_of is not None:
-            odd += [prefix + "own_targets", prefix + "own_values"]
-    arrays |= {name: 0.0 - arrays[name] for name in odd}
-    return replace(source, arrays=arrays)
-
-
 def with_outputs(
     settings: BankSettings, runtime: Any, sources: Sequence[OutputSource]
 ) -> tuple[BankSettings, OutputRuntime]:
@@ -111,24 +78,34 @@ def has_room(runtime: Any) -> bool:
 
 
 def start_output(
-    settings: BankSettings, first: int, first_input: Floats, past_target: float
+    settings: BankSettings, first: int, first_input: Floats
 ) -> tuple[BankSettings, Runtime]:
-    """Settings and runtime of a new output, alone: it counts `first` samples that it never saw.
-
-    past_target : their target, for slots that keep targets of the past.
-    """
+    """Settings and runtime of a new output, alone: it counts `first` samples that it never saw."""
     layout = replace(settings.layout, first_sample=first)
     alone = replace(settings.of_output(0), layout=layout, engine=Serial(), outputs=1, losses=())
     runtime = Runtime(alone)
     runtime.open(first_input)
     arrays = runtime.arrays()
-    for number, group in enumerate(layout.groups):
-        if group.residual_of is None:  # the target of a residual was about 0
-            T = group.transform
-            past = past_target if T is None else T.forward(past_target)
-            for name in group.learner.target_arrays:
-                arrays[f"slots/group{number}/{name}"][...] = past
     arrays["ledger/running"][bank_cost.SAMPLES] = first
     runtime.ledger.missing = first
     runtime.restore(arrays)
     return alone, runtime
+
+
+def finished_output(
+    settings: BankSettings, runtime: Any, output: Runtime, past_target: float
+) -> OutputSource:
+    """What `start_output` made and has learned up to now, as one more output of `runtime`.
+
+    past_target : the target of the samples that it never saw, NaN if it is not known.
+    """
+    (source,) = output_sources(output)
+    leader = runtime.leader.arrays()
+    for number, group in enumerate(settings.layout.groups):
+        prefix, past = f"slots/group{number}/", past_target
+        if group.residual_of is not None:
+            past = np.nan  # the base's predictions are not known
+        elif group.transform is not None:
+            past = group.transform.forward(past_target)
+        group.learner.fit_to_shared(under(prefix, source.arrays), under(prefix, leader), past)
+    return source

@@ -103,8 +103,8 @@ class OutputRuntime:
     single_sample_calls = None
 
     def open(self, first_input: Floats) -> None:
-        """Make workspaces and executors, unless they exist; start again after a reset."""
-        if self.leader.is_ready:
+        """Make workspaces and executors, unless they exist."""
+        if self.leader.is_open:
             return
         for runtime in self.runtimes:
             runtime.open(first_input)
@@ -145,7 +145,7 @@ class OutputRuntime:
         """There is no faster way for a single sample."""
         return False
 
-    def iter_blocks(self, X: Floats, y: Floats, recorded: tuple[str, ...]) -> Iterator[SampleBlock]:
+    def iter_blocks(self, X: Floats, y: Floats) -> Iterator[SampleBlock]:
         """The samples in blocks; one in which a target is missing is a block of its own."""
         self.open(X[0])
         size, seen, done = self.leader.workspace.size, self.ledger.samples, 0
@@ -321,15 +321,6 @@ class OutputRuntime:
         """Return to what `copy_models` returned."""
         for k, runtime in enumerate(self.runtimes):
             runtime.restore_models(models[k])
-
-    def use_transforms(self, settings: BankSettings) -> bool:
-        """See `Runtime.use_transforms`: of several outputs, everything is made anew."""
-        return False
-
-    def reset(self) -> None:
-        """Forget everything that was learned; the arrays stay in use."""
-        for runtime in self.runtimes:
-            runtime.reset()
 
 
 def _prefix(output: int) -> str:

@@ -12,7 +12,7 @@ from ..kernels.sample_buffer import SampleBlock
 from ..native.workspace import SLIDE_PERIOD
 from ..utils.validation import Floats
 from .runtime_queries import RuntimeQueries
-from .single_sample import DECLINED, DIAGNOSE, SingleSampleCalls
+from .single_sample import DECLINED, DIAGNOSE
 from .trace import Trace
 
 _LARGEST_SUM = 1e300
@@ -24,16 +24,17 @@ class Runtime(RuntimeQueries):
 
     def learn_one(self, x: Any, y: Any) -> bool:
         """Learn (x, y) by one compiled call if they are plain floats; False if they are not."""
-        if self._single is None or self._was_reset:
+        calls = self.single_sample_calls
+        if calls is None:
             return False
-        result = self._single.learn(x, y)
+        result = calls.learn(x, y)
         if self.weight_sums is not None and result != DECLINED:
             self._add_weights(1)
         if result == DIAGNOSE:
             self.check_diagnostics()
         return result != DECLINED
 
-    def iter_blocks(self, X: Floats, y: Floats, recorded: tuple[str, ...]) -> Iterator[SampleBlock]:
+    def iter_blocks(self, X: Floats, y: Floats) -> Iterator[SampleBlock]:
         """The samples in blocks. The executor gets them all in advance, so that it may prefetch."""
         self.open(X[0])
         blocks: list[SampleBlock] = []
@@ -45,9 +46,7 @@ class Runtime(RuntimeQueries):
             end = min(done + length, len(X))
             blocks.append(SampleBlock(seen + done, X[done:end], y[done:end]))
             done = end
-        if self.weight_sums is not None:
-            recorded = (*recorded, "weights")
-        self.executor.prefetch(blocks, recorded)
+        self.executor.prefetch(blocks)
         yield from blocks
 
     @property
@@ -161,11 +160,6 @@ class Runtime(RuntimeQueries):
             "window_loss": workspace.window_loss,
         }
         return {name: rows[name] if name in rows else slot_rows[name][:count] for name in fields}
-
-    @property
-    def single_sample_calls(self) -> SingleSampleCalls | None:
-        """The compiled calls for one sample, if there are any and nothing is in their way."""
-        return None if self._was_reset else self._single
 
     def check_diagnostics(self) -> None:
         """Check the diagnostics after the last sample."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,6 @@ from . import bank_cost, slot_metrics
 from .delayed import past_predictions_phase
 from .diagnostics import Diagnostics
 from .engines.base import CombineStage, Executor, output_block_length
-from .gating import Gate
 from .ledger import Ledger
 from .settings import BankSettings
 from .single_sample import SingleSampleCalls
@@ -64,12 +62,10 @@ class RuntimeParts:
         """Whether a block or query that may call a user's function is running."""
         self.workspace: Workspace
         self.executor: Executor
-        self._was_reset = False
         self._known_specs: dict[Any, dict[str, ArraySpec]] = {}
         """What `array_specs` has found before, for the outputs that this one leads too."""
         self._single_calls: SingleSampleCalls | None = None
         self._single_allowed = False
-        self._gate: Gate | None = None
 
     @property
     def leader(self) -> RuntimeParts:
@@ -81,15 +77,10 @@ class RuntimeParts:
         """Whether a sample has been learned, or a state restored."""
         return self.dimension is not None
 
-    @property
-    def is_ready(self) -> bool:
-        """Whether it is open, and no reset was the last that happened to it."""
-        return self.is_open and not self._was_reset
-
     # --- opening --------------------------------------------------------------------------------
 
     def open(self, first_input: Floats) -> None:
-        """Make workspace and executor, unless they exist; start again after a reset.
+        """Make workspace and executor, unless they exist.
 
         With an initial function the state at the start must not depend on who opens: its first
         point takes the place of the first input.
@@ -102,9 +93,6 @@ class RuntimeParts:
                 self._make(first_input)
                 self.dimension = len(first_input)
             progress.finished()
-        elif self._was_reset:
-            self.executor.start(first_input)
-            self._was_reset = False
 
     def _make(self, first_input: Floats) -> None:
         objective, layout, combiner = self._objective, self._layout, self._combiner
@@ -124,14 +112,13 @@ class RuntimeParts:
         )
         self._combiner_state = {n: np.zeros(s) for n, s in combiner.shapes(slots).items()}
         self._query_prediction = np.zeros(1)
-        self._was_reset = False
         shared = leader.executor if leader is not None and self._engine.shares_outputs else None
         self.executor = self._engine.open(objective, layout, self.workspace, first_input, shared)
         stage = self._combine_stage()
         self.executor.connect(stage)
         parts: list[Any] = [objective.loss, *(slot.kernel for slot in layout.slots)]
         own = [callback for part in parts for callback in part.callbacks]
-        choosing = (*stage.choose_weights.callbacks, *stage.combine_query.callbacks)
+        choosing = (*stage.weight_phases.callbacks, *stage.combine_query.callbacks)
         self._callbacks = (*dict.fromkeys(own), *self.executor.callbacks, *choosing)
         in_python = any(
             type(group.learner).learn is not Learner.learn and group.learner.saveable
@@ -144,7 +131,7 @@ class RuntimeParts:
         self._single_allowed = plain_checks and not self._callbacks and outputs == 1
 
     @property
-    def _single(self) -> SingleSampleCalls | None:
+    def single_sample_calls(self) -> SingleSampleCalls | None:
         """The compiled calls for one sample, made when first needed; None if there are none."""
         if self._single_calls is None and self._single_allowed:
             with defer_signals():
@@ -185,7 +172,6 @@ class RuntimeParts:
             on_simplex=int(combiner.on_simplex),
             weights=weights,
             chosen=workspace.chosen,
-            gates=int(combiner.gates),
             slot_predictions=workspace.slot_predictions,
             proposed=workspace.proposed,
         )
@@ -194,34 +180,23 @@ class RuntimeParts:
             slots=slots,
             columns=self._columns,
             on_simplex=int(combiner.on_simplex),
-            weights=workspace.query_weights if combiner.gates else weights,
+            weights=weights,
             scratch=np.zeros(slots),
             slot_values=workspace.slot_values,
             out=self._query_prediction,
         )
-        self._gate = None
-        gating: list[Phase] = []
-        if combiner.gates:
-            self._gate = Gate(combiner, state, workspace, self._query_variance)
-            gating.append(self._gate.phase())
-        summed = copy.copy(workspace)  # as if there were one leaf, which holds the sums of all
-        summed.sums = np.zeros((1, *workspace.sums.shape[1:]))
         return CombineStage(
-            prepare=Phases([past_predictions_phase(self._objective, workspace), append_targets]),
-            choose_weights=Phases(combiner.phases(self._objective, workspace, state, weights)),
-            propose_weights=Phases([propose_weights]),
-            add_slot_costs=Phases([add_slot_costs]),
-            charge_bank=Phases([charge_bank]),
-            charge_bank_from_totals=Phases([ledger.phases(summed, 1)[2]]),
-            combine_query=Phases([*gating, combine_query]),
-            leaf_totals=summed.sums[0],
-            weights=weights,
-            slot_totals=ledger.totals,
-            qp_terms=state["qp_terms"] if combiner.supports_distributed_qp else None,
+            weight_phases=Phases(
+                [
+                    past_predictions_phase(self._objective, workspace),
+                    append_targets,
+                    *combiner.phases(self._objective, workspace, state, weights),
+                    propose_weights,
+                ]
+            ),
+            cost_phases=Phases([add_slot_costs, charge_bank]),
+            combine_query=Phases([combine_query]),
         )
-
-    def _query_variance(self, X: Floats) -> Floats:
-        return self.executor.variance(self.ledger.samples, X)
 
     def dropped(self) -> Floats:
         """(P,): norm^2 of all terms that each slot has dropped."""

@@ -19,7 +19,8 @@ class RuntimeQueries(RuntimeState):
 
     def predict_plain(self, x: Any) -> float:
         """The prediction at x by one compiled call if x is plain floats; NaN if it is not."""
-        return nan if self._single is None else self._single.predict(x)
+        calls = self.single_sample_calls
+        return nan if calls is None else calls.predict(x)
 
     @property
     def last_prediction(self) -> float:
@@ -52,11 +53,8 @@ class RuntimeQueries(RuntimeState):
         out = np.empty(len(X))
         for start in range(0, len(X), SLIDE_PERIOD):  # so that (n, P) arrays stay small
             some = X[start : start + SLIDE_PERIOD]
-            wanted = self.weights if self._gate is None else np.ones(len(self.weights))
-            values = self.evaluate(some, wanted)
+            values = self.evaluate(some, self.weights)
             weights = np.repeat(self.weights[None, :], len(some), axis=0)
-            if self._gate is not None:
-                weights = self._gate.weights_at(some, values)
             if not np.isfinite(values[weights != 0]).all():
                 values = self.evaluate(some, np.ones(len(self.weights)))
             out[start : start + SLIDE_PERIOD] = self._combine(weights, values)

@@ -1,4 +1,4 @@
-"""The state of a runtime: copied, restored, undone, reset."""
+"""The state of a runtime: copied, restored, undone."""
 
 from __future__ import annotations
 
@@ -11,9 +11,7 @@ import numpy as np
 from ..kernels.sample_buffer import ArraySpec
 from ..utils.interrupts import defer_signals
 from ..utils.validation import Floats
-from .diagnostics import Diagnostics
 from .runtime_parts import RuntimeParts
-from .settings import BankSettings
 from .shard import Shard
 
 
@@ -99,31 +97,6 @@ class RuntimeState(RuntimeParts):
             slots = Shard.array_specs(self._objective, self._layout, dimension, leader)
         found: dict[str, ArraySpec] = {name: (shape, "float64") for name, shape in shapes.items()}
         return found | {f"slots/{name}": spec for name, spec in slots.items()}
-
-    def reset(self) -> None:
-        """Forget everything that was learned; the arrays stay in use."""
-        self.weights[:] = self._settings.first_weights()
-        self.ledger.reset()
-        self.diagnostics = Diagnostics(self._layout.slots, self._objective.loss)
-        if self.is_open:
-            self.workspace.recent[:] = 0.0
-            self.workspace.combiner_step[:] = 0.0
-            for array in self._combiner_state.values():
-                array[...] = 0.0
-            self.executor.reset()
-            self._was_reset = True
-            self.open_for_queries()
-
-    def use_transforms(self, settings: BankSettings) -> bool:
-        """After a reset: go on with slots that differ by parameters of their transforms only.
-
-        Whether that is possible without making everything anew.
-        """
-        if self.is_open and not self.executor.use_transforms(settings.layout):
-            return False
-        self._settings, self._layout = settings, settings.layout
-        self.diagnostics = Diagnostics(settings.slots, settings.loss)
-        return True
 
     def checkpoint(self) -> tuple[dict[str, Floats], Any]:
         """What `undo` needs to return to this moment."""

@@ -66,7 +66,6 @@ def describe_settings(settings: BankSettings) -> dict[str, Any]:
         **_describe_outputs(settings),
         "window": objective.window,
         "regularization": objective.regularization,
-        "dtype": objective.dtype,
         **_describe_dictionary(settings),
         **({} if start is None else {"initial": [a.tolist() for a in start.argument()]}),
     }
@@ -93,10 +92,10 @@ def _describe_outputs(settings: BankSettings) -> dict[str, Any]:
 
 
 def _describe_dictionary(settings: BankSettings) -> dict[str, Any]:
-    if settings.dictionary is None or settings.dictionary_state is None:
+    if settings.dictionary is None or settings.selection is None:
         return {}
-    state = settings.dictionary_state.describe()
-    return {"dictionary": to_spec(settings.dictionary), "dictionary_state": state}
+    selection = settings.selection.describe()
+    return {"dictionary": to_spec(settings.dictionary), "selection": selection}
 
 
 def parse_settings(
@@ -137,7 +136,6 @@ def parse_settings(
         "outputs": outputs,
         "window": header["window"],
         "regularization": header["regularization"],
-        "dtype": header["dtype"],
         "initial": header.get("initial"),
     }
 

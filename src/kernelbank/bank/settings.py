@@ -18,10 +18,11 @@ from ..losses import Loss, as_loss
 from ..losses.objective import Objective
 from ..utils import validation as check
 from ..utils.validation import Floats
-from .adaptive_dictionary import AdaptiveDictionary, DictionaryState
+from .adaptive_dictionary import AdaptiveDictionary
 from .engines import Engine, as_engine
 from .initial import InitialFunction
 from .layout import Layout, Slot, bank_slots
+from .revision import Selection
 from .slot_history import SlotHistory
 
 _OWNER = "KernelBank"
@@ -38,7 +39,8 @@ class BankSettings:
     _history: SlotHistory | None = None
     dictionary: AdaptiveDictionary | None = None
     """What chooses the slots in the course of the stream, if anything."""
-    dictionary_state: DictionaryState | None = None
+    selection: Selection | None = None
+    """Which kernels of the dictionary run."""
     outputs: int = 1
     losses: tuple[Loss, ...] = ()
     """Of the outputs, if they differ; `objective` is that of the first."""
@@ -54,7 +56,6 @@ class BankSettings:
         regularization: Any,
         engine: Any,
         slots: Iterable[Slot] | None,
-        dtype: Any,
         initial: Any = None,
         outputs: Any = 1,
     ) -> BankSettings:
@@ -63,19 +64,18 @@ class BankSettings:
         length = check.count("window", window, _OWNER, remedy)
         remedy = "Give 0 or a small positive number, such as 0.01."
         ridge = check.number("regularization", regularization, _OWNER, remedy, least=0)
-        check.choice("dtype", dtype, _OWNER, ("float64", "float32"))
         remedy = "Give how many targets a sample has, 1 or more."
         number = check.count("outputs", outputs, _OWNER, remedy, most=10**6)
         given_losses = _checked_losses(loss, number)
-        objective = Objective(given_losses[0], length, ridge, dtype)
+        objective = Objective(given_losses[0], length, ridge)
         rule = Simplex() if combiner is None else combiner
         if not isinstance(rule, Combiner):
             remedy = "Use one of kb.combiners, such as kb.combiners.Simplex()."
             raise check.refuse("combiner", "be a combiner", combiner, remedy, _OWNER)
         adaptive = dictionary if isinstance(dictionary, AdaptiveDictionary) else None
-        state = None if adaptive is None else adaptive.first_members()
-        if adaptive is not None and state is not None:
-            dictionary = Dictionary(adaptive.kernels[k] for k in state.members)
+        selection = None if adaptive is None else adaptive.first_selection()
+        if adaptive is not None and selection is not None:
+            dictionary = Dictionary(adaptive.kernels[k] for k in selection.running)
         given = bank_slots(dictionary, learner, slots)
         if adaptive is not None:
             rule.check_slot_changes()
@@ -90,10 +90,9 @@ class BankSettings:
         layout = replace(layout, initial=InitialFunction.checked(initial, len(layout.slots)))
         layout.check_initial(objective)
         where = as_engine(engine)
-        where.check(rule)
         differ = len(dict.fromkeys(given_losses)) > 1
         losses = given_losses if differ else ()
-        settings = cls(objective, layout, rule, where, None, adaptive, state, number, losses)
+        settings = cls(objective, layout, rule, where, None, adaptive, selection, number, losses)
         settings.first_weights()
         if layout.initial is not None:
             settings.check_inputs(layout.initial.points, "initial", first=True)
@@ -140,7 +139,6 @@ class BankSettings:
             "window": self.objective.window,
             "regularization": self.objective.regularization,
             "engine": self.engine,
-            "dtype": self.objective.dtype,
             "initial": None if self.initial is None else self.initial.argument(),
         }
 
@@ -148,21 +146,16 @@ class BankSettings:
         """The same settings for other slots, without a history."""
         return self.checked(None, None, **self._other_arguments(), slots=slots)
 
-    def with_members(self, state: DictionaryState) -> BankSettings:
+    def with_selection(self, selection: Selection) -> BankSettings:
         """The same settings with these kernels of the adaptive dictionary, without a history."""
-        made = self.with_slots(self.member_slots(state))
-        return replace(made, dictionary=self.dictionary, dictionary_state=state)
+        made = self.with_slots(self.selected_slots(selection).values())
+        return replace(made, dictionary=self.dictionary, selection=selection)
 
-    def member_slots(self, state: DictionaryState) -> list[Slot]:
-        """The slots of these kernels of the adaptive dictionary; present ones where they stay."""
+    def selected_slots(self, selection: Selection) -> dict[int, Slot]:
+        """The slots of these kernels of the adaptive dictionary, by their indices in it."""
         assert self.dictionary is not None
-        assert self.dictionary_state is not None
-        learner, pool = self.slots[0].learner, self.dictionary.kernels
-        before = self.dictionary_state.members
-        return [
-            slot if member == known else Slot(pool[member], learner)
-            for member, known, slot in zip(state.members, before, self.slots, strict=True)
-        ]
+        learner, kernels = self.slots[0].learner, self.dictionary.kernels
+        return {k: Slot(kernels[k], learner) for k in selection.running}
 
     @property
     def initial(self) -> InitialFunction | None:

@@ -115,7 +115,7 @@ class Shard:
         """`learn_phases` in another order, with the same result. If a sample begins with the slots
         that the one before has ended with, then these are still in the cache."""
         self.learn_phases = self._learn_phases(workspace)
-        self.mix_phases = Phases([self._mix(workspace)])
+        self.mix_phases = Phases([self.mix_phase(workspace)])
         self._workspace = workspace
 
     def _follows(self, settings: GroupSettings, leader: Shard) -> bool:
@@ -141,8 +141,6 @@ class Shard:
         after = [self._score(workspace)]
         if "values" in workspace.needs:
             after.append(self._gather_values(workspace))
-        if "variances" in workspace.needs:
-            after.append(self._gather_variances(workspace))
         bases = [group for group in self.groups if group.base is None]
         others = [group for group in self.groups if group.base is not None]  # after their bases
         orders = [[*bases, *others], [*bases[::-1], *others]]
@@ -180,17 +178,6 @@ class Shard:
             slot_predictions=workspace.slot_predictions,
         )
 
-    def _gather_variances(self, workspace: Workspace) -> Phase:
-        return Phase(
-            slot_metrics.gather_variances,
-            leaves=self.arrays.leaves,
-            steps=workspace.size + 1,
-            slots=workspace.slots,
-            variances=self.arrays.variances,
-            columns=self._columns,
-            out=workspace.variances,
-        )
-
     def _gather_values(self, workspace: Workspace) -> Phase:
         return Phase(
             slot_metrics.gather_values,
@@ -204,17 +191,8 @@ class Shard:
             out=workspace.values,
         )
 
-    @property
-    def lane_positions(self) -> np.ndarray:
-        """(P,): for each column of the workspace, 4 * row of the slot's leaf there + its lane."""
-        result = np.zeros(len(self.slots), dtype=np.int64)
-        for group in self.scored:
-            own = group.workspace_columns >= 0
-            lanes = group.workspace_numbers[:, None] * WIDTH + np.arange(WIDTH)
-            result[group.workspace_columns[own]] = lanes[own]
-        return result
-
-    def _mix(self, workspace: Workspace) -> Phase:
+    def mix_phase(self, workspace: Workspace) -> Phase:
+        """The leaves' parts of the bank's predictions, from the weights on the workspace."""
         return Phase(
             slot_metrics.mix_leaves,
             **self.arrays.common(),
@@ -327,24 +305,9 @@ class Shard:
             ):
                 own = {n: s for n, s in own.items() if n not in settings.learner.shared_arrays}
             for name, shape in {**own, **common}.items():
-                dtype = settings.learner.dtype_of(name, objective)
+                dtype = settings.learner.dtype_of(name)
                 result[f"group{number}/{name}"] = (shape, dtype)
         return result
-
-    def reset(self) -> None:
-        """Forget everything that was learned."""
-        for _, array in self.state().values():
-            array[...] = 0.0
-        for group in self.groups:
-            group.scored.alive[...] = 1.0
-            self._start(group)
-
-    def use_transforms(self, layout: Layout) -> None:
-        """After a reset: go on with slots that differ by parameters of their transforms only."""
-        self.layout = layout
-        for group in self.groups:
-            number = layout.leaves[int(group.scored.numbers[0])].group
-            group.use_transform(layout.groups[number].transform)
 
     def _start(self, group: ShardGroup) -> None:
         """Set the arrays of a group that do not start at zero."""

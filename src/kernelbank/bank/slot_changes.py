@@ -137,7 +137,7 @@ def _begin(new: BankSettings, indices: Sequence[int], samples: int, X: Floats, y
     first = samples - len(X)
     layout = replace(Layout.of(slots), identities=identities, first_sample=first)
     alone = replace(new, layout=layout, combiner=Uniform(), engine=Serial(), _history=None)
-    alone = replace(alone, dictionary=None, dictionary_state=None)
+    alone = replace(alone, dictionary=None, selection=None)
     alone.check_inputs(X, "the samples so far", first=False)
     runtime = make_runtime(alone)
     runtimes = _runtimes(runtime)
@@ -147,7 +147,7 @@ def _begin(new: BankSettings, indices: Sequence[int], samples: int, X: Floats, y
         one.ledger.running[bank_cost.SAMPLES] = first
     targets = y if new.outputs > 1 else y[:, 0]
     if len(X):
-        for block in runtime.iter_blocks(X, targets, ()):
+        for block in runtime.iter_blocks(X, targets):
             runtime.run_block(block.points, block.targets)
     return _Begun(indices, layout, runtimes)
 
@@ -207,7 +207,7 @@ class _Change:
         new["weights"] = self._weights(old["weights"])
         state = under("combiner/", new)
         combiner = self.settings.combiner
-        combiner.change_slots(under("combiner/", old), state, self.plan.kept, self.plan.elders)
+        combiner.change_slots(under("combiner/", old), state, self.plan.kept, self.plan.previous)
         new |= {f"combiner/{name}": array for name, array in state.items()}
 
     def _align(self, old: Floats, new: Floats, length: int | None = None) -> None:

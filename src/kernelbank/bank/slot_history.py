@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -14,14 +14,15 @@ MOST_CHANGES = 1000
 
 @dataclass(frozen=True)
 class SlotChange:
-    """A slot that was added to a bank, or retired from it.
+    """A slot, or a group of slots of an AutoBank, that was added to a bank or retired from it.
 
     Parameters
     ----------
     sample : after how many samples.
     kind : "added" or "retired".
-    index : of the slot: in the bank after the change if it was added, else in the one before it.
-    name : its kernel, and its method where methods differ.
+    index : of the slot: in the bank after the change if it was added, else in the one before it; in
+        an AutoBank the index of the group's first slot in `names`, which are those of all slots.
+    name : its kernel, and its method where methods differ; in an AutoBank the name of the group.
     reason : why, in a few words; may be empty.
     """
 
@@ -30,6 +31,23 @@ class SlotChange:
     index: int
     name: str
     reason: str = ""
+
+
+def newest_changes(*changes: SlotChange) -> tuple[SlotChange, ...]:
+    """Those that are kept, of all changes, oldest first."""
+    return changes[-MOST_CHANGES:]
+
+
+def parse_changes(specs: Any) -> tuple[SlotChange, ...]:
+    """Changes from JSON data, of which each was made by `asdict`; ValueError if they cannot be."""
+    changes = tuple(SlotChange(**spec) for spec in specs)
+    check_counts(number for c in changes for number in (c.sample, c.index))
+    texts = [text for c in changes for text in (c.kind, c.name, c.reason)]
+    if not all(isinstance(text, str) for text in texts):
+        raise ValueError("a name in it is not a text")
+    if len(changes) > MOST_CHANGES:
+        raise ValueError("it has too many changes")
+    return changes
 
 
 @dataclass(frozen=True)
@@ -81,7 +99,7 @@ class SlotHistory:
             tuple(since),
             following,
             held_from,
-            (*self.changes, *changes)[-MOST_CHANGES:],
+            newest_changes(*self.changes, *changes),
             self.change_count + len(changes),
         )
 
@@ -96,23 +114,13 @@ class SlotHistory:
         if spec is None:
             return cls.of(slots)
         try:
-            changes = tuple(SlotChange(**change) for change in spec["changes"])
-            found = cls(**{**_tuples(spec), "changes": changes})
+            found = cls(**{**tuples(spec), "changes": parse_changes(spec["changes"])})
             counts = (found.next_identity, found.held_from, found.change_count)
-            numbers = [*found.identities, *found.since, *counts]
-            for change in changes:
-                numbers += [change.sample, change.index]
-            if not all(type(number) is int and 0 <= number < 2**53 for number in numbers):
-                raise ValueError("a number in it is not a whole number from 0 on")
-            texts = [text for c in changes for text in (c.kind, c.name, c.reason)]
-            if not all(isinstance(text, str) for text in texts):
-                raise ValueError("a name in it is not a text")
+            check_counts([*found.identities, *found.since, *counts])
             if not len(found.identities) == len(found.since) == slots:
                 raise ValueError("it does not fit the slots")
             if len(set(found.identities)) < slots or found.next_identity <= max(found.identities):
                 raise ValueError("two slots have the same identity")
-            if len(changes) > MOST_CHANGES:
-                raise ValueError("it has too many changes")
         except (TypeError, ValueError, KeyError) as error:
             raise FileRefused(f"its slot_history is impossible: {error}.") from None
         return found
@@ -124,6 +132,12 @@ class SlotHistory:
             raise FileRefused("its slot_history tells of samples that it has not learned.")
 
 
-def _tuples(spec: Mapping[str, Any]) -> dict[str, Any]:
+def tuples(spec: Mapping[str, Any]) -> dict[str, Any]:
     """The fields, with tuples for the lists of JSON."""
     return {name: tuple(v) if isinstance(v, list) else v for name, v in spec.items()}
+
+
+def check_counts(numbers: Iterable[Any], least: int = 0) -> None:
+    """Refuse numbers of a file that are not whole numbers from `least` on."""
+    if not all(type(number) is int and least <= number < 2**53 for number in numbers):
+        raise ValueError(f"a number in it is not a whole number from {least} on")

@@ -206,27 +206,6 @@ def gather_values(a, first, count):
                     a.out[t, i, p] = lane(a.values[leaf, t + 1, i], k) if alive else 0.0
 
 
-@native(
-    Arguments(
-        "gather_variances",
-        leaves=int,
-        steps=int,
-        slots=int,
-        variances=lanes("leaves", "steps - 1"),
-        columns=ints("leaves", 4),
-        out=floats("steps - 1", "slots"),
-    )
-)
-def gather_variances(a, first, count):
-    """out[t, p] = variance of f_p(x_t) before sample t, for combiners that need the variances."""
-    for leaf in range(a.leaves):
-        for k in range(WIDTH):
-            p = a.columns[leaf, k]
-            if p >= 0:
-                for t in range(count):
-                    a.out[t, p] = lane(a.variances[leaf, t], k)
-
-
 @inline
 def _sum(product, weight):
     """Sum over the lanes with weight, in order: NaN of a slot that is out must not get in."""
@@ -265,14 +244,11 @@ def _mix_one(a, leaf, t, older, weight, sums):
     sums[window + 2] = _sum(weight * a.effects[leaf, t], weight)
 
 
-MIX = GROUP.extended(
-    "mix_group", losses_before=lanes("leaves", "steps - 1"), effects=lanes("leaves", "steps - 1")
-)
-
-
 @native(
-    MIX.extended(
+    GROUP.extended(
         "mix_leaves",
+        losses_before=lanes("leaves", "steps - 1"),
+        effects=lanes("leaves", "steps - 1"),
         slots=int,
         weights=floats("steps - 1", "slots"),
         columns=ints("leaves", 4),
@@ -299,27 +275,6 @@ def mix_leaves(a, first, count):
         for i in range(window):
             a.values[leaf, 0, i] = a.values[leaf, count, i]
         a.norms[leaf, 0] = a.norms[leaf, count]
-
-
-@native(
-    MIX.extended(
-        "mix_some",
-        chosen_leaves=ints(None),
-        samples=ints(None),
-        weights=lanes(None),
-        sums=floats(None, None),
-    )
-)
-def mix_some(a, first, count):
-    """sums[k] = what `mix_leaves` would write for leaf chosen_leaves[k] and sample samples[k].
-
-    weights[k] are the weights of the leaf's lanes. Where most leaves have no weight, going through
-    all slots and samples would cost more than the sums.
-    """
-    for k in range(count):
-        t = a.samples[k]
-        older = min(first + t, a.window - 1)
-        _mix_one(a, a.chosen_leaves[k], t, older, a.weights[k], a.sums[k])
 
 
 @native(

@@ -14,9 +14,9 @@ import numpy as np
 from ..native.workspace import SLIDE_PERIOD
 from ..utils import validation as check
 from ..utils.validation import Floats
-from .adaptive_dictionary import DictionaryState
 from .layout import Slot
 from .naming import SlotNames
+from .revision import Selection
 from .settings import BankSettings
 from .slot_history import SlotChange, SlotHistory
 
@@ -30,19 +30,21 @@ _REMEDY = "Give for each slot the index of the one that it continues, or None fo
 class SlotPlan:
     """How the slots of a bank follow from those of the bank before it.
 
-    kept[i] is the index of the slot that slot i continues, or None if slot i is new. elders[i] is
+    kept[i] is the index of the slot that slot i continues, or None if slot i is new. previous[i] is
     the index of a slot of the bank before, which the totals of a new slot i start from and by which
     the combiner judges it at first.
     """
 
     kept: tuple[int | None, ...]
-    elders: tuple[int, ...]
+    previous: tuple[int, ...]
 
     @property
     def sources(self) -> np.ndarray:
-        """(P,): the slot that is continued, or the elder."""
-        pairs = zip(self.kept, self.elders, strict=True)
-        return np.array([elder if slot is None else slot for slot, elder in pairs], dtype=np.int64)
+        """(P,): the slot that is continued, or the previous one."""
+        pairs = zip(self.kept, self.previous, strict=True)
+        return np.array(
+            [before if slot is None else slot for slot, before in pairs], dtype=np.int64
+        )
 
     def retired(self, before: int) -> list[int]:
         """The slots, of so many before, that are not continued."""
@@ -54,7 +56,7 @@ def plan_change(
     costs: Floats,
     slots: Sequence[Slot],
     kept: Iterable[int | None],
-    elders: Iterable[int | None] | None,
+    previous: Iterable[int | None] | None,
 ) -> SlotPlan:
     """Check the arguments of `KernelBank.with_slots`. costs : (P,), the slots' cumulative costs."""
     old = settings.slots
@@ -72,9 +74,11 @@ def plan_change(
         if before is not None:
             _check_continues(index, slots[index], before, old, position)
     chosen = (
-        (None,) * len(slots) if elders is None else _indices("elders", elders, len(slots), len(old))
+        (None,) * len(slots)
+        if previous is None
+        else _indices("previous", previous, len(slots), len(old))
     )
-    return SlotPlan(known, _elders(slots, known, chosen, costs))
+    return SlotPlan(known, _previous(slots, known, chosen, costs))
 
 
 def _indices(name: str, given: Any, count: int, slots: int) -> tuple[int | None, ...]:
@@ -108,25 +112,25 @@ def _check_continues(
         raise check.refuse("slots", rule, slot, remedy, OWNER)
 
 
-def _elders(
+def _previous(
     slots: Sequence[Slot],
     kept: Sequence[int | None],
     chosen: Sequence[int | None],
     costs: Floats,
 ) -> tuple[int, ...]:
-    """The elder of every slot: the given one, or that of its base, or the one of highest cost.
+    """The previous slot of each: the given one, or that of its base, or the one of highest cost.
 
-    A slot that is out is no elder: the one of highest cost among the others takes its place.
+    One that is out does not count: the one of highest cost among the others does.
     """
     finite = np.isfinite(costs)
     highest = int(np.argmax(np.where(finite, costs, -np.inf)))
     result: list[int] = []
     for index, slot in enumerate(slots):
-        elder = chosen[index] if kept[index] is None else kept[index]
+        before = chosen[index] if kept[index] is None else kept[index]
         base = slot.residual_of
-        if elder is None and base is not None and base < index:
-            elder = result[base]
-        result.append(highest if elder is None or not finite[elder] else elder)
+        if before is None and base is not None and base < index:
+            before = result[base]
+        result.append(highest if before is None or not finite[before] else before)
     return tuple(result)
 
 
@@ -136,14 +140,14 @@ def changed_settings(
     slots: Iterable[Slot],
     plan: SlotPlan,
     reasons: Mapping[str, Mapping[int, str]],
-    dictionary_state: DictionaryState | None = None,
+    selection: Selection | None = None,
 ) -> BankSettings:
     """The settings of the new bank, with its history.
 
     reasons : why slots were "retired" and "added", by their indices.
     """
     made = settings.with_slots(slots)
-    made = replace(made, dictionary=settings.dictionary, dictionary_state=dictionary_state)
+    made = replace(made, dictionary=settings.dictionary, selection=selection)
     changes: list[SlotChange] = []
     added = [index for index, slot in enumerate(plan.kept) if slot is None]
     parts = (

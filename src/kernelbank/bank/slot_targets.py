@@ -57,7 +57,6 @@ OWN_TARGETS = Arguments(
     base_leaf=int,
     base_lane=int,
     base_predictions=floats(None, "steps - 1", WIDTH),
-    base_variances=floats(None, "steps - 1", WIDTH),
     base_values=floats(None, "steps", "window", WIDTH),
     base_norms=floats(None, "steps", WIDTH),
     base_query_values=floats(None, WIDTH),
@@ -73,13 +72,11 @@ OWN_TARGETS = Arguments(
     trained_values=lanes("leaves", "steps", "window"),
     trained_norms=lanes("leaves", "steps"),
     trained_predictions=lanes("leaves", "steps - 1"),
-    trained_variances=lanes("leaves", "steps - 1"),
     trained_query_values=lanes("leaves"),
     # f
     values=lanes("leaves", "steps", "window"),
     norms=lanes("leaves", "steps"),
     predictions=lanes("leaves", "steps - 1"),
-    variances=lanes("leaves", "steps - 1"),
     query_values=lanes("leaves"),
 )
 
@@ -138,8 +135,6 @@ def compute_functions(a, first, count):
         for t in range(count):
             b = _of_base(a, a.base_predictions[base, t, place])
             a.predictions[leaf, t] = _apply(a, a.inverse, a.trained_predictions[leaf, t] + b)
-            known = a.base_variances[base, t, place] if has_base != 0 else 0.0
-            a.variances[leaf, t] = a.trained_variances[leaf, t] + known
             for i in range(a.window):
                 b = _of_base(a, a.base_values[base, t + 1, i, place])
                 own = a.trained_values[leaf, t + 1, i]
@@ -230,9 +225,6 @@ class ShardGroup:
             return self.learner.follow_predict_phases(self.trained, self.leader, buffer, workspace)
         return self.learner.predict_phases(self.trained, buffer, workspace)
 
-    def use_transform(self, transform: TargetTransform | None) -> None:
-        """Before a sample is learned: use another transform of the same type."""
-
     def evaluate(self, seen: int, points: Floats, statistics: Floats, wanted: np.ndarray) -> Floats:
         """(leaves, n, 4): values at the points. See `Learner.evaluate`."""
         self.evaluated = self.learner.evaluate(self.trained, seen, points, statistics, wanted)
@@ -259,11 +251,9 @@ class OwnTargetGroup(ShardGroup):
         super().__init__(settings, scored, leader)
         self.base = base
         self.transform = settings.transform
-        self._parameters = np.zeros(1) if self.transform is None else self.transform.parameters
         self.trained = copy.copy(scored)  # its effects of truncation are the slot's
         for name in ("values", "norms", "predictions", "query_values"):
             setattr(self.trained, name, np.zeros_like(getattr(scored, name)))
-        self.trained.variances = np.full_like(scored.variances, np.nan)
         self.trained.state = {n: a for n, a in scored.state.items() if n not in _STATE}
 
     def phases(self, buffer: SampleBuffer, workspace: Workspace) -> list[Phase]:
@@ -281,13 +271,12 @@ class OwnTargetGroup(ShardGroup):
             history_length=buffer.history_length,
             forward=0 if transform is None else transform.forward_address,
             inverse=0 if transform is None else transform.inverse_address,
-            parameters=self._parameters,
+            parameters=np.zeros(1) if transform is None else transform.parameters,
             transformed=np.zeros((2, WIDTH)),
             has_base=int(self.base is not None),
             base_leaf=leaf,
             base_lane=lane,
             base_predictions=base.predictions,
-            base_variances=base.variances,
             base_values=base.values,
             base_norms=base.norms,
             base_query_values=base.query_values,
@@ -296,18 +285,11 @@ class OwnTargetGroup(ShardGroup):
             trained_values=self.trained.values,
             trained_norms=self.trained.norms,
             trained_predictions=self.trained.predictions,
-            trained_variances=self.trained.variances,
-            variances=self.scored.variances,
             trained_query_values=self.trained.query_values,
             query_values=self.scored.query_values,
         )
         learning = super().phases(self._buffer, self._workspace)
         return [self._first, *learning, self._first.with_function(compute_functions)]
-
-    def use_transform(self, transform: TargetTransform | None) -> None:
-        self.transform = transform
-        if transform is not None:
-            self._parameters[:] = transform.parameters
 
     def predict_phases(self, buffer: SampleBuffer, workspace: Workspace) -> list[Phase]:
         own = super().predict_phases(self._buffer, self._workspace)

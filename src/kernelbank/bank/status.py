@@ -182,7 +182,6 @@ def bank_status(settings: BankSettings, runtime: Any, names: Sequence[str]) -> S
         "regularization": f"{objective.regularization:g}",
         "learners": shortened(listed, 1000),
         "engine": full_name(engine),
-        "dtype": objective.dtype,
     }
     if settings.initial is not None:
         shown["initial"] = f"{len(settings.initial.points)} points"
@@ -196,8 +195,6 @@ def bank_status(settings: BankSettings, runtime: Any, names: Sequence[str]) -> S
     notes |= engine_note(engine)
     if settings.dictionary is not None:
         notes["dictionary"] = dictionary_note(settings)
-    if objective.dtype != "float64":
-        notes["dtype"] = objective.dtype
     costs, losses, weights = (
         _mean_output(values)
         for values in (ledger.slot_cumulative_cost, ledger.slot_mean_loss, runtime.weights)
@@ -248,13 +245,13 @@ def engine_note(engine: Engine) -> dict[str, str]:
 
 def dictionary_note(settings: BankSettings) -> str:
     """How many kernels of the pool run, have run and have been exchanged."""
-    dictionary, state = settings.dictionary, settings.dictionary_state
+    dictionary, selection = settings.dictionary, settings.selection
     assert dictionary is not None
-    assert state is not None
-    tried = sum(runs > 0 for runs in state.runs)
+    assert selection is not None
+    tried = sum(count > 0 for count in selection.tries)
     return (
         f"{dictionary.size} of {len(dictionary.kernels):,} kernels; {tried:,} tried, "
-        f"{state.replaced:,} exchanged"
+        f"{dictionary.exchanged(selection):,} exchanged"
     )
 
 

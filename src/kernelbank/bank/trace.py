@@ -9,12 +9,10 @@ import numpy as np
 
 from ..utils import validation as check
 from ..utils.frames import frame
-from ..utils.lazy import plots
 from ..utils.validation import Floats
 
 if TYPE_CHECKING:
     import pandas
-    from matplotlib.figure import Figure
 
 FIELDS = {
     None: (
@@ -266,14 +264,6 @@ class Trace:
         ahead = [tuple(f"+{horizon}" for horizon in self.horizons)]
         names |= dict.fromkeys(BY_HORIZON, ahead)
         return frame(len(self), arrays, names)
-
-    def plot(self, y: Any = None) -> Figure:
-        """Draw the trace: predictions, costs or errors, weights. See `kb.plots.trace`, and
-        `kb.plots` for each panel alone.
-
-        y : the targets or labels, to draw them beside the predictions.
-        """
-        return plots().trace(self, y)
 
     def jensen_gap(self) -> Floats:
         """(n,): how far the looser bound, with Jensen's inequality on the norm, is above the cost.

@@ -10,7 +10,7 @@ import numpy as np
 from ..losses.objective import Objective
 from ..native.functions import NativeFunction
 from ..native.phases import ParallelPhases, Phase
-from ..native.workspace import Evidence, QueryEvidence, Workspace
+from ..native.workspace import Evidence, Workspace
 from ..utils import validation as check
 from ..utils.validation import Floats
 
@@ -18,7 +18,6 @@ State = dict[str, Floats]
 PhaseList = list[Phase | ParallelPhases]
 
 _WORKSPACE_ARRAYS = (
-    "points",
     "new_targets",
     "recent",
     "curvature",
@@ -27,7 +26,6 @@ _WORKSPACE_ARRAYS = (
     "slot_loss",
     "slot_predictions",
     "values",
-    "variances",
     "chosen",
 )
 
@@ -58,30 +56,13 @@ class Combiner:
 
     needs: ClassVar[frozenset[str]] = frozenset()
     """The extra evidence that the rule reads: "values", the slots' values on the window (window * P
-    numbers per sample); "variances", their predictive variances (P numbers per sample)."""
-
-    gates: ClassVar[bool] = False
-    """Whether the weights of a prediction depend on its input, or on what the slots predict there.
-    Such a rule gives the weights *at* each sample, before its target, and has `weights_at`."""
+    numbers per sample)."""
 
     accepts_missing: ClassVar[bool] = False
     """Whether samples without a target may be left out: the rule does not read sample numbers."""
 
-    ignores_signs: ClassVar[bool] = False
-    """Whether weights and state stay the same if all targets and predictions change their signs,
-    under a loss with l(-f, -y) = l(f, y)."""
-
     fixed_slots: ClassVar[str] = ""
     """Why a bank with this rule cannot continue with other slots, if it cannot."""
-
-    @property
-    def supports_distributed_qp(self) -> bool:
-        """Whether the weights solve the program of `simplex_qp` with curvature and window_loss.
-
-        A distributed engine may then solve it from sums over its slots. The only state of such a
-        rule is `qp_terms`, (2, P): a and b after the last sample.
-        """
-        return False
 
     def first_weights(self, slots: int) -> Floats:
         """The weights before the first sample."""
@@ -117,34 +98,22 @@ class Combiner:
         """(n, P): the weights after each sample of the block; `weights` are those before it.
 
         A slot with infinite window_loss has failed and must get weight 0. The result must not
-        depend on the lengths of the blocks. A rule that gates returns the weights at each sample:
-        what `weights_at` would return for evidence.query(t), before it takes up the target.
+        depend on the lengths of the blocks.
         """
         raise NotImplementedError
-
-    def weights_at(self, state: State, query: QueryEvidence) -> Floats:
-        """(n, P): the weights at n points, for a rule that gates; changes nothing."""
-        raise NotImplementedError
-
-    def query_phase(self, workspace: Workspace, state: State) -> Phase | None:
-        """For a rule that gates: the compiled form of `weights_at`, if it has one.
-
-        From workspace.query_point and workspace.slot_values to workspace.query_weights.
-        """
-        return None
 
     def change_slots(
-        self, old: State, new: State, kept: Sequence[int | None], elders: Sequence[int]
+        self, old: State, new: State, kept: Sequence[int | None], previous: Sequence[int]
     ) -> None:
         """Write the state of a bank to that of one which continues it with other slots.
 
         Slot i of the new bank continues slot kept[i] of the old one, or is new if that is None.
-        A new slot is at first judged like slot elders[i] of the old bank. By default the axes over
-        the slots, which grow by one with a slot more in `shapes`, are indexed accordingly.
+        A new slot is at first judged like slot previous[i] of the old bank. By default the axes
+        over the slots, which grow by one with a slot more in `shapes`, are indexed accordingly.
 
         `new` has the shapes for the new slots and is all zero.
         """
-        source = np.array([e if k is None else k for k, e in zip(kept, elders, strict=True)])
+        source = np.array([p if k is None else k for k, p in zip(kept, previous, strict=True)])
         slots = len(kept)
         larger = self.shapes(slots + 1)
         for name, shape in self.shapes(slots).items():

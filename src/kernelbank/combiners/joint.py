@@ -147,13 +147,22 @@ class Joint(PairwiseSolver):
             object.__setattr__(self, name, value)
 
     @property
+    def accepts_missing(self) -> bool:  # type: ignore[override]
+        return self.evidence == "prequential"
+
+    @property
     def needs(self) -> frozenset[str]:  # type: ignore[override]
         return frozenset(["values"] if self.evidence == "window" else [])
 
     def shapes(self, slots: int) -> dict[str, tuple[int, ...]]:
         if self.evidence == "window":
             return {"certificate": (4,)}
-        return {"certificate": (4,), "values": (self.horizon, slots), "targets": (self.horizon,)}
+        return {
+            "certificate": (4,),
+            "values": (self.horizon, slots),
+            "targets": (self.horizon,),
+            "taken": (1,),
+        }
 
     def phases(
         self, objective: Objective, workspace: Workspace, state: State, weights: Floats
@@ -180,6 +189,7 @@ class Joint(PairwiseSolver):
             powers=self.discount ** np.arange(float(longest)),
             past_predictions=state.get("values"),
             past_targets=state.get("targets"),
+            taken=state.get("taken"),
             certificate=state["certificate"],
             longest=rows,
             **{name: np.ones(rows) for name in BY_ROW},
@@ -340,8 +350,12 @@ def _joint(a, first, count):
             if losses[p] < losses[best]:
                 best = p
         if horizon > 0:  # prequential: a ring buffer of the last predictions
-            row = (first + t) % horizon
-            rows = min(first + t + 1, horizon)
+            number = int(a.taken[0])
+            if not (number >= 0 and number == a.taken[0]):  # from a forged file only
+                number = 0
+            row = number % horizon
+            rows = min(number + 1, horizon)
+            a.taken[0] = number + 1.0
             F = a.past_predictions[0:rows]
             for p in range(a.slots):
                 F[row, p] = a.slot_predictions[t, p] if a.active[p] > 0.0 else 0.0

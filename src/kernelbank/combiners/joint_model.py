@@ -54,6 +54,7 @@ JOINT = Arguments(
     powers=floats(None),  # d^age
     past_predictions=floats("horizon", "slots"),  # these two: rings of prequential evidence
     past_targets=floats("horizon"),
+    taken=floats(1),  # how many samples the rings have taken
     certificate=floats(4),  # gap, cost, scale, moves
     longest=int,  # the most rows, rounded up to a multiple of four
     **dict.fromkeys(BY_ROW, floats("longest")),

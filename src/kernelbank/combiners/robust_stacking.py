@@ -114,9 +114,9 @@ class RobustStacking(Stacking):
         ]
 
     def change_slots(
-        self, old: State, new: State, kept: Sequence[int | None], elders: Sequence[int]
+        self, old: State, new: State, kept: Sequence[int | None], previous: Sequence[int]
     ) -> None:
-        super().change_slots(old, new, kept, elders)
+        super().change_slots(old, new, kept, previous)
         fresh = np.array([source is None for source in kept])
         for name in ("weights", "plain_weights"):
             new[name][fresh] = 0.0  # the next sample makes their sum 1 again

@@ -61,10 +61,6 @@ class Simplex(Combiner):
         horizon = check.count("horizon", self.horizon, "Simplex", remedy)
         object.__setattr__(self, "horizon", horizon)
 
-    @property
-    def supports_distributed_qp(self) -> bool:
-        return self.evidence == "window" and self.bound == "direct sum"
-
     def shapes(self, slots: int) -> dict[str, tuple[int, ...]]:
         if self.evidence == "window":
             return {"qp_terms": (2, slots)}

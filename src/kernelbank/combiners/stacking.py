@@ -82,7 +82,6 @@ class Stacking(PairwiseSolver):
     """
 
     accepts_missing: ClassVar[bool] = True
-    ignores_signs: ClassVar[bool] = True
     discount: float = 0.998
     ridge: float = 0.1
     tolerance: float = 1e-4

@@ -9,8 +9,6 @@ from .fixed_budget import FixedBudgetKRLS
 from .forgetron import Forgetron
 from .fourier_rls import FourierRLS
 from .fourier_sgd import FourierSGD
-from .fourier_vaw import FourierVAW
-from .hilbert_rls import HilbertRLS
 from .klms import KLMS
 from .knlms import KNLMS
 from .krls import KRLS
@@ -33,8 +31,6 @@ BUILT_IN: tuple[type[Learner], ...] = (
     Forgetron,
     FourierRLS,
     FourierSGD,
-    FourierVAW,
-    HilbertRLS,
     KLMS,
     KNLMS,
     KRLS,
@@ -68,8 +64,6 @@ __all__ = [
     "Forgetron",
     "FourierRLS",
     "FourierSGD",
-    "FourierVAW",
-    "HilbertRLS",
     "KLMS",
     "KNLMS",
     "KRLS",

@@ -35,7 +35,6 @@ class LeafArrays:
     - values (leaves, n + 1, L, 4): f on the window, oldest sample first; row t + 1 after sample t
     - norms (leaves, n + 1, 4): norm^2 of f, likewise
     - predictions (leaves, n, 4): f(x) before each sample is learned
-    - variances (leaves, n, 4): `Learner.variance` at x before each sample is learned, NaN without
     - effects (leaves, n, 4): how far dropped terms moved the values, relative to their size
     - losses_before (leaves, n, 4): losses of the predictions
     - alive (leaves, 4): 1 until a slot becomes non-finite
@@ -46,7 +45,6 @@ class LeafArrays:
         "values",
         "norms",
         "predictions",
-        "variances",
         "effects",
         "losses_before",
         "alive",
@@ -58,7 +56,6 @@ class LeafArrays:
         self.values = aligned_zeros((leaves, size + 1, window, WIDTH))
         self.norms = aligned_zeros((leaves, size + 1, WIDTH))
         self.predictions = aligned_zeros((leaves, size, WIDTH))
-        self.variances = np.full((leaves, size, WIDTH), np.nan)
         self.effects = aligned_zeros((leaves, size, WIDTH))
         self.losses_before = aligned_zeros((leaves, size, WIDTH))
         self.alive = np.ones((leaves, WIDTH))
@@ -122,8 +119,7 @@ class SlotGroup(LeafArrays):
         """Number of the first sample that the slots learn."""
         self.dimension = dimension
         self.state = {
-            name: aligned_zeros(shape, learner.dtype_of(name, objective))
-            for name, shape in shapes.items()
+            name: aligned_zeros(shape, learner.dtype_of(name)) for name, shape in shapes.items()
         }
         self.borrowed: frozenset[str] = frozenset()
         """The arrays of the state that belong to the group of the first output."""
@@ -167,11 +163,8 @@ class Learner:
     leaf_width: ClassVar[int] = WIDTH
     """Slots per leaf: four where they run side by side, one where a slot is a matrix itself."""
 
-    float32_arrays: ClassVar[frozenset[str]] = frozenset()
-    """The arrays of the state that `dtype="float32"` keeps in single precision."""
-
     single_arrays: ClassVar[frozenset[str]] = frozenset()
-    """The arrays of the state that are always in single precision."""
+    """The arrays of the state that are in single precision."""
 
     leaf_arrays: ClassVar[frozenset[str]] = frozenset()
     """The arrays of the state that the slots of a leaf share: without an axis of lanes."""
@@ -187,13 +180,6 @@ class Learner:
 
     shared_arrays: ClassVar[frozenset[str]] = frozenset()
     """The arrays of the state that follow from the inputs alone, for `follows`."""
-
-    odd_arrays: ClassVar[frozenset[str] | None] = None
-    """The arrays of the state that change their sign, and nothing else does, if all targets change
-    theirs; None if that is not known. See `negate`."""
-
-    target_arrays: ClassVar[frozenset[str]] = frozenset()
-    """The arrays of the state that hold targets of past samples and nothing else."""
 
     accepts_missing: ClassVar[bool] = False
     """Whether a target that is NaN leaves f as it was, with a window of 1."""
@@ -249,11 +235,9 @@ class Learner:
         """
         raise NotImplementedError
 
-    def dtype_of(self, name: str, objective: Objective) -> str:
+    def dtype_of(self, name: str) -> str:
         """The precision of an array of the state."""
-        if name in self.single_arrays:
-            return "float32"
-        return objective.dtype if name in self.float32_arrays else "float64"
+        return "float32" if name in self.single_arrays else "float64"
 
     def scratch_size(self, objective: Objective, dimension: int, kernel: Kernel) -> int:
         """Roughly how many numbers a leaf needs beside its state and the block's arrays."""
@@ -330,6 +314,15 @@ class Learner:
         """
         raise NotImplementedError
 
+    def fit_to_shared(
+        self, state: Mapping[str, Floats], leader: Mapping[str, Floats], past_target: float
+    ) -> None:
+        """Change the arrays of an output that has learned only the newest samples, alone.
+
+        From now on it uses the `shared_arrays` of the first output, which has learned them all and
+        whose arrays are `leader`. past_target : that of the samples before, NaN if it is not known.
+        """
+
     def kept_size(self, objective: Objective, dimension: int, kernel: Kernel) -> int:
         """Roughly how many numbers a leaf of the first output keeps of a sample for the others.
 
@@ -338,10 +331,7 @@ class Learner:
         return 0
 
     def learn(self, group: SlotGroup, block: SampleBlock, buffer: SampleBuffer) -> None:
-        """Learn a block: fill group.values, norms, predictions and effects.
-
-        A method with predictive variances also fills group.variances.
-        """
+        """Learn a block: fill group.values, norms, predictions and effects."""
         raise NotImplementedError
 
     def evaluate(
@@ -366,14 +356,6 @@ class Learner:
                 remedy = "Give all columns from the start, with NaN or 0 where one is not known."
                 raise check.refuse("learner", rule, self, remedy)
             new[name][...] = array
-
-    def negate(self, state: Mapping[str, Floats]) -> None:
-        """Change the arrays of f, learned from targets y, to those of -f, learned from -y.
-
-        Only for learners with `odd_arrays`, and losses with l(-f, -y) = l(f, y).
-        """
-        for name in self.odd_arrays or ():
-            state[name][...] = 0.0 - state[name]
 
     def variance(self, group: SlotGroup, seen: int, points: Floats) -> Floats:
         """(leaves, n, 4): predictive variance of f at the points after `seen` samples.

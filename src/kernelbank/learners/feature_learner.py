@@ -62,10 +62,6 @@ class FeatureLearner(Learner):
     look_ahead: ClassVar[NativeFunction | None] = None
     """Compiled (a, leaf, number): prepare the next sample[AHEAD] steps, whose features are in
     `cycle_features`. The state that it reads changes at the end of a cycle only."""
-    shrink: ClassVar[NativeFunction | None] = None
-    """Compiled (a, leaf, number): write to `sample` the variance at the point whose features are in
-    `point_features`. For methods with f(x) = coefficients . features / (1 + variance): their step
-    divides PREDICTION likewise, and keeps `window_variances` up to date."""
     fixed_features: ClassVar[bool] = False
     """Whether features follow from the input alone: then slots of several outputs share them."""
     lead_step: ClassVar[NativeFunction | None] = None
@@ -157,7 +153,7 @@ class FeatureLearner(Learner):
 
         (For other losses that depends on the targets by the loss's curvature.)
         """
-        if not self.fixed_features or self.shrink is not None:
+        if not self.fixed_features:
             return False
         constant = all(self._curvature_rule(o.loss) == CONSTANT for o in (objective, leader))
         return constant or not self.second_order
@@ -198,7 +194,7 @@ class FeatureLearner(Learner):
             leader.follow_templates[key] = self._phase(function, group, **arrays)
             return leader.follow_templates[key]
         own = {name: array for name, array in group.state.items() if name not in group.borrowed}
-        for name in ("values", "norms", "predictions", "variances", "effects", "query_values"):
+        for name in ("values", "norms", "predictions", "effects", "query_values"):
             own[name] = getattr(group, name)
         return leader.follow_templates[key].with_arrays(**own, targets=arrays["targets"])
 
@@ -284,7 +280,6 @@ class FeatureLearner(Learner):
             "contiguous": active == tuple(range(active[0], active[0] + dimension)),
             "capacity": capacity,
             "max_size": capacity - self.extra_capacity,
-            "variances": group.variances,
             "effects": group.effects,
             "curvature_rule": self._curvature_rule(objective.loss),
             "curvature_bound": objective.loss.curvature or 0.0,
@@ -292,8 +287,6 @@ class FeatureLearner(Learner):
             "step": type(self).step.address,
             "cycle": self.cycle,
             "look_ahead": 0 if self.look_ahead is None else self.look_ahead.address,
-            "shrink": 0 if self.shrink is None else self.shrink.address,
-            "window_variances": np.zeros((group.leaves, 0)),
             "derivative": objective.loss.derivative_address,
             "loss_parameters": objective.loss.parameters,
             "points": None,

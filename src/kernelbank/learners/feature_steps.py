@@ -25,10 +25,10 @@ from ..native.scalar_math import tanh
 from ..native.simd import WIDTH, broadcast, four, lane
 from ..native.views import load_four, store_four
 
-SAMPLE_SIZE = 13
+SAMPLE_SIZE = 12
 (
     SELF_KERNEL,  # k(x, x)
-    PREDICTION,  # f(x) before the sample is learned; a step may change it (`shrink`)
+    PREDICTION,  # f(x) before the sample is learned
     TARGET,  # y
     SLOPE,  # l'(f(x), y)
     ERROR,  # e = -slope / curvature: what second-order methods take for y - f(x)
@@ -38,7 +38,6 @@ SAMPLE_SIZE = 13
     NUMBER,  # of the sample, from 0
     DROP_EFFECT,  # how far dropped terms moved the window's values, relative to their size
     AHEAD,  # how many samples `look_ahead` is to look at, from the present one on
-    VARIANCE,  # of f(x) before the sample is learned, in units of the noise; NaN: not known
     ROW,  # of the sample in the block
 ) = range(SAMPLE_SIZE)
 """Where it stands in `sample`."""
@@ -62,7 +61,6 @@ FIELDS = Arguments(
     compute_features=int,  # address
     step=int,  # address
     look_ahead=int,  # address, if cycle > 1
-    shrink=int,  # address, or 0 if f(x) = coefficients . features
     derivative=int,  # address of the loss's derivative
     loss_parameters=floats(None),
     loss_lanes=lanes(3),  # f, y and l'
@@ -76,7 +74,6 @@ FIELDS = Arguments(
     values=floats("leaves", "steps", "window", 4),
     norms=floats("leaves", "steps", 4),
     predictions=floats("leaves", "steps - 1", 4),
-    variances=floats("leaves", "steps - 1", 4),
     effects=floats("leaves", "steps - 1", 4),
     point=floats("dimension"),  # the active coordinates of the present input
     sample=floats(SAMPLE_SIZE),  # what is known of the present sample
@@ -92,7 +89,6 @@ FIELDS = Arguments(
     size=floats("leaves"),  # features in use
     coefficients=floats("leaves", "capacity"),
     window_features=floats("leaves", "window", "capacity"),  # sample n in row n % window
-    window_variances=floats("leaves", None),  # likewise, after the last step; empty if not shrink
 )
 
 NO_CURVATURE, CONSTANT, LOGISTIC, BOUNDED = range(4)
@@ -176,11 +172,7 @@ def _copy(row, out, size):
 def _value(a, leaf, number):
     """f at `point`; its features are left in `point_features`."""
     call_phase(a.compute_features, address_of(a), leaf, number)
-    value = dot(a.coefficients[leaf], a.point_features, size_of(a, leaf))
-    if a.shrink != 0:
-        call_phase(a.shrink, address_of(a), leaf, number)
-        value /= 1.0 + a.sample[VARIANCE]
-    return value
+    return dot(a.coefficients[leaf], a.point_features, size_of(a, leaf))
 
 
 @inline
@@ -291,8 +283,6 @@ def _learn_sample(a, leaf, t, number, target):
     _copy(a.point_features, newest, size)
     for age in range(min(number + 1, window)):
         value = dot(coefficients, rows[(number - age) % window], size)
-        if a.shrink != 0:
-            value /= 1.0 + a.window_variances[leaf, (number - age) % window]
         a.values[leaf, t + 1, window - 1 - age, 0] = value
 
 
@@ -305,10 +295,8 @@ def _step(a, leaf, t, number, prediction, target):
     sample[NUMBER] = number
     sample[ROW] = t
     sample[DROP_EFFECT] = 0.0
-    sample[VARIANCE] = np.nan
     call_phase(a.step, address_of(a), leaf, number)
-    a.predictions[leaf, t, 0] = sample[PREDICTION]
-    a.variances[leaf, t, 0] = sample[VARIANCE]
+    a.predictions[leaf, t, 0] = prediction
     a.norms[leaf, t + 1, 0] = sample[SQUARED_NORM]
     a.effects[leaf, t, 0] = sample[DROP_EFFECT]
 

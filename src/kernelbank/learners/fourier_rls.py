@@ -46,7 +46,8 @@ class FourierRLS(FourierBase, RecursiveLeastSquares):
     features : number of features, even.
     forgetting : factor per step of the weight of the past, above 0 and at most 1 (no forgetting).
     ridge : positive number: the prior's precision.
-    seed : whole number; the frequencies are drawn from it and from the slot's index in the bank.
+    seed : whole number; the frequencies are drawn from it and from the slot's number:
+        its index in the bank that it began in, counting on for slots that are added later.
     forget : "exponential", "prior" or "random_walk".
     constant_forgetting : with "prior", the forgetting of the constant feature (Linear kernels with
         an offset have one): 0.9, say, makes it follow the mean residual.

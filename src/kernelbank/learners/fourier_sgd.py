@@ -35,7 +35,8 @@ class FourierSGD(FirstOrder, FourierBase):
     ----------
     features : number of features, even.
     learning_rate : positive number, the step size.
-    seed : whole number; the frequencies are drawn from it and from the slot's index in the bank.
+    seed : whole number; the frequencies are drawn from it and from the slot's number:
+        its index in the bank that it began in, counting on for slots that are added later.
     step_size : "constant", "inverse_sqrt" or "adagrad": how the rate of a sample follows from
         learning_rate (see docs/learners.md).
     restart : forget everything every so many samples: f = 0 again, and t = 1 for the step size, at

@@ -28,7 +28,7 @@ from ..utils import validation as check
 from ..utils.validation import Floats
 from .base import SlotGroup
 from .feature_learner import Shapes
-from .feature_steps import RESPONSE, SELF_KERNEL, SQUARED_NORM, VARIANCE, WEIGHT, size_of
+from .feature_steps import RESPONSE, SELF_KERNEL, SQUARED_NORM, WEIGHT, size_of
 from .gram import (
     DEPENDENT,
     INVERSE,
@@ -160,13 +160,10 @@ class KRLSTracker(InverseBase):
         size = size_of(a, leaf)
         # Prior of f(x): mean q'm, variance gamma + q'h with h = S q.
         gamma = project_point(a, leaf)
+        if a.forget_first != 0:
+            _forget(a, leaf, size)
         symmetric_matvec(covariance, q, size, p)
         along = dot(q, p, size)
-        a.sample[VARIANCE] = max(gamma + along, 0.0) / a.noise
-        if a.forget_first != 0:  # the prediction, and its variance, were those before
-            _forget(a, leaf, size)
-            symmetric_matvec(covariance, q, size, p)
-            along = dot(q, p, size)
         predicted = dot(q, mean, size)
         variance = gamma + a.jitter * self_kernel + along
         s = variance + a.noise / a.sample[WEIGHT]

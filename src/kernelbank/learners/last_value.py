@@ -76,7 +76,6 @@ class LastValue(Learner):
     accepts_new_inputs: ClassVar[bool] = True
     accepts_missing: ClassVar[bool] = True
     uses_kernel_rows: ClassVar[bool] = False
-    odd_arrays: ClassVar[frozenset[str]] = frozenset({"last"})
 
     def __post_init__(self) -> None:
         if self.column is not None:

@@ -88,8 +88,6 @@ class NearestNeighborGP(Learner):
     accepts_new_inputs: ClassVar[bool] = True
     accepts_missing: ClassVar[bool] = True
     uses_kernel_rows: ClassVar[bool] = False
-    odd_arrays: ClassVar[frozenset[str]] = frozenset({"responses"})
-    target_arrays: ClassVar[frozenset[str]] = frozenset({"responses"})
 
     def __post_init__(self) -> None:
         owner = type(self).__name__
@@ -162,13 +160,24 @@ class NearestNeighborGP(Learner):
         kept = self._kept(leader, workspace) | {"followed": 2}
         return [self._predict(follow_query, group, workspace, kept)]
 
+    def fit_to_shared(
+        self, state: Mapping[str, Floats], leader: Mapping[str, Floats], past_target: float
+    ) -> None:
+        """Move the targets to the places that their samples have in the shared memory."""
+        for leaf, responses in enumerate(state["responses"]):
+            alone, shared = int(state["stored"][leaf]), int(leader["stored"][leaf])
+            ages = np.arange(min(alone, shared, self.memory))
+            newest = responses[(alone - 1 - ages) % self.memory]
+            responses[:] = past_target
+            responses[(shared - 1 - ages) % self.memory] = newest
+
     def _learn(
         self, function: NativeFunction, group: SlotGroup, buffer: SampleBuffer, kept: Any
     ) -> Phase:
         return Phase(
             function,
             **self._arguments(group, buffer.inputs) | kept,
-            **group.common() | {"variances": group.variances},
+            **group.common(),
             slide_period=SLIDE_PERIOD,
             history_length=buffer.history_length,
             targets=buffer.targets,
@@ -191,7 +200,7 @@ class NearestNeighborGP(Learner):
             "kept_factors": (count * (count - 1) // 2, WIDTH),
             "kept_scales": (count, WIDTH),
             "kept_projected": (count, WIDTH),
-            "kept_variances": (2, WIDTH),
+            "kept_spread": (WIDTH,),
         }
 
     def kept_size(self, objective: Objective, dimension: int, kernel: Kernel) -> int:

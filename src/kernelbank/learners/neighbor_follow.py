@@ -22,7 +22,6 @@ from .neighbor_steps import (
     PREDICTION,
     QUERY,
     SPREAD,
-    VARIANCE,
     count_unknown,
     drop_unknown,
     self_kernel,
@@ -38,8 +37,7 @@ def _substitute(a, leaf, t, age, count, staying):
     local, solved, responses = a.local[leaf], a.solved, a.responses[leaf]
     scales, projected = a.kept_scales[leaf, t, age], a.kept_projected[leaf, t, age]
     factors = a.kept_factors[leaf, t, age]
-    variances = a.kept_variances[leaf, t, age]
-    local[VARIANCE], local[SPREAD] = variances[0], variances[1]
+    local[SPREAD] = a.kept_spread[leaf, t, age]
     mean = broadcast(0.0)
     local[MEAN] = mean
     for i in range(count):
@@ -94,7 +92,6 @@ def follow_block(a, first, count):
             y = lane(a.targets[position], 0)
             _follow_at_point(a, leaf, t, 0, position)
             a.predictions[leaf, t] = local[PREDICTION]
-            a.variances[leaf, t] = local[VARIANCE] / a.noise
             a.values[leaf, t + 1, a.window - 1] = value_after(a, leaf, y)
             a.norms[leaf, t + 1] = 0.0
             a.responses[leaf, a.kept_places[leaf, t, 0, a.neighbors + 2]] = y

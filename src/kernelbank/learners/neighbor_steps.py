@@ -77,13 +77,13 @@ NEIGHBORS = Arguments(
     followed=int,  # 1 if slots of other outputs follow these, 2 if these follow others
     # for them, of each point of a block and of its window: the neighbors' places, their number, the
     # number of those that stay, and the place of the sample; their inputs; L without its diagonal,
-    # by columns; 1 / L_ii; L^-1 q; VARIANCE and SPREAD
+    # by columns; 1 / L_ii; L^-1 q; SPREAD
     kept_places=ints("leaves", None, None, "neighbors + 3"),
     kept_inputs=floats("leaves", None, None, "dimension", "neighbors"),
     kept_factors=lanes("leaves", None, None, "neighbors * (neighbors - 1) // 2"),
     kept_scales=lanes("leaves", None, None, "neighbors"),
     kept_projected=lanes("leaves", None, None, "neighbors"),
-    kept_variances=lanes("leaves", None, None, 2),
+    kept_spread=lanes("leaves", None, None),
 )
 LEARN = NEIGHBORS.extended(
     "neighbors_learn",
@@ -96,7 +96,6 @@ LEARN = NEIGHBORS.extended(
     values=lanes("leaves", "steps", "window"),
     norms=lanes("leaves", "steps"),
     predictions=lanes("leaves", "steps - 1"),
-    variances=lanes("leaves", "steps - 1"),
 )
 QUERY = NEIGHBORS.extended("neighbors_query", query_values=lanes("leaves"))
 POINTS = NEIGHBORS.extended(
@@ -224,8 +223,7 @@ def _keep_system(a, leaf, t, age, count, staying):
     for k in range(a.dimension):
         for i in range(count):
             a.kept_inputs[leaf, t, age, k, i] = a.chosen[k, i]
-    a.kept_variances[leaf, t, age, 0] = a.local[leaf, VARIANCE]
-    a.kept_variances[leaf, t, age, 1] = a.local[leaf, SPREAD]
+    a.kept_spread[leaf, t, age] = a.local[leaf, SPREAD]
 
 
 @inline
@@ -286,7 +284,6 @@ def learn_block(a, first, count):
                 set_point(a, position)
                 _solve_at_point(a, leaf, t, 0)
             a.predictions[leaf, t] = local[PREDICTION]
-            a.variances[leaf, t] = local[VARIANCE] / a.noise
             a.values[leaf, t + 1, a.window - 1] = value_after(a, leaf, y)
             a.norms[leaf, t + 1] = 0.0
             place = _store(a, leaf, position, y)

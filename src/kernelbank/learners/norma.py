@@ -21,7 +21,7 @@ from ..native.workspace import SLIDE_PERIOD, Workspace
 from ..utils import validation as check
 from ..utils.validation import Floats
 from .base import Learner, SlotGroup, check_decay
-from .norma_steps import LEARN_BLOCK, PREDICT_POINTS, PREDICT_QUERY
+from .norma_steps import learn_block, predict_points, predict_query
 from .step_size import STEP_SIZES, largest_rate, step_size_rule
 
 
@@ -64,9 +64,6 @@ class Norma(Learner):
     learns_window: ClassVar[bool] = True
     accepts_new_inputs: ClassVar[bool] = True
     accepts_missing: ClassVar[bool] = True
-    float32_arrays: ClassVar[frozenset[str]] = frozenset(
-        ["coefficients", "tails", "diagonals", "rows"]
-    )
 
     def __post_init__(self) -> None:
         check.settings(
@@ -137,7 +134,7 @@ class Norma(Learner):
         """The kernel rows of a block, which the slots of the first output keep for the others."""
         shape = (leader.leaves, leader.size, self.budget + 1, WIDTH)
         if "kept_rows" not in leader.scratch:
-            leader.scratch["kept_rows"] = np.zeros(shape, dtype=leader.objective.dtype)
+            leader.scratch["kept_rows"] = np.zeros(shape)
         return {"kept_rows": leader.scratch["kept_rows"], "followed": 1}
 
     def _learn(self, group: SlotGroup, buffer: SampleBuffer, kept: dict[str, Any]) -> Phase:
@@ -145,7 +142,7 @@ class Norma(Learner):
         unused = {"squares": np.zeros((group.leaves, WIDTH)), "kept_rows": None}
         expansion = self._expansion(group, buffer.statistics)
         return Phase(
-            LEARN_BLOCK[objective.dtype],
+            learn_block,
             **(unused | group.common() | expansion | group.state | kept),
             first_sample=group.first_sample,
             learning_rate=self.learning_rate,
@@ -164,7 +161,7 @@ class Norma(Learner):
     def _predict(self, group: SlotGroup, buffer: SampleBuffer, kept: dict[str, Any]) -> Phase:
         own = {"memo_rows": self._memo_rows(group), "rows": group.state["rows"]}
         return Phase(
-            PREDICT_QUERY[group.objective.dtype],
+            predict_query,
             **self._expansion(group, buffer.memo_statistics[:, None]) | own | kept,
             window=group.objective.window,
             memo_repeated=buffer.memo_repeated,
@@ -176,9 +173,9 @@ class Norma(Learner):
     ) -> Floats:
         out = np.zeros((group.leaves, len(points), WIDTH))
         phase = Phase(
-            PREDICT_POINTS[group.objective.dtype],
+            predict_points,
             **self._expansion(group, statistics),
-            row=np.empty((self.budget, WIDTH), dtype=group.objective.dtype),
+            row=np.empty((self.budget, WIDTH)),
             wanted=wanted.astype(np.int64),
             points=len(points),
             out=out,
@@ -211,9 +208,7 @@ class Norma(Learner):
             "program": group.program.code,
             "constants": group.program.constants,
             "statistics": statistics,
-            "stack": np.empty(
-                (group.program.depth + 1, self.budget + 1, WIDTH)
-            ),  # rows of the kernel's parts
+            "stack": np.empty((group.program.depth, self.budget + 1, WIDTH)),
             "followed": 0,
             "coefficients": group.state["coefficients"],
         }
@@ -240,7 +235,7 @@ class Norma(Learner):
     def _memo_rows(self, group: SlotGroup) -> Floats:
         """The kernel rows of the last query, shared by the phases that write and read them."""
         shape = (group.leaves, self.budget + 1, WIDTH)
-        return group.scratch.setdefault("memo_rows", np.zeros(shape, dtype=group.objective.dtype))
+        return group.scratch.setdefault("memo_rows", np.zeros(shape))
 
     def check_initial(self, objective: Objective, terms: int) -> None:
         self.check_terms(terms, self.budget - objective.window, "budget - window")
@@ -258,7 +253,7 @@ class Norma(Learner):
                 gram = evaluate(kernel, points, points)
                 state["coefficients"][leaf, first:budget, lane] = coefficients[leaf, :, lane]
                 state["diagonals"][leaf, first:budget, lane] = np.diag(gram)
-                alpha = state["coefficients"][leaf, first:budget, lane].astype(float)
+                alpha = state["coefficients"][leaf, first:budget, lane]
                 group.start_norm(leaf, lane, alpha, gram)
                 passed = max(budget - window - first, 0)  # points that have left the window
                 for j in range(passed):  # tail_j = sum of alpha_i k(x_i, x_j), j <= i < passed

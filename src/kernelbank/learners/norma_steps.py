@@ -14,8 +14,6 @@ that have left the window. They only decay, so no Gram matrix and no second row 
 alpha / scale with scale = decays[n % period]. Once per period, by the absolute number of the
 sample, it is multiplied in. So a step touches only what changes otherwise. With a rate that varies,
 the decay 1 - rate * regularization varies too, and each slot keeps its own scale in the state.
-
-*Precision*: terms and kernel rows are kept in float64 or float32; the arithmetic is double in both.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -27,10 +25,9 @@ from ..kernels.program import kernel_row, repeats
 from ..kernels.sample_buffer import USED
 from ..native.arguments import Arguments, floats, ints, lanes
 from ..native.formulas import call_loss
-from ..native.functions import NativeFunction, native
+from ..native.functions import native
 from ..native.jit import inline
 from ..native.simd import absolute, broadcast, fma, lane, where_less
-from ..native.views import is_narrow, wide_row
 from .step_size import ADAGRAD, CONSTANT, step_size
 
 REFRESH_PERIOD = 32
@@ -95,8 +92,6 @@ POINTS = EXPANSION.extended(
     points=int,  # number of points
     out=lanes("leaves", "points"),
 )
-SINGLE = frozenset(["coefficients", "tails", "diagonals", "rows", "memo_rows", "kept_rows", "row"])
-"""The arrays that `dtype="float32"` keeps in single precision; the arithmetic is double."""
 
 
 # --- compiled: kernel rows and sums over terms ---------------------------------------------------
@@ -104,15 +99,9 @@ SINGLE = frozenset(["coefficients", "tails", "diagonals", "rows", "memo_rows", "
 
 @inline
 def write_row(a, leaf, t, count, row):
-    """row[m] = kernel values of the input of step t with term m, oldest first, for m < count.
-
-    For a row in single precision they are computed in the first row of the stack, and rounded.
-    """
+    """row[m] = kernel values of the input of step t with term m, oldest first, for m < count."""
     column = a.history_length - a.budget
-    exact = wide_row(row, a.stack[0])
-    kernel_row(a.program, a.constants[leaf], a.statistics, t, column, count, exact, a.stack[1:])
-    if is_narrow(row):
-        copy_row(exact, row, count)
+    kernel_row(a.program, a.constants[leaf], a.statistics, t, column, count, row, a.stack)
 
 
 @inline
@@ -377,14 +366,3 @@ def predict_points(a, seen, count):
         for t in range(count):
             write_row(a, leaf, t, a.budget, a.row)
             a.out[leaf, t] = _value(a, seen, leaf, a.row)
-
-
-def _by_dtype(function: NativeFunction) -> dict[str, NativeFunction]:
-    arguments = function.arguments
-    single = arguments.with_dtype(f"{arguments.name}_float32", "float32", SINGLE)
-    return {"float64": function, "float32": function.with_arguments(single)}
-
-
-LEARN_BLOCK = _by_dtype(learn_block)
-PREDICT_QUERY = _by_dtype(predict_query)
-PREDICT_POINTS = _by_dtype(predict_points)

@@ -29,8 +29,8 @@ from ..utils import validation as check
 from ..utils.validation import Floats
 from .base import Learner, SlotGroup
 from .feature_steps import curvature_above, curvature_along
-from .tree_inference import CELL, CELL_SIZE, TREE, descend, squared_norm
-from .tree_split import COUNTERS, ENTRY_EXTRA, GROWING, MEAN, learn_sample
+from .tree_inference import CELL_SIZE, TREE, descend, squared_norm
+from .tree_split import COUNTERS, ENTRY_EXTRA, GROWING, learn_sample
 
 LEARN = GROWING.extended(
     "tree_learn",
@@ -109,7 +109,8 @@ class PartitionTree(Learner):
     nodes : most cells of a tree; a binary tree has an odd number of them.
     split_after : samples, at least 2, after which a leaf is split, if two of their inputs differ.
     noise : variance of the error, positive, in squared units of the target.
-    seed : whole number from which the random splits follow, with the slot's index in the bank.
+    seed : whole number from which the random splits follow, with the slot's number: its
+        index in the bank that it began in, counting on for slots that are added later.
 
     It works with `kb.kernels.TreeKernel`, also inside `ActiveDims`, and with losses of
     bounded curvature.
@@ -135,7 +136,6 @@ class PartitionTree(Learner):
     accepts_new_inputs: ClassVar[bool] = True
     accepts_missing: ClassVar[bool] = True
     uses_kernel_rows: ClassVar[bool] = False
-    odd_arrays: ClassVar[frozenset[str]] = frozenset()
 
     def __post_init__(self) -> None:
         seed = "Give a whole number below 2**63; another one draws other cells."
@@ -185,13 +185,6 @@ class PartitionTree(Learner):
         seen = old["entries"].shape[2] - ENTRY_EXTRA
         new["entries"][:, :, :seen] = old["entries"][:, :, :seen]
         new["entries"][:, :, -ENTRY_EXTRA:] = old["entries"][:, :, -ENTRY_EXTRA:]
-
-    def negate(self, state: Mapping[str, Floats]) -> None:
-        cells, entries = state["cells"], state["entries"]
-        for field in (CELL.mean, CELL.centre, CELL.summary_mean, CELL.stored_mean):
-            cells[:, :, field] = 0.0 - cells[:, :, field]
-        means = entries.shape[2] - ENTRY_EXTRA + MEAN
-        entries[:, :, means] = 0.0 - entries[:, :, means]
 
     def phases(self, group: SlotGroup, buffer: SampleBuffer, workspace: Workspace) -> list[Phase]:
         objective = group.objective

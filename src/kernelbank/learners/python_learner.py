@@ -77,7 +77,7 @@ class PythonLearner(Learner):
         return 0.0
 
     def variance_at(self, state: Mapping[str, Floats], x: Floats, kernel: Kernel) -> float:
-        """Variance of f(x) over that of the noise, for combiners that read it; NaN: not known."""
+        """Variance of f(x) over that of the noise; NaN: not known."""
         return np.nan
 
     # --- what the bank calls --------------------------------------------------------------------
@@ -103,7 +103,6 @@ class PythonLearner(Learner):
                 number = block.first + t
                 prediction = self._value(group, leaf, x)
                 group.predictions[leaf, t, 0] = prediction
-                group.variances[leaf, t, 0] = self._variance(group, leaf, x)
                 if not np.isnan(y):  # a sample without a target is not learned
                     slope = float(loss.derivative(prediction, y))
                     self._step(group, leaf, x, float(y), slope)

@@ -46,7 +46,7 @@ from ..utils import validation as check
 from ..utils.validation import Floats
 from .base import SlotGroup
 from .feature_learner import FeatureLearner, Shapes
-from .feature_steps import AHEAD, ERROR, FIELDS, ROW, SQUARED_NORM, VARIANCE, WEIGHT, size_of
+from .feature_steps import AHEAD, ERROR, FIELDS, ROW, SQUARED_NORM, WEIGHT, size_of
 from .recursive_follow import (
     EXPONENTIAL,
     FORGET_RULES,
@@ -72,11 +72,11 @@ RECURSIVE: dict[str, Any] = {
     "products": floats("cycle", "padded"),  # and P0 C^k phi
     "scales": floats("padded"),
     "u": floats("padded"),
-    # for other outputs: P phi of the block's samples, and 1 / weight + phi'P phi (0: not informed),
-    # phi'P phi; the column and the divisor of the dummy observation
+    # for other outputs: P phi of the block's samples, and 1 / weight + phi'P phi (0: not informed);
+    # the column and the divisor of the dummy observation
     "kept_gains": floats("leaves", "steps - 1", "capacity"),
     "kept_columns": floats("leaves", "steps - 1", None),  # empty unless forgetting is exponential
-    "kept_divisors": floats("leaves", "steps - 1", 3),
+    "kept_divisors": floats("leaves", "steps - 1", 2),
 }
 """The arguments of the step, which follow those of the features."""
 
@@ -88,7 +88,6 @@ class RecursiveLeastSquares(FeatureLearner):
     """Bayesian least squares on features, with three kinds of forgetting."""
 
     second_order = True
-    odd_arrays = frozenset({"coefficients"})
     shared_arrays = frozenset({"covariance", "factors", "vectors", "size", "window_features"})
     forgetting: float
     ridge: float
@@ -249,13 +248,13 @@ class RecursiveLeastSquares(FeatureLearner):
             **super().kept_shapes(capacity, samples, window),
             "kept_gains": (samples, capacity),
             "kept_columns": (samples, columns),
-            "kept_divisors": (samples, 3),
+            "kept_divisors": (samples, 2),
         }
 
 
 @inline
 def recursive_step(a, leaf, number, keeps):
-    """One sample of least squares, then forgetting. Leaves P phi in `u`, phi'P phi in `sample`.
+    """One sample of least squares, then forgetting. Leaves P phi in `u`.
 
     keeps : a constant, so that a step that keeps nothing has no code for it.
     """
@@ -273,7 +272,6 @@ def recursive_step(a, leaf, number, keeps):
     for i in range(known):
         add_multiple(u, factors[i] * dot(vectors[i], phi, size), vectors[i], size)
     variance = dot(phi, u, size)
-    a.sample[VARIANCE] = max(variance, 0.0)
     s = 1.0 / a.sample[WEIGHT] + variance
     informed = variance > 0.0  # otherwise rounding is all there is
     change = a.sample[ERROR] / s if informed else 0.0
@@ -281,9 +279,7 @@ def recursive_step(a, leaf, number, keeps):
     row = int(a.sample[ROW])
     if keeps:
         _copy(u, a.kept_gains[leaf, row], size)
-        kept = a.kept_divisors[leaf, row]
-        kept[0] = s if informed else 0.0
-        kept[1] = a.sample[VARIANCE]
+        a.kept_divisors[leaf, row, 0] = s if informed else 0.0
 
     # Forget: P <- C P C + D_1; with "prior", weights <- C weights.
     scale, constant_scale = a.powers[1, 0], a.powers[1, 1]
@@ -310,7 +306,7 @@ def recursive_step(a, leaf, number, keeps):
         add_multiple(weights, -weights[j] / s, column, size)
         if keeps:
             _copy(column, a.kept_columns[leaf, row], size)
-            a.kept_divisors[leaf, row, 2] = s
+            a.kept_divisors[leaf, row, 1] = s
     if k + 1 == a.cycle:
         _end_cycle(a, leaf, size)
     a.sample[SQUARED_NORM] = dot(weights, weights, size)

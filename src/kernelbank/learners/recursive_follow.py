@@ -40,18 +40,17 @@ def follow_recursive_block(a, first, count):
         weights, size = a.coefficients[leaf], size_of(a, leaf)
         rows, gains, columns = a.kept_features[leaf], a.kept_gains[leaf], a.kept_columns[leaf]
         divisors, values, norms = a.kept_divisors[leaf], a.values[leaf], a.norms[leaf]
-        predictions, variances, effects = a.predictions[leaf], a.variances[leaf], a.effects[leaf]
+        predictions, effects = a.predictions[leaf], a.effects[leaf]
         prediction = dot(weights, rows[newest], size)
         for t in range(count):
             target, s = targets[t, 0], divisors[t, 0]
             error = 0.0 if np.isnan(target) else target - prediction
             change, vector = error / s if s > 0.0 else 0.0, gains[t]
             predictions[t, 0] = prediction
-            variances[t, 0] = divisors[t, 1]
             effects[t, 0] = 0.0
             if rule == EXPONENTIAL:
                 add_multiple(weights, change, vector, size)
-                change = -weights[(first + t) % size] / divisors[t, 2]
+                change = -weights[(first + t) % size] / divisors[t, 1]
                 vector = columns[t]
             row = newest + t
             if rule == PRIOR:

@@ -14,8 +14,6 @@ class Objective:
     loss: Loss
     window: int
     regularization: float
-    dtype: str = "float64"
-    """Precision of the learners' largest arrays; the arithmetic is always float64."""
 
     @property
     def half_regularization(self) -> float:

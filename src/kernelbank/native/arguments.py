@@ -40,7 +40,7 @@ a call from Python costs the same whatever the number of arrays behind it.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -74,9 +74,9 @@ def ints(*axes: Axis) -> ArrayKind:
     return ArrayKind("int64", axes)
 
 
-def lanes(*axes: Axis, dtype: str = "float64") -> ArrayKind:
-    """An array of floats with these axes and one more, of four lanes."""
-    return ArrayKind(dtype, axes, lanes=True)
+def lanes(*axes: Axis) -> ArrayKind:
+    """An array of float64 with these axes and one more, of four lanes."""
+    return ArrayKind("float64", axes, lanes=True)
 
 
 class Arguments:
@@ -95,13 +95,3 @@ class Arguments:
     def extended(self, name: str, **fields: Any) -> Arguments:
         """These arguments and more: a function of these takes the result too."""
         return Arguments(name, **self.fields, **fields)
-
-    def with_dtype(self, name: str, dtype: str, names: frozenset[str]) -> Arguments:
-        """The same arguments, with another type of float in the arrays of these names."""
-        return Arguments(
-            name,
-            **{
-                field: replace(kind, dtype=dtype) if field in names else kind
-                for field, kind in self.fields.items()
-            },
-        )

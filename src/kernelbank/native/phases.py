@@ -83,11 +83,6 @@ class Phase:
         return str(getattr(self._function, "__name__", "callback"))
 
     @property
-    def entries(self) -> np.ndarray:
-        """The table of arguments."""
-        return self._table.entries
-
-    @property
     def callback(self) -> Callback | None:
         """The callback, if this phase is a Python function."""
         return self._function if isinstance(self._function, Callback) else None
@@ -123,7 +118,6 @@ class Phases:
         self._run = run_phases.call
         self.names = tuple(phase.name for phase in flat)
         self.callbacks = tuple(p.callback for p in flat if p.callback is not None)
-        self.arguments = tuple(phase.entries for phase in flat)
 
     def stages(self) -> list[list[Phases]]:
         """The same phases in stages: the members of a stage may run at the same time."""
@@ -150,22 +144,3 @@ class Phases:
 
     def __add__(self, other: Phases) -> Phases:
         return Phases([*self._members, *other._members])
-
-
-class ArrayBindings:
-    """The arguments of some phases that point to given arrays, to exchange these arrays."""
-
-    def __init__(self, phases: Phases, arrays: Sequence[np.ndarray]) -> None:
-        number = {array.ctypes.data: k for k, array in enumerate(arrays)}
-        self._found = []
-        for entries in phases.arguments:
-            indices = [k for k, entry in enumerate(entries.tolist()) if entry in number]
-            if indices:
-                which = np.array([number[int(entries[k])] for k in indices])
-                self._found.append((entries, np.array(indices), which))
-
-    def rebind(self, arrays: Sequence[np.ndarray]) -> None:
-        """Let the phases use these arrays, of the same shapes and types, in the same order."""
-        addresses = np.array([array.ctypes.data for array in arrays], dtype=np.int64)
-        for entries, indices, which in self._found:
-            entries[indices] = addresses[which]

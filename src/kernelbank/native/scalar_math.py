@@ -15,9 +15,9 @@ results below the normal range) are those of C.
 | asinh        | log of x + sqrt(x^2 + 1), kept as a sum of two, for x > 0        | 0.51  |
 | power        | exp of y log x, with the logarithm as a sum of two               | 0.53  |
 
-The error is the largest, in units of the last place, that `benchmarks/elementary_errors.py` prints,
-which compares with 80-bit floats. (Rounding the exact value would give 0.5.) Results
-too small for a normal float are denormal and rounded as well. Sine and cosine: `trigonometry`.
+The error is the largest that was found, in units of the last place; `tests/native/test_scalar_math`
+holds it. (Rounding the exact value would give 0.5.) Results too small for a normal float are
+denormal and rounded as well. Sine and cosine: `trigonometry`.
 
 Nothing is fitted: the polynomials are Taylor series on intervals so short that the terms left out
 do not count, and the tables and the parts of ln 2 and pi are rounded from 60 digits or more.

@@ -2,8 +2,7 @@
 
 An angle is n quarter turns plus a remainder: x 2/pi is computed in integers, with as many digits of
 2/pi as the angle needs (Payne and Hanek). The remainder, a sum of two floats, goes into a Taylor
-series. Error: 0.61 units of the last place (`benchmarks/elementary_errors.py`). Four angles of
-usual sizes at once: `sincos`.
+series. Error: 0.61 units of the last place. Four angles of usual sizes at once: `sincos`.
 
 Reference: M. Payne, R. Hanek, Radian reduction for trigonometric functions, SIGNUM Newsletter 18
 (1983).

@@ -6,22 +6,13 @@
 | `store_four(row, j, v)`     | writes lanes to row[j] .. row[j + 3]                             |
 | `columns_from(matrix, j)`   | the columns of a matrix from j on: the same rows, beginning later |
 | `row_length(matrix)`        | the length of the rows, which is their distance in memory         |
-| `wide_row(row, other)`      | row itself if it is float64, else `other`                        |
-| `is_narrow(row)`            | whether a row is float32                                          |
 """
 
 from .library import COMPILING, compiled_only
 
 if COMPILING:
-    from .llvm.views import (
-        columns_from,
-        is_narrow,
-        load_four,
-        row_length,
-        store_four,
-        wide_row,
-    )
+    from .llvm.views import columns_from, load_four, row_length, store_four
 else:
-    columns_from = is_narrow = load_four = row_length = store_four = wide_row = compiled_only
+    columns_from = load_four = row_length = store_four = compiled_only
 
-__all__ = ["columns_from", "is_narrow", "load_four", "row_length", "store_four", "wide_row"]
+__all__ = ["columns_from", "load_four", "row_length", "store_four"]

@@ -27,24 +27,12 @@ SAMPLE_METRICS = 6
 
 
 @dataclass(frozen=True)
-class QueryEvidence:
-    """What a gating combiner gets for n points, before any target is known."""
-
-    inputs: Floats
-    """(n, d): the points."""
-    slot_predictions: Floats
-    """(n, P): f_p at the points; not finite for a slot that has failed."""
-    variances: Floats
-    """(n, P): see `Evidence.variances`; empty unless the combiner names them in `needs`."""
-
-
-@dataclass(frozen=True)
 class Evidence:
     """What a combiner gets from the P slots for a block of n samples.
 
     Arrays are (n, P) unless stated. A slot that has become non-finite has infinite losses and costs
     from then on, and curvature 0. The arrays are read-only, and valid until the block is done.
-    `values` and `variances` are empty unless the combiner names them in `needs`.
+    `values` is empty unless the combiner names it in `needs`.
     """
 
     first: int
@@ -61,17 +49,8 @@ class Evidence:
     """f_p(x) before the sample is learned."""
     targets: Floats
     """(window - 1 + n,): the last window - 1 targets before the block, then the block's targets."""
-    inputs: Floats
-    """(n, d): the block's inputs."""
     values: Floats
     """(n, window, P): f_p on the window after each sample."""
-    variances: Floats
-    """Variance of f_p(x) before the sample is learned, over that of the noise; NaN without one."""
-
-    def query(self, t: int) -> QueryEvidence:
-        """What was known of sample t before its target."""
-        rows = slice(t, t + 1)
-        return QueryEvidence(self.inputs[rows], self.slot_predictions[rows], self.variances[rows])
 
 
 class Workspace:
@@ -119,9 +98,7 @@ class Workspace:
         self.slot_loss = np.zeros((size, slots))
         self.slot_predictions = np.zeros((size, slots))
         self.values = np.zeros((size if "values" in needs else 0, objective.window, slots))
-        self.variances = np.full((size if "variances" in needs else 0, slots), np.nan)
-        # the combiner's weights after each sample (at each sample, if it gates), and those that
-        # the prediction used
+        # the combiner's weights after each sample, and those that the prediction used
         self.chosen = np.zeros((size, slots))
         self.proposed = np.zeros((size, slots))
         # for rules by gradient steps: the largest rate over the largest stable one, and that rate
@@ -133,7 +110,6 @@ class Workspace:
         # a prediction at one point, without learning
         self.query_point = np.zeros(dimension) if leader is None else leader.query_point
         self.slot_values = np.zeros(slots)
-        self.query_weights = np.zeros(slots)  # the weights there, if the combiner gates
         # predictions made earlier, for targets that come late: used where the flag is 1
         self.has_past_predictions = np.zeros(size)
         self.past_predictions = np.zeros((size, slots))
@@ -152,9 +128,7 @@ class Workspace:
             self.slot_loss[:count],
             self.slot_predictions[:count],
             self.recent[: len(self.recent) - self.size + count],
-            self.points[:count],
             self.values[:count],
-            self.variances[:count],
         )
         for array in arrays:
             array.flags.writeable = False

@@ -20,6 +20,7 @@ from .competitors import (
     run_warmed,
 )
 from .datasets import Stream
+from .rank_tests import scipy_stats
 from .results import Comparison, Result
 from .run_cache import RunCache
 from .scores import NORMALISED, overall, results_on
@@ -55,7 +56,8 @@ def compare(
     On every stream each competitor is compared with the best one by the test of Diebold and Mariano
     on the differences of their losses, sample by sample. Losses of a stream are correlated in time;
     the variance is Newey and West's, which counts that, and the p-values of a stream are corrected
-    by Holm's rule. Over several streams, see `Comparison.overall` and `Comparison.rank_test`.
+    by Holm's rule. Over several streams, see `Comparison.overall` and `Comparison.rank_test`,
+    which need SciPy: pip install 'kernelbank[research]'.
 
     Every competitor first runs over the first 200 rows of a stream. Then it starts from nothing
     and is timed: so no time contains what is done once, such as compiling.
@@ -123,6 +125,8 @@ def compare(
         check_units=any(competitor.needs_standard_units for competitor in competitors),
     )
     sources = [StreamSource.of(name, given, options) for name, given in named(streams).items()]
+    if len(sources) > 1:
+        scipy_stats()  # refused before the work, not after it
     kept = RunCache(cache) if isinstance(cache, (str, os.PathLike)) else cache
     found = Comparison(
         loss="normalised error" if scoring is None else repr(scoring),

@@ -1,4 +1,4 @@
-"""Do methods differ over many streams? Friedman's test on ranks, and Nemenyi's test of all pairs.
+"""Tests over many streams: do methods differ? Distributions and ranks are SciPy's.
 
 Demsar, Statistical comparisons of classifiers over multiple data sets, JMLR 7 (2006), sections
 3.2.2 and 3.2.3; the critical-difference diagram is his.
@@ -9,13 +9,26 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from ..errors import KernelBankError
 from ..utils import validation as check
-from .significance import mean_ranks
 
 LEVEL = 0.05
+
+
+def scipy_stats() -> Any:
+    """The module scipy.stats; an error that names the extra if it is not installed."""
+    try:
+        from scipy import stats  # slow to import
+    except ImportError:
+        raise KernelBankError(
+            "Tests over several streams need SciPy. Install it with: "
+            "pip install 'kernelbank[research]'"
+        ) from None
+    return stats
 
 
 @dataclass(frozen=True)
@@ -76,8 +89,7 @@ def rank_test(losses: Mapping[str, Sequence[float]], level: float = LEVEL) -> Ra
     chance = check.number("level", level, "rank_test", "Give a level such as 0.05.", above=0)
     if chance >= 1:
         raise check.refuse("level", "be below 1", level, "Give a level such as 0.05.", "rank_test")
-    rows = [mean_ranks([losses[name][i] for name in names]) for i in range(streams)]
-    ranks = np.array(rows)  # (N, k)
+    ranks = scipy_stats().rankdata(np.column_stack(list(losses.values())), axis=1)  # (N, k)
     means = ranks.mean(axis=0)
     statistic, p_value = _friedman(ranks)
     order = sorted(range(count), key=lambda j: (means[j], j))
@@ -94,8 +106,8 @@ def critical_difference(methods: int, streams: int, level: float = LEVEL) -> flo
     >>> round(critical_difference(4, 14), 2)  # the example of Demsar's figure 1 (a)
     1.25
     """
-    quantile = studentised_range_quantile(1 - level, methods) / math.sqrt(2)
-    return quantile * math.sqrt(methods * (methods + 1) / (6 * streams))
+    quantile = float(scipy_stats().studentized_range.ppf(1 - level, methods, np.inf))
+    return quantile / math.sqrt(2) * math.sqrt(methods * (methods + 1) / (6 * streams))
 
 
 def groups(ranks: Mapping[str, float], difference: float) -> tuple[tuple[str, ...], ...]:
@@ -113,87 +125,43 @@ def groups(ranks: Mapping[str, float], difference: float) -> tuple[tuple[str, ..
     return tuple(found)
 
 
-# --- distributions --------------------------------------------------------------------------------
-
-
 def _friedman(ranks: np.ndarray) -> tuple[float, float]:
-    """(chi2, p-value) of (N, k) ranks."""
+    """(chi2, p-value) of (N, k) ranks. SciPy's test refuses two methods, and has no F."""
     streams, count = ranks.shape
-    spread = float((ranks * ranks).sum()) - streams * count * (count + 1) ** 2 / 4
+    variation = float((ranks * ranks).sum()) - streams * count * (count + 1) ** 2 / 4
     between = float(((ranks.sum(axis=0) - streams * (count + 1) / 2) ** 2).sum())
-    if spread <= 0:  # all are equal on every stream
+    if variation <= 0:  # all are equal on every stream
         return 0.0, 1.0
-    statistic = (count - 1) * between / spread
+    statistic = (count - 1) * between / variation
     rest = streams * (count - 1) - statistic
     if rest <= 1e-12 * statistic:  # the same order on every stream
         return statistic, 0.0
     ratio = (streams - 1) * statistic / rest
-    return statistic, f_tail(ratio, count - 1, (count - 1) * (streams - 1))
+    tail = scipy_stats().f.sf(ratio, count - 1, (count - 1) * (streams - 1))
+    return statistic, float(tail)
 
 
-def f_tail(value: float, above: int, below: int) -> float:
-    """P(F > value) for Fisher's F with these degrees of freedom of numerator and denominator.
+def wilcoxon(differences: Sequence[float]) -> float:
+    """Wilcoxon's signed-rank test that differences are symmetric about zero: two-sided.
 
-    >>> round(f_tail(3.69, 3, 39), 3)
-    0.02
+    Zeros are left out. Exact for up to 50 differences of different sizes, and for up to 13 if some
+    sizes are equal; otherwise by the normal approximation.
+
+    >>> wilcoxon([1.0, 2.0, 3.0, 4.0, 5.0])  # all of one sign: 2 / 2^5
+    0.0625
     """
-    return _incomplete_beta(below / (below + above * value), below / 2, above / 2)
+    values = [float(value) for value in differences if value != 0]
+    return float(scipy_stats().wilcoxon(values).pvalue) if values else 1.0
 
 
-def _incomplete_beta(x: float, a: float, b: float) -> float:
-    """The regularised incomplete beta function I_x(a, b), by its continued fraction.
+def sign_test(differences: Sequence[float]) -> float:
+    """The sign test that both signs are equally likely: two-sided, exact; zeros are left out.
 
-    Lentz's method; beyond (a + 1) / (a + b + 2) by I_x(a, b) = 1 - I_{1-x}(b, a), where the
-    fraction converges fast (Press and others, Numerical Recipes, section 6.4).
+    >>> round(sign_test([1.0, 1.0, 1.0, -1.0]), 3)  # 2 (1 + 4) / 2^4
+    0.625
     """
-    if x <= 0:
-        return 0.0
-    if x >= 1:
-        return 1.0
-    if x > (a + 1) / (a + b + 2):
-        return 1.0 - _incomplete_beta(1 - x, b, a)
-    c, d = 1.0, 1 / _away_from_zero(1 - (a + b) * x / (a + 1))
-    fraction = d
-    for m in range(1, 10_000):
-        even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
-        odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
-        for term in (even, odd):
-            d = 1 / _away_from_zero(1 + term * d)
-            c = _away_from_zero(1 + term / c)
-            fraction *= c * d
-        if abs(c * d - 1) < 1e-15:
-            break
-    scale = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)
-    return math.exp(scale + a * math.log(x) + b * math.log1p(-x)) * fraction / a
-
-
-def _away_from_zero(value: float) -> float:
-    return value if abs(value) > 1e-300 else 1e-300
-
-
-_STEP = 0.05
-_Z = np.arange(-9.0, 9.0 + _STEP / 2, _STEP)
-_DENSITY = np.exp(-_Z * _Z / 2) / math.sqrt(2 * math.pi)
-
-
-def studentised_range_quantile(probability: float, count: int) -> float:
-    """The q with P(range of `count` standard normal variables <= q) = probability.
-
-    P = k integral phi(z) (Phi(z) - Phi(z - q))^(k-1) dz, where z is the largest of the k. The
-    trapezoidal rule is exact to rounding here: the integrand is smooth and 0 at both ends.
-
-    >>> round(studentised_range_quantile(0.95, 10) / 2**0.5, 3)  # Demsar's table 5 (a)
-    3.164
-    """
-    low, high = 0.0, 40.0
-    at = _normal_cdf(_Z)
-    while high - low > 1e-12 * high:
-        middle = (low + high) / 2
-        inside = (at - _normal_cdf(_Z - middle)) ** (count - 1)
-        reached = count * _STEP * float((_DENSITY * inside).sum())
-        low, high = (middle, high) if reached < probability else (low, middle)
-    return (low + high) / 2
-
-
-def _normal_cdf(z: np.ndarray) -> np.ndarray:
-    return np.array([0.5 * math.erfc(-value / math.sqrt(2)) for value in z.tolist()])
+    if any(math.isnan(value) for value in differences):
+        return math.nan
+    positive = sum(value > 0 for value in differences)
+    count = positive + sum(value < 0 for value in differences)
+    return float(scipy_stats().binomtest(positive, count).pvalue) if count else 1.0

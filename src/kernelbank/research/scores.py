@@ -12,15 +12,9 @@ from ..losses import Loss
 from ..utils.validation import Floats
 from .competitors import Competitor, CompetitorRun
 from .datasets.stream import CLASSIFICATION, Stream
+from .rank_tests import scipy_stats, sign_test, wilcoxon
 from .results import Overall, Result
-from .significance import (
-    Difference,
-    diebold_mariano,
-    holm,
-    mean_ranks,
-    sign_test,
-    wilcoxon,
-)
+from .significance import Difference, diebold_mariano, holm
 
 NORMALISED = "normalised"
 """Scores by the squared error over the variance of the scored targets, or by wrong labels."""
@@ -203,10 +197,11 @@ def overall(results: Sequence[Result]) -> tuple[Overall, ...]:
     kinds = {result.name: result.kind for result in results}
     found = {(result.stream, result.name): result for result in results}
     names = [name for name in kinds if all((stream, name) in found for stream in streams)]
-    ranks = [mean_ranks([found[stream, name].mean_loss for name in names]) for stream in streams]
+    losses = [[found[stream, name].mean_loss for name in names] for stream in streams]
+    ranks = scipy_stats().rankdata(losses, axis=1)  # (streams, names)
     mean_rank = {
-        name: math.fsum(row[index] for row in ranks) / len(streams)
-        for index, name in enumerate(names)
+        name: math.fsum(column) / len(streams)
+        for name, column in zip(names, ranks.T.tolist(), strict=True)
     }
     leader = min(names, key=lambda name: mean_rank[name])
     ratios = {
@@ -221,7 +216,7 @@ def overall(results: Sequence[Result]) -> tuple[Overall, ...]:
             name,
             kinds[name],
             mean_rank[name],
-            sum(row[index] == min(row) for row in ranks),
+            int((ranks[:, index] == ranks.min(axis=1)).sum()),
             _exponential_of_mean(ratios[name]),
             ranked.get(name),
             signed.get(name),

@@ -1,4 +1,4 @@
-"""Statistical tests of a comparison: is one competitor better, or is it chance?
+"""Tests on one stream: is one competitor better, or is it chance?
 
 Losses of a stream are correlated in time, so a plain t-test on them finds differences that do not
 exist. Here the variance of a mean difference is Newey and West's, which counts correlations.
@@ -108,47 +108,6 @@ def automatic_lag(series: Floats) -> int:
     return min(max(least, int(1.1447 * (alpha * count) ** (1 / 3))), (count - 1) // 2)
 
 
-def wilcoxon(differences: Sequence[float]) -> float:
-    """Wilcoxon's signed-rank test that differences are symmetric about zero: two-sided, exact.
-
-    Zeros are left out; equal sizes share their mean rank, and the exact distribution is computed
-    with these ranks. Infinite differences rank last.
-
-    >>> wilcoxon([1.0, 2.0, 3.0, 4.0, 5.0])  # all of one sign: 2 / 2^5
-    0.0625
-    """
-    values = [float(value) for value in differences if value != 0]
-    if any(math.isnan(value) for value in values):
-        return math.nan
-    if not values:
-        return 1.0
-    doubled = [round(2 * rank) for rank in mean_ranks([abs(value) for value in values])]
-    ways = np.zeros(sum(doubled) + 1)
-    ways[0] = 1.0
-    for rank in doubled:  # ways[s]: the probability that the ranks of positive signs add up to s
-        moved = np.zeros_like(ways)
-        moved[rank:] = ways[: len(ways) - rank]
-        ways = (ways + moved) / 2
-    positive = sum(r for r, value in zip(doubled, values, strict=True) if value > 0)
-    tail = min(positive, sum(doubled) - positive)
-    return min(1.0, 2 * math.fsum(ways[: tail + 1].tolist()))
-
-
-def sign_test(differences: Sequence[float]) -> float:
-    """The sign test that both signs are equally likely: two-sided, exact; zeros are left out.
-
-    >>> sign_test([1.0, 1.0, 1.0, -1.0])  # 2 (1 + 4) / 2^4
-    0.625
-    """
-    if any(math.isnan(value) for value in differences):
-        return math.nan
-    positive = sum(value > 0 for value in differences)
-    negative = sum(value < 0 for value in differences)
-    count = positive + negative
-    tail = sum(math.comb(count, k) for k in range(min(positive, negative) + 1))
-    return min(1.0, 2 * tail / 2**count)
-
-
 def holm(p_values: Sequence[float]) -> list[float]:
     """Holm's correction of several p-values for their number.
 
@@ -165,22 +124,3 @@ def holm(p_values: Sequence[float]) -> list[float]:
         largest = max(largest, min(1.0, (len(made) - done) * p))
         result[index] = largest
     return result
-
-
-def mean_ranks(values: Sequence[float]) -> list[float]:
-    """Ranks from 1 for the least; equals share the mean of their ranks.
-
-    >>> mean_ranks([3.0, 1.0, 3.0])
-    [2.5, 1.0, 2.5]
-    """
-    order = sorted(range(len(values)), key=lambda index: values[index])
-    ranks = [0.0] * len(values)
-    start = 0
-    while start < len(order):
-        end = start
-        while end + 1 < len(order) and values[order[end + 1]] == values[order[start]]:
-            end += 1
-        for index in order[start : end + 1]:
-            ranks[index] = (start + end) / 2 + 1
-        start = end + 1
-    return ranks

@@ -221,9 +221,9 @@ def test_parsed_text_becomes_components():
     assert kernels == [K.Matern(1.0, 2.5), K.Matern(2.0, 2.5), K.Linear(), K.Gaussian(9.0)]
 
 
-def test_presets_are_compared_by_name(tmp_path):
+def test_rivals_are_compared_by_name(tmp_path):
     given = "raker(features=10),adaraker(features=10, levels=3)"
-    options = ("--samples", 60, "--widths", "1", "--presets", given, "--out", tmp_path / "out")
+    options = ("--samples", 60, "--widths", "1", "--rivals", given, "--out", tmp_path / "out")
     result = run("compare", "sine", *options)
     assert result.exit_code == 0, result.output
     table = (tmp_path / "out" / "table.json").read_text()
@@ -231,17 +231,17 @@ def test_presets_are_compared_by_name(tmp_path):
     assert "adaraker(features=10, levels=3)" in table
 
 
-def test_presets_that_are_not_possible_are_refused():
+def test_rivals_that_are_not_possible_are_refused():
     text = "rakers"
-    with pytest.raises(ValueError, match=r"there is no 'rakers'. Use adaraker, "):
-        component_parser.parse_calls(text, "--presets", kb.presets.BANKS)
+    with pytest.raises(ValueError, match=r"there is no 'rakers'. Use adaraker, raker"):
+        component_parser.parse_calls(text, "--rivals", kb.rivals.BANKS)
     text = "raker(dictionary=3)"
     with pytest.raises(ValueError, match=r"raker has no setting 'dictionary'. It has: features, "):
-        component_parser.parse_calls(text, "--presets", kb.presets.BANKS)
+        component_parser.parse_calls(text, "--rivals", kb.rivals.BANKS)
     text = "raker(features=3)"
-    with pytest.raises(ValueError, match=r"--presets: raker.features=3.: 'features' of FourierSGD"):
-        component_parser.parse_calls(text, "--presets", kb.presets.BANKS)
-    hinge = component_parser.parse_calls("raker", "--presets", kb.presets.BANKS, loss="hinge")
+    with pytest.raises(ValueError, match=r"--rivals: raker.features=3.: 'features' of FourierSGD"):
+        component_parser.parse_calls(text, "--rivals", kb.rivals.BANKS)
+    hinge = component_parser.parse_calls("raker", "--rivals", kb.rivals.BANKS, loss="hinge")
     assert hinge["raker"].loss == kb.losses.Hinge()
 
 

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from kernelbank.app.cli.console import SpeedMeter, cropped, status_line
+from kernelbank.app.cli.console import status_line
 from kernelbank.app.cli.run_options import run_command
 from support.run_command import make_rows, run, succeed, write_csv
 
@@ -138,22 +138,6 @@ def test_output_without_a_terminal_is_plain_text(source, tmp_path, monkeypatch):
     assert again[2].split() == ["done", "before", "600"]
 
 
-def test_speed_meter_gives_recent_speed_and_time_left():
-    meter = SpeedMeter()
-    meter.add(0.0, 1000, 0.5)  # gone on with: half was done before
-    assert meter.rows_per_second is None
-    assert meter.seconds_left(None, 1000) is None
-    meter.add(2.0, 1200, 0.6)
-    assert meter.rows_per_second == 100
-    assert meter.seconds_left(None, 1200) == pytest.approx(8)
-    assert meter.seconds_left(1300, 1200) == pytest.approx(1)
-    for second in range(3, 40):
-        meter.add(float(second), 1200 + 10 * second, None)
-    assert meter.rows_per_second == pytest.approx(10)
-    assert meter.seconds_left(None, 1500) is None
-    assert meter.seconds_left(1700, 1600) == pytest.approx(10)
-
-
 def status(**changed):
     """What the line reads of a RunStatus."""
     values = {
@@ -188,11 +172,6 @@ def test_status_line_before_any_score_shows_nan():
     unknown = {"error": np.nan, "baseline_error": np.nan, "best_slot": ("", np.nan)}
     text = status_line(status(**unknown, largest_weights=[]), None, None, 80)
     assert "12,345 rows  RMSE   nan" in text
-
-
-def test_cropped_text_ends_with_dots():
-    assert cropped("standard", 8) == "standard"
-    assert cropped("standards", 8) == "stand..."
 
 
 def test_help_at_80_columns_shows_every_option_in_its_group():

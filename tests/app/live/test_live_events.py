@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterator
 from contextlib import closing
 
@@ -59,23 +58,11 @@ def test_page_before_the_first_publish_is_served(page):
     assert request(page.address)[0] == 200
 
 
-def test_head_request_for_events_ends(page):
-    status, headers, body = request(page.address + "events", method="HEAD")
-    assert (status, headers.get_content_type(), body) == (200, "text/event-stream", b"")
-
-
 def test_texts_with_line_breaks_and_broken_characters_stay_one_event(page):
     page.publish({"a": json.dumps("</script>\n\u2028\u00e9"), "b": '"\ud800"', 'c"\n': "3"})
     with closing(Viewer(page.address)) as viewer:
         found = viewer.follow_until(bool)
         assert found == {"a": "</script>\n\u2028\u00e9", "b": "?", 'c"\n': 3}
-
-
-def test_idle_viewer_gets_comments():
-    with LivePage(limits=Limits(heartbeat=0.05)) as page, closing(Viewer(page.address)) as viewer:
-        viewer.read_event()
-        viewer.read_event()
-        assert viewer.comments == 2
 
 
 def test_many_viewers_and_reloads_all_get_the_newest_parts(page):
@@ -89,14 +76,3 @@ def test_many_viewers_and_reloads_all_get_the_newest_parts(page):
         viewer.follow_until(lambda parts: parts.get("status") == 9)
         assert viewer.parts == {**{name: json.loads(t) for name, t in texts.items()}, "status": 9}
         viewer.close()
-
-
-def test_events_are_sent_once_per_poll_interval():
-    limits = Limits(poll_interval=0.3)
-    with LivePage(limits=limits) as page, closing(Viewer(page.address)) as viewer:
-        begin = time.monotonic()
-        for row in range(500):
-            page.publish({"status": str(row)})
-        seconds = time.monotonic() - begin
-        viewer.follow_until(lambda parts: parts.get("status") == 499)
-        assert len(viewer.messages) <= seconds / limits.poll_interval + 2

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import http.client
 import json
@@ -14,14 +13,10 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-import uvicorn
-from uvicorn.server import ServerState
 
-from kernelbank.app.live.connections import connection_class
 from kernelbank.app.live.limits import Limits
 from kernelbank.app.live.live_page import LivePage
 from support.live_viewers import (
@@ -94,23 +89,6 @@ def test_stuck_viewers_hold_one_message_each_and_others_follow_the_run():
         assert memory(pid(page), "VmHWM") - before < bound
 
 
-@pytest.mark.parametrize("what", ["", "events?after=0"])
-def test_viewers_stuck_at_the_same_version_share_its_texts(what):
-    count, size = 50, 3_000_000
-    with open_page() as (page, stack):
-        good = stack.enter_context(closing(Viewer(page.address)))
-        page.publish({"status": '{"rows": 0}', "big": json.dumps("x" * size)})
-        good.follow_until(lambda parts: rows(parts) == 0)
-        request(page.address)
-        before = memory(pid(page))
-        held = [
-            stack.enter_context(closing(stuck_viewer(page.address, what))) for _ in range(count)
-        ]
-        assert all(one.recv(1) for one in held)  # all get a response
-        assert request(page.address)[0] == 200
-        assert memory(pid(page), "VmHWM") - before < count * HELD + 4 * size + 10_000_000
-
-
 def test_viewer_that_takes_nothing_is_dropped():
     with open_page(stall_timeout=0.5) as (page, stack):
         good = stack.enter_context(closing(Viewer(page.address)))
@@ -128,48 +106,6 @@ def test_viewer_that_takes_nothing_is_dropped():
         good.follow_until(
             lambda parts: rows(parts) == 2
         )  # a viewer that waits for events is not stuck
-
-
-class FakeTransport:
-    """Bytes that wait to be sent, and whether the connection was dropped."""
-
-    def __init__(self, below: socket.socket) -> None:
-        self.below = below
-        self.waiting = 0
-        self.dropped = False
-
-    def get_write_buffer_size(self) -> int:
-        return self.waiting
-
-    def get_extra_info(self, name: str) -> Any:
-        return self.below if name == "socket" else None
-
-    def set_write_buffer_limits(self, high: int) -> None:
-        assert high == 64 * 1024
-
-    def abort(self) -> None:
-        self.dropped = True
-
-
-def test_viewer_that_takes_a_byte_now_and_then_is_not_dropped():
-    """Without the help of the system, which drops stuck connections on Linux."""
-    limits = Limits(stall_timeout=30.0, request_timeout=10.0)
-    config = uvicorn.Config(lambda: None, ws="none", interface="asgi3", log_config=None)
-    with closing(asyncio.new_event_loop()) as loop, socket.socket() as below:
-        connection = connection_class(limits)(config, ServerState(), {}, loop)
-        transport = FakeTransport(below)
-        connection.connection_made(transport)
-        start = connection.idle_since
-        connection.check_timeouts(start + 9.9)
-        for second in range(20, 200):  # takes a byte every ten seconds
-            transport.waiting = 10_000 - second // 10
-            connection.check_timeouts(start + second)
-        assert not transport.dropped
-        connection.check_timeouts(start + 219.9)
-        assert not transport.dropped
-        connection.check_timeouts(start + 220.1)
-        assert transport.dropped
-        assert not connection.connections
 
 
 def test_slow_viewer_skips_old_versions_and_ends_with_the_newest():

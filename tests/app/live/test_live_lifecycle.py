@@ -267,19 +267,3 @@ def test_server_that_cannot_start_is_refused(monkeypatch, tmp_path, temporary_fo
     with pytest.raises(RunRefused, match="did not listen within"):
         LivePage()
     assert [entry.name for entry in temporary_folder.iterdir()] == ["modules"]
-
-
-def test_server_imports_the_same_kernelbank_as_the_run(tmp_path):
-    """Imported by a hook, from nowhere on the path, while another one is on it."""
-    (tmp_path / "kernelbank").mkdir()
-    (tmp_path / "kernelbank" / "__init__.py").write_text("raise ImportError('not this one')")
-    package = str(Path(SOURCES, "kernelbank", "__init__.py"))
-    start = f"""
-import importlib.util
-spec = importlib.util.spec_from_file_location("kernelbank", {package!r})
-sys.modules["kernelbank"] = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(sys.modules["kernelbank"])
-"""
-    end = "from urllib.request import urlopen\nprint(urlopen(page.address).status); page.end()"
-    with start_run(tmp_path, start, "", end, PYTHONPATH="") as run:
-        assert run.communicate()[0].splitlines()[-1] == "200"

@@ -5,9 +5,6 @@ from __future__ import annotations
 import asyncio
 import threading
 
-import pytest
-
-from kernelbank.app.live import parts_folder
 from kernelbank.app.live.parts_folder import PartsWriter, VersionedParts
 
 
@@ -25,17 +22,6 @@ def refreshed(parts):
     return parts
 
 
-def test_unchanged_parts_are_not_written_again(tmp_path):
-    writer = PartsWriter(tmp_path)
-    writer.write({"a": "1", "b": "2"})
-    before = {file.name: file.stat().st_mtime_ns for file in tmp_path.iterdir()}
-    writer.write({"a": "1", "b": "2"})
-    assert {file.name: file.stat().st_mtime_ns for file in tmp_path.iterdir()} == before
-    writer.write({"a": "1", "b": "3"})
-    names = {file.name for file in tmp_path.iterdir()}
-    assert names == {"1", "2", "3", "index-1", "index-2"}
-
-
 def test_folder_holds_at_most_two_versions_of_each_part(tmp_path):
     writer = PartsWriter(tmp_path)
     for number in range(100):
@@ -43,10 +29,6 @@ def test_folder_holds_at_most_two_versions_of_each_part(tmp_path):
         assert len(list(tmp_path.iterdir())) <= 2 * (6 + 1)
     texts = read_with(tmp_path, lambda parts: refreshed(parts).texts())
     assert texts == {**{f"{k}": "99" for k in range(5)}, "snapshot/99": "1"}
-
-
-def test_reader_of_an_empty_folder_has_no_parts(tmp_path):
-    assert read_with(tmp_path, lambda parts: refreshed(parts).texts()) == {}
 
 
 def test_reader_that_missed_versions_tells_what_changed_and_what_was_removed(tmp_path):
@@ -104,23 +86,3 @@ def test_reader_during_fast_writing_sees_whole_versions_only(tmp_path):
     thread.join()
     assert last == {"399"}
     assert seen
-
-
-def test_reader_forgets_the_oldest_removed_parts(tmp_path):
-    writer = PartsWriter(tmp_path)
-
-    def remove_many(parts):
-        for number in range(0, 300, 50):
-            writer.write({"stays": "1"} | {f"snapshot/{number + k}": "1" for k in range(50)})
-            parts.refresh()
-        writer.write({"stays": "1"})
-        parts.refresh()
-        return len(parts._parts), b"".join(parts.since(1)), b"".join(parts.since(0))
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(parts_folder, "_MAX_REMOVED", 200)
-        count, late, new = read_with(tmp_path, remove_many)
-    assert count == 201
-    assert b'"snapshot/99":' not in late
-    assert b'"snapshot/100":null' in late
-    assert new == b'{"stays":1}'

@@ -47,46 +47,6 @@ class TestTime:
         assert "2024" not in readout(shown, "error")
         assert "rows 1 to 1,680" in readout(shown, "error")
 
-    @pytest.mark.parametrize(
-        ("seconds", "first", "labels"),
-        [
-            (86400 * 1500, 1704067200, ["2024", "2025", "2026", "2027", "2028"]),
-            (86400 * 130, 1704067200, ["Jan 2024", "Feb 2024", "Mar 2024", "Apr 2024", "May 2024"]),
-            (86400 * 5, 1704067200, ["1 Jan", "2 Jan", "3 Jan", "4 Jan", "5 Jan", "6 Jan"]),
-            (7200, 1704067200 + 36600, ["1 Jan, 10:30", "11:00", "11:30", "12:00"]),
-            (20, 1704067200 - 10, ["23:59:50", "23:59:55", "1 Jan", "00:00:05", "00:00:10"]),
-        ],
-    )
-    def test_labels_of_a_time_axis_are_round(self, show, seconds, first, labels):
-        report = sample_report(points=3, time=True)
-        times = [first + seconds * share for share in (1 / 3, 2 / 3, 1)]
-        report["points/0"] |= {"time_high": times, "time_low": [first, *times[:2]]}
-        shown = show(report, width=620)
-        drawn = drawn_labels(shown)[: len(labels) + 1]
-        assert drawn[:-1] == labels
-        assert float(drawn[-1]) == 0.0  # the first of the other axis
-
-
-DRAWN_LABELS = """() => {
-    const texts = [];
-    const original = CanvasRenderingContext2D.prototype.fillText;
-    CanvasRenderingContext2D.prototype.fillText = function (text, ...rest) {
-        if (this.canvas.closest("#error-chart")) texts.push(text);
-        return original.call(this, text, ...rest);
-    };
-    window.labels = texts;
-}"""
-
-
-def drawn_labels(shown):
-    """The texts of the axes of the error chart, drawn again: those of the time, then the others."""
-    shown.page.evaluate(DRAWN_LABELS)
-    shown.page.locator("#theme").click()  # paints all charts again
-    shown.wait_until(lambda: shown.page.evaluate("window.labels.length"))
-    texts = shown.page.evaluate("window.labels")
-    assert texts[0] == "when (UTC)"
-    return texts[1:]
-
 
 @pytest.mark.slow
 class TestInputs:
@@ -215,51 +175,6 @@ class TestCharts:
         assert "rows 94,001 to 94,500" in readout(shown, "targets")
         assert shown.page.locator("#targets-chart-readout").get_attribute("aria-live") == "off"
 
-    def test_heat_map_colours_are_those_of_the_weights(self, show):
-        report = sample_report(points=4, slots=5)
-        for number in range(4):
-            report["points/0"]["weights"][number] = [0, 0, 10000 if number == 2 else 0, 0, 0]
-        shown = show(report, color_scheme="light")
-        colours = shown.page.evaluate(
-            """(places) => {
-                const canvas = document.querySelector("#weights-chart canvas");
-                const over = document.querySelector("#weights-chart .u-over");
-                const pixel = new OffscreenCanvas(canvas.width, canvas.height).getContext(
-                    "2d", {willReadFrequently: true});
-                pixel.drawImage(canvas, 0, 0);
-                return places.map(({x, y}) => [...pixel.getImageData(
-                    over.offsetLeft + x, over.offsetTop + y, 1, 1).data].slice(0, 3));
-            }""",
-            [
-                heat_position(shown, report, at, slot)
-                for at, slot in ((2, 2), (1, 2), (3, 2), (2, 1), (2, 3))
-            ],
-        )
-        assert colours == [[0x06, 0x24, 0x3F]] + 4 * [[0xF4, 0xF6, 0xF8]]
-
-    def test_slot_selected_in_the_loss_chart_is_coloured_and_named(self, show):
-        report = sample_report()
-        shown = show(report, color_scheme="light")
-        alone = [sum(losses) for losses in zip(*column(report, "losses"), strict=True)]
-        order = sorted(range(39), key=lambda slot: alone[slot])
-        purple = (0x9B, 0x44, 0x78)
-        assert count_pixels(shown, "loss", purple) == 0
-        shown.page.locator("#loss-chart .chart").focus()
-        for key in ("ArrowUp", "ArrowUp", "ArrowUp", "ArrowDown"):
-            shown.page.keyboard.press(key)
-        assert report["run"]["slots"][order[1]] in readout(shown, "loss")
-        assert f"{alone[order[1]]:,.0f}" in readout(shown, "loss")
-        assert count_pixels(shown, "loss", purple) > 300
-        shown.page.keyboard.press("Escape")
-        assert count_pixels(shown, "loss", purple) == 0
-        shown.page.keyboard.press("Tab")
-        over = shown.page.locator("#loss-chart .u-over")
-        box = over.bounding_box()
-        over.hover(position={"x": box["width"] - 1, "y": (1 - 1 / 1.05) * box["height"]})
-        assert report["run"]["slots"][order[-1]] in readout(shown, "loss")
-        shown.page.mouse.move(1, 1)
-        assert count_pixels(shown, "loss", purple) == 0
-
 
 @pytest.mark.slow
 class TestCurves:
@@ -301,20 +216,6 @@ class TestCurves:
         assert "predicted load along hour of the day, after row 99,666" in shown.text(
             "#curves-chart .caption"
         )
-
-    def test_axes_stay_fixed_while_the_slider_moves(self, show):
-        shown = show(sample_report())
-        axis = """() => {
-            const canvas = document.querySelector("#curves-chart canvas");
-            const left = document.querySelector("#curves-chart .u-over").offsetLeft - 6;
-            const copy = new OffscreenCanvas(left, canvas.height).getContext("2d");
-            copy.drawImage(canvas, 0, 0);
-            return [...copy.getImageData(0, 0, left, canvas.height).data].join();
-        }"""
-        before = shown.page.evaluate(axis)
-        shown.page.locator("#curves-slider").focus()
-        shown.page.keyboard.press("Home")
-        assert shown.page.evaluate(axis) == before
 
     def test_play_steps_through_to_the_newest_curves(self, show):
         report = sample_report(points=3)

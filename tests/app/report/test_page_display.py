@@ -1,7 +1,5 @@
 """The page on screens, phones and paper, by mouse and by keys; and its texts."""
 
-import math
-
 import pytest
 
 from support import browser
@@ -12,7 +10,6 @@ from support.browser import (
     column,
     count_colours,
     count_pixels,
-    heat_position,
     readout,
     tile,
 )
@@ -41,35 +38,6 @@ class TestDisplay:
         shown.page.reload()
         assert self.background(shown) == "rgb(246, 247, 248)"
         shown.requests.pop()
-
-    def test_theme_without_a_choice_follows_the_system(self, show):
-        shown = show(sample_report(points=40), color_scheme="light")
-        assert count_pixels(shown, "loss", LIGHT_MODEL) > 300
-        shown.page.emulate_media(color_scheme="dark")
-        shown.wait_until(lambda: self.background(shown) == "rgb(18, 22, 26)")
-        shown.wait_until(lambda: count_pixels(shown, "loss", DARK_MODEL) > 300)
-
-    def test_print_has_light_colours_and_no_controls(self, show):
-        shown = show(sample_report(), color_scheme="dark")
-        shown.page.emulate_media(media="print")
-        shown.wait_until(lambda: count_pixels(shown, "loss", LIGHT_MODEL) > 300)
-        assert count_pixels(shown, "loss", DARK_MODEL) == 0
-        for control in ("#theme", "nav", "#curves-choices", "fieldset", "summary"):
-            assert not shown.page.locator(control).first.is_visible(), control
-        avoided = "e => getComputedStyle(e).breakInside"
-        assert shown.page.locator("#loss").evaluate(avoided) == "avoid"
-        shown.page.emulate_media(media="screen")
-        size = "document.querySelector('#loss-chart canvas').clientWidth"
-        before = shown.page.evaluate(size)
-        shown.page.evaluate(
-            f"() => addEventListener('beforeprint', () => {{ window.printed = {size}; }})"
-        )
-        assert shown.page.pdf(format="A4").startswith(b"%PDF")
-        assert (
-            shown.page.evaluate("window.printed") == 660
-        )  # A4 has room for it, the screen for more
-        assert shown.page.evaluate(size) == before
-        assert shown.page.locator("#weights-table details tbody tr").count() == 31
 
     @pytest.mark.parametrize("task", ["regression", "classification"])
     def test_page_with_long_texts_fits_on_a_phone(self, show, task):
@@ -151,26 +119,6 @@ class TestTexts:
         assert "Started 2 times" in shown.text("#times-list")
         assert "checkpoint every60 s" in shown.text("#details-list")
 
-    def test_slots_are_listed_by_weight(self, show):
-        report = sample_report()
-        shown = show(report)
-        present = column(report, "weights")[-1]
-        highest = [max(each) for each in zip(*column(report, "weights_high"), strict=True)]
-        order = sorted(range(39), key=lambda slot: -present[slot])
-        rows = (
-            shown.page.locator("#weights-table table").first.locator("tbody tr").all_text_contents()
-        )
-        assert len(rows) == 8
-        slot = order[0]
-        expected = (
-            f"{report['run']['slots'][slot]}{present[slot] / 100:.2f} %{highest[slot] / 100:.2f} %"
-        )
-        assert rows[0].startswith(expected)
-        shown.page.locator("#weights-table summary").click()
-        shown.wait_until(
-            lambda: shown.page.locator("#weights-table details tbody tr").count() == 31
-        )
-
     def test_empty_report_says_so_in_every_section(self, show):
         shown = show({})
         assert shown.text("#summary") == "Waiting for the first rows."
@@ -195,31 +143,12 @@ class TestTexts:
         report["status"]["missing_rows"] = 1234
         assert show(report).text("#tile-bad-rows .note") == "1,234 missing"
 
-    def test_report_without_points_has_no_charts(self, show):
-        shown = show(sample_report(points=0))
-        assert shown.page.locator("section .empty:visible").count() == 10
-        assert shown.text("#title") == "load from sensors.csv"
-
     def test_report_of_one_point_is_drawn(self, show):
         shown = show(sample_report(points=1), color_scheme="light")
         for chart in CHARTS:
             assert count_colours(shown, chart) > 5, chart
         assert count_pixels(shown, "error", LIGHT_MODEL) > 5
         assert "rows 1 to 100,000" in readout(shown, "error")
-
-    def test_thousand_slots_share_pixels_and_the_largest_weight_is_shown(self, show):
-        report = sample_report(points=64, slots=1000)
-        report["points/1"]["weights"][10][777:779] = 9999, 3
-        shown = show(report, color_scheme="light")
-        shown.page.locator("#weights-chart .u-over").hover(
-            position=heat_position(shown, report, 42, 777)
-        )
-        at = report["run"]["slots"].index(
-            shown.text("#weights-chart-readout .slot-name")
-        )  # several slots share a pixel
-        assert abs(at - 777) <= 2
-        # The largest of those that share a pixel is shown.
-        assert count_pixels(shown, "weights", (0x06, 0x24, 0x3F), near=2) > 5
 
     def test_classification_shows_error_rate_and_calibration(self, show):
         report = sample_report(task="classification")
@@ -272,27 +201,6 @@ class TestTexts:
         )
         report["status"]["lately"]["baseline_loss"] = 0.05
         assert show(report).text("#headline").endswith("95.0 %, which would have been better.")
-
-    @pytest.mark.parametrize("size", [1e-250, 1e-17, 1e17, 1e250])
-    def test_numbers_of_any_size_are_drawn(self, show, size):
-        report = sample_report(points=3, slots=3)
-        for name in ("loss", "baseline_loss", "worst_loss", "width"):
-            report["points/0"][name] = [size * value for value in report["points/0"][name]]
-        for name in ("target", "prediction"):  # so close that a small step does not change a number
-            report["points/0"][f"{name}_low"] = 3 * [size]
-            report["points/0"][f"{name}_high"] = 3 * [size * (1 + 3.2e-16)]
-        report["points/0"]["losses"] = [
-            [size * value for value in row] for row in report["points/0"]["losses"]
-        ]
-        error = math.sqrt(sum(column(report, "loss")) / sum(column(report, "scored")))
-        report["status"]["error"] = error
-        shown = show(report, color_scheme="light")
-        for chart in ("error", "targets", "loss", "width"):
-            assert count_colours(shown, chart) > 5, chart
-            frame = shown.page.locator(f"#{chart}-chart .u-over")
-            assert frame.evaluate("frame => frame.offsetLeft") > 40, chart  # room for an axis
-        assert count_pixels(shown, "loss", LIGHT_MODEL) > 300
-        assert tile(shown, "model") == error
 
     def test_slots_that_diverge_leave_the_chart_and_are_counted(self, show):
         report = sample_report(points=100)

@@ -15,7 +15,6 @@ from kernelbank.app.runner.history import (
     DRAWN,
     EARLY,
     EXTREMES,
-    POINTS,
     SNAPSHOTS,
     TOTALS,
     History,
@@ -300,35 +299,6 @@ def _large():
     bank = kb.AutoBank(size="large")
     bank.learn_one([0.0] * 8, 0.0)
     return bank
-
-
-def test_unchanged_points_are_not_encoded_again(state):
-    given, data = RunStatus.of_state(state), ReportData()
-    history = filled_history(0, 3)
-    seen = []
-    for count in (1, 1, 40, 1000):
-        rows = np.ones((count, len(TOTALS)))
-        history.add(rows, np.ones((count, len(EXTREMES))), np.ones((count, 3)), np.ones((count, 3)))
-        parts = data.parts(dataclasses.replace(given, histories=[history]))
-        fresh = ReportData().parts(dataclasses.replace(given, histories=[history]))
-        assert {n: p for n, p in parts.items() if n[:6] == "points"} == {
-            n: p for n, p in fresh.items() if n[:6] == "points"
-        }
-        seen.append(parts)
-    assert seen[0]["points/0"] != seen[1]["points/0"]
-    assert "points/1" not in seen[1]
-    again = data.parts(dataclasses.replace(given, histories=[history]))
-    assert again["points/0"] is seen[-1]["points/0"]
-    assert history.stride > 1
-    assert history.points <= POINTS
-
-
-def test_present_curves_can_be_those_of_the_last_call(state):
-    given, data = RunStatus.of_state(state), ReportData()
-    first = data.parts(given, curves=False)  # there are none yet: they are made
-    given.bank.run(X[:50], Y[:50])
-    assert data.parts(given, curves=False)["curves/now"] is first["curves/now"]
-    assert data.parts(given)["curves/now"] != first["curves/now"]
 
 
 def test_numbers_that_are_not_finite_become_null(state):

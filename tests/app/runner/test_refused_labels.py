@@ -8,7 +8,6 @@ import kernelbank as kb
 from kernelbank.app.runner import model_session
 from kernelbank.app.runner.status import RunStatus
 from kernelbank.errors import InvalidArgument
-from kernelbank.io import checkpoint
 from support.marks import slow
 from support.run_command import (
     make_rows,
@@ -160,20 +159,6 @@ def test_label_that_was_not_named_is_a_bad_row(delay, tmp_path):
 def test_wrong_options_of_classes_are_refused(options, words, tmp_path):
     path = labelled(tmp_path / "s.csv", ["a", "b"])
     assert words in refusal(path, "--target", "y", *options)
-
-
-def test_state_without_these_options_resumes(tmp_path):
-    """A state that was written before there were these options: they had their defaults."""
-    path = labelled(tmp_path / "s.csv", [f"k{n % 3}" for n in range(60)])
-    succeed(path, *OPTIONS, *outputs(tmp_path), "--max-rows", 30)
-    header, arrays = read_state(tmp_path / "state")
-    for name in ("classes", "max_classes"):
-        del header["options"][name]
-    del header["bank"]["classes_named"]
-    checkpoint.write(tmp_path / "state/state.kb", header, arrays)
-    assert RunStatus.of_state(tmp_path / "state").rows == 30
-    succeed(path, *OPTIONS, *outputs(tmp_path))
-    assert len(read_csv(tmp_path / "out.csv")[1]) == 60
 
 
 # --- everything else that a model refuses is a bad row before it comes there ----------------------

@@ -51,12 +51,3 @@ def test_forged_rejected_rows_are_refused(forged):
     RejectedRows().restore(plain)
     with pytest.raises(FileRefused):
         RejectedRows().restore({**plain, **forged})
-
-
-def test_rejected_rows_of_older_states_have_no_advice():
-    plain = taken(3).to_json()
-    for record in plain["first"]:
-        del record["advice"]
-    rejected = RejectedRows()
-    rejected.restore(plain)
-    assert rejected.count == 3

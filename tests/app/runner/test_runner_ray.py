@@ -5,7 +5,6 @@ import pytest
 
 import kernelbank as kb
 from kernelbank.app.runner import model_session
-from support import ray_cluster
 from support.run_command import make_rows, one_slot_model, read_state, refusal, succeed, write_csv
 
 X, Y = make_rows(300)
@@ -28,12 +27,11 @@ def test_ray_options_without_ray_are_refused(source):
 
 
 @pytest.fixture(scope="module")
-def ray(tmp_path_factory):
+def ray():
     import ray
 
-    with ray_cluster.private_token(tmp_path_factory):
-        yield ray
-        ray.shutdown()
+    yield ray
+    ray.shutdown()
 
 
 @pytest.mark.slow

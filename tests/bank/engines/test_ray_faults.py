@@ -2,6 +2,7 @@
 
 import os
 import random
+import secrets
 import signal
 import threading
 import time
@@ -12,10 +13,15 @@ import numpy as np
 import pytest
 
 import kernelbank as kb
-from kernelbank.bank.engines.ray import actors, authentication
-from kernelbank.bank.engines.ray import cluster as ray_setup
+from kernelbank.bank.engines import ray as ray_engine
 from support import instances, ray_cluster
-from support.ray_cluster import assert_same_banks, assert_same_traces, executor_of, kill_process
+from support.ray_cluster import (
+    assert_same_banks,
+    assert_same_traces,
+    executor_of,
+    kill_process,
+    process_ids,
+)
 
 pytestmark = [
     pytest.mark.slow,
@@ -28,20 +34,21 @@ X, Y = instances.stream(5, 600, 2)
 
 
 @pytest.fixture(scope="module")
-def nodes(tmp_path_factory):
+def nodes():
     """A cluster of a head node with one processor; tests add and remove nodes."""
-    with ray_cluster.private_token(tmp_path_factory):
-        ray = ray_setup.import_ray()
-        authentication.ensure_token()
-        from ray.cluster_utils import Cluster
+    ray_cluster.share_test_modules()
+    os.environ.setdefault("RAY_AUTH_MODE", "token")
+    os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
+    ray = ray_engine.import_ray()
+    from ray.cluster_utils import Cluster
 
-        cluster = Cluster(
-            initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False}
-        )
-        ray.init(address=cluster.address, log_to_driver=False, logging_level="ERROR")
-        yield cluster
-        ray.shutdown()
-        cluster.shutdown()
+    cluster = Cluster(
+        initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False}
+    )
+    ray.init(address=cluster.address, log_to_driver=False, logging_level="ERROR")
+    yield cluster
+    ray.shutdown()
+    cluster.shutdown()
 
 
 @pytest.fixture(autouse=True)
@@ -56,13 +63,11 @@ def bank_on(engine, combiner=None, slots=None):
 
 
 def kill_at(monkeypatch, bank, method, call, shard, after):
-    """Kill a shard's process before, or after, the `call`-th call of a method.
+    """Kill a shard's process before, or after, the `call`-th call of a method of the executor.
 
-    method : of the executor, or of its pool as "pool.name". Returns a list with the number of calls.
+    Returns a list with the number of calls.
     """
     target, calls = executor_of(bank), [0]
-    if method.startswith("pool."):
-        target, method = target._pool, method.removeprefix("pool.")
     original = getattr(target, method)
 
     def wrapped(*given, **named):
@@ -80,31 +85,22 @@ def kill_at(monkeypatch, bank, method, call, shard, after):
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize(
-    ("record", "method"),
-    [
-        *(("all", f"pool.{name}") for name in ("begin_block", "_send_blocks", "_call")),
-        *(("all", name) for name in ("_gather", "_mix")),
-        *(("light", f"pool.{name}") for name in ("_send_blocks", "_call", "commit")),
-        ("light", "_combine_by_sums"),
-    ],
+    "method", ["_begin_block", "_send_blocks", "_gather", "_answers", "_mix", "snapshot"]
 )
 def test_process_killed_at_any_step_of_a_block_is_replaced_with_the_same_bits(
-    nodes, monkeypatch, method, after, record
+    nodes, monkeypatch, method, after
 ):
-    exchange = "sums" if record == "light" else "gathered"
-    engine = Ray(shards=2, block=60, replay=150, exchange=exchange)
+    engine = Ray(shards=2, block=60, replay=150)
     serial, on_ray = bank_on("serial"), bank_on(engine)
     for bank in (serial, on_ray):
         bank.run(X[:60], Y[:60])
-    before = executor_of(on_ray).process_ids
+    before = process_ids(on_ray)
     calls = kill_at(monkeypatch, on_ray, method, 3, 1, after)
-    assert_same_traces(
-        serial.run(X[60:], Y[60:], record=record), on_ray.run(X[60:], Y[60:], record=record)
-    )
+    assert_same_traces(serial.run(X[60:], Y[60:]), on_ray.run(X[60:], Y[60:]))
     assert calls[0] >= 3
     assert_same_banks(serial, on_ray)
-    assert executor_of(on_ray).process_ids[0] == before[0]
-    assert executor_of(on_ray).process_ids[1] != before[1]
+    assert process_ids(on_ray)[0] == before[0]
+    assert process_ids(on_ray)[1] != before[1]
 
 
 def test_process_killed_before_any_query_is_replaced(nodes, tmp_path):
@@ -131,10 +127,9 @@ def test_process_killed_before_any_query_is_replaced(nodes, tmp_path):
 def test_processes_killed_at_random_moments_are_replaced_with_the_same_bits(nodes, seed):
     draw = random.Random(seed)
     combiner = [None, C.Simplex(), C.Hedge(), C.Stacking()][seed]
-    exchange = "sums" if seed == 1 else "auto"
     record = ["all", "light"][seed % 2]
     serial = bank_on("serial", combiner)
-    on_ray = bank_on(Ray(shards=3, block=25, replay=200, retries=20, exchange=exchange), combiner)
+    on_ray = bank_on(Ray(shards=3, block=25, replay=200, retries=20), combiner)
     serial.run(X[:1], Y[:1])
     on_ray.run(X[:1], Y[:1])
     over = threading.Event()
@@ -165,7 +160,7 @@ def test_actor_killed_through_ray_is_replaced(nodes, restart):
     serial, on_ray = bank_on("serial"), bank_on(Ray(shards=2, block=60))
     serial.run(X[:200], Y[:200])
     on_ray.run(X[:200], Y[:200])
-    ray.kill(executor_of(on_ray)._pool.handles[0].actor, no_restart=not restart)
+    ray.kill(executor_of(on_ray)._processes[0].actor, no_restart=not restart)
     assert_same_traces(serial.run(X, Y), on_ray.run(X, Y))
     assert_same_banks(serial, on_ray)
 
@@ -190,19 +185,19 @@ def test_models_in_adapters_survive_killed_processes(nodes, replay):
 def test_bank_with_lost_shard_can_be_saved_and_continues(nodes, monkeypatch, tmp_path):
     serial, on_ray = bank_on("serial"), bank_on(Ray(shards=2, block=60, retries=2, replay=100))
     on_ray.run(X[:60], Y[:60])
-    start_actor, started = actors.start_actor, []
+    start, started = ray_engine.ShardProcess.start, []
 
-    def doomed(cpus):
-        started.append(start_actor(cpus))
+    def doomed(process):
         import ray
 
-        ray.kill(started[-1])
-        return started[-1]
+        start(process)
+        started.append(process.actor)
+        ray.kill(process.actor)
 
     kill_at(monkeypatch, on_ray, "_mix", 4, 1, False)
     with monkeypatch.context() as patch:
-        patch.setattr(actors, "start_actor", doomed)
-        with pytest.raises(kb.errors.ShardLost, match=r"Shard 1 of 2 .* after 3 tries"):
+        patch.setattr(ray_engine.ShardProcess, "start", doomed)
+        with pytest.raises(kb.errors.ShardLost, match=r"Shard 1 of 2 .* ended 3 times"):
             on_ray.run(X[60:], Y[60:])
         assert len(started) == 2
         assert on_ray.samples == 240
@@ -217,7 +212,7 @@ def test_shard_without_room_raises_after_patience(nodes):
     bank = bank_on(Ray(shards=1, cpus=1000, patience=0.5))
     with (
         pytest.warns(kb.errors.KernelBankWarning, match="waits for a process"),
-        pytest.raises(kb.errors.ShardLost, match="no process within"),
+        pytest.raises(kb.errors.ShardLost, match=r"its patience of 0\.5 seconds.* RAY_AUTH_MODE"),
     ):
         bank.run(X, Y)
     assert bank.samples == 0
@@ -245,11 +240,10 @@ def test_interrupt_undoes_the_block_on_ray(nodes, monkeypatch):
     assert_same_banks(serial, on_ray)
 
 
-@pytest.mark.parametrize("exchange", ["gathered", "sums"])
-def test_ctrl_c_at_random_moments_loses_nothing(nodes, exchange):
+def test_ctrl_c_at_random_moments_loses_nothing(nodes):
     long, targets = np.tile(X, (20, 1)), np.tile(Y, 20)
     serial = bank_on("serial")
-    on_ray = bank_on(Ray(shards=2, block=50, replay=1000, exchange=exchange))
+    on_ray = bank_on(Ray(shards=2, block=50, replay=1000))
     serial.run(long, targets, record="light")
     on_ray.run(long[:1], targets[:1])
     draw, over, interrupts = random.Random(7), threading.Event(), 0
@@ -311,7 +305,7 @@ def test_lost_node_without_replacement_raises_and_bank_can_be_saved(nodes, tmp_p
     ray_cluster.remove_node(nodes, node, on_ray)
     with (
         pytest.warns(kb.errors.KernelBankWarning, match="waits for a process"),
-        pytest.raises(kb.errors.ShardLost, match="patience=20"),
+        pytest.raises(kb.errors.ShardLost, match="its patience of 20 seconds"),
     ):
         on_ray.run(X, Y)
     more = on_ray.samples - 200  # a process may outlive its node by some blocks

@@ -161,47 +161,17 @@ class DiscountsPerBlock(SoundStacking):
         return 0.9 if t == 0 else 1.0
 
 
-class SoundGate(Sound):
-    """The same, but the weights are those at each sample: sound."""
-
-    gates = True
-
-    def weights_at(self, state, query):
-        alive = np.isfinite(query.slot_predictions) & np.isfinite(state["totals"])
-        powers = np.where(alive, 1 / (1e-300 + state["totals"]), 0.0)
-        sums = powers.sum(axis=1, keepdims=True)
-        return powers / np.where(sums > 0, sums, 1)
-
-    def combine(self, objective, evidence, state, weights):
-        out = np.zeros_like(evidence.slot_loss)
-        for t, losses in enumerate(evidence.slot_loss):
-            out[t] = self.weights_at(state, evidence.query(t))[0]
-            state["totals"] += losses
-        return out
-
-
-class GateReadsTheTarget(SoundGate):
-    def combine(self, objective, evidence, state, weights):
-        out = np.zeros_like(evidence.slot_loss)
-        for t, losses in enumerate(evidence.slot_loss):
-            state["totals"] += losses
-            out[t] = self.weights_at(state, evidence.query(t))[0]
-        return out
-
-
 COMBINERS = [
     (Sound(), None),
-    (SoundGate(), None),
-    (GateReadsTheTarget(), "the same for a sample and for a query"),
     (TotalsPerBlock(), "the same for blocks and sample by sample"),
     (WeightsFailedSlots(), "without weight on quarantined slots"),
-    (StateOnItself(), "complete in its state"),
-    (CountsRuns(), "a function of its evidence and state"),
+    (StateOnItself(), "the same after saving and loading"),
+    (CountsRuns(), "free of state outside its bank"),
     (SumAboveOne(), "on the simplex"),
     (NaNIfAllFail(), "finite"),
     (LastRowOnly(), "free of exceptions"),
     (FirstSumAboveOne(), "on the simplex"),
-    (OneFirstWeight(), "of one weight per slot"),
+    (OneFirstWeight(), "free of exceptions"),
     (ReturnsItsState(), "able to give diagnostics"),
     (ReturnsNone(), "able to give diagnostics"),
     (WritesEvidence(), "free of exceptions"),

@@ -48,7 +48,7 @@ LOSSES = [
     ),
     (
         custom(lambda f, y: np.abs(f - y), lambda f, y: (1 + 2e-10) * np.sign(f - y)),
-        "a subgradient everywhere",
+        "consistent with its derivative",
     ),
     (custom(square, slope, 1.9), "within its curvature"),
     (custom(lambda f, y: np.abs(f - y), lambda f, y: np.sign(f - y), 1.0), "within its curvature"),

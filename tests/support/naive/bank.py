@@ -11,7 +11,6 @@ import numpy as np
 
 from . import combiners
 from .learners import StepSize
-from .rivals import vaw
 
 # ---------------------------------------------------------------- one slot
 
@@ -60,8 +59,8 @@ def run(
 
     combiner: "simplex", ("prequential", horizon), "jensen", "uniform", "best", ("omkr", "exact"),
     ("omkr", "printed"), or a function of naive.combiners and its settings: ("hedge", {"rate": 1.0}),
-    "fixed_share", "intervals", "adaraker", "omkl_gf", "omkl_sfg", "stacking", "newton_stacking", "robust_stacking",
-    "bayesian_averaging", "bayesian_stacking", "vaw", and ("joint", settings) for squared loss; "hedge_by_cost" is "hedge" of costs.
+    "fixed_share", "adaraker", "stacking", "robust_stacking", and ("joint",
+    settings) for squared loss; "hedge_by_cost" is "hedge" of costs.
     """
     X, y = np.asarray(X, dtype=float), np.asarray(y, dtype=float)
     X = X.reshape(len(X), -1)
@@ -84,7 +83,7 @@ def run(
     rates = [StepSize(learning_rate, step_size, regularization) for _ in slots]
     norm2 = np.zeros(len(kernels))  # of the estimates as they stand
     uniform = np.full(len(kernels), 1 / len(kernels))
-    theta = np.zeros(len(kernels)) if rule in ("omkr", "vaw") else uniform
+    theta = np.zeros(len(kernels)) if rule == "omkr" else uniform
     if rule == "adaraker":  # the first instance
         theta = np.array([1 / option["kernels"] if p < option["kernels"] else 0 for p in slots])
 
@@ -96,9 +95,6 @@ def run(
 
         # The cost of the proposal, and of every slot alone.
         values = [[value(estimates[p], kernels[p], x) for x, _ in sample_window] for p in slots]
-        if rule == "vaw":  # its weights depend on the predictions that they are applied to
-            rows = np.vstack([out.slot_predictions[:n], [own[-1] for own in values]])
-            theta = vaw.vaw(rows, y, option["ridge"])[1][-1]
         mixed = [fsum(theta[p] * values[p][i] for p in slots) for i in range(len(targets))]
         losses = [[cost_of(f, t) for f, t in zip(values[p], targets, strict=True)] for p in slots]
         mixed_losses = [cost_of(f, t) for f, t in zip(mixed, targets, strict=True)]
@@ -157,24 +153,19 @@ def run(
             theta = combiners.omkr_step(
                 theta, rate, values, targets, derivative, a, regularization, option
             )
-        elif rule in ("hedge", "fixed_share", "intervals", "omkl_gf"):
+        elif rule in ("hedge", "fixed_share"):
             theta = getattr(combiners, rule)(out.slot_loss[: n + 1], **option)
         elif rule == "hedge_by_cost":
             theta = combiners.hedge(out.slot_cost[: n + 1], **option)
-        elif rule in ("adaraker", "omkl_sfg"):
+        elif rule == "adaraker":
             seen = out.slot_loss[: n + 1], out.slot_predictions[: n + 1], y[: n + 1]
-            theta = getattr(combiners, rule)(*seen, cost_of, **option)
+            theta = combiners.adaraker(*seen, cost_of, **option)
         elif rule == "stacking":
             seen = out.slot_predictions[: n + 1], y[: n + 1]
             theta = combiners.stacking(*seen, **option)
-        elif rule == "newton_stacking":
-            seen = out.slot_predictions[: n + 1], y[: n + 1], out.weights[: n + 1]
-            theta = combiners.newton_stacking(*seen, loss, **option)
-        elif rule in ("bayesian_averaging", "bayesian_stacking", "robust_stacking"):
+        elif rule == "robust_stacking":
             seen = out.slot_predictions[: n + 1], y[: n + 1]
-            theta = getattr(combiners, rule)(*seen, **option)
-        elif rule == "vaw":
-            continue
+            theta = combiners.robust_stacking(*seen, **option)
         elif rule == "joint":
             rows, seen = np.transpose(values), np.array(targets)
             if option["horizon"]:

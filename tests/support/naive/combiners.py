@@ -6,8 +6,6 @@ from math import exp, fsum, inf, log, sqrt
 
 import numpy as np
 
-from .rivals import bayesian_ensembles
-
 
 def normal(weights):
     """The weights divided by their sum."""
@@ -60,71 +58,6 @@ def fixed_share(losses, rate, share):
     return weights
 
 
-def intervals(losses, learning_rate, levels):
-    """Exponential weights on dyadic intervals, mixed by their regrets; the whole stream repeated."""
-    slots = losses.shape[1]
-    rates = [min(0.5, learning_rate / 2 ** (i / 2)) for i in range(levels)]
-    bounded = np.zeros(losses.shape)
-    by_instance = np.zeros((len(losses), levels))  # bounded losses of the instances
-    by_mixture = np.zeros(len(losses))
-    scale = 0.0
-
-    def weights_before(n):
-        """Weights before sample n, of the mixture and of the instances."""
-        starts = [n - n % 2**i for i in range(levels)]
-        own = [
-            exponential(rates[i], bounded[starts[i] : n]) if n > starts[i] else normal([1] * slots)
-            for i in range(levels)
-        ]
-        regrets = [by_mixture[starts[i] : n] - by_instance[starts[i] : n, i] for i in range(levels)]
-        shares = normal([rates[i] * exp(rates[i] * fsum(regrets[i])) for i in range(levels)])
-        return sum(h * v for h, v in zip(shares, own, strict=True)), own
-
-    for n, row in enumerate(losses):
-        weights, own = weights_before(n)
-        paid = fsum(weights * np.abs(row))
-        scale += (paid - scale) / min(n + 1, 2 ** (levels - 1))
-        excess = row - row.min()
-        bounded[n] = [min(1.0, e / scale) if e > 0 else 0.0 for e in excess]
-        by_mixture[n] = fsum(weights * bounded[n])
-        by_instance[n] = [fsum(v * bounded[n]) for v in own]
-    return weights_before(len(losses))[0]
-
-
-def log_scores(predictions, targets, noise, variances=None):
-    """(n, P): log densities N(y; f, s (1 + v)); s from the samples before, if there is no noise."""
-    samples, slots = predictions.shape
-    spread = 1 + (np.zeros((samples, slots)) if variances is None else np.nan_to_num(variances))
-    r = (targets[:, None] - predictions) ** 2 / spread
-    scores = np.zeros((samples, slots))
-    for n in range(samples):
-        s = np.full(slots, noise)
-        if noise is None and n == 0:
-            continue  # no evidence
-        if noise is None:
-            s = (r[:n].sum(axis=0) + r[:n].mean()) / (n + 1)
-        scores[n] = -0.5 * (np.log(2 * np.pi * s * spread[n]) + r[n] / s)
-    return scores
-
-
-def bayesian_averaging(predictions, targets, forgetting, switching, noise, variances=None):
-    """Posterior probabilities: of the slots, or of those that switch or are forgotten."""
-    scores = log_scores(predictions, targets, noise, variances)
-    slots = scores.shape[1]
-    if switching:
-        chain = (1 - switching) * np.eye(slots) + switching / slots
-        return bayesian_ensembles.switching(scores, chain)[-1]
-    return bayesian_ensembles.dma(scores, forgetting)[-1]
-
-
-def bayesian_stacking(predictions, targets, rate, switching, noise, variances=None):
-    """Soft-Bayes, or exponentiated gradient with a rate."""
-    scores = log_scores(predictions, targets, noise, variances)
-    if rate is None:
-        return bayesian_ensembles.soft_bayes(scores)[-1]
-    return bayesian_ensembles.stacking_eg(scores, rate, switching)[-1]
-
-
 def dyadic_start(t, level):
     """The first sample of the interval of 2^level samples with sample t = 1, 2, ...; None if none.
 
@@ -172,75 +105,6 @@ def adaraker(
     return sum(shares[j] * own[j] for j in own)
 
 
-def uniform_draw(seed, number, node, draw):
-    """A number in [0, 1): SplitMix64 of the seed, the sample's number, node and draw."""
-    key = seed
-    for word in (number, node, draw):
-        key = (key + 0x9E3779B97F4A7C15 * (word + 1)) % 2**64
-        key = ((key ^ (key >> 30)) * 0xBF58476D1CE4E5B9) % 2**64
-        key = ((key ^ (key >> 27)) * 0x94D049BB133111EB) % 2**64
-        key ^= key >> 31
-    return (key >> 11) / 2**53
-
-
-def drawn(probabilities, u):
-    """The first index whose cumulative probability exceeds u."""
-    above = np.flatnonzero(np.cumsum(probabilities) > u)
-    return int(above[0]) if len(above) else len(probabilities) - 1
-
-
-def omkl_gf(losses, draws, nodes=1, learning_rate=1.0, exploration=1.0, seed=0):
-    """Weights of the slots of the node drawn for the next sample; rates divided by sqrt(t)."""
-    slots = losses.shape[1]
-    log_w = np.zeros(slots)
-    for t in range(1, len(losses) + 2):
-        explore = exploration / sqrt(t)
-        w = normal(np.exp(log_w - log_w.max()))
-        pi = [(1 - explore**j) * w + explore**j / slots for j in range(1, nodes + 1)]
-        members = np.zeros((nodes, slots))
-        for j in range(nodes):
-            for k in range(draws):
-                members[j, drawn(pi[j], uniform_draw(seed, t, j, k))] = 1
-        p = (1 - explore) * normal(members @ w) + explore / nodes
-        shown = members[drawn(p, uniform_draw(seed, t, nodes, 0))] > 0
-        q = sum(p[j] * (1 - (1 - pi[j]) ** draws) for j in range(nodes))
-        if t <= len(losses):
-            factor = learning_rate / sqrt(t) * 0.5 ** int(np.log2(nodes))
-            log_w = log_w - np.where(shown, factor * losses[t - 1] / q, 0.0)
-    return normal(np.where(shown, np.exp(log_w - log_w[shown].max()), 0.0))
-
-
-def omkl_sfg(
-    losses,
-    predictions,
-    targets,
-    loss,
-    graph,
-    dominating,
-    learning_rate=0.1,
-    exploration=0.1,
-    floors=(0.1, 0.2),
-    seed=0,
-):
-    """Weights of the slots of the node drawn for the next sample; graph: (P, P), a node per row."""
-    slots = losses.shape[1]
-    log_w, log_u = np.zeros(slots), np.zeros(slots)
-    for t in range(1, len(losses) + 2):
-        explore = exploration / sqrt(t)
-        p = (1 - explore) * normal(np.exp(log_u - log_u.max()))
-        p[dominating] += explore / len(dominating)
-        node = drawn(p, uniform_draw(seed, t, 0, 0))
-        q = p @ graph
-        shown = graph[node] > 0
-        w = normal(np.where(shown, np.exp(log_w - log_w[shown].max()), 0.0))
-        if t <= len(losses):
-            rate = learning_rate / sqrt(t)
-            lost = loss(fsum(w * predictions[t - 1]), targets[t - 1])
-            log_u[node] -= rate * lost / max(p[node], floors[1])
-            log_w -= np.where(shown, rate * losses[t - 1] / np.maximum(q, floors[0]), 0.0)
-    return w
-
-
 def joint_cost(weights, values, targets, discounts, penalty, loss):
     """sum_i d_i l(w'f_i, y_i) + sum_p penalty_p w_p^2; values is (rows, P)."""
     mixed = [fsum(weights * row) for row in values]
@@ -278,21 +142,6 @@ def stacking(predictions, targets, discount, ridge):
     losses = [fsum(discounts * (column - targets) ** 2) for column in np.transpose(predictions)]
     penalty = np.full(len(losses), ridge * min(losses))
     return joint_squared(predictions, targets, discounts, penalty)
-
-
-def newton_stacking(predictions, targets, weights, loss, discount, ridge, caution):
-    """Stacking of the parabolas that touch the loss at each proposal, weights'predictions."""
-    value, derivative = loss
-    errors, mean = [], 0.0
-    for n, (f, y, w) in enumerate(zip(predictions, targets, weights, strict=True)):
-        mixture = fsum(w * f)
-        mean += (abs(value(mixture, y)) - mean) * max(1 / (n + 1), 1 - discount)
-        unit = caution * mean
-        change = derivative(mixture, y) * (f - mixture)
-        errors.append(sqrt(unit) * (1 + change / unit) if unit > 0 else 0 * change)
-    if mean == 0:  # nothing was ever lost: nothing moves
-        return weights[-1]
-    return stacking(np.array(errors), np.zeros(len(errors)), discount, ridge)
 
 
 def robust_stacking(*seen, **settings):

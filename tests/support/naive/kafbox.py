@@ -151,29 +151,3 @@ def norma(x, y, width, eta=0.5, lam=1e-2, tau=500, tcoeff=0.0, order="kafbox"):
         alpha, D = np.append(shrunk, step * err)[-tau:], ([*D, t])[-tau:]
         alphas.append(alpha.copy())
     return f, alphas
-
-
-def sw_krls(x, y, width, c=1e-2, M=250):
-    f, D = np.zeros(len(y)), []
-    alphas = []
-    for t in range(len(y)):
-        if D:
-            f[t] = gauss(x[D], x[t], width)[:, 0] @ alphas[-1]
-        D = ([*D, t])[-M:]
-        alphas.append(np.linalg.solve(gauss(x[D], x[D], width) + c * np.eye(len(D)), y[D]))
-    return f, alphas
-
-
-def fb_krls(x, y, width, lam=1e-2, M=100):
-    f, D, dicts, alphas = np.zeros(len(y)), [], [], []
-    for t in range(len(y)):
-        if D:
-            f[t] = gauss(x[D], x[t], width)[:, 0] @ alphas[-1]
-        D = [*D, t]
-        Kinv = np.linalg.inv(gauss(x[D], x[D], width) + lam * np.eye(len(D)))
-        if len(D) > M:
-            r = int(np.argmin(np.abs(Kinv @ y[D]) / np.diag(Kinv)))
-            D = D[:r] + D[r + 1 :]
-            Kinv = np.linalg.inv(gauss(x[D], x[D], width) + lam * np.eye(len(D)))
-        dicts.append(list(D)), alphas.append(Kinv @ y[D])
-    return f, dicts, alphas

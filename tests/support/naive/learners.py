@@ -4,8 +4,6 @@ Where a batch problem defines the estimate, it is the batch problem that is solv
 for what every method offers.
 """
 
-import functools
-import itertools
 from math import fsum, sqrt
 
 import numpy as np
@@ -23,7 +21,6 @@ from .estimate import (
     solve,
     squared_curvature,
 )
-from .rivals import hilbert_space_gp
 
 # ---------------------------------------------------------------- step sizes
 
@@ -497,21 +494,6 @@ def cosine_features(frequencies, phases):
     )
 
 
-def box_features(count, dimension, half_range, boundary, width, nu):
-    """The first `count` functions by |j|^2, then by j, of a Matern kernel; inputs are clipped."""
-    L = np.full(dimension, boundary * half_range)
-    grid = list(itertools.product(range(1, count + 1), repeat=dimension))
-    kept = sorted(range(len(grid)), key=lambda m: (sum(j * j for j in grid[m]), grid[m]))[:count]
-
-    @functools.cache  # the same points are asked for often
-    def values(*x):
-        inside = np.clip(x, -half_range, half_range)[None]
-        m, widths = [count] * dimension, [width] * dimension
-        return hilbert_space_gp.features(inside, L, m, widths, kernel="matern", nu=nu)[0][kept]
-
-    return lambda x: values(*x)
-
-
 def linear_features(offset):
     """(x, sqrt(offset)): the features of the kernel x.t + offset."""
     return lambda x: np.append(x, sqrt(offset)) if offset else np.array(x, dtype=float)
@@ -596,37 +578,6 @@ class FourierRLS(FeatureExpansion):
             self.covariance = np.outer(kept, kept) * self.covariance + fresh
             self.weights = kept * self.weights
         self.samples += 1
-
-
-class FourierVAW(FeatureExpansion):
-    """f(x) = phi'(A + phi phi')^-1 b, with A = ridge I + sum phi phi' and b = sum y phi."""
-
-    def __init__(self, features, loss, regularization, ridge=0.01, curvature=squared_curvature):
-        super().__init__(features, loss, regularization, curvature)
-        self.ridge, self.rows, self.targets = ridge, [], []
-
-    def matrix(self):
-        """A."""
-        size = len(self.rows[0])
-        return self.ridge * np.eye(size) + sum(np.outer(row, row) for row in self.rows)
-
-    def learn(self, x, y):
-        """Keep the sample; the weights are A^-1 b."""
-        self.rows.append(self.features(x))
-        self.targets.append(y)
-        self.b = np.transpose(self.rows) @ self.targets
-        self.weights = np.linalg.solve(self.matrix(), self.b)
-
-    def predict(self, x):
-        """f(x), as if x had been seen with target 0."""
-        if not self.rows:
-            return 0.0
-        phi = self.features(x)
-        return float(phi @ np.linalg.solve(self.matrix() + np.outer(phi, phi), self.b))
-
-
-class HilbertRLS(FourierRLS):
-    """The same on box_features(...)."""
 
 
 class LinearRLS(FourierRLS):

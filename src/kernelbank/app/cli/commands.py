@@ -110,7 +110,7 @@ def reproduce(out: Path, seeds: int, samples: int, noise: str, combiners: bool) 
 @click.option("--learners", default="FourierSGD", show_default=True, help="Learners, with commas.")
 @click.option("--combiners", default="Simplex", show_default=True, help="Combiners, with commas.")
 @click.option("--kernels", default="Gaussian", show_default=True, help="Kernels, with commas.")
-@click.option("--presets", default="", help="Banks of kb.presets, with commas: raker,adaraker.")
+@click.option("--rivals", default="", help="Banks of kb.rivals, with commas: raker,adaraker.")
 @click.option(
     "--widths",
     default="0.1:10:20",
@@ -175,7 +175,7 @@ def compare(**options: Any) -> None:
     \b
       kernelbank compare load.csv --target load --standardise 100 \\
         --learners "Norma(learning_rate=0.05,budget=200)" --combiners Simplex,OMKR \\
-        --presets "raker,adaraker(features=50)"
+        --rivals "raker,adaraker(features=50)"
     """
     with errors_as_one_line():
         from .compare import CompareOptions

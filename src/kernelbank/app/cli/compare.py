@@ -19,7 +19,7 @@ from ...bank.bank import KernelBank
 from ...errors import FileRefused, InvalidArgument, KernelBankWarning
 from ...io.sources.parsing import MISSING, NOT_A_NUMBER
 from ...losses import as_loss
-from ...research import datasets, presets
+from ...research import datasets, rivals
 from ...research.comparison import compare as run_comparison
 from ...research.competitors import auto_bank
 from ...research.plots import styled
@@ -39,7 +39,7 @@ class CompareOptions:
     learners: str
     combiners: str
     kernels: str
-    presets: str
+    rivals: str
     widths: str
     loss: str
     window: int
@@ -102,7 +102,7 @@ AUTO = "AutoBank"
 
 
 def make_banks(options: CompareOptions) -> dict[str, Any]:
-    """A bank for every learner and combiner, and presets, by their text; an AutoBank; one loss."""
+    """A bank for every learner and combiner, and rivals, by their text; an AutoBank; one loss."""
     methods = parts.parse(options.learners, "--learners", learners.standalone())
     rules = parts.parse(options.combiners, "--combiners", combiners.BUILT_IN)
     kernels = parts.parse_kernels(options.kernels, parts.grid(options.widths))
@@ -121,8 +121,8 @@ def make_banks(options: CompareOptions) -> dict[str, Any]:
                 )
             except InvalidArgument as error:
                 raise InvalidArgument(f"{method_text} with {rule_text}: {error}") from None
-    if options.presets:
-        banks |= parts.parse_calls(options.presets, "--presets", presets.BANKS, loss=loss)
+    if options.rivals:
+        banks |= parts.parse_calls(options.rivals, "--rivals", rivals.BANKS, loss=loss)
     banks[AUTO] = auto_bank(loss)
     return banks
 

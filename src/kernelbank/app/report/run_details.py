@@ -167,7 +167,7 @@ def _slot_changes(status: RunStatus) -> list[list[str]]:
     """Which slots were retired and added, for each of the last times, the newest first."""
     found: dict[int, dict[str, list[str]]] = {}
     for change in status.bank.ledger.slot_changes:
-        found.setdefault(change.row, {}).setdefault(change.kind, []).append(change.name)
+        found.setdefault(change.sample, {}).setdefault(change.kind, []).append(change.name)
     return [
         [f"slots {kind} after row {row:,}", _listed(kinds[kind])]
         for row, kinds in list(reversed(found.items()))[:SHOWN_REVISIONS]

@@ -119,7 +119,7 @@ class RunOptions:
     )
     max_classes: int | None = _learning(
         "How many labels may be found in the stream, by default 100. Beyond two, the model grows "
-        "with each: by 13 MB with 5 inputs, 59 MB with 50.",
+        "with each.",
         None,
         metavar="N",
         low=2,

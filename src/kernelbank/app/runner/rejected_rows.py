@@ -52,8 +52,7 @@ class RejectedRows:
         if len(last) != min(count - len(first), SHOWN):
             raise FileRefused("it holds the wrong number of bad rows.")
         for record in (*first, *last):
-            # Older files have no advice.
-            if tuple({**record, "advice": ""}) != _FIELDS or type(record["row"]) is not int:
+            if tuple(record) != _FIELDS or type(record["row"]) is not int:
                 raise FileRefused("a bad row in it has the wrong fields.")
             texts = [value for name, value in record.items() if name != "row"]
             if not all(isinstance(text, (str, type(None))) for text in texts):

@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...errors import KernelBankError
-from ...utils.lazy import plots
 from ...utils.validation import Floats
 
 if TYPE_CHECKING:
     import pandas
-    from matplotlib.figure import Figure
 
 LEVELS = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)
 """Of the quantiles of a forecast."""
@@ -68,10 +66,6 @@ class Forecast:
         columns = {"point": self.point, "lower": self.lower, "upper": self.upper}
         columns |= {f"quantile {level:g}": values for level, values in self.quantiles.items()}
         return pandas.DataFrame(columns, index=pandas.Index(self.horizons, name="horizon"))
-
-    def plot(self) -> Figure:
-        """The last targets, the forecasts and their intervals; see `kb.plots.forecast`."""
-        return plots().forecast(self)
 
     def __repr__(self) -> str:
         lines = [f"Forecast(after {self.samples:,} rows, intervals of {self.coverage:.0%})"]

@@ -56,13 +56,13 @@ class _Builder:
         self.all_lags = (*columns.inputs, *columns.lags[:MANY], *columns.phases)
 
     def _add(self, name: str, slot: Slot) -> int:
-        self._add_unit(name, [(name, slot)])
+        self._add_group(name, [(name, slot)])
         return len(self.pool) - 1
 
-    def _add_unit(self, name: str, named: NamedSlots) -> None:
+    def _add_group(self, name: str, named: NamedSlots) -> None:
         if self.loss != Squared():
             named = [(one, replace(slot, loss=Squared())) for one, slot in named]
-        self.pool.add_unit(name, named)
+        self.pool.add_group(name, named)
 
     def add_all(self) -> None:
         """The slots, bases before those that need them."""
@@ -102,7 +102,7 @@ class _Builder:
             kernel = ActiveDims((NOISE / noise) * Matern(width * sqrt(dimension)), columns)
             name = f"{base}nearest neighbors, width {width:g}, noise {noise:g}"
             named.append((name, Slot(kernel, learner, residual_of=index)))
-        self._add_unit(f"{base}nearest neighbors", named)
+        self._add_group(f"{base}nearest neighbors", named)
 
     def _add_tree(self, base: str, index: int) -> None:
         cells = ActiveDims(TreeKernel(decay=0.7, levels=20), (*self.few, *self.columns.later))

@@ -209,9 +209,9 @@ def _restored_targets(header: Mapping[str, Any]) -> tuple[str, ...] | None:
 
 
 def _restore_limit(classes: ClassLabels, header: Mapping[str, Any]) -> None:
-    """Which labels may occur. Without "classes_named", max_classes is the number of those named."""
+    """Which labels may occur."""
     limit = whole_number(header["max_classes"], 0, 10**6, "the most classes")
-    classes.named = header.get("classes_named", limit != MAX_CLASSES)
+    classes.named = header["classes_named"]
     classes.limit = MAX_CLASSES if classes.named else limit
     if not isinstance(classes.named, bool):
         raise FileRefused("it does not say whether its classes were named.")

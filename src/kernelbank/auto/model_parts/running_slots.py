@@ -9,12 +9,13 @@ where its target comes after the slot has started, the prediction of the bank st
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import replace
 
 import numpy as np
 
 from ...bank.bank import KernelBank
 from ...bank.layout import Slot
+from ...bank.revision import Selection, continued_slots
+from ...bank.slot_history import SlotChange, newest_changes
 from ...utils.validation import Floats
 from ..config import AutoConfig
 from ..scaling.scaling import Scaling
@@ -22,7 +23,6 @@ from ..slots import slot_revision
 from ..slots.relevance import ROWS as RELEVANCE_ROWS
 from ..slots.relevance import new_relevance
 from ..slots.slot_pool import START, SlotPool
-from ..slots.slot_revision import RunningUnits
 
 
 class RunningSlots:
@@ -35,7 +35,6 @@ class RunningSlots:
 
     def __init__(self) -> None:
         self.banks: list[KernelBank] = []
-        self._spare_banks: list[KernelBank] = []
 
     @property
     def outputs_per_pool(self) -> int:
@@ -45,17 +44,24 @@ class RunningSlots:
     def lay_out_slots(self) -> None:
         """Start with the initial slots for the present scaling."""
         self.pool: SlotPool = self.make_pool(self.scaling)
-        self.units = RunningUnits(self.pool)
+        self._start_selection()
         self.mean_weights = np.zeros((2, len(self.pool)))
-        self._use_members()
+
+    def _start_selection(self) -> None:
+        """Let the initial slots of the pool run, as if there had been no others."""
+        self._select(Selection.first(self.pool.initial_groups, len(self.pool.groups)))
+        self.slot_changes: tuple[SlotChange, ...] = ()
+        """What revisions have retired and added."""
+
+    def _select(self, selection: Selection) -> None:
+        """Let these groups of the pool run; `_change_banks` follows if there are banks."""
+        self.selection = selection
+        self.members = np.array(self.pool.members(selection.running), dtype=np.int64)
+        """(P,): the indices, in the pool, of the slots of the banks."""
 
     def make_pool(self, scaling: Scaling) -> SlotPool:
         """All slots that may run."""
         return self.config.make_pool(scaling, self.outputs_per_pool)
-
-    def _use_members(self) -> None:
-        self.members = np.array(self.units.members, dtype=np.int64)
-        """(P,): the indices, in the pool, of the slots of the banks."""
 
     @property
     def names(self) -> list[str]:
@@ -111,14 +117,8 @@ class RunningSlots:
         return self.spread(losses, np.nan)
 
     def new_bank(self, outputs: int = 1) -> KernelBank:
-        """A bank that has learned nothing: a dropped one, reset, if there is any."""
-        slots = self.bank_slots()
-        if self._spare_banks:
-            bank = self._spare_banks.pop()
-            saveable = all(slot.learner.saveable for slot in slots)
-            if saveable and bank._reset_for(outputs, slots):
-                return bank
-        return self.config.make_bank(slots, outputs)
+        """A bank that has learned nothing."""
+        return self.config.make_bank(self.bank_slots(), outputs)
 
     def bank_slots(self) -> list[Slot]:
         """The slots of the banks."""
@@ -126,54 +126,48 @@ class RunningSlots:
 
     def continue_with_seasons(self) -> None:
         """Let the slots for seasons start anew, with the periods that the scaling knows now."""
-        before, slots_before = self.members.tolist(), self.bank_slots()
+        before = self._running_slots()
         self._use_pool(self.make_pool(self.scaling))
-        self.units.add(self.pool.season_units)
-        self._change_banks(dict(zip(before, slots_before, strict=True)))
+        self._select(self.selection.with_new(self.pool.season_groups))
+        self._change_banks(before)
 
     def _use_pool(self, pool: SlotPool) -> None:
         """Go on with a pool of as many slots."""
-        self.pool = self.units.pool = pool
+        self.pool = pool
+
+    def _running_slots(self) -> dict[int, Slot]:
+        """The slots of the banks, by their indices in the pool."""
+        return dict(zip(self.members.tolist(), self.bank_slots(), strict=True))
 
     def _change_banks(self, before: dict[int, Slot], anew: Collection[int] = ()) -> None:
-        """Let the banks go on with the units that run now.
+        """Let the banks go on with the groups that run now.
 
         before : the slots so far, by their indices in the pool.
-        anew : those that start anew, in their old place.
+        anew : those that start anew, and are judged like what they were before.
         """
-        self._use_members()
-        members, slots = self.members.tolist(), self.bank_slots()
+        after = self._running_slots()
         place = {index: i for i, index in enumerate(before)}
-        kept = []
-        for index, slot in zip(members, slots, strict=True):
-            old = before.get(index)
-            same = old is not None and replace(old, residual_of=None) == replace(
-                slot, residual_of=None
-            )
-            kept.append(place[index] if same and index not in anew else None)
-        elders = [place.get(index) for index in members]
-        replay = self.replay_samples()
-        self.banks = [bank.with_slots(slots, kept, elders, replay) for bank in self.banks]
-        self._spare_banks = []
+        change = (
+            list(after.values()),
+            continued_slots(before, after, anew),
+            [place.get(index) for index in after],
+            self.replay_samples(),
+        )
+        self.banks = [bank.with_slots(*change) for bank in self.banks]
 
     # --- revisions ------------------------------------------------------------------------------
 
-    def rows_to_revision(self, rows: int) -> int:
-        """How many rows may be learned at most before a revision may be due."""
-        return slot_revision.rows_to_revision(rows)
-
-    def start_units(self, factor: float = START) -> None:
-        """Before a restart: begin with fewer units, if there are too many for the outputs by now.
+    def start_groups(self, factor: float = START) -> None:
+        """Before a restart: begin with fewer groups, if there are too many for the outputs by now.
 
         They are too many if they cost more than this factor times the limit.
         """
         self.pool.outputs = self.outputs_per_pool
         several = self.config.revises and self.pool.outputs > 1
-        if several and not self.pool.fits(self.units.running, factor):
+        if several and not self.pool.fits(self.selection.running, factor):
             self.pool.outputs += self.pool.outputs // 2  # more may come soon
-            self.units = RunningUnits(self.pool)
+            self._start_selection()
             self.pool.outputs = self.outputs_per_pool
-            self._use_members()
 
     def revise_slots(self, rows: int, *, due: bool | None = None) -> bool:
         """Let slots without weight give their time to others, if it is time; whether some did."""
@@ -181,12 +175,17 @@ class RunningSlots:
         if not (self.config.revises and self.banks and due):
             return False
         weights = np.maximum(self.mean_weights_of_outputs(), self.mean_weights[1])
-        before = dict(zip(self.members.tolist(), self.bank_slots(), strict=True))
+        before, slots_before = self.selection, self._running_slots()
         anew = self.pool.relevant_slots if self.learn_relevance() else ()
-        changed = self.units.revise(rows, weights)
-        if not (changed or set(anew) & before.keys()):
+        after, reasons = slot_revision.revise(self.pool, before, rows, weights)
+        self._select(after)
+        for kind, number in before.changes(after):
+            group = self.pool.groups[number]
+            change = SlotChange(rows, kind, group.slots[0], group.name, reasons[number])
+            self.slot_changes = newest_changes(*self.slot_changes, change)
+        if before.running == after.running and not slots_before.keys() & set(anew):
             return False
-        self._change_banks(before, anew)
+        self._change_banks(slots_before, anew)
         return True
 
     # --- relevance ------------------------------------------------------------------------------

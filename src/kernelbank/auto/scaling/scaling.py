@@ -263,14 +263,14 @@ class Scaling:
 
     @property
     def target_transform(self) -> ShiftedLog | None:
-        """The transform of the scaled target for slots on ranks and relevant columns, if any.
+        """The transform of the scaled target for slots on ranks and relevant columns.
 
-        It is the identity unless the target is skewed.
+        None unless the target is skewed.
         """
         if not (self.has_target and len(self.relevance)):
             return None
         shift = float(self.target_shift[0])
-        return ShiftedLog(shift if shift and is_plausible_shift(shift) else None)
+        return ShiftedLog(shift) if shift and is_plausible_shift(shift) else None
 
     @property
     def target_correlation(self) -> float:

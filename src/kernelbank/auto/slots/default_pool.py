@@ -93,14 +93,14 @@ def default_pool(scaling: Scaling, size: Size, seed: int, loss: Loss, outputs: i
     if needs_shift(loss):  # other slots would aim at the mean, and nothing at what the loss does
         pool.add(season_slots(scaling, size, seed, loss))
         return pool
-    pool.first_limit = LIMIT * sum(unit.price for unit in pool.units)
+    pool.first_limit = LIMIT * sum(group.price for group in pool.groups)
     builder = _Builder(pool, scaling, columns_of, size, seed, loss)
     builder.add_last_value()
     builder.add_neighbors()
     builder.add_relevant()
-    first = len(pool.units)
+    first = len(pool.groups)
     pool.add(season_slots(scaling, size, seed, loss))
-    pool.season_units = tuple(range(first, len(pool.units)))
+    pool.season_groups = tuple(range(first, len(pool.groups)))
     builder.add_reserves()
     for index, name in enumerate(pool.names):
         if name.startswith(TRANSFORMED):
@@ -130,13 +130,13 @@ class _Builder:
 
     def _add(self, name: str, slot: Slot, *, initial: bool = True) -> int:
         """Add one slot; its index."""
-        self._add_unit(name, [(name, slot)], initial=initial)
+        self._add_group(name, [(name, slot)], initial=initial)
         return len(self.pool) - 1
 
-    def _add_unit(self, name: str, named: NamedSlots, *, initial: bool = True) -> None:
+    def _add_group(self, name: str, named: NamedSlots, *, initial: bool = True) -> None:
         if self.loss != Squared():
             named = [(one, replace(slot, loss=Squared())) for one, slot in named]
-        self.pool.add_unit(name, named, initial=initial)
+        self.pool.add_group(name, named, initial=initial)
 
     def _tree(self, number: int, nodes: int) -> PartitionTree:
         return PartitionTree(nodes=nodes, noise=0.1, seed=self.seed * 1000 + number)
@@ -177,7 +177,7 @@ class _Builder:
             kernel = (NOISE / noise) * Matern(width * sqrt(dimension))
             slot = Slot(ActiveDims(kernel, tuple(columns)), learner, residual_of=base)
             named.append((f"{name}, width {width:g}, noise {noise:g}", slot))
-        self._add_unit(name, named, initial=initial)
+        self._add_group(name, named, initial=initial)
 
     def add_neighbors(self) -> None:
         """Nearest neighbors by all columns, and by the ranks of the inputs alone."""

@@ -24,7 +24,7 @@ from math import sqrt
 from typing import Any
 
 from ...bank.layout import Slot
-from ...combiners import Combiner, NewtonStacking, RobustStacking, Stacking
+from ...combiners import Combiner, Joint, RobustStacking, Stacking
 from ...kernels import ActiveDims, Additive, Gaussian, Kernel, Linear, TreeKernel
 from ...learners import FourierRLS, LinearRLS, PartitionTree
 from ...losses import Loss, Squared
@@ -60,6 +60,15 @@ NARROWEST, WIDEST = 0.3, 2.4
 
 DISCOUNT, STACKING_RIDGE = 0.998, 0.1
 """Settings of the combiner: about 500 rows count; the ridge is a tenth of the best slot's error."""
+
+JOINT: dict[str, Any] = {
+    "horizon": 300,
+    "discount": 0.995,
+    "ridge": 0.1,
+    "tolerance": 1e-3,
+    "steps": 50,
+}
+"""Settings of the combiner for another loss than the squared one: about 200 rows count."""
 
 RIDGE = 0.01
 LINEAR_RIDGE = 1.0
@@ -98,7 +107,7 @@ def default_combiner(loss: Loss, *, labels: bool) -> Combiner:
     Labels have no outliers: there large errors are all that counts.
     """
     if loss != Squared():
-        return NewtonStacking(DISCOUNT, STACKING_RIDGE)
+        return Joint("prequential", **JOINT)
     rule = Stacking if labels else RobustStacking
     return rule(DISCOUNT, STACKING_RIDGE)
 

@@ -2,7 +2,7 @@
 
 The strong methods, second-order ones and trees, minimise the squared loss. So the default slots go
 on with the squared loss, whatever the loss of the bank: they find the conditional mean, quickly.
-The loss itself is used twice. `NewtonStacking` chooses the weights by it. And, if it is a loss for
+The loss itself is used twice. `Joint` chooses the weights by it. And, if it is a loss for
 numbers, there are *shifted* slots: the prediction of another slot plus a correction that is learned
 by gradient steps on this loss. The correction leads from the mean to the target of the loss, such
 as a median or a quantile, as a function of the inputs. Labels have no shifted slots: the residual

@@ -1,12 +1,12 @@
 """The slots that an AutoBank may run, of which some run at a time.
 
-Slots come in *units*, which are added and retired together: one slot, or the four on nearest
-neighbors, which share their search. A unit may learn the residual of a slot of another one, its
+Slots come in *groups*, which are added and retired together: one slot, or the four on nearest
+neighbors, which share their search. A group may learn the residual of a slot of another one, its
 base. Its price is roughly how many microseconds a row takes; a search among past rows costs the
-more the more rows there have been. `slot_revision` decides which units run.
+more the more rows there have been. `slot_revision` decides which groups run.
 
 With several outputs (classes) some slots compute most of what they need once, and others, such as
-trees, once per output: so a unit has a second price, that of each further output, and a size.
+trees, once per output: so a group has a second price, that of each further output, and a size.
 """
 
 from __future__ import annotations
@@ -40,26 +40,26 @@ SEVERAL_STATES = 4
 have that are not shared, such as trees: they cost little time for their size."""
 
 SHARED = 0.5
-"""A unit is shared if a further output costs less than this part of the first one."""
+"""A group is shared if a further output costs less than this part of the first one."""
 
-_OBJECTIVE = Objective(Squared(), 1, 0.0, "float64")
+_OBJECTIVE = Objective(Squared(), 1, 0.0)
 
 
 @dataclass(frozen=True)
-class SlotUnit:
+class PoolGroup:
     """Slots that are added and retired together.
 
     Parameters
     ----------
-    name : of the unit, for people.
+    name : of the group, for people.
     slots : their indices in the pool.
-    base : the unit that has the slot whose residual they learn, or None.
+    base : the group that has the slot whose residual they learn, or None.
     price : roughly how many microseconds they take per row, with one output, if there is nothing
         to search.
     initial : whether it runs from the start, with one output.
     further : how many microseconds more each further output takes.
     size : roughly how many bytes each further output has.
-    turn : the place among the slots of its scaling, where units of all scalings take turns.
+    turn : the place among the slots of its scaling, where groups of all scalings take turns.
     search : how many microseconds more a row takes for each past row that is searched.
     memory : how many past rows are searched at most.
     """
@@ -82,7 +82,7 @@ class SlotUnit:
 
 
 class SlotPool:
-    """All slots that may run, with their names, in units.
+    """All slots that may run, with their names, in groups.
 
     Parameters
     ----------
@@ -92,24 +92,24 @@ class SlotPool:
     Attributes
     ----------
     names, slots : of every slot; `residual_of` is an index into them.
-    units : every slot is in one of them; a base comes before the units that need it.
-    limit : the most that all running units may cost, in microseconds per row.
-    rows : how many rows there will have been when the units are revised next.
-    season_units : the units for seasons.
+    groups : every slot is in one of them; a base comes before the groups that need it.
+    limit : the most that all running groups may cost, in microseconds per row.
+    rows : how many rows there will have been when the groups are revised next.
+    season_groups : the groups for seasons.
     relevant_slots : the slots on relevant columns, which start anew with another relevance.
     metric_slot : the one of them whose function gives the relevance; None without them.
     """
 
     def __init__(self, width: int, outputs: int = 1) -> None:
         self.width, self.outputs = width, outputs
-        self._unit_of: list[int] = []
+        self._group_of: list[int] = []
         self.names: list[str] = []
         self.slots: list[Slot] = []
-        self.units: list[SlotUnit] = []
+        self.groups: list[PoolGroup] = []
         self.rows = 0
         self.first_limit = np.inf
         """The limit with one output."""
-        self.season_units: tuple[int, ...] = ()
+        self.season_groups: tuple[int, ...] = ()
         self.relevant_slots: tuple[int, ...] = ()
         self.metric_slot: int | None = None
 
@@ -118,17 +118,17 @@ class SlotPool:
 
     @property
     def limit(self) -> float:
-        """The most that all running units may cost, in microseconds per row."""
+        """The most that all running groups may cost, in microseconds per row."""
         if self.outputs == 1:
             return self.first_limit
         return self.first_limit * max(SEVERAL_OUTPUTS, self.outputs * EACH_OUTPUT)
 
     def add(self, named: NamedSlots, *, initial: bool = True, price: float | None = None) -> None:
-        """Add slots, each of them a unit."""
+        """Add slots, each of them a group."""
         for turn, one in enumerate(named):
-            self.add_unit(one[0], [one], initial=initial, turn=turn, price=price)
+            self.add_group(one[0], [one], initial=initial, turn=turn, price=price)
 
-    def add_unit(
+    def add_group(
         self,
         name: str,
         named: NamedSlots,
@@ -137,7 +137,7 @@ class SlotPool:
         turn: int = 0,
         price: float | None = None,
     ) -> None:
-        """Add slots as one unit; its price is computed if it is not given."""
+        """Add slots as one group; its price is computed if it is not given."""
         first = len(self.slots)
         slots = [slot for _, slot in named]
         base = slots[0].residual_of
@@ -149,10 +149,10 @@ class SlotPool:
             further = max(output_price(slot, self.width) for slot in slots)
             size = output_size(slots, self.width)
         indices = tuple(range(first, first + len(named)))
-        unit = None if base is None else self._unit_of[base]
-        self._unit_of += [len(self.units)] * len(named)
-        self.units.append(
-            SlotUnit(name, indices, unit, price, initial, further, size, turn, search, memory)
+        group = None if base is None else self._group_of[base]
+        self._group_of += [len(self.groups)] * len(named)
+        self.groups.append(
+            PoolGroup(name, indices, group, price, initial, further, size, turn, search, memory)
         )
         self.names += [name for name, _ in named]
         self.slots += [slot for _, slot in named]
@@ -162,61 +162,75 @@ class SlotPool:
         return self.names.index(name) if name in self.names else None
 
     @property
-    def initial_units(self) -> tuple[int, ...]:
-        """The units that run from the start: with several outputs those that fit.
+    def initial_groups(self) -> tuple[int, ...]:
+        """The groups that run from the start: with several outputs those that fit.
 
-        Units that cost little more for further outputs come first, then those of all scalings in
+        Groups that cost little more for further outputs come first, then those of all scalings in
         turns.
         """
-        initial = [number for number, unit in enumerate(self.units) if unit.initial]
+        initial = [number for number, group in enumerate(self.groups) if group.initial]
         if self.outputs == 1 or self.first_limit == np.inf:
             return tuple(initial)
 
         def order(number: int) -> tuple[int, int, int]:
-            unit = self.units[number]
-            return (int(not unit.is_shared), unit.turn, number)
+            group = self.groups[number]
+            return (int(not group.is_shared), group.turn, number)
 
         chosen: set[int] = set()
         for number in sorted(initial, key=order):
-            with_bases = chosen | set(self.with_bases(number))
-            if not chosen or self.fits(with_bases, START):
-                chosen = with_bases
+            self.take(number, chosen, START)
         return tuple(sorted(chosen))
 
-    def price(self, units: Iterable[int]) -> float:
-        """What units cost together."""
+    def price(self, groups: Iterable[int]) -> float:
+        """What groups cost together."""
         further = self.outputs - 1
-        chosen = [self.units[number] for number in units]
+        chosen = [self.groups[number] for number in groups]
         return sum(
-            unit.price + unit.search * min(unit.memory, self.rows) + further * unit.further
-            for unit in chosen
+            group.price + group.search * min(group.memory, self.rows) + further * group.further
+            for group in chosen
         )
 
-    def fits(self, units: Iterable[int], factor: float = 1.0) -> bool:
-        """Whether units cost no more than this factor times the limit, and are not too large."""
-        chosen = sorted(units)
+    def fits(self, groups: Iterable[int], factor: float = 1.0) -> bool:
+        """Whether groups cost no more than this factor times the limit, and are not too large."""
+        chosen = sorted(groups)
         return self.price(chosen) <= factor * self.limit and self._has_room(chosen)
 
+    def take(self, group: int, chosen: set[int], factor: float = 1.0) -> bool:
+        """Add a group and its bases to those chosen, if all fit; whether they do.
+
+        With several outputs, at least one has to run.
+        """
+        wanted = chosen.union(self.with_bases(group))
+        if not self.fits(wanted, factor) and (self.outputs == 1 or chosen):
+            return False
+        chosen |= wanted
+        return True
+
+    def can_run(self, running: Sequence[int]) -> bool:
+        """Whether these groups are sorted and have their bases among them."""
+        bases = {self.groups[number].base for number in running} - {None}
+        return list(running) == sorted(running) and bases.issubset(running)
+
     def _has_room(self, chosen: Sequence[int]) -> bool:
-        """Whether units of several outputs are not too large."""
+        """Whether groups of several outputs are not too large."""
         if self.outputs == 1:
             return True
-        units = [self.units[number] for number in chosen]
-        own = sum(unit.size for unit in units if not unit.is_shared)
-        first = sum(unit.size for unit in self.units if unit.initial)
-        further = (self.outputs - 1) * sum(unit.size for unit in units)
+        groups = [self.groups[number] for number in chosen]
+        own = sum(group.size for group in groups if not group.is_shared)
+        first = sum(group.size for group in self.groups if group.initial)
+        further = (self.outputs - 1) * sum(group.size for group in groups)
         return further <= LARGEST_STATE and self.outputs * own <= SEVERAL_STATES * first
 
-    def with_bases(self, unit: int) -> list[int]:
-        """A unit and all that it needs, the last base first."""
-        found = [unit]
-        while (base := self.units[found[0]].base) is not None:
+    def with_bases(self, group: int) -> list[int]:
+        """A group and all that it needs, the last base first."""
+        found = [group]
+        while (base := self.groups[found[0]].base) is not None:
             found.insert(0, base)
         return found
 
-    def members(self, units: Iterable[int]) -> tuple[int, ...]:
-        """The indices of the slots of units, in their order."""
-        return tuple(index for number in sorted(units) for index in self.units[number].slots)
+    def members(self, groups: Iterable[int]) -> tuple[int, ...]:
+        """The indices of the slots of groups, in their order."""
+        return tuple(index for number in sorted(groups) for index in self.groups[number].slots)
 
     def bank_slots(self, members: Sequence[int]) -> list[Slot]:
         """The slots of a bank that runs these; `residual_of` is then an index into them."""
@@ -229,9 +243,9 @@ class SlotPool:
             found.append(slot)
         return found
 
-    def unit_weights(self, weights: Floats) -> Floats:
-        """(units,): the weights (slots,) of the slots of each unit together."""
-        return np.array([float(sum(weights[list(unit.slots)])) for unit in self.units])
+    def group_weights(self, weights: Floats) -> Floats:
+        """(groups,): the weights (slots,) of the slots of each group together."""
+        return np.array([float(sum(weights[list(group.slots)])) for group in self.groups])
 
 
 def slot_price(slot: Slot, width: int) -> float:
@@ -274,7 +288,7 @@ def output_price(slot: Slot, width: int) -> float:
 
 
 def output_size(slots: Sequence[Slot], width: int) -> int:
-    """Roughly how many bytes slots of one unit have for each further output."""
+    """Roughly how many bytes slots of one group have for each further output."""
     slot = slots[0]
     learner = slot.learner
     if not isinstance(learner, (FourierRLS, LinearRLS, NearestNeighborGP, PartitionTree)):
@@ -284,6 +298,6 @@ def output_size(slots: Sequence[Slot], width: int) -> int:
         shapes = {name: s for name, s in shapes.items() if name not in learner.shared_arrays}
     leaves = -(-len(slots) // learner.leaf_width)
     return leaves * sum(
-        math.prod(shape) * np.dtype(learner.dtype_of(name, _OBJECTIVE)).itemsize
+        math.prod(shape) * np.dtype(learner.dtype_of(name)).itemsize
         for name, shape in shapes.items()
     )

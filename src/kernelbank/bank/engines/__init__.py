@@ -6,7 +6,7 @@ from typing import Any
 
 from ...utils import validation as check
 from .base import Engine
-from .ray.engine import Ray
+from .ray import Ray
 from .serial import Serial
 from .threads import Threads
 

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from ...combiners import Combiner
 from ...kernels.program import distinct_structures, number_statistics
 from ...kernels.sample_buffer import SampleBlock
 from ...losses.objective import Objective
@@ -118,39 +117,14 @@ def partition(groups: Sequence[Sequence[Leaf]], shards: int) -> list[list[Leaf]]
 
 @dataclass(frozen=True)
 class CombineStage:
-    """The phases that run once for all slots, and the arrays that they share with an executor."""
+    """The phases that run once for all slots."""
 
-    prepare: Phases
-    """Before the weights are chosen: past predictions of delayed targets; the window's targets."""
-    choose_weights: Phases
-    """The combiner: the weights after each sample."""
-    propose_weights: Phases
-    """The weights before each sample."""
-    add_slot_costs: Phases
-    """Add the cost and loss of every slot to its totals."""
-    charge_bank: Phases
-    """The bank's predictions, costs and losses, from the mixtures of all leaves."""
-    charge_bank_from_totals: Phases
-    """The same from `leaf_totals`, for an executor that adds up the leaves itself."""
+    weight_phases: Phases
+    """From the evidence of the slots to the weights before each sample."""
+    cost_phases: Phases
+    """Costs and losses of the slots, and of the bank from the mixtures of all leaves."""
     combine_query: Phases
     """The bank's prediction at workspace.query_point, from the slots' values there."""
-    leaf_totals: Floats
-    """(n, window + 3): the mixtures summed over all leaves, in leaf order."""
-    weights: Floats
-    """(P,): the weights of the next prediction."""
-    slot_totals: tuple[Floats, Floats]
-    """(P,) each: cumulative cost and cumulative one-step-ahead loss of the slots."""
-    qp_terms: Floats | None
-    """(2, P), for a combiner that `supports_distributed_qp`: curvature and linear term of its
-    last program."""
-
-    @property
-    def weight_phases(self) -> Phases:
-        return self.prepare + self.choose_weights + self.propose_weights
-
-    @property
-    def cost_phases(self) -> Phases:
-        return self.add_slot_costs + self.charge_bank
 
 
 class Executor:
@@ -168,10 +142,10 @@ class Executor:
 
     # --- blocks -----------------------------------------------------------------------------------
 
-    def prefetch(self, blocks: Sequence[SampleBlock], recorded: Sequence[str]) -> None:
-        """Learn which blocks come next, and which fields of a trace will be read after each.
+    def prefetch(self, blocks: Sequence[SampleBlock]) -> None:
+        """Expect these blocks next: work on them may begin early.
 
-        Work on them may begin early. Any other call before they are run cancels them.
+        Any other call before they are run cancels them.
         """
 
     def run_block(self, first: int, count: int) -> None:
@@ -245,21 +219,6 @@ class Executor:
         """Continue from what `state` returned."""
         raise NotImplementedError
 
-    def reset(self) -> None:
-        """Forget everything that was learned; `start` follows before the next sample."""
-        raise NotImplementedError
-
-    def use_transforms(self, layout: Layout) -> bool:
-        """After a reset: go on with slots that differ by parameters of their transforms only.
-
-        Whether it can; by default not.
-        """
-        return False
-
-    def start(self, first_input: Floats) -> None:
-        """Take the first sample after a reset, as `Engine.open` takes the very first."""
-        raise NotImplementedError
-
     def copy_models(self) -> dict[int, Any]:
         """Copies of the models behind slots whose state is not arrays, by leaf number."""
         return {}
@@ -276,9 +235,6 @@ class Engine:
 
     slide_aligned: ClassVar[bool] = True
     """Whether no block may go beyond the end of a slide period."""
-
-    def check(self, combiner: Combiner) -> None:
-        """Refuse a combiner that these settings do not allow."""
 
     def length(self, layout: Layout, objective: Objective, dimension: int) -> int:
         """Samples of the longest block."""

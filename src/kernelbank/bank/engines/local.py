@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -15,9 +15,31 @@ from ...native.phases import Phases
 from ...native.workspace import Workspace
 from ...utils.interrupts import defer_signals
 from ...utils.validation import Floats
-from ..layout import Layout
+from ..layout import Layout, Leaf
 from ..shard import Shard
 from .base import CombineStage, Executor, partition
+
+
+def join_leaves(
+    shards: Iterable[Mapping[str, tuple[np.ndarray, Floats]]], prefix: str = ""
+) -> dict[str, Floats]:
+    """Copies of the shards' arrays whose names begin so, with all leaves in their order.
+
+    shards : what `Shard.state` returns.
+    """
+    result: dict[str, Floats] = {}
+    pieces: dict[str, list[tuple[np.ndarray, Floats]]] = {}
+    for state in shards:
+        for name, (numbers, array) in state.items():
+            if name.startswith(prefix):
+                pieces.setdefault(name, []).append((numbers, array))
+    for name, parts in pieces.items():
+        if len(parts) == 1:  # in the order of the leaves
+            result[name] = parts[0][1].copy()
+            continue
+        order = np.argsort(np.concatenate([numbers for numbers, _ in parts]))
+        result[name] = np.concatenate([array for _, array in parts])[order]
+    return result
 
 
 class LocalExecutor(Executor):
@@ -34,12 +56,22 @@ class LocalExecutor(Executor):
         first_input: Floats,
         shards: int,
         leader: Executor | None = None,
+        only: Sequence[Leaf] | None = None,
     ) -> None:
-        """`leader`: that of the first output of the bank, for another output."""
+        """`leader`: that of the first output of the bank, for another output.
+
+        only : the leaves of one shard, if there are no others in this process: the workspace has
+            columns and rows for these.
+        """
         self._layout = layout
         self._workspace = workspace
         self._size = workspace.size
         parts = partition(layout.dependency_groups(layout.leaves), shards)
+        kernels = layout.row_kernels
+        if only is not None:
+            parts = [list(only)]
+            own = [layout.slots[index] for leaf in only for index in leaf.slots]
+            kernels = [slot.kernel for slot in own if slot.learner.uses_kernel_rows]
         leaders: list[Shard | None] = [None] * len(parts)
         self._buffer: SampleBuffer
         self._shards: list[Shard]
@@ -49,13 +81,21 @@ class LocalExecutor(Executor):
         else:
             self._buffer = SampleBuffer(
                 layout.history_length(objective),
-                layout.row_kernels,
+                kernels,
                 workspace,
                 first_input,
                 layout.initial_points,
             )
         self._shards = [
-            Shard(objective, layout, leaves, workspace, self._buffer, leader=first)
+            Shard(
+                objective,
+                layout,
+                leaves,
+                workspace,
+                self._buffer,
+                alone=only is not None,
+                leader=first,
+            )
             for leaves, first in zip(parts, leaders, strict=True)
         ]
 
@@ -106,7 +146,7 @@ class LocalExecutor(Executor):
         self._buffer.forget_query()
 
     def evaluate(self, seen: int, points: Floats, wanted: Floats) -> Floats:
-        out = np.zeros((len(points), len(self._layout.slots)))
+        out = np.zeros((len(points), self._workspace.slots))
         for start in range(0, len(points), self._size):
             some = points[start : start + self._size]
             statistics = self._buffer.compare(seen, some)
@@ -115,7 +155,7 @@ class LocalExecutor(Executor):
         return out
 
     def variance(self, seen: int, points: Floats) -> Floats:
-        out = np.full((len(points), len(self._layout.slots)), np.nan)
+        out = np.full((len(points), self._workspace.slots), np.nan)
         for shard in self._shards:
             shard.variance(seen, points, out)
         return out
@@ -142,19 +182,7 @@ class LocalExecutor(Executor):
 
     def _slots(self, prefix: str) -> dict[str, Floats]:
         """Copies of the slots' arrays whose names begin so, with all leaves in their order."""
-        result: dict[str, Floats] = {}
-        pieces: dict[str, list[tuple[np.ndarray, Floats]]] = {}
-        for shard in self._shards:
-            for name, (numbers, array) in shard.state().items():
-                if name.startswith(prefix):
-                    pieces.setdefault(name, []).append((numbers, array))
-        for name, parts in pieces.items():
-            if len(parts) == 1:  # in the order of the leaves
-                result[name] = parts[0][1].copy()
-                continue
-            order = np.argsort(np.concatenate([numbers for numbers, _ in parts]))
-            result[name] = np.concatenate([array for _, array in parts])[order]
-        return result
+        return join_leaves([shard.state() for shard in self._shards], prefix)
 
     def restore(self, state: Mapping[str, Floats]) -> None:
         for name, array in self._buffer.arrays().items():
@@ -167,23 +195,6 @@ class LocalExecutor(Executor):
                 group = self._layout.leaves[int(numbers[0])].group
                 array[...] = state[name][numbers - self._layout.first_leaves[group]]
         self._buffer.clear_statistics()
-
-    def reset(self) -> None:
-        for array in self._buffer.arrays().values():
-            array[...] = 0.0
-        for shard in self._shards:
-            shard.reset()
-        self._buffer.clear_statistics()
-
-    def use_transforms(self, layout: Layout) -> bool:
-        self._layout = layout
-        for shard in self._shards:
-            shard.use_transforms(layout)
-        return True
-
-    def start(self, first_input: Floats) -> None:
-        if self._buffer.leads:
-            self._buffer.fill(first_input)
 
     def copy_models(self) -> dict[int, Any]:
         return {leaf: kept for shard in self._shards for leaf, kept in shard.copy_models().items()}

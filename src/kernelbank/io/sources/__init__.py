@@ -21,7 +21,7 @@ What holds for all of them:
 - The *fingerprint* of a source, with `Source.verify`, keeps a position from being used on another.
 
 A row of a text file: bytes (`files`) -> lines (`lines`) -> cells (`csv`, `jsonl`) -> a block with
-line numbers (`text`, `row_block`) -> numbers (`parsing`).
+line numbers (`text_reader`, `row_block`) -> numbers (`parsing`).
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ def _store(typingctx, start, row, value):
         index = context.cast(builder, args[1], sig.args[1], types.int64)
         offset = builder.mul(index, index.type(WIDTH))
         lanes = context.cast(builder, args[2], sig.args[2], LANES)
-        emit_store(builder, builder.gep(args[0], [offset]), "float64", lanes)
+        emit_store(builder, builder.gep(args[0], [offset]), lanes)
         return context.get_dummy_value()
 
     return types.void(start, row, value), codegen

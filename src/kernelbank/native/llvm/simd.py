@@ -119,13 +119,9 @@ def emit_load(builder, place, dtype):
     return builder.load(builder.bitcast(place, _VECTOR.as_pointer()), align=8)
 
 
-def emit_store(builder, place, dtype, lanes):
-    """Write lanes to memory; to float32 they are rounded."""
-    if dtype == "float32":
-        narrow = builder.bitcast(place, _SINGLES.as_pointer())
-        builder.store(builder.fptrunc(lanes, _SINGLES), narrow, align=4)
-    else:
-        builder.store(lanes, builder.bitcast(place, _VECTOR.as_pointer()), align=8)
+def emit_store(builder, place, lanes):
+    """Write lanes to memory, as four float64."""
+    builder.store(lanes, builder.bitcast(place, _VECTOR.as_pointer()), align=8)
 
 
 @intrinsic

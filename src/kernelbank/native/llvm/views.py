@@ -238,7 +238,7 @@ def _set(context, builder, sig, args):
     place = builder.gep(view.data, [_offset(context, builder, kind, view, indices)])
     value = context.cast(builder, args[2], value_kind, kind.element)
     if kind.lanes:
-        emit_store(builder, place, kind.dtype, value)
+        emit_store(builder, place, value)
     elif kind.dtype == "float32":
         builder.store(builder.fptrunc(value, ir.FloatType()), place)
     else:
@@ -314,42 +314,14 @@ def load_four(typingctx, row, start):
 
 @intrinsic
 def store_four(typingctx, row, start, value):
-    """Write lanes to row[start] .. row[start + 3]."""
-    if not _is_row(row):
+    """Write lanes to row[start] .. row[start + 3], of float64."""
+    if not (_is_row(row) and row.dtype == "float64"):
         return None
 
     def codegen(context, builder, sig, args):
         place = _four_at(context, builder, sig.args[0], args[0], sig.args[1], args[1])
         lanes = context.cast(builder, args[2], sig.args[2], LANES_TYPE)
-        emit_store(builder, place, sig.args[0].dtype, lanes)
+        emit_store(builder, place, lanes)
         return context.get_dummy_value()
 
     return types.void(row, start, value), codegen
-
-
-# --- rows of float32 ------------------------------------------------------------------------------
-
-
-@intrinsic
-def wide_row(typingctx, row, other):
-    """`row` itself if it is float64, else `other`; decided when the function is compiled."""
-    if not (isinstance(row, ViewType) and isinstance(other, ViewType)):
-        return None
-    chosen = 0 if row.dtype == "float64" else 1
-
-    def codegen(context, builder, sig, args):
-        return args[chosen]
-
-    return (row, other)[chosen](row, other), codegen
-
-
-@intrinsic
-def is_narrow(typingctx, row):
-    """Whether a row is float32; decided when the function is compiled."""
-    if not isinstance(row, ViewType):
-        return None
-
-    def codegen(context, builder, sig, args):
-        return ir.Constant(ir.IntType(1), int(sig.args[0].dtype == "float32"))
-
-    return types.boolean(row), codegen

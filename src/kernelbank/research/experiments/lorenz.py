@@ -32,7 +32,7 @@ from ... import learners
 from ...bank.bank import KernelBank
 from ...combiners import Uniform
 from ...errors import InvalidArgument
-from ...kernels import Additive, Gaussian, Kernel, Linear, TreeKernel
+from ...kernels import Gaussian, Kernel, Linear, TreeKernel
 from ...learners import Learner
 from ...utils.validation import Floats
 from .. import plots
@@ -87,15 +87,8 @@ SETUPS: dict[str, tuple[LearnerSetup, ...]] = {
     "NystromSGD": (LearnerSetup({"learning_rate": 0.25, "novelty": 1e-6}),),
     "FourierSGD": (LearnerSetup({"learning_rate": 0.25, "features": 200}),),
     "FourierRLS": (LearnerSetup({"ridge": 1e-6, "features": 200}),),
-    "FourierVAW": (LearnerSetup({"ridge": 1e-6, "features": 200}),),
     # Methods with kernels of their own; the variance of the signal is about 75.
     "LinearRLS": (LearnerSetup({"ridge": 1e-6}, kernel=Linear(1.0)),),
-    "HilbertRLS": (
-        LearnerSetup(
-            {"ridge": 1e-6, "features": 200, "half_range": 50.0},
-            kernel=Additive(Gaussian(WIDTH), 1),
-        ),
-    ),
     "PartitionTree": (
         LearnerSetup({"noise": 0.01, "nodes": 4095}, kernel=TreeKernel(levels=20, scale=75.0)),
     ),

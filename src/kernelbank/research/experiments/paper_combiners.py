@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 from ...bank.naming import short_name
 from ...combiners import BUILT_IN, OMKR, Combiner, Joint, Simplex
-from ...errors import InvalidArgument
 from .paper import PaperRun, bank
 
 VARIANTS: tuple[Combiner, ...] = (
@@ -46,17 +45,14 @@ def rules() -> list[Combiner]:
 
 
 def run_rules(runs: Sequence[PaperRun]) -> Iterator[RuleResult]:
-    """Run every rule on the signals of these runs, except those that refuse the paper's slots."""
+    """Run every rule on the signals of these runs."""
     for rule in rules():
-        try:
-            banks = [bank(rule) for _ in runs]
-        except InvalidArgument:  # for instance, it needs predictive variances
-            continue
         cost, loss = [], []
-        for run, own in zip(runs, banks, strict=True):
-            own.run(run.x, run.y, record=())
-            cost.append(own.ledger.cumulative_cost)
-            loss.append(own.ledger.mean_loss)
+        for run in runs:
+            weighted = bank(rule)
+            weighted.run(run.x, run.y, record=())
+            cost.append(weighted.ledger.cumulative_cost)
+            loss.append(weighted.ledger.mean_loss)
         yield RuleResult(short_name(rule), tuple(cost), tuple(loss))
 
 

@@ -12,10 +12,7 @@ from math import log, sqrt
 
 import numpy as np
 
-from ...bank.bank import KernelBank
-from ...combiners import Combiner, FixedShare, Hedge, Simplex, Uniform
-from ...kernels import Gaussian, feature_map
-from ...learners import FourierVAW
+from ...combiners import Combiner, FixedShare, Hedge, Simplex
 from ...utils.validation import Floats
 from ..batch import batch_solution
 from ..regret import best_slot, best_slot_sequence
@@ -24,8 +21,6 @@ from .theory_base import BUDGET, Certificate, bank, certificate, is_below
 from .theory_norma import norma, truncation
 
 SWITCHES = 5
-FEATURES = 64
-RIDGE = 1.0
 
 
 # --- rules for the weights ------------------------------------------------------------------------
@@ -89,29 +84,6 @@ def fixed_share(x: Floats, y: Floats) -> Certificate:
     return certificate(f"FixedShare, {switches} switches", bound, measured)
 
 
-# --- the Vovk-Azoury-Warmuth forecaster -----------------------------------------------------------
-
-
-def vaw_bound(features: Floats, y: Floats, ridge: float) -> float:
-    """max y^2 log det(I + Phi'Phi / ridge), the sum of log(1 + eigenvalue / ridge)."""
-    gram = np.eye(features.shape[1]) + features.T @ features / ridge
-    return float((y**2).max() * np.linalg.slogdet(gram)[1])
-
-
-def vaw(x: Floats, y: Floats, seed: int) -> Certificate:
-    """The forecaster on random features against ridge regression in hindsight."""
-    kernel = Gaussian(5.0)
-    own = KernelBank([kernel], FourierVAW(FEATURES, RIDGE, seed), Uniform(), window=1)
-    loss = float(own.run(x, y, record=["loss"]).loss.sum())
-    draw = np.random.default_rng([seed, 0])  # as the learner draws the features of slot 0
-    features = feature_map(kernel, FEATURES, 1, draw)(x)
-    gram = features.T @ features + RIDGE * np.eye(features.shape[1])
-    v = np.linalg.solve(gram, features.T @ y)
-    least = float(((features @ v - y) ** 2).sum() + RIDGE * (v @ v))
-    name = f"VAW, {FEATURES} random features"
-    return certificate(name, vaw_bound(features, y, RIDGE), loss - least)
-
-
 # --- the separable bound and the joint problem ----------------------------------------------------
 
 
@@ -160,7 +132,6 @@ def run_seed(seed: int, samples: int) -> list[Certificate]:
         hedge(x, y),
         adahedge(x, y),
         fixed_share(x, y),
-        vaw(x, y, seed),
         *separable_bounds(x, y),
         truncation(seed, samples),
     ]

@@ -27,7 +27,7 @@ def trace(trace: Trace, y: Any = None) -> Figure:
 
     Predictions (see `predictions`), then the sum of costs or losses (see `cumulative_cost` and
     `cumulative_loss`), then the weights (see `weights`). With several targets, up to four, there is
-    a panel of predictions for each; `trace.of_output(0).plot(y[:, 0])` has all panels of one.
+    a panel of predictions for each; `trace.of_output(0)` has all panels of one.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def trace(trace: Trace, y: Any = None) -> Figure:
     >>> import numpy as np, kernelbank as kb
     >>> x = np.arange(100) / 10
     >>> trace = kb.AutoBank(size="small").run(x, np.sin(x), record="all")
-    >>> figure = trace.plot(np.sin(x))  # the same as kb.plots.trace(trace, np.sin(x))
+    >>> figure = kb.plots.trace(trace, np.sin(x))
     >>> [axes.get_ylabel() for axes in figure.axes[:3]]
     ['target', 'cumulative squared error', 'slot']
     """
@@ -66,7 +66,7 @@ def trace(trace: Trace, y: Any = None) -> Figure:
 def _target_panels(trace: Trace, y: Any) -> list[Panel]:
     """The predictions of each of several targets."""
     if trace.outputs > MOST_TARGETS:
-        remedy = "Draw one of them, such as trace.of_output(0).plot(y[:, 0])."
+        remedy = "Draw one of them, such as kb.plots.trace(trace.of_output(0), y[:, 0])."
         rule = f"have at most {MOST_TARGETS} outputs"
         raise check.refuse("trace", rule, f"{trace.outputs} outputs", remedy)
     targets: list[Any] = [None] * trace.outputs

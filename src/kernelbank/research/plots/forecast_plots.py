@@ -42,7 +42,7 @@ def forecast(forecast: Forecast, ax: Axes | None = None) -> Figure:
     >>> import numpy as np, kernelbank as kb
     >>> bank = kb.AutoBank(lags=8, horizons=12, size="small")
     >>> trace = bank.run(np.zeros(200), np.sin(np.arange(200) / 4))
-    >>> figure = bank.forecast().plot()
+    >>> figure = kb.plots.forecast(bank.forecast())
     >>> figure.axes[0].get_xlabel()
     'rows after the last target'
     """

@@ -191,7 +191,7 @@ def save(
     >>> import tempfile, kernelbank as kb
     >>> bank = kb.KernelBank(kb.gaussian_grid(0.5, 2, 3))
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     paths = kb.plots.save(bank.plot_weights(), folder, "weights", ["pdf"])
+    ...     paths = kb.plots.save(kb.plots.bars(bank), folder, "weights", ["pdf"])
     >>> [path.name for path in paths]
     ['weights.pdf']
     """

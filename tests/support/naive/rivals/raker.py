@@ -45,16 +45,6 @@ def fourier_features(x, freqs, normalise=True):
     return z / np.sqrt(D) if normalise else z
 
 
-def orthogonal_frequencies(gauss, radii, scale):
-    """gauss (B,d,d) standard normals, radii (D,), D <= B*d -> (D,d): scale * radii * rows of Q.
-
-    Paper (orthogonal features of Yu et al. 2016): radii ~ chi(d).  The authors' Matlab takes
-    sqrt(chi2rnd(1)), i.e. chi with ONE degree of freedom, whatever d is (see adaraker.py).
-    """
-    rows = np.concatenate([np.linalg.qr(g)[0] for g in gauss], axis=0)
-    return scale * radii[:, None] * rows[: len(radii)]
-
-
 def exponential_weights(losses, eta, log_w0=None):
     """losses (T,P) -> normalised weights (T+1,P); row t is used at step t, row T is the last."""
     T, P = losses.shape
