@@ -40,11 +40,14 @@ std::array<double, R> dots(const double* one, const std::array<const double*, R>
   int even = whole_lanes(count);
   for (int m = 0; m < even; m += WIDTH) {
     Lanes x = load(one + m);
+#pragma GCC unroll 16
     for (std::size_t r = 0; r < R; ++r) totals[r] = fma(x, load(others[r] + m), totals[r]);
   }
   std::array<double, R> results;
+#pragma GCC unroll 16
   for (std::size_t r = 0; r < R; ++r) results[r] = add_lanes(totals[r]);
   for (int m = even; m < count; ++m)
+#pragma GCC unroll 16
     for (std::size_t r = 0; r < R; ++r) results[r] += one[m] * others[r][m];
   return results;
 }
@@ -53,6 +56,7 @@ std::array<double, R> dots(const double* one, const std::array<const double*, R>
 template <std::size_t R>
 std::array<const double*, R> rows_from(const double* first, std::ptrdiff_t stride) {
   std::array<const double*, R> rows;
+#pragma GCC unroll 16
   for (std::size_t r = 0; r < R; ++r) rows[r] = first + std::ptrdiff_t(r) * stride;
   return rows;
 }
@@ -93,13 +97,16 @@ std::array<double, R + 1> add_multiple_and_dots(double* out, double factor, cons
     Lanes x = fma(factor, load(vector + m), load(out + m));
     store(out + m, x);
     totals[0] = fma(x, x, totals[0]);
+#pragma GCC unroll 16
     for (std::size_t r = 0; r < R; ++r) totals[r + 1] = fma(x, load(others[r] + m), totals[r + 1]);
   }
   std::array<double, R + 1> results;
+#pragma GCC unroll 16
   for (std::size_t r = 0; r <= R; ++r) results[r] = add_lanes(totals[r]);
   for (int m = even; m < count; ++m) {
     out[m] += factor * vector[m];
     results[0] += out[m] * out[m];
+#pragma GCC unroll 16
     for (std::size_t r = 0; r < R; ++r) results[r + 1] += out[m] * others[r][m];
   }
   return results;
@@ -274,9 +281,11 @@ inline void multiply(const double* matrix, int length, const double* vectors, in
       double* result = out + k * stride;
       // The block on the diagonal, then those to its left, which stand for those above too.
       Lanes own = load(vector + i), v[WIDTH], s[WIDTH];
+#pragma GCC unroll 4
       for (int n = 0; n < WIDTH; ++n) v[n] = vector[i + n], s[n] = load(r[n] + i) * own;
       for (int j = 0; j < i; j += WIDTH) {
         Lanes x = load(vector + j), total = load(result + j);
+#pragma GCC unroll 4
         for (int n = 0; n < WIDTH; ++n) {
           Lanes m = load(r[n] + j);
           total = fma(v[n], m, total);
@@ -300,11 +309,13 @@ inline void update(double* matrix, int length, const double* scales, const doubl
     double* row = matrix + row_start(i);
     int diagonal = whole_lanes(i);  // where the block on the diagonal begins
     Lanes scale = scales[i], f[RANK];
+#pragma GCC unroll 8
     for (int k = 0; k < RANK; ++k) f[k] = factors[k] * v[k][i];
     for (int j = 0; j < diagonal + WIDTH; j += WIDTH) {
       // Two sums, which the processor computes side by side.
       Lanes value = scale * load(scales + j) * load(row + j);
       Lanes other = f[4] * load(v[4] + j);
+#pragma GCC unroll 4
       for (int k = 0; k < 3; ++k) {
         value = fma(f[k], load(v[k] + j), value);
         other = fma(f[k + 5], load(v[k + 5] + j), other);

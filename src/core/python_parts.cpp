@@ -14,12 +14,19 @@ Result new_array(const Shape& shape, double** data) {
 
 namespace {
 
-/// What a user's function returned, checked: real numbers of that shape.
-nb::object checked_result(const nb::object& value, const Shape& shape, const std::string& name) {
-  nb::object module = nb::module_::import_("kernelbank.python_parts");
+/// What a user's function returned, as float64; refused unless it is real numbers of that shape.
+Floats checked_result(const nb::object& value, const Shape& shape, const std::string& name) {
+  nb::module_ numpy = nb::module_::import_("numpy");
+  nb::object array = numpy.attr("asarray")(value);
   nb::list lengths;
   for (std::size_t n : shape) lengths.append(n);
-  return module.attr("checked_result")(value, nb::tuple(lengths), name);
+  const std::string kind = nb::cast<std::string>(array.attr("dtype").attr("kind"));
+  if (kind.find_first_of("fiub") == std::string::npos || !array.attr("shape").equal(nb::tuple(lengths))) {
+    nb::object text = nb::str("'{}' must return real numbers of shape {}; got {} of shape {}. Let it work on whole arrays.")
+                          .attr("format")(name, nb::tuple(lengths), array.attr("dtype"), array.attr("shape"));
+    throw nb::value_error(nb::cast<std::string>(text).c_str());
+  }
+  return nb::cast<Floats>(numpy.attr("ascontiguousarray")(array, "float64"));
 }
 
 /// A kernel k(X, Z) -> (n, m) as a statistic: called for one input and all terms at a time, so that
@@ -45,8 +52,7 @@ class PythonStatistic final : public Statistic {
       one[k] = x[coordinates_[k]];
       for (int m = 0; m < count; ++m) others[m * d + k] = terms[coordinates_[k] * stride + m];
     }
-    auto values = nb::cast<Floats>(
-        checked_result(function_(X, Z), {1, std::size_t(count)}, name_));
+    const Floats values = checked_result(function_(X, Z), {1, std::size_t(count)}, name_);
     std::copy_n(values.data(), count, out);
   }
 
@@ -81,8 +87,8 @@ class PythonLoss final : public Loss {
   void call(const nb::object& function, const Lanes* f, const Lanes* y, int rows, Lanes* out) const {
     nb::gil_scoped_acquire gil;
     const Shape shape = {std::size_t(rows), WIDTH};
-    auto values = nb::cast<Floats>(checked_result(
-        function(copied((const double*)f, shape), copied((const double*)y, shape)), shape, name_));
+    const Floats values = checked_result(
+        function(copied((const double*)f, shape), copied((const double*)y, shape)), shape, name_);
     std::copy_n(values.data(), values.size(), (double*)out);
   }
   nb::object value_, derivative_;
@@ -199,8 +205,8 @@ class PythonCombiner final : public Combiner {
     evidence["targets"] = copied(e.targets, {std::size_t(e.window - 1) + n});
     evidence["inputs"] = copied(e.inputs, {n, std::size_t(e.dimension)});
     evidence["values"] = copied(e.values, {e.values ? n : 0, std::size_t(e.window), slots});
-    auto weights_after = nb::cast<Floats>(
-        rule_.attr("choose")(evidence, state_, copied(weights, {slots})));
+    const Floats weights_after =
+        checked_result(rule_.attr("choose")(evidence, state_, copied(weights, {slots})), rows, "combine");
     std::copy_n(weights_after.data(), n * slots, chosen);
   }
 
