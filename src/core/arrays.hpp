@@ -1,0 +1,179 @@
+// Arrays that own their numbers, and the one list of an object's state that everything uses.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "lanes.hpp"
+
+namespace kb {
+
+/// Memory that begins where a line of the cache does.
+template <class T>
+struct CacheAligned {
+  using value_type = T;
+  static constexpr std::align_val_t line{64};
+  CacheAligned() = default;
+  template <class U>
+  CacheAligned(const CacheAligned<U>&) {}
+  T* allocate(std::size_t n) { return static_cast<T*>(::operator new(n * sizeof(T), line)); }
+  void deallocate(T* p, std::size_t) { ::operator delete(p, line); }
+  bool operator==(const CacheAligned&) const { return true; }
+};
+
+template <class T>
+using Array = std::vector<T, CacheAligned<T>>;
+
+/// Rows of numbers; m[i] is a pointer to row i.
+template <class T>
+class Matrix {
+ public:
+  Matrix() = default;
+  Matrix(int rows, int columns, T value = T(0.0))
+      : numbers(std::size_t(rows) * columns, value), rows_(rows), columns_(columns) {}
+  T* operator[](int row) { return numbers.data() + std::size_t(row) * columns_; }
+  const T* operator[](int row) const { return numbers.data() + std::size_t(row) * columns_; }
+  int rows() const { return rows_; }
+  int columns() const { return columns_; }
+  Array<T> numbers;
+
+ private:
+  int rows_ = 0, columns_ = 0;
+};
+
+/// A pointer whose copy is a copy of what it points to: objects with such parts can be copied.
+template <class T>
+class Cloned {
+ public:
+  Cloned() = default;
+  Cloned(std::unique_ptr<T> owned) : owned_(std::move(owned)) {}
+  Cloned(const Cloned& other) : owned_(other.owned_ ? other.owned_->clone() : nullptr) {}
+  Cloned(Cloned&&) = default;
+  Cloned& operator=(Cloned other) {
+    std::swap(owned_, other.owned_);
+    return *this;
+  }
+  T* operator->() const { return owned_.get(); }
+  T& operator*() const { return *owned_; }
+  explicit operator bool() const { return bool(owned_); }
+
+ private:
+  std::unique_ptr<T> owned_;
+};
+
+/// What a state from outside is refused with.
+struct StateRefused : std::invalid_argument {
+  using std::invalid_argument::invalid_argument;
+};
+
+enum class Number { float64, float32, int64 };
+
+/// An array of a state: where its numbers are, and what they are called.
+struct Entry {
+  std::string name;
+  Number kind;
+  void* numbers;
+  std::vector<std::size_t> shape;  // the last axis of `lanes` is the slot's
+  bool lanes;
+  std::size_t count() const {
+    std::size_t n = 1;
+    for (std::size_t length : shape) n *= length;
+    return n;
+  }
+  std::size_t bytes() const { return count() * (kind == Number::float32 ? 4 : 8); }
+};
+
+/// Visits the state of an object, which lists it once, in `visit`. Saving, loading, copying slots,
+/// adding outputs and sending to other processes all use that list.
+///
+/// An object is visited a second time after numbers from outside were written (`loaded`): then it
+/// refuses, by `require`, counts and indices that its loops could not work with.
+class Archive {
+ public:
+  std::vector<Entry> entries;
+  bool loaded = false;
+
+  void operator()(const char* name, double& x) { add(name, Number::float64, &x, {}, false); }
+  void operator()(const char* name, std::int64_t& x) { add(name, Number::int64, &x, {}, false); }
+  void operator()(const char* name, Lanes& x) { add(name, Number::float64, &x, {WIDTH}, true); }
+  void operator()(const char* name, Array<double>& x) {
+    add(name, Number::float64, x.data(), {x.size()}, false);
+  }
+  void operator()(const char* name, Array<float>& x) {
+    add(name, Number::float32, x.data(), {x.size()}, false);
+  }
+  void operator()(const char* name, Array<std::int64_t>& x) {
+    add(name, Number::int64, x.data(), {x.size()}, false);
+  }
+  void operator()(const char* name, Array<Lanes>& x) {
+    add(name, Number::float64, x.data(), {x.size(), WIDTH}, true);
+  }
+  void operator()(const char* name, Matrix<double>& x) {
+    add(name, Number::float64, x.numbers.data(), shape(x), false);
+  }
+  void operator()(const char* name, Matrix<float>& x) {
+    add(name, Number::float32, x.numbers.data(), shape(x), false);
+  }
+  void operator()(const char* name, Matrix<std::int64_t>& x) {
+    add(name, Number::int64, x.numbers.data(), shape(x), false);
+  }
+  void operator()(const char* name, Matrix<Lanes>& x) {
+    std::vector<std::size_t> axes = shape(x);
+    axes.push_back(WIDTH);
+    add(name, Number::float64, x.numbers.data(), std::move(axes), true);
+  }
+  /// Numbers that are part of a larger array.
+  void numbers(const char* name, Lanes* x, int count) {
+    add(name, Number::float64, x, {std::size_t(count), WIDTH}, true);
+  }
+
+  void numbers(const char* name, double* x, std::vector<std::size_t> shape) {
+    add(name, Number::float64, x, std::move(shape), false);
+  }
+
+  /// Visit a part, whose names begin with its own.
+  template <class Part>
+  void part(const std::string& name, Part& part) {
+    const std::string before = prefix_;
+    prefix_ += name + "/";
+    part.visit(*this);
+    prefix_ = before;
+  }
+
+  /// Refuse a loaded state that breaks a rule.
+  void require(bool holds, const char* rule) const {
+    if (loaded && !holds) throw StateRefused(prefix_ + ": " + rule);
+  }
+
+ private:
+  template <class T>
+  static std::vector<std::size_t> shape(const Matrix<T>& x) {
+    return {std::size_t(x.rows()), std::size_t(x.columns())};
+  }
+  void add(const char* name, Number kind, void* numbers, std::vector<std::size_t> shape,
+           bool lanes) {
+    if (!loaded) entries.push_back({prefix_ + name, kind, numbers, std::move(shape), lanes});
+  }
+  std::string prefix_;
+};
+
+/// The list of an object's state.
+template <class Object>
+std::vector<Entry> list_state(Object& object) {
+  Archive archive;
+  object.visit(archive);
+  return std::move(archive.entries);
+}
+
+/// Let an object check what was written to its state from outside.
+template <class Object>
+void check_state(Object& object) {
+  Archive archive;
+  archive.loaded = true;
+  object.visit(archive);
+}
+
+}  // namespace kb

@@ -1,0 +1,724 @@
+#include "bank.hpp"
+
+#include <cmath>
+
+namespace kb {
+
+/// Sums beside the bank's values on the window: norms, losses, effects of truncation.
+static constexpr int EXTRA_SUMS = 3;
+/// A truncation that moves a prediction by one part in a hundred matters.
+static constexpr double VISIBLE_EFFECT = 0.01;
+static constexpr double LARGEST_WEIGHT_SUM = 1e300;
+
+static std::string output_name(std::size_t k) { return "output" + std::to_string(k); }
+
+/// rows[0] + ... + rows[count - 1], in this order.
+static Lanes sum(const Lanes* rows, int count) {
+  Lanes total = 0.0;
+  for (int i = 0; i < count; ++i) total = total + rows[i];
+  return total;
+}
+
+/// Sum over the lanes with weight, in order: NaN of a slot that is out must not get in.
+static double weighted_sum(Lanes product, Lanes weight) {
+  const Lanes kept = where_less(0.0, absolute(weight), product, 0.0);
+  return ((kept[0] + kept[1]) + kept[2]) + kept[3];
+}
+
+/// row[p] at the slots of a pack; 0 in empty lanes.
+static Lanes gather(const double* row, const std::vector<int>& slots) {
+  double found[WIDTH] = {};
+  for (std::size_t i = 0; i < slots.size(); ++i) found[i] = row[slots[i]];
+  return load(found);
+}
+
+// --- packs -------------------------------------------------------------------------------------
+
+Pack::Output::Output(int block, int window, bool own_target)
+    : losses_before(block, Lanes(0.0)),
+      targets(own_target ? window + SLIDE_PERIOD : 0, Lanes(0.0)) {}
+
+Pack::Pack(std::vector<int> slots, std::unique_ptr<Learner> learner, OwnTarget own, int count,
+           int block, int window)
+    : slots(std::move(slots)),
+      learner(std::move(learner)),
+      own(std::move(own)),
+      records(count, Record(block, window)),
+      outputs(count, Output(block, window, this->own.is_used())),
+      window_(window),
+      losses_(window) {
+  if (this->own.is_used()) found_ = records;
+}
+
+void Pack::visit(Archive& archive) {
+  archive.part("learner", *learner);
+  for (std::size_t k = 0; k < outputs.size(); ++k) {
+    const std::string name = output_name(k) + "/";
+    archive.numbers((name + "values").c_str(), records[k].values[0], window_);
+    archive((name + "norm").c_str(), records[k].norms[0]);
+    archive((name + "alive").c_str(), outputs[k].alive);
+    if (!own.is_used()) continue;
+    archive((name + "targets").c_str(), outputs[k].targets);
+    archive.numbers((name + "found_values").c_str(), found_[k].values[0], window_);
+    archive((name + "found_norm").c_str(), found_[k].norms[0]);
+  }
+}
+
+void Pack::learn(const Block& block, const std::vector<Pack>& packs) {
+  if (!own.is_used()) return learner->learn(block, records.data());
+  set_targets(block, packs);
+  Block changed = block;
+  changed.targets = own_targets_.data();
+  learner->learn(changed, found_.data());
+  set_functions(block.count, packs);
+}
+
+/// Targets of the learner: T(y) - T(b(x)), with b before it learned the sample.
+void Pack::set_targets(const Block& block, const std::vector<Pack>& packs) {
+  own_targets_.clear();
+  for (std::size_t k = 0; k < outputs.size(); ++k) {
+    Array<Lanes>& targets = outputs[k].targets;
+    slide(block.first, window_, targets.data());
+    Lanes* now = targets.data() + window_ + block.first % SLIDE_PERIOD;
+    const Record* b = base(packs, int(k));
+    for (int t = 0; t < block.count; ++t)
+      now[t] = own.forward(block.targets[k][t]) - of_base(b ? &b->predictions[t] : nullptr);
+    own_targets_.push_back(now);
+  }
+}
+
+/// f = T^-1(T(b) + g): predictions and values on the window; |f|^2 = |b|^2 + |g|^2.
+void Pack::set_functions(int count, const std::vector<Pack>& packs) {
+  for (std::size_t k = 0; k < outputs.size(); ++k) {
+    const Record* b = base(packs, int(k));
+    Record &f = records[k], &g = found_[k];
+    for (int t = 0; t < count; ++t) {
+      f.predictions[t] =
+          own.inverse(g.predictions[t] + of_base(b ? &b->predictions[t] : nullptr));
+      f.effects[t] = g.effects[t];
+      for (int i = 0; i < window_; ++i)
+        f.values[t + 1][i] =
+            own.inverse(g.values[t + 1][i] + of_base(b ? &b->values[t + 1][i] : nullptr));
+      f.norms[t + 1] = b ? g.norms[t + 1] + Lanes(b->norms[t + 1][own.base_lane])
+                         : g.norms[t + 1] + Lanes(0.0);
+    }
+    g.close(count);
+  }
+}
+
+/// The evidence of every slot at each sample:
+///
+///     slot_loss   = l(f(x_t), y_t)                                   before sample t is learned
+///     slot_cost   = sum_i l(f(x_i), y_i) + regularization / 2 |f|^2  before, i over the window
+///     curvature   = a = regularization / 2 |f|^2                     after
+///     window_loss = b = sum_i l(f(x_i), y_i)                         after
+///
+/// A slot is quarantined, for good, when one of these or a value is not finite.
+void Pack::score(int k, const Block& block, const Lanes* block_targets, const Loss& loss,
+                 double half, const Scores& scores) {
+  const int window = window_;
+  const Record& record = records[k];
+  Lanes* losses = losses_.data();
+  Lanes alive = outputs[k].alive;
+  for (int t = 0; t < block.count; ++t) {
+    const int seen = int(std::min<std::int64_t>(block.first + t + 1, window));
+    const Lanes* targets = block_targets + t - seen + 1;
+    const Lanes* before = record.values[t] + window - seen + 1;  // f on the older samples
+    const Lanes* after = record.values[t + 1] + window - seen;
+    const Lanes prediction = record.predictions[t];
+    Lanes older;
+    if (t > 0 && !loss.in_python()) {  // these losses were summed for b of sample t - 1
+      const int known = int(std::min<std::int64_t>(block.first + t, window));
+      older = sum(losses + known - (seen - 1), seen - 1);
+    } else {
+      if (seen > 1) loss.values(before, targets, seen - 1, losses);
+      older = sum(losses, seen - 1);
+    }
+    Lanes ahead;
+    loss.values(&prediction, targets + seen - 1, 1, &ahead);
+    const Lanes total = older + ahead;
+    outputs[k].losses_before[t] = total;
+    loss.values(after, targets, seen, losses);
+    const Lanes b = sum(losses, seen);
+    const Lanes curvature = half * record.norms[t + 1];
+    const Lanes cost = total + half * record.norms[t];
+    Lanes size = absolute(curvature) + absolute(b) + absolute(cost) + absolute(prediction);
+    for (int i = 0; i < seen; ++i) size = size + absolute(after[i]);
+    alive = where_less(size, INF, alive, 0.0);
+    for (std::size_t i = 0; i < slots.size(); ++i) {
+      const std::size_t p = std::size_t(t) * scores.slots + slots[i];
+      const bool good = alive[i] > 0.0;
+      scores.curvature[p] = good ? curvature[i] : 0.0;
+      scores.window_loss[p] = good ? b[i] : INF;
+      scores.slot_cost[p] = good ? cost[i] : INF;
+      scores.slot_loss[p] = good ? ahead[i] : INF;
+      scores.slot_predictions[p] = prediction[i];
+      if (!scores.values) continue;
+      double* out = scores.values + (std::size_t(t) * window) * scores.slots + slots[i];
+      for (int j = 0; j < window; ++j, out += scores.slots)
+        *out = good ? record.values[t + 1][j][i] : 0.0;
+    }
+  }
+  outputs[k].alive = alive;
+}
+
+/// totals (count, window + EXTRA_SUMS): the first are sum_p w_p f_p(x_i) on the window before each
+/// sample is learned, then norms with w_p^2, losses and effects with w_p.
+void Pack::mix(int k, std::int64_t first, int count, const double* weights, int slot_count,
+               double* totals) const {
+  const int window = window_;
+  const Record& record = records[k];
+  for (int t = 0; t < count; ++t, weights += slot_count, totals += window + EXTRA_SUMS) {
+    const Lanes weight = gather(weights, slots);
+    if (add_lanes(absolute(weight)) == 0.0) continue;  // all sums would be 0
+    const int older = int(std::min<std::int64_t>(first + t, window - 1));
+    const Lanes* before = record.values[t];
+    for (int i = window - 1 - older; i < window - 1; ++i)
+      totals[i] += weighted_sum(weight * before[i + 1], weight);
+    totals[window - 1] += weighted_sum(weight * record.predictions[t], weight);
+    totals[window] += weighted_sum(weight * weight * record.norms[t], weight);
+    totals[window + 1] += weighted_sum(weight * outputs[k].losses_before[t], weight);
+    totals[window + 2] += weighted_sum(weight * record.effects[t], weight);
+  }
+}
+
+void Pack::close(int count) {
+  for (Record& record : records) record.close(count);
+}
+
+void Pack::predict(const Query& query, const std::vector<Pack>& packs) {
+  Lanes found[1], *out = found;
+  std::vector<Lanes> more;
+  if (outputs.size() > 1) more.resize(outputs.size()), out = more.data();
+  learner->predict(query, out);
+  for (std::size_t k = 0; k < outputs.size(); ++k) {
+    outputs[k].query = out[k];
+    if (!own.is_used()) continue;
+    const Lanes* b = own.base_pack < 0 ? nullptr : &packs[own.base_pack].outputs[k].query;
+    outputs[k].query = own.inverse(out[k] + of_base(b));
+  }
+}
+
+/// The variances of b and g, in units of the noise's, add up as if they were independent; to first
+/// order a transform scales both and the noise by the same factor.
+void Pack::variance(const Query& query, const std::vector<Pack>& packs) {
+  std::vector<Lanes> out(outputs.size());
+  learner->variance(query, out.data(), int(outputs.size()));
+  for (std::size_t k = 0; k < outputs.size(); ++k) {
+    outputs[k].variance = out[k];
+    if (own.base_pack >= 0)
+      outputs[k].variance =
+          out[k] + Lanes(packs[own.base_pack].outputs[k].variance[own.base_lane]);
+  }
+}
+
+void Pack::take_slot(int to, Pack& source, int from) {
+  copy_slot(*learner, to, *source.learner, from);
+  auto lane = [=](Lanes& target, const Lanes& value) { target.v[to] = value[from]; };
+  for (std::size_t k = 0; k < outputs.size(); ++k) {
+    lane(outputs[k].alive, source.outputs[k].alive);
+    lane(records[k].norms[0], source.records[k].norms[0]);
+    for (int i = 0; i < window_; ++i) lane(records[k].values[0][i], source.records[k].values[0][i]);
+    if (!own.is_used()) continue;
+    const bool changed = source.own.is_used();  // else its learner was on its own
+    const Record& g = changed ? source.found_[k] : source.records[k];
+    lane(found_[k].norms[0], g.norms[0]);
+    for (int i = 0; i < window_; ++i) lane(found_[k].values[0][i], g.values[0][i]);
+    if (changed) outputs[k].targets = source.outputs[k].targets;
+  }
+}
+
+void Pack::continue_from(Pack& narrower) {
+  learner->continue_from(*narrower.learner);
+  records = narrower.records;
+  outputs = narrower.outputs;
+  found_ = narrower.found_;
+}
+
+void Pack::start_on_base(int lane, const std::vector<Pack>& packs) {
+  for (std::size_t k = 0; k < outputs.size(); ++k) {
+    const Record& b = packs[own.base_pack].records[k];
+    for (int i = 0; i < window_; ++i) {
+      const Lanes f = own.inverse(found_[k].values[0][i] + of_base(&b.values[0][i]));
+      records[k].values[0][i].v[lane] = f[lane];
+    }
+    records[k].norms[0].v[lane] = found_[k].norms[0][lane] + b.norms[0][own.base_lane];
+  }
+}
+
+// --- the bank ----------------------------------------------------------------------------------
+
+void Ledger::visit(Archive& archive) {
+  archive("cost", cost);
+  archive("loss", loss);
+  archive("gap", gap);
+  archive("effect", effect);
+  archive("quarantined", quarantined);
+  archive("missing", missing);
+  archive("slot_cost", slot_cost);
+  archive("slot_loss", slot_loss);
+}
+
+Bank::Output::Output(Cloned<Combiner> combiner, std::vector<double> first_weights,
+                     const BankSpec& spec)
+    : combiner(std::move(combiner)),
+      weights(first_weights.begin(), first_weights.end()),
+      weight_sums(spec.sums_weights ? spec.slots : 0),
+      recent(spec.objective.window - 1 + spec.block),
+      ledger(spec.slots),
+      curvature(spec.block, spec.slots),
+      window_loss(curvature),
+      slot_cost(curvature),
+      slot_loss(curvature),
+      slot_predictions(curvature),
+      values(spec.needs_values ? spec.block * spec.objective.window : 0, spec.slots),
+      chosen(curvature),
+      proposed(curvature),
+      totals(spec.block, spec.objective.window + EXTRA_SUMS),
+      best(spec.block),
+      metrics(spec.block) {}
+
+void Bank::Output::visit(Archive& archive) {
+  archive("weights", weights);
+  if (!weight_sums.empty()) archive("weight_sums", weight_sums);
+  archive("recent", recent);
+  archive.part("ledger", ledger);
+  archive.part("combiner", *combiner);
+}
+
+Bank::Bank(const BankSpec& spec, Samples samples, std::vector<Pack> given,
+           std::vector<Cloned<Combiner>> combiners, std::vector<double> first_weights)
+    : packs(std::move(given)),
+      newest(std::move(samples)),
+      spec_(spec),
+      seen_(spec.first_sample),
+      pool_(spec.threads),
+      targets_(spec.objective.outputs()),
+      query_weights_(spec.slots),
+      query_values_(spec.slots) {
+  for (Cloned<Combiner>& combiner : combiners)
+    outputs.emplace_back(std::move(combiner), first_weights, spec_);
+  const int rows = (spec.objective.window + WIDTH - 1) / WIDTH;
+  window_f_.resize(rows, Lanes(1.0));
+  window_y_.resize(rows, Lanes(1.0));
+  window_loss_.resize(rows, Lanes(0.0));
+  std::vector<int> task(packs.size());
+  for (std::size_t i = 0; i < packs.size(); ++i) {
+    const int base = packs[i].own.base_pack;
+    task[i] = base < 0 ? int(tasks_.size()) : task[base];
+    if (base < 0) tasks_.emplace_back();
+    tasks_[task[i]].push_back(int(i));
+  }
+}
+
+void Bank::visit(Archive& archive) {
+  archive("seen", seen_);
+  archive.require(seen_ >= 0 && seen_ < (std::int64_t(1) << 53), "seen is not a count of samples");
+  archive.part("samples", newest);
+  for (std::size_t i = 0; i < packs.size(); ++i)
+    archive.part("pack" + std::to_string(i), packs[i]);
+  for (std::size_t k = 0; k < outputs.size(); ++k) archive.part(output_name(k), outputs[k]);
+  if (archive.loaded) begun_ = true;
+}
+
+bool Bank::may_fail() const {
+  for (const Pack& pack : packs)
+    if (pack.learner->may_fail()) return true;
+  for (const auto& loss : spec_.objective.losses)
+    if (loss->in_python()) return true;
+  return newest.may_fail() || outputs[0].combiner->may_fail();
+}
+
+void Bank::begin(const double* x, const double* points, int count) {
+  newest.fill(x, points, count);
+  begun_ = true;
+}
+
+void Bank::start_from(const double* points, int count, const double* coefficients) {
+  begin(points, points, count);
+  Matrix<double> rows(count, spec_.dimension);
+  std::copy_n(points, rows.numbers.size(), rows[0]);
+  for (Pack& pack : packs) {
+    Array<Lanes> own(count);
+    for (int j = 0; j < count; ++j) own[j] = gather(coefficients + std::size_t(j) * spec_.slots, pack.slots);
+    pack.learner->start_from(rows, own, pack.records.data());
+  }
+}
+
+std::pair<int, int> Bank::place(int slot) const {
+  for (std::size_t i = 0; i < packs.size(); ++i)
+    for (std::size_t lane = 0; lane < packs[i].slots.size(); ++lane)
+      if (packs[i].slots[lane] == slot) return {int(i), int(lane)};
+  throw std::invalid_argument("there is no such slot");
+}
+
+void Bank::take_slot(int slot, Bank& other, int source) {
+  const auto [pack, lane] = place(slot);
+  const auto [from, from_lane] = other.place(source);
+  packs[pack].take_slot(lane, other.packs[from], from_lane);
+  newest.forget_query();
+}
+
+void Bank::start_on_base(int slot) {
+  const auto [pack, lane] = place(slot);
+  packs[pack].start_on_base(lane, packs);
+}
+
+void Bank::continue_from(Bank& narrower) {
+  if (packs.size() != narrower.packs.size() || outputs.size() != narrower.outputs.size())
+    throw std::invalid_argument("the banks differ");
+  seen_ = narrower.seen_;
+  begun_ = narrower.begun_;
+  for (int k = 0; k < spec_.dimension; ++k) {
+    const int length = newest.length + SLIDE_PERIOD;
+    if (k < narrower.spec_.dimension)
+      std::copy_n(narrower.newest.inputs(k), length, newest.inputs(k));
+    else
+      std::fill_n(newest.inputs(k), length, 0.0);
+  }
+  newest.targets = narrower.newest.targets;
+  newest.forget();
+  for (std::size_t i = 0; i < packs.size(); ++i) packs[i].continue_from(narrower.packs[i]);
+  outputs = narrower.outputs;
+}
+
+void Bank::learn(const double* X, const double* y, std::size_t n, const double* past,
+                 const Trace& trace, const std::function<void()>& between) {
+  const int outputs_count = spec_.objective.outputs();
+  if (!begun_ && n > 0) begin(X);
+  auto is_missing = [&](std::size_t row) {
+    for (int k = 0; k < outputs_count; ++k)
+      if (std::isnan(y[row * outputs_count + k])) return true;
+    return false;
+  };
+  for (std::size_t done = 0; done < n;) {
+    // A block lies in one slide period; a sample with a missing target is a block of its own.
+    std::size_t count = std::min<std::size_t>(spec_.block, SLIDE_PERIOD - seen_ % SLIDE_PERIOD);
+    count = std::min(count, n - done);
+    for (std::size_t t = 0; t < count; ++t)
+      if (is_missing(done + t)) count = std::max<std::size_t>(t, 1);
+    learn_block(X + done * spec_.dimension, y + done * outputs_count, int(count),
+                past ? past + done * outputs_count * spec_.slots : nullptr);
+    for (int k = 0; k < outputs_count; ++k) write(k, done, int(count), trace);
+    done += count;
+    if (between) between();
+  }
+}
+
+/// The order of a sample's steps.
+void Bank::learn_block(const double* X, const double* y, int count, const double* past) {
+  newest.append(seen_, X, y, count);
+  for (std::size_t k = 0; k < outputs.size(); ++k)
+    targets_[k] = newest.targets[k].data() + newest.place(seen_);
+  const Block block{seen_, count, X, newest, targets_.data()};
+  pool_.run(int(tasks_.size()), [&](int task) {  // slots learn, and are scored, on their own
+    for (int i : tasks_[task]) {
+      packs[i].learn(block, packs);
+      score(packs[i], block);
+    }
+  });
+  for (int k = 0; k < int(outputs.size()); ++k) {
+    if (std::isnan(y[k])) {
+      skip_sample(k, block);
+      continue;
+    }
+    if (past) use_past_predictions(k, block, past);
+    choose_weights(k, block);  // after each sample, from the evidence
+    mix(k, block);             // the bank's function before each sample, with the weights before it
+    charge(k, block);          // its cost, and that of every slot
+  }
+  for (Pack& pack : packs) pack.close(count);
+  seen_ += count;
+}
+
+void Bank::score(Pack& pack, const Block& block) {
+  for (std::size_t k = 0; k < outputs.size(); ++k) {
+    if (std::isnan((*block.targets[k])[0])) continue;  // a sample without a target is not scored
+    Output& o = outputs[k];
+    const Pack::Scores scores{o.curvature[0],        o.window_loss[0], o.slot_cost[0],
+                              o.slot_loss[0],        o.slot_predictions[0],
+                              spec_.needs_values ? o.values[0] : nullptr,
+                              spec_.slots};
+    pack.score(int(k), block, block.targets[k], *spec_.objective.losses[k],
+               0.5 * spec_.objective.regularization, scores);
+  }
+}
+
+/// Delayed targets: slots are judged by what they predicted when the input came. A slot that is out
+/// stays out, and a past prediction that is not finite does not count.
+void Bank::use_past_predictions(int k, const Block& block, const double* past) {
+  Output& o = outputs[k];
+  const Loss& loss = *spec_.objective.losses[k];
+  for (int t = 0; t < block.count; ++t) {
+    const double* row = past + (std::size_t(t) * outputs.size() + k) * spec_.slots;
+    for (int p = 0; p < spec_.slots; ++p) {
+      if (!(o.slot_loss[t][p] < INF && std::fabs(row[p]) < INF)) continue;
+      const Lanes f = row[p];
+      Lanes value;
+      loss.values(&f, block.targets[k] + t, 1, &value);
+      o.slot_predictions[t][p] = row[p];
+      o.slot_loss[t][p] = value[0];
+    }
+  }
+}
+
+/// Set the weights of slots with non-finite predictions to 0; on a simplex, renormalise.
+static void mask_nonfinite(double* weights, const double* predictions, int slots, bool on_simplex) {
+  double total = 0.0;
+  for (int p = 0; p < slots; ++p) total += predictions[p] * 0.0;  // NaN from NaN and infinity
+  if (total == 0.0) return;
+  bool lost = false;
+  double kept = 0.0;
+  int finite = 0;
+  for (int p = 0; p < slots; ++p) {
+    if (std::isfinite(predictions[p])) {
+      ++finite;
+      kept += weights[p];
+    } else if (weights[p] != 0.0) {
+      weights[p] = 0.0;
+      lost = true;
+    }
+  }
+  if (!(lost && on_simplex && finite > 0)) return;
+  for (int p = 0; p < slots; ++p) {
+    if (kept > 0.0)
+      weights[p] /= kept;
+    else if (std::isfinite(predictions[p]))
+      weights[p] = 1.0 / finite;
+  }
+}
+
+/// chosen[t]: the weights after sample t; proposed[t]: those of its prediction.
+void Bank::choose_weights(int k, const Block& block) {
+  Output& o = outputs[k];
+  const int window = spec_.objective.window, slots = spec_.slots;
+  for (int t = 0; t < block.count; ++t) o.recent[window - 1 + t] = block.targets[k][t][0];
+  const Evidence evidence{block.first,
+                          block.count,
+                          slots,
+                          window,
+                          spec_.dimension,
+                          block.X,
+                          o.recent.data(),
+                          o.curvature[0],
+                          o.window_loss[0],
+                          o.slot_cost[0],
+                          o.slot_loss[0],
+                          o.slot_predictions[0],
+                          spec_.needs_values ? o.values[0] : nullptr,
+                          spec_.objective.losses[k].get(),
+                          spec_.objective.regularization};
+  o.combiner->choose(evidence, o.weights.data(), o.chosen[0]);
+  for (int t = 0; t < block.count; ++t) {
+    std::copy_n(t == 0 ? o.weights.data() : o.chosen[t - 1], slots, o.proposed[t]);
+    mask_nonfinite(o.proposed[t], o.slot_predictions[t], slots, spec_.on_simplex);
+  }
+  std::copy_n(o.chosen[block.count - 1], slots, o.weights.data());
+  for (std::size_t p = 0; p < o.weight_sums.size(); ++p) {
+    for (int t = 0; t < block.count; ++t) o.weight_sums[p] += std::fabs(o.proposed[t][p]);
+    o.weight_sums[p] = std::min(o.weight_sums[p], LARGEST_WEIGHT_SUM);
+  }
+}
+
+void Bank::mix(int k, const Block& block) {
+  Output& o = outputs[k];
+  std::fill_n(o.totals[0], std::size_t(block.count) * o.totals.columns(), 0.0);
+  for (const Pack& pack : packs)  // in their order: the same bits everywhere
+    pack.mix(k, block.first, block.count, o.proposed[0], spec_.slots, o.totals[0]);
+}
+
+/// totals += row; returns the least total.
+static double add_row(double* totals, const double* row, int slots) {
+  const int even = slots - slots % WIDTH;
+  Lanes least = INF;
+  for (int p = 0; p < even; p += WIDTH) {
+    const Lanes total = load(totals + p) + load(row + p);
+    store(totals + p, total);
+    least = where_less(total, least, total, least);
+  }
+  double best = std::min(std::min(least[0], least[1]), std::min(least[2], least[3]));
+  for (int p = even; p < slots; ++p) {
+    totals[p] += row[p];
+    best = std::min(best, totals[p]);
+  }
+  return best;
+}
+
+/// With F the bank's function before sample t, f_p those of the slots:
+///
+///     cost = sum_i l(F(x_i), y_i) + regularization / 2 * sum_p w_p^2 |f_p|^2
+///     gap  = sum_p w_p sum_i l(f_p(x_i), y_i) - sum_i l(F(x_i), y_i)
+void Bank::charge(int k, const Block& block) {
+  Output& o = outputs[k];
+  Ledger& ledger = o.ledger;
+  const int window = spec_.objective.window;
+  const double half = 0.5 * spec_.objective.regularization;
+  const Loss& loss = *spec_.objective.losses[k];
+  double *f = (double*)window_f_.data(), *y = (double*)window_y_.data();
+  const double* losses = (const double*)window_loss_.data();
+  for (int t = 0; t < block.count; ++t) {
+    add_row(ledger.slot_loss.data(), o.slot_loss[t], spec_.slots);
+    o.best[t] = add_row(ledger.slot_cost.data(), o.slot_cost[t], spec_.slots);
+  }
+  for (int t = 0; t < block.count; ++t) {
+    const int seen = int(std::min<std::int64_t>(block.first + t + 1, window));
+    const int unseen = window - seen;
+    double* total = o.totals[t];
+    for (int i = 0; i < seen; ++i) {
+      f[i] = total[unseen + i];
+      y[i] = o.recent[t + unseen + i];
+    }
+    loss.values(window_f_.data(), window_y_.data(), (seen + WIDTH - 1) / WIDTH, window_loss_.data());
+    double sum = 0.0;
+    for (int i = 0; i < seen; ++i) sum += losses[i];
+    Metrics& m = o.metrics[t];
+    m.prediction = total[window - 1];
+    m.cost = sum + half * total[window];
+    m.loss = losses[seen - 1];
+    m.gap = total[window + 1] - sum;
+    ledger.cost += m.cost;
+    ledger.loss += m.loss;
+    ledger.gap += m.gap;
+    if (ledger.effect <= VISIBLE_EFFECT)  // kept from then on: the same figure for any blocks
+      ledger.effect = std::max(ledger.effect, total[window + 2]);
+    m.cumulative_cost = ledger.cost;
+    m.regret = ledger.cost - o.best[t];
+  }
+  std::copy_n(o.recent.begin() + block.count, window - 1, o.recent.begin());
+  ledger.quarantined = 0;
+  for (double cost : ledger.slot_cost) ledger.quarantined += cost == INF;
+}
+
+/// A sample whose target is missing: slots have taken the input, and decay or forget as always; it
+/// is neither scored nor charged.
+void Bank::skip_sample(int k, const Block&) {
+  Output& o = outputs[k];
+  for (const Pack& pack : packs)
+    for (std::size_t i = 0; i < pack.slots.size(); ++i)
+      o.slot_predictions[0][pack.slots[i]] = pack.records[k].predictions[0][int(i)];
+  std::copy(o.weights.begin(), o.weights.end(), o.proposed[0]);
+  for (double* row : {o.slot_cost[0], o.slot_loss[0], o.window_loss[0], o.curvature[0]})
+    std::fill_n(row, spec_.slots, NOT_A_NUMBER);
+  ++o.ledger.missing;
+  const double least = *std::min_element(o.ledger.slot_cost.begin(), o.ledger.slot_cost.end());
+  o.metrics[0] = {combine(o.proposed[0], o.slot_predictions[0]), NOT_A_NUMBER, NOT_A_NUMBER,
+                  NOT_A_NUMBER, o.ledger.cost, o.ledger.cost - least};
+}
+
+void Bank::write(int k, std::size_t row, int count, const Trace& trace) const {
+  const Output& o = outputs[k];
+  const std::size_t stride = outputs.size();
+  auto numbers = [&](double* out, double Metrics::*member) {
+    if (!out) return;
+    for (int t = 0; t < count; ++t) out[(row + t) * stride + k] = o.metrics[t].*member;
+  };
+  numbers(trace.predictions, &Metrics::prediction);
+  numbers(trace.cost, &Metrics::cost);
+  numbers(trace.loss, &Metrics::loss);
+  numbers(trace.bound_gap, &Metrics::gap);
+  numbers(trace.cumulative_cost, &Metrics::cumulative_cost);
+  numbers(trace.regret, &Metrics::regret);
+  auto rows = [&](double* out, const Matrix<double>& from) {
+    if (!out) return;
+    for (int t = 0; t < count; ++t)
+      std::copy_n(from[t], spec_.slots, out + ((row + t) * stride + k) * spec_.slots);
+  };
+  rows(trace.weights, o.proposed);
+  rows(trace.slot_cost, o.slot_cost);
+  rows(trace.slot_loss, o.slot_loss);
+  rows(trace.slot_predictions, o.slot_predictions);
+  rows(trace.curvature, o.curvature);
+  rows(trace.window_loss, o.window_loss);
+}
+
+// --- predicting --------------------------------------------------------------------------------
+
+/// sum_p w_p f_p in the order of `mix`; weights of values that are not finite become 0.
+double Bank::combine(double* weights, const double* values) const {
+  mask_nonfinite(weights, values, spec_.slots, spec_.on_simplex);
+  double total = 0.0;
+  for (const Pack& pack : packs) {
+    const Lanes weight = gather(weights, pack.slots);
+    total += weighted_sum(weight * gather(values, pack.slots), weight);
+  }
+  return total;
+}
+
+void Bank::gather_query(int k, double* values) const {
+  for (const Pack& pack : packs)
+    for (std::size_t i = 0; i < pack.slots.size(); ++i)
+      values[pack.slots[i]] = pack.outputs[k].query[int(i)];
+}
+
+void Bank::predict(const double* x, double* predictions, double* slots) {
+  const Query query = newest.query(seen_, x);
+  try {
+    pool_.run(int(tasks_.size()), [&](int task) {
+      for (int i : tasks_[task]) packs[i].predict(query, packs);
+    });
+  } catch (...) {
+    newest.forget_query();  // a user's function has failed
+    throw;
+  }
+  for (int k = 0; k < int(outputs.size()); ++k, slots += spec_.slots) {
+    gather_query(k, slots);
+    std::copy(outputs[k].weights.begin(), outputs[k].weights.end(), query_weights_.begin());
+    predictions[k] = combine(query_weights_.data(), slots);
+  }
+}
+
+void Bank::predict_slots(const double* X, std::size_t n, double* slots) {
+  for (std::size_t t = 0; t < n; ++t) {
+    const Query query = newest.query(seen_, X + t * spec_.dimension);
+    for (Pack& pack : packs) pack.predict(query, packs);
+    for (int k = 0; k < int(outputs.size()); ++k, slots += spec_.slots) gather_query(k, slots);
+  }
+  newest.forget_query();
+}
+
+void Bank::variance_slots(const double* X, std::size_t n, double* variances) {
+  for (std::size_t t = 0; t < n; ++t) {
+    const Query query = newest.query(seen_, X + t * spec_.dimension);
+    for (Pack& pack : packs) pack.variance(query, packs);
+    for (std::size_t k = 0; k < outputs.size(); ++k, variances += spec_.slots)
+      for (const Pack& pack : packs)
+        for (std::size_t i = 0; i < pack.slots.size(); ++i)
+          variances[pack.slots[i]] = pack.outputs[k].variance[int(i)];
+  }
+  newest.forget_query();
+}
+
+/// Only slots with weight, and their bases, are asked, unless one of them is not finite.
+void Bank::predict_rows(const double* X, std::size_t n, double* predictions) {
+  std::vector<char> needed(packs.size());
+  for (std::size_t i = packs.size(); i-- > 0;) {
+    for (const Output& output : outputs)
+      if (add_lanes(absolute(gather(output.weights.data(), packs[i].slots))) != 0.0) needed[i] = 1;
+    if (needed[i] && packs[i].own.base_pack >= 0) needed[packs[i].own.base_pack] = 1;
+  }
+  Array<double>& values = query_values_;
+  for (std::size_t t = 0; t < n; ++t) {
+    const Query query = newest.query(seen_, X + t * spec_.dimension);
+    for (std::size_t i = 0; i < packs.size(); ++i) {
+      if (needed[i])
+        packs[i].predict(query, packs);
+      else
+        for (Pack::Output& output : packs[i].outputs) output.query = 0.0;
+    }
+    for (int k = 0; k < int(outputs.size()); ++k) {
+      gather_query(k, values.data());
+      double total = 0.0;
+      for (int p = 0; p < spec_.slots; ++p)
+        if (outputs[k].weights[p] != 0.0) total += values[p] * 0.0;
+      if (total != 0.0) {  // the weight of a slot that failed goes to all others
+        for (std::size_t i = 0; i < packs.size(); ++i) packs[i].predict(query, packs);
+        gather_query(k, values.data());
+      }
+      std::copy(outputs[k].weights.begin(), outputs[k].weights.end(), query_weights_.begin());
+      *predictions++ = combine(query_weights_.data(), values.data());
+    }
+  }
+  newest.forget_query();
+}
+
+}  // namespace kb

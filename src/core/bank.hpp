@@ -1,0 +1,201 @@
+// A bank: packs of slots that learn a stream on their own, and for each output a combiner that
+// weighs them and a ledger.
+#pragma once
+#include "combiner.hpp"
+#include "learner.hpp"
+#include "pool.hpp"
+#include "transforms.hpp"
+
+namespace kb {
+
+/// Slots whose learner has another target than y: a residual, or a transform of the target.
+///
+/// With T the transform and b the function of the base, the learner is trained on T(y) - T(b(x)),
+/// and the slot's function is f = T^-1(T(b) + g), with g what the learner has found. Without a
+/// transform T is the identity; without a base T(b) is 0. b is taken as it was before the base
+/// learned the sample. norm^2 is |b|^2 + |g|^2, without a transform an upper bound of that in the
+/// sum space.
+struct OwnTarget {
+  int base_pack = -1, base_lane = 0;  // -1: no base
+  std::shared_ptr<const Transform> transform;
+
+  bool is_used() const { return base_pack >= 0 || transform; }
+  Lanes forward(Lanes y) const { return transform ? transform->forward(y) : y; }
+  Lanes inverse(Lanes v) const { return transform ? transform->inverse(v) : v; }
+};
+
+/// Up to four slots that run side by side: their learner, and their part of the bank's work.
+class Pack {
+ public:
+  Pack(std::vector<int> slots, std::unique_ptr<Learner> learner, OwnTarget own, int outputs,
+       int block, int window);
+
+  /// Learn a block, after the base if there is one.
+  void learn(const Block& block, const std::vector<Pack>& packs);
+  /// The evidence of the slots at each sample, to arrays (count, P) of an output.
+  struct Scores {
+    double *curvature, *window_loss, *slot_cost, *slot_loss, *slot_predictions, *values;
+    int slots;
+  };
+  void score(int output, const Block& block, const Lanes* targets, const Loss& loss,
+             double half_regularization, const Scores& scores);
+  /// totals (count, window + EXTRA_SUMS) += the slots' weighted part of the bank's function.
+  void mix(int output, std::int64_t first, int count, const double* weights, int slots,
+           double* totals) const;
+  /// Row 0 of the records becomes the state after the block.
+  void close(int count);
+  /// query_values[k] = f at the query point, after the base if there is one.
+  void predict(const Query& query, const std::vector<Pack>& packs);
+  /// out[k] = variance at the query point over that of the noise, likewise.
+  void variance(const Query& query, const std::vector<Pack>& packs);
+  void visit(Archive& archive);
+  /// Let the slot in lane `to` go on from the one in lane `from` of another pack.
+  void take_slot(int to, Pack& source, int from);
+  /// Continue from a pack on inputs with fewer columns.
+  void continue_from(Pack& narrower);
+  /// A new slot on the residual of one that goes on: f = T^-1(T(b) + g), g being the state so far.
+  void start_on_base(int lane, const std::vector<Pack>& packs);
+
+  std::vector<int> slots;  // their indices in the bank
+  Cloned<Learner> learner;
+  OwnTarget own;
+
+  std::vector<Record> records;  // of the slots' functions, by output
+  /// What else the pack has for an output.
+  struct Output {
+    Output(int block, int window, bool own_target);
+    Array<Lanes> losses_before;    // (block,): losses on the window before each sample is learned
+    Lanes alive = 1.0;             // 0 for good when a value is not finite
+    Lanes query = 0.0, variance = 0.0;
+    Array<Lanes> targets;          // (window + SLIDE_PERIOD,): of the learner, if it has its own
+  };
+  std::vector<Output> outputs;
+
+ private:
+  /// T(b), for a value of the base; 0 without a base.
+  Lanes of_base(const Lanes* value) const {
+    return value ? own.forward((*value)[own.base_lane]) : Lanes(0.0);
+  }
+  /// The base's record of an output; null without a base.
+  const Record* base(const std::vector<Pack>& packs, int output) const {
+    return own.base_pack < 0 ? nullptr : &packs[own.base_pack].records[output];
+  }
+  void set_targets(const Block& block, const std::vector<Pack>& packs);
+  void set_functions(int count, const std::vector<Pack>& packs);
+
+  int window_;
+  Array<Lanes> losses_;                      // scratch of `score`
+  // Of each output, if the learner has targets of its own: these, and what it has found, g.
+  std::vector<const Lanes*> own_targets_;
+  std::vector<Record> found_;
+};
+
+/// Costs and losses of the bank and of every slot, summed since the first sample.
+struct Ledger {
+  explicit Ledger(int slots) : slot_cost(slots), slot_loss(slots) {}
+  double cost = 0.0, loss = 0.0, gap = 0.0;
+  double effect = 0.0;             // the first effect of truncation that is visible, until then the largest
+  std::int64_t quarantined = 0;    // slots that are out
+  std::int64_t missing = 0;        // samples whose target was missing
+  Array<double> slot_cost, slot_loss;
+  void visit(Archive& archive);
+};
+
+/// What a sample has cost the bank.
+struct Metrics {
+  double prediction, cost, loss, gap, cumulative_cost, regret;
+};
+
+/// What a bank writes for n samples, for each output; null where nobody asks. Index (row, output)
+/// and (row, output, slot).
+struct Trace {
+  double *predictions, *cost, *loss, *bound_gap, *cumulative_cost, *regret;
+  double *weights, *slot_cost, *slot_loss, *slot_predictions, *curvature, *window_loss;
+};
+
+/// What a bank is made of; Python lays the slots out.
+struct BankSpec {
+  Objective objective;             // by which the bank and its slots are judged
+  int dimension, slots, block, threads;
+  bool on_simplex = true, needs_values = false, sums_weights = false;
+  std::int64_t first_sample = 0;   // the number of the first sample that is learned
+};
+
+class Bank {
+ public:
+  Bank(const BankSpec& spec, Samples samples, std::vector<Pack> packs,
+       std::vector<Cloned<Combiner>> combiners, std::vector<double> first_weights);
+
+  /// Learn samples X (n, d), y (n, K); past (n, K, P): what the slots predicted earlier, for delayed
+  /// targets, or null. `between` is called after each block, and may throw.
+  void learn(const double* X, const double* y, std::size_t n, const double* past,
+             const Trace& trace, const std::function<void()>& between);
+  /// predictions (K,) at x, and slots (K, P).
+  void predict(const double* x, double* predictions, double* slots);
+  /// predictions (n, K) at the rows of X. Learns nothing.
+  void predict_rows(const double* X, std::size_t n, double* predictions);
+  /// (n, K, P): the slots' values, or their variances, at the rows of X.
+  void predict_slots(const double* X, std::size_t n, double* slots);
+  void variance_slots(const double* X, std::size_t n, double* variances);
+  void visit(Archive& archive);
+  /// Let the terms before the first sample be x; the points (count, d) of an initial function are
+  /// the newest of them.
+  void begin(const double* x, const double* points = nullptr, int count = 0);
+  /// Start at f_p = sum_j coefficients[j, p] k_p(points[j], .): points (m, d), coefficients (m, P).
+  void start_from(const double* points, int count, const double* coefficients);
+  /// Let a slot go on from a slot of another bank, of the same learner and kernel.
+  void take_slot(int slot, Bank& other, int source);
+  /// Let a new slot on the residual of one that goes on have the function of base and learner.
+  void start_on_base(int slot);
+  /// Continue from a bank with the same slots on inputs with fewer columns; the new ones were 0.
+  void continue_from(Bank& narrower);
+
+  /// The state of one output: its weights, combiner and ledger.
+  struct Output {
+    Output(Cloned<Combiner> combiner, std::vector<double> first_weights, const BankSpec& spec);
+    void visit(Archive& archive);
+    Cloned<Combiner> combiner;
+    Array<double> weights;       // of the next prediction
+    Array<double> weight_sums;   // sums of |weight|, for a bank whose slots are revised
+    Array<double> recent;        // (window - 1 + block,): targets of the window before the block, of it
+    Ledger ledger;
+    // scratch, (block, P): evidence, the weights after each sample, those that the prediction used
+    Matrix<double> curvature, window_loss, slot_cost, slot_loss, slot_predictions;
+    Matrix<double> values;       // (block * window, P), if the combiner needs them
+    Matrix<double> chosen, proposed;
+    Matrix<double> totals;       // (block, window + 3): see Pack::mix
+    Array<double> best;          // (block,): least cumulative cost of a slot
+    std::vector<Metrics> metrics;  // (block,)
+  };
+
+  const BankSpec& spec() const { return spec_; }
+  std::int64_t samples() const { return seen_; }
+  std::vector<Output> outputs;
+  std::vector<Pack> packs;
+  Samples newest;
+  bool may_fail() const;
+
+ private:
+  void learn_block(const double* X, const double* y, int count, const double* past);
+  void score(Pack& pack, const Block& block);
+  void use_past_predictions(int output, const Block& block, const double* past);
+  void choose_weights(int output, const Block& block);
+  void mix(int output, const Block& block);
+  void charge(int output, const Block& block);
+  void skip_sample(int output, const Block& block);
+  void write(int output, std::size_t row, int count, const Trace& trace) const;
+  double combine(double* weights, const double* values) const;
+  void gather_query(int output, double* values) const;
+  std::pair<int, int> place(int slot) const;  // pack and lane
+
+  BankSpec spec_;
+  std::int64_t seen_;
+  bool begun_ = false;                        // whether the terms before the first sample are set
+  Pool pool_;
+  std::vector<std::vector<int>> tasks_;       // packs that depend on each other, bases first
+  std::vector<const Lanes*> targets_;         // of the block
+  Array<Lanes> window_f_, window_y_, window_loss_;  // scratch: four samples of the window at a time
+  Array<double> query_weights_, query_values_;
+};
+
+}  // namespace kb

@@ -1,0 +1,261 @@
+// Stacking: the convex combination of least discounted squared error of the predictions, plain, and
+// robust against bursts of errors.
+#include <cmath>
+
+#include "make.hpp"
+#include "pairwise_solver.hpp"
+
+namespace kb {
+
+/// Larger errors count as this: its square, summed over 2^30 samples and times a ridge of 2^30, is
+/// finite, so that one extreme prediction does not make the moments infinite for good.
+static constexpr double LARGEST_ERROR = 0x1p470;
+/// A slot with more than this times the best slot's loss is left out: the rounding of its large moments
+/// would hide from the certificate whether the others are solved.
+static constexpr double WORST_RATIO = 0x1p60;
+static constexpr double ROUNDING = 4.0 * 0x1p-52;
+/// Part of the first cost that is added to the certificate's scale: the least cost may be 0.
+static constexpr double SPARE = 1e-4;
+
+/// One problem of stacking,
+///
+///     minimise  E(w) = w'M w + ridge L |w|^2  over the simplex,  L = min_p M_pp,
+///
+/// with M <- discount M + e e' after every sample, where e holds the errors of the slots.
+class Stack {
+ public:
+  Stack(const Settings& settings, int slots)
+      : errors(slots),
+        slots_(slots),
+        discount_(settings.number("discount")),
+        ridge_(settings.number("ridge")),
+        tolerance_(settings.number("tolerance")),
+        steps_(settings.whole("steps")),
+        moments_(slots, slots),
+        certificate_(4),
+        active_(slots),
+        gradient_(slots),
+        diagonal_(slots),
+        solver_(slots) {}
+
+  void visit(Archive& archive) {
+    archive("certificate", certificate_);
+    archive("moments", moments_);
+  }
+
+  Array<double> errors;  // e of the present sample, for `update`
+
+  /// Add the errors to the moments, and move the weights w to the minimiser. A slot with an infinite
+  /// loss has failed.
+  void update(const double* window_losses, double* w) {
+    for (int p = 0; p < slots_; ++p) {
+      active_[p] = window_losses[p] < INF ? 1.0 : 0.0;
+      double error = errors[p];
+      if (!(std::fabs(error) <= LARGEST_ERROR))
+        error = error < 0.0 ? -LARGEST_ERROR : LARGEST_ERROR;
+      errors[p] = active_[p] > 0.0 ? error : 0.0;
+    }
+    for (int p = 0; p < slots_; ++p) {
+      double* row = moments_[p];
+      const double error = errors[p], discount = discount_;
+      for (int q = 0; q < slots_; ++q) row[q] = discount * row[q] + error * errors[q];
+    }
+    std::fill(certificate_.begin(), certificate_.end(), 0.0);
+    double least = INF;
+    for (int p = 0; p < slots_; ++p)
+      if (active_[p] > 0.0) least = std::min(least, moments_[p][p]);
+    for (int p = 0; p < slots_; ++p)
+      if (moments_[p][p] > WORST_RATIO * least) active_[p] = 0.0;
+    if (PairwiseSolver::normalise(w, active_.data(), slots_) > 0) solve(ridge_ * least, w);
+  }
+
+ private:
+  void solve(double penalty, double* w) {
+    double* g = gradient_.data();
+    const double* active = active_.data();
+    const auto column = [&](int s, double* out) {  // of 2 M + 2 penalty
+      for (int q = 0; q < slots_; ++q) out[q] = 2.0 * moments_[s][q];
+      out[s] += 2.0 * penalty;
+    };
+    int used = 0;
+    double spare = -1.0;
+    while (true) {
+      write_gradient(penalty, w);
+      double cost = 0.0;  // E(w) = w'g / 2
+      for (int p = 0; p < slots_; ++p) cost += 0.5 * w[p] * g[p];
+      if (spare < 0.0) {
+        spare = SPARE * std::fabs(cost);
+        solver_.drop_columns();
+        for (int p = 0; p < slots_; ++p) diagonal_[p] = 2.0 * (moments_[p][p] + penalty);
+      }
+      const int best = PairwiseSolver::least_gradient(g, active, slots_);
+      const double gap = PairwiseSolver::gap(g, w, best, slots_), noise = gap_rounding(w, best);
+      const double scale = std::fabs(cost) + spare;
+      certificate_ = {gap, cost, scale, double(used)};
+      if (gap <= std::max(tolerance_ * scale, noise) || used >= steps_) return;
+      const double target = std::max(0.5 * tolerance_ * spare, 0.5 * noise);
+      const int made = solver_.descend(column, active, w, g, diagonal_.data(), target,
+                                       0.5 * tolerance_, cost, steps_ - used);
+      if (made == 0) return;
+      used += made;
+      PairwiseSolver::normalise(w, active, slots_);
+    }
+  }
+
+  /// g = 2 (M w + penalty w)
+  void write_gradient(double penalty, const double* w) {
+    double* g = gradient_.data();
+    for (int q = 0; q < slots_; ++q) g[q] = 2.0 * penalty * w[q];
+    for (int p = 0; p < slots_; ++p) {
+      const double factor = 2.0 * w[p];
+      if (!(factor > 0.0)) continue;
+      const double* row = moments_[p];
+      for (int q = 0; q < slots_; ++q) g[q] += factor * row[q];
+    }
+  }
+
+  /// The rounding error of the gap to slot s, with |M_pq| <= sqrt(M_pp M_qq). Where errors cancel, the
+  /// cost can be far below the moments; no move improves on this.
+  double gap_rounding(const double* w, int s) const {
+    double mean = 0.0;
+    for (int p = 0; p < slots_; ++p) mean += w[p] * moments_[p][p];
+    return ROUNDING * (mean + std::sqrt(moments_[s][s]) * std::sqrt(mean));
+  }
+
+  int slots_;
+  double discount_, ridge_, tolerance_;
+  int steps_;
+  Matrix<double> moments_;     // M, both halves, so that a column is a contiguous row
+  Array<double> certificate_;  // gap, cost, scale, moves
+  Array<double> active_, gradient_, diagonal_;  // scratch; active: 1 if the slot may have weight
+  PairwiseSolver solver_;
+};
+
+class Stacking final : public Combiner {
+ public:
+  explicit Stacking(const CombinerSpec& spec) : stack_(spec.settings, spec.slots) {}
+  std::unique_ptr<Combiner> clone() const override { return std::make_unique<Stacking>(*this); }
+  void visit(Archive& archive) override { stack_.visit(archive); }
+
+  void choose(const Evidence& e, const double* weights, double* chosen) override {
+    for (int t = 0; t < e.count; ++t, weights = chosen, chosen += e.slots) {
+      const double* predictions = e.row(e.slot_predictions, t);
+      for (int p = 0; p < e.slots; ++p) stack_.errors[p] = predictions[p] - e.target(t);
+      std::copy_n(weights, e.slots, chosen);
+      stack_.update(e.row(e.window_loss, t), chosen);
+    }
+  }
+
+ private:
+  Stack stack_;
+};
+
+/// q v + (1 - q) w, with w those of Stacking and v those of a stack in which a sample with error r of
+/// the mixture by v counts c = 1 / (s + r^2 / degrees_of_freedom), s the discounted mean of r^2, as in a
+/// likelihood of Student's t. q = 1/2 + 5/2 (1 - R_v / R_w) within 0 and 1, where R_v and R_w are the
+/// discounted sums of the squared errors of both.
+class RobustStacking final : public Combiner {
+ public:
+  explicit RobustStacking(const CombinerSpec& spec)
+      : discount_(spec.settings.number("discount")),
+        degrees_of_freedom_(spec.settings.number("degrees_of_freedom")),
+        robust_(spec.settings, spec.slots),
+        plain_(spec.settings, spec.slots),
+        robust_weights_(spec.slots),
+        plain_weights_(spec.slots),
+        mean_square_(2),
+        squares_(2) {}
+
+  std::unique_ptr<Combiner> clone() const override {
+    return std::make_unique<RobustStacking>(*this);
+  }
+
+  void visit(Archive& archive) override {
+    archive.part("robust", robust_);
+    archive("robust_weights", robust_weights_);
+    archive.part("plain", plain_);
+    archive("plain_weights", plain_weights_);
+    archive("mean_square", mean_square_);
+    archive("squares", squares_);
+  }
+
+  void choose(const Evidence& e, const double*, double* chosen) override {
+    double *v = robust_weights_.data(), *w = plain_weights_.data();
+    for (int t = 0; t < e.count; ++t, chosen += e.slots) {
+      start(v, e.slots);
+      const bool begins = start(w, e.slots);
+      const double *predictions = e.row(e.slot_predictions, t), *losses = e.row(e.window_loss, t);
+      const double target = e.target(t);
+      const auto [error, known] = error_of(v, e, t);  // r
+      squares_[0] = discount_ * squares_[0] + error * error;
+      const double plain_error = error_of(w, e, t).error;
+      squares_[1] = discount_ * squares_[1] + plain_error * plain_error;
+      if (known) {
+        mean_square_[1] += 1.0;
+        const double rate = std::max(1.0 / mean_square_[1], 1.0 - discount_);
+        mean_square_[0] += (error * error - mean_square_[0]) * rate;
+      }
+      // 1 / sqrt(c) = sqrt(s + r^2 / degrees_of_freedom)
+      const double size = std::sqrt(mean_square_[0] + error * error / degrees_of_freedom_);
+      for (int p = 0; p < e.slots; ++p) {
+        plain_.errors[p] = predictions[p] - target;
+        robust_.errors[p] = size > 0.0 ? (predictions[p] - target) / size : 0.0;
+      }
+      if (begins) std::fill_n(w, e.slots, 0.0);  // equal ones again, over the slots that are active
+      plain_.update(losses, w);
+      robust_.update(losses, v);
+      const double q = share();
+      for (int p = 0; p < e.slots; ++p) chosen[p] = q * v[p] + (1.0 - q) * w[p];
+    }
+  }
+
+ private:
+  /// Equal weights before the first sample, where all are 0; whether they were.
+  static bool start(double* weights, int slots) {
+    double total = 0.0;
+    for (int p = 0; p < slots; ++p) total += weights[p];
+    if (total == 0.0) std::fill_n(weights, slots, 1.0 / slots);
+    return total == 0.0;
+  }
+
+  struct MixtureError {
+    double error;
+    bool known;  // whether any slot made a prediction
+  };
+
+  /// w'f - y of sample t over the slots that have not failed, at most LARGEST_ERROR.
+  static MixtureError error_of(const double* weights, const Evidence& e, int t) {
+    const double *predictions = e.row(e.slot_predictions, t), *losses = e.row(e.window_loss, t);
+    double combined = 0.0, share = 0.0;
+    for (int p = 0; p < e.slots; ++p)
+      if (weights[p] > 0.0 && losses[p] < INF) {
+        combined += weights[p] * predictions[p];
+        share += weights[p];
+      }
+    if (!(share > 0.0)) return {0.0, false};
+    const double error = combined / share - e.target(t);
+    return {std::fabs(error) <= LARGEST_ERROR ? error : LARGEST_ERROR, true};
+  }
+
+  /// q, from the sums of squares of both.
+  double share() const {
+    const double robust = squares_[0], plain = squares_[1];
+    if (!(plain > 0.0)) return robust == 0.0 ? 0.5 : 0.0;
+    return std::min(std::max(0.5 + 2.5 * (1.0 - robust / plain), 0.0), 1.0);
+  }
+
+  double discount_, degrees_of_freedom_;
+  Stack robust_, plain_;
+  Array<double> robust_weights_, plain_weights_;  // v, w
+  Array<double> mean_square_;                     // s, and its number of samples
+  Array<double> squares_;                         // R_v, R_w
+};
+
+std::unique_ptr<Combiner> make_stacking(const CombinerSpec& spec) {
+  return std::make_unique<Stacking>(spec);
+}
+std::unique_ptr<Combiner> make_robust_stacking(const CombinerSpec& spec) {
+  return std::make_unique<RobustStacking>(spec);
+}
+
+}  // namespace kb

@@ -1,0 +1,125 @@
+// What a learner is: an object for the up to four slots of a pack, with state and methods.
+//
+// A learner never reads the weights, and never another learner. For every sample of a block it
+// leaves behind a Record per output: the prediction, the values on the window and norm^2. All else
+// (losses, costs, evidence, mixtures) is computed from these by code that knows no learner.
+#pragma once
+#include "losses.hpp"
+#include "samples.hpp"
+
+namespace kb {
+
+/// By what the slots of a pack learn, and what they are judged by.
+struct Objective {
+  int window;
+  double regularization;
+  std::vector<std::shared_ptr<const Loss>> losses;  // of each output
+  int outputs() const { return int(losses.size()); }
+};
+
+/// A block of consecutive samples in one slide period; one sample is a block of one.
+struct Block {
+  std::int64_t first;                  // the number of the first sample, counted from 0
+  int count;
+  const double* X;                     // (count, dimension)
+  const Samples& samples;
+  const Lanes* const* targets;         // targets[k][t]: of output k and sample t of the block, or
+                                       // of an earlier sample for t < 0; NaN: missing
+  const double* x(int t) const { return X + std::size_t(t) * samples.dimension; }
+};
+
+/// What a learner leaves behind for a block and an output. Row 0 of values and norms is the state
+/// before the block, row t + 1 that after sample t.
+struct Record {
+  Record(int block, int window)
+      : values(block + 1, window, Lanes(0.0)),
+        norms(block + 1, Lanes(0.0)),
+        predictions(block, Lanes(0.0)),
+        effects(block, Lanes(0.0)) {}
+  Matrix<Lanes> values;      // f on the window, the newest sample last; missing ones come first
+  Array<Lanes> norms;        // |f|^2
+  Array<Lanes> predictions;  // f(x_t) before sample t is learned
+  Array<Lanes> effects;      // how far dropped terms moved the window's values, relative to their size
+
+  /// Row 0 becomes the state after the block.
+  void close(int count) {
+    std::copy_n(values[count], values.columns(), values[0]);
+    norms[0] = norms[count];
+  }
+};
+
+class Learner {
+ public:
+  virtual ~Learner() = default;
+  virtual std::unique_ptr<Learner> clone() const = 0;
+  /// List the state. What belongs to output k is in a part "output<k>".
+  virtual void visit(Archive& archive) = 0;
+  /// Learn a block: fill rows 1 .. count of values and norms, predictions and effects of the record
+  /// of each output.
+  virtual void learn(const Block& block, Record* records) = 0;
+  /// out[k] = f at the query point, of each output. What it computes of the inputs alone may be
+  /// kept for a block of this point (Samples::uses_query). Learns nothing.
+  virtual void predict(const Query& query, Lanes* out) = 0;
+
+  /// out[k] = variance of f at the query point over that of the noise; NaN: not known.
+  virtual void variance(const Query&, Lanes* out, int outputs) {
+    std::fill_n(out, outputs, Lanes(NOT_A_NUMBER));
+  }
+  /// norm^2 of all terms that were removed, of an output.
+  virtual Lanes dropped(int) const { return 0.0; }
+  /// Learning rate over the largest stable one on the windows seen so far, of an output.
+  virtual Lanes step_ratio(int) const { return 0.0; }
+  /// Continue from one that has learned inputs with fewer columns; the new ones were 0 so far.
+  virtual void continue_from(Learner& narrower);
+  /// Start at f = sum_j c_j k(points_j, .) instead of at 0: points (m, dimension), coefficients
+  /// (m,) lanes. Sets norms[0] of the record of each output.
+  virtual void start_from(const Matrix<double>& points, const Array<Lanes>& coefficients, Record*);
+  /// Whether it calls a function of the user's, which may fail.
+  virtual bool may_fail() const { return false; }
+};
+
+/// Copy the state of the slot in lane `from` of one learner to lane `to` of another of its kind.
+/// Arrays without lanes belong to all slots of a pack.
+void copy_slot(Learner& target, int to, Learner& source, int from);
+
+/// A learner for one output as one for several: a copy for each, since nothing can be shared.
+class Separate final : public Learner {
+ public:
+  explicit Separate(std::vector<Cloned<Learner>> parts) : parts_(std::move(parts)) {}
+  std::unique_ptr<Learner> clone() const override { return std::make_unique<Separate>(*this); }
+  void visit(Archive& archive) override {
+    for (std::size_t k = 0; k < parts_.size(); ++k)
+      archive.part("output" + std::to_string(k), *parts_[k]);
+  }
+  void learn(const Block& block, Record* records) override {
+    for (std::size_t k = 0; k < parts_.size(); ++k) {
+      Block part = block;
+      part.targets += k;
+      parts_[k]->learn(part, records + k);
+    }
+  }
+  void predict(const Query& query, Lanes* out) override {
+    for (std::size_t k = 0; k < parts_.size(); ++k) parts_[k]->predict(query, out + k);
+  }
+  void variance(const Query& query, Lanes* out, int) override {
+    for (std::size_t k = 0; k < parts_.size(); ++k) parts_[k]->variance(query, out + k, 1);
+  }
+  Lanes dropped(int k) const override { return parts_[k]->dropped(0); }
+  Lanes step_ratio(int k) const override { return parts_[k]->step_ratio(0); }
+  void continue_from(Learner& narrower) override {
+    auto& others = static_cast<Separate&>(narrower);
+    for (std::size_t k = 0; k < parts_.size(); ++k) parts_[k]->continue_from(*others.parts_[k]);
+  }
+  void start_from(const Matrix<double>& points, const Array<Lanes>& coefficients,
+                  Record* records) override {
+    for (std::size_t k = 0; k < parts_.size(); ++k)
+      parts_[k]->start_from(points, coefficients, records + k);
+  }
+  bool may_fail() const override { return parts_[0]->may_fail(); }
+  const std::vector<Cloned<Learner>>& parts() const { return parts_; }
+
+ private:
+  std::vector<Cloned<Learner>> parts_;
+};
+
+}  // namespace kb

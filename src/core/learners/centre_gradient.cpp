@@ -1,0 +1,336 @@
+// Learners of first order on centres: KLMS, KNLMS, QKLMS, POLK, and for labels the perceptrons
+// Projectron and Forgetron.
+#include "centres.hpp"
+#include "step_size.hpp"
+
+namespace kb {
+
+namespace {
+
+/// The rate of a method, with the sum that adagrad needs.
+class Rate {
+ public:
+  explicit Rate(const LearnerSpec& spec, double regularization = 0.0)
+      : step_size_(spec.settings, regularization) {}
+  void visit(Archive& archive) { archive("squares", squares_); }
+  /// Of a sample whose gradient has this |g|^2.
+  double next(const Sample& sample, double squared_gradient) {
+    if (step_size_.adapts()) squares_ += squared_gradient;
+    return step_size_.rate(sample.number + 1, squares_)[0];
+  }
+
+ private:
+  StepSize step_size_;
+  double squares_ = 0.0;  // state
+};
+
+/// f <- f - rate l' k(x, .); beyond `budget` terms the oldest is dropped. |f|^2 follows by
+/// recursion, and is computed again once in a slide period.
+class KLMS {
+ public:
+  KLMS(const LearnerSpec& spec, int) : rate_(spec) {}
+  void visit(Archive& archive) {
+    rate_.visit(archive);
+    archive("dropped", dropped);
+  }
+  void start(const Matrix<Lanes>&) {}
+
+  void step(Centres& f, Sample& sample) {
+    const double slope = sample.slope, self = f.self_kernel;
+    const double added = -rate_.next(sample, slope * slope * self) * slope;
+    // |f + added k(x, .)|^2 = |f|^2 + 2 added f(x) + added^2 k(x, x)
+    double norm = sample.norm + 2.0 * added * sample.prediction + added * added * self;
+    f.append(sample, added);
+    if (f.size() == f.capacity) {
+      // |f - old k(c, .)|^2 = |f|^2 - 2 old f(c) + old^2 k(c, c)
+      const double old = f.alpha[0];
+      const double* row = f.row(0);
+      const double lost = old * old * row[0];
+      norm += lost - 2.0 * old * dot(f.alpha.data(), row, f.size());
+      dropped += lost;
+      sample.effect = f.effect_of_oldest(sample.number);
+      f.remove(0);
+    }
+    if ((sample.number + 1) % SLIDE_PERIOD == 0) norm = f.compute_norm();
+    sample.norm = std::max(norm, 0.0);
+  }
+
+  double dropped = 0.0;  // state: norm^2 of all dropped terms
+
+ private:
+  Rate rate_;
+};
+
+/// KLMS on quantised inputs. With c the centre nearest to x: its coefficient moves by -rate l' if
+/// |x - c| <= quantization, or if there are `budget` centres; else x becomes a centre.
+class QKLMS {
+ public:
+  QKLMS(const LearnerSpec& spec, int capacity)
+      : rate_(spec),
+        dimension_(spec.dimension),
+        squared_quantization_(spec.settings.number("quantization") *
+                              spec.settings.number("quantization")),
+        distances_(capacity) {}
+  void visit(Archive& archive) { rate_.visit(archive); }
+  void start(const Matrix<Lanes>&) {}
+
+  void step(Centres& f, Sample& sample) {
+    const double slope = sample.slope;
+    const double change = -rate_.next(sample, slope * slope * f.self_kernel) * slope;
+    double value = sample.prediction, self = f.self_kernel;  // f(c), k(c, c)
+    const int nearest = f.size() > 0 ? nearest_centre(f, sample.x) : -1;
+    if (nearest >= 0 &&
+        (distances_[nearest] <= squared_quantization_ || f.size() == f.capacity - 1)) {
+      const double* row = f.row(nearest);
+      value = dot(f.alpha.data(), row, f.size());
+      self = row[nearest];
+      f.alpha[nearest] += change;
+    } else {
+      f.append(sample, change);
+    }
+    // |f + change k(c, .)|^2 = |f|^2 + 2 change f(c) + change^2 k(c, c)
+    double norm = sample.norm + 2.0 * change * value + change * change * self;
+    if ((sample.number + 1) % SLIDE_PERIOD == 0) norm = f.compute_norm();
+    sample.norm = std::max(norm, 0.0);
+  }
+
+ private:
+  /// distances[j] = |x - c_j|^2. Returns the j of the least, the first of equals.
+  int nearest_centre(const Centres& f, const double* x) {
+    double* distances = distances_.data();
+    std::fill_n(distances, f.size(), 0.0);
+    for (int i = 0; i < dimension_; ++i) {
+      const double* c = f.coordinates(i);
+      const double own = x[i];
+      for (int j = 0; j < f.size(); ++j) distances[j] += (c[j] - own) * (c[j] - own);
+    }
+    return argmin(distances, f.size());
+  }
+
+  Rate rate_;
+  int dimension_;
+  double squared_quantization_;
+  Array<double> distances_;  // scratch
+};
+
+/// x becomes a centre if max_j |k(x, c_j)| / sqrt(k(x, x) k(c_j, c_j)) <= coherence and there are
+/// fewer than `budget`. Then, with h_j = k(x, c_j), alpha <- alpha - rate l' h / (epsilon + h'h).
+class KNLMS {
+ public:
+  KNLMS(const LearnerSpec& spec, int capacity)
+      : rate_(spec),
+        coherence_(spec.settings.number("coherence")),
+        epsilon_(spec.settings.number("epsilon")),
+        gram_(capacity) {}
+  void visit(Archive& archive) {
+    rate_.visit(archive);
+    gram_.visit(archive);
+  }
+  void start(const Matrix<Lanes>& gram) { gram_.start(gram); }
+
+  void step(Centres& f, Sample& sample) {
+    if (f.size() == 0 || (coherence(f) <= coherence_ && f.size() < f.capacity - 1))
+      gram_.append(f, sample, 0.0);
+    const int size = f.size();
+    const double* h = f.k.data();
+    double* alpha = f.alpha.data();
+    const double slope = sample.slope, h_h = dot(h, h, size);
+    const double normalised = slope / (epsilon_ + h_h);
+    double change = rate_.next(sample, normalised * normalised * h_h) * slope;
+    change /= epsilon_ + h_h;
+    for (int m = 0; m < size; ++m) alpha[m] -= change * h[m];
+    sample.norm = gram_.norm(f);
+  }
+
+ private:
+  double coherence(const Centres& f) const {
+    if (!(f.self_kernel > 0.0)) return 1.0;  // k(x, .) = 0: there is nothing to admit
+    double largest = 0.0;
+    for (int m = 0; m < f.size(); ++m) {
+      const double product = f.self_kernel * gram_[m][m];
+      if (product > 0.0) largest = std::max(largest, absolute(f.k[m]) / sqrt(product));
+    }
+    return largest;
+  }
+
+  Rate rate_;
+  double coherence_, epsilon_;
+  Gram gram_;
+};
+
+/// A gradient step, then compression by kernel orthogonal matching pursuit:
+///
+///     g <- (1 - rate * regularization) f - rate l' k(x, .)
+///     f <- the projection of g on as few of its centres as keep |f - g| <= compression.
+///
+/// Removing centre j and projecting on the others costs alpha_j^2 / (K^-1)_jj of norm^2. The
+/// cheapest goes first; beyond `budget` centres whatever it costs.
+class POLK {
+ public:
+  POLK(const LearnerSpec& spec, int capacity)
+      : rate_(spec, spec.objective.regularization),
+        regularization_(spec.objective.regularization),
+        max_error_(spec.settings.number("compression") * spec.settings.number("compression")),
+        k_(capacity, JITTER),
+        errors_(capacity) {}
+  void visit(Archive& archive) {
+    rate_.visit(archive);
+    k_.visit(archive);
+    archive("dropped", dropped);
+  }
+
+  void step(Centres& f, Sample& sample) {
+    const double slope = sample.slope;
+    const double rate = rate_.next(sample, slope * slope * f.self_kernel);
+    const double decay = 1.0 - rate * regularization_, change = -rate * slope;
+    const double rest = k_.project(f);
+    // g, with k(x, .) projected if it is not new.
+    double* alpha = f.alpha.data();
+    const double* solved = k_.solved();
+    const int size = f.size();
+    for (int m = 0; m < size; ++m) alpha[m] *= decay;
+    if (rest > DEPENDENT * f.self_kernel) {
+      k_.append(f, sample, change, rest);
+    } else {
+      for (int m = 0; m < size; ++m) alpha[m] += change * solved[m];
+    }
+    dropped += compress(f);
+    k_.refresh(f, sample.number);
+    sample.norm = k_.norm(f);
+  }
+
+  double dropped = 0.0;  // state: norm^2 that all removals have cost
+
+ private:
+  /// Returns the norm^2 that it has cost.
+  double compress(Centres& f) {
+    double *alpha = f.alpha.data(), *errors = errors_.data();
+    const Inverse& inverse = k_.inverse;
+    double spent = 0.0;
+    while (f.size() > 0) {
+      const int size = f.size();
+      for (int m = 0; m < size; ++m) errors[m] = alpha[m] * alpha[m] / inverse[m][m];
+      const int j = argmin(errors, size);
+      const bool within = spent + errors[j] <= max_error_;
+      if (size < f.capacity && !(size > 1 && within)) break;
+      spent += errors[j];
+      const double share = alpha[j] / inverse[j][j];
+      for (int m = 0; m < size; ++m) alpha[m] -= share * inverse[m][j];
+      k_.remove(f, j);
+    }
+    return spent;
+  }
+
+  Rate rate_;
+  double regularization_, max_error_;
+  InvertedGram k_;
+  Array<double> errors_;  // scratch: what removing each centre costs
+};
+
+/// A kernel perceptron for labels -1 and +1. On a mistake, y f(x) <= 0, with d = K^-1 k(x, centres)
+/// and delta^2 = k(x, x) - k' d the part of x that is new:
+///
+///     alpha <- alpha + y d      if delta <= tolerance, or the budget is full,
+///     f <- f + y k(x, .)        otherwise.
+class Projectron {
+ public:
+  Projectron(const LearnerSpec& spec, int capacity)
+      : tolerance_(spec.settings.number("tolerance")), k_(capacity, JITTER) {}
+  void visit(Archive& archive) { k_.visit(archive); }
+
+  void step(Centres& f, Sample& sample) {
+    const double y = sample.target;
+    if (y * sample.prediction <= 0.0) {
+      const int size = f.size();
+      const double rest = k_.project(f);
+      const bool is_near = sqrt(rest) <= tolerance_ && size > 0;
+      if (is_near || rest <= DEPENDENT * f.self_kernel || size == f.capacity - 1) {
+        double* alpha = f.alpha.data();
+        const double* d = k_.solved();
+        for (int m = 0; m < size; ++m) alpha[m] += y * d[m];
+      } else {
+        k_.append(f, sample, y, rest);
+      }
+      sample.norm = k_.norm(f);
+    }
+    k_.refresh(f, sample.number);
+  }
+
+ private:
+  double tolerance_;
+  InvertedGram k_;
+};
+
+/// The self-tuned Forgetron: a kernel perceptron for labels -1 and +1. On a mistake, y f(x) <= 0,
+/// the term y k(x, .) is added. Beyond `budget` terms all coefficients are multiplied by the
+/// largest phi <= 1 for which the total deviation stays below 15/32 of the mistakes, and the oldest
+/// term is dropped.
+class Forgetron {
+ public:
+  Forgetron(const LearnerSpec&, int capacity) : gram_(capacity) {}
+  void visit(Archive& archive) {
+    gram_.visit(archive);
+    archive("mistakes", mistakes_);
+    archive("deviation", deviation_);
+    archive("dropped", dropped);
+  }
+
+  void step(Centres& f, Sample& sample) {
+    if (sample.target * sample.prediction > 0.0) return;
+    mistakes_ += 1.0;
+    gram_.append(f, sample, sample.target);
+    if (f.size() == f.capacity) forget_oldest(f);
+    sample.norm = gram_.norm(f);
+  }
+
+  double dropped = 0.0;  // state: norm^2 of all dropped terms
+
+ private:
+  void forget_oldest(Centres& f) {
+    constexpr double allowed = 15.0 / 32.0;  // largest total deviation per mistake
+    double* alpha = f.alpha.data();
+    const int size = f.size();
+    const double oldest = absolute(alpha[0]);
+    const double value = dot(alpha, gram_[0], size);  // f at the oldest centre
+    const double aligned = alpha[0] > 0.0 ? value : -value;
+    // The deviation grows by square phi^2 + slope phi.
+    const double square = oldest * oldest - 2.0 * oldest * aligned, slope = 2.0 * oldest;
+    const double rest = deviation_ - allowed * mistakes_;
+    double phi = 1.0;
+    if (square + slope + rest > 0.0) {
+      // The quadratic is negative at 0 and positive at 1: its root in between.
+      const double root = sqrt(std::max(slope * slope - 4.0 * square * rest, 0.0));
+      phi = -2.0 * rest / (slope + root);
+    }
+    deviation_ += square * phi * phi + slope * phi;
+    for (int m = 0; m < size; ++m) alpha[m] *= phi;
+    dropped += alpha[0] * alpha[0] * gram_[0][0];
+    gram_.remove(f, 0);
+  }
+
+  Gram gram_;
+  double mistakes_ = 0.0, deviation_ = 0.0;
+};
+
+}  // namespace
+
+std::unique_ptr<Learner> make_klms(const LearnerSpec& spec) {
+  return std::make_unique<CentreLearner<KLMS>>(spec);
+}
+std::unique_ptr<Learner> make_knlms(const LearnerSpec& spec) {
+  return std::make_unique<CentreLearner<KNLMS>>(spec);
+}
+std::unique_ptr<Learner> make_qklms(const LearnerSpec& spec) {
+  return std::make_unique<CentreLearner<QKLMS>>(spec);
+}
+std::unique_ptr<Learner> make_polk(const LearnerSpec& spec) {
+  return std::make_unique<CentreLearner<POLK>>(spec);
+}
+std::unique_ptr<Learner> make_projectron(const LearnerSpec& spec) {
+  return std::make_unique<CentreLearner<Projectron>>(spec);
+}
+std::unique_ptr<Learner> make_forgetron(const LearnerSpec& spec) {
+  return std::make_unique<CentreLearner<Forgetron>>(spec);
+}
+
+}  // namespace kb

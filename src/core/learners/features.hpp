@@ -1,0 +1,407 @@
+// Learners on features that follow from the input alone: f(x) = weights . phi(x). One loop for all;
+// a learner is a pair of
+//
+//   Features   size(), constant(), write(x, phi)
+//   Method     how weights learn: prepare(samples of a cycle), advance(a sample, for all outputs),
+//              step(a sample, for some outputs), finish(a sample); Signal, what an output makes of
+//              prediction and target; Own, what is kept for an output beside its weights
+//
+// The state of a method follows from the inputs, and is kept once for all outputs, unless the loss
+// takes part in it (`follows_inputs`): then an output has its own.
+//
+// The features of a sample are computed once for all outputs. Those of a cycle of samples are
+// computed together where a block has them, so that a method can prepare their steps together, by
+// the same sums as one by one.
+//
+// Lanes run over features, so a pack has one slot, in lane 0. Two outputs learn side by side: while
+// a sum of one waits for its last addition, that of the other goes on. Every sum has the bits of
+// `dot`, however many are computed at once: neither cuts into blocks nor other outputs matter.
+#pragma once
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <type_traits>
+
+#include "../dense.hpp"
+#include "../exact_sum.hpp"
+#include "../math.hpp"
+#include "make.hpp"
+
+namespace kb {
+
+/// The value of a pack's one slot, in lane 0.
+inline Lanes first_lane(double x) { return Lanes(x, 0.0, 0.0, 0.0); }
+
+/// phi_m(x) = amplitude_m cos(angle_m) for m < trigonometric, amplitude_m angle_m for the rest,
+/// with angle_m = frequency_m'x_c + phase_m, where x_c holds some coordinates of x. In blocks of
+/// eight: four cosines, and the sines of the same angles. The linear features are the coordinates
+/// and a constant. Both are padded, with features of amplitude 0.
+class FourierFeatures {
+ public:
+  /// frequencies (coordinates, size), phases and amplitudes (size,), as Python has drawn them.
+  explicit FourierFeatures(const LearnerSpec& spec)
+      : trigonometric_(spec.settings.whole("trigonometric")),
+        frequencies_(spec.settings.array("frequencies")),
+        phases_(spec.settings.array("phases")),
+        amplitudes_(spec.settings.array("amplitudes")) {
+    for (double k : spec.settings.array("coordinates")) coordinates_.push_back(int(k));
+    const std::size_t size = phases_.size();
+    bool fits = size % WIDTH == 0 && amplitudes_.size() == size &&
+                frequencies_.size() == coordinates_.size() * size && trigonometric_ >= 0 &&
+                trigonometric_ <= int(size) && trigonometric_ % (2 * WIDTH) == 0;
+    for (int k : coordinates_) fits = fits && k >= 0 && k < spec.dimension;
+    if (!fits) throw std::invalid_argument("features do not fit together");
+    point_.resize(coordinates_.size());
+  }
+
+  int size() const { return int(phases_.size()); }
+  /// Which feature is the constant; `size` or more if there is none.
+  int constant() const { return trigonometric_ + int(coordinates_.size()); }
+
+  void write(const double* x, double* phi) {
+    for (std::size_t k = 0; k < point_.size(); ++k) point_[k] = x[coordinates_[k]];
+    const double* amplitudes = amplitudes_.data();
+    for (int m = 0; m < trigonometric_; m += 2 * WIDTH) {
+      const auto [cosine, sine] = cosine_and_sine(angles(m));
+      store(phi + m, load(amplitudes + m) * cosine);
+      store(phi + m + WIDTH, load(amplitudes + m + WIDTH) * sine);
+    }
+    for (int m = trigonometric_; m < size(); m += WIDTH)
+      store(phi + m, load(amplitudes + m) * angles(m));
+  }
+
+ private:
+  Lanes angles(int m) const {
+    Lanes angle = load(phases_.data() + m);
+    const double* frequencies = frequencies_.data() + m;
+    for (double x : point_) {
+      angle = fma(x, load(frequencies), angle);
+      frequencies += phases_.size();
+    }
+    return angle;
+  }
+
+  int trigonometric_;
+  std::vector<int> coordinates_;
+  Array<double> frequencies_, phases_, amplitudes_;
+  Array<double> point_;  // scratch: x_c
+};
+
+/// |weights|^2, and the products of the weights with phi and with the next features, of G outputs.
+template <std::size_t G>
+struct Sums {
+  std::array<double, G> norms, values, next;
+};
+
+/// weights[g][m] <- change(g, m, weights[g][m]) for lanes or one number from m on, and the sums of
+/// the new weights, each as by `dot`, in one loop. weights[g], phi, next: (count,).
+template <std::size_t G, class Change>
+Sums<G> change_and_sum(const std::array<double*, G>& weights, const double* phi,
+                       const double* next, int count, Change change) {
+  std::array<Lanes, G> norms, values, ahead;
+  norms.fill(0.0), values.fill(0.0), ahead.fill(0.0);
+  const int even = whole_lanes(count);
+  for (int m = 0; m < even; m += WIDTH) {
+    const Lanes one = load(phi + m), other = load(next + m);
+#pragma GCC unroll 4
+    for (std::size_t g = 0; g < G; ++g) {
+      const Lanes w = change(g, m, load(weights[g] + m));
+      store(weights[g] + m, w);
+      norms[g] = fma(w, w, norms[g]);
+      values[g] = fma(w, one, values[g]);
+      ahead[g] = fma(w, other, ahead[g]);
+    }
+  }
+  Sums<G> sums;
+  for (std::size_t g = 0; g < G; ++g) {
+    sums.norms[g] = add_lanes(norms[g]);
+    sums.values[g] = add_lanes(values[g]);
+    sums.next[g] = add_lanes(ahead[g]);
+    for (int m = even; m < count; ++m) {
+      const double w = change(g, m, weights[g][m]);
+      weights[g][m] = w;
+      sums.norms[g] += w * w;
+      sums.values[g] += w * phi[m];
+      sums.next[g] += w * next[m];
+    }
+  }
+  return sums;
+}
+
+/// out[g][r] = the products of G vectors with R others, each as by `dot`. All are (count,).
+template <std::size_t G, std::size_t R>
+std::array<std::array<double, R>, G> all_dots(const std::array<const double*, G>& ones,
+                                              const double* const* others, int count) {
+  Lanes totals[G][R];
+  std::array<const double*, R> rows;
+  std::copy_n(others, R, rows.begin());
+#pragma GCC unroll 4
+  for (std::size_t g = 0; g < G; ++g)
+#pragma GCC unroll 16
+    for (std::size_t r = 0; r < R; ++r) totals[g][r] = 0.0;
+  const int even = whole_lanes(count);
+  for (int m = 0; m < even; m += WIDTH) {
+#pragma GCC unroll 16
+    for (std::size_t r = 0; r < R; ++r) {
+      const Lanes row = load(rows[r] + m);
+#pragma GCC unroll 4
+      for (std::size_t g = 0; g < G; ++g)
+        totals[g][r] = fma(load(ones[g] + m), row, totals[g][r]);
+    }
+  }
+  std::array<std::array<double, R>, G> out;
+#pragma GCC unroll 4
+  for (std::size_t g = 0; g < G; ++g)
+#pragma GCC unroll 16
+    for (std::size_t r = 0; r < R; ++r) {
+      out[g][r] = add_lanes(totals[g][r]);
+      for (int m = even; m < count; ++m) out[g][r] += ones[g][m] * rows[r][m];
+    }
+  return out;
+}
+
+template <class Features, class Method>
+class FeatureLearner final : public Learner {
+ public:
+  FeatureLearner(const LearnerSpec& spec, Features features, const Method& method)
+      : window_(spec.objective.window),
+        size_(features.size()),
+        cycle_(method.cycle()),
+        features_(std::move(features)),
+        past_(window_ - 1, size_),
+        ahead_(cycle_, padded_length(size_)),
+        query_features_(size_),
+        older_rows_(window_) {
+    for (const auto& loss : spec.objective.losses) {
+      const bool shares = Method::follows_inputs(*loss);
+      const bool leads = !shares || shared_ < 0;
+      if (leads) methods_.push_back(method);
+      if (shares && leads) shared_ = int(methods_.size()) - 1;
+      outputs_.emplace_back(loss, size_, shares ? shared_ : int(methods_.size()) - 1, leads);
+    }
+  }
+
+  std::unique_ptr<Learner> clone() const override {
+    return std::make_unique<FeatureLearner>(*this);
+  }
+
+  void visit(Archive& archive) override {
+    if (window_ > 1) archive("window_features", past_);
+    if (shared_ >= 0) methods_[shared_].visit(archive);
+    for (std::size_t k = 0; k < outputs_.size(); ++k) {
+      const std::string name = "output" + std::to_string(k);
+      archive.part(name, outputs_[k]);
+      if (outputs_[k].method != shared_) archive.part(name, methods_[outputs_[k].method]);
+    }
+  }
+
+  void learn(const Block& block, Record* records) override {
+    for (int t = 0; t < block.count;) t += learn_cycle(block, t, records);
+  }
+
+  void predict(const Query& query, Lanes* out) override {
+    features_.write(query.x, query_features_.data());
+    for (const Output& output : outputs_)
+      *out++ = first_lane(dot(output.weights.data(), query_features_.data(), size_));
+  }
+
+  void variance(const Query& query, Lanes* out, int outputs) override {
+    if constexpr (requires(Method& method) { method.variance(query.seen, ahead_, 0); }) {
+      const int place = int(query.seen % cycle_);
+      features_.write(query.x, ahead_[place]);
+      for (Method& method : methods_) {
+        const double variance = method.variance(query.seen, ahead_, place);
+        for (int k = 0; k < outputs; ++k)
+          if (&methods_[outputs_[k].method] == &method) out[k] = first_lane(variance);
+      }
+    } else {
+      Learner::variance(query, out, outputs);
+    }
+  }
+
+  /// weights = sum_j c_j phi(points_j). All sums are exact, rounded once.
+  void start_from(const Matrix<double>& points, const Array<Lanes>& coefficients,
+                  Record* records) override {
+    Matrix<double> rows(points.rows(), size_);
+    for (int j = 0; j < points.rows(); ++j) features_.write(points[j], rows[j]);
+    Array<double> weights(size_);
+    ExactSum norm;
+    for (int m = 0; m < size_; ++m) {
+      ExactSum sum;
+      for (int j = 0; j < points.rows(); ++j) sum.add(coefficients[j][0] * rows[j][m]);
+      weights[m] = sum.value();
+      norm.add(weights[m] * weights[m]);
+    }
+    for (std::size_t k = 0; k < outputs_.size(); ++k) {
+      outputs_[k].weights = weights;
+      records[k].norms[0] = first_lane(norm.value());
+    }
+  }
+
+  /// The new inputs have new features, which were 0 so far and have the prior's variance.
+  void continue_from(Learner& narrower) override {
+    auto& other = dynamic_cast<FeatureLearner&>(narrower);
+    if constexpr (requires { Features::places(0, 0); }) {
+      const std::vector<int> places = Features::places(other.size_, size_);
+      auto spread = [&](const double* from, double* to) {
+        for (std::size_t m = 0; m < places.size(); ++m) to[places[m]] = from[m];
+      };
+      if (methods_.size() != other.methods_.size()) throw StateRefused("the outputs differ");
+      for (std::size_t i = 0; i < methods_.size(); ++i)
+        methods_[i].continue_from(other.methods_[i], places);
+      for (int i = 0; i < past_.rows(); ++i) spread(other.past_[i], past_[i]);
+      for (std::size_t k = 0; k < outputs_.size(); ++k) {
+        spread(other.outputs_[k].weights.data(), outputs_[k].weights.data());
+        outputs_[k].own = other.outputs_[k].own;
+      }
+    } else {
+      Learner::continue_from(other);  // its features are of the columns that it knows
+    }
+  }
+
+ private:
+  /// What belongs to one output.
+  struct Output {
+    Output(std::shared_ptr<const Loss> loss, int size, int method, bool leads)
+        : loss(std::move(loss)), method(method), leads(leads), weights(size) {}
+    void visit(Archive& archive) {
+      archive("weights", weights);
+      own.visit(archive);
+    }
+    std::shared_ptr<const Loss> loss;
+    int method;                 // of which method it is, by number
+    bool leads;                 // whether it is the first of that one
+    Array<double> weights;      // (size,)
+    typename Method::Own own;   // what the method keeps for an output
+    double prediction = 0.0;    // scratch: f at the next sample
+  };
+
+  /// Learn the samples from t on that are in the same cycle; returns how many these are.
+  int learn_cycle(const Block& block, int t, Record* records) {
+    const std::int64_t first = block.first + t;
+    const int place = int(first % cycle_), count = std::min(cycle_ - place, block.count - t);
+    for (int i = 0; i < count; ++i) {
+      double* phi = ahead_[place + i];
+      if (block.samples.uses_query)
+        std::copy(query_features_.begin(), query_features_.end(), phi);
+      else
+        features_.write(block.x(t + i), phi);
+    }
+    for (Method& method : methods_) method.prepare(ahead_, place, count);
+    for (Output& output : outputs_)
+      output.prediction = dot(output.weights.data(), ahead_[place], size_);
+    for (int i = 0; i < count; ++i) {
+      const Sample sample{block, records, first + i, t + i, ahead_[place + i],
+                          ahead_[place + std::min(i + 1, count - 1)],
+                          find_window(first, place, i)};
+      for (std::size_t k = 0; k < outputs_.size();) {
+        if (k + 1 < outputs_.size() && outputs_[k + 1].method == outputs_[k].method) {
+          learn_sample<2>(k, sample);
+          k += 2;
+        } else {
+          learn_sample<1>(k, sample);
+          k += 1;
+        }
+      }
+      for (Method& method : methods_) method.finish(first + i);
+    }
+    for (int i = std::max(count - (window_ - 1), 0); i < count; ++i)
+      std::copy_n(ahead_[place + i], size_, past_[int((first + i) % (window_ - 1))]);
+    return count;
+  }
+
+  struct Sample {
+    const Block& block;
+    Record* records;
+    std::int64_t number;
+    int t;                     // its row in the block
+    const double *phi, *next;  // its features, and those of the next sample if it is in the cycle
+    int older;                 // samples on the window before it
+  };
+
+  /// Learn a sample, for outputs k .. k + G - 1, which have one method. The weights after it give
+  /// norm^2, the values on the window and the next prediction.
+  template <std::size_t G>
+  void learn_sample(std::size_t k, const Sample& sample) {
+    Output* outputs = &outputs_[k];
+    Method& method = methods_[outputs->method];
+    const int t = sample.t;
+    std::array<typename Method::Signal, G> signals;
+    std::array<typename Method::Own*, G> own;
+    std::array<double*, G> weights;
+    std::array<const double*, G> known;
+    for (std::size_t g = 0; g < G; ++g) {
+      Output& output = outputs[g];
+      Record& record = sample.records[k + g];
+      const double target = sample.block.targets[k + g][t][0];
+      signals[g] = Method::signal(*output.loss, output.prediction, target);
+      own[g] = &output.own;
+      known[g] = weights[g] = output.weights.data();
+      record.predictions[t] = first_lane(output.prediction);
+      record.effects[t] = 0.0;
+    }
+    if (outputs->leads) method.advance(sample.number, sample.phi, signals[0]);
+    const Sums<G> sums = method.step(sample.number, weights, own, signals, sample.phi, sample.next);
+    std::array<Lanes*, G> values;
+    for (std::size_t g = 0; g < G; ++g) {
+      Record& record = sample.records[k + g];
+      record.norms[t + 1] = first_lane(sums.norms[g]);
+      values[g] = record.values[t + 1];
+      values[g][window_ - 1] = first_lane(sums.values[g]);
+      outputs[g].prediction = sums.next[g];
+    }
+    if (window_ > 1) write_values(known, sample.older, values);
+  }
+
+  /// older_rows[j]: features of the samples on the window before sample first + i, oldest first.
+  /// Returns how many there are. The cycle's sample first + i is in row place + i of ahead.
+  int find_window(std::int64_t first, int place, int i) {
+    const int older = int(std::min<std::int64_t>(first + i, window_ - 1));
+    if (older == 0) return 0;
+    const double** rows = older_rows_.data() + older;
+    int age = 1;
+    for (; age <= std::min(i, older); ++age) *--rows = ahead_[place + i - age];
+    int ring = int((first + i - age + window_ - 1) % (window_ - 1));
+    for (; age <= older; ++age) {
+      *--rows = past_[ring];
+      ring = ring == 0 ? window_ - 2 : ring - 1;
+    }
+    return older;
+  }
+
+  /// f on the window's samples but the newest, for G outputs; before the first sample it is 0.
+  template <std::size_t G>
+  void write_values(const std::array<const double*, G>& weights, int older,
+                    const std::array<Lanes*, G>& values) const {
+    const int unseen = window_ - 1 - older;
+    for (std::size_t g = 0; g < G; ++g) std::fill_n(values[g], unseen, Lanes(0.0));
+    int j = 0;
+    auto several = [&]<std::size_t R>() {
+      for (; j + int(R) <= older; j += int(R)) {
+        const auto sums = all_dots<G, R>(weights, older_rows_.data() + j, size_);
+        for (std::size_t g = 0; g < G; ++g)
+          for (std::size_t r = 0; r < R; ++r)
+            values[g][unseen + j + int(r)] = first_lane(sums[g][r]);
+      }
+    };
+    several.template operator()<G == 1 ? 9 : 5>();  // as many as there are registers for
+    several.template operator()<4>();
+    several.template operator()<2>();
+    several.template operator()<1>();
+  }
+
+  // settings
+  int window_, size_, cycle_;
+  Features features_;
+  int shared_ = -1;  // the method that outputs share, by number; -1: none
+  // state
+  std::vector<Method> methods_;
+  std::vector<Output> outputs_;
+  Matrix<double> past_;  // features of the window - 1 newest samples: n in row n % (window - 1)
+  // scratch
+  Matrix<double> ahead_;  // features of a cycle's samples: n in row n % cycle, padded with zeros
+  Array<double> query_features_;
+  std::vector<const double*> older_rows_;
+};
+
+}  // namespace kb

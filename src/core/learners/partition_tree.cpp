@@ -1,0 +1,523 @@
+// PartitionTree: an exact online Gaussian process on nested cells, a tree that grows with the stream.
+//
+//     f(x) = sum over the cells c that contain x of g_c,  g_c ~ N(0, v_level)
+//
+// Inference. A cell c of level l has a value h_c = h_parent + g_c, h = 0 above the root. Samples are
+// observations of the values of cells, each with a precision. Two messages to a cell's parent follow
+// from the cell's subtree alone:
+//
+//     precision, mean           the likelihood of h_parent, a Gaussian
+//     weight, centre, constant  sum of g^2 / v over the subtree, with each g at its best given
+//                               h_parent: weight (h_parent - centre)^2 + constant
+//
+// Both are computed again from the two children's messages whenever something below changes. Nothing
+// is ever subtracted, so nothing drifts. Written around centres, sums of squares stay sums of squares.
+// Given h_parent, the best h_c is h_parent + gain (mean - h_parent): f(x) follows on the way from the
+// root to the leaf of x. The root's second message at h = 0 is norm^2.
+//
+// Growth. A leaf *stores* samples as entries. An *entry* is one input with all of its samples: its
+// active coordinates, then the precision and the mean of its targets, their number, and the number of
+// the first sample. It is a column of its leaf's block, so that a search among the inputs reads few
+// cache lines. Entries stand in the order of their first samples. A leaf is split once it stores
+// `capacity` samples of at least two different inputs. Samples that are *summarized* in a cell are
+// known by their total precision and mean only.
+//
+// The *gain* of a split is how much it lowers the sum of squared errors of its samples, in units of
+// the noise. Its *gain rate* is the gain per sample of the stream since the oldest of them. When all
+// cells are in use, a new split takes the cells of the split between two leaves with the least gain
+// rate, if its own is at least twice as high. CHANCE_GAIN is subtracted from its gain: the best of
+// some splits through mere noise lowers the sum too. The samples of those two leaves are summarized
+// in their parent. A leaf that finds no such pair summarizes its own samples instead, and starts
+// again to store. So cells go where they help most; and the gain rate of splits in regions that the
+// stream has left falls with time.
+//
+// A tree is one slot, in lane 0.
+#include <cmath>
+
+#include "../math.hpp"
+#include "make.hpp"
+
+namespace kb {
+
+namespace {
+
+constexpr double CHANCE_GAIN = 10.0;  // the square of a standard normal is larger once in 600 times
+
+/// Numbers of a cell; its indices and counts are in arrays of their own.
+enum {
+  THRESHOLD,  // of the split: x[coordinate] <= threshold goes to the first child
+  GAIN,
+  MEAN,  // the messages to the parent
+  PRECISION,
+  WEIGHT,
+  CENTRE,
+  CONSTANT,
+  SUMMARY_PRECISION,  // of the summarized samples
+  SUMMARY_MEAN,
+  STORED_PRECISION,  // of the stored samples
+  STORED_MEAN,
+  STORED_SAMPLES,  // their number
+  OLDEST,          // number of the oldest sample that the split above gave to its children
+  CELL_SIZE
+};
+
+/// Numbers of an entry after its coordinates.
+enum { ENTRY_PRECISION, ENTRY_MEAN, ENTRY_SAMPLES, ENTRY_FIRST, ENTRY_EXTRA };
+
+/// The likelihood of a value becomes the product with another Gaussian one.
+void combine_likelihoods(double& precision, double& mean, double other_precision,
+                         double other_mean) {
+  const double total = precision + other_precision;
+  if (total > 0.0) mean += (other_mean - mean) * (other_precision / total);
+  precision = total;
+}
+
+struct Quadratic {
+  double weight, centre, constant;
+};
+
+/// a (h - b)^2 + c (h - d)^2 as weight, centre and constant; no term is negative.
+Quadratic combine_quadratics(double weight, double centre, double other_weight,
+                             double other_centre) {
+  const double total = weight + other_weight;
+  if (!(total > 0.0)) return {0.0, centre, 0.0};
+  const double share = other_weight / total, apart = other_centre - centre;
+  return {total, centre + share * apart, weight * share * apart * apart};
+}
+
+/// How much two means instead of one lower the sum of squares; symmetric to the last bit.
+double squares_saved(double precision, double mean, double other_precision, double other_mean) {
+  const double least = std::min(precision, other_precision);
+  const double most = std::max(precision, other_precision);
+  const double apart = mean - other_mean;
+  return least * (most / (least + most)) * apart * apart;
+}
+
+class PartitionTree final : public Learner {
+ public:
+  explicit PartitionTree(const LearnerSpec& spec)
+      : nodes_(spec.settings.whole("nodes")),
+        capacity_(spec.settings.whole("split_after")),
+        noise_(spec.settings.number("noise")),
+        window_(spec.objective.window),
+        variances_(spec.settings.array("variances")),
+        levels_(int(variances_.size())),
+        loss_(spec.objective.losses.at(0)),
+        cells_(nodes_, CELL_SIZE),
+        children_(nodes_),
+        axes_(nodes_),
+        parents_(nodes_),
+        blocks_(nodes_),
+        entry_counts_(nodes_),
+        path_(levels_),
+        path_above_(levels_) {
+    for (double k : spec.settings.array("coordinates")) {
+      if (!(k >= 0 && k < spec.dimension)) throw std::invalid_argument("no such coordinate");
+      coordinates_.push_back(int(k));
+    }
+    dimension_ = int(coordinates_.size());
+    if (nodes_ < 1 || levels_ < 1 || dimension_ < 1) throw std::invalid_argument("no cells");
+    const Array<double>& seed = spec.settings.array("seed_parts");  // the upper 32 bits, the lower
+    const std::uint64_t whole_seed = std::uint64_t(seed.at(0)) << 32 | std::uint64_t(seed.at(1));
+    key_ = mix_key(mix_key(0, whole_seed), std::uint64_t(spec.settings.number("identity")));
+    entries_ = Matrix<double>((nodes_ + 1) / 2 * (dimension_ + ENTRY_EXTRA), capacity_);
+    columns_.resize(dimension_);
+  }
+
+  std::unique_ptr<Learner> clone() const override {
+    return std::make_unique<PartitionTree>(*this);
+  }
+
+  void visit(Archive& archive) override {
+    archive("cells", cells_);
+    archive("children", children_);
+    archive("axes", axes_);
+    archive("parents", parents_);
+    archive("blocks", blocks_);
+    archive("entry_counts", entry_counts_);
+    archive("entries", entries_);
+    archive("pairs", pairs_);
+    archive("splits", splits_);
+    if (!archive.loaded) return;
+    archive.require(pairs_ >= 0 && pairs_ <= (nodes_ - 1) / 2, "pairs are not a number of cells");
+    archive.require(splits_ >= 0 && splits_ < std::int64_t(1) << 53, "splits are not a count");
+    for (int i = 0; i < nodes_; ++i) {
+      archive.require(axes_[i] >= 0 && axes_[i] < dimension_, "axes are not coordinates");
+      archive.require(parents_[i] >= 0 && parents_[i] < nodes_, "parents are not cells");
+      archive.require(blocks_[i] >= 0 && blocks_[i] < (nodes_ + 1) / 2, "no such block of entries");
+      archive.require(entry_counts_[i] >= 0 && entry_counts_[i] < capacity_,
+                      "entry_counts are beyond split_after");
+      const std::int64_t child = children_[i];
+      if (child == 0) continue;
+      archive.require(child > 0 && child % 2 == 1 && child < 2 * pairs_, "children are not pairs");
+      archive.require(parents_[child] == i && parents_[child + 1] == i, "the cells are no tree");
+    }
+  }
+
+  void learn(const Block& block, Record* records) override {
+    Record& record = records[0];
+    const Samples& samples = block.samples;
+    for (int k = 0; k < dimension_; ++k) columns_[k] = samples.inputs(coordinates_[k]);
+    for (int t = 0; t < block.count; ++t) {
+      const std::int64_t number = block.first + t;
+      const int position = samples.place(number);
+      if (!samples.uses_query) descend(position);  // else path, depth and value are the query's
+      record.predictions[t] = Lanes(value_, 0.0, 0.0, 0.0);
+      const double target = block.targets[0][t][0];
+      // A sample without a target changes nothing.
+      if (!std::isnan(target)) learn_observation(position, number, target);
+
+      // f on the window, oldest first; 0 before the first sample.
+      Lanes* values = record.values[t + 1];
+      for (int age = 0; age < window_; ++age) {
+        if (age <= number) descend(position - age);
+        values[window_ - 1 - age] = Lanes(age <= number ? value_ : 0.0, 0.0, 0.0, 0.0);
+      }
+      const double* root = cells_[0];
+      const double norm = root[WEIGHT] * root[CENTRE] * root[CENTRE] + root[CONSTANT];
+      record.norms[t + 1] = Lanes(norm, 0.0, 0.0, 0.0);
+    }
+  }
+
+  /// Leaves path, depth and value for a block of the same point.
+  void predict(const Query& query, Lanes* out) override {
+    descend_by([&](std::int64_t k) { return query.x[coordinates_[k]]; });
+    out[0] = Lanes(value_, 0.0, 0.0, 0.0);
+  }
+
+  /// Entries get the new coordinates after those that they have.
+  void continue_from(Learner& narrower) override {
+    auto& other = static_cast<PartitionTree&>(narrower);
+    if (other.nodes_ != nodes_ || other.capacity_ != capacity_ || other.dimension_ > dimension_)
+      throw StateRefused("the learners differ");
+    cells_ = other.cells_;
+    children_ = other.children_;
+    axes_ = other.axes_;
+    parents_ = other.parents_;
+    blocks_ = other.blocks_;
+    entry_counts_ = other.entry_counts_;
+    pairs_ = other.pairs_;
+    splits_ = other.splits_;
+    std::fill(entries_.numbers.begin(), entries_.numbers.end(), 0.0);
+    for (int b = 0; b < (nodes_ + 1) / 2; ++b) {
+      const double* from = other.block(b);
+      double* to = block(b);
+      std::copy_n(from, other.dimension_ * capacity_, to);
+      std::copy_n(from + other.dimension_ * capacity_, ENTRY_EXTRA * capacity_,
+                  to + dimension_ * capacity_);
+    }
+  }
+
+ private:
+  // --- inference -------------------------------------------------------------------------------
+
+  /// From the root to the leaf of an input, whose active coordinate k is x(k): path, depth and value.
+  template <class Coordinate>
+  void descend_by(Coordinate x) {
+    const double* cells = cells_[0];
+    const std::int64_t *children = children_.data(), *axes = axes_.data();
+    int* path = path_.data();
+    const int levels = levels_;
+    double value = 0.0;
+    int index = 0, level = 0;
+    while (true) {
+      path[level++] = index;
+      const double* cell = cells + std::size_t(index) * CELL_SIZE;
+      value += cell[GAIN] * (cell[MEAN] - value);  // h = h_parent + gain (mean - h_parent)
+      const int child = int(children[index]);
+      if (child == 0 || level == levels) break;
+      index = x(axes[index]) <= cell[THRESHOLD] ? child : child + 1;
+    }
+    depth_ = level;
+    value_ = value;
+  }
+
+  /// The same for the sample at this place.
+  void descend(int position) {
+    const double* const* columns = columns_.data();
+    descend_by([=](std::int64_t k) { return columns[k][position]; });
+  }
+
+  /// Compute the messages of a cell, with prior variance `variance`, to its parent.
+  void update(int index, double variance) {
+    double* cell = cells_[index];
+    double precision = cell[SUMMARY_PRECISION], mean = cell[SUMMARY_MEAN];
+    combine_likelihoods(precision, mean, cell[STORED_PRECISION], cell[STORED_MEAN]);
+    Quadratic below{0.0, 0.0, 0.0};
+    if (const int child = int(children_[index]); child > 0) {
+      const double *left = cells_[child], *right = cells_[child + 1];
+      double precision_below = left[PRECISION], mean_below = left[MEAN];
+      combine_likelihoods(precision_below, mean_below, right[PRECISION], right[MEAN]);
+      combine_likelihoods(precision, mean, precision_below, mean_below);
+      below = combine_quadratics(left[WEIGHT], left[CENTRE], right[WEIGHT], right[CENTRE]);
+      below.constant += left[CONSTANT] + right[CONSTANT];
+    }
+    // With r = variance * precision, the best h = (h_parent + r mean) / (1 + r) is put in for h.
+    const double ratio = variance * precision;
+    const double shrinkage = 1.0 / (1.0 + ratio);
+    const double gain = ratio * shrinkage;
+    const double passed = precision * shrinkage;
+    const double centre =
+        below.weight > 0.0 ? below.centre + ratio * (below.centre - mean) : mean;
+    // g = gain (mean - h_parent), and gain / variance is `passed`.
+    const Quadratic own =
+        combine_quadratics(gain * passed, mean, below.weight * shrinkage * shrinkage, centre);
+    cell[GAIN] = gain;
+    cell[MEAN] = mean;
+    cell[PRECISION] = passed;
+    cell[WEIGHT] = own.weight;
+    cell[CENTRE] = own.centre;
+    cell[CONSTANT] = below.constant + own.constant;
+  }
+
+  // --- samples of a cell -----------------------------------------------------------------------
+
+  static void add_to_summary(double* cell, double precision, double target) {
+    combine_likelihoods(cell[SUMMARY_PRECISION], cell[SUMMARY_MEAN], precision, target);
+  }
+  static void add_to_stored(double* cell, double precision, double target) {
+    combine_likelihoods(cell[STORED_PRECISION], cell[STORED_MEAN], precision, target);
+  }
+
+  void clear_entries(int index) {
+    double* cell = cells_[index];
+    cell[STORED_PRECISION] = cell[STORED_MEAN] = cell[STORED_SAMPLES] = 0.0;
+    entry_counts_[index] = 0;
+  }
+
+  /// Move all stored samples of a leaf to its summary.
+  void summarize_entries(int index) {
+    double* cell = cells_[index];
+    add_to_summary(cell, cell[STORED_PRECISION], cell[STORED_MEAN]);
+    clear_entries(index);
+  }
+
+  /// (dimension + ENTRY_EXTRA, capacity): a block of entries, one per column.
+  double* block(std::int64_t b) { return entries_[int(b) * (dimension_ + ENTRY_EXTRA)]; }
+  /// A row of it after the coordinates.
+  double* extra(double* block, int row) const { return block + (dimension_ + row) * capacity_; }
+
+  /// Store a sample in a leaf; returns whether it can be split now.
+  bool store_sample(int index, int position, double precision, double target,
+                    std::int64_t number) {
+    double *cell = cells_[index], *stored = block(blocks_[index]);
+    // A split leaves no side empty, so there is room; but not if a saved file had NaN in entries.
+    int count = entry_counts_[index] < capacity_ ? int(entry_counts_[index]) : 0;
+    auto is_same_input = [&](int e) {
+      for (int k = 0; k < dimension_; ++k)
+        if (stored[k * capacity_ + e] != columns_[k][position]) return false;
+      return true;
+    };
+    int e = 0;
+    while (e < count && !is_same_input(e)) ++e;
+    if (e == count) {  // a new input
+      for (int k = 0; k < dimension_; ++k) stored[k * capacity_ + e] = columns_[k][position];
+      extra(stored, ENTRY_PRECISION)[e] = 0.0;
+      extra(stored, ENTRY_MEAN)[e] = 0.0;
+      extra(stored, ENTRY_SAMPLES)[e] = 0.0;
+      extra(stored, ENTRY_FIRST)[e] = double(number);
+      entry_counts_[index] = ++count;
+    }
+    combine_likelihoods(extra(stored, ENTRY_PRECISION)[e], extra(stored, ENTRY_MEAN)[e], precision,
+                        target);
+    extra(stored, ENTRY_SAMPLES)[e] += 1.0;
+    add_to_stored(cell, precision, target);
+    cell[STORED_SAMPLES] += 1.0;
+    return count > 1 && cell[STORED_SAMPLES] >= capacity_;
+  }
+
+  // --- growth ----------------------------------------------------------------------------------
+
+  struct Split {
+    int axis = -1;  // coordinate; -1: none
+    double threshold = 0.0, gain = -INF;
+  };
+
+  /// How much a split lowers the sum of squares of the targets around their means.
+  double split_gain(double* stored, int count, int axis, double threshold) const {
+    const double* x = stored + axis * capacity_;
+    const double *precisions = extra(stored, ENTRY_PRECISION), *means = extra(stored, ENTRY_MEAN);
+    double left = 0.0, left_mean = 0.0, right = 0.0, right_mean = 0.0;
+    for (int e = 0; e < count; ++e) {
+      if (x[e] <= threshold)
+        combine_likelihoods(left, left_mean, precisions[e], means[e]);
+      else
+        combine_likelihoods(right, right_mean, precisions[e], means[e]);
+    }
+    return squares_saved(left, left_mean, right, right_mean);
+  }
+
+  /// The best of one random split per coordinate, the first of equals. Each side has at least one
+  /// of the `count` entries.
+  Split best_split(double* stored, int count, std::uint64_t key) const {
+    Split best;
+    for (int k = 0; k < dimension_; ++k) {
+      const double* x = stored + k * capacity_;
+      double low = INF, high = -INF;
+      for (int e = 0; e < count; ++e) {
+        low = std::min(low, x[e]);
+        high = std::max(high, x[e]);
+      }
+      if (!(low < high)) continue;
+      double threshold = low + unit_interval(mix_key(key, k)) * (high - low);
+      if (!(threshold < high)) threshold = low;  // by rounding
+      const double gain = split_gain(stored, count, k, threshold);
+      if (gain > best.gain || best.axis < 0) best = {k, threshold, gain};
+    }
+    return best;
+  }
+
+  /// Summarize all samples of two leaves in their parent, and update the cells above.
+  void merge_children(int pair) {
+    int index = int(parents_[pair]);
+    double* cell = cells_[index];
+    for (int child : {pair, pair + 1}) summarize_entries(child);
+    for (int child : {pair, pair + 1})
+      add_to_summary(cell, cells_[child][SUMMARY_PRECISION], cells_[child][SUMMARY_MEAN]);
+    children_[index] = 0;
+    blocks_[index] = blocks_[pair];
+    int count = 0;
+    while (count < levels_) {
+      path_above_[count++] = index;
+      if (index == 0) break;
+      index = int(parents_[index]);
+    }
+    for (int i = 0; i < count; ++i) update(path_above_[i], variances_[count - 1 - i]);
+  }
+
+  /// The gain of the split between two leaves, per sample up to sample `number`.
+  double gain_rate(int pair, std::int64_t number) const {
+    const double *left = cells_[pair], *right = cells_[pair + 1];
+    const double saved = squares_saved(
+        left[SUMMARY_PRECISION] + left[STORED_PRECISION], left[MEAN],
+        right[SUMMARY_PRECISION] + right[STORED_PRECISION], right[MEAN]);
+    return saved / (double(number) - left[OLDEST] + 1.0);
+  }
+
+  /// The index of two cells for the children of a leaf; 0 if no other split is worth less.
+  int allocate_children(int index, double rate, std::int64_t number) {
+    const int pairs = int(pairs_);
+    if (2 * pairs + 2 < nodes_) {
+      ++pairs_;
+      // Each pair brings a block of entries for one more leaf; the root's is block 0.
+      blocks_[2 * pairs + 2] = pairs + 1;
+      return 2 * pairs + 1;
+    }
+    int chosen = 0;
+    double least = 0.5 * rate;
+    for (int pair = 1; pair < 2 * pairs; pair += 2) {
+      const bool between_leaves = children_[pair] == 0 && children_[pair + 1] == 0;
+      if (!between_leaves || (pair <= index && index <= pair + 1)) continue;
+      const double other = gain_rate(pair, number);
+      if (other < least) {
+        chosen = pair;
+        least = other;
+      }
+    }
+    if (chosen > 0) merge_children(chosen);
+    return chosen;
+  }
+
+  /// Give a leaf two children, of prior variance `variance`, and move its entries to them.
+  void split_leaf(int index, int pair, const Split& split, double variance) {
+    double* stored = block(blocks_[index]);
+    for (int child : {pair, pair + 1}) {
+      std::fill_n(cells_[child], int(CELL_SIZE), 0.0);
+      cells_[child][OLDEST] = extra(stored, ENTRY_FIRST)[0];
+      children_[child] = 0;
+      axes_[child] = 0;
+      parents_[child] = index;
+    }
+    blocks_[pair] = blocks_[index];  // the second child has kept its own
+    double* other = block(blocks_[pair + 1]);
+    int below = 0, above = 0;
+    const int count = int(entry_counts_[index]);
+    for (int e = 0; e < count; ++e) {
+      const bool is_left = stored[split.axis * capacity_ + e] <= split.threshold;
+      double *child = cells_[is_left ? pair : pair + 1], *moved = is_left ? stored : other;
+      const int place = is_left ? below++ : above++;
+      for (int k = 0; k < dimension_ + ENTRY_EXTRA; ++k)
+        moved[k * capacity_ + place] = stored[k * capacity_ + e];
+      add_to_stored(child, extra(moved, ENTRY_PRECISION)[place], extra(moved, ENTRY_MEAN)[place]);
+      child[STORED_SAMPLES] += extra(moved, ENTRY_SAMPLES)[place];
+    }
+    entry_counts_[pair] = below;
+    entry_counts_[pair + 1] = above;
+    children_[index] = pair;
+    axes_[index] = split.axis;
+    cells_[index][THRESHOLD] = split.threshold;
+    clear_entries(index);
+    update(pair, variance);
+    update(pair + 1, variance);
+  }
+
+  /// The loss as a square around the working response, with half its curvature as weight; then the
+  /// leaf learns it, perhaps with a split, and the messages on the path follow.
+  void learn_observation(int position, std::int64_t number, double target) {
+    double precision = 1.0 / noise_;
+    if (loss_->curvature_rule != CurvatureRule::constant) {
+      const double slope = loss_->derivative(value_, target);
+      const double curvature = step_curvature(*loss_, value_, target, slope);
+      target = value_ - slope / curvature;
+      precision = 0.5 * curvature / noise_;
+    }
+    const int depth = depth_, index = path_[depth - 1];
+    if (depth == levels_)
+      add_to_summary(cells_[index], precision, target);
+    else if (store_sample(index, position, precision, target, number))
+      grow(index, depth, number);
+    for (int level = depth - 1; level >= 0; --level) update(path_[level], variances_[level]);
+  }
+
+  /// Split a leaf at this depth, or summarize its samples.
+  void grow(int index, int depth, std::int64_t number) {
+    double* stored = block(blocks_[index]);
+    const Split split = best_split(stored, int(entry_counts_[index]), mix_key(key_, splits_));
+    int pair = 0;
+    if (split.axis >= 0) {
+      const double age = double(number) - extra(stored, ENTRY_FIRST)[0] + 1.0;
+      pair = allocate_children(index, (split.gain - CHANCE_GAIN) / age, number);
+    }
+    if (pair > 0) {
+      ++splits_;
+      split_leaf(index, pair, split, variances_[depth]);
+    } else {
+      summarize_entries(index);
+    }
+  }
+
+  // settings
+  int nodes_, capacity_;
+  double noise_;
+  int window_;
+  Array<double> variances_;  // v of each level
+  int levels_;
+  std::shared_ptr<const Loss> loss_;
+  std::vector<int> coordinates_;  // of the inputs that count
+  int dimension_;                 // their number
+  std::uint64_t key_;             // of the random splits
+  // state: of each cell ...
+  Matrix<double> cells_;             // (nodes, CELL_SIZE)
+  Array<std::int64_t> children_;     // the first one; the second is the next cell; 0 for a leaf
+  Array<std::int64_t> axes_;         // active coordinate of the split
+  Array<std::int64_t> parents_;
+  Array<std::int64_t> blocks_;       // its block of entries
+  Array<std::int64_t> entry_counts_; // number of different inputs stored
+  // ... and of the tree
+  Matrix<double> entries_;           // ((nodes + 1) / 2 blocks of dimension + ENTRY_EXTRA, capacity)
+  std::int64_t pairs_ = 0, splits_ = 0;  // pairs of children in use, splits made so far
+  // scratch: the last descent
+  std::vector<int> path_;  // cells from the root
+  int depth_ = 1;          // their number
+  double value_ = 0.0;     // f there
+  std::vector<int> path_above_;
+  std::vector<const double*> columns_;  // of the newest samples
+};
+
+}  // namespace
+
+std::unique_ptr<Learner> make_partition_tree(const LearnerSpec& spec) {
+  return std::make_unique<PartitionTree>(spec);
+}
+
+}  // namespace kb

@@ -1,0 +1,264 @@
+#include "losses.hpp"
+
+#include <stdexcept>
+
+#include "math.hpp"
+
+namespace kb {
+namespace {
+
+// --- regression ----------------------------------------------------------------------------------
+
+/// (f - y)^2.
+struct Squared {
+  Lanes value(Lanes f, Lanes y) const { return (f - y) * (f - y); }
+  Lanes derivative(Lanes f, Lanes y) const { return 2.0 * (f - y); }
+};
+
+/// |f - y|; derivative 0 at f = y.
+struct Absolute {
+  Lanes value(Lanes f, Lanes y) const { return absolute(f - y); }
+  Lanes derivative(Lanes f, Lanes y) const {
+    return where_less(f, y, -1.0, where_less(y, f, 1.0, 0.0));
+  }
+};
+
+/// With r = f - y: r^2 / 2 where |r| <= delta, delta (|r| - delta / 2) beyond.
+struct Huber {
+  double delta;
+  Lanes value(Lanes f, Lanes y) const {
+    Lanes r = absolute(f - y);
+    return where_less(delta, r, delta * (r - 0.5 * delta), 0.5 * r * r);
+  }
+  Lanes derivative(Lanes f, Lanes y) const {
+    Lanes r = f - y;
+    return where_less(delta, r, delta, where_less(r, -delta, -delta, r));
+  }
+};
+
+/// max(0, |f - y| - epsilon); derivative 0 inside the tube and on its edge.
+struct EpsilonInsensitive {
+  double epsilon;
+  Lanes value(Lanes f, Lanes y) const {
+    Lanes beyond = absolute(f - y) - epsilon;
+    return where_less(beyond, 0.0, 0.0, beyond);
+  }
+  Lanes derivative(Lanes f, Lanes y) const {
+    Lanes r = f - y;
+    return where_less(epsilon, r, 1.0, where_less(r, -epsilon, -1.0, 0.0));
+  }
+};
+
+/// With r = y - f: max(q r, (q - 1) r), q the quantile; derivative 0 at f = y.
+struct Pinball {
+  double quantile;
+  Lanes value(Lanes f, Lanes y) const {
+    Lanes r = y - f;
+    return where_less(r, 0.0, (quantile - 1.0) * r, quantile * r);
+  }
+  Lanes derivative(Lanes f, Lanes y) const {
+    return where_less(f, y, -quantile, where_less(y, f, 1.0 - quantile, 0.0));
+  }
+};
+
+// --- classification, with labels -1 and +1 -------------------------------------------------------
+
+/// log(1 + exp(-y f)).
+struct Logistic {
+  /// exp(-|y f|), which does not overflow.
+  static Lanes margin_exponential(Lanes f, Lanes y) {
+    return exp2_of_product(absolute(y * f), -LOG2_E);
+  }
+  Lanes value(Lanes f, Lanes y) const {
+    Lanes margin = y * f;
+    // 0 * margin, so that NaN stays NaN
+    Lanes straight = where_less(margin, 0.0, -margin, 0.0 * margin);
+    return straight + log1p_of_fraction(margin_exponential(f, y));
+  }
+  Lanes derivative(Lanes f, Lanes y) const {
+    Lanes small = margin_exponential(f, y);
+    return -y * where_less(y * f, 0.0, 1.0, small) / (1.0 + small);
+  }
+};
+
+/// max(0, 1 - y f); derivative 0 at margin 1.
+struct Hinge {
+  Lanes value(Lanes f, Lanes y) const {
+    Lanes missing = 1.0 - y * f;
+    return where_less(missing, 0.0, 0.0, missing);
+  }
+  Lanes derivative(Lanes f, Lanes y) const { return where_less(y * f, 1.0, -y, 0.0); }
+};
+
+/// max(0, 1 - y f)^2.
+struct SquaredHinge {
+  Lanes value(Lanes f, Lanes y) const {
+    Lanes missing = 1.0 - y * f;
+    return where_less(missing, 0.0, 0.0, missing * missing);
+  }
+  Lanes derivative(Lanes f, Lanes y) const {
+    Lanes missing = 1.0 - y * f;
+    return where_less(0.0, missing, -2.0 * y * missing, 0.0);
+  }
+};
+
+// --- counts --------------------------------------------------------------------------------------
+
+// The Poisson losses have no bounded curvature, and one of them is infinite outside f > 0. A
+// gradient step on such a loss may be of any length, and a slot would be out at its first infinite
+// loss. So a bank works with the *Moreau envelope* of the loss l, with m = smoothing:
+//
+//     e(f, y) = min over u of  l(u, y) + (u - f)^2 / 2 m.
+//
+// It is finite and convex for all f, has the same minimisers and the same least value as l, lies
+// below l by at most m l'(f)^2 / 2, and its curvature is at most 1 / m. With u the minimiser above
+// (the *proximal point* of f), its derivative is l'(u) = (f - u) / m.
+//
+// Reference: Moreau, Proximite et dualite dans un espace hilbertien, Bulletin de la Societe
+// Mathematique de France 93 (1965).
+
+Lanes exp_of_lanes(Lanes x) { return Lanes(exp(x[0]), exp(x[1]), exp(x[2]), exp(x[3])); }
+
+/// log x for x > 0, else 0: for x log x, which is 0 at 0.
+Lanes log_or_zero(Lanes x) {
+  auto one = [](double z) { return z > 0.0 ? log(z) : 0.0; };
+  return Lanes(one(x[0]), one(x[1]), one(x[2]), one(x[3]));
+}
+
+/// The envelope of l(f, y) = e^f - y f - (y - y log y), half the deviance, for counts y with f the
+/// logarithm of their rate. With smoothing 0 it is l itself, which has no bounded curvature.
+struct Poisson {
+  double smoothing;
+
+  /// The u with e^u - y + (u - f) / smoothing = 0; f for smoothing 0.
+  ///
+  /// Newton's method for u + m e^u = s, s = f + m y, from a point above the solution: the left side
+  /// grows and is convex, so all steps go down. If m e^s > e, that is log(z / m), z = s + log m.
+  double proximal_log_rate(double f, double y) const {
+    constexpr int steps = 8;  // six reach the last digit from the worst start
+    double s = f + smoothing * y;
+    double u = s;
+    if (smoothing > 0.0) {
+      double z = s + log(smoothing);
+      if (z > 1.0) u = log(z) - log(smoothing);
+      for (int i = 0; i < steps; ++i) {
+        double w = smoothing * exp(u);
+        u -= (u + w - s) / (1.0 + w);
+      }
+    }
+    return u;
+  }
+  Lanes log_rates(Lanes f, Lanes y) const {
+    return Lanes(proximal_log_rate(f[0], y[0]), proximal_log_rate(f[1], y[1]),
+                 proximal_log_rate(f[2], y[2]), proximal_log_rate(f[3], y[3]));
+  }
+  Lanes value(Lanes f, Lanes y) const {
+    Lanes u = log_rates(f, y);
+    Lanes slope = exp_of_lanes(u) - y;
+    return (slope - y * (u - log_or_zero(y))) + 0.5 * smoothing * slope * slope;
+  }
+  Lanes derivative(Lanes f, Lanes y) const { return exp_of_lanes(log_rates(f, y)) - y; }
+};
+
+/// The envelope of l(f, y) = f - y log f - (y - y log y) for f > 0 (for y = 0: f, for f >= 0) and
+/// infinite elsewhere, for counts y with f the rate itself.
+struct PoissonRate {
+  double smoothing;
+
+  /// q = y / u with the u > 0 that solves 1 - y / u + (u - f) / smoothing = 0, without
+  /// cancellation.
+  Lanes target_over_rate(Lanes f, Lanes y) const {
+    Lanes d = f - smoothing;
+    Lanes root = sqrt(d * d + 4.0 * smoothing * y);
+    return where_less(0.0, d, 2.0 * y / (d + root), (root - d) / (2.0 * smoothing));
+  }
+  Lanes value(Lanes f, Lanes y) const {
+    Lanes q = target_over_rate(f, y);
+    Lanes above = where_less(smoothing, f, f - smoothing, 0.0);  // u where y = 0
+    Lanes u = where_less(0.0, y, y / q, above);
+    return ((u - y) + y * log_or_zero(q)) + 0.5 * smoothing * (1.0 - q) * (1.0 - q);
+  }
+  Lanes derivative(Lanes f, Lanes y) const { return 1.0 - target_over_rate(f, y); }
+};
+
+// --- from formulas to losses ---------------------------------------------------------------------
+
+template <class Formulas>
+class LossOf final : public Loss {
+ public:
+  template <class... Curvature>
+  explicit LossOf(Formulas formulas, Curvature... curvature)
+      : Loss(curvature...), formulas_(formulas) {}
+  void values(const Lanes* f, const Lanes* y, int rows, Lanes* out) const override {
+    for (int i = 0; i < rows; ++i) out[i] = formulas_.value(f[i], y[i]);
+  }
+  void derivatives(const Lanes* f, const Lanes* y, int rows, Lanes* out) const override {
+    for (int i = 0; i < rows; ++i) out[i] = formulas_.derivative(f[i], y[i]);
+  }
+
+ private:
+  Formulas formulas_;
+};
+
+template <class Formulas, class... Curvature>
+std::shared_ptr<const Loss> loss(Formulas formulas, Curvature... curvature) {
+  return std::make_shared<LossOf<Formulas>>(formulas, curvature...);
+}
+
+}  // namespace
+
+/// A new loss: its formulas above, and a line here with its parameter and its curvature.
+std::shared_ptr<const Loss> make_loss(const std::string& name,
+                                      const std::vector<double>& parameters) {
+  if (parameters.empty()) {
+    if (name == "squared") return loss(Squared{}, 2.0, CurvatureRule::constant);
+    if (name == "absolute") return loss(Absolute{}, 0.0);
+    if (name == "logistic") return loss(Logistic{}, 0.25, CurvatureRule::logistic);
+    if (name == "hinge") return loss(Hinge{}, 0.0);
+    if (name == "squared_hinge") return loss(SquaredHinge{}, 2.0);
+  }
+  if (parameters.size() == 1) {
+    const double p = parameters[0];
+    if (name == "huber") return loss(Huber{p}, 1.0);
+    if (name == "epsilon_insensitive") return loss(EpsilonInsensitive{p}, 0.0);
+    if (name == "pinball") return loss(Pinball{p}, 0.0);
+    if (name == "poisson") return loss(Poisson{p}, p > 0.0 ? 1.0 / p : 0.0);
+    if (name == "poisson_rate") return loss(PoissonRate{p}, 1.0 / p);
+  }
+  throw std::invalid_argument("no loss " + name + " of " + std::to_string(parameters.size()) +
+                              " parameters");
+}
+
+// --- curvature -----------------------------------------------------------------------------------
+
+double curvature_above(double prediction) {
+  constexpr double small = 1e-4;  // below, tanh(f / 2) / 2 f is 1/4 to the last digit but one
+  double size = absolute(prediction);
+  return size > small ? tanh(0.5 * size) / (2.0 * size) : 0.25;
+}
+
+double curvature_along(const Loss& loss, double prediction, double target, double slope) {
+  double longest = -slope / loss.curvature;
+  double curvature = loss.curvature;
+  Lanes y = target;
+  for (int round = 0; round < 2; ++round) {  // k = 1 .. 4, then 5 .. 8
+    Lanes f = prediction + longest * Lanes(4.0, 16.0, 64.0, 256.0), slopes;
+    loss.derivatives(&f, &y, 1, &slopes);
+    Lanes left = slopes / slope;
+    for (int i = 0; i < WIDTH; ++i) {
+      if (!(left[i] >= 0.5)) return curvature;
+      curvature *= 0.25;
+    }
+    longest *= 256.0;
+  }
+  return curvature;
+}
+
+double step_curvature(const Loss& loss, double prediction, double target, double slope) {
+  if (loss.curvature_rule == CurvatureRule::logistic) return curvature_above(prediction);
+  if (loss.curvature_rule == CurvatureRule::bounded)
+    return curvature_along(loss, prediction, target, slope);
+  return 2.0;
+}
+
+}  // namespace kb

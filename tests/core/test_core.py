@@ -1,0 +1,148 @@
+"""The engine in C++ has the bits of the present one; `make core` builds it."""
+
+import copy
+import sys
+import warnings
+from pathlib import Path
+
+import fixed_runs
+import numpy as np
+import pytest
+
+import kernelbank as kb
+
+BUILT = Path(__file__).parents[2] / "build" / "core"
+sys.path.insert(0, str(BUILT))
+core = pytest.importorskip("_core", reason="make core builds it")
+
+from support.core_description import description  # noqa: E402
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning"),
+]
+
+BY_SAMPLE = ("predictions", "cost", "loss", "bound_gap", "cumulative_cost", "regret")
+BY_SLOT = ("weights", "slot_cost", "slot_loss", "slot_predictions", "curvature", "window_loss")
+X, NUMBERS = fixed_runs.stream(330)
+TARGETS = {
+    "numbers": (X, NUMBERS),
+    "labels": fixed_runs.stream(330, labels=True),
+    "positive": (X, np.abs(NUMBERS)),
+    "paper": fixed_runs.autoregression(700),
+}
+CASES = {name: (kind, bank) for name, kind, bank in fixed_runs.component_banks()}
+
+
+def made(bank, dimension, **options):
+    """A bank of the core with the settings of another."""
+    return core.Bank(description(bank._settings, dimension, **options))
+
+
+def learned(bank, X, Y):
+    """The trace of a bank of the core."""
+    rows, outputs = Y.shape
+    slots = len(bank.state()["output0/weights"])
+    trace = {name: np.zeros((rows, outputs)) for name in BY_SAMPLE}
+    trace |= {name: np.zeros((rows, outputs, slots)) for name in BY_SLOT}
+    bank.learn(np.ascontiguousarray(X), np.ascontiguousarray(Y), None, trace)
+    return trace
+
+
+def same(found, expected):
+    return np.array_equal(np.squeeze(found), np.squeeze(expected), equal_nan=True)
+
+
+@pytest.mark.parametrize("outputs", [1, 3])
+@pytest.mark.parametrize("name", CASES)
+def test_core_has_the_bits_of_the_present_engine_for_any_blocks(name, outputs):
+    kind, make = CASES[name]
+    inputs, y = TARGETS[kind]
+    inputs = np.asarray(inputs, dtype=float).reshape(len(y), -1)
+    y = y if outputs == 1 else fixed_runs.columns(y)
+    bank = make(outputs=outputs)
+    trace = bank.run(inputs, y)
+    Y = y.reshape(len(y), -1)
+    for cut, threads in ((1, 1), (7, 1), (300, 2)):
+        other = made(bank, inputs.shape[1], threads=threads)
+        parts = [
+            learned(other, inputs[start : start + cut], Y[start : start + cut])
+            for start in range(0, len(y), cut)
+        ]
+        for field in (*BY_SAMPLE, *BY_SLOT):
+            if field != "bound_gap" or bank.combiner.on_simplex:
+                found = np.concatenate([part[field] for part in parts])
+                assert same(found, getattr(trace, field)), (field, cut)
+    asked = inputs[:20] * 0.9
+    assert same(other.predict(asked), bank.predict(asked))
+    assert same(other.predict_slots(asked), bank.predict_slots(asked))
+    assert same([other.predict_one(x)[0] for x in asked], bank.predict(asked))
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if "Adapter" not in name])
+def test_copy_and_restored_state_go_on_alike(name):
+    kind, make = CASES[name]
+    inputs, y = TARGETS[kind]
+    inputs = np.asarray(inputs, dtype=float).reshape(len(y), -1)
+    bank, Y = make(), y[:, None]
+    one = made(bank, inputs.shape[1])
+    learned(one, inputs[:150], Y[:150])
+    copied, restored = one.copy(), made(bank, inputs.shape[1])
+    restored.restore(one.state())
+    expected = learned(one, inputs[150:], Y[150:])
+    for other in (copied, restored):
+        found = learned(other, inputs[150:], Y[150:])
+        assert all(same(found[field], expected[field]) for field in expected)
+
+
+def test_a_users_function_that_fails_changes_nothing():
+    calls = []
+
+    def cauchy(A, B):
+        calls.append(len(B))
+        if len(calls) == 40:
+            raise RuntimeError("enough")
+        return fixed_runs.cauchy(A, B)
+
+    bank = made(kb.KernelBank(kb.kernels.Custom(cauchy), kb.learners.Norma(0.05, 30)), 2)
+    learned(bank, X[:30], NUMBERS[:30, None])
+    before = bank.state()
+    with pytest.raises(RuntimeError, match="enough"):
+        learned(bank, X[30:60], NUMBERS[30:60, None])
+    after = bank.state()
+    assert all(same(after[name], before[name]) for name in before)
+
+
+def test_forged_states_are_refused_or_go_on():
+    """Counts, positions and indices are altered; what is accepted must learn and predict."""
+    draw = np.random.default_rng(0)
+    warnings.simplefilter("ignore")
+    refused = 0
+    for name, (kind, make) in CASES.items():
+        if "Adapter" in name or name.startswith("paper"):
+            continue
+        inputs, y = TARGETS[kind]
+        bank = make()
+        one = made(bank, 2)
+        learned(one, inputs[:60], y[:60, None])
+        state = one.state()
+        whole = [key for key, array in state.items() if array.dtype == np.int64 and key != "seen"]
+        for _ in range(20):
+            forged = copy.deepcopy(state)
+            key = str(draw.choice(whole or list(state)))
+            array = forged[key].reshape(-1)
+            if not len(array):
+                continue
+            place = int(draw.integers(len(array)))
+            array[place] = int(draw.choice([-1, 0, 1, 7, 100, 2**31, 2**53, -(2**40)]))
+            forged[key] = array.reshape(state[key].shape)
+            other = made(bank, 2)
+            try:
+                other.restore(forged)
+            except ValueError:
+                refused += 1
+                continue
+            learned(other, inputs[60:90], y[60:90, None])
+            other.predict(inputs[:3])
+            other.copy().state()
+    assert refused > 50
