@@ -11,7 +11,7 @@ DEMO ?= demo
 # Tests and builds start many processes: without bytecode each would compile the package again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test test-all attack lint format bench bench-run bench-live costs alarms accuracy ablation classes forecasts gallery docs wheel release clean
+.PHONY: run test test-all attack core lint format bench bench-run bench-live costs alarms accuracy ablation classes forecasts gallery docs wheel release clean
 
 # The paper's experiment, then a stream of sensors.
 run: .venv/ready
@@ -31,6 +31,14 @@ test-all: .venv/dev-ready
 ATTACK ?= --kills 1000 --faults 300 --forged 100000 --sources 100000 --interrupts 500
 attack: .venv/dev-ready
 	$(BIN)/python tests/attack.py $(ATTACK)
+
+# The engine in C++ that KernelBank is moving to, built in build/core and compared with the present one.
+core: .venv/dev-ready
+	@$(PIP) install --constraint constraints.txt nanobind cmake ninja
+	@$(BIN)/cmake -G Ninja -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja -DCMAKE_BUILD_TYPE=None \
+		-DPython_EXECUTABLE=$(CURDIR)/$(BIN)/python -B build/core -S src/core
+	@$(BIN)/ninja -C build/core
+	$(BIN)/python -m pytest -n auto --dist loadgroup tests/core
 
 lint: .venv/dev-ready
 	$(BIN)/ruff check src tests benchmarks packaging docs/gallery docs/generate
