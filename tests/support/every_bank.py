@@ -145,7 +145,7 @@ def shared_cases():
         MISSING, NUMBERS, lags=2, horizons=(1, 4), seasons=(5, 12)
     )
     cases["AutoBank with quantiles and bounds of a skewed target"] = auto_case(
-        X, np.exp(2 * NUMBERS), quantiles=(0.1, 0.5, 0.9), lower=0.0, upper=9.0
+        X, np.exp(2 * NUMBERS), quantiles=(0.1, 0.5, 0.9), lower=0.0, upper=20.0
     )
     cases["AutoBank for several targets"] = auto_case(MISSING, SEVERAL, lags=2)
     cases["AutoBank for another loss"] = auto_case(X, NUMBERS, loss="absolute")
