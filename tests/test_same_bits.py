@@ -1,9 +1,9 @@
 """The same bits, however a stream is run: the promise that everything else stands on.
 
-Every component is run in one call of `run`, and then in each of the other ways: in blocks, one by
-one, in shards, in threads, copied, pickled, saved and loaded at any moment (on Ray:
-`tests/bank/engines/test_ray.py`). Traces are
-compared bit by bit, and so are the files that the banks are saved to: they hold the whole state.
+Every component is run in one call of `run`, and then in the other ways: in blocks, one by one, in
+shards, in threads, copied, pickled, saved and loaded, after a reset (on Ray:
+`tests/bank/engines/test_ray.py`). Traces are compared bit by bit, and so are the files that the
+banks are saved to: they hold the whole state.
 """
 
 import copy
@@ -12,16 +12,14 @@ import itertools
 import pickle
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import kernelbank as kb
-from support.every_bank import OWN, SAMPLES, all_cases
+from support.every_bank import OWN, SAMPLES, all_cases, few_cases
 from support.same_bits import assert_same_bits, run_whole
 
 pytestmark = pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
 
-CASES = all_cases()
+CASES, FEW = all_cases(), few_cases()
 
 
 # --- every way -------------------------------------------------------------------------------
@@ -42,7 +40,7 @@ def run_one_by_one(case, moment, path):
     for n in range(moment, SAMPLES):
         if n % 3 == 0:
             bank.predict_one(case.X[n])
-        bank.learn_one(case.X[n], case.y[n].item())
+        bank.learn_one(case.X[n], case.y[n].item() if case.y.ndim == 1 else case.y[n])
     return bank, traces
 
 
@@ -82,6 +80,16 @@ def run_saved(case, moment, path):
     return run_continued(case, moment, again)
 
 
+def run_after_reset(case, moment, path):
+    """A KernelBank that has learned something else before; an AutoBank cannot be reset."""
+    bank = case.make(kb.engines.Threads(2))
+    if isinstance(bank, kb.KernelBank):
+        bank.run(case.X[::-1], case.y[::-1])
+        bank.predict_one(case.X[0])
+        bank.reset()
+    return bank, [bank.run(case.X, case.y, record="all")]
+
+
 WAYS = {
     "in blocks": run_in_blocks,
     "one by one": run_one_by_one,
@@ -90,6 +98,7 @@ WAYS = {
     "copied": run_copied,
     "pickled": run_pickled,
     "saved and loaded": run_saved,
+    "after a reset": run_after_reset,
 }
 
 
@@ -97,27 +106,40 @@ WAYS = {
 
 
 @functools.lru_cache(maxsize=2)
+def few_whole(name):
+    return run_whole(FEW[name])
+
+
+@functools.lru_cache(maxsize=2)
 def whole_run(name):
-    """The run that all ways are compared with."""
     return run_whole(CASES[name])
 
 
-def in_turn(number):
-    """Marks of five instances of six, which are for the slow tests."""
-    return [pytest.mark.slow] if number % 6 else []
-
-
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=in_turn(n)) for n, name in enumerate(CASES)]
+IN_EVERY_WAY = (
+    "kernels",
+    "learners with squared",
+    "combiner Simplex()",
+    "AutoBank with forecasts",
+    "AutoBank for three classes",
 )
-def test_every_instance_in_every_way_has_the_same_bits(name, way, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("bits")
+"""Slots of many kinds, and the banks with the most parts; another bank is run in one way, in turn."""
 
-    @settings(max_examples=2)
-    @given(st.integers(0, SAMPLES - 1))
-    def check(moment):
-        done = WAYS[way](CASES[name], moment, folder / "bank.kb")
-        assert_same_bits(whole_run(name), *done)
 
-    check()
+def few_cases_and_ways():
+    for n, name in enumerate(FEW):
+        for w, way in enumerate(WAYS):
+            if name in IN_EVERY_WAY or n % len(WAYS) == w:
+                yield name, way, 1 + (37 * n + 101 * w) % (SAMPLES - 1)
+
+
+@pytest.mark.parametrize(("name", "way", "moment"), [*few_cases_and_ways()])
+def test_every_bank_in_some_way_has_the_same_bits(name, way, moment, tmp_path):
+    assert_same_bits(few_whole(name), *WAYS[way](FEW[name], moment, tmp_path / "bank.kb"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("moment", [0, 131])
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("name", CASES)
+def test_every_instance_in_every_way_has_the_same_bits(name, way, moment, tmp_path):
+    assert_same_bits(whole_run(name), *WAYS[way](CASES[name], moment, tmp_path / "bank.kb"))

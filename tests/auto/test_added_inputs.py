@@ -29,7 +29,7 @@ OWN = [kb.Slot(kernel, learner) for kernel, learner in GROWING]
 
 
 @pytest.mark.parametrize("task", ["regression", "classification"])
-@pytest.mark.parametrize("scalings", ["standard", "rank", "none"])
+@pytest.mark.parametrize("scalings", ["rank", "none"])
 def test_added_inputs_count_as_missing_so_far(task, scalings):
     X, y = stream(np.nan)
     targets = y if task == "regression" else y > 0
@@ -42,7 +42,7 @@ def test_added_inputs_count_as_missing_so_far(task, scalings):
     assert np.abs(found.slot_predictions - expected.slot_predictions[LATE:]).max() <= room
 
 
-@pytest.mark.parametrize("at", [3, 20, 100, 300])
+@pytest.mark.parametrize("at", [3, 100])
 def test_inputs_can_be_added_at_any_time(at):
     """Before the first start, between starts, and after the last one."""
     X, y = stream(np.nan)

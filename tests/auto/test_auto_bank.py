@@ -1,11 +1,7 @@
 """AutoBank: the same bits however a stream is cut, its ledger, its inner bank."""
 
-import itertools
-
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import kernelbank as kb
 from kernelbank.errors import InvalidArgument
@@ -20,7 +16,7 @@ from support.auto_streams import (
 from support.marks import slow
 
 
-@pytest.mark.parametrize(("lags", "delay"), [(0, 0), (2, 3), slow(0, 3), slow(2, 0)])
+@pytest.mark.parametrize(("lags", "delay"), [(2, 3), slow(0, 0), slow(0, 3), slow(2, 0)])
 def test_run_of_troubled_numbers_equals_predict_one_and_learn_one(lags, delay, tmp_path):
     X, y = troubled(260)
     whole = kb.AutoBank(lags=lags, **SMALL)
@@ -34,7 +30,7 @@ def test_run_of_troubled_numbers_equals_predict_one_and_learn_one(lags, delay, t
     assert_same_state(whole, loop)
 
 
-@pytest.mark.parametrize("kind", ["two", slow("three"), "late"])
+@pytest.mark.parametrize("kind", [slow("two"), slow("three"), "late"])
 @pytest.mark.parametrize("delay", [slow(0), 2])
 def test_run_of_labels_equals_predict_one_and_learn_one(kind, delay, tmp_path):
     X, y = labelled(200, kind)
@@ -46,20 +42,6 @@ def test_run_of_labels_equals_predict_one_and_learn_one(kind, delay, tmp_path):
     assert unknown == list(range(delay + 1))
     np.testing.assert_array_equal(answers[delay + 1 :], trace.predictions[delay + 1 :])
     assert_same_state(whole, loop)
-
-
-@settings(max_examples=8)
-@given(st.lists(st.integers(1, 259), max_size=4), st.booleans())
-def test_run_cut_anywhere_leaves_the_same_state(cuts, classes):
-    X, y = troubled(260)
-    task = "classification" if classes else "regression"
-    y = np.where(y > np.median(y), "high", "low") if classes else y
-    whole, pieces = kb.AutoBank(task, **SMALL), kb.AutoBank(task, **SMALL)
-    whole.run(X, y)
-    edges = [0, *sorted(set(cuts)), 260]
-    for start, end in itertools.pairwise(edges):
-        pieces.run(X[start:end], y[start:end])
-    assert_same_state(whole, pieces)
 
 
 def test_prediction_is_the_weighted_sum_of_slot_predictions():
@@ -78,9 +60,9 @@ def test_prediction_is_the_weighted_sum_of_slot_predictions():
 
 
 def test_predicting_changes_no_later_prediction():
-    X, y = numbers(120)
+    X, y = numbers(40)
     quiet, nosy = kb.AutoBank(lags=1, **SMALL), kb.AutoBank(lags=1, **SMALL)
-    for t in range(120):
+    for t in range(40):
         nosy.predict_one(X[t])
         nosy.predict_one(X[t])
         nosy.predict(X)
@@ -107,8 +89,7 @@ def test_predictions_before_the_first_row():
         labels.predict(X)
 
 
-@pytest.mark.parametrize("delay", [0, 3])
-@pytest.mark.parametrize("lags", [0, 2])
+@pytest.mark.parametrize(("delay", "lags"), [(0, 0), (3, 2)])
 def test_rows_before_the_first_target_have_no_prediction_and_are_not_scored(delay, lags):
     X, y = numbers(60)
     bank = kb.AutoBank(lags=lags, **SMALL)

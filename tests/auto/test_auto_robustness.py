@@ -5,9 +5,10 @@ import pytest
 
 import kernelbank as kb
 from support.auto_streams import HOSTILE, SMALL, numbers, rmse
+from support.marks import slow
 
 
-@pytest.mark.parametrize("shift", ["level", "scale", "both"])
+@pytest.mark.parametrize("shift", [slow("level"), slow("scale"), "both"])
 def test_new_target_level_is_learned_within_tens_of_rows(shift):
     X, y = numbers(700)
     after = np.arange(700) >= 400
@@ -55,7 +56,7 @@ def test_single_extreme_values_do_not_spoil_later_predictions():
 @pytest.mark.parametrize("name", HOSTILE)
 @pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
 def test_hostile_streams_give_finite_predictions(name):
-    X, y = HOSTILE[name](*numbers(400))
+    X, y = HOSTILE[name](*numbers(200))
     bank = kb.AutoBank(lags=1, **SMALL)
     trace = bank.run(X, y.clip(-1e150, 1e150), record="all")
     for field in trace.fields:

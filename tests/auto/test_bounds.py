@@ -46,25 +46,6 @@ def test_bounds_hold_while_far_targets_are_held_back():
     assert within(bank.run(X, targets), 0, 500)
 
 
-def test_bounded_rows_in_blocks_and_one_by_one_have_the_same_bits():
-    blocks, rows = (kb.AutoBank(lower=0, **SMALL) for _ in range(2))
-    trace = blocks.run(X, Y)
-    found = []
-    for x, y in zip(X, Y, strict=True):
-        found.append(rows.predict_one(x))
-        rows.learn_one(x, y)
-    assert np.array(found).tobytes() == trace.predictions.tobytes()
-
-
-def test_bounds_are_saved_with_the_bank(tmp_path):
-    bank = kb.AutoBank(lower=0, upper=20.5, **SMALL)
-    bank.run(X, Y)
-    bank.save(tmp_path / "bank.kb")
-    again = kb.load(tmp_path / "bank.kb")
-    assert (again.lower, again.upper) == (0.0, 20.5)
-    assert again.predict(9 * X).tobytes() == bank.predict(9 * X).tobytes()
-
-
 @pytest.mark.parametrize(
     ("given", "words"),
     [
@@ -93,15 +74,3 @@ def test_target_beyond_a_bound_is_refused_and_changes_nothing():
         bank.learn_one(X[0], 21.0)
     assert bank.samples == len(X)
     assert bank.predict(X).tobytes() == before
-
-
-def test_target_beyond_is_refused_after_the_first_rows_too():
-    """When single rows are learned by a compiled call."""
-    draw = np.random.default_rng(0)
-    X = draw.normal(size=(200, 2))
-    bank = kb.AutoBank(lower=0.0, **SMALL)
-    bank.run(X, np.abs(X[:, 0]))
-    bank.learn_one(X[0], 1.0)
-    with pytest.raises(InvalidArgument, match="lower"):
-        bank.learn_one(X[1], -1.0)
-    assert bank.samples == 201

@@ -51,7 +51,7 @@ def whole():
     return bank, bank.run(X, y, record="all")
 
 
-@pytest.mark.parametrize("way", ["pieces", "threads", slow("one by one"), "files"])
+@pytest.mark.parametrize("way", [slow("pieces"), slow("threads"), slow("one by one"), "files"])
 def test_late_classes_have_the_same_bits_in_every_way(way, whole, tmp_path):
     X, y = late_classes()
     expected, trace = whole
@@ -71,19 +71,9 @@ def test_late_classes_have_the_same_bits_in_every_way(way, whole, tmp_path):
     assert_same_state(bank, expected)
 
 
-def test_delayed_classes_have_the_same_bits_one_by_one_and_through_files(tmp_path):
-    X, y = late_classes()
-    whole, single = (kb.AutoBank("classification", **SMALL) for _ in range(2))
-    trace = whole.run(X, y, delay=7)
-    files = (THIRD + 3, 520)
-    found, single = predict_and_learn(single, X, y, 7, files, tmp_path / "bank.kb")
-    np.testing.assert_array_equal(found[8:], trace.predictions[8:])
-    assert_same_state(single, whole)
-
-
 @pytest.mark.parametrize(
     ("slots", "delay"),
-    [(None, 0), (own_slots(), 5), slow(None, 5), slow(own_slots(), 0)],
+    [slow(None, 0), (own_slots(), 5), slow(None, 5), slow(own_slots(), 0)],
     ids=["default-0", "own-5", "default-5", "own-0"],
 )
 def test_outputs_of_one_bank_are_like_one_bank_per_class(slots, delay, monkeypatch):
@@ -170,7 +160,7 @@ def test_class_of_the_first_rows_is_as_if_it_had_been_named():
     np.testing.assert_array_equal(found.bank.predict(X), named.bank.predict(X))
 
 
-@pytest.mark.parametrize("rows", [slow(0), 3, slow(20), 140])
+@pytest.mark.parametrize("rows", [slow(0), 3, slow(20), slow(140)])
 def test_classes_can_be_added_all_at_once_at_any_time(rows):
     X, y = late_classes(300)
     bank = kb.AutoBank("classification", **SMALL)
@@ -203,7 +193,7 @@ def many(classes, rows, late, seed=0):
 @pytest.mark.parametrize(
     ("classes", "rows"), [(40, 400), pytest.param(200, 2000, marks=pytest.mark.slow)]
 )
-@pytest.mark.parametrize("late", [False, True])
+@pytest.mark.parametrize("late", [slow(False), True])
 def test_many_classes_are_learned(classes, rows, late):
     X, y = many(classes, rows, late)
     options = {"max_classes": classes} if late else {"classes": range(classes)}

@@ -572,86 +572,35 @@ def test_intervals_of_several_rows_with_lags_are_refused(whole):
 # --- files of strangers ---------------------------------------------------------------------------
 
 
-def drop_forecaster(header, arrays):
-    header["forecaster"] = None
-
-
-def counter(name, value):
-    def forge(header, arrays):
-        header["forecaster"]["counters"][name] = value
-
-    return forge
-
-
-def inner_counter(name, value):
-    def forge(header, arrays):
-        header["forecaster"]["counters"]["model"][name] = value
-
-    return forge
-
-
-def entry(name, value):
-    def forge(header, arrays):
-        arrays[f"forecaster/{name}"].flat[-1] = value
-
-    return forge
-
-
-def cut(name):
-    def forge(header, arrays):
-        arrays[f"forecaster/{name}"] = arrays[f"forecaster/{name}"][:-1]
-
-    return forge
-
-
-def first_only(name):
-    def forge(header, arrays):
-        arrays[f"forecaster/{name}"] = arrays[f"forecaster/{name}"][:1]
-
-    return forge
-
-
-def other_horizons(header, arrays):
-    header["horizons"] = [1, 3, 9]
-
-
-def no_horizons(header, arrays):
-    header["horizons"] = []
-
-
-FORGED = {
-    "no forecaster": drop_forecaster,
-    "other horizons": other_horizons,
-    "no horizons": no_horizons,
-    "samples": counter("samples", -1),
-    "more samples": counter("samples", 10**6),
-    "begun": counter("begun", 10**6),
-    "no core": counter("core", 0),
-    "periods": counter("periods", [7]),
-    "short series": counter("series", [1.0]),
-    "series of text": counter("series", ["1"] * 61),
-    "rows": inner_counter("rows", 57),
-    "unscored": inner_counter("unscored", 10**6),
-    "lost bank": lambda header, arrays: header["forecaster"].update(bank=None),
-    "many outputs": lambda header, arrays: header["forecaster"]["bank"].update(outputs=10**6),
-    "lines of many outputs": lambda header, arrays: header["forecaster"]["line"].update(outputs=9),
-    "lost line": lambda header, arrays: header["forecaster"].update(line=None),
-    "other known": lambda header, arrays: header["forecaster"]["known"].update(lags=4),
-    "nan width": entry("state/intervals/widths", np.nan),
-    "infinite quantile": entry("state/intervals/issued", np.inf),
-    "nan statistics": entry("state/intervals/stats", np.nan),
-    "nan target": entry("state/targets", np.nan),
-    "nan observed": entry("state/observed", np.nan),
-    "nan score": entry("state/scores", np.nan),
-    "nan forecast": entry("state/stacking/made", np.nan),
-    "negative weight": entry("state/stacking/weights", -1.0),
-    "too much weight": entry("state/stacking/weights", 2.0),
-    "negative sum of squares": entry("state/stacking/sums", -1.0),
-    "negative count": entry("state/stacking/counts", -1.0),
-    "shape": cut("state/past"),
-    "shape of stats": cut("state/intervals/stats"),
-    "shape that fits by chance": first_only("state/intervals/stats"),
-}
+FORGED_HEADERS = [  # places inside of the header's forecaster
+    ("counters/samples", -1),
+    ("counters/samples", 10**6),
+    ("counters/begun", 10**6),
+    ("counters/core", 0),
+    ("counters/periods", [7]),
+    ("counters/series", [1.0]),
+    ("counters/series", ["1"] * 61),
+    ("counters/model/rows", 57),
+    ("counters/model/unscored", 10**6),
+    ("bank", None),
+    ("bank/outputs", 10**6),
+    ("line", None),
+    ("line/outputs", 9),
+    ("known/lags", 4),
+]
+FORGED_ARRAYS = [
+    ("intervals/widths", np.nan),
+    ("intervals/issued", np.inf),
+    ("intervals/stats", np.nan),
+    ("targets", np.nan),
+    ("observed", np.nan),
+    ("scores", np.nan),
+    ("stacking/made", np.nan),
+    ("stacking/weights", -1.0),
+    ("stacking/weights", 2.0),
+    ("stacking/sums", -1.0),
+    ("stacking/counts", -1.0),
+]
 
 
 @pytest.fixture(scope="module")
@@ -664,11 +613,28 @@ def saved(tmp_path_factory):
     return path
 
 
-@pytest.mark.parametrize("name", FORGED)
-def test_forged_forecasts_are_refused(name, saved, tmp_path):
+def test_forged_forecasts_are_refused(saved, tmp_path):
+    def refused(header, arrays):
+        checkpoint.write(tmp_path / "forged.kb", header, arrays)
+        with pytest.raises(FileRefused, match="damaged"):
+            kb.load(tmp_path / "forged.kb")
+
     header, arrays = checkpoint.read(saved)
-    header, arrays = copy.deepcopy(dict(header)), {n: a.copy() for n, a in arrays.items()}
-    FORGED[name](header, arrays)
-    checkpoint.write(tmp_path / "forged.kb", header, arrays)
-    with pytest.raises(FileRefused, match="damaged"):
-        kb.load(tmp_path / "forged.kb")
+    for horizons in ([1, 3, 9], []):
+        refused(dict(header) | {"horizons": horizons}, arrays)
+    refused(dict(header) | {"forecaster": None}, arrays)
+    for place, value in FORGED_HEADERS:
+        forged = copy.deepcopy(dict(header))
+        *path, last = place.split("/")
+        inside = forged["forecaster"]
+        for key in path:
+            inside = inside[key]
+        inside[last] = value
+        refused(forged, arrays)
+    for name, value in FORGED_ARRAYS:
+        array = arrays[f"forecaster/state/{name}"].copy()
+        array.flat[-1] = value
+        refused(header, {**arrays, f"forecaster/state/{name}": array})
+    for part, rows in (("past", -1), ("intervals/stats", -1), ("intervals/stats", 1)):
+        name = f"forecaster/state/{part}"
+        refused(header, {**arrays, name: arrays[name][:rows]})

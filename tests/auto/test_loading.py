@@ -109,9 +109,10 @@ def test_loading_keeps_within_its_limit_with_many_slots(tmp_path):
 
 
 def test_forged_files_are_refused_or_work(tmp_path):
-    found = attack(40, seed=0)
+    found = attack(60, seed=0, cases=every_bank.few_cases())
     assert not failures(found)
-    assert found["refused"] > 10 < found["used"]
+    assert found["refused"] > 10
+    assert found["used"] > 5
 
 
 @pytest.mark.slow

@@ -81,22 +81,6 @@ def test_every_way_to_give_a_table_has_the_same_bits(task, lags, tmp_path):
 
 
 @pytest.mark.parametrize("task", ["regression", slow("classification")])
-def test_delayed_targets_of_tables_row_by_row_have_the_bits_of_run(task, tmp_path):
-    y = Y if task == "regression" else LABELS
-    expected = kb.AutoBank(task, **SMALL).run(X, y, delay=3).predictions
-    bank, found = kb.AutoBank(task, **SMALL), []
-    rows = X.to_dict("records")
-    for t in range(ROWS):
-        found.append(bank.predict_one(rows[t]))
-        if t >= 3:
-            bank.learn_one(rows[t - 3], y[t - 3])
-        if t in (2, 50, 130):
-            bank.save(tmp_path / "bank.kb")
-            bank = kb.load(tmp_path / "bank.kb")
-    assert same(found, expected)
-
-
-@pytest.mark.parametrize("task", ["regression", slow("classification")])
 def test_rows_that_were_not_predicted_are_learned_with_the_same_bits(task, tmp_path):
     y = Y if task == "regression" else LABELS
     whole, single = kb.AutoBank(task, **SMALL), kb.AutoBank(task, **SMALL)

@@ -1,14 +1,11 @@
 """Quantiles as outputs of one bank: levels, order, scores, and the same bits."""
 
-import copy
-
 import numpy as np
 import pytest
 
 import kernelbank as kb
 from kernelbank.auto.quantiles import Quantiles
 from kernelbank.errors import InvalidArgument
-from support.marks import slow
 
 LEVELS = (0.1, 0.5, 0.9)
 
@@ -33,18 +30,6 @@ def stream():
 def learned(stream):
     bank = small()
     return bank, bank.run(*stream)
-
-
-def assert_same(one, other):
-    for field in one.fields:
-        assert getattr(one, field).tobytes() == getattr(other, field).tobytes(), field
-
-
-def test_the_trace_has_a_column_for_every_level(learned):
-    bank, trace = learned
-    assert trace.quantiles.shape == (400, 3)
-    assert bank.quantiles == LEVELS
-    assert np.isnan(trace.quantiles[0]).all()  # before the first target is known
 
 
 def test_quantiles_never_cross(learned, stream):
@@ -94,29 +79,6 @@ def test_quantiles_follow_noise_that_depends_on_inputs_better_than_calibrated_en
     low, _, high = bank.ledger.quantiles
     assert low.pinball < low.conformal
     assert high.pinball < high.conformal
-
-
-@pytest.mark.parametrize("lags", [slow(0), 2])
-def test_blocks_single_rows_files_and_copies_have_the_same_bits(lags, tmp_path, stream):
-    X, y = stream
-    whole, rows = small(lags=lags), small(lags=lags)
-    whole.run(X[:150], y[:150])
-    for x, target in zip(X[:150], y[:150], strict=True):
-        rows.predict_one(x)
-        rows.learn_one(x, target)
-    whole.save(tmp_path / "bank.kb")
-    banks = [rows, kb.load(tmp_path / "bank.kb"), copy.deepcopy(rows)]
-    later = whole.run(X[150:220], y[150:220])
-    for bank in banks:
-        assert_same(later, bank.run(X[150:220], y[150:220]))
-
-
-def test_a_file_before_the_first_rows_continues(tmp_path, stream):
-    X, y = stream
-    bank = small()
-    bank.run(X[:3], y[:3])
-    bank.save(tmp_path / "bank.kb")
-    assert_same(bank.run(X[3:60], y[3:60]), kb.load(tmp_path / "bank.kb").run(X[3:60], y[3:60]))
 
 
 def test_delayed_targets_keep_the_quantiles_of_their_prediction(stream):

@@ -31,8 +31,8 @@ def learned(setting, targets, batch=1):
 # --- what rows know -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("waiting", [0, 1, 4, 5, 23, 30])
-@pytest.mark.parametrize("rows", [0, 1, 5, 40, 300])
+@pytest.mark.parametrize("waiting", [0, 5, 30])
+@pytest.mark.parametrize("rows", [0, 5, 300])
 def test_a_row_knows_the_targets_of_its_phase(rows, waiting):
     targets = np.random.default_rng(0).normal(size=rows)
     history = learned((5, 24), targets, batch=7)
@@ -105,17 +105,10 @@ def test_forecasts_use_the_last_known_targets_of_the_phase():
     np.testing.assert_allclose(bank.predict(np.zeros(30)), np.arange(30) % 12, atol=0.3)
 
 
-def test_forecasts_with_lags_use_seasons_too():
-    y = np.tile(np.arange(12.0), 30)
-    bank = small(seasons=12, lags=2)
-    bank.run(np.zeros(len(y)), y)
-    assert np.mean(np.abs(bank.predict(np.zeros(30)) - np.arange(30) % 12)) < 0.8
-
-
 # --- accuracy -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("setting", [(24, 168), "auto"])
+@pytest.mark.parametrize("setting", [slow((24, 168)), "auto"])
 def test_seasons_lower_the_error(setting):
     X, y = daily_and_weekly(2400)
     with_seasons, without = small(seasons=setting), small()
@@ -127,6 +120,7 @@ def test_seasons_lower_the_error(setting):
     assert with_seasons.periods == (24, 168)
 
 
+@pytest.mark.slow
 def test_seasons_lower_the_error_with_delayed_targets():
     X, y = daily_and_weekly(1200)
     errors = [
@@ -167,7 +161,7 @@ def test_a_weak_season_is_no_season():
     assert find_periods(values) == ()
 
 
-@pytest.mark.parametrize("period", [4, 7, 24, 96, 250])
+@pytest.mark.parametrize("period", [4, 24, 250])
 def test_a_season_is_found(period):
     draw = np.random.default_rng(period)
     values = np.tile(draw.normal(size=period), 1 + 2000 // period)[:2000]
@@ -269,7 +263,7 @@ def make(task, **settings):
     ("task", "setting"),
     [
         ("regression", "auto"),
-        ("two", (7, 100)),
+        slow("two", (7, 100)),
         slow("regression", (7, 100)),
         slow("two", "auto"),
         slow("three", (7, 100)),
@@ -300,6 +294,7 @@ def test_blocks_rows_and_files_give_the_same_bits(task, setting, lags, tmp_path)
         assert whole.periods
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", ["regression", "two"])
 def test_a_season_found_late_gives_the_same_bits(task, tmp_path):
     """After more rows than the slots start anew from."""
@@ -320,7 +315,7 @@ def test_a_season_found_late_gives_the_same_bits(task, tmp_path):
 
 @pytest.mark.parametrize("task", ["regression", slow("three")])
 @pytest.mark.parametrize(
-    ("setting", "delay"), [((7, 24), 30), ("auto", 2), slow((7, 24), 2), slow("auto", 30)]
+    ("setting", "delay"), [("auto", 2), slow((7, 24), 2), slow((7, 24), 30), slow("auto", 30)]
 )
 def test_delayed_targets_give_the_same_bits(task, setting, delay, tmp_path):
     X, y = daily_and_weekly(300)
@@ -332,20 +327,6 @@ def test_delayed_targets_give_the_same_bits(task, setting, delay, tmp_path):
     answers, one = predict_and_learn(one, X, y, delay, files=files, path=tmp_path / "b")
     assert repr(answers) == repr(trace.predictions.tolist())
     assert_same_state(whole, one)
-
-
-def test_predictions_whose_targets_never_come_do_not_shift_the_phase():
-    X, y = daily_and_weekly(300)
-    bank, other = small(seasons=24), small(seasons=24)
-    for row in range(300):
-        if row % 50 == 10:
-            bank.predict_one([999.0 + row])
-        bank.learn_one(X[row], y[row])
-        other.learn_one(X[row], y[row])
-    bank.predict_one(X[0])
-    bank.learn_one(X[0], y[0])
-    other.learn_one(X[0], y[0])
-    assert bank.predict_one(X[1]) == other.predict_one(X[1])
 
 
 @pytest.mark.parametrize("rows", [50, 200])

@@ -13,6 +13,7 @@ from kernelbank.auto.slots.slot_pool import SlotPool
 from kernelbank.auto.slots.slot_revision import FIRST_REVISION, NEGLIGIBLE, revise
 from kernelbank.bank.revision import Selection
 from kernelbank.io import checkpoint
+from support.marks import slow
 
 K, L = kb.kernels, kb.learners
 ROWS = FIRST_REVISION + 90
@@ -27,16 +28,6 @@ def data(rows=ROWS, seed=0):
 
 def small(*arguments, **options):
     return kb.AutoBank(*arguments, size="small", **options)
-
-
-def assert_same(one, other):
-    assert one.fields == other.fields
-    for name in one.fields:
-        left, right = getattr(one, name), getattr(other, name)
-        if left.dtype == object or left.dtype.kind in "OUS":
-            assert left.tolist() == right.tolist(), name
-        else:
-            assert np.array_equal(left, right, equal_nan=True), name
 
 
 # --- a bank ---------------------------------------------------------------------------------------
@@ -61,7 +52,7 @@ def test_slots_are_revised_after_a_fixed_number_of_rows_and_cost_less():
     assert "retired" in {change.kind for change in bank.ledger.slot_changes}
 
 
-@pytest.mark.parametrize("task", ["numbers", "two", "three"])
+@pytest.mark.parametrize("task", [slow("numbers"), slow("two"), "three"])
 def test_blocks_single_rows_and_saved_banks_have_the_same_bits(tmp_path, task):
     X, y = data()
     arguments = () if task == "numbers" else ("classification",)

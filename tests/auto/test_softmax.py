@@ -141,25 +141,6 @@ def with_late_classes(rows=400):
     return X, y
 
 
-def test_bank_with_late_classes_is_the_same_in_blocks_in_single_rows_and_loaded(tmp_path):
-    X, y = with_late_classes()
-    whole, single = (kb.AutoBank("classification", **SMALL) for _ in range(2))
-    trace = whole.run(X, y)
-    for t, (x, label) in enumerate(zip(X, y, strict=True)):
-        if t in (140, 200, 350):
-            single.save(tmp_path / "bank")
-            single = kb.load(tmp_path / "bank")
-        if t:
-            said = list(single.predict_proba_one(x).values())
-            assert said == trace.probabilities[t, : len(said)].tolist(), t
-        single.learn_one(x, int(label))
-    for name in ("platt", "common_slopes"):
-        one, other = getattr(single._model, name), getattr(whole._model, name)
-        np.testing.assert_array_equal(one, other)
-    assert not np.array_equal(whole._model.common_slopes, softmax.COMMON_START)
-    np.testing.assert_array_equal(single.predict_proba(X), whole.predict_proba(X))
-
-
 def test_restart_of_a_bank_starts_its_softmax_anew():
     """After 128 rows the banks start from the replay buffer, and have other scores."""
     X, y = with_late_classes()
@@ -196,6 +177,7 @@ def test_softmax_follows_a_change_of_the_scores():
     assert out[-500:].max() < 0.4
 
 
+@pytest.mark.slow
 def test_probabilities_of_a_bank_are_calibrated():
     draw = np.random.default_rng(5)
     X = draw.normal(size=(2500, 2))

@@ -128,21 +128,6 @@ def test_multiplied_effects_are_learned_with_less_error_than_without(monkeypatch
 # --- the same bits --------------------------------------------------------------------------------
 
 
-def test_skewed_target_row_by_row_and_through_files_has_the_bits_of_run(tmp_path):
-    X, y = skewed(540)
-    expected = kb.AutoBank(lags=1, size="small").run(X, y)
-    bank, found = kb.AutoBank(lags=1, size="small"), []
-    path = tmp_path / "bank.kb"
-    for t in range(540):
-        found.append((bank.predict_one(X[t]), *bank.predict_interval_one(X[t], coverage=0.9)))
-        bank.learn_one(X[t], y[t])
-        if t in (4, 31, 40, 127, 200, 511, 530):
-            bank.save(path)
-            bank = kb.load(path)
-    whole = np.column_stack([expected.predictions, expected.lower, expected.upper])
-    assert np.array_equal(np.array(found), whole, equal_nan=True)
-
-
 def test_forged_shift_is_refused(tmp_path):
     from kernelbank.io import checkpoint
 

@@ -188,9 +188,9 @@ def test_status_draws_weights_of_any_sign_and_size():
 @quiet
 @pytest.mark.parametrize("kind", ["kernel", "threads", "numbers", "labels"])
 def test_status_changes_no_bit(kind):
-    X, y = numbers(150)
+    X, y = numbers(50)
     if kind == "labels":
-        X, y = three(150)
+        X, y = three(50)
     makers = {
         "kernel": lambda: kb.KernelBank(kb.gaussian_grid(0.1, 10, 7)),
         "threads": lambda: kb.KernelBank(kb.gaussian_grid(0.1, 10, 7), engine="threads"),

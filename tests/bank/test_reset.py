@@ -1,4 +1,4 @@
-"""A bank that was reset is a fresh one, to the last bit."""
+"""A bank that was reset is a fresh one, to the last bit (`test_same_bits.py` runs every learner so)."""
 
 import copy
 
@@ -7,43 +7,9 @@ import pytest
 
 import kernelbank as kb
 from kernelbank.errors import KernelBankError
-from support.instances import COMBINERS, LEARNERS, name_of, stream
-from support.learner_cases import kernel_of, losses_of
+from support.instances import stream
 
 pytestmark = pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
-
-
-def same(make, labels=False):
-    X, y = stream(0, 90, 2, labels)
-    used, fresh = make(), make()
-    used.run(X[::-1], y[::-1])
-    used.predict_one(X[0])
-    used.reset()
-    assert used.samples == 0
-    one, other = used.run(X, y), fresh.run(X, y)
-    for name in one.fields:
-        np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
-    first, second = used._describe(), fresh._describe()
-    assert first[0] == second[0]
-    for name, array in first[1].items():
-        np.testing.assert_array_equal(array, second[1][name], err_msg=name)
-
-
-@pytest.mark.parametrize("learner", [kb.learners.Norma(), *LEARNERS], ids=name_of)
-def test_reset_bank_with_any_learner_equals_a_new_one(learner):
-    loss = losses_of(learner)[0]
-    kernel = kernel_of(learner)
-    slots = [kb.Slot(kernel, learner), kb.Slot(kb.kernels.Gaussian(1.0), kb.learners.Norma())]
-    if loss not in ("logistic", "hinge"):
-        slots.append(kb.Slot(kernel, learner, residual_of=0))
-    labels = loss in ("logistic", "hinge")
-    for engine in ("serial", "threads"):
-        same(lambda e=engine: kb.KernelBank(slots=slots, loss=loss, window=3, engine=e), labels)
-
-
-@pytest.mark.parametrize("pair", COMBINERS, ids=name_of)
-def test_reset_bank_with_any_combiner_equals_a_new_one(pair):
-    same(lambda: kb.KernelBank(kb.gaussian_grid(0.2, 2, 6), combiner=pair[0], window=4))
 
 
 def test_reset_bank_with_other_slots_since_its_start_equals_a_new_one():

@@ -31,6 +31,15 @@ def assert_go_on(found, expected, kept):
                 assert one.tobytes() == other.tobytes(), (name, index)
 
 
+LEARNERS_OF: dict[str, list] = {}
+for one, loss_name in learners_and_losses():
+    LEARNERS_OF.setdefault(loss_name, []).append(one)
+
+
+def slots_of(learners):
+    return [kb.Slot(kernel_of(learner), learner) for learner in learners]
+
+
 # --- slots that are kept ------------------------------------------------------------------------
 
 
@@ -38,18 +47,16 @@ SLOW = pytest.mark.slow
 
 
 @pytest.mark.parametrize("moment", [1, *(pytest.param(m, marks=SLOW) for m in (7, 256)), 290])
-@pytest.mark.parametrize(
-    ("learner", "loss"),
-    learners_and_losses(),
-    ids=lambda part: part if isinstance(part, str) else repr(part),
-)
-def test_slot_of_every_learner_goes_on_with_the_same_bits(learner, loss, moment):
-    kernel = kernel_of(learner)
-    case = bank_case(loss in LABELLED, dictionary=[kernel] * 6, learner=learner, loss=loss)
+@pytest.mark.parametrize("loss", LEARNERS_OF)
+def test_slots_of_every_learner_go_on_with_the_same_bits(loss, moment):
+    slots = [slot for slot in slots_of(LEARNERS_OF[loss]) for _ in range(4)]
+    case = bank_case(loss in LABELLED, slots=slots, loss=loss)
     bank = case.make("serial")
     bank.run(case.X[:moment], case.y[:moment])
-    kept = [5, None, 1, None, 0]
-    other = bank.with_slots([bank.slots[0]] * 5, kept)
+    kept = [old for first in range(0, len(slots), 4) for old in (first + 3, None, first)]
+    other = bank.with_slots(
+        [slots[first] for first in range(0, len(slots), 4) for _ in "abc"], kept
+    )
     found = other.run(case.X[moment:], case.y[moment:])
     assert_go_on(found, bank.run(case.X[moment:], case.y[moment:]), kept)
 
@@ -107,38 +114,43 @@ def test_models_behind_adapters_go_on_or_begin():
 
 # --- new slots ----------------------------------------------------------------------------------
 
-STEADY = [
-    (learner, loss)
-    for learner, loss in learners_and_losses()
-    if getattr(learner, "restart", None) is None
-    and getattr(learner, "step_size", "constant") != "inverse_sqrt"
-    and not learner.leaf_arrays  # what a new slot shares with others is not its own
-]
-"""Learners whose steps do not depend on the number of samples so far."""
+
+def is_steady(learner):
+    """Whether its steps do not depend on the number of samples so far, nor on other slots."""
+    return (
+        getattr(learner, "restart", None) is None
+        and getattr(learner, "step_size", "constant") != "inverse_sqrt"
+        and not learner.leaf_arrays  # what a new slot shares with others is not its own
+    )
 
 
 @pytest.mark.parametrize("moment", [*(pytest.param(m, marks=SLOW) for m in (4, 256)), 280])
-@pytest.mark.parametrize(
-    ("learner", "loss"), STEADY, ids=lambda part: part if isinstance(part, str) else repr(part)
-)
-def test_new_slot_has_learned_what_the_buffer_holds(learner, loss, moment):
-    if getattr(learner, "forget", "") == "exponential" and learner.forgetting < 1 and moment > 256:
-        pytest.skip("the numbers of the samples decide which weights it keeps from fading")
-    kernel = kernel_of(learner)
-    case = bank_case(loss in LABELLED, dictionary=[kernel] * 2, learner=learner, loss=loss)
+@pytest.mark.parametrize("loss", LEARNERS_OF)
+def test_new_slots_have_learned_what_the_buffer_holds(loss, moment):
+    learners = [learner for learner in LEARNERS_OF[loss] if is_steady(learner)]
+    slots = slots_of(learners)
+    count = len(slots)
+    case = bank_case(loss in LABELLED, slots=slots, loss=loss)
     bank = case.make("serial")
     bank.run(case.X[:moment], case.y[:moment])
-    other = bank.with_slots([bank.slots[0]] * 2, [0, None])
+    other = bank.with_slots(slots * 2, [*range(count), *[None] * count])
     trace = other.run(case.X[moment:], case.y[moment:])
-    # the same slot in a bank that gets these samples only, with the same random draws
-    length = max(5, learner.history_length(bank._settings.objective))
+    # the same slots in a bank that gets these samples only, with the same random draws
+    objective = bank._settings.objective
+    length = max(5, *(learner.history_length(objective) for learner in learners))
     held = min(moment, length + (moment - 1) % 256 + 1)
-    alone = kb.KernelBank([kernel] * 3, learner, loss=loss, window=5)
+    alone = kb.KernelBank(slots=slots * 2, loss=loss, window=5)
     expected = alone.run(case.X[moment - held :], case.y[moment - held :])
-    for name in OF_SLOTS:
-        one, two = getattr(trace, name)[:, 1], getattr(expected, name)[held:, 2]
-        assert one == pytest.approx(two, rel=1e-6, abs=1e-8), name
-    assert moment == 4 or np.abs(trace.slot_predictions[:, 1]).max() > 1e-3
+    for index, learner in enumerate(learners, start=count):
+        if (
+            getattr(learner, "forget", "") == "exponential"
+            and learner.forgetting < 1 < held < moment
+        ):
+            continue  # the numbers of the samples decide which weights it keeps from fading
+        for name in OF_SLOTS:
+            one, two = getattr(trace, name)[:, index], getattr(expected, name)[held:, index]
+            assert one == pytest.approx(two, rel=1e-6, abs=1e-8), (name, learner)
+        assert moment == 4 or np.abs(trace.slot_predictions[:, index]).max() > 1e-3, learner
 
 
 @pytest.mark.parametrize("learner", [L.KRLS(budget=15), L.LinearRLS(), *NORMAS[:1]], ids=repr)

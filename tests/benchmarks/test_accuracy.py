@@ -199,68 +199,6 @@ def test_close_is_within_two_per_cent_or_one_standard_error():
     assert far.standard_error == pytest.approx(difference.std() / np.sqrt(1000), rel=0.2)
 
 
-def _fixed(name, kind, errors):
-    """Predicts every target with the error that is given for its stream, by number of rows."""
-    return Competitor(
-        name, kind, lambda _, stream: CompetitorRun(stream.y + errors[len(stream)], 1.0)
-    )
-
-
-def _three_streams(ours, **rivals):
-    """Ours and rivals with these errors on streams a, b, c of 150, 160, 170 rows."""
-    lengths = (150, 160, 170)
-    competitors = [_fixed("autobank", BANK, dict(zip(lengths, ours, strict=True)))]
-    for name, errors in rivals.items():
-        competitors.append(_fixed(name, RIVAL, dict(zip(lengths, errors, strict=True))))
-    return kb.compare(
-        {one.name: one for one in competitors},
-        {name: _stream(rows=rows) for name, rows in zip("abc", lengths, strict=True)},
-        loss="normalised",
-        skip=100,
-        keep_losses=True,
-    )
-
-
-def test_streams_that_ours_loses_stand_first():
-    found = _three_streams((0.1, 0.3, 0.2018), arf=(0.2, 0.2, 0.3), other=(0.3, 0.3, 0.2))
-    every = accuracy.all_tables(found, long=False)
-    for title in ("prequential error", "everybody, regression"):
-        (table,) = [one for one in every if one.title.startswith(title)]
-        assert [row[0] for row in table.rows][:3] == ["b", "c", "a"]
-    ranked = {row[0]: (row[3], row[5]) for row in every[0].rows}
-    assert ranked == {"b": ("arf", "no"), "c": ("other", "close"), "a": ("arf", "first")}
-    assert found.streams == ("a", "b", "c")
-
-
-def test_goals_count_all_rivals_and_online_rivals_alone():
-    found = _three_streams((0.1, 0.3, 0.2018), arf=(0.2, 0.2, 0.3), other=(0.3, 0.3, 0.2))
-    own = tables.summary(found)
-    assert own["geometric_mean"] == pytest.approx((0.25 * 2.25 * 1.009**2) ** (1 / 3))
-    assert own["online_geometric_mean"] == pytest.approx(
-        (0.25 * 2.25 * 1.009**2 * 4 / 9) ** (1 / 3)
-    )
-    assert (own["first"], own["close"]) == (1, 2)
-    lines = {row[0]: row[1:] for row in tables.goals(found).rows}
-    figure = f"{own['geometric_mean']:.3f}"
-    assert lines["geometric mean of ours / best of all rivals"] == [
-        figure,
-        "<= 0.60, beyond 0.50",
-        "no",
-    ]
-    assert lines["rows first or within 2%"] == ["2 of 3 (67%)", ">= 25 of 28 (89%)", "no"]
-    assert lines["geometric mean of ours / best online rival"][1:] == ["<= 0.43", "no"]
-    better = _three_streams((0.1, 0.1, 0.1), arf=(0.2, 0.2, 0.2))
-    assert [row[3] for row in tables.goals(better).rows[:4]] == ["beyond", "yes", "", "yes"]
-
-
-def test_ratio_counts_no_error_as_half_an_error():
-    zero = Competitor("zero", RIVAL, lambda _, stream: CompetitorRun(np.zeros(len(stream)), 1.0))
-    result = _compare([zero], _stream("classification")).results[0]
-    assert result.ratio(0.0, 0.0) == 1.0
-    assert result.ratio(0.0, 0.01) == pytest.approx(0.5)
-    assert result.ratio(0.01, 0.0) == pytest.approx(2.0)
-
-
 def test_running_scale_uses_earlier_rows_only():
     y = np.random.default_rng(0).normal(1e6, 3.0, size=50)
     mean, deviation = contenders.running_scale(y)
@@ -268,19 +206,6 @@ def test_running_scale_uses_earlier_rows_only():
         assert mean[t] == pytest.approx(y[:t].mean(), rel=1e-12)
         assert deviation[t] == pytest.approx(y[:t].std(), rel=1e-6)
     assert (contenders.running_scale(np.ones(5))[1] == 1).all()
-
-
-def test_best_rivals_without_kept_losses_are_refused():
-    zero = Competitor("a", BANK, lambda _, stream: CompetitorRun(np.zeros(len(stream)), 1.0))
-    found = kb.compare({"a": zero}, {"s": _stream()})
-    with pytest.raises(ValueError, match="keep_losses=True"):
-        found.best_rivals("a")
-
-
-def test_jobs_with_a_function_that_cannot_be_sent_are_refused():
-    local = Competitor("local", RIVAL, lambda seed, stream: None)
-    with pytest.raises(ValueError, match="'jobs' of compare must be 1, because 'local'"):
-        _compare([local], _stream(), jobs=2)
 
 
 # --- refitted rivals ------------------------------------------------------------------------------
@@ -302,15 +227,6 @@ class LeastSquares:
 
 def _line(stream):
     return LeastSquares()
-
-
-def test_schedules_are_those_of_the_page():
-    early = [10, *range(25, 501, 25)]
-    assert contenders.USUAL.fits(4000) == [*early, *range(600, 4000, 100)]
-    assert contenders.USUAL.fits(60) == [10, 25, 50]
-    late = [*range(100, 1001, 100), *range(2000, 40000, 1000)]
-    assert contenders.LONG.fits(40000) == [10, *late]
-    assert contenders.LONG.fits(5) == []
 
 
 @pytest.mark.parametrize("lags", [0, 3])
@@ -337,53 +253,3 @@ def test_no_prediction_depends_on_a_later_row():
     one, two = (contenders.run_refitted(_line, SHORT, 0, s).predictions for s in (stream, other))
     assert (one[:41] == two[:41]).all()
     assert (one[41:] != two[41:]).all()
-
-
-# --- long streams ---------------------------------------------------------------------------------
-
-
-def _growing(stream, factor):
-    """Off by `factor` times the number of the quarter."""
-    number = 1 + np.arange(len(stream)) * 4 // len(stream)
-    return CompetitorRun(stream.y + factor * number, 1.0)
-
-
-def _noise(rows=200):
-    random = np.random.default_rng(1)
-    return kb.datasets.Stream(random.normal(size=(rows, 1)), random.normal(size=rows))
-
-
-def _compare_growing(given, ours=1.0, rival=2.0):
-    competitors = {
-        "autobank": Competitor("autobank", BANK, lambda _, s: _growing(s, ours)),
-        "lightgbm-500": Competitor("lightgbm-500", RIVAL, lambda _, s: _growing(s, rival)),
-    }
-    return kb.compare(competitors, given, loss="normalised", skip=20, keep_losses=True)
-
-
-def test_quarters_are_of_the_stream_and_scored_rows_only():
-    stream = _noise(rows=199)
-    found = _compare_growing({"noise": stream})
-    random = np.random.default_rng(7).normal(size=199)
-    one = found.result("noise", "autobank")
-    object.__setattr__(one, "losses", random)
-    means = tables.quarter_means(one, 20)
-    naive = [random[20:49], random[49:99], random[99:149], random[149:], random[99:]]
-    assert list(means) == ["q1", "q2", "q3", "q4", "last half"]
-    assert list(means.values()) == pytest.approx([part.mean() for part in naive])
-    assert np.isnan(tables.quarter_means(one, 60)["q1"])
-
-
-def test_goals_depend_on_the_order_of_the_stream():
-    names = ("kin40k", "elec2", "kin40k +3", "mine")
-    assert [tables.order(name) for name in names] == ["iid", "time", "iid", "time"]
-    given = {"kin40k": _noise(), "elec2": _noise(180)}
-    table = tables.verdicts(_compare_growing(given, ours=1.04, rival=1.0))
-    assert [row[0] for row in table.rows] == ["elec2", "kin40k"]
-    found = {row[0]: (row[1], *row[4:]) for row in table.rows}
-    assert found["kin40k"] == ("iid", "1.082", "<= 1.15", "yes")
-    assert found["elec2"] == ("time", "1.082", "<= 1.0", "no")
-    worse = tables.verdicts(_compare_growing(given, ours=1.1, rival=1.0)).rows
-    assert [row[6] for row in worse] == ["no", "no"]
-    alone = kb.compare({"a": kb.KernelBank()}, {"s": _noise(50)}, keep_losses=True)
-    assert tables.verdicts(alone) is None

@@ -56,40 +56,6 @@ def test_forecast_that_is_missing_is_a_failure():
     assert failed.coverage is None
 
 
-def _score(stream, name, horizon, squared, coverage=None):
-    width = None if coverage is None else 2.0
-    return tables.Score(stream, name, horizon, 10, squared, squared, coverage, width)
-
-
-SCORES = [
-    _score("sea", "autobank", 1, 0.2, 0.91),
-    _score("sea", "autobank", 2, 0.6, 0.85),
-    _score("sea", "last", 1, 0.4),
-    _score("sea", "last", 2, 0.5),
-    _score("sea", "ridge", 1, 0.3),
-    _score("sea", "ridge", 2, math.inf),
-    _score("air", "autobank", 1, 0.1, 0.9),
-    _score("air", "last", 1, 0.1),
-]
-
-
-def test_rows_that_are_lost_stand_first():
-    found = tables.against_rivals(SCORES, "autobank", (1, 2))
-    assert [(one.stream, one.horizon, one.rival) for one in found] == [
-        ("sea", 2, "last"),
-        ("air", 1, "last"),
-        ("sea", 1, "ridge"),
-    ]
-    assert [one.ratio for one in found] == pytest.approx([1.2, 1.0, 2 / 3])
-    assert [one.first for one in found] == [False, True, True]
-    total = tables.summary(found)
-    assert (total["first"], total["rows"]) == (2, 3)
-    assert total["geometric_mean"] == pytest.approx((1.2 * 2 / 3) ** (1 / 3))
-    assert total["worst_row"] == "sea, horizon 2"
-    assert tables.summary([]) is None
-    assert len(tables.against_rivals(SCORES, "autobank", (2,))) == 1
-
-
 # --- rivals ---------------------------------------------------------------------------------------
 
 
@@ -176,15 +142,3 @@ def test_no_forecast_depends_on_later_rows(rival, t):
             assert np.array_equal(one[: t + 1], two[: t + 1], equal_nan=True)
             assert not np.array_equal(one[t + 1 :], two[t + 1 :], equal_nan=True)
     assert np.isfinite(runs[0].values[START : ROWS - 24]).all()
-
-
-# --- AutoBank -------------------------------------------------------------------------------------
-
-
-def test_bank_is_given_horizons_seasons_and_known_columns(monkeypatch):
-    made = []
-    bank = forecasts.kb.AutoBank
-    monkeypatch.setattr(forecasts.kb, "AutoBank", lambda **more: made.append(more) or bank(**more))
-    run = forecasts.AUTO.run(forecasts.AUTO.task(_stream(), (1, 3), START))
-    assert made == [{"lags": 24, "horizons": 3, "seasons": (6, 12), "known": [0]}]
-    assert run.values.shape == run.lower.shape == run.upper.shape == (ROWS, 3)

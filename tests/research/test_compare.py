@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import kernelbank as kb
+from kernelbank.research.competitors import RIVAL, Competitor
 from kernelbank.research.scores import sample_losses
 from support.streams import noisy_stream
 
@@ -219,6 +220,18 @@ def test_comparison_has_a_table_a_file_and_a_figure(tmp_path):
 def test_wrong_compare_arguments_are_refused(arguments, message):
     with pytest.raises((ValueError, TypeError), match=message):
         kb.compare(**{"banks": {"a": scheme()}, "streams": ["ar1"]} | arguments)
+
+
+def test_best_rivals_without_kept_losses_are_refused():
+    found = kb.compare({"a": scheme()}, {"s": noisy_stream(0)})
+    with pytest.raises(ValueError, match="keep_losses=True"):
+        found.best_rivals("a")
+
+
+def test_jobs_with_a_function_that_cannot_be_sent_are_refused():
+    local = Competitor("local", RIVAL, lambda seed, stream: None)
+    with pytest.raises(ValueError, match="'jobs' of compare must be 1, because 'local'"):
+        kb.compare({"local": local}, {"s": noisy_stream(0)}, jobs=2)
 
 
 def test_bank_that_has_learned_is_refused():

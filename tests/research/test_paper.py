@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from kernelbank import combiners
-from kernelbank import errors as kb_errors
 from kernelbank.research.experiments import (
     paper,
     paper_claims,
@@ -195,15 +194,3 @@ def test_every_rule_has_a_result(runs):
     least = two[1].slot_loss.mean(axis=0).min()
     assert single["NORMA best by error"].loss[1] == pytest.approx(least, rel=1e-14)
     assert single["NORMA worst by cost"].cost[0] == two[0].slot_cumulative_cost[-1].max()
-
-
-def test_rule_that_refuses_the_slots_is_left_out(runs, monkeypatch):
-    def refuse(rule):
-        if isinstance(rule, combiners.Hedge):
-            raise kb_errors.InvalidArgument("no")
-        return paper.bank(rule)
-
-    monkeypatch.setattr(paper_combiners, "bank", refuse)
-    names = [result.name for result in paper_combiners.run_rules([runs[0].until(5)])]
-    assert "Hedge()" not in names
-    assert "Simplex()" in names

@@ -17,6 +17,9 @@ SAMPLES = 300  # more than the 256 after which the arrays of a bank slide
 X, NUMBERS = instances.stream(3, SAMPLES, 2)
 LABELS = instances.stream(3, SAMPLES, 2, labels=True)[1]
 MISSING = np.where(np.random.default_rng(1).random(X.shape) < 0.1, np.nan, X)
+SEVERAL = np.where(
+    np.random.default_rng(2).random((SAMPLES, 2)) < 0.2, np.nan, np.column_stack([NUMBERS, X[:, 0]])
+)
 THREE = np.digitize(NUMBERS, np.quantile(NUMBERS, [0.3, 0.7]))
 OWN = {
     "cauchy": K.Custom(instances.cauchy),
@@ -141,6 +144,10 @@ def shared_cases():
     cases["AutoBank with forecasts"] = auto_case(
         MISSING, NUMBERS, lags=2, horizons=(1, 4), seasons=(5, 12)
     )
+    cases["AutoBank with quantiles and bounds of a skewed target"] = auto_case(
+        X, np.exp(2 * NUMBERS), quantiles=(0.1, 0.5, 0.9), lower=0.0, upper=9.0
+    )
+    cases["AutoBank for several targets"] = auto_case(MISSING, SEVERAL, lags=2)
     cases["AutoBank for another loss"] = auto_case(X, NUMBERS, loss="absolute")
     cases["AutoBank for two classes"] = auto_case(
         MISSING, LABELS, task="classification", classes=[-1.0, 1.0], lags=1

@@ -247,14 +247,17 @@ class Forger:
 # --- children ---------------------------------------------------------------------------------------
 
 
-def attack(count: int, seed: int, keep: Path | None = None) -> Counter[str]:
+def attack(
+    count: int, seed: int, keep: Path | None = None, cases: dict[str, Any] | None = None
+) -> Counter[str]:
     """Make `count` forged files, load and use each; how often each outcome came.
 
     keep : a folder for the files that fail.
+    cases : the banks to forge, as for `every_kind`.
     """
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        kinds = list(every_kind(Path(folder)))
+        kinds = list(every_kind(Path(folder), cases))
 
         groups = [  # the most intricate files most often: there are two, some ten and two hundred
             [kind for kind in kinds if kind.name.startswith("run")],

@@ -31,10 +31,13 @@ class SavedKind(NamedTuple):
     """Load the file at a path and work with it; raises what is wrong."""
 
 
-def every_kind(folder: Path) -> Iterator[SavedKind]:
-    """A saved file of every kind."""
+def every_kind(folder: Path, cases: dict[str, Any] | None = None) -> Iterator[SavedKind]:
+    """A saved file of every kind.
+
+    cases : those of `every_bank`; if None, a bank for each instance of a component.
+    """
     path = folder / "saved.kb"
-    for name, case in every_bank.all_cases().items():
+    for name, case in (cases or every_bank.all_cases()).items():
         bank = case.make("serial")
         if not name.startswith("AutoBank"):
             bank.save(path)

@@ -6,7 +6,6 @@ leaf, no kernel rows, features drawn once and kept in the state, O(features^2) p
 
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 
 from kernelbank.kernels import Gaussian
@@ -16,70 +15,9 @@ from kernelbank.losses.objective import Objective
 from kernelbank.native.simd import WIDTH
 from kernelbank.utils import validation as check
 
-compiled = numba.njit(cache=True, nogil=True, error_model="numpy")
-"""A learner of the user's own may be compiled as the user likes."""
 
-
-@compiled
-def _features(x, frequencies, phases, out):
-    size = phases.shape[0]
-    for m in range(size):
-        angle = phases[m]
-        for k in range(x.shape[0]):
-            angle += frequencies[m, k] * x[k]
-        out[m] = np.sqrt(2.0 / size) * np.cos(angle)
-
-
-@compiled
-def _value(weights, features):
-    total = 0.0
-    for m in range(weights.shape[0]):
-        total += weights[m] * features[m]
-    return total
-
-
-@compiled
-def _learn(
-    first,
-    points,
-    targets,
-    frequencies,
-    phases,
-    weights,
-    covariance,
-    recent,
-    values,
-    norms,
-    predictions,
-):
-    window = values.shape[2]
-    size = phases.shape[1]
-    now = np.zeros(size)
-    gain = np.zeros(size)
-    for leaf in range(values.shape[0]):
-        w = weights[leaf]
-        for t in range(points.shape[0]):
-            _features(points[t], frequencies[leaf], phases[leaf], now)
-            prediction = _value(w, now)
-            predictions[leaf, t, 0] = prediction
-            for i in range(size):
-                gain[i] = 0.0
-            for j in range(size):
-                for i in range(size):
-                    gain[i] += covariance[leaf, j, i] * now[j]
-            scale = 1.0 + _value(gain, now)
-            error = targets[t] - prediction
-            for i in range(size):
-                w[i] += gain[i] * error / scale
-                for j in range(size):
-                    covariance[leaf, i, j] -= gain[i] * gain[j] / scale
-            recent[leaf, (first + t) % window] = now
-            seen = min(first + t + 1, window)
-            for i in range(seen):
-                number = first + t - (seen - 1) + i
-                value = _value(w, recent[leaf, number % window])
-                values[leaf, t + 1, window - seen + i, 0] = value
-            norms[leaf, t + 1, 0] = _value(w, w)
+def _features(x, frequencies, phases):
+    return np.sqrt(2.0 / len(phases)) * np.cos(phases + frequencies @ x)
 
 
 @dataclass(frozen=True)
@@ -125,26 +63,30 @@ class PrototypeRLS(Learner):
             group.state["covariance"][leaf] = np.eye(self.features) / self.ridge
 
     def learn(self, group: SlotGroup, block: SampleBlock, buffer: SampleBuffer) -> None:
-        s = group.state
-        _learn(
-            block.first,
-            block.points,
-            block.targets,
-            s["frequencies"],
-            s["phases"],
-            s["weights"],
-            s["covariance"],
-            s["recent"],
-            group.values,
-            group.norms,
-            group.predictions,
-        )
+        window = group.values.shape[2]
+        for leaf in range(group.leaves):
+            s = {name: array[leaf] for name, array in group.state.items()}
+            w, covariance, recent = s["weights"], s["covariance"], s["recent"]
+            for t, (x, y) in enumerate(zip(block.points, block.targets, strict=True)):
+                now = _features(x, s["frequencies"], s["phases"])
+                group.predictions[leaf, t, 0] = prediction = w @ now
+                gain = covariance @ now
+                scale = 1.0 + gain @ now
+                w += gain * ((y - prediction) / scale)
+                covariance -= np.outer(gain, gain) / scale
+                recent[(block.first + t) % window] = now
+                seen = min(block.first + t + 1, window)
+                numbers = block.first + t + 1 - seen + np.arange(seen)
+                # one by one: a product of matrices may round otherwise for another number of rows
+                values = [w @ recent[number % window] for number in numbers]
+                group.values[leaf, t + 1, window - seen :, 0] = values
+                group.norms[leaf, t + 1, 0] = w @ w
 
     def evaluate(self, group, seen, points, statistics, wanted):
         out = np.zeros((group.leaves, len(points), WIDTH))
-        now = np.zeros(self.features)
         for leaf in np.flatnonzero(wanted):
+            s = {name: array[leaf] for name, array in group.state.items()}
             for t, x in enumerate(points):
-                _features(x, group.state["frequencies"][leaf], group.state["phases"][leaf], now)
-                out[leaf, t, 0] = _value(group.state["weights"][leaf], now)
+                features = _features(x, s["frequencies"], s["phases"])
+                out[leaf, t, 0] = s["weights"] @ features
         return out

@@ -58,7 +58,7 @@ def often(monkeypatch):
     monkeypatch.setattr("kernelbank.io.sources.files.CHUNK_BYTES", 4096)
 
 
-@pytest.mark.parametrize("columns", [40, 80, 120])
+@pytest.mark.parametrize("columns", [40, 120])
 def test_terminal_shows_one_updated_line_and_a_summary(columns, source, tmp_path):
     out = tmp_path / "out.csv"
     sent, code = on_terminal(columns, source, "--predictions", out, "--checkpoint-every", 100)
@@ -153,19 +153,16 @@ def status(**changed):
     return SimpleNamespace(**{**values, **changed})
 
 
-@pytest.mark.parametrize("width", range(0, 140, 3))
 @pytest.mark.parametrize("labels", [False, True])
-def test_status_line_fits_every_width(width, labels):
-    text = status_line(status(is_classification=labels), 2345.6, 75.0, width)
-    assert len(text) <= width
-    if width >= 38:
-        assert "12,345 rows" in text
-        assert ("errors 50.00 %" if labels else "RMSE 0.500") in text
-    if width > 130:
-        assert "2,346/s" in text
-        assert "3 bad" in text
-        assert " 75 s left" in text
-        assert "0.31 standard: tree" in text
+def test_status_line_fits_every_width(labels):
+    for width in range(140):
+        text = status_line(status(is_classification=labels), 2345.6, 75.0, width)
+        assert len(text) <= width
+        if width >= 38:
+            assert "12,345 rows" in text
+            assert ("errors 50.00 %" if labels else "RMSE 0.500") in text
+    for part in ("2,346/s", "3 bad", " 75 s left", "0.31 standard: tree"):
+        assert part in text
 
 
 def test_status_line_before_any_score_shows_nan():

@@ -1,5 +1,6 @@
 """Rows that cannot be used, and everything else that cannot be: one line, and nothing is lost."""
 
+import itertools
 import json
 import signal
 
@@ -61,13 +62,10 @@ JSON = {
     "list": ("[{x}, {x}, {y}]", None, "[{x}, {x}, {y}]", "is not a JSON object"),
 }
 PLACES = {"first": [0], "middle": [9], "last": [COUNT - 1], "several": [4, 5, 6, 11]}
-CASES = [
-    pytest.param(kind, name, places, id=f"{kind}-{name}-{word}")
+CASES = [  # every kind of bad row at one of the places, in turn
+    pytest.param(kind, name, PLACES[word], id=f"{kind}-{name}-{word}")
     for kind, names in (("csv", CSV), ("jsonl", JSON))
-    for name in names
-    for word, places in PLACES.items()
-    # The first object says which columns there are.
-    if not (kind == "jsonl" and word == "first" and name in ("missing", "target"))
+    for name, word in zip(names, itertools.cycle(PLACES))
 ]
 
 
