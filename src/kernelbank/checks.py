@@ -114,7 +114,7 @@ class _Check:
     """One check of one component, and how it fails."""
 
     def __init__(self, name: str, component: Any) -> None:
-        self.component, self.title = component, f"{name}({component!r})"
+        self.component, self.title, self.refusal = component, f"{name}({component!r})", ""
 
     def fails(self, property: str, found: str) -> CheckFailed:
         """The error to raise when a property does not hold; `found` is an example."""
@@ -475,8 +475,7 @@ def check_learner(
     ----------
     learner : one of kb.learners, or your own.
     kernel : by default the first that it accepts of Gaussian, Linear, TreeKernel and NoKernel.
-    loss : a loss or its name; by default the first of all built-in ones that it accepts, "squared"
-        before the others. With the others it has to learn a little, or to refuse them.
+    loss : a loss or its name; by default "squared", or the first built-in one that it accepts.
 
     >>> import kernelbank as kb
     >>> kb.checks.check_learner(kb.learners.KLMS(learning_rate=0.1, budget=20))
@@ -493,7 +492,7 @@ def check_learner(
         for name in names[:1] if trials else names:
             trials += _accepted_trial(check, learner, one, as_loss(name))
     if not trials:
-        raise check.fails("clear about what it refuses", "every kernel and loss was refused.")
+        raise check.fails("clear about what it refuses", f"all was refused: {check.refusal}")
     trial, special = trials[0], ("independent of its neighbours", "beside another such slot")
     _check_memory(check, trial)
     _check_runs(check, trial.bank, *trial.stream(280), special)
@@ -503,14 +502,15 @@ def check_learner(
 
 
 def _accepted_trial(check: _Check, learner: Learner, kernel: Kernel, loss: Loss) -> list[_Trial]:
-    """Offer windows and regularizations; the first that is accepted, after it learned a little."""
-    words = "kernel|loss|window|regularization"
+    """The first window and regularization that are accepted, if any, after learning a little."""
     for window, regularization in ((4, 0.05), (1, 0.0)):
         trial = _Trial(kernel, learner, loss, window, regularization)
         try:
             trial.bank()
         except Exception as error:
-            if not (isinstance(error, InvalidArgument) and re.search(words, str(error))):
+            check.refusal = str(error)
+            named = re.search("kernel|loss|window|regularization", check.refusal)
+            if not (named and isinstance(error, InvalidArgument)):
                 found = f"with {kernel!r} and {loss!r} a bank was refused by {error!r}."
                 raise check.fails("clear about what it refuses", found) from error
             continue
