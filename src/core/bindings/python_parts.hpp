@@ -3,8 +3,9 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
-#include "combiners/make.hpp"
-#include "learners/make.hpp"
+#include "../combiners/make.hpp"
+#include "../learners/make.hpp"
+#include "../transforms.hpp"
 
 namespace nb = nanobind;
 

@@ -1,0 +1,9 @@
+// The parts of the module that Python sees; each is bound in the file of its name.
+#pragma once
+#include <nanobind/nanobind.h>
+
+namespace kb {
+
+void bind_bank(nanobind::module_& m);
+
+}  // namespace kb
