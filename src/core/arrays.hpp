@@ -11,6 +11,29 @@
 
 namespace kb {
 
+/// A bank that would need more memory than its maker allows.
+struct TooLarge : std::length_error {
+  using std::length_error::length_error;
+};
+
+/// While one exists, arrays that this thread makes may take so many bytes in all: settings from a
+/// stranger's file may ask for any.
+class MemoryLimit {
+ public:
+  explicit MemoryLimit(std::size_t bytes) : before_(left) { left = &bytes_, bytes_ = bytes; }
+  ~MemoryLimit() { left = before_; }
+  MemoryLimit(const MemoryLimit&) = delete;
+  static void take(std::size_t bytes) {
+    if (!left) return;
+    if (bytes > *left) throw TooLarge("the arrays need more memory than is allowed");
+    *left -= bytes;
+  }
+
+ private:
+  inline static thread_local std::size_t* left = nullptr;
+  std::size_t bytes_, *before_;
+};
+
 /// Memory that begins where a line of the cache does.
 template <class T>
 struct CacheAligned {
@@ -19,7 +42,10 @@ struct CacheAligned {
   CacheAligned() = default;
   template <class U>
   CacheAligned(const CacheAligned<U>&) {}
-  T* allocate(std::size_t n) { return static_cast<T*>(::operator new(n * sizeof(T), line)); }
+  T* allocate(std::size_t n) {
+    MemoryLimit::take(n * sizeof(T));
+    return static_cast<T*>(::operator new(n * sizeof(T), line));
+  }
   void deallocate(T* p, std::size_t) { ::operator delete(p, line); }
   bool operator==(const CacheAligned&) const { return true; }
 };
@@ -78,6 +104,7 @@ struct Entry {
   void* numbers;
   std::vector<std::size_t> shape;  // the last axis of `lanes` is the slot's
   bool lanes;
+  int slot_axes = 0;               // bit i: axis i has an entry for every slot of the bank
   std::size_t count() const {
     std::size_t n = 1;
     for (std::size_t length : shape) n *= length;
@@ -134,6 +161,13 @@ class Archive {
     add(name, Number::float64, x, std::move(shape), false);
   }
 
+  /// An array with an entry for every slot of the bank, along the first axis or those of `axes`.
+  template <class T>
+  void by_slot(const char* name, T& x, int axes = 1) {
+    (*this)(name, x);
+    if (!loaded) entries.back().slot_axes = axes;
+  }
+
   /// Visit a part, whose names begin with its own.
   template <class Part>
   void part(const std::string& name, Part& part) {
@@ -155,7 +189,7 @@ class Archive {
   }
   void add(const char* name, Number kind, void* numbers, std::vector<std::size_t> shape,
            bool lanes) {
-    if (!loaded) entries.push_back({prefix_ + name, kind, numbers, std::move(shape), lanes});
+    if (!loaded) entries.push_back({prefix_ + name, kind, numbers, std::move(shape), lanes, 0});
   }
   std::string prefix_;
 };

@@ -1,6 +1,8 @@
 #include "bank.hpp"
 
 #include <cmath>
+#include <cstring>
+#include <map>
 
 namespace kb {
 
@@ -212,8 +214,14 @@ void Pack::variance(const Query& query, const std::vector<Pack>& packs) {
   }
 }
 
-void Pack::take_slot(int to, Pack& source, int from) {
-  copy_slot(*learner, to, *source.learner, from);
+void Pack::reserve(int block) {
+  for (Record& record : records) record.reserve(block);
+  for (Record& record : found_) record.reserve(block);
+  for (Output& output : outputs) output.losses_before.assign(block, Lanes(0.0));
+}
+
+void Pack::take_slot(int to, Pack& source, int from, bool shared) {
+  learner->take_slot(to, *source.learner, from, shared);
   auto lane = [=](Lanes& target, const Lanes& value) { target.v[to] = value[from]; };
   for (std::size_t k = 0; k < outputs.size(); ++k) {
     lane(outputs[k].alive, source.outputs[k].alive);
@@ -264,19 +272,22 @@ Bank::Output::Output(Cloned<Combiner> combiner, std::vector<double> first_weight
     : combiner(std::move(combiner)),
       weights(first_weights.begin(), first_weights.end()),
       weight_sums(spec.sums_weights ? spec.slots : 0),
-      recent(spec.objective.window - 1 + spec.block),
-      ledger(spec.slots),
-      curvature(spec.block, spec.slots),
-      window_loss(curvature),
-      slot_cost(curvature),
-      slot_loss(curvature),
-      slot_predictions(curvature),
-      values(spec.needs_values ? spec.block * spec.objective.window : 0, spec.slots),
-      chosen(curvature),
-      proposed(curvature),
-      totals(spec.block, spec.objective.window + EXTRA_SUMS),
-      best(spec.block),
-      metrics(spec.block) {}
+      recent(spec.objective.window - 1),
+      ledger(spec.slots) {
+  ledger.missing = spec.first_sample;  // samples before had no target
+  reserve(1, spec);
+}
+
+void Bank::Output::reserve(int block, const BankSpec& spec) {
+  block_targets.resize(spec.objective.window - 1 + block);
+  for (auto* rows : {&curvature, &window_loss, &slot_cost, &slot_loss, &slot_predictions, &chosen,
+                     &proposed})
+    *rows = Matrix<double>(block, spec.slots);
+  values = Matrix<double>(spec.needs_values ? block * spec.objective.window : 0, spec.slots);
+  totals = Matrix<double>(block, spec.objective.window + EXTRA_SUMS);
+  best.resize(block);
+  metrics.resize(block);
+}
 
 void Bank::Output::visit(Archive& archive) {
   archive("weights", weights);
@@ -352,16 +363,142 @@ std::pair<int, int> Bank::place(int slot) const {
   throw std::invalid_argument("there is no such slot");
 }
 
-void Bank::take_slot(int slot, Bank& other, int source) {
-  const auto [pack, lane] = place(slot);
-  const auto [from, from_lane] = other.place(source);
-  packs[pack].take_slot(lane, other.packs[from], from_lane);
-  newest.forget_query();
+void Bank::reserve(int block) {
+  newest.reserve(block);
+  for (Pack& pack : packs) pack.reserve(block);
+  for (Output& output : outputs) output.reserve(block, spec_);
+  room_ = block;
 }
 
-void Bank::start_on_base(int slot) {
-  const auto [pack, lane] = place(slot);
-  packs[pack].start_on_base(lane, packs);
+// --- continuing from other banks -----------------------------------------------------------------
+
+void Bank::continue_with(Bank& before, const SlotPlan& plan, const std::vector<NewSlots>& added) {
+  seen_ = before.seen_;
+  begun_ = before.begun_;
+  newest.continue_from(before.newest);
+  for (std::size_t k = 0; k < outputs.size(); ++k)
+    outputs[k].continue_with(before.outputs[k], plan, spec_);
+  continue_targets(before, plan);
+  std::vector<Pack*> sources(packs.size());  // whose shared state each pack has
+  auto take = [&](int slot, Bank& other, int source, bool must_share) {
+    const auto [pack, lane] = place(slot);
+    const auto [from, from_lane] = other.place(source);
+    Pack& origin = other.packs[from];
+    const bool first = !sources[pack];
+    if (must_share && !first && sources[pack] != &origin &&
+        !sources[pack]->learner->shares_with(*origin.learner))
+      throw StateRefused("slots that share what they have learned are taken apart");
+    if (first) sources[pack] = &origin;
+    packs[pack].take_slot(lane, origin, from_lane, first);
+  };
+  for (int slot = 0; slot < spec_.slots; ++slot)
+    if (!plan.is_new(slot)) take(slot, before, plan.kept[slot], true);
+  for (const NewSlots& some : added)
+    for (std::size_t i = 0; i < some.indices.size(); ++i)
+      take(some.indices[i], *some.bank, int(i), false);
+  for (const NewSlots& some : added) {
+    if (!some.on_base) continue;
+    for (int slot : some.indices) {
+      const auto [pack, lane] = place(slot);
+      packs[pack].start_on_base(lane, packs);
+    }
+  }
+}
+
+/// Targets of learners of the past, the same for all slots of one base and transform; 0 if no slot
+/// has had this base and transform before.
+void Bank::continue_targets(Bank& before, const SlotPlan& plan) {
+  for (Pack& pack : packs) {
+    if (!pack.own.is_used()) continue;
+    int base = -1;  // the slot of the bank before that the base goes on from
+    if (pack.own.base_pack >= 0) {
+      const int slot = packs[pack.own.base_pack].slots[pack.own.base_lane];
+      if (plan.is_new(slot)) continue;
+      base = plan.kept[slot];
+    }
+    for (const Pack& other : before.packs) {
+      const OwnTarget& own = other.own;
+      const int its_base =
+          own.base_pack < 0 ? -1 : before.packs[own.base_pack].slots[own.base_lane];
+      if (!own.is_used() || its_base != base || !own.has_transform_of(pack.own)) continue;
+      for (std::size_t k = 0; k < outputs.size(); ++k)
+        pack.outputs[k].targets = other.outputs[k].targets;
+      break;
+    }
+  }
+}
+
+/// Totals of a new slot go on from those of the slot by which it is judged; it has no weight.
+void Bank::Output::continue_with(Output& before, const SlotPlan& plan, const BankSpec& spec) {
+  recent = before.recent;
+  const Ledger& totals = before.ledger;
+  Array<double> slot_cost(spec.slots), slot_loss(spec.slots), next(spec.slots);
+  double total = 0.0;
+  for (int p = 0; p < spec.slots; ++p) {
+    const int source = plan.source(p);
+    slot_cost[p] = totals.slot_cost[source];
+    slot_loss[p] = totals.slot_loss[source];
+    if (plan.is_new(p) && !std::isfinite(slot_cost[p])) slot_cost[p] = totals.cost;
+    if (plan.is_new(p) && !std::isfinite(slot_loss[p])) slot_loss[p] = totals.loss;
+    next[p] = plan.is_new(p) ? 0.0 : before.weights[source];
+    total += next[p];
+  }
+  ledger = totals;
+  ledger.slot_cost = slot_cost;
+  ledger.slot_loss = slot_loss;
+  ledger.quarantined = std::count(slot_cost.begin(), slot_cost.end(), INF);
+  bool lost = false;  // whether a slot with weight is retired
+  for (std::size_t p = 0; p < before.weights.size(); ++p)
+    lost = lost || (before.weights[p] != 0.0 &&
+                    std::find(plan.kept.begin(), plan.kept.end(), int(p)) == plan.kept.end());
+  if (!spec.on_simplex || !lost)
+    weights = next;
+  else if (total > 0.0)
+    for (int p = 0; p < spec.slots; ++p) weights[p] = next[p] / total;
+  // else all weights are those of a new bank
+  combiner->change_slots(*before.combiner, plan);
+}
+
+/// `name` with another number after "output", where that is a part of it; `without`: it is left out.
+static std::string of_output(const std::string& name, int from, int to, bool without) {
+  const std::string part = output_name(from) + "/";
+  std::size_t at = name.compare(0, part.size(), part) == 0 ? 0 : name.find("/" + part);
+  if (at == std::string::npos) return "";
+  at += name[at] == '/';
+  return name.substr(0, at) + (without ? "" : output_name(to) + "/") + name.substr(at + part.size());
+}
+
+void Bank::continue_with_output(Bank& before, Bank& alone, int output, double past) {
+  auto by_name = [](Bank& bank) {
+    std::map<std::string, Entry> found;
+    for (Entry& entry : list_state(bank)) found.emplace(entry.name, entry);
+    return found;
+  };
+  const auto old = by_name(before), single = by_name(alone);
+  begun_ = before.begun_;
+  for (const Entry& entry : list_state(*this)) {
+    const Entry* source = nullptr;
+    auto look = [&](const std::map<std::string, Entry>& entries, const std::string& name) {
+      const auto found = entries.find(name);
+      if (!source && !name.empty() && found != entries.end()) source = &found->second;
+    };
+    for (int k = 0; k < int(outputs.size()); ++k) {
+      const auto& entries = k == output ? single : old;
+      const int number = k == output ? 0 : k - (k > output);
+      look(entries, of_output(entry.name, k, number, false));
+      look(entries, of_output(entry.name, k, number, true));  // a learner of one output
+    }
+    look(old, entry.name);
+    if (!source || source->shape != entry.shape || source->kind != entry.kind)
+      throw StateRefused(entry.name + " differs");
+    std::memcpy(entry.numbers, source->numbers, entry.bytes());
+  }
+  for (std::size_t i = 0; i < packs.size(); ++i) {
+    const OwnTarget& own = packs[i].own;
+    const double target = own.base_pack >= 0 ? NOT_A_NUMBER : own.forward(past)[0];
+    packs[i].learner->fit_output(output, *alone.packs[i].learner, target);
+  }
+  newest.forget();
 }
 
 void Bank::continue_from(Bank& narrower) {
@@ -380,6 +517,7 @@ void Bank::continue_from(Bank& narrower) {
   newest.forget();
   for (std::size_t i = 0; i < packs.size(); ++i) packs[i].continue_from(narrower.packs[i]);
   outputs = narrower.outputs;
+  reserve(room_);
 }
 
 void Bank::learn(const double* X, const double* y, std::size_t n, const double* past,
@@ -395,6 +533,7 @@ void Bank::learn(const double* X, const double* y, std::size_t n, const double* 
     // A block lies in one slide period; a sample with a missing target is a block of its own.
     std::size_t count = std::min<std::size_t>(spec_.block, SLIDE_PERIOD - seen_ % SLIDE_PERIOD);
     count = std::min(count, n - done);
+    if (int(count) > room_) reserve(std::min(spec_.block, std::max(int(count), 2 * room_)));
     for (std::size_t t = 0; t < count; ++t)
       if (is_missing(done + t)) count = std::max<std::size_t>(t, 1);
     learn_block(X + done * spec_.dimension, y + done * outputs_count, int(count),
@@ -492,14 +631,15 @@ static void mask_nonfinite(double* weights, const double* predictions, int slots
 void Bank::choose_weights(int k, const Block& block) {
   Output& o = outputs[k];
   const int window = spec_.objective.window, slots = spec_.slots;
-  for (int t = 0; t < block.count; ++t) o.recent[window - 1 + t] = block.targets[k][t][0];
+  std::copy(o.recent.begin(), o.recent.end(), o.block_targets.begin());
+  for (int t = 0; t < block.count; ++t) o.block_targets[window - 1 + t] = block.targets[k][t][0];
   const Evidence evidence{block.first,
                           block.count,
                           slots,
                           window,
                           spec_.dimension,
                           block.X,
-                          o.recent.data(),
+                          o.block_targets.data(),
                           o.curvature[0],
                           o.window_loss[0],
                           o.slot_cost[0],
@@ -566,7 +706,7 @@ void Bank::charge(int k, const Block& block) {
     double* total = o.totals[t];
     for (int i = 0; i < seen; ++i) {
       f[i] = total[unseen + i];
-      y[i] = o.recent[t + unseen + i];
+      y[i] = o.block_targets[t + unseen + i];
     }
     loss.values(window_f_.data(), window_y_.data(), (seen + WIDTH - 1) / WIDTH, window_loss_.data());
     double sum = 0.0;
@@ -584,7 +724,7 @@ void Bank::charge(int k, const Block& block) {
     m.cumulative_cost = ledger.cost;
     m.regret = ledger.cost - o.best[t];
   }
-  std::copy_n(o.recent.begin() + block.count, window - 1, o.recent.begin());
+  std::copy_n(o.block_targets.begin() + block.count, window - 1, o.recent.begin());
   ledger.quarantined = 0;
   for (double cost : ledger.slot_cost) ledger.quarantined += cost == INF;
 }

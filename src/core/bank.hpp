@@ -20,6 +20,10 @@ struct OwnTarget {
   std::shared_ptr<const Transform> transform;
 
   bool is_used() const { return base_pack >= 0 || transform; }
+  bool has_transform_of(const OwnTarget& other) const {
+    if (!transform || !other.transform) return !transform && !other.transform;
+    return transform->equals(*other.transform);
+  }
   Lanes forward(Lanes y) const { return transform ? transform->forward(y) : y; }
   Lanes inverse(Lanes v) const { return transform ? transform->inverse(v) : v; }
 };
@@ -50,7 +54,9 @@ class Pack {
   void variance(const Query& query, const std::vector<Pack>& packs);
   void visit(Archive& archive);
   /// Let the slot in lane `to` go on from the one in lane `from` of another pack.
-  void take_slot(int to, Pack& source, int from);
+  void take_slot(int to, Pack& source, int from, bool shared);
+  /// Have room for blocks of this length.
+  void reserve(int block);
   /// Continue from a pack on inputs with fewer columns.
   void continue_from(Pack& narrower);
   /// A new slot on the residual of one that goes on: f = T^-1(T(b) + g), g being the state so far.
@@ -116,7 +122,8 @@ struct Trace {
 /// What a bank is made of; Python lays the slots out.
 struct BankSpec {
   Objective objective;             // by which the bank and its slots are judged
-  int dimension, slots, block, threads;
+  int dimension, slots, threads;
+  int block;                       // the longest block
   bool on_simplex = true, needs_values = false, sums_weights = false;
   std::int64_t first_sample = 0;   // the number of the first sample that is learned
 };
@@ -143,10 +150,17 @@ class Bank {
   void begin(const double* x, const double* points = nullptr, int count = 0);
   /// Start at f_p = sum_j coefficients[j, p] k_p(points[j], .): points (m, d), coefficients (m, P).
   void start_from(const double* points, int count, const double* coefficients);
-  /// Let a slot go on from a slot of another bank, of the same learner and kernel.
-  void take_slot(int slot, Bank& other, int source);
-  /// Let a new slot on the residual of one that goes on have the function of base and learner.
-  void start_on_base(int slot);
+  /// New slots, by their indices in this bank, that have learned the newest samples in another one.
+  struct NewSlots {
+    Bank* bank;
+    std::vector<int> indices;  // slot i of that bank is slot indices[i] here
+    bool on_base;              // they learn residuals of slots that go on, and were alone there
+  };
+  /// Continue from a bank with other slots. Those that are kept go on bit for bit.
+  void continue_with(Bank& before, const SlotPlan& plan, const std::vector<NewSlots>& added);
+  /// Continue from a bank with the same slots and one output less, and from one that has learned the
+  /// newest samples of this output alone. past : its target before them, NaN if it is not known.
+  void continue_with_output(Bank& before, Bank& alone, int output, double past);
   /// Continue from a bank with the same slots on inputs with fewer columns; the new ones were 0.
   void continue_from(Bank& narrower);
 
@@ -154,11 +168,14 @@ class Bank {
   struct Output {
     Output(Cloned<Combiner> combiner, std::vector<double> first_weights, const BankSpec& spec);
     void visit(Archive& archive);
+    void reserve(int block, const BankSpec& spec);
+    void continue_with(Output& before, const SlotPlan& plan, const BankSpec& spec);
     Cloned<Combiner> combiner;
     Array<double> weights;       // of the next prediction
     Array<double> weight_sums;   // sums of |weight|, for a bank whose slots are revised
-    Array<double> recent;        // (window - 1 + block,): targets of the window before the block, of it
+    Array<double> recent;        // (window - 1,): targets of the window before the next sample
     Ledger ledger;
+    Array<double> block_targets;  // scratch, (window - 1 + block,): `recent`, then those of the block
     // scratch, (block, P): evidence, the weights after each sample, those that the prediction used
     Matrix<double> curvature, window_loss, slot_cost, slot_loss, slot_predictions;
     Matrix<double> values;       // (block * window, P), if the combiner needs them
@@ -187,8 +204,11 @@ class Bank {
   double combine(double* weights, const double* values) const;
   void gather_query(int output, double* values) const;
   std::pair<int, int> place(int slot) const;  // pack and lane
+  void reserve(int block);
+  void continue_targets(Bank& before, const SlotPlan& plan);
 
   BankSpec spec_;
+  int room_ = 1;                              // the longest block that the arrays have room for
   std::int64_t seen_;
   bool begun_ = false;                        // whether the terms before the first sample are set
   Pool pool_;

@@ -25,6 +25,14 @@ struct Evidence {
   const double* row(const double* array, int t) const { return array + std::size_t(t) * slots; }
 };
 
+/// How the slots of a bank follow from those of the bank before it.
+struct SlotPlan {
+  std::vector<int> kept;      // the slot that slot i goes on from; -1: slot i is new
+  std::vector<int> previous;  // a slot by which slot i, if it is new, is judged at first
+  bool is_new(int i) const { return kept[i] < 0; }
+  int source(int i) const { return is_new(i) ? previous[i] : kept[i]; }
+};
+
 class Combiner {
  public:
   virtual ~Combiner() = default;
@@ -34,6 +42,8 @@ class Combiner {
   virtual void choose(const Evidence& evidence, const double* weights, double* chosen) = 0;
   /// For rules by gradient steps: the largest rate over the largest stable one so far, and that rate.
   virtual std::pair<double, double> step_ratio() const { return {0.0, 0.0}; }
+  /// Go on from the state of a bank with other slots: arrays `by_slot` are indexed accordingly.
+  virtual void change_slots(Combiner& before, const SlotPlan& plan);
   /// Whether it calls a function of the user's, which may fail.
   virtual bool may_fail() const { return false; }
 };

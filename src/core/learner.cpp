@@ -24,10 +24,18 @@ void Learner::start_from(const Matrix<double>&, const Array<Lanes>&, Record*) {
   throw std::logic_error("this learner starts at 0");
 }
 
-void copy_slot(Learner& target, int to, Learner& source, int from) {
-  copy_state(list_state(target), list_state(source), [=](Entry& into, const Entry& out_of) {
+bool Learner::shares_with(Learner& other) {
+  bool same = true;
+  copy_state(list_state(*this), list_state(other), [&](Entry& one, const Entry& two) {
+    if (!one.lanes) same = same && std::memcmp(one.numbers, two.numbers, one.bytes()) == 0;
+  });
+  return same;
+}
+
+void Learner::take_slot(int to, Learner& source, int from, bool shared) {
+  copy_state(list_state(*this), list_state(source), [=](Entry& into, const Entry& out_of) {
     if (!into.lanes) {
-      std::memcpy(into.numbers, out_of.numbers, out_of.bytes());
+      if (shared) std::memcpy(into.numbers, out_of.numbers, out_of.bytes());
       return;
     }
     double* a = static_cast<double*>(into.numbers);

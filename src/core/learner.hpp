@@ -41,6 +41,13 @@ struct Record {
   Array<Lanes> predictions;  // f(x_t) before sample t is learned
   Array<Lanes> effects;      // how far dropped terms moved the window's values, relative to their size
 
+  /// Have room for blocks of this length; only row 0 is kept.
+  void reserve(int block) {
+    Record other(block, values.columns());
+    std::copy_n(values[0], values.columns(), other.values[0]);
+    other.norms[0] = norms[0];
+    *this = std::move(other);
+  }
   /// Row 0 becomes the state after the block.
   void close(int count) {
     std::copy_n(values[count], values.columns(), values[0]);
@@ -71,16 +78,20 @@ class Learner {
   virtual Lanes step_ratio(int) const { return 0.0; }
   /// Continue from one that has learned inputs with fewer columns; the new ones were 0 so far.
   virtual void continue_from(Learner& narrower);
+  /// Let the slot in lane `to` go on from that in lane `from` of a learner of its kind. Arrays
+  /// without lanes belong to all slots of a pack: they are copied if `shared`.
+  virtual void take_slot(int to, Learner& source, int from, bool shared);
+  /// Whether what slots share is the same as in another learner of its kind.
+  bool shares_with(Learner& other);
+  /// Output k has the state of a learner that has learned the newest samples only, `alone`: fit it to
+  /// what outputs share. past : the target of the samples before, NaN if it is not known.
+  virtual void fit_output(int, Learner& /*alone*/, double /*past*/) {}
   /// Start at f = sum_j c_j k(points_j, .) instead of at 0: points (m, dimension), coefficients
   /// (m,) lanes. Sets norms[0] of the record of each output.
   virtual void start_from(const Matrix<double>& points, const Array<Lanes>& coefficients, Record*);
   /// Whether it calls a function of the user's, which may fail.
   virtual bool may_fail() const { return false; }
 };
-
-/// Copy the state of the slot in lane `from` of one learner to lane `to` of another of its kind.
-/// Arrays without lanes belong to all slots of a pack.
-void copy_slot(Learner& target, int to, Learner& source, int from);
 
 /// A learner for one output as one for several: a copy for each, since nothing can be shared.
 class Separate final : public Learner {
@@ -106,6 +117,11 @@ class Separate final : public Learner {
   }
   Lanes dropped(int k) const override { return parts_[k]->dropped(0); }
   Lanes step_ratio(int k) const override { return parts_[k]->step_ratio(0); }
+  void take_slot(int to, Learner& source, int from, bool shared) override {
+    auto& others = static_cast<Separate&>(source);
+    for (std::size_t k = 0; k < parts_.size(); ++k)
+      parts_[k]->take_slot(to, *others.parts_[k], from, shared);
+  }
   void continue_from(Learner& narrower) override {
     auto& others = static_cast<Separate&>(narrower);
     for (std::size_t k = 0; k < parts_.size(); ++k) parts_[k]->continue_from(*others.parts_[k]);

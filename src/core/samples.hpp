@@ -57,6 +57,27 @@ class Samples {
     if (archive.loaded) forget();
   }
 
+  /// Have room for blocks of this length.
+  void reserve(int block) {
+    Matrix<double> rows((block + 1) * count(), length + 1, NOT_A_NUMBER);
+    for (int s = 0; s < count(); ++s) std::copy_n(rows_[s], length + 1, rows[s]);
+    rows_ = std::move(rows);
+    repeated_.assign(std::size_t(block + 1) * count(), 0);
+  }
+
+  /// Continue from the newest samples of a bank with other slots, which may need fewer or more.
+  void continue_from(const Samples& before) {
+    const int kept = std::min(length, before.length) + SLIDE_PERIOD;
+    const int at = length + SLIDE_PERIOD - kept, from = before.length + SLIDE_PERIOD - kept;
+    for (int k = 0; k < dimension; ++k) {
+      std::fill_n(inputs_[k], length + SLIDE_PERIOD, before.inputs_[k][0]);  // older: finite values
+      std::copy_n(before.inputs_[k] + from, kept, inputs_[k] + at);
+    }
+    for (std::size_t k = 0; k < targets.size(); ++k)
+      std::copy_n(before.targets[k].begin() + from, kept, targets[k].begin() + at);
+    forget();
+  }
+
   /// Where sample `number` is in the arrays.
   int place(std::int64_t number) const { return length + int(number % SLIDE_PERIOD); }
 

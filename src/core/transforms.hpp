@@ -20,6 +20,7 @@ class Transform {
   virtual Lanes forward(Lanes y) const = 0;
   /// The y with T(y) = u.
   virtual Lanes inverse(Lanes u) const = 0;
+  virtual bool equals(const Transform& other) const = 0;
 };
 
 /// The largest slope of a ShiftedLog; the least is one divided by it.
@@ -61,6 +62,11 @@ class ShiftedLog final : public Transform {
   Lanes inverse(Lanes u) const override {
     return Lanes(shifted_exp(u[0], shift_), shifted_exp(u[1], shift_), shifted_exp(u[2], shift_),
                  shifted_exp(u[3], shift_));
+  }
+
+  bool equals(const Transform& other) const override {
+    auto same = dynamic_cast<const ShiftedLog*>(&other);
+    return same && same->shift_ == shift_;
   }
 
  private:

@@ -2,6 +2,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
 #include <atomic>
@@ -72,7 +73,7 @@ std::unique_ptr<Bank> make_bank(const nb::dict& given) {
     auto made = pack.contains("models") ? python_learner(take<nb::list>(pack, "models"), learner)
                                         : make_learner(take<std::string>(pack, "learner"), learner);
     packs.emplace_back(take<std::vector<int>>(pack, "slots"), std::move(made), own, outputs,
-                       spec.block, spec.objective.window);
+                       1, spec.objective.window);
   }
   auto rule = take<nb::tuple>(given, "combiner");
   std::vector<Cloned<Combiner>> combiners;
@@ -86,33 +87,92 @@ std::unique_ptr<Bank> make_bank(const nb::dict& given) {
         {read_settings(nb::cast<nb::dict>(rule[1])), spec.slots, spec.objective.window,
          spec.objective.regularization, spec.objective.losses[k]}));
   }
-  Samples samples(take<int>(given, "history"), spec.dimension, outputs, std::move(statistics),
-                  spec.block);
+  Samples samples(take<int>(given, "history"), spec.dimension, outputs, std::move(statistics), 1);
   return std::make_unique<Bank>(spec, std::move(samples), std::move(packs), std::move(combiners),
                                 take<std::vector<double>>(given, "first_weights"));
 }
 
+/// What a target may be: those of a loss.
+struct TargetRule {
+  double least, most;
+  bool labels;  // -1 or +1
+  bool allows(double y) const {
+    return least <= y && y <= most && (!labels || y == 1.0 || y == -1.0);
+  }
+};
+
+/// Inputs beyond this are declined: the square of a difference must not overflow.
+constexpr double LARGEST = 1e150;
+
 class PyBank {
  public:
-  explicit PyBank(const nb::dict& given) : bank_(make_bank(given)) { may_fail_ = bank_->may_fail(); }
+  PyBank(const nb::dict& given, std::optional<std::size_t> most_bytes) {
+    std::optional<MemoryLimit> limit;
+    if (most_bytes) limit.emplace(*most_bytes);
+    bank_ = make_bank(given);
+    may_fail_ = bank_->may_fail();
+    for (nb::handle rule : given["target_rules"]) {
+      auto items = nb::cast<nb::tuple>(rule);
+      rules_.push_back({std::max(nb::cast<double>(items[0]), -LARGEST),
+                        std::min(nb::cast<double>(items[1]), LARGEST), nb::cast<bool>(items[2])});
+    }
+    point_.resize(bank_->spec().dimension);
+    targets_.resize(rules_.size());
+    slots_.resize(rules_.size() * bank_->spec().slots);
+  }
   PyBank(const PyBank& other)
-      : bank_(std::make_unique<Bank>(*other.bank_)), may_fail_(other.may_fail_) {}
+      : bank_(std::make_unique<Bank>(*other.bank_)),
+        may_fail_(other.may_fail_),
+        rules_(other.rules_),
+        point_(other.point_),
+        targets_(other.targets_),
+        slots_(other.slots_) {}
 
-  /// Learn X (n, d), y (n, K), past (n, K, P) or None; the arrays of `trace` by name are filled.
+  std::unique_ptr<PyBank> copy_of() {
+    Turn turn(mutex_, owner_);
+    return std::make_unique<PyBank>(*this);
+  }
+
+  /// Learn X (n, d), y (n, K), past (n, K, P) or None, whole or not at all; the arrays of `trace` by
+  /// name are filled.
   void learn(Floats X, Floats y, std::optional<Floats> past, const nb::dict& arrays) {
     Turn turn(mutex_, owner_);
-    const std::size_t n = X.shape(0);
-    Trace trace = read_trace(arrays);
+    const Trace trace = read_trace(arrays);
     whole([&] {
       nb::gil_scoped_release unlocked;
-      bank_->learn(X.data(), y.data(), n, past ? past->data() : nullptr, trace, [] {
-        nb::gil_scoped_acquire gil;
-        if (PyErr_CheckSignals() != 0) throw nb::python_error();
-      });
+      bank_->learn(X.data(), y.data(), X.shape(0), past ? past->data() : nullptr, trace, nullptr);
     });
   }
 
-  nb::tuple predict_one(Floats x) {
+  /// Learn one sample if x is a float or a (d,) array of float64, y one or (K,), and all are in
+  /// range: 0 declined, 1 learned, 2 learned, and there may be something to warn of.
+  int learn_one(nb::handle x, nb::handle y) {
+    Turn turn(mutex_, owner_);
+    if (!read_row(x, point_) || !read_row(y, targets_)) return 0;
+    for (double number : point_)
+      if (!(std::fabs(number) <= LARGEST)) return 0;
+    for (std::size_t k = 0; k < rules_.size(); ++k)
+      if (!rules_[k].allows(targets_[k])) return 0;
+    const std::int64_t number = bank_->samples(), seen = number + 1;
+    const double before = noted();
+    whole([&] { bank_->learn(point_.data(), targets_.data(), 1, nullptr, {}, nullptr); });
+    // Step sizes are checked when the samples have doubled, and at the end of a slide period.
+    const bool due = (number ^ seen) > number || seen % SLIDE_PERIOD == 0;
+    return due || noted() != before ? 2 : 1;
+  }
+
+  /// The prediction at x, a float or (K,); None if x is not a float or a (d,) array in range.
+  nb::object predict_one(nb::handle x) {
+    Turn turn(mutex_, owner_);
+    if (!read_row(x, point_)) return nb::none();
+    for (double number : point_)
+      if (!(std::fabs(number) <= LARGEST)) return nb::none();
+    bank_->predict(point_.data(), targets_.data(), slots_.data());
+    if (targets_.size() == 1) return nb::float_(targets_[0]);
+    return copied(targets_.data(), {targets_.size()});
+  }
+  /// (K,) predictions and (K, P) predictions of the slots at x (d,).
+  nb::tuple predict_slots_one(Floats x) {
     Turn turn(mutex_, owner_);
     const std::size_t K = bank_->outputs.size(), P = bank_->spec().slots;
     double *predictions, *slots;
@@ -131,23 +191,31 @@ class PyBank {
                 &Bank::variance_slots);
   }
 
-  /// Start at f_p = sum_j coefficients[j, p] k_p(points[j], .): points (m, d), coefficients (m, P).
+  /// Let the terms before the first sample be x, or start at f_p = sum_j coefficients[j, p]
+  /// k_p(points[j], .): points (m, d), coefficients (m, P).
   void begin(Floats x, std::optional<Floats> points, std::optional<Floats> coefficients) {
     Turn turn(mutex_, owner_);
     if (!points) return bank_->begin(x.data());
     bank_->start_from(points->data(), int(points->shape(0)), coefficients->data());
   }
-  /// Let a slot go on from a slot of another bank.
-  void take_slot(int slot, PyBank& other, int source) {
-    Turn turn(mutex_, owner_);
-    bank_->take_slot(slot, *other.bank_, source);
+  /// See Bank::continue_with; added : (bank, indices, whether they are on bases that go on)
+  void continue_with(PyBank& before, std::vector<int> kept, std::vector<int> previous,
+                     const nb::list& added) {
+    Turn turn(mutex_, owner_), other(before.mutex_, before.owner_);
+    std::vector<Bank::NewSlots> parts;
+    for (nb::handle item : added) {
+      auto part = nb::cast<nb::tuple>(item);
+      parts.push_back({nb::cast<PyBank&>(part[0]).bank_.get(),
+                       nb::cast<std::vector<int>>(part[1]), nb::cast<bool>(part[2])});
+    }
+    bank_->continue_with(*before.bank_, {std::move(kept), std::move(previous)}, parts);
   }
-  void start_on_base(int slot) {
-    Turn turn(mutex_, owner_);
-    bank_->start_on_base(slot);
+  void continue_with_output(PyBank& before, PyBank& alone, int output, double past) {
+    Turn turn(mutex_, owner_), other(before.mutex_, before.owner_);
+    bank_->continue_with_output(*before.bank_, *alone.bank_, output, past);
   }
   void continue_from(PyBank& narrower) {
-    Turn turn(mutex_, owner_);
+    Turn turn(mutex_, owner_), other(narrower.mutex_, narrower.owner_);
     bank_->continue_from(*narrower.bank_);
   }
   /// The models behind slots whose state is not arrays, by pack and output.
@@ -159,12 +227,56 @@ class PyBank {
     }
     return found;
   }
-  Result dropped() { return by_slot(&Learner::dropped); }
+
+  std::int64_t samples() const { return bank_->samples(); }
+  /// (K, P)
+  Result weights() {
+    return by_output({std::size_t(bank_->spec().slots)},
+                     [](Bank::Output& o, double* out) { copy(o.weights, out); });
+  }
+  /// (P,): sums of |weight| of all outputs since they were last cleared.
+  Result weight_sums() {
+    double* sums;
+    Result result = new_array({std::size_t(bank_->spec().slots)}, &sums);
+    for (Bank::Output& output : bank_->outputs)
+      for (std::size_t p = 0; p < output.weight_sums.size(); ++p) sums[p] += output.weight_sums[p];
+    return result;
+  }
+  void clear_weight_sums() {
+    for (Bank::Output& output : bank_->outputs)
+      std::fill(output.weight_sums.begin(), output.weight_sums.end(), 0.0);
+  }
+  /// The totals of all outputs, (K,) and (K, P), by name.
+  nb::dict ledger() {
+    Turn turn(mutex_, owner_);
+    const std::size_t slots = bank_->spec().slots;
+    auto number = [&](auto member) {
+      return by_output({}, [=](Bank::Output& o, double* out) { *out = double(o.ledger.*member); });
+    };
+    nb::dict found;
+    found["cost"] = number(&Ledger::cost);
+    found["loss"] = number(&Ledger::loss);
+    found["gap"] = number(&Ledger::gap);
+    found["effect"] = number(&Ledger::effect);
+    found["missing"] = number(&Ledger::missing);
+    found["slot_cost"] =
+        by_output({slots}, [](Bank::Output& o, double* out) { copy(o.ledger.slot_cost, out); });
+    found["slot_loss"] =
+        by_output({slots}, [](Bank::Output& o, double* out) { copy(o.ledger.slot_loss, out); });
+    found["dropped"] = by_slot(&Learner::dropped);
+    return found;
+  }
   Result step_ratio() { return by_slot(&Learner::step_ratio); }
   std::vector<std::pair<double, double>> combiner_step() {
     std::vector<std::pair<double, double>> found;
     for (const Bank::Output& output : bank_->outputs) found.push_back(output.combiner->step_ratio());
     return found;
+  }
+  /// The bytes of the state.
+  std::size_t bytes() {
+    std::size_t total = 0;
+    for (const Entry& entry : list_state(*bank_)) total += entry.bytes();
+    return total;
   }
 
   /// All numbers that the next sample depends on, by name.
@@ -220,9 +332,43 @@ class PyBank {
             find("slot_predictions"), find("curvature"), find("window_loss")};
   }
 
+  static void copy(const Array<double>& from, double* to) { std::copy(from.begin(), from.end(), to); }
+
+  /// (K, ...): what `write` leaves of each output.
+  template <class Write>
+  Result by_output(Shape shape, Write write) {
+    double* data;
+    std::size_t size = 1;
+    for (std::size_t n : shape) size *= n;
+    shape.insert(shape.begin(), bank_->outputs.size());
+    Result result = new_array(shape, &data);
+    for (Bank::Output& output : bank_->outputs) write(output, data), data += size;
+    return result;
+  }
+
+  /// What warnings depend on: how many slots are out, and the effects of truncation.
+  double noted() const {
+    double total = 0.0;
+    for (const Bank::Output& output : bank_->outputs)
+      total += double(output.ledger.quarantined) + output.ledger.effect;
+    return total;
+  }
+
+  /// Copy a float, or an array of float64 of the right length; false for anything else.
+  static bool read_row(nb::handle given, std::vector<double>& row) {
+    if (PyFloat_Check(given.ptr())) {
+      row[0] = PyFloat_AS_DOUBLE(given.ptr());
+      return row.size() == 1;
+    }
+    nb::ndarray<const double, nb::ndim<1>, nb::device::cpu> array;
+    if (!nb::ndarray_check(given) || !nb::try_cast(given, array, false)) return false;
+    if (array.shape(0) != row.size()) return false;
+    for (std::size_t i = 0; i < row.size(); ++i) row[i] = array(i);
+    return true;
+  }
+
   /// (K, P): a number of every slot.
   Result by_slot(Lanes (Learner::*method)(int) const) {
-    Turn turn(mutex_, owner_);
     const std::size_t outputs = bank_->outputs.size(), slots = bank_->spec().slots;
     double* data;
     Result result = new_array({outputs, slots}, &data);
@@ -260,6 +406,8 @@ class PyBank {
 
   std::unique_ptr<Bank> bank_;
   bool may_fail_ = false;
+  std::vector<TargetRule> rules_;                // of each output
+  std::vector<double> point_, targets_, slots_;  // of a single sample
   std::mutex mutex_;
   std::atomic<std::thread::id> owner_{};
 };
@@ -267,22 +415,34 @@ class PyBank {
 }  // namespace
 
 void kb::bind_bank(nb::module_& m) {
+  nb::exception<TooLarge>(m, "TooLarge", PyExc_ValueError);
+  m.attr("SLIDE_PERIOD") = SLIDE_PERIOD;
   nb::class_<PyBank>(m, "Bank")
-      .def(nb::init<const nb::dict&>(), "description"_a)
+      .def(nb::init<const nb::dict&, std::optional<std::size_t>>(), "description"_a,
+           "most_bytes"_a.none() = nb::none())
       .def("learn", &PyBank::learn, "X"_a, "y"_a, "past"_a.none(), "trace"_a)
+      .def("learn_one", &PyBank::learn_one, "x"_a, "y"_a)
       .def("predict_one", &PyBank::predict_one, "x"_a)
+      .def("predict_slots_one", &PyBank::predict_slots_one, "x"_a)
       .def("predict", &PyBank::predict, "X"_a)
       .def("predict_slots", &PyBank::predict_slots, "X"_a)
       .def("variance_slots", &PyBank::variance_slots, "X"_a)
       .def("state", &PyBank::state)
       .def("restore", &PyBank::restore, "arrays"_a)
-      .def("copy", [](const PyBank& bank) { return new PyBank(bank); })
-      .def("begin", &PyBank::begin, "x"_a, "points"_a.none(), "coefficients"_a.none())
-      .def("take_slot", &PyBank::take_slot, "slot"_a, "other"_a, "source"_a)
-      .def("start_on_base", &PyBank::start_on_base, "slot"_a)
+      .def("copy", &PyBank::copy_of)
+      .def("begin", &PyBank::begin, "x"_a, "points"_a.none() = nb::none(),
+           "coefficients"_a.none() = nb::none())
+      .def("continue_with", &PyBank::continue_with, "before"_a, "kept"_a, "previous"_a, "added"_a)
+      .def("continue_with_output", &PyBank::continue_with_output, "before"_a, "alone"_a, "output"_a,
+           "past"_a)
       .def("continue_from", &PyBank::continue_from, "narrower"_a)
       .def("models", &PyBank::models)
-      .def("dropped", &PyBank::dropped)
+      .def("weights", &PyBank::weights)
+      .def("weight_sums", &PyBank::weight_sums)
+      .def("clear_weight_sums", &PyBank::clear_weight_sums)
+      .def("ledger", &PyBank::ledger)
       .def("step_ratio", &PyBank::step_ratio)
-      .def("combiner_step", &PyBank::combiner_step);
+      .def("combiner_step", &PyBank::combiner_step)
+      .def_prop_ro("samples", &PyBank::samples)
+      .def_prop_ro("bytes", &PyBank::bytes);
 }

@@ -132,6 +132,11 @@ class PythonLearner final : public Learner {
   void visit(Archive& archive) override { visit_arrays(archive, model_); }
   bool may_fail() const override { return may_fail_; }
   const nb::object& model() const { return model_; }
+  void take_slot(int, Learner& source, int, bool) override { take(source); }
+  void continue_from(Learner& narrower) override {
+    Learner::continue_from(narrower);  // refuses arrays of other shapes
+    take(narrower);
+  }
 
   void learn(const Block& block, Record* record) override {
     nb::gil_scoped_acquire gil;
@@ -160,6 +165,10 @@ class PythonLearner final : public Learner {
   }
 
  private:
+  void take(Learner& other) {
+    nb::gil_scoped_acquire gil;
+    model_ = static_cast<PythonLearner&>(other).model_.attr("copy")();
+  }
   /// A copy: a model that keeps x keeps this sample.
   nb::object point(const double* x) const { return copied(x, {point_.size()}); }
   double value(const double* x) const { return nb::cast<double>(model_.attr("value")(point(x))); }
@@ -190,6 +199,20 @@ class PythonCombiner final : public Combiner {
   }
   void visit(Archive& archive) override { visit_arrays(archive, state_); }
   bool may_fail() const override { return true; }
+
+  void change_slots(Combiner& before, const SlotPlan& plan) override {
+    nb::gil_scoped_acquire gil;
+    nb::list kept, previous;
+    for (std::size_t i = 0; i < plan.kept.size(); ++i) {
+      if (plan.is_new(int(i)))
+        kept.append(nb::none());
+      else
+        kept.append(plan.kept[i]);
+      previous.append(plan.previous[i]);
+    }
+    nb::object old = static_cast<PythonCombiner&>(before).state_.attr("arrays");
+    rule_.attr("change_slots")(old, state_.attr("arrays"), kept, previous);
+  }
 
   void choose(const Evidence& e, const double* weights, double* chosen) override {
     nb::gil_scoped_acquire gil;

@@ -23,7 +23,7 @@ class Best final : public Combiner {
  public:
   explicit Best(int slots) : totals_(slots) {}
   std::unique_ptr<Combiner> clone() const override { return std::make_unique<Best>(*this); }
-  void visit(Archive& archive) override { archive("totals", totals_); }
+  void visit(Archive& archive) override { archive.by_slot("totals", totals_); }
   void choose(const Evidence& e, const double*, double* chosen) override {
     for (int t = 0; t < e.count; ++t, chosen += e.slots) {
       const double* costs = e.row(e.slot_cost, t);

@@ -36,7 +36,7 @@ class Hedge final : public Combiner {
 
   std::unique_ptr<Combiner> clone() const override { return std::make_unique<Hedge>(*this); }
   void visit(Archive& archive) override {
-    archive("totals", totals_);
+    archive.by_slot("totals", totals_);
     archive("rate_and_gap", rate_and_gap_);
   }
 
@@ -134,7 +134,7 @@ class FixedShare final : public Combiner {
         posterior_(spec.slots) {}
 
   std::unique_ptr<Combiner> clone() const override { return std::make_unique<FixedShare>(*this); }
-  void visit(Archive& archive) override { archive("posterior", posterior_); }
+  void visit(Archive& archive) override { archive.by_slot("posterior", posterior_); }
 
   void choose(const Evidence& e, const double* weights, double* chosen) override {
     for (int t = 0; t < e.count; ++t, weights = chosen, chosen += e.slots) {

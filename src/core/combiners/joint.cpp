@@ -51,7 +51,7 @@ class Joint final : public Combiner {
   void visit(Archive& archive) override {
     archive("certificate", certificate_);
     if (horizon_ == 0) return;
-    archive("values", past_predictions_);
+    archive.by_slot("values", past_predictions_, 2);
     archive("targets", past_targets_);
   }
 

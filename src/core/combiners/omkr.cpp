@@ -23,7 +23,7 @@ class Omkr final : public Combiner {
 
   std::unique_ptr<Combiner> clone() const override { return std::make_unique<Omkr>(*this); }
   void visit(Archive& archive) override {
-    archive("gradient", gradient_);
+    archive.by_slot("gradient", gradient_);
     archive("rate", rate_);
   }
   std::pair<double, double> step_ratio() const override { return {steepest_, steepest_rate_}; }

@@ -21,11 +21,11 @@ class Simplex final : public Combiner {
   std::unique_ptr<Combiner> clone() const override { return std::make_unique<Simplex>(*this); }
 
   void visit(Archive& archive) override {
-    archive("qp_terms", terms_);
+    archive.by_slot("qp_terms", terms_, 2);
     if (!prequential_) return;
-    archive("segment", segment_);
-    archive("suffixes", suffixes_);
-    archive("prefix", prefix_);
+    archive.by_slot("segment", segment_, 2);
+    archive.by_slot("suffixes", suffixes_, 2);
+    archive.by_slot("prefix", prefix_);
   }
 
   void choose(const Evidence& e, const double*, double* chosen) override {

@@ -40,7 +40,7 @@ class Stack {
 
   void visit(Archive& archive) {
     archive("certificate", certificate_);
-    archive("moments", moments_);
+    archive.by_slot("moments", moments_, 3);
   }
 
   Array<double> errors;  // e of the present sample, for `update`
@@ -172,11 +172,18 @@ class RobustStacking final : public Combiner {
 
   void visit(Archive& archive) override {
     archive.part("robust", robust_);
-    archive("robust_weights", robust_weights_);
+    archive.by_slot("robust_weights", robust_weights_);
     archive.part("plain", plain_);
-    archive("plain_weights", plain_weights_);
+    archive.by_slot("plain_weights", plain_weights_);
     archive("mean_square", mean_square_);
     archive("squares", squares_);
+  }
+
+  void change_slots(Combiner& before, const SlotPlan& plan) override {
+    Combiner::change_slots(before, plan);
+    for (std::size_t p = 0; p < plan.kept.size(); ++p)
+      if (plan.is_new(int(p)))  // the next sample makes their sum 1 again
+        robust_weights_[p] = plain_weights_[p] = 0.0;
   }
 
   void choose(const Evidence& e, const double*, double* chosen) override {

@@ -175,6 +175,16 @@ class NearestNeighborGP final : public Learner {
       outputs_[k].responses = other.outputs_[k].responses;
   }
 
+  /// Move the targets to the places that their samples have in the memory of all outputs.
+  void fit_output(int k, Learner& alone, double past) override {
+    auto& other = dynamic_cast<NearestNeighborGP&>(alone);
+    Array<double>& responses = outputs_[k].responses;
+    std::fill(responses.begin(), responses.end(), past);
+    const std::int64_t known = std::min<std::int64_t>({other.stored_, stored_, memory_});
+    for (std::int64_t age = 1; age <= known; ++age)
+      responses[(stored_ - age) % memory_] = other.outputs_[0].responses[(other.stored_ - age) % memory_];
+  }
+
   bool may_fail() const override { return calls_user_; }
 
  private:

@@ -2,7 +2,7 @@
 
 from .adaptive_dictionary import AdaptiveDictionary
 from .bank import KernelBank
-from .layout import Slot
+from .slot import Slot
 from .ledger import Ledger
 from .trace import Trace
 

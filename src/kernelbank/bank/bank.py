@@ -2,18 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+import os
+import threading
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any, Self
 
+import numpy as np
+
+from .. import _core, losses
+from ..combiners import Combiner
+from ..errors import FileRefused
+from ..io import checkpoint
+from ..io.specs import check_names
+from ..kernels.dictionary import Dictionary
 from ..utils import validation as check
 from ..utils.validation import Floats
-from ..utils.whole_steps import whole_step
-from .bank_changes import ChangingBank
-from .exclusive import exclusive, refuse_inside
+from . import serialization
+from .diagnostics import Diagnostics
+from .engines import Engine, EngineBank
+from .ledger import Ledger
+from .naming import SlotNames
+from .revision import Selection, continued_slots
+from .settings import BankSettings
+from .slot import Slot, given_slots
+from .slot_changes import Samples, changed_settings, check_wider, continued, plan_change
+from .slot_history import SlotHistory
+from .status import Status, bank_status
 from .trace import Trace, chosen_fields
 
+_ROWS = 4096
+"""Samples that `run` gives to the core at a time; between two of these calls signals are handled."""
+_LEARNED = 1
+"""What the core returns for a sample after which there is nothing to check."""
 
-class KernelBank(ChangingBank):
+
+class KernelBank:
     """A bank of kernels that learns from a stream: one online learner per kernel, combined by
     weights that change with every sample.
 
@@ -58,6 +82,283 @@ class KernelBank(ChangingBank):
     np.True_
     """
 
+    def __init__(
+        self,
+        dictionary: Any = None,
+        learner: Any = None,
+        combiner: Any = None,
+        loss: Any = "squared",
+        window: int = 10,
+        regularization: float = 0.01,
+        engine: Any = "serial",
+        *,
+        slots: Iterable[Slot] | None = None,
+        initial: Any = None,
+        outputs: int = 1,
+    ) -> None:
+        settings = BankSettings.checked(
+            dictionary,
+            learner,
+            combiner,
+            loss,
+            window,
+            regularization,
+            engine,
+            slots,
+            initial,
+            outputs,
+        )
+        self._use(settings)
+
+    def _use(
+        self,
+        settings: BankSettings,
+        bank: EngineBank | None = None,
+        dimension: int | None = None,
+        warned: Iterable[str] = (),
+    ) -> None:
+        """Be the bank with these settings and this state; None: nothing is learned."""
+        self._settings, self._bank, self._dimension = settings, bank, dimension
+        self._names = SlotNames(settings.slots)
+        self._diagnostics = Diagnostics(settings.slots, settings.objective.loss)
+        self._diagnostics.warned = set(warned)
+        if bank is not None and bank.samples:
+            self._diagnostics.quarantined = self.ledger.quarantined
+        self._revising = threading.RLock()  # a sample and the revision after it are one step
+        self._plain = not settings.restricted_kernels and settings.dictionary is None
+        """Whether the core can check a sample by itself."""
+
+    # --- what the bank is -------------------------------------------------------------------------
+
+    @property
+    def slots(self) -> tuple[Slot, ...]:
+        """The slots."""
+        return self._settings.slots
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the slots: "[index] kernel", and the learner where learners differ."""
+        return tuple(self._names)
+
+    @property
+    def dictionary(self) -> Dictionary:
+        """The kernels of the slots."""
+        return Dictionary([slot.kernel for slot in self.slots])
+
+    @property
+    def combiner(self) -> Combiner:
+        """The rule for the weights."""
+        return self._settings.combiner
+
+    @property
+    def loss(self) -> losses.Loss:
+        """The loss, of the first output."""
+        return self._settings.objective.loss
+
+    @property
+    def window(self) -> int:
+        """How many recent samples a cost is taken over."""
+        return self._settings.objective.window
+
+    @property
+    def regularization(self) -> float:
+        """Weight of half the squared norm in the cost."""
+        return self._settings.objective.regularization
+
+    @property
+    def outputs(self) -> int:
+        """How many targets a sample has, K."""
+        return self._settings.outputs
+
+    @property
+    def dimension(self) -> int | None:
+        """Columns of the inputs; None before the first sample, unless the bank has an initial f."""
+        initial = self._settings.initial
+        if self._dimension is None and initial is not None:
+            return int(initial.points.shape[1])
+        return self._dimension
+
+    @property
+    def identities(self) -> tuple[int, ...]:
+        """Of every slot, a number that no other slot of the bank ever had. Random draws follow from
+        it."""
+        return self._settings.history.identities
+
+    @property
+    def no_missing_because(self) -> str:
+        """Why targets must not be missing; empty if they may be."""
+        return self._settings.no_missing_because
+
+    @property
+    def calls_python(self) -> bool:
+        """Whether learning calls functions of the user's, which may fail."""
+        parts: list[Any] = [self.combiner, *self._settings.losses]
+        parts += [part for slot in self.slots for part in (slot.kernel, slot.learner)]
+        return any(part.in_python for part in parts)
+
+    # --- what it has learned ----------------------------------------------------------------------
+
+    @property
+    def samples(self) -> int:
+        """How many samples have been learned."""
+        return 0 if self._bank is None else self._bank.samples
+
+    @property
+    def weights(self) -> Floats:
+        """(P,): the weights of the next prediction; (K, P) for several outputs."""
+        if self._bank is None:
+            weights = np.tile(self._settings.first_weights(), (self.outputs, 1))
+        else:
+            weights = self._bank.weights()
+        return weights if self.outputs > 1 else weights[0]
+
+    @property
+    def ledger(self) -> Ledger:
+        """The costs and losses so far, at this moment."""
+        settings, bank = self._settings, self._bank
+        shape = (self.outputs, len(self.slots))
+        return Ledger.of(
+            self.samples,
+            None if bank is None else bank.ledger(),
+            shape,
+            settings.combiner.on_simplex,
+            settings.history,
+        )
+
+    @property
+    def quarantined(self) -> tuple[int, ...]:
+        """The slots that became non-finite and are out for good."""
+        return self.ledger.quarantined
+
+    def evidence(self) -> dict[str, Floats]:
+        """The quantities by which the combiner has chosen the weights after the last sample.
+
+        Small arrays by name, as `Combiner.diagnostics` of the combiner says: Simplex returns the
+        curvature and the linear term of its program, Joint its certificate, Hedge its cumulative
+        losses and its rate. Before the first sample they are those of an empty state. For several
+        outputs they have that axis first.
+
+        >>> import kernelbank as kb
+        >>> bank = kb.KernelBank(kb.gaussian_grid(1, 2, 3))
+        >>> bank.learn_one(0.0, 1.0)
+        >>> {name: array.shape for name, array in bank.evidence().items()}
+        {'curvature': (3,), 'linear': (3,)}
+        """
+        settings, bank = self._settings, self._bank
+        state = settings.empty_state() if bank is None else bank.state()
+        found = []
+        for k, weights in enumerate(np.reshape(self.weights, (self.outputs, -1))):
+            own = serialization.under(f"output{k}/combiner/", state)
+            found.append(settings.combiner.diagnostics(own, weights.copy()))
+        if self.outputs == 1:
+            return found[0]
+        return {name: np.array([one[name] for one in found]) for name in found[0]}
+
+    def slot_state(self, slot: int) -> dict[str, Any]:
+        """Copies of the arrays of the learner that a slot runs in, by name.
+
+        Those of output k begin with "output<k>/", unless there is one output and the learner
+        shares nothing. Slots that run side by side are along the last axis of arrays that have one.
+        """
+        remedy = "Give the index of a slot, from 0."
+        index = check.count("slot", slot, "slot_state", remedy, least=0, most=len(self.slots) - 1)
+        pack = next(i for i, own in enumerate(self._settings.packs) if index in own)
+        state = self._settings.empty_state() if self._bank is None else self._bank.state()
+        return serialization.under(f"pack{pack}/learner/", state)
+
+    def state_bytes(self, dimension: int) -> int:
+        """The bytes of everything that the next sample depends on, for inputs of so many columns."""
+        return (self._bank or self._settings.engine.open(self._settings, dimension)).bytes
+
+    def status(self) -> Status:
+        """What the bank is, how well it does and which slots carry it, at this moment.
+
+        >>> import kernelbank as kb
+        >>> kb.KernelBank(kb.gaussian_grid(1, 2, 3)).status().settings["window"]
+        '10'
+        """
+        return bank_status(
+            self._settings, self._dimension, self.ledger, self.weights, self._names
+        )
+
+    def __repr__(self) -> str:
+        return self.status().text()
+
+    def _repr_html_(self) -> str:
+        return self.status().html()
+
+    # --- predicting -------------------------------------------------------------------------------
+
+    def predict_one(self, x: Any) -> Any:
+        """The prediction at one input, a number or a (d,) array. Learns nothing.
+
+        A float; for several outputs (K,).
+
+        `learn_one` of the same input right afterwards does not evaluate the kernels again.
+        """
+        if self._plain and self._bank is not None:
+            value = self._bank.predict_one(x)
+            if value is not None:
+                return value
+        return self.predict_slots_one(x)[0]
+
+    def predict_slots_one(self, x: Any) -> tuple[Any, Floats]:
+        """The prediction at one input, and (P,) the predictions of all slots. Learns nothing.
+
+        For several outputs (K,) and (K, P).
+
+        The slots' predictions can be given to `learn_one` later, if the target is delayed.
+        """
+        point = check.one_sample(x, self.dimension)
+        bank = self._ready(point, "x")
+        if bank is None:
+            predictions, slots = np.zeros(self.outputs), np.zeros((self.outputs, len(self.slots)))
+        else:
+            predictions, slots = bank.predict_slots_one(point[0])
+        return (predictions, slots) if self.outputs > 1 else (float(predictions[0]), slots[0])
+
+    def predict(self, X: Any) -> Floats:
+        """(n,): the predictions at the rows of an (n, d) array. Learns nothing.
+
+        For several outputs (n, K).
+        """
+        points = check.samples(X, self.dimension)
+        bank = self._ready(points, "X")
+        values = np.zeros((len(points), self.outputs)) if bank is None else bank.predict(points)
+        return values if self.outputs > 1 else values[:, 0]
+
+    def predict_slots(self, X: Any) -> Floats:
+        """(n, P): the prediction of every slot at the rows of an (n, d) array. Learns nothing.
+
+        For several outputs (n, K, P).
+        """
+        points = check.samples(X, self.dimension)
+        bank = self._ready(points, "X")
+        shape = (len(points), self.outputs, len(self.slots))
+        values = np.zeros(shape) if bank is None else bank.predict_slots(points)
+        return values if self.outputs > 1 else values[:, 0]
+
+    def predict_variance_slots(self, X: Any) -> Floats:
+        """(n, P): predictive variance of every slot's function, NaN for methods without one.
+
+        Without the noise, and in units of the noise's variance. Learns nothing. For several outputs
+        (n, K, P).
+        """
+        points = check.samples(X, self.dimension)
+        bank = self._ready(points, "X")
+        shape = (len(points), self.outputs, len(self.slots))
+        values = np.full(shape, np.nan) if bank is None else bank.variance_slots(points)
+        return values if self.outputs > 1 else values[:, 0]
+
+    def _ready(self, points: Floats, name: str) -> EngineBank | None:
+        """The bank to predict these inputs with; None if there is nothing to predict with yet."""
+        self._settings.check_inputs(points, name, first=self._bank is None)
+        if self._bank is None and self._settings.initial is not None:
+            self._open(points)
+        return self._bank
+
+    # --- learning ---------------------------------------------------------------------------------
+
     def learn_one(self, x: Any, y: Any, past_predictions: Any = None) -> None:
         """Learn one sample, after the cost of the present prediction has been taken.
 
@@ -67,27 +368,23 @@ class KernelBank(ChangingBank):
             then judge the slots by these, not by what they would predict now. Where it holds NaN or
             infinity, the slot's present prediction counts.
         """
-        runtime = self._runtime
-        if runtime.busy:
-            refuse_inside()
-        with self._turn:
-            revised = runtime.weight_sums is not None
-            if revised:
-                self._revise_if_due()
-                runtime = self._runtime
-            if past_predictions is None and runtime.learn_one(x, y):
-                if revised:
-                    self._revise_if_due()
+        if past_predictions is None and self._plain and self._bank is not None:
+            result = self._bank.learn_one(x, y)
+            if result == _LEARNED:
                 return
-            point = check.one_sample(x, self._dimension)
-            target = self._checked_targets(y, 1, one=True)
-            past = past_predictions
-            if past is not None:
-                past = self._settings.check_past_predictions(past)[None]
-            self._check_inputs(point, "x")
-            self._run_block(point, target, past)
+            if result:
+                self._check(self._bank.samples - 1)
+                return
+        point = check.one_sample(x, self.dimension)
+        target = self._settings.check_targets(y, 1, one=True)
+        past = past_predictions
+        if past is not None:
+            past = self._settings.check_past_predictions(past)[None]
+        self._settings.check_inputs(point, "x", first=self._bank is None)
+        with self._revising:
+            self._revise_if_due()
+            self._learn(point, target, past, {})
 
-    @exclusive
     def run(self, X: Any, y: Any, record: Any = "all") -> Trace:
         """Predict and learn every row in turn.
 
@@ -100,58 +397,373 @@ class KernelBank(ChangingBank):
         The result does not depend, in any bit, on how a stream is cut into calls of `run` and
         `learn_one`.
         """
-        points = check.samples(X, self._dimension)
-        targets = self._checked_targets(y, len(points))
+        points = check.samples(X, self.dimension)
+        targets = self._settings.check_targets(y, len(points))
         fields = chosen_fields(record)
-        self._check_inputs(points, "X")
+        self._settings.check_inputs(points, "X", first=self._bank is None)
         trace = Trace(len(points), self._names, fields, outputs=self.outputs)
-        done = 0
-        self._revise_if_due()
+        arrays = {name: getattr(trace, name) for name in fields}
+        done, names = 0, self._names
         while done < len(points):
-            runtime, end = self._runtime, len(points)
-            if self._settings.dictionary is not None:  # no block goes beyond a revision
-                end = min(end, done + self._settings.dictionary.until_revision(self.samples))
-            for block in runtime.iter_blocks(points[done:end], targets[done:end]):
-                self._run_block(block.points, block.targets)
-                runtime.record(trace, done, len(block.points))
-                done += len(block.points)
-            if self._runtime is not runtime:
-                trace.rename(done, self._names)
+            with self._revising:
+                self._revise_if_due()
+                end = min(len(points), done + _ROWS)
+                if self._settings.dictionary is not None:  # no part goes beyond a revision
+                    end = min(end, done + self._settings.dictionary.until_revision(self.samples))
+                rows = slice(done, end)
+                parts = {name: array[rows] for name, array in arrays.items()}
+                self._learn(points[rows], targets[rows], None, parts)
+            done = end
+            if self._names is not names and done < len(points):
+                names = self._names
+                trace.rename(done, names)
+        if not self.combiner.on_simplex and "bound_gap" in fields:
+            trace.bound_gap[...] = np.nan
         return trace
 
-    def _checked_targets(self, y: Any, count: int, *, one: bool = False) -> Floats:
-        """(n,) targets, or (n, K) for several outputs."""
-        if self.outputs == 1:
-            targets = check.one_target(y) if one else check.targets(y, count)
-            self.loss.check_targets(targets)
-            return targets
-        return self._settings.check_output_targets(y, count, one=one)
+    def _open(self, points: Floats) -> EngineBank:
+        """The bank of the engine, made with the first input; see `BankSettings.initial`."""
+        if self._bank is None:
+            bank = self._settings.engine.open(self._settings, points.shape[1])
+            initial = self._settings.initial
+            if initial is not None:
+                bank.begin(initial.points[0], initial.points, initial.coefficients)
+            self._bank, self._dimension = bank, points.shape[1]
+        return self._bank
 
-    def _run_block(self, X: Floats, y: Floats, past_predictions: Floats | None = None) -> None:
-        """Learn a block whole, or not at all; then revise the slots if that is due."""
-        runtime = self._runtime
-        if runtime.undoes_blocks:
-            runtime.run_block(X, y, past_predictions)
-            self._revise_if_due()
+    def _learn(self, X: Floats, y: Floats, past: Floats | None, trace: dict[str, Any]) -> None:
+        """Learn samples whole or not at all, then revise the slots if that is due."""
+        before = self._bank
+        bank = self._open(X)
+        first = bank.samples
+        try:
+            bank.learn(X, y, past, trace)
+        except BaseException:
+            if before is None and self._settings.initial is None:
+                self._bank = self._dimension = None
+            raise
+        self._revise_if_due()
+        self._check(first)
+
+    def _check(self, first: int) -> None:
+        """Warn of what the samples from number `first` on have shown."""
+        if self._bank is not None and self._bank.samples > first:
+            self._diagnostics.check(self.ledger, self._bank, first)
+
+    # --- other slots, inputs and outputs ------------------------------------------------------------
+
+    def fresh(self) -> Self:
+        """A bank with the same settings that has learned nothing."""
+        return type(self)(**self._settings.arguments())
+
+    def reset(self) -> None:
+        """Forget everything that was learned: the bank is then as `fresh` would make it.
+
+        A bank with models behind an `Adapter` cannot reset them, and refuses.
+        """
+        self._settings.check_saveable("reset", "Make a new one: bank.fresh().")
+        self._use(BankSettings.checked(**self._settings.arguments()))
+
+    def with_inputs(self, dimension: int, slots: Iterable[Slot] | None = None) -> Self:
+        """A bank on inputs with more columns that continues from this one.
+
+        The new columns come after the others, and count as 0 until now. They are seen by slots
+        that can use them: those with a learner that is not on random features, and a kernel that
+        does not change by columns of zeros. Other slots must have a kernel `ActiveDims` on the
+        columns that they know.
+
+        Parameters
+        ----------
+        dimension : the number of columns from now on.
+        slots : as many as there are, each with its kernel from now on; by default the present
+            ones, which see the new columns unless their kernels are `ActiveDims`.
+
+        >>> import kernelbank as kb
+        >>> bank = kb.KernelBank(kb.kernels.Linear(1.0), kb.learners.LinearRLS())
+        >>> for n in range(20):
+        ...     bank.learn_one([n / 10], n / 5)
+        >>> wider = bank.with_inputs(2)
+        >>> wider.predict_one([1.0, 0.0]) == bank.predict_one([1.0])
+        True
+        """
+        remedy = "Give how many columns inputs have from now on."
+        width = check.count(
+            "dimension", dimension, "with_inputs", remedy, least=self.dimension or 1, most=2**31 - 1
+        )
+        self._refuse_revised("with_inputs")
+        arguments = {**self._settings.arguments(), "slots": self.slots if slots is None else slots}
+        if self._settings.initial is not None:
+            arguments["initial"] = self._settings.initial.with_columns(width)
+        new = replace(BankSettings.checked(**arguments), history=self._settings.history)
+        wider = type(self)(slots=new.slots)
+        wider._use(new)
+        if self._bank is None or self._dimension is None:
+            return wider
+        new.check_width(width, "dimension")
+        check_wider(self._settings, self._dimension, new, width)
+        local = _core.Bank(new.describe(width, **new.engine.local_options()))
+        try:
+            local.continue_from(new.engine.to_local(self._bank))
+        except ValueError as error:
+            rule = f"be ones that can take up new columns ({error})"
+            remedy = "Give all columns from the start, with NaN or 0 where one is not known."
+            raise check.refuse("slots", rule, new.slots, remedy, "with_inputs") from None
+        wider._use(new, new.engine.from_local(new, width, local), width, self._diagnostics.warned)
+        return wider
+
+    def with_slots(
+        self,
+        slots: Iterable[Slot],
+        kept: Iterable[int | None],
+        previous: Iterable[int | None] | None = None,
+        replay: tuple[Any, Any] | None = None,
+    ) -> Self:
+        """A bank with other slots that continues from this one.
+
+        A slot that is kept goes on bit for bit, whatever its index. A new slot on the residual of
+        one that is kept starts at the function of its base. Every other new slot first learns the
+        samples that the bank still holds, as if the stream had begun with the oldest of them: those
+        since the last multiple of 256, and before them as many as the slots need (`budget` of
+        Norma) or a window.
+
+        New slots have weight 0 until the next sample, and the weights of the others are scaled to
+        sum 1, if the combiner keeps them on the simplex; without any weight left, all weights are
+        those of a new bank. At first the combiner judges a new slot like a previous one, in whose
+        place it comes, and its totals in the ledger go on from those of the previous one, so that
+        all totals are over all samples; `ledger.slot_since` tells when each slot was added.
+
+        Parameters
+        ----------
+        slots : all slots from now on, with `residual_of` in their new order. A slot cannot be
+            retired while another learns its residual.
+        kept : for each of them the index, in this bank, of the slot that it continues, or None if
+            it is new.
+        previous : for each of them the index, in this bank, of the slot in whose place it comes;
+            only those of new slots count. None, for one or all: the base for a slot with
+            `residual_of`, else the slot of the highest cumulative cost, so that a new slot has to
+            earn its weight. That one also counts instead of a slot that is quarantined.
+        replay : the newest samples of the stream, inputs (m, d) and targets, which new slots learn
+            instead of those that the bank holds.
+
+        >>> import kernelbank as kb
+        >>> bank = kb.KernelBank([kb.kernels.Gaussian(w) for w in (0.1, 1.0, 10.0)])
+        >>> for n in range(100):
+        ...     bank.learn_one(n / 10, n % 20 < 10)
+        >>> finer = kb.Slot(kb.kernels.Gaussian(0.5), kb.learners.Norma())
+        >>> other = bank.with_slots([bank.slots[0], finer, bank.slots[1]], kept=[0, None, 1])
+        >>> other.samples, other.ledger.slot_since
+        (100, (0, 100, 0))
+        >>> other.predict_slots_one(3.0)[1][2] == bank.predict_slots_one(3.0)[1][1]
+        np.True_
+        """
+        self._refuse_revised("with_slots")
+        given = given_slots(slots, "with_slots", "Give a list of kb.Slot, such as bank.slots.")
+        samples = None if replay is None else self._checked_replay(*replay)
+        other = type(self)(slots=given)
+        other._use(*self._continued(given, kept, previous, samples))
+        return other
+
+    def _checked_replay(self, X: Any, y: Any) -> Samples:
+        """(m, d) and (m, K): the newest samples, for new slots to begin with."""
+        points = check.samples(X, self.dimension)
+        self._settings.check_inputs(points, "replay", first=self._bank is None)
+        targets = np.ascontiguousarray(y, dtype=np.float64).reshape(len(points), -1)
+        if targets.shape != (len(points), self.outputs):
+            remedy = "Give as many targets as inputs."
+            rule = f"have {len(points)} rows of {self.outputs}"
+            raise check.refuse("replay", rule, targets.shape, remedy, "with_slots")
+        return points, targets
+
+    def _continued(
+        self,
+        slots: tuple[Slot, ...],
+        kept: Iterable[int | None],
+        previous: Iterable[int | None] | None,
+        replay: Samples | None = None,
+        reasons: Mapping[str, Mapping[int, str]] | None = None,
+        selection: Selection | None = None,
+    ) -> tuple[Any, ...]:
+        """The arguments of `_use` to continue with other slots; see `with_slots`.
+
+        reasons : why slots are "retired" and "added", by their indices.
+        selection : the kernels of the adaptive dictionary from now on, if there is one.
+        """
+        settings, samples = self._settings, self.samples
+        costs = self.ledger.slot_cumulative_cost.reshape(-1, len(self.slots)).sum(axis=0)
+        plan = plan_change(settings, costs, slots, kept, previous)
+        new = changed_settings(settings, samples, slots, plan, reasons or {}, selection)
+        if not samples:
+            return new, None, None, self._diagnostics.warned
+        assert self._bank is not None
+        assert self._dimension is not None
+        local = settings.engine.to_local(self._bank)
+        other = continued(local, settings, new, plan, self._dimension, replay)
+        bank = new.engine.from_local(new, self._dimension, other)
+        return new, bank, self._dimension, self._diagnostics.warned
+
+    def _revise_if_due(self) -> None:
+        """Exchange slots at the sample numbers that an adaptive dictionary has for it.
+
+        A revision that fails leaves the slots as they are; it is made before the next sample.
+        """
+        settings, bank = self._settings, self._bank
+        dictionary, before = settings.dictionary, settings.selection
+        if dictionary is None or before is None or bank is None:
             return
-        with whole_step(self):
-            runtime.run_block(X, y, past_predictions)
-            self._revise_if_due()
+        if not dictionary.is_due(before, bank.samples):
+            return
+        sums = bank.weight_sums()
+        after, why = dictionary.revise(before, sums, self.quarantined, bank.samples)
+        if after.running == before.running:
+            self._settings = replace(settings, selection=after)
+            bank.clear_weight_sums()
+            return
+        slots = settings.selected_slots(after)
+        kept = continued_slots(settings.selected_slots(before), slots)
+        reasons = {
+            kind: {place: why.get(kernel, "") for place, kernel in enumerate(own.running)}
+            for kind, own in (("retired", before), ("added", after))
+        }
+        places = range(len(slots))  # a new slot is judged like the one in whose place it comes
+        chosen = (tuple(slots.values()), kept, places)
+        lock = self._revising
+        self._use(*self._continued(*chosen, reasons=reasons, selection=after))
+        self._revising = lock
 
-    @exclusive
+    def _refuse_revised(self, method: str) -> None:
+        if self._settings.dictionary is not None:
+            remedy = "Give all columns from the start, and a pool with all kernels."
+            rule = "be a plain one for a bank whose inputs or slots are changed from outside"
+            raise check.refuse("dictionary", rule, self._settings.dictionary, remedy, method)
+
+    def with_output(
+        self, output: int, replay: tuple[Any, Any], past_target: float = float("nan")
+    ) -> Self:
+        """A bank with one more output that continues from this one; other outputs go on as before.
+
+        Parameters
+        ----------
+        output : its index; outputs from this one on get the next one.
+        replay : the newest samples of the stream, inputs (m, d) and targets (m,) of the new output,
+            which it learns. All earlier ones count as samples whose target was missing.
+        past_target : what is known of the target of those: a number, or NaN.
+
+        >>> import numpy as np, kernelbank as kb
+        >>> x = np.arange(50) / 5
+        >>> bank = kb.KernelBank(kb.gaussian_grid(0.5, 2, 3))
+        >>> trace = bank.run(x, np.sin(x))
+        >>> wider = bank.with_output(1, (x[-20:], np.cos(x[-20:])))
+        >>> wider.outputs, wider.predict_one(1.0)[0] == bank.predict_one(1.0)
+        (2, np.True_)
+        """
+        settings, samples = self._settings, self.samples
+        self._refuse_revised("with_output")
+        remedy = "Give the index of the new output, from 0."
+        count = self.outputs
+        check.count("output", output, "with_output", remedy, least=0, most=count)
+        if self._bank is None or self._dimension is None:
+            remedy = "Learn samples first, or make a bank with more outputs."
+            raise check.refuse("output", "be added to a bank that has learned", output, remedy)
+        points = check.samples(replay[0], self._dimension)[-samples:]
+        targets = check.targets(replay[1], len(replay[0]))[-samples:]
+        first, dimension = samples - len(points), self._dimension
+        alone = _core.Bank(settings.with_outputs(1).describe(dimension, first_sample=first))
+        alone.learn(points, np.ascontiguousarray(targets[:, None]), None, {})
+        before = settings.engine.to_local(self._bank)
+        old, added = before.models(), alone.models()
+        models = {i: [m.copy() for m in own] for i, own in old.items()}
+        for i, (model,) in added.items():
+            models[i].insert(output, model)
+        new = settings.with_outputs(count + 1)
+        options = new.engine.local_options()
+        local = _core.Bank(new.describe(dimension, models=models, **options))
+        local.continue_with_output(before, alone, output, past_target)
+        other = type(self)(slots=new.slots)
+        bank = new.engine.from_local(new, dimension, local)
+        other._use(new, bank, dimension, self._diagnostics.warned)
+        return other
+
+    # --- saving and copying -------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write everything that the next sample depends on to one file, atomically.
+
+        `kb.load(path)` continues bit for bit. The file holds arrays and JSON, no code.
+        """
+        header, arrays = self.describe()
+        checkpoint.write(path, header, arrays)
+
+    def describe(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Everything that the next sample depends on: settings as JSON data, and arrays."""
+        remedy = "Save a bank without such slots, and keep the model yourself."
+        self._settings.check_saveable("saved", remedy)
+        pool = () if self._settings.dictionary is None else self._settings.dictionary.kernels
+        check_names([*self._settings.losses, self.combiner, *self.slots, *pool])
+        known = self.samples > 0  # a bank without samples is saved as a new one
+        header = {
+            **serialization.describe_settings(self._settings),
+            "dimension": self._dimension if known else None,
+            "warned": sorted(self._diagnostics.warned),
+            **self._settings.history.describe(),
+        }
+        return header, self._bank.state() if known and self._bank is not None else {}
+
+    @classmethod
+    def restored(
+        cls,
+        header: Mapping[str, Any],
+        arrays: Mapping[str, Any],
+        engine: Engine,
+        components: Mapping[str, Any],
+        most_memory: int,
+    ) -> Self:
+        """The bank that `describe` described, checked in every respect; see `kb.load`."""
+        arguments = serialization.parse_settings(header, components)
+        settings = BankSettings.checked(**arguments, engine=engine)
+        selection = None
+        if settings.dictionary is not None:
+            selection = Selection.parse(header["selection"], len(settings.dictionary.kernels))
+            if len(selection.running) != settings.dictionary.size:
+                raise FileRefused("its selection of slots does not fit its dictionary.")
+        slots = settings.slots
+        if selection is not None:
+            slots = tuple(settings.selected_slots(selection).values())
+        history = SlotHistory.parse(header, len(slots))
+        if selection is not None:
+            settings = settings.with_slots(slots, history, selection)
+        settings = replace(settings, history=history)
+        bank = serialization.restored_bank(settings, header["dimension"], arrays, most_memory)
+        history.check(0 if bank is None else bank.samples)
+        made = cls(slots=settings.slots)
+        warned = [str(name) for name in header["warned"]]
+        made._use(settings, bank, header["dimension"], warned)
+        return made
+
+    def __copy__(self) -> Self:
+        other = type(self).__new__(type(self))
+        bank = None if self._bank is None else self._bank.copy()
+        other._use(self._settings, bank, self._dimension, self._diagnostics.warned)
+        return other
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self.__copy__()
+
     def __reduce__(self) -> tuple[Any, ...]:
-        """For copy and pickle, which keep user-made parts and models behind adapters too."""
-        runtime = self._runtime
-        dimension, arrays = self._kept_state()
-        models = None if dimension is None else runtime.copy_models()
-        state = (dimension, sorted(runtime.warned), arrays, models)
-        settings = self._settings
-        history = (settings.history, settings.selection)
-        return _unpickled, (settings.arguments(), history, *state)
+        """For pickle, which keeps user-made parts and models behind adapters too."""
+        bank, warned = self._bank, sorted(self._diagnostics.warned)
+        state = None if bank is None else (self._dimension, bank.state(), bank.models())
+        return _unpickled, (type(self), self._settings, warned, state)
 
 
-def _unpickled(arguments: Mapping[str, Any], history: tuple[Any, Any], *state: Any) -> KernelBank:
-    bank = KernelBank(**arguments)
-    bank._use_history(*history)
-    bank._continue_from(*state)
+def _unpickled(
+    kind: type[KernelBank], settings: BankSettings, warned: Iterable[str], state: Any
+) -> KernelBank:
+    bank = kind.__new__(kind)
+    if state is None:
+        bank._use(settings, None, None, warned)
+        return bank
+    dimension, arrays, models = state
+    made = settings.engine.open(settings, dimension, models=models)
+    made.restore(arrays)
+    bank._use(settings, made, dimension, warned)
     return bank

@@ -6,48 +6,37 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from .._core import SLIDE_PERIOD
 from ..errors import SlotQuarantined, TruncationMatters, UnstableStep
-from ..learners import Learner
 from ..losses import Loss, Squared
-from ..native.workspace import SLIDE_PERIOD
-from ..utils.validation import Floats
 from ..utils.whole_steps import warn_after_step
-from . import bank_cost
-from .engines.base import Executor
-from .layout import Slot
+from .engines import EngineBank
 from .ledger import Ledger
+from .slot import Slot
+
+_VISIBLE_EFFECT = 0.01
+"""A truncation that moves a prediction by one part in a hundred matters."""
 
 
 class Diagnostics:
-    """Checks a bank after each block and warns."""
+    """Checks a bank after it has learned, and warns."""
 
     def __init__(self, slots: Sequence[Slot], loss: Loss) -> None:
         self._slots = slots
         self._loss = loss
-        self._has_steps = any(
-            type(slot.learner).step_ratio is not Learner.step_ratio for slot in slots
-        )
         self.warned: set[str] = set()
         """The kinds of warnings that have been given."""
-        self.quarantined = 0
-        """How many slots were out when that was last reported."""
+        self.quarantined: tuple[int, ...] = ()
+        """The slots that were out when that was last reported."""
 
-    def silence(self) -> None:
-        """Warn of nothing."""
-        self.warned = {"truncation", "step", "combiner step"}
-        self.quarantined = len(self._slots)
-
-    def check(self, ledger: Ledger, executor: Executor, first: int, combiner_step: Floats) -> None:
-        """After a block whose first sample was number `first`.
-
-        combiner_step : see `Workspace`.
-        """
-        quarantined = int(ledger.running.item(bank_cost.QUARANTINED))
-        if quarantined > self.quarantined:
-            self.quarantined = quarantined
-            self._warn_quarantined(ledger.quarantined)
-        effect = ledger.running.item(bank_cost.EFFECT)
-        if effect > bank_cost.VISIBLE_EFFECT and "truncation" not in self.warned:
+    def check(self, ledger: Ledger, bank: EngineBank, first: int) -> None:
+        """After the samples from number `first` on."""
+        out = ledger.quarantined
+        if not set(out) <= set(self.quarantined):
+            self._warn_quarantined(out)
+        self.quarantined = out
+        effect = float(np.max(ledger.effect))
+        if effect > _VISIBLE_EFFECT and "truncation" not in self.warned:
             self.warned.add("truncation")
             warn_after_step(
                 TruncationMatters,
@@ -58,8 +47,8 @@ class Diagnostics:
         # Steps are checked rarely: when the samples have doubled, and after each slide period.
         seen = ledger.samples
         if (first ^ seen) > first or first // SLIDE_PERIOD != seen // SLIDE_PERIOD:
-            self._check_steps(ledger, executor)
-            self._check_combiner(*combiner_step)
+            self._check_steps(ledger, bank)
+            self._check_combiner(*max(bank.combiner_step()))
 
     def _warn_quarantined(self, indices: Sequence[int]) -> None:
         names = ", ".join(f"{p} ({self._slots[p].kernel!r})" for p in indices[:5])
@@ -69,10 +58,12 @@ class Diagnostics:
             f"from now on: {names}. Lower their learning rate or scale the data.",
         )
 
-    def _check_steps(self, ledger: Ledger, executor: Executor) -> None:
-        if "step" in self.warned or not self._has_steps:
+    def _check_steps(self, ledger: Ledger, bank: EngineBank) -> None:
+        if "step" in self.warned:
             return
-        ratios = np.where(np.isfinite(ledger.slot_cumulative_cost), executor.step_ratio(), 0.0)
+        costs, slots = ledger.slot_cumulative_cost, len(self._slots)
+        known = np.where(np.isfinite(costs.reshape(-1, slots)), bank.step_ratio(), 0.0)
+        ratios = known.max(axis=0)
         unstable = int((ratios >= 1).sum())
         if unstable == 0:
             return

@@ -2,117 +2,150 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from ..losses.objective import Objective
-from ..native.phases import Phase
-from ..native.simd import WIDTH
-from ..native.workspace import EXTRA_SUMS, Workspace
 from ..utils import validation as check
 from ..utils.validation import Floats
-from . import bank_cost
 from .slot_history import SlotChange, SlotHistory
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class Ledger:
-    """Costs and losses of a bank and of its slots, as totals over all samples so far.
+    """Costs and losses of a bank and of its slots at one moment, as totals over all samples so far.
 
     *Cost* is the paper's: the loss on the whole window plus the regularizer; L - 1 of its L samples
     have been learned before. *Loss* counts unseen samples only: the loss of the prediction of each
     sample before it was learned.
+
+    For a bank with K outputs every figure has an axis of outputs before the others: (K,) for the
+    bank, (K, P) for its slots. `outputs[k]` is the ledger of one output.
+
+    >>> import numpy as np, kernelbank as kb
+    >>> x = np.arange(50) / 5
+    >>> bank = kb.KernelBank(kb.gaussian_grid(0.5, 2, 3), outputs=2)
+    >>> trace = bank.run(x, np.column_stack([np.sin(x), np.cos(x)]))
+    >>> bank.ledger.cumulative_cost.shape, bank.ledger.slot_loss.shape
+    ((2,), (2, 3))
+    >>> bank.ledger.cumulative_cost[1] == bank.ledger.outputs[1].cumulative_cost
+    np.True_
     """
 
-    def __init__(
-        self,
-        objective: Objective,
-        slots: int,
+    samples: int
+    """How many samples have been counted."""
+    _totals: Mapping[str, Floats]
+    """As `Bank.ledger` of the core returns them: (K,) and (K, P)."""
+    _on_simplex: bool
+    _history: SlotHistory
+    _several: bool
+    """Whether figures have an axis of outputs."""
+
+    @classmethod
+    def of(
+        cls,
+        samples: int,
+        totals: Mapping[str, Floats] | None,
+        shape: tuple[int, int],
         on_simplex: bool,
-        dropped: Callable[[], Floats],
         history: SlotHistory,
-    ) -> None:
-        self._history = history
-        self._objective = objective
-        self._on_simplex = on_simplex
-        self._dropped = dropped
-        self.running = np.zeros(bank_cost.SAMPLES + 1)  # see bank_cost; for the runtime
-        self.missing = 0
+    ) -> Ledger:
+        """From the totals of the core; None before the first sample. shape : (K, P)."""
+        if totals is None:
+            numbers = ("cost", "loss", "gap", "effect", "missing")
+            totals = {name: np.zeros(shape[0]) for name in numbers}
+            totals |= {name: np.zeros(shape) for name in ("slot_cost", "slot_loss", "dropped")}
+        return cls(samples, totals, on_simplex, history, shape[0] > 1)
+
+    def _shown(self, values: Any) -> Any:
+        """Values of all outputs, or of the only one."""
+        if self._several:
+            return values.copy()
+        return values[0].copy() if values.ndim > 1 else values.item(0)
+
+    @property
+    def outputs(self) -> tuple[Ledger, ...]:
+        """The ledger of each output."""
+        count = len(self._totals["cost"])
+        parts = [{n: a[k : k + 1] for n, a in self._totals.items()} for k in range(count)]
+        return tuple(replace(self, _totals=part, _several=False) for part in parts)
+
+    @property
+    def missing(self) -> Any:
         """How many samples had no target; of one of several outputs only."""
-        self._slot_cost = np.zeros(slots)
-        self._slot_loss = np.zeros(slots)
+        missing = self._totals["missing"].astype(np.int64)
+        return missing if self._several else int(missing[0])
 
     @property
-    def samples(self) -> int:
-        """How many samples have been counted."""
-        return int(self.running.item(bank_cost.SAMPLES))
-
-    @property
-    def scored(self) -> int:
+    def scored(self) -> Any:
         """How many samples had a target: all but those whose target was missing."""
         return self.samples - self.missing
 
-    def skip_sample(self) -> None:
-        """Count a sample whose target is missing; for the runtime."""
-        self.running[bank_cost.SAMPLES] += 1.0
-        self.missing += 1
-
     @property
-    def cumulative_cost(self) -> float:
+    def cumulative_cost(self) -> Any:
         """Cumulative cost of the bank (CC in the paper)."""
-        return float(self.running[bank_cost.COST])
+        return self._shown(self._totals["cost"])
 
     @property
     def slot_cumulative_cost(self) -> Floats:
         """(P,): cumulative cost of every slot alone; infinite for a slot that is out."""
-        return self._slot_cost.copy()
+        return self._shown(self._totals["slot_cost"])
 
     @property
-    def loss(self) -> float:
+    def loss(self) -> Any:
         """Sum of the one-step-ahead losses of the bank."""
-        return float(self.running[bank_cost.LOSS])
+        return self._shown(self._totals["loss"])
 
     @property
-    def mean_loss(self) -> float:
+    def mean_loss(self) -> Any:
         """Mean one-step-ahead loss of the bank; NaN before the first sample."""
-        return self.loss / self.scored if self.scored else float("nan")
+        return self._shown(self._per_sample(self._totals["loss"]))
 
     @property
     def slot_loss(self) -> Floats:
         """(P,): sum of the one-step-ahead losses of every slot alone."""
-        return self._slot_loss.copy()
+        return self._shown(self._totals["slot_loss"])
 
     @property
     def slot_mean_loss(self) -> Floats:
         """(P,): mean one-step-ahead loss of every slot alone; infinite for a slot that is out."""
-        if not self.scored:
-            return np.full(len(self._slot_loss), np.nan)
-        return np.where(np.isinf(self._slot_cost), np.inf, self._slot_loss) / self.scored
+        out = np.isinf(self._totals["slot_cost"])
+        return self._shown(self._per_sample(np.where(out, np.inf, self._totals["slot_loss"])))
+
+    def _per_sample(self, totals: Floats) -> Floats:
+        """Totals (K,) or (K, P) by the samples that had a target; NaN without any."""
+        scored = self.samples - self._totals["missing"]
+        scored = scored.reshape(-1, *[1] * (totals.ndim - 1))
+        return np.divide(totals, scored, where=scored > 0, out=np.full(totals.shape, np.nan))
 
     @property
     def quarantined(self) -> tuple[int, ...]:
-        """The slots that became non-finite and are out for good."""
-        return tuple(np.flatnonzero(np.isinf(self._slot_cost)).tolist())
+        """The slots that became non-finite, for one output at least, and are out for good."""
+        out = np.isinf(self._totals["slot_cost"]).any(axis=0)
+        return tuple(np.flatnonzero(out).tolist())
 
     @property
-    def best_slot(self) -> int:
+    def best_slot(self) -> Any:
         """The slot with the least cumulative cost, the first of equals."""
-        return int(np.argmin(self._slot_cost))
+        return self._shown(np.argmin(self._totals["slot_cost"], axis=1))
 
     @property
-    def regret(self) -> float:
+    def regret(self) -> Any:
         """Cumulative cost minus that of the best slot; negative if better than every slot."""
-        return float(self.running[bank_cost.COST] - self._slot_cost.min())
+        return self._shown(self._totals["cost"] - self._totals["slot_cost"].min(axis=1))
 
     @property
-    def bound_gap(self) -> float:
+    def bound_gap(self) -> Any:
         """Sum of bound minus cost; NaN for combiners off the simplex, which have no such bound."""
-        return float(self.running[bank_cost.GAP]) if self._on_simplex else float("nan")
+        gap = self._totals["gap"]
+        return self._shown(gap if self._on_simplex else np.full(gap.shape, np.nan))
 
     @property
     def dropped(self) -> Floats:
         """(P,): sum of norm^2 of the terms that each slot has dropped beyond its budget."""
-        return self._dropped()
+        return self._shown(self._totals["dropped"])
 
     @property
     def slot_since(self) -> tuple[int, ...]:
@@ -134,21 +167,8 @@ class Ledger:
         """How many slots have been retired and added, all together."""
         return self._history.change_count
 
-    def _empty(self, dropped: Floats) -> Ledger:
-        """A ledger of the same slots with totals of 0."""
-        slots = len(self._slot_cost)
-        return Ledger(self._objective, slots, self._on_simplex, dropped.copy, self._history)
-
-    def copy(self) -> Ledger:
-        """The ledger at this moment, which later samples do not change."""
-        dropped = self.dropped
-        other = self._empty(dropped)
-        other.restore(self.state())
-        other.missing = self.missing
-        return other
-
     def since(self, earlier: Ledger) -> Ledger:
-        """The ledger of the samples after `earlier`, a `copy` of this one.
+        """The ledger of the samples after `earlier`, one of the same bank.
 
         The sum of `since(...).regret` over consecutive intervals is the dynamic regret against the
         best slot of each interval; see `kb.regret` for the regret within intervals.
@@ -158,7 +178,7 @@ class Ledger:
         >>> bank = kb.KernelBank(kb.gaussian_grid(0.1, 10, 5))
         >>> regrets = []
         >>> for start in range(0, 400, 100):
-        ...     earlier = bank.ledger.copy()
+        ...     earlier = bank.ledger
         ...     trace = bank.run(x[start : start + 100], y[start : start + 100], record=())
         ...     regrets.append(bank.ledger.since(earlier).regret)
         >>> sum(regrets) >= bank.ledger.regret
@@ -166,96 +186,29 @@ class Ledger:
         """
         if (
             not isinstance(earlier, Ledger)
-            or len(earlier._slot_cost) != len(self._slot_cost)
+            or earlier._totals["slot_cost"].shape != self._totals["slot_cost"].shape
             or earlier.samples > self.samples
         ):
-            remedy = "Give what bank.ledger.copy() returned before these samples."
-            raise check.refuse("earlier", "be an earlier copy of this ledger", earlier, remedy)
-        dropped = self.dropped - earlier.dropped
-        part = self._empty(dropped)
-        part.running[:] = self.running
-        part.missing = self.missing - earlier.missing
-        for entry in (bank_cost.COST, bank_cost.LOSS, bank_cost.GAP, bank_cost.SAMPLES):
-            part.running[entry] -= earlier.running[entry]
-        out = np.isinf(self._slot_cost)  # out for good: infinite minus infinite is no number
+            remedy = "Give bank.ledger of a moment before these samples."
+            raise check.refuse("earlier", "be an earlier ledger of this bank", earlier, remedy)
+        out = np.isinf(self._totals["slot_cost"])  # for good: infinite minus infinite is no number
         with np.errstate(invalid="ignore"):
-            part._slot_cost[:] = np.where(out, np.inf, self._slot_cost - earlier._slot_cost)
-            part._slot_loss[:] = self._slot_loss - earlier._slot_loss
-        return part
+            totals = {name: a - earlier._totals[name] for name, a in self._totals.items()}
+        totals["slot_cost"] = np.where(out, np.inf, totals["slot_cost"])
+        totals["effect"] = self._totals["effect"]
+        return replace(self, samples=self.samples - earlier.samples, _totals=totals)
+
+    @property
+    def effect(self) -> Any:
+        """The first effect of truncation on the window's values that is visible, relative to them;
+        until then the largest."""
+        return self._shown(self._totals["effect"])
 
     def __repr__(self) -> str:
+        if self._several:
+            return f"Ledger({self.samples} samples of {len(self._totals['cost'])} outputs)"
         return (
             f"Ledger({self.samples} samples; cumulative cost {self.cumulative_cost:.6g}, "
-            f"best slot {self.best_slot} at {self._slot_cost.min():.6g}; "
+            f"best slot {self.best_slot} at {self.slot_cumulative_cost.min():.6g}; "
             f"mean one-step-ahead loss {self.mean_loss:.6g})"
         )
-
-    # --- for the runtime ------------------------------------------------------------------------
-
-    def phases(self, workspace: Workspace, leaves: int) -> tuple[Phase, Phase, Phase]:
-        """Append targets, before the weights are chosen; then add slot costs, charge the bank."""
-        objective = self._objective
-        rows = -(-objective.window // WIDTH) * WIDTH
-        values = {
-            "slots": len(self._slot_cost),
-            "leaves": leaves,
-            "steps": workspace.size + 1,
-            "window": objective.window,
-            "half_regularization": objective.half_regularization,
-            "loss": objective.loss.value_address,
-            "parameters": objective.loss.parameters,
-            "recent": workspace.recent,
-            "new_targets": workspace.new_targets,
-            "sums": workspace.sums,
-            "totals": np.zeros((workspace.size, objective.window + EXTRA_SUMS)),
-            "scratch": np.ones((3, rows)),
-            "running": self.running,
-            "best": workspace.best,
-            "cumulative_cost": self._slot_cost,
-            "out": workspace.sample_metrics,
-        }
-        add_slot_costs = Phase(
-            bank_cost.add_slot_costs,
-            slots=workspace.slots,
-            slot_cost=workspace.slot_cost,
-            slot_loss=workspace.slot_loss,
-            cumulative_cost=self._slot_cost,
-            cumulative_loss=self._slot_loss,
-            best=workspace.best,
-        )
-        append_targets = Phase(bank_cost.append_targets, **values)
-        return append_targets, add_slot_costs, Phase(bank_cost.charge_bank, **values)
-
-    def write_skipped(self, workspace: Workspace, prediction: float) -> None:
-        """The metrics of a sample without a target: no cost, no loss."""
-        none = float("nan")
-        metrics = [prediction, none, none, none, self.cumulative_cost, self.regret]
-        workspace.sample_metrics[0] = metrics
-
-    def rows(self, workspace: Workspace, count: int) -> dict[str, Floats]:
-        """What a trace keeps of the last block."""
-        predictions, cost, loss, gap, cumulative, regret = workspace.sample_metrics[:count].T
-        if not self._on_simplex:
-            gap = np.full(count, np.nan)
-        return {
-            "predictions": predictions,
-            "cost": cost,
-            "loss": loss,
-            "bound_gap": gap,
-            "cumulative_cost": cumulative,
-            "regret": regret,
-        }
-
-    def state(self) -> dict[str, Floats]:
-        """Copies of all totals, by name."""
-        return {
-            "running": self.running.copy(),
-            "slot_cost": self._slot_cost.copy(),
-            "slot_loss": self._slot_loss.copy(),
-        }
-
-    def restore(self, state: Mapping[str, Floats]) -> None:
-        """Continue from what `state` returned; the arrays stay in place."""
-        self.running[:] = state["running"]
-        self._slot_cost[:] = state["slot_cost"]
-        self._slot_loss[:] = state["slot_loss"]

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..kernels import ActiveDims, Kernel, Product, Scaled, Sum
 from ..utils.rendering import one_line, shortened
-from .layout import Slot
+from .slot import Slot
 
 LONGEST = 56
 """Characters of a kernel's or learner's name in the name of a slot."""

@@ -21,7 +21,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from ..errors import FileRefused
-from .layout import Slot
+from .slot import Slot
 from .slot_history import check_counts, tuples
 
 

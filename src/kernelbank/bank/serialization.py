@@ -1,27 +1,24 @@
 """The settings of a `KernelBank` as JSON and back, and the checks of a saved state.
 
-A file may be a stranger's: it is checked in every respect before anything is made of it. No array
-is made before it is known that the file has as large a one, or that work arrays stay within
-`memory_limit`.
+A file may be a stranger's: it is checked in every respect before anything is made of it, and all
+arrays that are made stay within `memory_limit`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
-
-import numpy as np
 
 from .. import combiners, kernels, learners, losses, transforms
 from ..errors import FileRefused, InvalidArgument
+from .._core import TooLarge
 from ..io.specs import from_spec, to_spec
 from ..utils import validation as check
-from ..utils.validation import Floats
 from .adaptive_dictionary import AdaptiveDictionary
-from .engines.base import workspace_bytes
-from .layout import Slot
-from .runtime import Runtime
+from .engines import EngineBank, Serial
 from .settings import BankSettings
+from .slot import Slot
 
 KNOWN = (
     *kernels.BUILT_IN,
@@ -34,14 +31,16 @@ KNOWN = (
 )
 """Every type that a file may name without `components`."""
 
-_MOST_SAMPLES = 2.0**53
-
 _LEAST_MEMORY = 2**27
 _MEMORY_PER_BYTE = 16
-_WIDEST = 2**20
 
 
-def memory_limit(arrays: Mapping[str, Floats]) -> int:
+def under(prefix: str, arrays: Mapping[str, Any]) -> dict[str, Any]:
+    """The arrays whose names begin with a prefix, without it."""
+    return {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
+
+
+def memory_limit(arrays: Mapping[str, Any]) -> int:
     """How many bytes a bank may need beside its state, by default.
 
     128 MB, and 16 times the bytes of its arrays. Banks of few slots need less than 128 MB; those of
@@ -62,12 +61,12 @@ def describe_settings(settings: BankSettings) -> dict[str, Any]:
         "method_of": [number[_method(slot)] for slot in slots],
         "residual_of": [slot.residual_of for slot in slots],
         "combiner": to_spec(settings.combiner),
-        "loss": to_spec(settings.loss),
+        "loss": to_spec(objective.loss),
         **_describe_outputs(settings),
         "window": objective.window,
         "regularization": objective.regularization,
         **_describe_dictionary(settings),
-        **({} if start is None else {"initial": [a.tolist() for a in start.argument()]}),
+        **({} if start is None else {"initial": [start.points.tolist(), start.coefficients.tolist()]}),
     }
 
 
@@ -87,7 +86,8 @@ def _describe_method(method: tuple[Any, ...]) -> dict[str, Any]:
 def _describe_outputs(settings: BankSettings) -> dict[str, Any]:
     if settings.outputs == 1:
         return {}
-    losses = [to_spec(loss) for loss in settings.losses]
+    differ = len(set(settings.losses)) > 1
+    losses = [to_spec(loss) for loss in settings.losses] if differ else []
     return {"outputs": settings.outputs} | ({"losses": losses} if losses else {})
 
 
@@ -98,19 +98,11 @@ def _describe_dictionary(settings: BankSettings) -> dict[str, Any]:
     return {"dictionary": to_spec(settings.dictionary), "selection": selection}
 
 
-def parse_settings(
-    header: Mapping[str, Any], arrays: Mapping[str, Floats], components: Mapping[str, Any]
-) -> dict[str, Any]:
+def parse_settings(header: Mapping[str, Any], components: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments of a `KernelBank` from what `describe_settings` returned.
 
     components : user-made parts by name; see `kb.load`.
     """
-    if arrays["weights"].shape != (len(header["kernels"]),):
-        raise FileRefused("its weights do not fit its slots.")
-    outputs = header.get("outputs", 1)
-    if outputs != 1 and arrays["missing"].shape != (outputs,):
-        raise FileRefused("its arrays do not fit its outputs.")
-
     def part(spec: Any) -> Any:
         return from_spec(spec, KNOWN, components)
 
@@ -133,77 +125,55 @@ def parse_settings(
         **slots,
         "combiner": part(header["combiner"]),
         "loss": [part(loss) for loss in header.get("losses", [])] or part(header["loss"]),
-        "outputs": outputs,
+        "outputs": header.get("outputs", 1),
         "window": header["window"],
         "regularization": header["regularization"],
         "initial": header.get("initial"),
     }
 
 
-def check_state(
-    settings: BankSettings,
-    runtime: Runtime,
-    dimension: Any,
-    arrays: Mapping[str, Floats],
-    most_memory: int,
-) -> None:
-    """Refuse a saved state that does not fit the settings, or needs too much memory to run."""
-    if dimension is not None:
-        dimension = check.count("dimension", dimension, "the file", "")
-        inputs = arrays["slots/inputs"]  # (dimension, samples)
-        if not inputs.size or len(inputs) != dimension:
-            raise FileRefused("its inputs do not fit its arrays.")
-        if settings.initial is not None and settings.initial.points.shape[1] != dimension:
-            raise FileRefused("its inputs do not fit its initial function.")
-        settings.check_width(dimension, "X")
-    found = {name: (array.shape, array.dtype.name) for name, array in arrays.items()}
-    if found != runtime.array_specs(dimension):
-        raise FileRefused("its arrays do not fit its settings.")
-    check_memory(settings, runtime, dimension, most_memory, saved=dimension is not None)
-    samples = arrays["ledger/running"][-1]
-    if not (samples >= 0 and samples == np.floor(samples) and samples < _MOST_SAMPLES):
-        raise FileRefused(f"it claims {samples} samples.")
-    if (dimension is None) != (samples == 0):
+def restored_bank(
+    settings: BankSettings, dimension: Any, arrays: Mapping[str, Any], most_memory: int
+) -> EngineBank | None:
+    """The bank with a saved state; refused if it does not fit, or needs too much memory to run."""
+    if dimension is None:
+        if arrays:
+            raise FileRefused("it has arrays, but has learned nothing.")
+        check_memory(settings, None, most_memory)
+        return None
+    width = check.count("dimension", dimension, "the file", "", most=2**31 - 1)
+    inputs = arrays["samples/inputs"]  # (dimension, samples)
+    if inputs.ndim != 2 or len(inputs) != width:
+        raise FileRefused("its inputs do not fit its arrays.")
+    if settings.initial is not None and settings.initial.points.shape[1] != width:
+        raise FileRefused("its inputs do not fit its initial function.")
+    settings.check_width(width, "X")
+    bank = _opened(settings, width, most_memory)
+    bank.restore(arrays)
+    if not bank.samples:
         raise FileRefused("its number of samples does not fit its inputs.")
+    return bank
 
 
-def check_memory(
-    settings: BankSettings,
-    runtime: Runtime,
-    dimension: int | None,
-    most_memory: int,
-    *,
-    saved: bool,
-) -> None:
+def check_memory(settings: BankSettings, dimension: int | None, most_memory: int) -> None:
     """Refuse a bank that would need too much memory to work.
 
     dimension : columns of the inputs; None for the fewest that the kernels take.
-    saved : whether the file has the state. Else nothing was learned, and the state counts too.
     """
-    state = 0
     try:
-        width = _fewest_columns(settings) if dimension is None else dimension
-        if not saved:
-            state = runtime.state_bytes(width)
-        needed = state + workspace_bytes(settings.layout, settings.objective, width)
+        width = settings.fewest_columns() if dimension is None else dimension
+        _opened(replace(settings, engine=Serial()), width, most_memory)
     except InvalidArgument as error:  # a kernel that does not exist for inputs of this width
         raise FileRefused(str(error)) from None
-    if needed > most_memory:
+
+
+def _opened(settings: BankSettings, dimension: int, most_memory: int) -> EngineBank:
+    """A bank that has learned nothing, if it does not need too much memory."""
+    try:
+        settings.check_size(dimension, most_memory)
+        return settings.engine.open(settings, dimension, most_bytes=most_memory)
+    except (TooLarge, MemoryError, OverflowError):
         raise FileRefused(
-            f"The file holds a bank that needs {needed // 2**20} MB to run, more than most_memory "
+            "The file holds a bank that needs more memory to run than most_memory "
             f"({most_memory // 2**20} MB). Raise most_memory if you trust the file."
-        )
-
-
-def _fewest_columns(settings: BankSettings) -> int:
-    """A power of two near the fewest columns of inputs that all kernels take."""
-    width = 1
-    while True:
-        try:
-            settings.check_width(width, "X")
-        except InvalidArgument:
-            if width == _WIDEST:
-                raise
-            width *= 2
-        else:
-            return width
+        ) from None

@@ -1,17 +1,23 @@
-"""The settings of a `KernelBank`: the checked arguments of its constructor."""
+"""The settings of a `KernelBank`: the checked arguments of its constructor.
+
+They also say how the bank of the core is made. Slots of one method and kernel structure go, in their
+order, into *packs* of up to four that run side by side. Packs depend on the slots alone, and every
+sum over slots is taken inside its pack and then in the order of the packs: it has the same bits
+wherever the packs run.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from .. import _core
 from ..combiners import Combiner, Simplex
-from ..errors import KernelBankError
-from ..io.specs import own_copy
+from ..errors import InvalidArgument, KernelBankError
 from ..kernels import Kernel
 from ..kernels.dictionary import Dictionary
 from ..losses import Loss, as_loss
@@ -20,54 +26,99 @@ from ..utils import validation as check
 from ..utils.validation import Floats
 from .adaptive_dictionary import AdaptiveDictionary
 from .engines import Engine, as_engine
-from .initial import InitialFunction
-from .layout import Layout, Slot, bank_slots
 from .revision import Selection
+from .slot import Slot, bank_slots
 from .slot_history import SlotHistory
 
 _OWNER = "KernelBank"
+_BLOCK_BYTES = 64 * 2**20
+_SHORTEST = 8
+_WIDEST = 2**20
+_SPEC_BYTES = 500
+"""About what an elementary kernel takes in the description of a bank."""
+_OUTPUT_SAMPLES = 8 * _core.SLIDE_PERIOD
+"""Samples of a block times outputs, at most: with more than eight outputs blocks are shorter."""
+
+Models = Mapping[int, list[Any]]
+"""By pack: the models of its outputs, behind a slot whose state is not arrays."""
+
+
+@dataclass(frozen=True, eq=False)
+class InitialFunction:
+    """Where the slots start, if not at 0: f_p = sum_j coefficients[j, p] k_p(points[j], .)."""
+
+    points: Floats
+    """(m, d)."""
+    coefficients: Floats
+    """(m, P)."""
+
+    @classmethod
+    def checked(cls, given: Any, slots: int) -> InitialFunction | None:
+        """From the argument of `KernelBank`; None for none."""
+        if given is None:
+            return None
+        remedy = "Give (points, coefficients): arrays of shape (m, d), and (m,) or (m, P)."
+        if not (isinstance(given, (tuple, list)) and len(given) == 2):
+            raise check.refuse("initial", "be points and coefficients", given, remedy)
+        points = check.samples(given[0], None).copy()
+        coefficients = check.floats("initial", given[1], remedy)
+        if coefficients.shape not in ((len(points),), (len(points), slots)):
+            rule = f"have coefficients of shape {(len(points),)} or {(len(points), slots)}"
+            raise check.refuse("initial", rule, coefficients.shape, remedy)
+        if coefficients.ndim == 1:
+            coefficients = np.repeat(coefficients[:, None], slots, axis=1)
+        check.within_range("initial", coefficients)
+        return cls(points, coefficients.copy())
+
+    def with_columns(self, dimension: int) -> tuple[Floats, Floats]:
+        """The same on inputs with more columns, which are 0; as `checked` takes it."""
+        more = dimension - self.points.shape[1]
+        return np.pad(self.points, ((0, 0), (0, more))), self.coefficients
 
 
 @dataclass(frozen=True)
 class BankSettings:
     """What a bank is, apart from what it has learned."""
 
+    slots: tuple[Slot, ...]
     objective: Objective
-    layout: Layout
+    """With the loss of the first output."""
     combiner: Combiner
     engine: Engine
-    _history: SlotHistory | None = None
+    history: SlotHistory
+    """Since when the bank has had its slots, and their identities."""
+    outputs: int = 1
+    losses: tuple[Loss, ...] = ()
+    """Of the outputs, one for each."""
+    initial: InitialFunction | None = None
     dictionary: AdaptiveDictionary | None = None
     """What chooses the slots in the course of the stream, if anything."""
     selection: Selection | None = None
     """Which kernels of the dictionary run."""
-    outputs: int = 1
-    losses: tuple[Loss, ...] = ()
-    """Of the outputs, if they differ; `objective` is that of the first."""
 
     @classmethod
     def checked(
         cls,
-        dictionary: Any,
-        learner: Any,
-        combiner: Any,
-        loss: Any,
-        window: Any,
-        regularization: Any,
-        engine: Any,
-        slots: Iterable[Slot] | None,
+        dictionary: Any = None,
+        learner: Any = None,
+        combiner: Any = None,
+        loss: Any = "squared",
+        window: Any = 10,
+        regularization: Any = 0.01,
+        engine: Any = "serial",
+        slots: Iterable[Slot] | None = None,
         initial: Any = None,
         outputs: Any = 1,
     ) -> BankSettings:
         """Settings from the arguments of `KernelBank`; raises `InvalidArgument` for wrong ones."""
         remedy = "Give how many recent samples a cost is taken over, such as 10."
-        length = check.count("window", window, _OWNER, remedy)
+        length = check.count("window", window, _OWNER, remedy, most=10**6)
         remedy = "Give 0 or a small positive number, such as 0.01."
         ridge = check.number("regularization", regularization, _OWNER, remedy, least=0)
         remedy = "Give how many targets a sample has, 1 or more."
-        number = check.count("outputs", outputs, _OWNER, remedy, most=10**6)
-        given_losses = _checked_losses(loss, number)
-        objective = Objective(given_losses[0], length, ridge)
+        count = check.count("outputs", outputs, _OWNER, remedy, most=10**6)
+        losses = _checked_losses(loss, count)
+        objective = Objective(losses[0], length, ridge)
         rule = Simplex() if combiner is None else combiner
         if not isinstance(rule, Combiner):
             remedy = "Use one of kb.combiners, such as kb.combiners.Simplex()."
@@ -81,48 +132,25 @@ class BankSettings:
             rule.check_slot_changes()
             for kernel in adaptive.kernels:
                 given[0].learner.check_kernel(kernel)
-        layout = Layout.of(replace(slot, kernel=own_copy(slot.kernel)) for slot in given)
-        for slot in layout.slots:
-            slot.learner.check_kernel(slot.kernel)
-        for group in layout.groups:
-            for own in dict.fromkeys(given_losses):
-                group.check(replace(objective, loss=own))
-        layout = replace(layout, initial=InitialFunction.checked(initial, len(layout.slots)))
-        layout.check_initial(objective)
-        where = as_engine(engine)
-        differ = len(dict.fromkeys(given_losses)) > 1
-        losses = given_losses if differ else ()
-        settings = cls(objective, layout, rule, where, None, adaptive, selection, number, losses)
+        start = InitialFunction.checked(initial, len(given))
+        for index, slot in enumerate(given):
+            _check_slot(slot, index, objective, losses, start)
+        settings = cls(
+            given,
+            objective,
+            rule,
+            as_engine(engine),
+            SlotHistory.of(len(given)),
+            count,
+            losses,
+            start,
+            adaptive,
+            selection,
+        )
         settings.first_weights()
-        if layout.initial is not None:
-            settings.check_inputs(layout.initial.points, "initial", first=True)
+        if start is not None:
+            settings.check_inputs(start.points, "initial", first=True)
         return settings
-
-    @property
-    def history(self) -> SlotHistory:
-        """Since when the bank has had its slots."""
-        return SlotHistory.of(len(self.slots)) if self._history is None else self._history
-
-    def with_history(self, history: SlotHistory) -> BankSettings:
-        """The same settings for a bank whose slots have changed."""
-        layout = replace(self.layout, identities=history.identities)
-        return replace(self, layout=layout, _history=history)
-
-    @property
-    def slots(self) -> tuple[Slot, ...]:
-        """The slots."""
-        return self.layout.slots
-
-    @property
-    def loss(self) -> Loss:
-        """The loss by which the bank and its slots are judged."""
-        return self.objective.loss
-
-    def of_output(self, output: int) -> BankSettings:
-        """The settings for one of several outputs."""
-        if not self.losses:
-            return self
-        return replace(self, objective=replace(self.objective, loss=self.losses[output]))
 
     def arguments(self) -> dict[str, Any]:
         """Arguments with which `KernelBank` makes an equal bank, at its start."""
@@ -132,35 +160,33 @@ class BankSettings:
         return given | self._other_arguments()
 
     def _other_arguments(self) -> dict[str, Any]:
+        start = self.initial
         return {
             "combiner": self.combiner,
-            "loss": list(self.losses) or self.loss,
+            "loss": list(self.losses) if len(set(self.losses)) > 1 else self.objective.loss,
             "outputs": self.outputs,
             "window": self.objective.window,
             "regularization": self.objective.regularization,
             "engine": self.engine,
-            "initial": None if self.initial is None else self.initial.argument(),
+            "initial": None if start is None else (start.points, start.coefficients),
         }
 
-    def with_slots(self, slots: Iterable[Slot]) -> BankSettings:
-        """The same settings for other slots, without a history."""
-        return self.checked(None, None, **self._other_arguments(), slots=slots)
+    def with_slots(
+        self, slots: Iterable[Slot], history: SlotHistory, selection: Selection | None = None
+    ) -> BankSettings:
+        """The same settings for other slots."""
+        made = self.checked(**self._other_arguments(), slots=slots)
+        return replace(made, history=history, dictionary=self.dictionary, selection=selection)
 
-    def with_selection(self, selection: Selection) -> BankSettings:
-        """The same settings with these kernels of the adaptive dictionary, without a history."""
-        made = self.with_slots(self.selected_slots(selection).values())
-        return replace(made, dictionary=self.dictionary, selection=selection)
+    def with_outputs(self, outputs: int) -> BankSettings:
+        """The same settings for another number of outputs, of the first one's loss."""
+        return replace(self, outputs=outputs, losses=(self.objective.loss,) * outputs)
 
     def selected_slots(self, selection: Selection) -> dict[int, Slot]:
         """The slots of these kernels of the adaptive dictionary, by their indices in it."""
         assert self.dictionary is not None
         learner, kernels = self.slots[0].learner, self.dictionary.kernels
         return {k: Slot(kernels[k], learner) for k in selection.running}
-
-    @property
-    def initial(self) -> InitialFunction | None:
-        """Where the slots start, if not at 0."""
-        return self.layout.initial
 
     def first_weights(self) -> Floats:
         """(P,): the weights before the first sample."""
@@ -170,6 +196,112 @@ class BankSettings:
             rule, remedy = f"start with {count} weights", "Let first_weights return one per slot."
             raise check.refuse("combiner", rule, self.combiner, remedy, _OWNER)
         return weights
+
+    # --- the bank of the core ---------------------------------------------------------------------
+
+    @cached_property
+    def packs(self) -> tuple[tuple[int, ...], ...]:
+        """The slots of every pack, by their indices."""
+        members: dict[Any, list[int]] = {}
+        for index, slot in enumerate(self.slots):
+            method = (slot.learner, slot.loss, slot.residual_of, slot.transform)
+            members.setdefault((slot.kernel.structure_key, method), []).append(index)
+        found: list[tuple[int, ...]] = []
+        for indices in members.values():
+            width = self.slots[indices[0]].learner.pack_width
+            found += [tuple(indices[i : i + width]) for i in range(0, len(indices), width)]
+        return tuple(found)
+
+    @cached_property
+    def history_length(self) -> int:
+        """How many past inputs the slots need."""
+        lengths = (s.learner.history_length(self.slot_objective(s)) for s in self.slots)
+        return max(self.objective.window, *lengths)
+
+    def slot_objective(self, slot: Slot) -> Objective:
+        """The objective by which a slot learns."""
+        return self.objective if slot.loss is None else replace(self.objective, loss=slot.loss)
+
+    def describe(
+        self,
+        dimension: int,
+        *,
+        threads: int = 1,
+        block: int | None = None,
+        models: Models | None = None,
+        first_sample: int = 0,
+    ) -> dict[str, Any]:
+        """What a bank of the core is made from, for inputs with that many columns.
+
+        models : those to begin with; by default new ones.
+        first_sample : the number of the first sample that it learns. Not 0 only where new slots or
+            outputs learn samples that their bank has learned before.
+        """
+        packs, place = [], {}
+        for number, indices in enumerate(self.packs):
+            place |= {slot: [number, lane] for lane, slot in enumerate(indices)}
+            slot, kernels = self.slots[indices[0]], [self.slots[i].kernel for i in indices]
+            pack: dict[str, Any] = {
+                "slots": list(indices),
+                "learner": type(slot.learner).__name__,
+                "loss": None if slot.loss is None else slot.loss.core_spec(),
+                "base": None if slot.residual_of is None else place[slot.residual_of],
+                "transform": None if slot.transform is None else slot.transform.core_spec(),
+                "settings": {},
+                "kernels": [],
+            }
+            if slot.learner.in_python:
+                pack["models"] = self._models(number, dimension, models)
+            else:
+                identity = self.history.identities[indices[0]]
+                pack["settings"] = slot.learner.core_settings(kernels, dimension, identity)
+                pack["kernels"] = [kernel.core_spec(dimension) for kernel in kernels]
+            packs.append(pack)
+        return {
+            "window": self.objective.window,
+            "regularization": float(self.objective.regularization),
+            "losses": [loss.core_spec() for loss in self.losses],
+            "target_rules": [(*loss.targets, loss.labels) for loss in self.losses],
+            "dimension": dimension,
+            "slots": len(self.slots),
+            "block": block or self._block_length(),
+            "threads": threads,
+            "on_simplex": self.combiner.on_simplex,
+            "needs_values": "values" in self.combiner.needs,
+            "sums_weights": self.dictionary is not None,
+            "first_sample": first_sample,
+            "packs": packs,
+            "combiner": self.combiner.core_spec(self.objective, len(self.slots), self.outputs),
+            "history": self.history_length,
+            "first_weights": self.first_weights().tolist(),
+        }
+
+    def empty_state(self) -> dict[str, Any]:
+        """The arrays of a bank that has learned nothing, for the fewest columns of inputs."""
+        return _core.Bank(self.describe(self.fewest_columns())).state()
+
+    def _models(self, pack: int, dimension: int, models: Models | None) -> list[Any]:
+        if models is not None and pack in models:
+            return models[pack]
+        slot = self.slots[self.packs[pack][0]]
+        learner, objective = slot.learner, self.slot_objective(slot)
+        return [
+            learner.core_model(slot.kernel, dimension, objective) for _ in range(self.outputs)
+        ]
+
+    def _block_length(self) -> int:
+        """Samples of the longest block: a slide period, or fewer where it would fill the caches.
+
+        Long blocks are good for the caches: the terms and kernel rows of a pack are loaded once and
+        used for the whole block. Only the arrays that grow with the block set a limit.
+        """
+        values = self.outputs * len(self.packs) * 4 * (self.objective.window + 5)
+        most = _BLOCK_BYTES // (8 * (values + self.history_length))
+        if self.outputs > 1:
+            most = min(most, _OUTPUT_SAMPLES // self.outputs)
+        return max(_SHORTEST, min(_core.SLIDE_PERIOD, most))
+
+    # --- checks -----------------------------------------------------------------------------------
 
     @cached_property
     def restricted_kernels(self) -> list[Kernel]:
@@ -195,19 +327,45 @@ class BankSettings:
         for kernel in self._all_kernels:
             kernel.check_width(width, name)
 
+    def fewest_columns(self) -> int:
+        """A power of two near the fewest columns of inputs that all kernels take."""
+        width = 1
+        while True:
+            try:
+                self.check_width(width, "X")
+            except InvalidArgument:
+                if width >= _WIDEST:
+                    raise
+                width *= 2
+            else:
+                return width
+
+    def check_size(self, dimension: int, most_bytes: int) -> None:
+        """Refuse to describe a bank to the core whose description alone needs too much memory."""
+        needed = 0
+        for slot in self.slots:
+            needed += _SPEC_BYTES * slot.kernel.term_count(dimension)
+            needed += 8 * slot.learner.described_numbers(slot.kernel, dimension)
+            if needed > most_bytes:
+                raise OverflowError("the settings of the slots need more memory than is allowed")
+
     def check_past_predictions(self, past_predictions: Any) -> Floats:
-        """(P,): what the slots predicted earlier, as `KernelBank.learn_one` takes it."""
-        name = "past_predictions"
+        """(K, P): what the slots predicted earlier, as `KernelBank.learn_one` takes it."""
+        name, slots = "past_predictions", len(self.slots)
         remedy = "Give the second value that predict_slots_one returned."
         values = check.floats(name, past_predictions, remedy)
-        shape = (len(self.slots),) if self.outputs == 1 else (self.outputs, len(self.slots))
+        shape = (slots,) if self.outputs == 1 else (self.outputs, slots)
         if values.shape != shape:
             raise check.refuse(name, f"have the shape {shape}", values.shape, remedy)
         check.within_range(name, np.where(np.isfinite(values), values, 0.0))
-        return values
+        return values.reshape(self.outputs, slots)
 
-    def check_output_targets(self, y: Any, count: int, *, one: bool) -> Floats:
-        """(n, K): targets of several outputs; NaN is a missing one, if that is possible."""
+    def check_targets(self, y: Any, count: int, *, one: bool = False) -> Floats:
+        """(n, K): targets; with several outputs NaN is a missing one, if that is possible."""
+        if self.outputs == 1:
+            targets = check.one_target(y) if one else check.targets(y, count)
+            self.objective.loss.check_targets(targets)
+            return targets[:, None]
         outputs = self.outputs
         remedy = f"Give {outputs} numbers for each row of X, NaN where a target is missing."
         values = check.floats("y", y, remedy)
@@ -217,11 +375,11 @@ class BankSettings:
             shape = (outputs,) if one else (count, outputs)
             raise check.refuse("y", f"have the shape {shape}", values.shape, remedy)
         missing = np.isnan(values)
-        if missing.any():
-            self._check_missing()
+        if missing.any() and self.no_missing_because:
+            remedy = "Leave such samples out, or use a bank for each output."
+            rule = f"have no missing targets {self.no_missing_because}"
+            raise check.refuse("y", rule, "NaN", remedy)
         check.within_range("y", np.where(missing, 0.0, values))
-        if not self.losses:
-            self.loss.check_targets(values[~missing])
         for output, loss in enumerate(self.losses):
             loss.check_targets(values[~missing[:, output], output])
         return np.ascontiguousarray(values)
@@ -235,18 +393,9 @@ class BankSettings:
             return (
                 f"with the combiner {type(self.combiner).__name__}; Stacking and Hedge allow them"
             )
-        if not self.engine.shares_outputs:
-            return f"on the engine {type(self.engine).__name__}"
         learners = [slot.learner for slot in self.slots]
         refusing = next((one for one in learners if not one.accepts_missing), None)
         return "" if refusing is None else f"with the learner {type(refusing).__name__}"
-
-    def _check_missing(self) -> None:
-        """Refuse missing targets where a part of the bank cannot leave them out."""
-        if self.no_missing_because:
-            remedy = "Leave such samples out, or use a bank for each output."
-            rule = f"have no missing targets {self.no_missing_because}"
-            raise check.refuse("y", rule, "NaN", remedy)
 
     def check_saveable(self, done: str, remedy: str) -> None:
         """Refuse what cannot be done with slots whose state is not arrays."""
@@ -261,8 +410,38 @@ class BankSettings:
 def _checked_losses(loss: Any, outputs: int) -> tuple[Loss, ...]:
     """The loss of every output: one for all, or a list with one for each."""
     if not isinstance(loss, (list, tuple)):
-        return (own_copy(as_loss(loss)),) * outputs
+        return (as_loss(loss),) * outputs
     if len(loss) != outputs:
         remedy = "Give one loss for all outputs, or a list with one for each."
         raise check.refuse("loss", f"be one, or a list of {outputs}", loss, remedy, _OWNER)
-    return tuple(own_copy(as_loss(own)) for own in loss)
+    return tuple(as_loss(one) for one in loss)
+
+
+def _check_slot(
+    slot: Slot,
+    index: int,
+    objective: Objective,
+    losses: tuple[Loss, ...],
+    initial: InitialFunction | None,
+) -> None:
+    """Refuse a slot that cannot work in a bank with that objective and these losses."""
+    if slot.residual_of is not None and slot.residual_of >= index:
+        rule = "be the index of an earlier slot"
+        remedy = f"This is slot {index}: give the index of one before it."
+        raise check.refuse("residual_of", rule, slot.residual_of, remedy)
+    slot.learner.check_kernel(slot.kernel)
+    has_own_target = slot.residual_of is not None or slot.transform is not None
+    for loss in dict.fromkeys(losses):
+        own = replace(objective, loss=slot.loss or loss)
+        slot.learner.check(own)
+        if has_own_target and not own.loss.any_target:
+            remedy = 'Use a loss for regression, or kb.Slot(..., loss="squared") for these slots.'
+            rule = "be one for all numbers where slots learn a residual or have a transform"
+            raise check.refuse("loss", rule, own.loss, remedy)
+    if initial is None:
+        return
+    if has_own_target:
+        remedy = "Leave it out, or use slots without residual_of and transform."
+        rule = "be left out for slots that learn a residual or have a transform"
+        raise check.refuse("initial", rule, len(initial.points), remedy)
+    slot.learner.check_initial(replace(objective, loss=slot.loss or losses[0]), len(initial.points))

@@ -15,6 +15,7 @@ import numpy as np
 from ..utils.rendering import Pairs, number, one_line, render_html, render_text, shortened
 from ..utils.validation import Floats
 from .engines import Engine, Serial
+from .ledger import Ledger
 from .naming import LONGEST, distinct_methods, full_name, method_name
 from .settings import BankSettings
 
@@ -169,9 +170,15 @@ def bank_title(settings: BankSettings, samples: int) -> str:
 
 
 @np.errstate(all="ignore")  # values may be beyond all floats, and showing them must not warn
-def bank_status(settings: BankSettings, runtime: Any, names: Sequence[str]) -> Status:
+def bank_status(
+    settings: BankSettings,
+    dimension: int | None,
+    ledger: Ledger,
+    weights: Floats,
+    names: Sequence[str],
+) -> Status:
     """The status of a `KernelBank`."""
-    objective, engine, ledger = settings.objective, settings.engine, runtime.ledger
+    objective, engine = settings.objective, settings.engine
     title = bank_title(settings, ledger.samples)
     methods = distinct_methods(settings.slots)
     listed = "; ".join(method_name(slot, full_name) for slot in methods[:8])
@@ -189,15 +196,15 @@ def bank_status(settings: BankSettings, runtime: Any, names: Sequence[str]) -> S
         shown["dictionary"] = full_name(settings.dictionary)
     if not ledger.samples:
         return Status(title, shown)
-    notes = {"inputs": columns_note(runtime.dimension)}
+    notes = {"inputs": columns_note(dimension)}
     if len(methods) == 1:
         notes["learner"] = method_name(methods[0])
     notes |= engine_note(engine)
     if settings.dictionary is not None:
         notes["dictionary"] = dictionary_note(settings)
-    costs, losses, weights = (
+    costs, losses, mean_weights = (
         _mean_output(values)
-        for values in (ledger.slot_cumulative_cost, ledger.slot_mean_loss, runtime.weights)
+        for values in (ledger.slot_cumulative_cost, ledger.slot_mean_loss, weights)
     )
     out = np.isinf(costs)
     if out.any():
@@ -212,7 +219,7 @@ def bank_status(settings: BankSettings, runtime: Any, names: Sequence[str]) -> S
     if settings.outputs > 1:
         heading = "weights, mean over the outputs"
         notes["outputs"] = f"{settings.outputs}; figures are means over them"
-    return Status(title, shown, ledger.samples, metrics, notes, names, weights, losses, heading)
+    return Status(title, shown, ledger.samples, metrics, notes, names, mean_weights, losses, heading)
 
 
 def _mean_output(values: Floats) -> Floats:

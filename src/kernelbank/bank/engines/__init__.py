@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ...utils import validation as check
-from .base import Engine
+from .base import Engine, EngineBank
+from .local import Serial, Threads
 from .ray import Ray
-from .serial import Serial
-from .threads import Threads
 
 BUILT_IN: dict[str, type[Engine]] = {"ray": Ray, "serial": Serial, "threads": Threads}
 """The engines by the names that `engine=` takes."""
@@ -28,4 +27,4 @@ def as_engine(engine: Any) -> Engine:
     )
 
 
-__all__ = ["Engine", "Ray", "Serial", "Threads"]
+__all__ = ["Engine", "EngineBank", "Ray", "Serial", "Threads"]

@@ -1,263 +1,114 @@
-"""Engines and executors: where shards run and how blocks reach them. No mathematics here."""
+"""What an engine is: it makes the banks of the core in which the slots of a `KernelBank` run."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Protocol
 
-from ...kernels.program import distinct_structures, number_statistics
-from ...kernels.sample_buffer import SampleBlock
-from ...losses.objective import Objective
-from ...native.callbacks import Callback
-from ...native.formulas import CONSTANTS
-from ...native.phases import Phases
-from ...native.workspace import SLIDE_PERIOD, Workspace
+from ... import _core
 from ...utils import validation as check
 from ...utils.validation import Floats
-from ..layout import Layout, Leaf
 
-_BLOCK_BYTES = 64 * 2**20
-_SHORTEST = 8
-_MOST_INSTRUCTIONS = 10**6
-_OUTPUT_SAMPLES = 8 * SLIDE_PERIOD
-"""Samples of a block times outputs, at most: with more than eight outputs blocks are shorter."""
-_KEPT_BYTES = 2**22
-"""Bytes that slots keep of a block for other outputs, at most: it stays in the cache."""
+if TYPE_CHECKING:
+    from ..settings import BankSettings
 
 
-def bytes_per_sample(layout: Layout, objective: Objective, dimension: int) -> int:
-    """Bytes per sample of a block: the slots' values on the window, and kernel statistics."""
-    values = len(layout.leaves) * 4 * (objective.window + 5)
-    sources = number_statistics(layout.row_kernels, dimension)
-    return 8 * (values + len(sources) * (layout.history_length(objective) + 1))
+class EngineBank(Protocol):
+    """A bank as `KernelBank` uses it: that of the core, or one whose slots run elsewhere.
 
-
-def block_length(layout: Layout, objective: Objective, dimension: int) -> int:
-    """Samples per block: a slide period, or fewer where a block would need too much memory.
-
-    Long blocks are good for the caches: a leaf's terms and kernel rows are loaded once and used for
-    the whole block. Only the arrays that grow with the block set a limit, and these are read once,
-    in order.
+    K outputs, P slots. Inputs are (n, d) and targets (n, K), checked arrays of float64.
     """
-    sample = bytes_per_sample(layout, objective, dimension)
-    return int(min(SLIDE_PERIOD, max(_SHORTEST, _BLOCK_BYTES // sample)))
+
+    @property
+    def samples(self) -> int:
+        """How many samples have been learned."""
+
+    @property
+    def bytes(self) -> int:
+        """The bytes of the state."""
+
+    def begin(self, x: Floats, points: Any = None, coefficients: Any = None) -> None:
+        """Set the terms before the first sample: x, or those of an initial function."""
+
+    def learn(self, X: Floats, y: Floats, past: Floats | None, trace: Mapping[str, Floats]) -> None:
+        """Learn samples whole or not at all; fills the rows of the trace's arrays."""
+
+    def learn_one(self, x: Any, y: Any) -> int:
+        """Learn one sample of plain floats: 0 declined, 1 learned, 2 with something to check."""
+
+    def predict_one(self, x: Any) -> Any:
+        """The prediction at one input, a float or (K,); None: x has to be checked first."""
+
+    def predict_slots_one(self, x: Floats) -> tuple[Floats, Floats]:
+        """(K,) and (K, P): the predictions of the bank and of its slots at (d,) x."""
+
+    def predict(self, X: Floats) -> Floats:
+        """(n, K)."""
+
+    def predict_slots(self, X: Floats) -> Floats:
+        """(n, K, P)."""
+
+    def variance_slots(self, X: Floats) -> Floats:
+        """(n, K, P)."""
+
+    def weights(self) -> Floats:
+        """(K, P): the weights of the next prediction."""
+
+    def weight_sums(self) -> Floats:
+        """(P,): sums of |weight|, for a bank whose slots are revised."""
+
+    def clear_weight_sums(self) -> None:
+        """Begin to sum weights anew."""
+
+    def ledger(self) -> dict[str, Floats]:
+        """Totals (K,) and (K, P) by name."""
+
+    def step_ratio(self) -> Floats:
+        """(K, P): learning rate over the largest stable one."""
+
+    def combiner_step(self) -> list[tuple[float, float]]:
+        """For each output the same of the combiner, and its rate."""
+
+    def state(self) -> dict[str, Any]:
+        """Copies of all arrays that the next sample depends on, by name."""
+
+    def restore(self, arrays: Mapping[str, Any]) -> None:
+        """Continue from what `state` returned."""
+
+    def models(self) -> dict[int, list[Any]]:
+        """The models behind slots whose state is not arrays, by pack and output."""
+
+    def copy(self) -> EngineBank:
+        """A bank that goes on alike."""
 
 
-def output_block_length(layout: Layout, objective: Objective, dimension: int, outputs: int) -> int:
-    """Samples per block of a bank with several outputs, at most.
+class Engine:
+    """Where slots run. Subclasses are frozen dataclasses of their settings."""
 
-    Each output has arrays of the length of a block; and what the first one keeps for the others
-    is to be still in the cache when they read it.
-    """
-    count = Counter(leaf.group for leaf in layout.leaves)
-    kept = sum(
-        count[number]
-        * group.learner.kept_size(
-            group.objective(objective), dimension, layout.first_kernel(number)
-        )
-        for number, group in enumerate(layout.groups)
-    )
-    short = max(_SHORTEST, _OUTPUT_SAMPLES // outputs)
-    longest = max(1, min(short, _KEPT_BYTES // (8 * kept + 1)))
-    blocks = max(1, round(SLIDE_PERIOD / longest))  # of a slide period, about equally long
-    # One more: columns of arrays with a power of two of rows are in the same lines of the cache.
-    return -(-SLIDE_PERIOD // blocks) + 1
+    def open(self, settings: BankSettings, dimension: int, **options: Any) -> EngineBank:
+        """A bank that has learned nothing, for inputs with that many columns.
 
+        options : `models` and `first_sample` of `BankSettings.describe`; `most_bytes`, the memory
+            that its arrays may take.
+        """
+        raise NotImplementedError
 
-def workspace_bytes(layout: Layout, objective: Objective, dimension: int) -> int:
-    """About how many bytes a bank needs beside its state; computed without making any array."""
-    slots, leaves, window = len(layout.slots), len(layout.leaves), objective.window
-    instructions = sum(kernel.instruction_count(dimension) for kernel in layout.row_kernels)
-    if instructions > _MOST_INSTRUCTIONS:  # so many are not even listed
-        return 8 * CONSTANTS * instructions * _SHORTEST * (window + 1)
-    own_targets = sum(layout.groups[leaf.group].has_own_targets for leaf in layout.leaves)
-    workspace = slots * (9 + window) + leaves * (window + 3) + dimension
-    workspace += own_targets * 4 * (window + 3)  # what their learners write
-    sample = bytes_per_sample(layout, objective, dimension) + 8 * workspace
-    length = {
-        k.structure_key: len(k.for_dimension(dimension).program())
-        for k in distinct_structures(layout.row_kernels)
-    }
-    programs = 8 * CONSTANTS * sum(length[kernel.structure_key] for kernel in layout.row_kernels)
-    count = Counter(leaf.group for leaf in layout.leaves)
-    own = sum(
-        count[number]
-        * group.learner.scratch_size(
-            group.objective(objective), dimension, layout.first_kernel(number)
-        )
-        for number, group in enumerate(layout.groups)
-    )
-    return (block_length(layout, objective, dimension) + 1) * sample + programs + 8 * own
+    def local_options(self) -> dict[str, Any]:
+        """`threads` and `block` of a bank of the core in this process."""
+        return {}
+
+    def to_local(self, bank: EngineBank) -> _core.Bank:
+        """A bank of this engine as one of the core in this process."""
+        assert isinstance(bank, _core.Bank)
+        return bank
+
+    def from_local(self, settings: BankSettings, dimension: int, bank: _core.Bank) -> EngineBank:
+        """A bank of this engine that goes on from one of the core in this process."""
+        return bank
 
 
 def checked_block(block: int | None, owner: str) -> None:
     """Refuse an impossible block length."""
     if block is not None:
-        remedy = f"Give 1 to {SLIDE_PERIOD}, or None for a default."
-        if check.count("block", block, owner, remedy) > SLIDE_PERIOD:
-            raise check.refuse("block", f"be at most {SLIDE_PERIOD}", block, remedy, owner)
-
-
-def partition(groups: Sequence[Sequence[Leaf]], shards: int) -> list[list[Leaf]]:
-    """The leaves of every shard, dealt in turn, since narrow kernels cost less than wide ones.
-
-    Four groups at a time where there are enough: their columns on the workspace then fill whole
-    cache lines, and two threads seldom write to the same one. A group (see
-    `Layout.dependency_groups`) stays together.
-    """
-    number = min(shards, len(groups))
-    run = max(1, min(4, len(groups) // (4 * number)))
-    parts: list[list[Leaf]] = [[] for _ in range(number)]
-    for i, group in enumerate(groups):
-        parts[i // run % number].extend(group)
-    return parts
-
-
-@dataclass(frozen=True)
-class CombineStage:
-    """The phases that run once for all slots."""
-
-    weight_phases: Phases
-    """From the evidence of the slots to the weights before each sample."""
-    cost_phases: Phases
-    """Costs and losses of the slots, and of the bank from the mixtures of all leaves."""
-    combine_query: Phases
-    """The bank's prediction at workspace.query_point, from the slots' values there."""
-
-
-class Executor:
-    """Runs the shards of one bank. Made by `Engine.open` with the first sample."""
-
-    fallible = False
-    """Whether a block may fail for other reasons than a user's own functions."""
-
-    is_cut_off = False
-    """Whether a block has ended in its middle, and was not undone."""
-
-    def connect(self, stage: CombineStage) -> None:
-        """Take the phases that run for all slots; called once, before the first block."""
-        raise NotImplementedError
-
-    # --- blocks -----------------------------------------------------------------------------------
-
-    def prefetch(self, blocks: Sequence[SampleBlock]) -> None:
-        """Expect these blocks next: work on them may begin early.
-
-        Any other call before they are run cancels them.
-        """
-
-    def run_block(self, first: int, count: int) -> None:
-        """Learn the block on the workspace, choose weights, mix the leaves, add up the costs."""
-        raise NotImplementedError
-
-    def skip_sample(self, number: int) -> None:
-        """Take the sample on the workspace, whose target is missing: no slot learns a target."""
-        raise NotImplementedError
-
-    def snapshot(self, *, models: bool) -> Any:
-        """What `rollback` needs to return to this moment; `models`: also those behind adapters."""
-        return self.state(), self.copy_models() if models else None
-
-    def rollback(self, snapshot: Any) -> None:
-        """Return to the moment of `snapshot`, after the one block since then has failed."""
-        arrays, models = snapshot
-        self.restore(arrays)
-        if models is not None:
-            self.restore_models(models)
-        self.is_cut_off = False
-
-    @property
-    def callbacks(self) -> tuple[Callback, ...]:
-        """The Python functions among the phases."""
-        return ()
-
-    # --- predictions ------------------------------------------------------------------------------
-
-    def single_sample_phases(self) -> tuple[Phases, Phases, Phases] | None:
-        """The phases of a block of one and of a query, if they run in the calling thread."""
-        return None
-
-    def predict_query(self, seen: int) -> None:
-        """Fill workspace.slot_values at workspace.query_point, then combine them."""
-        raise NotImplementedError
-
-    def forget_query(self) -> None:
-        """Drop what the last query has cached for the next block."""
-        raise NotImplementedError
-
-    def evaluate(self, seen: int, points: Floats, wanted: Floats) -> Floats:
-        """(n, P): the slots' values at the points, for leaves with a slot with wanted[p] != 0."""
-        raise NotImplementedError
-
-    def variance(self, seen: int, points: Floats) -> Floats:
-        """(n, P): the slots' predictive variances, NaN where there is none."""
-        raise NotImplementedError
-
-    # --- state ------------------------------------------------------------------------------------
-
-    def step_ratio(self) -> Floats:
-        """(P,): see `Learner.step_ratio`."""
-        raise NotImplementedError
-
-    def dropped(self) -> Floats:
-        """(P,): see `Learner.dropped`."""
-        raise NotImplementedError
-
-    def state(self) -> dict[str, Floats]:
-        """Copies of all arrays, in leaf order, whatever the shards."""
-        raise NotImplementedError
-
-    def group_state(self, group: int) -> dict[str, Floats]:
-        """Those of the slots of one group, by their own names."""
-        prefix = f"group{group}/"
-        every = self.state().items()
-        return {name[len(prefix) :]: array for name, array in every if name.startswith(prefix)}
-
-    def restore(self, state: Mapping[str, Floats]) -> None:
-        """Continue from what `state` returned."""
-        raise NotImplementedError
-
-    def copy_models(self) -> dict[int, Any]:
-        """Copies of the models behind slots whose state is not arrays, by leaf number."""
-        return {}
-
-    def restore_models(self, models: Mapping[int, Any]) -> None:
-        """Return to what `copy_models` returned."""
-
-
-class Engine:
-    """Where shards run. Subclasses are frozen dataclasses of their settings."""
-
-    block: int | None = None
-    """Samples per block; None for a default. Changes no bit."""
-
-    slide_aligned: ClassVar[bool] = True
-    """Whether no block may go beyond the end of a slide period."""
-
-    def length(self, layout: Layout, objective: Objective, dimension: int) -> int:
-        """Samples of the longest block."""
-        return self.block or block_length(layout, objective, dimension)
-
-    @property
-    def workers(self) -> int:
-        """How many threads may share the combiner's work."""
-        return 1
-
-    shares_outputs: ClassVar[bool] = True
-    """Whether the executors of several outputs can share what follows from the inputs alone."""
-
-    def open(
-        self,
-        objective: Objective,
-        layout: Layout,
-        workspace: Workspace,
-        first_input: Floats,
-        leader: Executor | None = None,
-    ) -> Executor:
-        """Make the shards, with the first sample, which says how many columns the inputs have.
-
-        leader : the executor of the bank's first output, for another output.
-        """
-        raise NotImplementedError
+        remedy = f"Give 1 to {_core.SLIDE_PERIOD}, or None for a default."
+        check.count("block", block, owner, remedy, most=_core.SLIDE_PERIOD)
