@@ -23,7 +23,7 @@ from . import kernels, losses
 from .auto.loading.loading import load
 from .bank.bank import KernelBank
 from .bank.engines import Serial
-from .bank.layout import Slot
+from .bank.slot import Slot
 from .combiners import Combiner, Uniform
 from .errors import CheckFailed, InvalidArgument
 from .io.specs import from_spec, to_spec
