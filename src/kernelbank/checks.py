@@ -212,7 +212,7 @@ def _check_runs(
     ways: list[tuple[str, str, Callable[[], Floats]]] = [
         (outside, "in a second, equal bank", lambda: run(whole)),
         (*special, lambda: run(whole, special=True)),
-        (blocks, f"in blocks up to {ends[1:]}", lambda: run(ends, engine=Serial(2, block=64))),
+        (blocks, f"in blocks up to {ends[1:]}", lambda: run(ends, engine=Serial(block=64))),
         (blocks, "sample by sample", lambda: run(single)),
         ("keeping copies of its arguments", "if they change", lambda: run(ends, overwrite)),
         (outside, "in turn with another bank", lambda: run(single, take_turns)),

@@ -39,7 +39,6 @@ Norma, Slot, K, C = kb.learners.Norma, kb.Slot, kb.kernels, kb.combiners
             lambda: kb.KernelBank(engine="warp"),
             r"'engine' must .*\['ray', 'serial', 'threads'\]; got 'warp'",
         ),
-        (lambda: kb.engines.Serial(0), "'shards' of Serial"),
         (lambda: kb.engines.Threads(0), "'threads' of Threads"),
         (lambda: kb.engines.Threads(block=257), "'block' of Threads"),
         (lambda: kb.engines.Serial(block=0), "'block' of Serial"),

@@ -171,7 +171,7 @@ def assert_same_state(one, other):
         assert np.array_equal(first[name], second[name], equal_nan=True), name
 
 
-ENGINES = ["serial", kb.engines.Serial(3, block=5), kb.engines.Threads(2)]
+ENGINES = ["serial", kb.engines.Serial(block=5), kb.engines.Threads(2)]
 
 
 @settings(max_examples=25)
