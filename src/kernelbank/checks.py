@@ -690,11 +690,11 @@ def _check_case(check: _Check, case: str, failures: Sequence[int], size: float =
 
 def _check_diagnostics(check: _Check, bank: KernelBank) -> None:
     """`diagnostics` returns arrays by name, and writing to them changes nothing."""
-    name, before, report = "able to give diagnostics", bank._state(), bank.evidence()
+    name, before, report = "able to give diagnostics", bank.state(), bank.evidence()
     if not isinstance(report, dict) or not all(isinstance(a, np.ndarray) for a in report.values()):
         raise check.fails(name, f"they are {type(report).__name__}: {report!r:.80}")
     for array in report.values():
         array[...] = 7.0
-    for key, array in bank._state().items():
+    for key, array in bank.state().items():
         if not np.array_equal(array, before[key], equal_nan=True):
             raise check.fails(name, f"writing to them has changed {key!r} of the state.")

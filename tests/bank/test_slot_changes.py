@@ -92,9 +92,9 @@ def test_the_bank_itself_does_not_change():
     case = bank_case(slots=mixed_slots())
     bank = case.make("serial")
     bank.run(case.X[:200], case.y[:200])
-    before = {name: array.copy() for name, array in bank._state().items()}
+    before = {name: array.copy() for name, array in bank.state().items()}
     bank.with_slots([*bank.slots[:3], NEW], [0, 1, 2, None]).run(case.X[200:], case.y[200:])
-    for name, array in bank._state().items():
+    for name, array in bank.state().items():
         assert np.array_equal(array, before[name]), name
 
 
@@ -249,8 +249,8 @@ def test_slots_added_later_draw_features_of_their_own():
     assert bank._settings.history.identities == (2, 3)
     whole = kb.KernelBank(slots=[slot] * 4)
     whole.learn_one(X[0], 0.0)
-    drawn = whole._state()["slots/group0/frequencies"]
-    assert np.array_equal(bank._state()["slots/group0/frequencies"], drawn[2:])
+    drawn = whole.state()["slots/group0/frequencies"]
+    assert np.array_equal(bank.state()["slots/group0/frequencies"], drawn[2:])
 
 
 def test_history_is_kept_with_more_inputs():
@@ -302,10 +302,10 @@ def test_combiner_judges_a_new_slot_like_the_previous_one():
     case = bank_case(dictionary=kb.gaussian_grid(0.2, 2, 4), combiner=C.Stacking())
     bank = case.make("serial")
     bank.run(case.X[:200], case.y[:200])
-    moments = bank._state()["combiner/moments"]
+    moments = bank.state()["combiner/moments"]
     other = bank.with_slots([NEW, *bank.slots[1:]], [None, 1, 2, 3], previous=[2, None, None, None])
     source = [2, 1, 2, 3]
-    assert np.array_equal(other._state()["combiner/moments"], moments[np.ix_(source, source)])
+    assert np.array_equal(other.state()["combiner/moments"], moments[np.ix_(source, source)])
     assert np.array_equal(other.ledger.slot_loss, bank.ledger.slot_loss[source])
     worst = int(np.argmax(bank.ledger.slot_cumulative_cost))
     by_default = bank.with_slots([*bank.slots, NEW], [0, 1, 2, 3, None])

@@ -254,6 +254,10 @@ class KernelBank:
             return found[0]
         return {name: np.array([one[name] for one in found]) for name in found[0]}
 
+    def state(self) -> dict[str, Any]:
+        """Copies of all arrays that the next sample depends on, by name; none before the first."""
+        return {} if self._bank is None else self._bank.state()
+
     def slot_state(self, slot: int) -> dict[str, Any]:
         """Copies of the arrays of the learner that a slot runs in, by name.
 
@@ -721,7 +725,7 @@ class KernelBank:
             "warned": sorted(self._diagnostics.warned),
             **self._settings.history.describe(),
         }
-        return header, self._bank.state() if known and self._bank is not None else {}
+        return header, self.state() if known else {}
 
     @classmethod
     def restored(

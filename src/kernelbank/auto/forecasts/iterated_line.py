@@ -82,7 +82,7 @@ class IteratedLine:
 
     def state(self) -> dict[str, Floats]:
         """The arrays of the bank, by name."""
-        return self.bank.describe()[1]
+        return self.bank.state()
 
     def describe(self) -> tuple[dict[str, Any], Mapping[str, Floats]]:
         """The bank as plain data and arrays."""
