@@ -60,7 +60,8 @@ std::unique_ptr<Bank> make_bank(const nb::dict& given) {
     auto pack = nb::cast<nb::dict>(item);
     LearnerSpec learner{read_settings(take<nb::dict>(pack, "settings")), {}, spec.objective,
                         spec.dimension, spec.first_sample, &statistics};
-    for (nb::handle kernel : pack["kernels"]) learner.kernels.push_back(read_kernel(kernel));
+    for (nb::handle kernel : pack["kernels"])
+      learner.kernels.push_back(read_kernel(kernel, spec.dimension));
     if (!pack["loss"].is_none())
       learner.objective.losses.assign(outputs, read_loss(pack["loss"]));
     OwnTarget own;
@@ -78,8 +79,8 @@ std::unique_ptr<Bank> make_bank(const nb::dict& given) {
   auto rule = take<nb::tuple>(given, "combiner");
   std::vector<Cloned<Combiner>> combiners;
   for (int k = 0; k < outputs; ++k) {
-    if (!nb::isinstance<nb::str>(rule[0])) {  // a rule of the user's, and its state
-      combiners.push_back(python_combiner(rule[0], nb::cast<nb::list>(rule[1])[k]));
+    if (rule[0].is_none()) {  // a rule of the user's, which holds its state
+      combiners.push_back(python_combiner(nb::cast<nb::list>(rule[1])[k]));
       continue;
     }
     combiners.push_back(make_combiner(

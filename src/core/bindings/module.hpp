@@ -5,5 +5,6 @@
 namespace kb {
 
 void bind_bank(nanobind::module_& m);
+void bind_parts(nanobind::module_& m);
 
 }  // namespace kb

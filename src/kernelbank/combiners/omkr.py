@@ -50,6 +50,7 @@ class OMKR(Combiner):
     0.0
     """
 
+    core_name: ClassVar[str] = "OMKR"
     learning_rate: float = 8e-4
     halve_every: int = 50
     least_rate: float = 1e-5

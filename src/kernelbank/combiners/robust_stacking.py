@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -68,6 +68,7 @@ class RobustStacking(Stacking):
     True
     """
 
+    core_name: ClassVar[str] = "RobustStacking"
     degrees_of_freedom: float = 4.0
 
     def __post_init__(self) -> None:
