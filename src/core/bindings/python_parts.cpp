@@ -207,8 +207,7 @@ class PythonCombiner final : public Combiner {
         kept.append(plan.kept[i]);
       previous.append(plan.previous[i]);
     }
-    nb::object old = static_cast<PythonCombiner&>(before).state_.attr("arrays");
-    rule_.attr("change_slots")(old, state_.attr("arrays"), kept, previous);
+    rule_.attr("change_slots")(static_cast<PythonCombiner&>(before).rule_, kept, previous);
   }
 
   void choose(const Evidence& e, const double* weights, double* chosen) override {

@@ -216,6 +216,12 @@ class _State:
         chosen = self._combiner._checked(self._objective, seen, self.arrays, weights)
         return np.ascontiguousarray(chosen, dtype=float)
 
+    def change_slots(
+        self, before: _State, kept: Sequence[int | None], previous: Sequence[int]
+    ) -> None:
+        """Go on from the state of a bank with other slots."""
+        self._combiner.change_slots(before.arrays, self.arrays, kept, previous)
+
     def copy(self) -> _State:
         other = copy.copy(self)
         other.arrays = {name: array.copy() for name, array in self.arrays.items()}

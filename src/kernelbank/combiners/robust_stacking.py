@@ -128,9 +128,10 @@ class RobustStacking(Stacking):
         mean_square : s, of the errors of the second weights.
         share : q, of the second weights.
         """
-        plain = super().diagnostics({"certificate": state["plain_certificate"]}, weights)
+        parts = {n: {"certificate": state[f"{n}/certificate"]} for n in ("robust", "plain")}
+        plain = super().diagnostics(parts["plain"], weights)
         return {
-            **super().diagnostics(state, weights),
+            **super().diagnostics(parts["robust"], weights),
             **{f"plain_{name}": value for name, value in plain.items()},
             "mean_square": np.array(state["mean_square"][0]),
             "share": np.array(_share(*state["squares"])),

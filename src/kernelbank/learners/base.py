@@ -219,6 +219,10 @@ class Learner:
         """
         return None
 
+    def described_numbers(self, kernel: Kernel, dimension: int) -> int:
+        """How many numbers `core_settings` makes, about."""
+        return 0
+
     # --- what it accepts ------------------------------------------------------------------------
 
     def check_initial(self, objective: Objective, terms: int) -> None:

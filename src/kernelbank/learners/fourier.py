@@ -72,6 +72,13 @@ class FourierBase(FeatureLearner):
             "coordinates": np.array(drawn.coordinates, dtype=float),
         }
 
+    def described_numbers(self, kernel: Kernel, dimension: int) -> int:
+        return 2 * self.features * (dimension + 4)
+
+    def feature_map(self, kernel: Kernel, dimension: int, identity: int) -> FeatureMap:
+        """The features of a slot with that identity."""
+        return _draw_features(kernel, self.features, dimension, self.seed, identity)
+
     def core_kernels(self, kernels: Sequence[Kernel], dimension: int) -> list[CoreSpec]:
         return []  # the features take their place
 
