@@ -2,5 +2,6 @@
 
 NB_MODULE(_core, m) {
   nanobind::set_leak_warnings(false);
+  kb::bind_auto(m);
   kb::bind_bank(m);
 }

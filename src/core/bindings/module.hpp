@@ -4,6 +4,7 @@
 
 namespace kb {
 
+void bind_auto(nanobind::module_& m);
 void bind_bank(nanobind::module_& m);
 
 }  // namespace kb
