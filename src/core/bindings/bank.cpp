@@ -11,6 +11,7 @@
 #include "../bank.hpp"
 #include "module.hpp"
 #include "specs.hpp"
+#include "state.hpp"
 
 using namespace nb::literals;
 using namespace kb;
@@ -283,45 +284,18 @@ class PyBank {
   /// All numbers that the next sample depends on, by name.
   nb::dict state() {
     Turn turn(mutex_, owner_);
-    nb::dict arrays;
-    for (const Entry& entry : list_state(*bank_)) {
-      if (entry.kind == Number::float64)
-        arrays[entry.name.c_str()] = copied((const double*)entry.numbers, entry.shape);
-      else if (entry.kind == Number::float32)
-        arrays[entry.name.c_str()] = copied((const float*)entry.numbers, entry.shape);
-      else
-        arrays[entry.name.c_str()] = copied((const std::int64_t*)entry.numbers, entry.shape);
-    }
-    return arrays;
+    return state_arrays(*bank_);
   }
 
   /// Continue from what `state` returned; a state that is refused changes nothing.
   void restore(const nb::dict& arrays) {
     Turn turn(mutex_, owner_);
     auto other = std::make_unique<Bank>(*bank_);
-    const std::vector<Entry> entries = list_state(*other);
-    if (entries.size() != arrays.size()) throw StateRefused("it has other arrays");
-    for (const Entry& entry : entries) {
-      if (!arrays.contains(entry.name.c_str())) throw StateRefused("it has no " + entry.name);
-      read_entry(entry, arrays[entry.name.c_str()]);
-    }
-    check_state(*other);
+    write_state(*other, arrays);
     bank_ = std::move(other);
   }
 
  private:
-  static void read_entry(const Entry& entry, nb::handle given) {
-    auto array = nb::cast<nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>>(given);
-    const nb::dlpack::dtype type = entry.kind == Number::float64   ? nb::dtype<double>()
-                                   : entry.kind == Number::float32 ? nb::dtype<float>()
-                                                                   : nb::dtype<std::int64_t>();
-    bool fits = array.dtype() == type && array.ndim() == entry.shape.size();
-    for (std::size_t i = 0; fits && i < entry.shape.size(); ++i)
-      fits = array.shape(i) == entry.shape[i];
-    if (!fits) throw StateRefused(entry.name + " has another shape or type");
-    std::memcpy(entry.numbers, array.data(), entry.bytes());
-  }
-
   static Trace read_trace(const nb::dict& arrays) {
     auto find = [&](const char* name) -> double* {
       if (!arrays.contains(name)) return nullptr;
