@@ -281,9 +281,7 @@ class KernelBank:
         >>> kb.KernelBank(kb.gaussian_grid(1, 2, 3)).status().settings["window"]
         '10'
         """
-        return bank_status(
-            self._settings, self._dimension, self.ledger, self.weights, self._names
-        )
+        return bank_status(self._settings, self._dimension, self.ledger, self.weights, self._names)
 
     def __repr__(self) -> str:
         return self.status().text()
@@ -452,7 +450,7 @@ class KernelBank:
     def _check(self, first: int) -> None:
         """Warn of what the samples from number `first` on have shown."""
         if self._bank is not None and self._bank.samples > first:
-            self._diagnostics.check(self.ledger, self._bank, first)
+            self._diagnostics.check(self._bank, first, lambda: self.ledger)
 
     def check_memory(self, dimension: int, most_memory: int) -> None:
         """Refuse a bank of a file that would need more bytes to run, on inputs of so many columns."""

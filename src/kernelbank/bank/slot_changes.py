@@ -263,6 +263,7 @@ def _among(slot: Slot, place: Mapping[int, int]) -> Slot:
 
 # --- more inputs ------------------------------------------------------------------------------------
 
+
 def accepts_columns(slot: Slot, known: int, width: int) -> bool:
     """Whether a slot on `known` columns can use all of `width`, where the new ones were 0 so far.
 
@@ -295,4 +296,6 @@ def check_wider(old: BankSettings, old_dimension: int, new: BankSettings, dimens
             rule = f"continue slot {index}, which is {before!r}"
             raise check.refuse("slots", rule, after, remedy, "with_inputs")
     if old.packs != new.packs:
-        raise check.refuse("slots", "form the same groups as before", new.slots, remedy, "with_inputs")
+        raise check.refuse(
+            "slots", "form the same groups as before", new.slots, remedy, "with_inputs"
+        )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
 
 from ...utils import validation as check
 from .base import Engine
@@ -65,4 +64,3 @@ class Ray(Engine):
         if not isinstance(allowed := self.allow_unauthenticated, bool):
             remedy, rule = "Give True if nobody else can reach the cluster.", "be True or False"
             raise check.refuse("allow_unauthenticated", rule, allowed, remedy, "Ray")
-
