@@ -32,7 +32,7 @@ from .status import Status, bank_status
 from .trace import Trace, chosen_fields
 
 _ROWS = 4096
-"""Samples that `run` gives to the core at a time; between two of these calls signals are handled."""
+"""Samples that `run` gives to the core at a time; signals are handled between these calls."""
 _LEARNED = 1
 """What the core returns for a sample after which there is nothing to check."""
 
@@ -128,7 +128,7 @@ class KernelBank:
         self._plain = not settings.restricted_kernels and settings.dictionary is None
         """Whether the core can check a sample by itself."""
 
-    # --- what the bank is -------------------------------------------------------------------------
+    # --- what the bank is ------------------------------------------------------------------------
 
     @property
     def slots(self) -> tuple[Slot, ...]:
@@ -196,7 +196,7 @@ class KernelBank:
         methods = [self.combiner, *(slot.learner for slot in self.slots)]
         return any(p.in_python for p in parts) or not all(m.core_name for m in methods)
 
-    # --- what it has learned ----------------------------------------------------------------------
+    # --- what it has learned ---------------------------------------------------------------------
 
     @property
     def samples(self) -> int:
@@ -271,7 +271,7 @@ class KernelBank:
         return serialization.under(f"pack{pack}/learner/", state)
 
     def state_bytes(self, dimension: int) -> int:
-        """The bytes of everything that the next sample depends on, for inputs of so many columns."""
+        """The bytes of all that the next sample depends on, for inputs of so many columns."""
         return (self._bank or self._settings.engine.open(self._settings, dimension)).bytes
 
     def status(self) -> Status:
@@ -289,7 +289,7 @@ class KernelBank:
     def _repr_html_(self) -> str:
         return self.status().html()
 
-    # --- predicting -------------------------------------------------------------------------------
+    # --- predicting ------------------------------------------------------------------------------
 
     def predict_one(self, x: Any) -> Any:
         """The prediction at one input, a number or a (d,) array. Learns nothing.
@@ -359,7 +359,7 @@ class KernelBank:
             self._open(points)
         return self._bank
 
-    # --- learning ---------------------------------------------------------------------------------
+    # --- learning --------------------------------------------------------------------------------
 
     def learn_one(self, x: Any, y: Any, past_predictions: Any = None) -> None:
         """Learn one sample, after the cost of the present prediction has been taken.
@@ -453,10 +453,10 @@ class KernelBank:
             self._diagnostics.check(self._bank, first, lambda: self.ledger)
 
     def check_memory(self, dimension: int, most_memory: int) -> None:
-        """Refuse a bank of a file that would need more bytes to run, on inputs of so many columns."""
+        """Refuse a bank that would need more bytes to run, on inputs of so many columns."""
         serialization.check_memory(self._settings, dimension, most_memory)
 
-    # --- other slots, inputs and outputs ------------------------------------------------------------
+    # --- other slots, inputs and outputs ---------------------------------------------------------
 
     def fresh(self) -> Self:
         """A bank with the same settings that has learned nothing."""
@@ -700,7 +700,7 @@ class KernelBank:
         other._use(new, bank, dimension, self._diagnostics.warned)
         return other
 
-    # --- saving and copying -------------------------------------------------------------------------
+    # --- saving and copying ----------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything that the next sample depends on to one file, atomically.

@@ -169,7 +169,7 @@ def oldest_held(settings: BankSettings, samples: int) -> int:
     return max(settings.history.held_from, samples - filled - settings.history_length, 0)
 
 
-# --- the bank that goes on --------------------------------------------------------------------------
+# --- the bank that goes on ----------------------------------------------------------------------
 
 
 def continued(
@@ -261,7 +261,7 @@ def _among(slot: Slot, place: Mapping[int, int]) -> Slot:
     return replace(slot, residual_of=place[slot.residual_of])
 
 
-# --- more inputs ------------------------------------------------------------------------------------
+# --- more inputs --------------------------------------------------------------------------------
 
 
 def accepts_columns(slot: Slot, known: int, width: int) -> bool:
