@@ -1,9 +1,9 @@
 """The settings of a `KernelBank`: the checked arguments of its constructor.
 
 They also say how the bank of the core is made. Slots of one method and kernel structure go, in
-their order, into *packs* of up to four that run side by side. Packs depend on the slots alone, and every
-sum over slots is taken inside its pack and then in the order of the packs: it has the same bits
-wherever the packs run.
+their order, into *packs* of up to four that run side by side. Packs depend on the slots alone, and
+every sum over slots is taken inside its pack and then in the order of the packs: it has the same
+bits wherever the packs run.
 """
 
 from __future__ import annotations
