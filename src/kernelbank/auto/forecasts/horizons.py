@@ -41,7 +41,7 @@ class HorizonsModel(OutputsModel):
         """Whether the weights are those of a `HorizonStacking`, not of the bank."""
         combiner = Uniform() if self.stacked else config.combiner
         # Rows are learned one by one: processes for every output would only wait.
-        engine = config.engine if config.engine.shares_outputs else Serial()
+        engine = config.engine
         plain = replace(config, seasons=None, slots=None, combiner=combiner, engine=engine)
         super().__init__(plain, dimension, len(horizons), scale_target=True)
 
