@@ -391,9 +391,7 @@ class BankSettings:
             return (
                 f"with the combiner {type(self.combiner).__name__}; Stacking and Hedge allow them"
             )
-        learners = [slot.learner for slot in self.slots]
-        refusing = next((one for one in learners if not one.accepts_missing), None)
-        return "" if refusing is None else f"with the learner {type(refusing).__name__}"
+        return ""
 
     def check_saveable(self, done: str, remedy: str) -> None:
         """Refuse what cannot be done with slots whose state is not arrays."""
