@@ -192,9 +192,9 @@ class KernelBank:
     @property
     def calls_python(self) -> bool:
         """Whether learning calls functions of the user's, which may fail."""
-        parts = [*self._settings.losses, *(slot.kernel for slot in self.slots)]
-        methods = [self.combiner, *(slot.learner for slot in self.slots)]
-        return any(p.in_python for p in parts) or not all(m.core_name for m in methods)
+        slots = self.slots
+        parts = [*self._settings.losses, *(slot.kernel for slot in slots), self.combiner]
+        return any(p.in_python for p in parts) or not all(s.learner.core_name for s in slots)
 
     # --- what it has learned ---------------------------------------------------------------------
 

@@ -342,7 +342,7 @@ class BankSettings:
         """Refuse to describe a bank to the core whose description alone needs too much memory."""
         needed = 0
         for slot in self.slots:
-            needed += _SPEC_BYTES * slot.kernel.instruction_count(dimension)
+            needed += _SPEC_BYTES * slot.kernel.term_count(dimension)
             needed += 8 * slot.learner.described_numbers(slot.kernel, dimension)
             if needed > most_bytes:
                 raise OverflowError("the settings of the slots need more memory than is allowed")
