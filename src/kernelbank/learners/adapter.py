@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from ..errors import SlotQuarantined
 from ..kernels.base import Kernel
-from ..kernels.no_kernel import NoKernel
+from ..kernels import NoKernel
 from ..losses.objective import Objective
 from ..utils import validation as check
 from ..utils.validation import Floats

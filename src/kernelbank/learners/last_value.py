@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from .. import _core
 from ..kernels.base import CoreSpec, Kernel
-from ..kernels.no_kernel import NoKernel
+from ..kernels import NoKernel
 from ..utils import validation as check
 from .base import Learner, whole
 
