@@ -48,7 +48,7 @@ def run_in_threads(case, y, path):
 
 
 def run_in_shards(case, y, path):
-    bank = case.make(kb.engines.Serial(shards=3, block=33), outputs=OUTPUTS)
+    bank = case.make(kb.engines.Serial(block=33), outputs=OUTPUTS)
     return bank, [bank.run(case.X, y)]
 
 

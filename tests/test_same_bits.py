@@ -46,7 +46,7 @@ def run_one_by_one(case, moment, path):
 
 def run_in_shards(case, moment, path):
     """More shards, and blocks of another length."""
-    bank = case.make(kb.engines.Serial(shards=3, block=1 + moment % 100))
+    bank = case.make(kb.engines.Serial(block=1 + moment % 100))
     return bank, [bank.run(case.X, case.y, record="all")]
 
 

@@ -11,6 +11,8 @@ static constexpr int EXTRA_SUMS = 3;
 /// A truncation that moves a prediction by one part in a hundred matters.
 static constexpr double VISIBLE_EFFECT = 0.01;
 static constexpr double LARGEST_WEIGHT_SUM = 1e300;
+/// Packs times samples, a microsecond each; fewer are done before a thread wakes.
+static constexpr int WORTH_THREADS = 512;
 
 static std::string output_name(std::size_t k) { return "output" + std::to_string(k); }
 
@@ -550,7 +552,8 @@ void Bank::learn_block(const double* X, const double* y, int count, const double
   for (std::size_t k = 0; k < outputs.size(); ++k)
     targets_[k] = newest.targets[k].data() + newest.place(seen_);
   const Block block{seen_, count, X, newest, targets_.data()};
-  pool_.run(int(tasks_.size()), [&](int task) {  // slots learn, and are scored, on their own
+  const bool long_block = count * std::ssize(packs) >= WORTH_THREADS;
+  pool_.run(int(tasks_.size()), long_block, [&](int task) {  // slots learn, and are scored, on their own
     for (int i : tasks_[task]) {
       packs[i].learn(block, packs);
       score(packs[i], block);
@@ -821,7 +824,7 @@ void Bank::gather_query(int k, double* values) const {
 void Bank::predict(const double* x, double* predictions, double* slots) {
   const Query query = newest.query(seen_, x);
   try {
-    pool_.run(int(tasks_.size()), [&](int task) {
+    pool_.run(int(tasks_.size()), std::ssize(packs) >= WORTH_THREADS, [&](int task) {
       for (int i : tasks_[task]) packs[i].predict(query, packs);
     });
   } catch (...) {

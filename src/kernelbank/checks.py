@@ -23,7 +23,7 @@ from . import kernels, losses
 from .auto.loading.loading import load
 from .bank.bank import KernelBank
 from .bank.engines import Serial
-from .bank.layout import Slot
+from .bank.slot import Slot
 from .combiners import Combiner, Uniform
 from .errors import CheckFailed, InvalidArgument
 from .io.specs import from_spec, to_spec
@@ -212,7 +212,7 @@ def _check_runs(
     ways: list[tuple[str, str, Callable[[], Floats]]] = [
         (outside, "in a second, equal bank", lambda: run(whole)),
         (*special, lambda: run(whole, special=True)),
-        (blocks, f"in blocks up to {ends[1:]}", lambda: run(ends, engine=Serial(2, block=64))),
+        (blocks, f"in blocks up to {ends[1:]}", lambda: run(ends, engine=Serial(block=64))),
         (blocks, "sample by sample", lambda: run(single)),
         ("keeping copies of its arguments", "if they change", lambda: run(ends, overwrite)),
         (outside, "in turn with another bank", lambda: run(single, take_turns)),
@@ -690,11 +690,11 @@ def _check_case(check: _Check, case: str, failures: Sequence[int], size: float =
 
 def _check_diagnostics(check: _Check, bank: KernelBank) -> None:
     """`diagnostics` returns arrays by name, and writing to them changes nothing."""
-    name, before, report = "able to give diagnostics", bank._state(), bank.evidence()
+    name, before, report = "able to give diagnostics", bank.state(), bank.evidence()
     if not isinstance(report, dict) or not all(isinstance(a, np.ndarray) for a in report.values()):
         raise check.fails(name, f"they are {type(report).__name__}: {report!r:.80}")
     for array in report.values():
         array[...] = 7.0
-    for key, array in bank._state().items():
+    for key, array in bank.state().items():
         if not np.array_equal(array, before[key], equal_nan=True):
             raise check.fails(name, f"writing to them has changed {key!r} of the state.")

@@ -36,7 +36,7 @@ except ModuleNotFoundError as error:
 
 from .auto import AutoBank
 from .auto.auto_predictions import COVERAGE
-from .bank.layout import Slot
+from .bank.slot import Slot
 from .kernels import NoKernel
 from .learners import Adapter
 from .utils.interrupts import defer_signals

@@ -123,7 +123,7 @@ def result(bank, tmp_path):
 
 
 BLOCKS = (1, 7, 59, 60, 61, 256, 700)
-ENGINES = ("serial", kb.engines.Serial(3, 11), kb.engines.Threads(2))
+ENGINES = ("serial", kb.engines.Serial(11), kb.engines.Threads(2))
 
 
 @pytest.mark.parametrize(

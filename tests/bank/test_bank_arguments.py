@@ -39,7 +39,6 @@ Norma, Slot, K, C = kb.learners.Norma, kb.Slot, kb.kernels, kb.combiners
             lambda: kb.KernelBank(engine="warp"),
             r"'engine' must .*\['ray', 'serial', 'threads'\]; got 'warp'",
         ),
-        (lambda: kb.engines.Serial(0), "'shards' of Serial"),
         (lambda: kb.engines.Threads(0), "'threads' of Threads"),
         (lambda: kb.engines.Threads(block=257), "'block' of Threads"),
         (lambda: kb.engines.Serial(block=0), "'block' of Serial"),
@@ -118,7 +117,7 @@ BAD_SAMPLES = [
 def test_wrong_sample_is_refused_and_changes_nothing(x, y, message):
     bank = learned()
     bank.predict_one(np.array([0.5, 0.5]))  # the quick way in is compiled
-    before = bank._state()
+    before = bank.state()
     with pytest.raises(ValueError, match=message):
         bank.learn_one(x, y)
     if message.startswith("'x'"):
@@ -151,7 +150,7 @@ BAD_RUNS = [
 @pytest.mark.parametrize(("X", "y", "message"), BAD_RUNS)
 def test_wrong_arrays_are_refused_and_change_nothing(X, y, message):
     bank = learned()
-    before = bank._state()
+    before = bank.state()
     with pytest.raises(ValueError, match=message):
         bank.run(X, y)
     if message.startswith("'X'"):
@@ -163,7 +162,7 @@ def test_wrong_arrays_are_refused_and_change_nothing(X, y, message):
 
 def test_bad_row_late_in_a_run_changes_nothing():
     bank = learned()
-    before = bank._state()
+    before = bank.state()
     X, y = stream(1, 1000, 2)
     y[-1] = np.nan
     with pytest.raises(ValueError, match="at index 999"):
@@ -176,7 +175,7 @@ def test_bad_row_late_in_a_run_changes_nothing():
 )
 def test_wrong_record_is_refused(record):
     bank = learned()
-    before = bank._state()
+    before = bank.state()
     with pytest.raises(ValueError, match="'record' must"):
         bank.run(np.ones((3, 2)), np.ones(3), record=record)
     assert_untouched(bank, before, 140)
@@ -194,7 +193,7 @@ def test_inputs_outside_the_domain_of_a_kernel_are_refused():
 
 
 def assert_untouched(bank, before, samples):
-    after = bank._state()
+    after = bank.state()
     assert before.keys() == after.keys()
     assert all(np.array_equal(before[name], after[name]) for name in before)
     assert bank.samples == samples
@@ -210,7 +209,7 @@ def assert_untouched(bank, before, samples):
 def test_any_argument_is_learned_or_refused_as_a_whole(x, y):
     bank = kb.KernelBank(kb.gaussian_grid(0.1, 2, 2), window=3)
     bank.run([[0.0, 0.0]], [1.0])
-    before = bank._state()
+    before = bank.state()
     try:
         bank.learn_one(x, y)
     except ValueError as error:

@@ -53,12 +53,12 @@ def test_predictions_leave_the_state_unchanged(bank, seed, moment):
     assert (bank.predict(X) == 0).all()
     if moment > 0:
         bank.run(X[:moment], y[:moment])
-    before = bank._state()
+    before = bank.state()
     together = bank.predict(X)
     assert [bank.predict_one(x) for x in X[:20]] == together[:20].tolist()
     assert (bank.predict(X[::-1]) == together[::-1]).all()
     bank.predict_slots(X)
-    after = bank._state()
+    after = bank.state()
     assert all(np.array_equal(before[k], after[k], equal_nan=True) for k in before)
 
 

@@ -31,9 +31,9 @@ def agree(bank, copies, X, y):
             arrays = getattr(found, name), getattr(expected, name)
             numbers = arrays[0].dtype != object  # labels: None before one is known
             assert np.array_equal(*arrays, equal_nan=numbers), name
-        after = bank._state() if isinstance(bank, kb.KernelBank) else {}
+        after = bank.state() if isinstance(bank, kb.KernelBank) else {}
         for name, array in after.items():
-            assert np.array_equal(array, other._state()[name], equal_nan=True), name
+            assert np.array_equal(array, other.state()[name], equal_nan=True), name
 
 
 def assert_copies_continue(bank):

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWar
 
 def recomputed(bank):
     """norm^2 and the window's values of a one-slot bank, from its coefficients alone."""
-    state = bank._state()
+    state = bank.state()
     seen, budget = bank.samples, bank.slots[0].learner.budget
     start = (seen - 1) % 256 + 1
     learner = bank.slots[0].learner
@@ -37,7 +37,7 @@ def check_drift(samples, ridge):
     for start in range(0, samples, block):
         bank.run(x[start : start + block], y[start : start + block], record=())
     norm, values, magnitude = recomputed(bank)
-    state = bank._state()
+    state = bank.state()
     # norm^2 is refreshed every 32 samples: at most 31 steps of four roundings each lie between it
     # and a sum over 12 terms. A value is at most 8 steps old. Without the refresh, 2e5 steps leave
     # thirty times as much.

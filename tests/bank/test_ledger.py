@@ -15,7 +15,7 @@ X, Y = kb.datasets.ar1(seed=0, samples=120)
 def test_ledger_since_a_copy_has_the_sums_of_the_trace():
     bank = kb.KernelBank(kb.gaussian_grid(0.1, 10, 5), kb.learners.Norma(0.05, 20), window=5)
     bank.run(X[:50], Y[:50])
-    earlier = bank.ledger.copy()
+    earlier = bank.ledger
     before = earlier.cumulative_cost, earlier.slot_loss, earlier.dropped
     trace = bank.run(X[50:], Y[50:])
     part = bank.ledger.since(earlier)
@@ -41,7 +41,7 @@ def test_sum_of_the_regrets_of_intervals_is_the_dynamic_regret():
     trace = bank.fresh().run(X, Y)
     total = 0.0
     for start in range(0, 120, 30):
-        earlier = bank.ledger.copy()
+        earlier = bank.ledger
         bank.run(X[start : start + 30], Y[start : start + 30], record=())
         total += bank.ledger.since(earlier).regret
     found = kb.regret.best_slot_per_interval(trace.cost, trace.slot_cost, 30)[-1]
@@ -58,7 +58,7 @@ def test_a_slot_that_is_out_stays_out_of_intervals():
     with pytest.warns(kb.errors.KernelBankWarning):
         bank.run(X[:80], Y[:80])
     assert bank.quarantined == (1,)
-    earlier = bank.ledger.copy()
+    earlier = bank.ledger
     bank.run(X[80:], Y[80:])
     part = bank.ledger.since(earlier)
     assert part.quarantined == (1,)
@@ -69,7 +69,7 @@ def test_a_slot_that_is_out_stays_out_of_intervals():
 def test_only_an_earlier_copy_of_the_same_size_is_taken():
     bank, other = (kb.KernelBank(kb.gaussian_grid(0.1, 10, p)) for p in (5, 4))
     bank.run(X[:9], Y[:9])
-    later = bank.ledger.copy()
+    later = bank.ledger
     for wrong in (other.ledger, None, 3):
         with pytest.raises(InvalidArgument, match="'earlier' must be an earlier copy"):
             bank.ledger.since(wrong)

@@ -149,7 +149,7 @@ def test_new_output_of_slots_that_keep_targets_has_those_of_the_past():
     added = bank._new_output(ROWS - 5, X[-5])
     added.run(X[-5:], np.ones(5))
     bank._add_output(added, 2, -1.0)
-    targets = bank._state()["output2/slots/group0/responses"][0]
+    targets = bank.state()["output2/slots/group0/responses"][0]
     places = np.arange(ROWS - 5, ROWS) % 200
     np.testing.assert_array_equal(targets[places], 1.0)
     np.testing.assert_array_equal(np.delete(targets, places), -1.0)

@@ -311,7 +311,7 @@ def test_every_learner_takes_missing_targets_in_any_output_and_any_way():
         kb.KernelBank(
             slots=all_missing_slots(), combiner=C.Hedge(), window=1, outputs=OUTPUTS, engine=engine
         )
-        for engine in ("serial", kb.engines.Serial(shards=3), kb.engines.Threads(2))
+        for engine in ("serial", kb.engines.Serial(33), kb.engines.Threads(2))
     )
     bank.run(X, y)
     other.run(X[:100], y[:100])

@@ -43,7 +43,7 @@ def test_inputs_of_every_form_are_learned_alike(way, loss):
 def test_single_samples_with_bad_numbers_are_refused_as_in_blocks(bad):
     bank = kb.KernelBank(window=3)
     bank.run(np.arange(5.0), np.ones(5))
-    before = bank._state()
+    before = bank.state()
     for call in (
         lambda: bank.predict_one(bad),
         lambda: bank.learn_one(bad, 1.0),
@@ -53,7 +53,7 @@ def test_single_samples_with_bad_numbers_are_refused_as_in_blocks(bad):
     ):
         with pytest.raises(ValueError, match="must"):
             call()
-    assert all(np.array_equal(array, bank._state()[name]) for name, array in before.items())
+    assert all(np.array_equal(array, bank.state()[name]) for name, array in before.items())
     labelled = kb.KernelBank(loss="logistic")
     labelled.learn_one(1.0, 1.0)
     with pytest.raises(ValueError, match=r"labels|-1"):

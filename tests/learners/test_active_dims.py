@@ -88,11 +88,11 @@ def test_active_dims_equal_a_bank_on_these_columns_bit_for_bit(
             bank.predict_variance_slots(grid), alone.predict_variance_slots(few), equal_nan=True
         )
     # The same arrays but for the inputs: no more memory than the columns need.
-    one, other = wide._state(), alone._state()
+    one, other = wide.state(), alone.state()
     assert one.keys() == other.keys()
     for name in one.keys() - {"slots/inputs"}:
         assert np.array_equal(one[name], other[name], equal_nan=True), name
-    assert all(np.array_equal(array, again._state()[name]) for name, array in one.items())
+    assert all(np.array_equal(array, again.state()[name]) for name, array in one.items())
 
 
 @pytest.mark.parametrize(("kernel", "learner"), VIEWS, ids=repr)
@@ -131,7 +131,7 @@ def test_active_dims_need_memory_for_these_columns_only():
     def shapes(kernel, learner, width=100):
         bank = kb.KernelBank([kernel], learner, window=WINDOW)
         bank.run(np.ones((3, width)), np.ones(3))
-        state = bank._state()
+        state = bank.state()
         return {name[13:]: a.shape[1:] for name, a in state.items() if "group0" in name}
 
     view = [70, 3]

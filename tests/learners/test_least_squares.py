@@ -55,7 +55,7 @@ def test_ridge_regression_with_a_tiny_ridge_is_solved(learner, ridge):
     X, y = draw.uniform(-2, 2, (400, 1)), draw.normal(size=400)
     bank = kb.KernelBank([K.Gaussian(1.0)], learner(budget=30, ridge=ridge), window=3)
     bank.run(X, y)
-    state = bank._state()
+    state = bank.state()
     centres = state["slots/group0/centres"][0, :, :30].T
     A = K.Gaussian(1.0)(centres, centres)
     A += np.diag(state["slots/group0/noises"][0, :30])

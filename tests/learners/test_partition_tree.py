@@ -165,13 +165,13 @@ def banks(slots, loss="squared", window=4, **options):
 
 
 def assert_same_state(one, other):
-    first, second = one._state(), other._state()
+    first, second = one.state(), other.state()
     assert first.keys() == second.keys()
     for name in first:
         assert np.array_equal(first[name], second[name], equal_nan=True), name
 
 
-ENGINES = ["serial", kb.engines.Serial(3, block=5), kb.engines.Threads(2)]
+ENGINES = ["serial", kb.engines.Serial(block=5), kb.engines.Threads(2)]
 
 
 @settings(max_examples=25)
@@ -269,7 +269,7 @@ def test_memory_is_bounded_and_no_sample_is_lost(slot, data):
     for start in range(0, 600, 100):
         bank.run(data[0][start : start + 100], data[1][start : start + 100])
         assert_sound(bank)
-        sizes.add(sum(a.nbytes for a in bank._state().values()))
+        sizes.add(sum(a.nbytes for a in bank.state().values()))
     assert len(sizes) == 1
 
 
@@ -381,7 +381,7 @@ def test_forged_tree_reads_and_writes_nothing_outside_its_arrays(seed, indices_o
     for bank in (forged, clean):
         bank.run(X[:180], y[:180])
     draw = np.random.default_rng(seed)
-    state = forged._state()
+    state = forged.state()
     names = (
         "first_child",
         "coordinate",

@@ -106,9 +106,9 @@ def test_custom_loss_that_fails_raises_its_own_error_and_changes_nothing():
 
     bank = kb.KernelBank(loss=L.Custom(picky, lambda f, y: 2 * (f - y), curvature=2.0))
     bank.run([0.0, 1.0, 2.0], [1.0, 2.0, 3.0])
-    before = bank._state()
+    before = bank.state()
     with pytest.raises(RuntimeError, match="too large for me"):
         bank.learn_one(3.0, 7.0)
-    after = bank._state()
+    after = bank.state()
     assert all((before[name] == after[name]).all() for name in before)
     assert bank.samples == 3

@@ -11,7 +11,7 @@ def assert_same_trace(one, other):
 
 def assert_same_state(one, other):
     """The states of two banks have the same bits."""
-    first, second = one._state(), other._state()
+    first, second = one.state(), other.state()
     assert first.keys() == second.keys()
     for name in first:
         assert np.array_equal(first[name], second[name], equal_nan=True), name

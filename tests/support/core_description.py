@@ -10,7 +10,7 @@ from kernelbank.kernels.dimensions import active_coordinates, without_active_dim
 from kernelbank.kernels.program import ADD, EVALUATE, SCALE
 from kernelbank.learners.fourier import _draw_features
 from kernelbank.losses.envelope import envelope
-from kernelbank.native.workspace import Evidence
+from kernelbank.combiners.base import Evidence
 
 STATISTICS = {
     "_square": "squared_distance",

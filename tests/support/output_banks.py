@@ -60,7 +60,7 @@ def same(one, other):
 
 def state_of(bank, output):
     """The arrays of one output, as of a bank of its own."""
-    parts = bank._runtime.split_arrays(bank._state())
+    parts = bank._runtime.split_arrays(bank.state())
     return parts[0] | parts[output]
 
 
@@ -79,7 +79,7 @@ def assert_same_as_alone(bank, traces, alone):
 
 def assert_same_output(bank, output, own):
     """One output of a bank is what a bank of its own is."""
-    found, expected = state_of(bank, output), own._state()
+    found, expected = state_of(bank, output), own.state()
     assert found.keys() == expected.keys()
     for name, array in expected.items():
         assert same(found[name], array), (output, name)

@@ -82,7 +82,7 @@ def assert_same_traces(one, other):
 def assert_same_banks(one, other):
     """Compare the whole state, to the bit."""
     assert one.samples == other.samples
-    assert_same_arrays(one._state(), other._state())
+    assert_same_arrays(one.state(), other.state())
 
 
 def run_both(make, engine, X, y, cuts=(0, 1, 130, 131, 300), record="all"):

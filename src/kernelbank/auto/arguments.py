@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..bank.layout import Slot, given_slots
+from ..bank.slot import Slot, given_slots
 from ..losses import Loss, as_loss
 from ..utils import validation as check
 from ..utils.validation import Floats

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..bank.engines import as_engine
-from ..bank.layout import Slot
+from ..bank.slot import Slot
 from ..bank.single_sample import DECLINED, DIAGNOSE
 from ..bank.trace import Trace, chosen_fields
 from ..combiners import Combiner

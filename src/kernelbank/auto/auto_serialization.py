@@ -65,7 +65,7 @@ def describe(auto: AutoBankState) -> tuple[dict[str, Any], Arrays]:
     arrays |= {f"model/{name}": array.copy() for name, array in model.state().items()}
     arrays |= {f"pending/{name}": array for name, array in _pending_arrays(auto).items()}
     for number, bank in enumerate(model.banks):
-        inner, state = bank._describe()
+        inner, state = bank.describe()
         header["banks"].append(inner)
         arrays |= {f"bank{number}/{name}": array for name, array in state.items()}
     forecaster = getattr(model, "forecaster", None)
@@ -77,7 +77,7 @@ def describe(auto: AutoBankState) -> tuple[dict[str, Any], Arrays]:
         header["quantile_part"] = {"counters": part.counters(), "bank": None}
         arrays |= {f"quantiles/state/{n}": array.copy() for n, array in part.state().items()}
         for bank in part.model.banks:
-            header["quantile_part"]["bank"], state = bank._describe()
+            header["quantile_part"]["bank"], state = bank.describe()
             arrays |= {f"quantiles/bank/{n}": array for n, array in state.items()}
     return header, arrays
 
@@ -90,7 +90,7 @@ def _describe_forecaster(forecaster: Forecaster) -> tuple[dict[str, Any], Arrays
     if forecaster.model.banks:
         parts["bank"] = forecaster.model.banks[0]
     for name, bank in parts.items():
-        header[name], own = bank._describe()
+        header[name], own = bank.describe()
         arrays |= {f"{name}/{n}": array for n, array in own.items()}
     if forecaster.known is not None:
         for name, part in (("known", forecaster.known.bank), ("late", forecaster.known.late)):

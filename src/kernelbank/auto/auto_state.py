@@ -141,7 +141,7 @@ class AutoBankState(AutoBankView):
         if self._config.has_own_parts and (
             not self._model
             or not self._model.banks
-            or any(bank._runtime.calls_users_functions for bank in self._model.banks)
+            or any(bank.calls_python for bank in self._model.banks)
         ):
             self._list_newest()
             return StateCopy(self)

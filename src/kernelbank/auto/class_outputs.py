@@ -107,7 +107,7 @@ class ClassOutputs(TaskModel):
             (bank,) = self.banks
             # A new class was in no row before; where class 0 was, only the buffer tells.
             past = -1.0 if number == self.outputs else np.nan
-            bank._add_output(self._trained_output(bank, number), number, past)
+            self.banks[0] = bank.with_output(number, self._trained_output(bank, number), past)
         else:
             self.banks.insert(number, self._trained_bank(number))
 
@@ -127,7 +127,7 @@ class ClassOutputs(TaskModel):
         count = min(len(X), bank.samples)
         chosen = np.arange(len(X) - count, len(X))
         rows = self.scaling.scale_rows(X[chosen], lagged[chosen])
-        output = bank._new_output(bank.samples - count, rows[0])
+        output = bank.new_output(bank.samples - count)
         labels = output_labels(targets[chosen], np.array([positive]))
         self.buffer.replay(self.rows, output, rows, labels, chosen)
         return output

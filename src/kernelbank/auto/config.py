@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..bank.bank import KernelBank
-from ..bank.layout import Slot
+from ..bank.slot import Slot
 from ..bank.naming import SlotNames
 from ..bank.widening import accepts_columns
 from ..combiners import Combiner
@@ -77,7 +77,7 @@ class AutoConfig:
             if given:
                 remedy = f"Leave {name} out, or use an AutoBank for each target."
                 raise check.refuse(name, "be left out for several targets", given, remedy)
-        why = self.first_bank(self.make_scaling(1, target=True))._settings.no_missing_because
+        why = self.first_bank(self.make_scaling(1, target=True)).no_missing_because
         if why:
             remedy = "Use an AutoBank for each target, or the default parts."
             rule = f"have one target per row, as one of several cannot be left out {why}"

@@ -153,7 +153,7 @@ class ModelState(PastTargets, RunningSlots, ABC):
         """Warn once when the banks, and so their file, are larger than LARGE_MODEL."""
         if self._large or not self.banks:
             return
-        size = len(self.banks) * self.banks[0]._runtime.state_bytes(self.scaling.width)
+        size = len(self.banks) * self.banks[0].state_bytes(self.scaling.width)
         if size > LARGE_MODEL:
             self._large = True
             classes = f"{self.outputs} classes and " if self.outputs > 1 else ""

@@ -8,8 +8,6 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING, Any
 
-from ..bank.bank import KernelBank
-
 if TYPE_CHECKING:
     from .auto_state import AutoBankState
 
@@ -21,27 +19,12 @@ class StateCopy:
     """Everything that learning changes."""
 
     def __init__(self, bank: AutoBankState) -> None:
-        model = bank._model
-        inner = [] if model is None else model.banks
-        # Inner banks are kept as arrays: making new ones is slow, and most steps do not fail.
-        memo: dict[int, Any] = {id(one): _KeptBank(one) for one in inner}
+        memo: dict[int, Any] = {}
         memo |= {id(part): part for part in (bank, bank._config)}
         state = {name: value for name, value in bank.__dict__.items() if name not in _SETTINGS}
         self._state: dict[str, Any] = copy.deepcopy(state, memo)
 
     def restore(self, bank: AutoBankState) -> None:
         """Let the bank be as it was; to be called once."""
-        model = self._state["_model"]
-        if model is not None:
-            model.banks = [kept.bank() for kept in model.banks]
         bank.__dict__.update(self._state)
 
-
-class _KeptBank:
-    """A bank as the arguments that make an equal one."""
-
-    def __init__(self, bank: KernelBank) -> None:
-        self._make, self._arguments = bank.__reduce__()
-
-    def bank(self) -> Any:
-        return self._make(*self._arguments)

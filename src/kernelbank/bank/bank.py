@@ -20,7 +20,7 @@ from ..utils import validation as check
 from ..utils.validation import Floats
 from . import serialization
 from .diagnostics import Diagnostics
-from .engines import Engine, EngineBank
+from .engines import Engine, EngineBank, Serial
 from .ledger import Ledger
 from .naming import SlotNames
 from .revision import Selection, continued_slots
@@ -254,6 +254,10 @@ class KernelBank:
             return found[0]
         return {name: np.array([one[name] for one in found]) for name in found[0]}
 
+    def state(self) -> dict[str, Any]:
+        """Copies of all arrays that the next sample depends on, by name; none before the first."""
+        return {} if self._bank is None else self._bank.state()
+
     def slot_state(self, slot: int) -> dict[str, Any]:
         """Copies of the arrays of the learner that a slot runs in, by name.
 
@@ -450,6 +454,10 @@ class KernelBank:
         if self._bank is not None and self._bank.samples > first:
             self._diagnostics.check(self.ledger, self._bank, first)
 
+    def check_memory(self, dimension: int, most_memory: int) -> None:
+        """Refuse a bank of a file that would need more bytes to run, on inputs of so many columns."""
+        serialization.check_memory(self._settings, dimension, most_memory)
+
     # --- other slots, inputs and outputs ------------------------------------------------------------
 
     def fresh(self) -> Self:
@@ -636,48 +644,59 @@ class KernelBank:
             rule = "be a plain one for a bank whose inputs or slots are changed from outside"
             raise check.refuse("dictionary", rule, self._settings.dictionary, remedy, method)
 
-    def with_output(
-        self, output: int, replay: tuple[Any, Any], past_target: float = float("nan")
-    ) -> Self:
+    def new_output(self, first: int) -> Self:
+        """A bank for one more output, alone, that has learned nothing; see `with_output`.
+
+        first : the number of the first sample that it will learn. Those before count as samples
+            whose target was missing.
+        """
+        samples, dimension = self.samples, self._dimension
+        remedy = "Give the number of a sample that the bank has learned, from 0."
+        start = check.count("first", first, "new_output", remedy, least=0, most=samples)
+        self._refuse_revised("new_output")
+        assert dimension is not None
+        new = self._settings.with_outputs(1)
+        alone = type(self)(slots=new.slots)
+        bank = _core.Bank(new.describe(dimension, first_sample=start))
+        alone._use(replace(new, engine=Serial()), bank, dimension, self._diagnostics.warned)
+        return alone
+
+    def with_output(self, output: int, alone: Self, past_target: float = float("nan")) -> Self:
         """A bank with one more output that continues from this one; other outputs go on as before.
 
         Parameters
         ----------
         output : its index; outputs from this one on get the next one.
-        replay : the newest samples of the stream, inputs (m, d) and targets (m,) of the new output,
-            which it learns. All earlier ones count as samples whose target was missing.
-        past_target : what is known of the target of those: a number, or NaN.
+        alone : what `new_output` returned, after it has learned its targets up to now.
+        past_target : what is known of its target before those: a number, or NaN.
 
         >>> import numpy as np, kernelbank as kb
         >>> x = np.arange(50) / 5
         >>> bank = kb.KernelBank(kb.gaussian_grid(0.5, 2, 3))
         >>> trace = bank.run(x, np.sin(x))
-        >>> wider = bank.with_output(1, (x[-20:], np.cos(x[-20:])))
+        >>> alone = bank.new_output(30)
+        >>> trace = alone.run(x[30:], np.cos(x[30:]))
+        >>> wider = bank.with_output(1, alone)
         >>> wider.outputs, wider.predict_one(1.0)[0] == bank.predict_one(1.0)
         (2, np.True_)
         """
-        settings, samples = self._settings, self.samples
-        self._refuse_revised("with_output")
+        settings, count, dimension = self._settings, self.outputs, self._dimension
         remedy = "Give the index of the new output, from 0."
-        count = self.outputs
         check.count("output", output, "with_output", remedy, least=0, most=count)
-        if self._bank is None or self._dimension is None:
-            remedy = "Learn samples first, or make a bank with more outputs."
-            raise check.refuse("output", "be added to a bank that has learned", output, remedy)
-        points = check.samples(replay[0], self._dimension)[-samples:]
-        targets = check.targets(replay[1], len(replay[0]))[-samples:]
-        first, dimension = samples - len(points), self._dimension
-        alone = _core.Bank(settings.with_outputs(1).describe(dimension, first_sample=first))
-        alone.learn(points, np.ascontiguousarray(targets[:, None]), None, {})
-        before = settings.engine.to_local(self._bank)
-        old, added = before.models(), alone.models()
-        models = {i: [m.copy() for m in own] for i, own in old.items()}
-        for i, (model,) in added.items():
-            models[i].insert(output, model)
+        if alone.samples != self.samples or alone.slots != self.slots or alone.outputs != 1:
+            remedy = "Give what new_output returned, after it has learned all newer samples."
+            rule = "be one output of this bank that has learned as many samples"
+            raise check.refuse("alone", rule, alone.samples, remedy, "with_output")
+        assert self._bank is not None
+        assert alone._bank is not None
+        assert dimension is not None
+        before, single = settings.engine.to_local(self._bank), Serial().to_local(alone._bank)
+        models = {pack: [m.copy() for m in known] for pack, known in before.models().items()}
+        for pack, (model,) in single.models().items():
+            models[pack].insert(output, model.copy())
         new = settings.with_outputs(count + 1)
-        options = new.engine.local_options()
-        local = _core.Bank(new.describe(dimension, models=models, **options))
-        local.continue_with_output(before, alone, output, past_target)
+        local = _core.Bank(new.describe(dimension, models=models, **new.engine.local_options()))
+        local.continue_with_output(before, single, output, past_target)
         other = type(self)(slots=new.slots)
         bank = new.engine.from_local(new, dimension, local)
         other._use(new, bank, dimension, self._diagnostics.warned)
@@ -706,7 +725,7 @@ class KernelBank:
             "warned": sorted(self._diagnostics.warned),
             **self._settings.history.describe(),
         }
-        return header, self._bank.state() if known and self._bank is not None else {}
+        return header, self.state() if known else {}
 
     @classmethod
     def restored(

@@ -38,7 +38,7 @@ VERSION = 3
 the header that was added, and whose absence means the default, is no new version."""
 _PREFIX = struct.Struct("<IQQ")
 _DIGEST = 32
-_DTYPES: dict[str, np.dtype[Any]] = {"<f8": np.dtype("<f8"), "<f4": np.dtype("<f4")}
+_DTYPES: dict[str, np.dtype[Any]] = {kind: np.dtype(kind) for kind in ("<f8", "<f4", "<i8")}
 
 Arrays = dict[str, NDArray[Any]]
 

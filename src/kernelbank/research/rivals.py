@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..bank.bank import KernelBank
-from ..bank.layout import Slot
+from ..bank.slot import Slot
 from ..combiners import Combiner, Hedge
 from ..combiners.base import State
 from ..kernels import Kernel

@@ -62,7 +62,7 @@ bank = kb.KernelBank(kb.gaussian_grid(0.1, 10, 40), engine=kb.engines.Threads(2)
 bank.run(x, np.sin(x))
 child = os.fork()
 bank.run(x, np.cos(x))  # the pool's threads do not exist in the child
-bits = b"".join(array.tobytes() for _, array in sorted(bank._state().items()))
+bits = b"".join(array.tobytes() for _, array in sorted(bank.state().items()))
 if child == 0:
     with open(sys.argv[1], "wb") as file:
         file.write(bits)

@@ -114,7 +114,7 @@ def test_process_killed_before_any_query_is_replaced(nodes, tmp_path):
         lambda bank: np.nan_to_num(bank.predict_variance_slots(X[:10])),
         lambda bank: bank.ledger.dropped,
         lambda bank: bank.learn_one(X[0], Y[0]),
-        lambda bank: bank._state()["slots/inputs"],
+        lambda bank: bank.state()["slots/inputs"],
     ]
     for number, query in enumerate(queries):
         kill_process(on_ray, number % 2)

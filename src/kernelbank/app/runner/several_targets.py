@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...auto.encoding.column_encoder import EncodedRows
-from ...bank.runtime_state import under
+from ...bank.serialization import under
 from ...errors import FileRefused
 from ...io.sinks.base import Row
 from ...utils.validation import Floats

@@ -18,7 +18,7 @@ from dataclasses import replace
 from math import sqrt
 from typing import Any
 
-from ...bank.layout import Slot
+from ...bank.slot import Slot
 from ...kernels import ActiveDims, Linear, Matern, NoKernel, TreeKernel
 from ...learners import FourierRLS, LastValue, LinearRLS, NearestNeighborGP, PartitionTree
 from ...losses import Loss, Squared

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...bank.bank import KernelBank
-from ...bank.layout import Slot
+from ...bank.slot import Slot
 from ...combiners import Stacking
 from ...kernels import ActiveDims, Linear
 from ...learners import LinearRLS
@@ -82,8 +82,8 @@ class IteratedLine:
 
     def state(self) -> dict[str, Floats]:
         """The arrays of the bank, by name."""
-        return self.bank._state()
+        return self.bank.state()
 
     def describe(self) -> tuple[dict[str, Any], Mapping[str, Floats]]:
         """The bank as plain data and arrays."""
-        return self.bank._describe()
+        return self.bank.describe()

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ...bank.layout import Slot
+from ...bank.slot import Slot
 from ...losses import Squared
 from ...utils import validation as check
 from ...utils.validation import Floats

@@ -12,8 +12,7 @@ from typing import Any
 
 from ...bank.bank import KernelBank
 from ...bank.engines import Engine, as_engine
-from ...bank.runtime_state import under
-from ...bank.serialization import KNOWN, check_memory, memory_limit
+from ...bank.serialization import KNOWN, memory_limit, under
 from ...errors import FileRefused, KernelBankError
 from ...io import checkpoint
 from ...io.specs import from_spec
@@ -104,7 +103,7 @@ def restore(
     is_auto = header.get("kind") == AUTO_BANK
     if is_auto:
         limit //= max(len(header["banks"]), 1)  # they are alike
-    inner = partial(KernelBank._restored, engine=engine, components=components, most_memory=limit)
+    inner = partial(KernelBank.restored, engine=engine, components=components, most_memory=limit)
     if not is_auto:
         return inner(header, arrays)
     component = partial(from_spec, known=KNOWN, components=components)
@@ -113,5 +112,5 @@ def restore(
     if model is None or not model.banks:
         scaling = auto._config.make_scaling(1, target=True) if model is None else model.scaling
         bank = auto._config.first_bank(scaling)
-        check_memory(bank._settings, bank._runtime, scaling.width, limit, saved=False)
+        bank.check_memory(scaling.width, limit)
     return auto

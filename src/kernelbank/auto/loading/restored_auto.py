@@ -10,7 +10,7 @@ import numpy as np
 
 from ...bank.bank import KernelBank
 from ...bank.engines import Engine, Serial
-from ...bank.runtime_state import under
+from ...bank.serialization import under
 from ...errors import FileRefused
 from ..auto_bank import AutoBank
 from ..auto_serialization import Arrays
@@ -181,12 +181,16 @@ def _check_outputs(header: Mapping[str, Any], outputs: int) -> None:
         raise FileRefused("an inner bank does not fit its settings.")
 
 
+def _objective(bank: KernelBank) -> tuple[Any, ...]:
+    return bank.loss, bank.window, bank.regularization
+
+
 def _fitting(bank: KernelBank, template: KernelBank) -> KernelBank:
     """The bank, if its settings are those of the template."""
     if (
         bank.slots != template.slots
         or bank.outputs != template.outputs
-        or bank._settings.objective != template._settings.objective
+        or _objective(bank) != _objective(template)
     ):
         raise FileRefused("an inner bank does not fit its settings.")
     return bank

@@ -13,7 +13,7 @@ from collections.abc import Collection
 import numpy as np
 
 from ...bank.bank import KernelBank
-from ...bank.layout import Slot
+from ...bank.slot import Slot
 from ...bank.revision import Selection, continued_slots
 from ...bank.slot_history import SlotChange, newest_changes
 from ...utils.validation import Floats
@@ -99,7 +99,7 @@ class RunningSlots:
     def weights(self) -> Floats:
         """The weights of the first output; equal ones before there is a bank."""
         if self.banks:
-            return self.spread(self.banks[0]._runtime.leader.weights.copy(), 0.0)
+            return self.spread(np.atleast_2d(self.banks[0].weights)[0], 0.0)
         count = len(self.members)
         return self.spread(np.full(count, 1 / count), 0.0)
 

@@ -30,7 +30,7 @@ from typing import Any
 
 import numpy as np
 
-from ...bank.layout import Slot
+from ...bank.slot import Slot
 from ...kernels import ActiveDims, Gaussian, Linear, Matern, NoKernel, TreeKernel
 from ...learners import FourierRLS, LastValue, LinearRLS, NearestNeighborGP, PartitionTree
 from ...losses import Loss, Squared

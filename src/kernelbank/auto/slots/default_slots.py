@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 from math import sqrt
 from typing import Any
 
-from ...bank.layout import Slot
+from ...bank.slot import Slot
 from ...combiners import Combiner, Joint, RobustStacking, Stacking
 from ...kernels import ActiveDims, Additive, Gaussian, Kernel, Linear, TreeKernel
 from ...learners import FourierRLS, LinearRLS, PartitionTree

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import sqrt
 
-from ...bank.layout import Slot
+from ...bank.slot import Slot
 from ...kernels import ActiveDims, Additive, Gaussian, Kernel
 from ...learners import FourierSGD
 from ...losses import Loss, Squared

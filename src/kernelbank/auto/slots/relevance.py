@@ -21,7 +21,6 @@ import numpy as np
 
 from ...bank.bank import KernelBank
 from ...kernels.dimensions import active_coordinates
-from ...kernels.random_features import FeatureMap, feature_counts
 from ...learners import FourierRLS
 from ...utils.validation import Floats
 
@@ -43,20 +42,12 @@ def new_relevance(bank: KernelBank, slot: int, rows: Floats, relevance: Floats) 
     width, kernel, learner = rows.shape[1], bank.slots[slot].kernel, bank.slots[slot].learner
     assert isinstance(learner, FourierRLS)
     columns = active_coordinates(kernel, width)
-    states = bank._runtime.slot_arrays(slot)
-    state = states[0]
-    features = FeatureMap(
-        state["frequencies"],
-        state["phases"],
-        state["amplitudes"],
-        trigonometric=feature_counts(kernel, learner.features, width)[0],
-        dimension=width,
-        coordinates=columns,
-    )
+    features = learner.feature_map(kernel, width, bank.identities[slot])
+    state = bank.slot_state(slot)
     points = rows[:, list(columns)]
     total = np.zeros(len(relevance))
-    for output in states:
-        total += features.squared_gradients(points, output["coefficients"])
+    for k in range(bank.outputs):
+        total += features.squared_gradients(points, state[f"output{k}/weights"])
     total *= relevance**2  # f is a function of relevance * x, not of x
     mean = float(np.cumsum(total)[-1]) / len(total)
     if not 0.0 < mean < np.inf:

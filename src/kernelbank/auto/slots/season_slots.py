@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from ...bank.layout import Slot
+from ...bank.slot import Slot
 from ...kernels import ActiveDims, Linear
 from ...learners import FourierRLS, LinearRLS
 from ...losses import Loss, Squared

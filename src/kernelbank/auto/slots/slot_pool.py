@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...bank.layout import Slot
+from ...bank.slot import Slot
 from ...kernels.dimensions import active_coordinates
 from ...learners import FourierRLS, LinearRLS, NearestNeighborGP, PartitionTree
 from ...losses import Squared
