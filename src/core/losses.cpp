@@ -181,6 +181,17 @@ struct PoissonRate {
   Lanes derivative(Lanes f, Lanes y) const { return 1.0 - target_over_rate(f, y); }
 };
 
+// --- a user's own --------------------------------------------------------------------------------
+
+struct CFunctions {
+  LossFunction value_of, derivative_of;
+  static Lanes each(LossFunction l, Lanes f, Lanes y) {
+    return Lanes(l(f[0], y[0]), l(f[1], y[1]), l(f[2], y[2]), l(f[3], y[3]));
+  }
+  Lanes value(Lanes f, Lanes y) const { return each(value_of, f, y); }
+  Lanes derivative(Lanes f, Lanes y) const { return each(derivative_of, f, y); }
+};
+
 // --- from formulas to losses ---------------------------------------------------------------------
 
 template <class Formulas>
@@ -227,6 +238,11 @@ std::shared_ptr<const Loss> make_loss(const std::string& name,
   }
   throw std::invalid_argument("no loss " + name + " of " + std::to_string(parameters.size()) +
                               " parameters");
+}
+
+std::shared_ptr<const Loss> make_loss(LossFunction value, LossFunction derivative,
+                                      double curvature) {
+  return loss(CFunctions{value, derivative}, curvature);
 }
 
 // --- curvature -----------------------------------------------------------------------------------

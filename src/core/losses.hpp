@@ -53,6 +53,12 @@ class Loss {
 std::shared_ptr<const Loss> make_loss(const std::string& name,
                                       const std::vector<double>& parameters);
 
+/// A user's C function of a prediction and a target.
+using LossFunction = double (*)(double, double);
+/// A user's loss. curvature: 0 if there is no bound.
+std::shared_ptr<const Loss> make_loss(LossFunction value, LossFunction derivative,
+                                      double curvature);
+
 // --- curvature for second-order steps ------------------------------------------------------------
 
 /// tanh(f / 2) / 2 f: the curvature of the tightest parabola above the logistic loss at f (Jaakkola

@@ -14,14 +14,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from . import _core
 from .io.specs import Copied
-from .native.elementwise import apply_formula
 from .native.formulas import transform_formula
 from .native.functions import CompiledFunction
 from .native.jit import inline
 from .native.scalar_math import exp, log
 from .native.simd import four, lane
 from .utils import validation as check
+from .utils.functions import elementwise
 from .utils.validation import Floats
 
 __all__ = ["ShiftedLog", "TargetTransform"]
@@ -30,12 +31,15 @@ __all__ = ["ShiftedLog", "TargetTransform"]
 class TargetTransform(Copied):
     """A strictly increasing function T of the target, defined for all numbers, and its inverse.
 
-    Subclasses state the formulas `_forward(y, _, p)` and `_inverse(u, _, p)`, in lanes, where p is
-    the parameter of the transform. NaN stays NaN.
+    NaN stays NaN.
     """
 
     _forward: ClassVar[CompiledFunction]
     _inverse: ClassVar[CompiledFunction]
+
+    def core_spec(self) -> tuple[Any, ...]:
+        """What the core makes the transform of: its name and its parameter."""
+        raise NotImplementedError
 
     def parameter(self) -> float:
         """The parameter p of the formulas, if any."""
@@ -55,11 +59,11 @@ class TargetTransform(Copied):
 
     def forward(self, y: Any) -> Any:
         """T(y), element by element."""
-        return apply_formula(self.forward_address, self.parameters, y, 0.0)
+        return elementwise(_core.transform_forward, self.core_spec(), y)
 
     def inverse(self, u: Any) -> Any:
         """The y with T(y) = u, element by element."""
-        return apply_formula(self.inverse_address, self.parameters, u, 0.0)
+        return elementwise(_core.transform_inverse, self.core_spec(), u)
 
 
 STEEPEST = 8.0
@@ -118,6 +122,9 @@ class ShiftedLog(TargetTransform):
             rule = "lie between 1e-9 and 1e9, or between their negatives"
             raise check.refuse("shift", rule, shift, remedy, "ShiftedLog")
         object.__setattr__(self, "shift", shift)
+
+    def core_spec(self) -> tuple[Any, ...]:
+        return ("ShiftedLog", self.shift)
 
     def parameter(self) -> float:
         return self.shift

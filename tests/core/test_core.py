@@ -1,9 +1,7 @@
 """The engine in C++ has the bits of the present one; `make core` builds it."""
 
 import copy
-import sys
 import warnings
-from pathlib import Path
 
 import fixed_runs
 import numpy as np
@@ -11,9 +9,7 @@ import pytest
 
 import kernelbank as kb
 
-BUILT = Path(__file__).parents[2] / "build" / "core"
-sys.path.insert(0, str(BUILT))
-core = pytest.importorskip("_core", reason="make core builds it")
+core = pytest.importorskip("kernelbank._core", reason="make core builds it")
 
 from support.core_description import description  # noqa: E402
 

@@ -27,7 +27,7 @@ class PrototypeRLS(Learner):
     features: int = 20
     ridge: float = 0.1
     seed: int = 0
-    leaf_width = 1
+    pack_width = 1
     uses_kernel_rows = False
 
     def __post_init__(self):

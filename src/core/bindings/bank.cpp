@@ -12,6 +12,7 @@
 #include "../learners/remote.hpp"
 #include "module.hpp"
 #include "specs.hpp"
+#include "state.hpp"
 
 using namespace nb::literals;
 using namespace kb;
@@ -61,7 +62,8 @@ std::unique_ptr<Bank> make_bank(const nb::dict& given) {
     auto pack = nb::cast<nb::dict>(item);
     LearnerSpec learner{read_settings(take<nb::dict>(pack, "settings")), {}, spec.objective,
                         spec.dimension, spec.first_sample, &statistics};
-    for (nb::handle kernel : pack["kernels"]) learner.kernels.push_back(read_kernel(kernel));
+    for (nb::handle kernel : pack["kernels"])
+      learner.kernels.push_back(read_kernel(kernel, spec.dimension));
     if (!pack["loss"].is_none())
       learner.objective.losses.assign(outputs, read_loss(pack["loss"]));
     OwnTarget own;
@@ -79,8 +81,8 @@ std::unique_ptr<Bank> make_bank(const nb::dict& given) {
   auto rule = take<nb::tuple>(given, "combiner");
   std::vector<Cloned<Combiner>> combiners;
   for (int k = 0; k < outputs; ++k) {
-    if (!nb::isinstance<nb::str>(rule[0])) {  // a rule of the user's, and its state
-      combiners.push_back(python_combiner(rule[0], nb::cast<nb::list>(rule[1])[k]));
+    if (rule[0].is_none()) {  // a rule of the user's, which holds its state
+      combiners.push_back(python_combiner(nb::cast<nb::list>(rule[1])[k]));
       continue;
     }
     combiners.push_back(make_combiner(
@@ -308,45 +310,18 @@ class PyBank {
   /// All numbers that the next sample depends on, by name.
   nb::dict state() {
     Turn turn(mutex_, owner_);
-    nb::dict arrays;
-    for (const Entry& entry : list_state(*bank_)) {
-      if (entry.kind == Number::float64)
-        arrays[entry.name.c_str()] = copied((const double*)entry.numbers, entry.shape);
-      else if (entry.kind == Number::float32)
-        arrays[entry.name.c_str()] = copied((const float*)entry.numbers, entry.shape);
-      else
-        arrays[entry.name.c_str()] = copied((const std::int64_t*)entry.numbers, entry.shape);
-    }
-    return arrays;
+    return state_arrays(*bank_);
   }
 
   /// Continue from what `state` returned; a state that is refused changes nothing.
   void restore(const nb::dict& arrays) {
     Turn turn(mutex_, owner_);
     auto other = std::make_unique<Bank>(*bank_);
-    const std::vector<Entry> entries = list_state(*other);
-    if (entries.size() != arrays.size()) throw StateRefused("it has other arrays");
-    for (const Entry& entry : entries) {
-      if (!arrays.contains(entry.name.c_str())) throw StateRefused("it has no " + entry.name);
-      read_entry(entry, arrays[entry.name.c_str()]);
-    }
-    check_state(*other);
+    write_state(*other, arrays);
     bank_ = std::move(other);
   }
 
  private:
-  static void read_entry(const Entry& entry, nb::handle given) {
-    auto array = nb::cast<nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>>(given);
-    const nb::dlpack::dtype type = entry.kind == Number::float64   ? nb::dtype<double>()
-                                   : entry.kind == Number::float32 ? nb::dtype<float>()
-                                                                   : nb::dtype<std::int64_t>();
-    bool fits = array.dtype() == type && array.ndim() == entry.shape.size();
-    for (std::size_t i = 0; fits && i < entry.shape.size(); ++i)
-      fits = array.shape(i) == entry.shape[i];
-    if (!fits) throw StateRefused(entry.name + " has another shape or type");
-    std::memcpy(entry.numbers, array.data(), entry.bytes());
-  }
-
   static Trace read_trace(const nb::dict& arrays) {
     auto find = [&](const char* name) -> double* {
       if (!arrays.contains(name)) return nullptr;

@@ -2,5 +2,8 @@
 
 NB_MODULE(_core, m) {
   nanobind::set_leak_warnings(false);
+  kb::bind_auto(m);
   kb::bind_bank(m);
+  kb::bind_combiner(m);
+  kb::bind_parts(m);
 }

@@ -4,6 +4,9 @@
 
 namespace kb {
 
+void bind_auto(nanobind::module_& m);
+void bind_combiner(nanobind::module_& m);
 void bind_bank(nanobind::module_& m);
+void bind_parts(nanobind::module_& m);
 
 }  // namespace kb

@@ -182,22 +182,19 @@ class PythonLearner final : public Learner {
 
 class PythonCombiner final : public Combiner {
  public:
-  PythonCombiner(nb::object rule, nb::object state)
-      : rule_(std::move(rule)), state_(std::move(state)) {}
-  PythonCombiner(const PythonCombiner& other) : Combiner(other), rule_(other.rule_) {
+  explicit PythonCombiner(nb::object rule) : rule_(std::move(rule)) {}
+  PythonCombiner(const PythonCombiner& other) : Combiner(other) {
     nb::gil_scoped_acquire gil;
-    state_ = other.state_.attr("copy")();
+    rule_ = other.rule_.attr("copy")();
   }
   ~PythonCombiner() override {
     nb::gil_scoped_acquire gil;
     rule_.reset();
-    state_.reset();
   }
   std::unique_ptr<Combiner> clone() const override {
-    nb::gil_scoped_acquire gil;
     return std::make_unique<PythonCombiner>(*this);
   }
-  void visit(Archive& archive) override { visit_arrays(archive, state_); }
+  void visit(Archive& archive) override { visit_arrays(archive, rule_); }
   bool may_fail() const override { return true; }
 
   void change_slots(Combiner& before, const SlotPlan& plan) override {
@@ -210,8 +207,7 @@ class PythonCombiner final : public Combiner {
         kept.append(plan.kept[i]);
       previous.append(plan.previous[i]);
     }
-    nb::object old = static_cast<PythonCombiner&>(before).state_.attr("arrays");
-    rule_.attr("change_slots")(old, state_.attr("arrays"), kept, previous);
+    rule_.attr("change_slots")(static_cast<PythonCombiner&>(before).rule_, kept, previous);
   }
 
   void choose(const Evidence& e, const double* weights, double* chosen) override {
@@ -226,15 +222,14 @@ class PythonCombiner final : public Combiner {
     evidence["slot_loss"] = copied(e.slot_loss, rows);
     evidence["slot_predictions"] = copied(e.slot_predictions, rows);
     evidence["targets"] = copied(e.targets, {std::size_t(e.window - 1) + n});
-    evidence["inputs"] = copied(e.inputs, {n, std::size_t(e.dimension)});
     evidence["values"] = copied(e.values, {e.values ? n : 0, std::size_t(e.window), slots});
     const Floats weights_after =
-        checked_result(rule_.attr("choose")(evidence, state_, copied(weights, {slots})), rows, "combine");
+        checked_result(rule_.attr("choose")(evidence, copied(weights, {slots})), rows, "combine");
     std::copy_n(weights_after.data(), n * slots, chosen);
   }
 
  private:
-  nb::object rule_, state_;
+  nb::object rule_;
 };
 
 }  // namespace
@@ -274,8 +269,8 @@ nb::object python_models(const Learner& learner) {
   return models;
 }
 
-std::unique_ptr<Combiner> python_combiner(nb::object rule, nb::object state) {
-  return std::make_unique<PythonCombiner>(std::move(rule), std::move(state));
+std::unique_ptr<Combiner> python_combiner(nb::object rule) {
+  return std::make_unique<PythonCombiner>(std::move(rule));
 }
 
 }  // namespace kb

@@ -43,7 +43,7 @@ std::unique_ptr<Learner> python_learner(const nb::list& models, const LearnerSpe
 /// The models of such a learner; None for any other.
 nb::object python_models(const Learner& learner);
 
-/// A rule of the user's: an object with choose(...), copy() and `arrays`.
-std::unique_ptr<Combiner> python_combiner(nb::object rule, nb::object state);
+/// A rule of the user's: an object with choose(evidence, weights), copy() and `arrays`, its state.
+std::unique_ptr<Combiner> python_combiner(nb::object rule);
 
 }  // namespace kb

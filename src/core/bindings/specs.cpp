@@ -24,32 +24,32 @@ Settings read_settings(const nb::dict& given) {
   return settings;
 }
 
-/// (name, parameter, coordinates, function or address), or None
-static StatisticSpec read_statistic(nb::handle given) {
+static StatisticSpec read_statistic(nb::handle given, int dimension) {
   StatisticSpec spec;
   if (given.is_none()) return spec;
   auto items = nb::cast<nb::tuple>(given);
   spec.name = nb::cast<std::string>(items[0]);
   spec.parameter = nb::cast<double>(items[1]);
   spec.coordinates = nb::cast<std::vector<int>>(items[2]);
+  for (int k : spec.coordinates)
+    if (k < 0 || k >= dimension) throw nb::value_error("a kernel on a coordinate that is missing");
   if (spec.name == "python") {
-    nb::object function = items[3];
-    spec.identity = function.ptr();
     spec.custom =
-        python_statistic(function, nb::cast<std::string>(items[4]), spec.coordinates);
+        python_statistic(items[3], nb::cast<std::string>(items[4]), spec.coordinates);
+    spec.identity = nb::object(items[5]).ptr();
   } else if (spec.name == "c_function") {
     spec.identity = (const void*)nb::cast<std::uintptr_t>(items[3]);
   }
   return spec;
 }
 
-KernelSpec read_kernel(nb::handle given) {
+KernelSpec read_kernel(nb::handle given, int dimension) {
   auto items = nb::cast<nb::tuple>(given);
   KernelSpec spec;
   spec.name = nb::cast<std::string>(items[0]);
-  spec.statistic = read_statistic(items[1]);
+  spec.statistic = read_statistic(items[1], dimension);
   spec.constants = nb::cast<std::vector<double>>(items[2]);
-  for (nb::handle part : items[3]) spec.parts.push_back(read_kernel(part));
+  for (nb::handle part : items[3]) spec.parts.push_back(read_kernel(part, dimension));
   return spec;
 }
 
@@ -59,6 +59,9 @@ std::shared_ptr<const Loss> read_loss(nb::handle given) {
   if (name == "python")
     return python_loss(items[1], items[2], nb::cast<std::string>(items[3]),
                        nb::cast<double>(items[4]));
+  if (name == "c_function")
+    return make_loss((LossFunction)nb::cast<std::uintptr_t>(items[1]),
+                     (LossFunction)nb::cast<std::uintptr_t>(items[2]), nb::cast<double>(items[3]));
   return make_loss(name, nb::cast<std::vector<double>>(items[1]));
 }
 

@@ -3,19 +3,9 @@
 #include <cmath>
 
 #include "make.hpp"
-#include "pairwise_solver.hpp"
+#include "stack_solver.hpp"
 
 namespace kb {
-
-/// Larger errors count as this: its square, summed over 2^30 samples and times a ridge of 2^30, is
-/// finite, so that one extreme prediction does not make the moments infinite for good.
-static constexpr double LARGEST_ERROR = 0x1p470;
-/// A slot with more than this times the best slot's loss is left out: the rounding of its large moments
-/// would hide from the certificate whether the others are solved.
-static constexpr double WORST_RATIO = 0x1p60;
-static constexpr double ROUNDING = 4.0 * 0x1p-52;
-/// Part of the first cost that is added to the certificate's scale: the least cost may be 0.
-static constexpr double SPARE = 1e-4;
 
 /// One problem of stacking,
 ///
@@ -29,18 +19,12 @@ class Stack {
         slots_(slots),
         discount_(settings.number("discount")),
         ridge_(settings.number("ridge")),
-        tolerance_(settings.number("tolerance")),
-        steps_(settings.whole("steps")),
-        moments_(slots, slots),
-        certificate_(4),
         active_(slots),
-        gradient_(slots),
-        diagonal_(slots),
-        solver_(slots) {}
+        solver_(slots, settings.number("tolerance"), settings.whole("steps")) {}
 
   void visit(Archive& archive) {
-    archive("certificate", certificate_);
-    archive.by_slot("moments", moments_, 3);
+    archive("certificate", solver_.certificate);
+    archive.by_slot("moments", solver_.moments, 3);
   }
 
   Array<double> errors;  // e of the present sample, for `update`
@@ -48,87 +32,29 @@ class Stack {
   /// Add the errors to the moments, and move the weights w to the minimiser. A slot with an infinite
   /// loss has failed.
   void update(const double* window_losses, double* w) {
+    Matrix<double>& moments = solver_.moments;
     for (int p = 0; p < slots_; ++p) {
       active_[p] = window_losses[p] < INF ? 1.0 : 0.0;
-      double error = errors[p];
-      if (!(std::fabs(error) <= LARGEST_ERROR))
-        error = error < 0.0 ? -LARGEST_ERROR : LARGEST_ERROR;
-      errors[p] = active_[p] > 0.0 ? error : 0.0;
+      errors[p] = active_[p] > 0.0 ? StackSolver::bounded(errors[p]) : 0.0;
     }
     for (int p = 0; p < slots_; ++p) {
-      double* row = moments_[p];
+      double* row = moments[p];
       const double error = errors[p], discount = discount_;
       for (int q = 0; q < slots_; ++q) row[q] = discount * row[q] + error * errors[q];
     }
-    std::fill(certificate_.begin(), certificate_.end(), 0.0);
     double least = INF;
     for (int p = 0; p < slots_; ++p)
-      if (active_[p] > 0.0) least = std::min(least, moments_[p][p]);
+      if (active_[p] > 0.0) least = std::min(least, moments[p][p]);
     for (int p = 0; p < slots_; ++p)
-      if (moments_[p][p] > WORST_RATIO * least) active_[p] = 0.0;
-    if (PairwiseSolver::normalise(w, active_.data(), slots_) > 0) solve(ridge_ * least, w);
+      if (moments[p][p] > StackSolver::WORST_RATIO * least) active_[p] = 0.0;
+    solver_.solve(active_.data(), ridge_ * least, w);
   }
 
  private:
-  void solve(double penalty, double* w) {
-    double* g = gradient_.data();
-    const double* active = active_.data();
-    const auto column = [&](int s, double* out) {  // of 2 M + 2 penalty
-      for (int q = 0; q < slots_; ++q) out[q] = 2.0 * moments_[s][q];
-      out[s] += 2.0 * penalty;
-    };
-    int used = 0;
-    double spare = -1.0;
-    while (true) {
-      write_gradient(penalty, w);
-      double cost = 0.0;  // E(w) = w'g / 2
-      for (int p = 0; p < slots_; ++p) cost += 0.5 * w[p] * g[p];
-      if (spare < 0.0) {
-        spare = SPARE * std::fabs(cost);
-        solver_.drop_columns();
-        for (int p = 0; p < slots_; ++p) diagonal_[p] = 2.0 * (moments_[p][p] + penalty);
-      }
-      const int best = PairwiseSolver::least_gradient(g, active, slots_);
-      const double gap = PairwiseSolver::gap(g, w, best, slots_), noise = gap_rounding(w, best);
-      const double scale = std::fabs(cost) + spare;
-      certificate_ = {gap, cost, scale, double(used)};
-      if (gap <= std::max(tolerance_ * scale, noise) || used >= steps_) return;
-      const double target = std::max(0.5 * tolerance_ * spare, 0.5 * noise);
-      const int made = solver_.descend(column, active, w, g, diagonal_.data(), target,
-                                       0.5 * tolerance_, cost, steps_ - used);
-      if (made == 0) return;
-      used += made;
-      PairwiseSolver::normalise(w, active, slots_);
-    }
-  }
-
-  /// g = 2 (M w + penalty w)
-  void write_gradient(double penalty, const double* w) {
-    double* g = gradient_.data();
-    for (int q = 0; q < slots_; ++q) g[q] = 2.0 * penalty * w[q];
-    for (int p = 0; p < slots_; ++p) {
-      const double factor = 2.0 * w[p];
-      if (!(factor > 0.0)) continue;
-      const double* row = moments_[p];
-      for (int q = 0; q < slots_; ++q) g[q] += factor * row[q];
-    }
-  }
-
-  /// The rounding error of the gap to slot s, with |M_pq| <= sqrt(M_pp M_qq). Where errors cancel, the
-  /// cost can be far below the moments; no move improves on this.
-  double gap_rounding(const double* w, int s) const {
-    double mean = 0.0;
-    for (int p = 0; p < slots_; ++p) mean += w[p] * moments_[p][p];
-    return ROUNDING * (mean + std::sqrt(moments_[s][s]) * std::sqrt(mean));
-  }
-
   int slots_;
-  double discount_, ridge_, tolerance_;
-  int steps_;
-  Matrix<double> moments_;     // M, both halves, so that a column is a contiguous row
-  Array<double> certificate_;  // gap, cost, scale, moves
-  Array<double> active_, gradient_, diagonal_;  // scratch; active: 1 if the slot may have weight
-  PairwiseSolver solver_;
+  double discount_, ridge_;
+  Array<double> active_;  // scratch: 1 if the slot may have weight
+  StackSolver solver_;
 };
 
 class Stacking final : public Combiner {
@@ -241,7 +167,8 @@ class RobustStacking final : public Combiner {
       }
     if (!(share > 0.0)) return {0.0, false};
     const double error = combined / share - e.target(t);
-    return {std::fabs(error) <= LARGEST_ERROR ? error : LARGEST_ERROR, true};
+    const double largest = StackSolver::LARGEST_ERROR;
+    return {std::fabs(error) <= largest ? error : largest, true};
   }
 
   /// q, from the sums of squares of both.

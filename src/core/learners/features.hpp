@@ -39,20 +39,25 @@ inline Lanes first_lane(double x) { return Lanes(x, 0.0, 0.0, 0.0); }
 class FourierFeatures {
  public:
   /// frequencies (coordinates, size), phases and amplitudes (size,), as Python has drawn them.
-  explicit FourierFeatures(const LearnerSpec& spec)
-      : trigonometric_(spec.settings.whole("trigonometric")),
-        frequencies_(spec.settings.array("frequencies")),
-        phases_(spec.settings.array("phases")),
-        amplitudes_(spec.settings.array("amplitudes")) {
-    for (double k : spec.settings.array("coordinates")) coordinates_.push_back(int(k));
+  FourierFeatures(int dimension, std::vector<int> coordinates, int trigonometric,
+                  Array<double> frequencies, Array<double> phases, Array<double> amplitudes)
+      : trigonometric_(trigonometric),
+        coordinates_(std::move(coordinates)),
+        frequencies_(std::move(frequencies)),
+        phases_(std::move(phases)),
+        amplitudes_(std::move(amplitudes)) {
     const std::size_t size = phases_.size();
     bool fits = size % WIDTH == 0 && amplitudes_.size() == size &&
                 frequencies_.size() == coordinates_.size() * size && trigonometric_ >= 0 &&
                 trigonometric_ <= int(size) && trigonometric_ % (2 * WIDTH) == 0;
-    for (int k : coordinates_) fits = fits && k >= 0 && k < spec.dimension;
+    for (int k : coordinates_) fits = fits && k >= 0 && k < dimension;
     if (!fits) throw std::invalid_argument("features do not fit together");
     point_.resize(coordinates_.size());
   }
+  explicit FourierFeatures(const LearnerSpec& spec)
+      : FourierFeatures(spec.dimension, whole_numbers(spec.settings.array("coordinates")),
+                        spec.settings.whole("trigonometric"), spec.settings.array("frequencies"),
+                        spec.settings.array("phases"), spec.settings.array("amplitudes")) {}
 
   int size() const { return int(phases_.size()); }
   /// Which feature is the constant; `size` or more if there is none.
@@ -71,6 +76,9 @@ class FourierFeatures {
   }
 
  private:
+  static std::vector<int> whole_numbers(const Array<double>& numbers) {
+    return std::vector<int>(numbers.begin(), numbers.end());
+  }
   Lanes angles(int m) const {
     Lanes angle = load(phases_.data() + m);
     const double* frequencies = frequencies_.data() + m;

@@ -190,9 +190,9 @@ class KernelBank:
     @property
     def calls_python(self) -> bool:
         """Whether learning calls functions of the user's, which may fail."""
-        parts: list[Any] = [self.combiner, *self._settings.losses]
-        parts += [part for slot in self.slots for part in (slot.kernel, slot.learner)]
-        return any(part.in_python for part in parts)
+        parts = [*self._settings.losses, *(slot.kernel for slot in self.slots)]
+        methods = [self.combiner, *(slot.learner for slot in self.slots)]
+        return any(p.in_python for p in parts) or not all(m.core_name for m in methods)
 
     # --- what it has learned ----------------------------------------------------------------------
 

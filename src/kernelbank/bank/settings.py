@@ -238,24 +238,25 @@ class BankSettings:
             outputs learn samples that their bank has learned before.
         """
         packs, place = [], {}
+        objectives = [replace(self.objective, loss=loss) for loss in self.losses]
         for number, indices in enumerate(self.packs):
             place |= {slot: [number, lane] for lane, slot in enumerate(indices)}
             slot, kernels = self.slots[indices[0]], [self.slots[i].kernel for i in indices]
             pack: dict[str, Any] = {
                 "slots": list(indices),
-                "learner": type(slot.learner).__name__,
+                "learner": slot.learner.core_name,
                 "loss": None if slot.loss is None else slot.loss.core_spec(),
                 "base": None if slot.residual_of is None else place[slot.residual_of],
                 "transform": None if slot.transform is None else slot.transform.core_spec(),
                 "settings": {},
                 "kernels": [],
             }
-            if slot.learner.in_python:
+            if not slot.learner.core_name:
                 pack["models"] = self._models(number, dimension, models)
             else:
                 identity = self.history.identities[indices[0]]
                 pack["settings"] = slot.learner.core_settings(kernels, dimension, identity)
-                pack["kernels"] = [kernel.core_spec(dimension) for kernel in kernels]
+                pack["kernels"] = slot.learner.core_kernels(kernels, dimension)
             packs.append(pack)
         return {
             "window": self.objective.window,
@@ -271,7 +272,7 @@ class BankSettings:
             "sums_weights": self.dictionary is not None,
             "first_sample": first_sample,
             "packs": packs,
-            "combiner": self.combiner.core_spec(self.objective, len(self.slots), self.outputs),
+            "combiner": self.combiner.core_spec(objectives, len(self.slots)),
             "history": self.history_length,
             "first_weights": self.first_weights().tolist(),
         }
@@ -344,7 +345,7 @@ class BankSettings:
         """Refuse to describe a bank to the core whose description alone needs too much memory."""
         needed = 0
         for slot in self.slots:
-            needed += _SPEC_BYTES * slot.kernel.term_count(dimension)
+            needed += _SPEC_BYTES * slot.kernel.instruction_count(dimension)
             needed += 8 * slot.learner.described_numbers(slot.kernel, dimension)
             if needed > most_bytes:
                 raise OverflowError("the settings of the slots need more memory than is allowed")

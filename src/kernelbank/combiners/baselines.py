@@ -26,6 +26,7 @@ class Uniform(Combiner):
     [0.25, 0.25, 0.25, 0.25]
     """
 
+    core_name: ClassVar[str] = "Uniform"
     accepts_missing: ClassVar[bool] = True
 
     def phases(
@@ -71,6 +72,8 @@ class Best(Combiner):
     >>> bank.weights.tolist()
     [1.0, 0.0, 0.0, 0.0]
     """
+
+    core_name: ClassVar[str] = "Best"
 
     def shapes(self, slots: int) -> dict[str, tuple[int, ...]]:
         return {"totals": (slots,)}

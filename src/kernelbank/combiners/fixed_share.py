@@ -45,6 +45,7 @@ class FixedShare(Combiner):
     True
     """
 
+    core_name: ClassVar[str] = "FixedShare"
     accepts_missing: ClassVar[bool] = True
     learning_rate: float = 1.0
     share: float = 0.01

@@ -59,6 +59,7 @@ class Hedge(Combiner):
     ['learning_rate', 'loss_above_best']
     """
 
+    core_name: ClassVar[str] = "Hedge"
     accepts_missing: ClassVar[bool] = True
     learning_rate: float | None = None
     evidence: str = "loss"

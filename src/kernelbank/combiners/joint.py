@@ -22,6 +22,7 @@ small.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -115,6 +116,7 @@ class Joint(PairwiseSolver):
     True
     """
 
+    core_name: ClassVar[str] = "Joint"
     evidence: str = "window"
     horizon: int = 100
     discount: float = 1.0
@@ -163,6 +165,11 @@ class Joint(PairwiseSolver):
             "targets": (self.horizon,),
             "taken": (1,),
         }
+
+    def core_settings(self, objective: Objective) -> dict[str, Any]:
+        rows = self.horizon if self.evidence == "prequential" else objective.window
+        powers = self.discount ** np.arange(float(rows))
+        return super().core_settings(objective) | {"powers": powers}
 
     def phases(
         self, objective: Objective, workspace: Workspace, state: State, weights: Floats

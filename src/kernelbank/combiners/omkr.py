@@ -50,6 +50,7 @@ class OMKR(Combiner):
     0.0
     """
 
+    core_name: ClassVar[str] = "OMKR"
     learning_rate: float = 8e-4
     halve_every: int = 50
     least_rate: float = 1e-5
@@ -99,7 +100,7 @@ class OMKR(Combiner):
 
     def diagnostics(self, state: State, weights: Floats) -> dict[str, Floats]:
         """gradient: of the cost, at the weights before the last step; rate: of that step."""
-        return {name: state[name].copy() for name in ("gradient", "rate")}
+        return {"gradient": state["gradient"].copy(), "rate": np.reshape(state["rate"], 1)}
 
 
 _OMKR = Arguments(

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -68,6 +68,7 @@ class RobustStacking(Stacking):
     True
     """
 
+    core_name: ClassVar[str] = "RobustStacking"
     degrees_of_freedom: float = 4.0
 
     def __post_init__(self) -> None:
@@ -127,9 +128,10 @@ class RobustStacking(Stacking):
         mean_square : s, of the errors of the second weights.
         share : q, of the second weights.
         """
-        plain = super().diagnostics({"certificate": state["plain_certificate"]}, weights)
+        parts = {n: {"certificate": state[f"{n}/certificate"]} for n in ("robust", "plain")}
+        plain = super().diagnostics(parts["plain"], weights)
         return {
-            **super().diagnostics(state, weights),
+            **super().diagnostics(parts["robust"], weights),
             **{f"plain_{name}": value for name, value in plain.items()},
             "mean_square": np.array(state["mean_square"][0]),
             "share": np.array(_share(*state["squares"])),

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -50,6 +51,7 @@ class Simplex(Combiner):
     1.0
     """
 
+    core_name: ClassVar[str] = "Simplex"
     evidence: str = "window"
     horizon: int = 100
     bound: str = "direct sum"

@@ -21,8 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from ..native.arguments import Arguments, floats, ints
-from ..native.functions import native
+from .. import _core
 from ..native.jit import inline
 from ..native.simd import WIDTH, absolute, broadcast, lane, where_less
 from ..native.views import load_four
@@ -76,9 +75,7 @@ def simplex_qp(a: Any, b: Any, method: str = "auto") -> Floats:
 
 def solve_rows(a: Floats, b: Floats, method: int) -> Floats:
     """The minimiser of each row, unchecked. a, b: (B, P); b may be infinite."""
-    rows, size = a.shape
-    weights = np.zeros((rows, size))
-    _solve_rows(rows, size=size, method=method, a=a, b=b, weights=weights, **solve_scratch(size))
+    weights: Floats = _core.simplex_qp(a, b, method)
     return weights
 
 
@@ -160,9 +157,7 @@ def _problem(a: Any, b: Any) -> tuple[Floats, Floats]:
         raise check.refuse("b", f"have the shape of a, {curvature.shape}", linear.shape, remedy)
     if curvature.shape[-1] == 0:
         raise check.refuse("a", "have at least one member", curvature.shape, remedy)
-    wrong = np.zeros(1, dtype=np.int64)
-    _find_invalid(a=curvature.ravel(), b=linear.ravel(), wrong=wrong)
-    if wrong[0]:
+    if not _core.is_program(curvature.ravel(), linear.ravel()):
         _refuse_members(curvature, linear)
     return curvature, linear
 
@@ -330,46 +325,3 @@ def solve(a, b, method, weights, scratch, indices):
             # w_p = (threshold - b_p) / (2 a_p) + (1 - mass) (c / a_p) / sum_active(c / a)
             own = half * ((threshold - some_b[k]) / some_a[k])
             weights[members[k]] = own + rest * ((least / some_a[k]) / inverse)
-
-
-_INVALID = Arguments("invalid_members", a=floats(None), b=floats(None), wrong=ints(1))
-
-
-@native(_INVALID)
-def _find_invalid(args, first, count):
-    """wrong[0] = 1 unless all of a is finite and non-negative and all of b finite."""
-    a, b = args.a, args.b
-    even = len(a) - len(a) % WIDTH
-    sums = broadcast(0.0)
-    least = broadcast(0.0)
-    for i in range(0, even, WIDTH):
-        some_a, some_b = load_four(a, i), load_four(b, i)
-        sums = sums + some_a * 0.0  # NaN from NaN and infinity, and it stays NaN
-        sums = sums + some_b * 0.0
-        least = where_less(some_a, least, some_a, least)
-    for k in range(WIDTH):
-        if not (lane(sums, k) == 0.0 and lane(least, k) == 0.0):
-            args.wrong[0] = 1
-    for i in range(even, len(a)):
-        if not (np.isfinite(a[i]) and a[i] >= 0.0 and np.isfinite(b[i])):
-            args.wrong[0] = 1
-
-
-_ROWS = Arguments(
-    "simplex_qp_rows",
-    size=int,
-    method=int,
-    a=floats(None, "size"),
-    b=floats(None, "size"),
-    weights=floats(None, "size"),  # starts at 0
-    scratch=floats(4, None),
-    indices=ints(2, None),
-)
-
-
-@native(_ROWS)
-def _solve_rows(args, first, count):
-    """weights[row] = the minimiser of each row."""
-    for row in range(count):
-        a, b, weights = args.a[row], args.b[row], args.weights[row]
-        solve(a, b, args.method, weights, args.scratch, args.indices)

@@ -81,6 +81,7 @@ class Stacking(PairwiseSolver):
     True
     """
 
+    core_name: ClassVar[str] = "Stacking"
     accepts_missing: ClassVar[bool] = True
     discount: float = 0.998
     ridge: float = 0.1

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from .. import _core
 from ..io.specs import Copied
 from ..native.callbacks import Callback
 from ..native.functions import CompiledFunction
@@ -18,8 +19,14 @@ from .program import (
     BoundStatistic,
     Instruction,
     Statistic,
-    evaluate,
 )
+
+CoreSpec = tuple[str, Any, tuple[float, ...], tuple[Any, ...]]
+"""A kernel as the core is told of it: the name of its formula, the statistic, constants, parts.
+
+statistic : (name, parameter, coordinates), and the function of a user; None for a sum, a product or
+a multiple of the parts, and for a kernel that is not a function of two inputs alone.
+"""
 
 
 class Kernel(Copied):
@@ -40,6 +47,15 @@ class Kernel(Copied):
     pairwise: ClassVar[bool] = True
     """Whether k(x, t) is a function of x and t alone, so that there is a program for it."""
 
+    def core_spec(self, dimension: int) -> CoreSpec:
+        """What the core makes the kernel of, for inputs of this dimension."""
+        raise NotImplementedError
+
+    @property
+    def in_python(self) -> bool:
+        """Whether a function of a user in Python is part of it."""
+        return False
+
     def program(self) -> tuple[Instruction, ...]:
         """The postfix program that computes this kernel."""
         raise NotImplementedError
@@ -58,7 +74,7 @@ class Kernel(Copied):
     @property
     def structure_key(self) -> tuple[Any, ...]:
         """Kernels with equal keys differ only in constants, and are computed together."""
-        return tuple(instruction.structure_key for instruction in self.program())
+        raise NotImplementedError
 
     @property
     def domains(self) -> frozenset[str]:
@@ -77,10 +93,7 @@ class Kernel(Copied):
         self.check_width(left.shape[1], "X")
         for name, inputs in (("X", left), ("Z", right)):
             self.check_inputs(inputs, name)
-        values = evaluate(self, left, right)
-        for callback in self.callbacks:
-            callback.check()
-        return values
+        return kernel_matrix(self, left, right)
 
     def check_inputs(self, X: Floats, name: str) -> None:
         """Refuse inputs outside the kernel's domain."""
@@ -104,12 +117,19 @@ class Kernel(Copied):
         return self * factor
 
 
+def kernel_matrix(kernel: Kernel, X: Floats, Z: Floats) -> Floats:
+    """(n, m): the kernel values of (n, d) and (m, d) inputs, as slots compute them; unchecked."""
+    values: Floats = _core.kernel_matrix(kernel.core_spec(X.shape[1]), X, Z)
+    return values
+
+
 class Elementary(Kernel):
     """A kernel of one formula: k(x, t) = formula(s, a, b, c), with the statistic s of x and t.
 
-    Subclasses state `statistic` and `_formula`, a `kernel_formula` in lanes.
+    Subclasses state the names that formula and statistic have in the core (kernel_formulas.hpp).
     """
 
+    formula: str
     statistic: ClassVar[Statistic]
     _formula: CompiledFunction
 
@@ -120,6 +140,14 @@ class Elementary(Kernel):
     def parameter(self) -> float:
         """The parameter of the statistic, if any."""
         return 0.0
+
+    def core_spec(self, dimension: int) -> CoreSpec:
+        statistic = (self.statistic.name, self.parameter(), tuple(range(dimension)))
+        return (self.formula, statistic, self.constants(), ())
+
+    @property
+    def structure_key(self) -> tuple[Any, ...]:
+        return (self.formula, self.statistic.name, self.parameter())
 
     def program(self) -> tuple[Instruction, ...]:
         bound = BoundStatistic(self.statistic, self.parameter())
@@ -144,6 +172,7 @@ def require_kernel(name: str, value: Any, owner: str, *, pairwise: bool = True) 
 class _Pair(Kernel):
     left: Kernel
     right: Kernel
+    operation: ClassVar[str]
 
     def __post_init__(self) -> None:
         require_kernel("left", self.left, type(self).__name__)
@@ -156,6 +185,14 @@ class _Pair(Kernel):
     @property
     def domains(self) -> frozenset[str]:
         return self.left.domains | self.right.domains
+
+    @property
+    def in_python(self) -> bool:
+        return self.left.in_python or self.right.in_python
+
+    def core_spec(self, dimension: int) -> CoreSpec:
+        parts = (self.left.core_spec(dimension), self.right.core_spec(dimension))
+        return (self.operation, None, (), parts)
 
     @property
     def callbacks(self) -> tuple[Callback, ...]:
@@ -180,6 +217,8 @@ class _Pair(Kernel):
 class Sum(_Pair):
     """k(x, t) = left(x, t) + right(x, t); written `left + right`."""
 
+    operation: ClassVar[str] = "sum"
+
     def program(self) -> tuple[Instruction, ...]:
         return (*self.left.program(), *self.right.program(), Instruction(ADD))
 
@@ -187,6 +226,8 @@ class Sum(_Pair):
 @dataclass(frozen=True)
 class Product(_Pair):
     """k(x, t) = left(x, t) * right(x, t); written `left * right`."""
+
+    operation: ClassVar[str] = "product"
 
     def program(self) -> tuple[Instruction, ...]:
         return (*self.left.program(), *self.right.program(), Instruction(MULTIPLY))
@@ -208,6 +249,13 @@ class Scaled(Kernel):
     @property
     def structure_key(self) -> tuple[Any, ...]:
         return ("Scaled", self.kernel.structure_key)
+
+    @property
+    def in_python(self) -> bool:
+        return self.kernel.in_python
+
+    def core_spec(self, dimension: int) -> CoreSpec:
+        return ("scaled", None, (self.factor,), (self.kernel.core_spec(dimension),))
 
     @property
     def domains(self) -> frozenset[str]:

@@ -12,7 +12,7 @@ from typing import Any
 from ..native.callbacks import Callback
 from ..utils import validation as check
 from ..utils.validation import Floats
-from .base import Kernel, require_kernel
+from .base import CoreSpec, Kernel, require_kernel
 from .program import ADD, SCALE, Instruction
 
 MAX_SUBSETS = 2000
@@ -27,6 +27,10 @@ class _OnCoordinates(Kernel):
     @property
     def domains(self) -> frozenset[str]:
         return self.base.domains
+
+    @property
+    def in_python(self) -> bool:
+        return self.base.in_python
 
     @property
     def callbacks(self) -> tuple[Callback, ...]:
@@ -83,6 +87,10 @@ class ActiveDims(_OnCoordinates):
     def structure_key(self) -> tuple[Any, ...]:
         return ("ActiveDims", self.coordinates, self.base.structure_key)
 
+    def core_spec(self, dimension: int) -> CoreSpec:
+        self.check_width(dimension, "X")
+        return _on_coordinates(self.base.core_spec(len(self.coordinates)), self.coordinates)
+
     def for_dimension(self, dimension: int) -> Kernel:
         self.check_width(dimension, "X")
         return ActiveDims(self.base.for_dimension(len(self.coordinates)), self.coordinates)
@@ -106,6 +114,15 @@ class ActiveDims(_OnCoordinates):
 
     def check_inputs(self, X: Floats, name: str) -> None:
         self.base.check_inputs(X[:, list(self.coordinates)], name)
+
+
+def _on_coordinates(spec: CoreSpec, coordinates: tuple[int, ...]) -> CoreSpec:
+    """A kernel of inputs that are these coordinates, as a kernel of all coordinates."""
+    name, statistic, constants, parts = spec
+    if statistic is not None:
+        own = tuple(coordinates[k] for k in statistic[2])
+        statistic = (*statistic[:2], own, *statistic[3:])
+    return (name, statistic, constants, tuple(_on_coordinates(p, coordinates) for p in parts))
 
 
 def without_active_dims(kernel: Kernel) -> Kernel:
@@ -161,9 +178,22 @@ class Additive(_OnCoordinates):
     def structure_key(self) -> tuple[Any, ...]:
         return ("Additive", self.order, self.base.structure_key)
 
+    def core_spec(self, dimension: int) -> CoreSpec:
+        if self.order >= dimension:
+            return self.base.core_spec(dimension)
+        self._check_subsets(dimension)
+        base = self.base.core_spec(self.order)
+        subsets = combinations(range(dimension), self.order)
+        parts = tuple(_on_coordinates(base, subset) for subset in subsets)
+        return ("scaled", None, (1.0 / len(parts),), (("sum", None, (), parts),))
+
     def for_dimension(self, dimension: int) -> Kernel:
         if self.order >= dimension:
             return self.base.for_dimension(dimension)
+        self._check_subsets(dimension)
+        return _SubsetMean(self.base.for_dimension(self.order), dimension, self.order)
+
+    def _check_subsets(self, dimension: int) -> None:
         if not _at_most(dimension, self.order, MAX_SUBSETS):
             raise check.refuse(
                 "order",
@@ -173,7 +203,6 @@ class Additive(_OnCoordinates):
                 "(kb.kernels.feature_map), which draws subsets instead of listing them.",
                 "Additive",
             )
-        return _SubsetMean(self.base.for_dimension(self.order), dimension, self.order)
 
     def program(self) -> tuple[Instruction, ...]:
         raise TypeError("the subsets depend on the dimension: use for_dimension(d).program()")

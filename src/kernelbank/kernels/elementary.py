@@ -48,11 +48,11 @@ def _spline(total, x, t, parameter):
     return total * (1.0 + x * t + low * low * (3.0 * high - low) / 6.0)
 
 
-SQUARED_DISTANCE = Statistic(_square)
-DISTANCE = Statistic(_distance)
-DOT_PRODUCT = Statistic(_product)
-SQUARED_SINES = Statistic(_sine)
-SPLINE_PRODUCT = Statistic(_spline, start=1.0)
+SQUARED_DISTANCE = Statistic(_square, "squared_distance")
+DISTANCE = Statistic(_distance, "distance")
+DOT_PRODUCT = Statistic(_product, "dot_product")
+SQUARED_SINES = Statistic(_sine, "squared_sines")
+SPLINE_PRODUCT = Statistic(_spline, "spline_product", start=1.0)
 
 # --- formulas of several kernels ------------------------------------------------------------------
 
@@ -117,6 +117,7 @@ class Gaussian(_Positive):
 
     width: float
     statistic = SQUARED_DISTANCE
+    formula = "exponential"
     _formula = _exponential
 
     def constants(self) -> tuple[float, ...]:
@@ -137,6 +138,7 @@ class Laplacian(_Positive):
 
     width: float
     statistic = DISTANCE
+    formula = "exponential"
     _formula = _exponential
 
     def constants(self) -> tuple[float, ...]:
@@ -174,6 +176,10 @@ class Matern(Elementary):
         object.__setattr__(self, "nu", float(self.nu))
 
     @property
+    def formula(self) -> str:  # type: ignore[override]
+        return f"matern{round(2 * self.nu)}"
+
+    @property
     def _formula(self) -> CompiledFunction:  # type: ignore[override]
         return {0.5: _matern_1, 1.5: _matern_3, 2.5: _matern_5}[self.nu]
 
@@ -199,6 +205,7 @@ class RationalQuadratic(_Positive):
     width: float
     alpha: float = 1.0
     statistic = SQUARED_DISTANCE
+    formula = "rational_quadratic"
 
     @kernel_formula
     def _formula(s, a, b, c):
@@ -224,6 +231,7 @@ class Periodic(_Positive):
     period: float
     width: float = 1.0
     statistic = SQUARED_SINES
+    formula = "exponential"
     _formula = _exponential
 
     def parameter(self) -> float:
@@ -247,6 +255,7 @@ class Linear(Elementary):
 
     offset: float = 1.0
     statistic = DOT_PRODUCT
+    formula = "linear"
 
     @kernel_formula
     def _formula(s, a, b, c):
@@ -279,6 +288,7 @@ class Polynomial(Elementary):
     offset: float = 1.0
     scale: float = 1.0
     statistic = DOT_PRODUCT
+    formula = "polynomial"
 
     @kernel_formula
     def _formula(s, scale, offset, degree):
@@ -313,5 +323,6 @@ class Spline(Elementary):
     """
 
     statistic = SPLINE_PRODUCT
+    formula = "identity"
     _formula = identity
     domain = "non-negative"

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from ..native.callbacks import Callback
 from ..utils import validation as check
-from .base import Kernel
+from .base import CoreSpec, Kernel
 from .program import Instruction
 
 
@@ -29,6 +29,9 @@ class NoKernel(Kernel):
     @property
     def callbacks(self) -> tuple[Callback, ...]:
         return ()
+
+    def core_spec(self, dimension: int) -> CoreSpec:
+        return ("none", None, (), ())
 
     def program(self) -> tuple[Instruction, ...]:
         remedy = "Use a kernel of kb.kernels with this learner."

@@ -46,6 +46,8 @@ class Statistic:
     """
 
     step: Callable[..., Any]
+    name: str
+    """In the core."""
     start: float = 0.0
 
     def __post_init__(self) -> None:

@@ -14,13 +14,16 @@ from typing import Any
 
 import numpy as np
 
-from ..native.simd import WIDTH
+from .. import _core
 from ..utils import validation as check
 from ..utils.validation import Floats
 from .base import Kernel
 from .dimensions import active_coordinates, without_active_dims
-from .feature_rows import BLOCK, add_squared_gradients, feature_rows
 from .spectra import Term, as_terms, draw_frequencies, mean_shares
+
+WIDTH = _core.WIDTH
+BLOCK = 2 * WIDTH
+"""Trigonometric features come in blocks of this size."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,42 +73,21 @@ class FeatureMap:
             remedy = "Give samples with as many columns as the map was made for."
             raise check.refuse("X", f"have {self.dimension} columns", points.shape[1], remedy)
         if self.coordinates != tuple(range(self.dimension)):
-            points = np.ascontiguousarray(points[:, list(self.coordinates)])
-        out = np.empty((len(points), self.total))
-        feature_rows(
-            len(points),
-            dimension=len(self.coordinates),
-            total=self.total,
-            trigonometric=self.trigonometric,
-            points=points,
-            frequencies=self.frequencies,
-            phases=self.phases,
-            amplitudes=self.amplitudes,
-            out=out,
-        )
-        return out
+            points = points[:, list(self.coordinates)]
+        rows: Floats = _core.feature_rows(*self._arrays, points)
+        return rows
+
+    @property
+    def _arrays(self) -> tuple[Floats, Floats, Floats, int]:
+        return self.frequencies, self.phases, self.amplitudes, self.trigonometric
 
     def squared_gradients(self, points: Floats, weights: Floats) -> Floats:
         """(len(coordinates),): the mean over points of the squared partial derivatives of f.
 
         f(x) = weights . phi(x). points : (n, len(coordinates)), n at least 1; weights : (total,).
         """
-        total = np.zeros(len(self.coordinates))
-        add_squared_gradients(
-            len(points),
-            dimension=len(self.coordinates),
-            total=self.total,
-            trigonometric=self.trigonometric,
-            points=np.ascontiguousarray(points),
-            frequencies=self.frequencies,
-            phases=self.phases,
-            amplitudes=self.amplitudes,
-            weights=weights,
-            row=np.zeros(self.total),
-            slopes=np.zeros(self.total),
-            sums=total,
-        )
-        return total / len(points)
+        sums: Floats = _core.squared_gradients(*self._arrays, points, weights)
+        return sums / len(points)
 
 
 def feature_map(

@@ -9,7 +9,7 @@ from ..errors import InvalidArgument
 from ..native.callbacks import Callback
 from ..utils import validation as check
 from ..utils.validation import Floats
-from .base import Kernel
+from .base import CoreSpec, Kernel
 from .program import Instruction
 
 
@@ -71,6 +71,9 @@ class TreeKernel(Kernel):
     @property
     def callbacks(self) -> tuple[Callback, ...]:
         return ()
+
+    def core_spec(self, dimension: int) -> CoreSpec:
+        return ("none", None, (), ())
 
     def program(self) -> tuple[Instruction, ...]:
         raise self._refusal()

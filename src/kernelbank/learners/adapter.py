@@ -56,7 +56,7 @@ class Adapter(Learner):
 
     model: Any
     curvature: float = 0.0
-    leaf_width = 1
+    pack_width = 1
     uses_kernel_rows = False
     saveable: ClassVar[bool] = False
     accepts_new_inputs: ClassVar[bool] = True
@@ -81,6 +81,10 @@ class Adapter(Learner):
         if not isinstance(kernel, NoKernel):
             remedy = "Use kb.Slot(kb.kernels.NoKernel(), kb.learners.Adapter(...))."
             raise check.refuse("kernel", "be NoKernel for Adapter", kernel, remedy)
+
+    def core_model(self, kernel: Kernel, dimension: int, objective: Objective) -> Any:
+        half = objective.half_regularization
+        return _AdaptedModel(copy.deepcopy(self.model), self.curvature / half if half else 0.0)
 
     def shapes(
         self, objective: Objective, leaves: int, dimension: int, kernel: Kernel, history_length: int
@@ -128,10 +132,17 @@ def _predicts_probabilities(model: Any, from_river: bool) -> bool:
 
 
 class _AdaptedModel:
-    """One interface to all models: value(x), learn(x, y). After an error, all values are NaN."""
+    """One interface to all models, as the core calls it. After an error, all values are NaN.
 
-    def __init__(self, model: Any) -> None:
+    model : its copies are deep. norm : norm^2 of its function.
+    """
+
+    may_fail = False
+
+    def __init__(self, model: Any, norm: float = 0.0) -> None:
+        self.arrays: dict[str, Floats] = {}  # the model is not arrays
         self._model = model
+        self._norm = norm
         self._failed = False
         self._width: int | None = None
         self._started = hasattr(model, "predict_one")
@@ -148,7 +159,16 @@ class _AdaptedModel:
             self._fail("predicting", error)
             return float("nan")
 
-    def learn(self, x: Floats, y: float) -> None:
+    def norm(self) -> float:
+        return self._norm
+
+    def variance(self, x: Floats) -> float:
+        return float("nan")
+
+    def copy(self) -> _AdaptedModel:
+        return copy.deepcopy(self)
+
+    def learn(self, x: Floats, y: float, slope: float = 0.0) -> None:
         if self._failed:
             return
         if self._width is None and not self._from_river:

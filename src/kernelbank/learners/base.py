@@ -8,13 +8,14 @@ evidence, mixtures) is computed from these by code that knows no learner.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from math import fsum
 from typing import Any, ClassVar
 
 import numpy as np
 
-from ..kernels.base import Kernel
+from ..kernels.base import CoreSpec, Kernel
 from ..kernels.program import PackedProgram
 from ..kernels.sample_buffer import SampleBlock, SampleBuffer
 from ..losses.objective import Objective
@@ -160,8 +161,11 @@ class Learner:
     functions of one sample.
     """
 
-    leaf_width: ClassVar[int] = WIDTH
-    """Slots per leaf: four where they run side by side, one where a slot is a matrix itself."""
+    core_name: ClassVar[str] = ""
+    """Its name in the core; empty for a learner in Python."""
+
+    pack_width: ClassVar[int] = WIDTH
+    """Slots per pack: four where they run side by side, one where a slot is a matrix itself."""
 
     single_arrays: ClassVar[frozenset[str]] = frozenset()
     """The arrays of the state that are in single precision."""
@@ -186,6 +190,40 @@ class Learner:
 
     accepts_new_inputs: ClassVar[bool] = False
     """Whether the slots can use columns that are added later (see `extend_inputs`)."""
+
+    @property
+    def leaf_width(self) -> int:
+        return self.pack_width
+
+    # --- what the core is told ----------------------------------------------------------------
+
+    def core_settings(
+        self, kernels: Sequence[Kernel], dimension: int, identity: int
+    ) -> dict[str, Any]:
+        """Numbers, words and arrays by name, of which the core makes the learner of a pack.
+
+        The fields, and what follows from the kernels of the pack's slots and from the identity of
+        the first: the number from which its random draws follow.
+        """
+        return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+
+    def core_kernels(self, kernels: Sequence[Kernel], dimension: int) -> list[CoreSpec]:
+        """What the core makes the kernels of the slots of; empty if the method needs no values."""
+        return [kernel.core_spec(dimension) for kernel in kernels]
+
+    def core_model(self, kernel: Kernel, dimension: int, objective: Objective) -> Any:
+        """A new model in Python that the core calls for one output of a slot; None: it needs none.
+
+        It has value(x), learn(x, y, slope), norm(), variance(x), copy(), `arrays`, the state by
+        name, and `may_fail`, whether an error of it is raised by the bank.
+        """
+        return None
+
+    def described_numbers(self, kernel: Kernel, dimension: int) -> int:
+        """How many numbers `core_settings` makes, about."""
+        return 0
+
+    # --- what it accepts ------------------------------------------------------------------------
 
     def check_initial(self, objective: Objective, terms: int) -> None:
         """Refuse an initial function of that many terms; by default every one."""

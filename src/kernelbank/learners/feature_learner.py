@@ -50,7 +50,7 @@ _CURVATURE_RULES: dict[type[Loss], int] = {Squared: CONSTANT, Logistic: LOGISTIC
 class FeatureLearner(Learner):
     """A learner on features. Subclasses state the features, the step and the arrays they need."""
 
-    leaf_width = 1
+    pack_width = 1
     uses_kernel_rows = False
     second_order: ClassVar[bool] = False
     """Whether the step uses the loss's second derivative, or a bound: the loss must have one."""

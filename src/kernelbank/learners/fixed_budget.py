@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from ..native.arguments import floats
 from ..native.dense import argmin
@@ -49,6 +50,7 @@ class FixedBudgetKRLS(RidgeBase):
     1.0
     """
 
+    core_name: ClassVar[str] = "FixedBudgetKRLS"
     budget: int = 50
     ridge: float = 0.01
     label_rate: float = 0.0

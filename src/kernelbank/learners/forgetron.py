@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -51,6 +52,7 @@ class Forgetron(GramBase):
     100
     """
 
+    core_name: ClassVar[str] = "Forgetron"
     budget: int = 100
 
     def __post_init__(self) -> None:

@@ -3,7 +3,7 @@
 # mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from math import fsum
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InvalidArgument
-from ..kernels.base import Kernel
+from ..kernels.base import CoreSpec, Kernel
 from ..kernels.dimensions import active_coordinates
 from ..kernels.feature_rows import features
 from ..kernels.random_features import FeatureMap, feature_counts, feature_map
@@ -59,6 +59,28 @@ class FourierBase(FeatureLearner):
             owner = type(self).__name__
             words = str(error).replace("'count' of feature_map", f"'features' of {owner}")
             raise InvalidArgument(words.replace("of feature_map", f"of {owner}")) from None
+
+    def core_settings(
+        self, kernels: Sequence[Kernel], dimension: int, identity: int
+    ) -> dict[str, Any]:
+        drawn = _draw_features(kernels[0], self.features, dimension, self.seed, identity)
+        return super().core_settings(kernels, dimension, identity) | {
+            "frequencies": drawn.frequencies,
+            "phases": drawn.phases,
+            "amplitudes": drawn.amplitudes,
+            "trigonometric": drawn.trigonometric,
+            "coordinates": np.array(drawn.coordinates, dtype=float),
+        }
+
+    def described_numbers(self, kernel: Kernel, dimension: int) -> int:
+        return 2 * self.features * (dimension + 4)
+
+    def feature_map(self, kernel: Kernel, dimension: int, identity: int) -> FeatureMap:
+        """The features of a slot with that identity."""
+        return _draw_features(kernel, self.features, dimension, self.seed, identity)
+
+    def core_kernels(self, kernels: Sequence[Kernel], dimension: int) -> list[CoreSpec]:
+        return []  # the features take their place
 
     def active_dims(self, kernel: Kernel, dimension: int) -> tuple[int, ...]:
         return active_coordinates(kernel, dimension)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from .base import SlotGroup
 from .feature_learner import Shapes
@@ -63,6 +63,7 @@ class FourierRLS(FourierBase, RecursiveLeastSquares):
     1.0
     """
 
+    core_name: ClassVar[str] = "FourierRLS"
     features: int = 100
     forgetting: float = 1.0
     ridge: float = 0.01

@@ -54,6 +54,7 @@ class FourierSGD(FirstOrder, FourierBase):
     True
     """
 
+    core_name: ClassVar[str] = "FourierSGD"
     features: int = 100
     learning_rate: float = 0.1
     seed: int = 0

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from ..native.arguments import floats
 from ..native.dense import dot
@@ -74,6 +75,7 @@ class KLMS(FirstOrder, CentresBase):
     0.2
     """
 
+    core_name: ClassVar[str] = "KLMS"
     learning_rate: float = 0.1
     budget: int = 100
     step_size: str = "constant"

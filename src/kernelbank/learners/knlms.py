@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -48,6 +49,7 @@ class KNLMS(FirstOrder, GramBase):
     True
     """
 
+    core_name: ClassVar[str] = "KNLMS"
     learning_rate: float = 0.1
     coherence: float = 0.9
     epsilon: float = 0.01

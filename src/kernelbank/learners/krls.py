@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from ..native.arguments import floats
 from ..native.dense import add_outer, append_row_column, dot, symmetric_matvec
@@ -69,6 +70,7 @@ class KRLS(InverseBase):
     1.0
     """
 
+    core_name: ClassVar[str] = "KRLS"
     novelty: float = 0.001
     budget: int = 100
     jitter: float = JITTER

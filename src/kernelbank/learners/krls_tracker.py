@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -107,6 +107,7 @@ class KRLSTracker(InverseBase):
     1.0
     """
 
+    core_name: ClassVar[str] = "KRLSTracker"
     budget: int = 50
     forgetting: float = 1.0
     noise: float = 0.01

@@ -3,12 +3,14 @@
 # mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from ..kernels import Kernel
+from ..kernels.base import CoreSpec
 from ..kernels.no_kernel import NoKernel
 from ..kernels.sample_buffer import SampleBuffer
 from ..losses.objective import Objective
@@ -71,6 +73,7 @@ class LastValue(Learner):
     5.0
     """
 
+    core_name: ClassVar[str] = "LastValue"
     column: int | None = None
     per_output: bool = False
     accepts_new_inputs: ClassVar[bool] = True
@@ -87,6 +90,9 @@ class LastValue(Learner):
         if not isinstance(kernel, NoKernel):
             remedy = "Use kb.Slot(kb.kernels.NoKernel(), kb.learners.LastValue())."
             raise check.refuse("kernel", "be NoKernel for LastValue", kernel, remedy)
+
+    def core_kernels(self, kernels: Sequence[Kernel], dimension: int) -> list[CoreSpec]:
+        return []
 
     def shapes(
         self, objective: Objective, leaves: int, dimension: int, kernel: Kernel, history_length: int

@@ -59,6 +59,7 @@ class LinearRLS(RecursiveLeastSquares):
     19.0
     """
 
+    core_name: ClassVar[str] = "LinearRLS"
     forgetting: float = 1.0
     ridge: float = 0.01
     forget: str = "exponential"

@@ -6,7 +6,7 @@ and `neighbor_follow`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any, ClassVar
@@ -78,6 +78,7 @@ class NearestNeighborGP(Learner):
     True
     """
 
+    core_name: ClassVar[str] = "NearestNeighborGP"
     neighbors: int = 32
     memory: int = 4096
     noise: float = 0.1
@@ -133,6 +134,12 @@ class NearestNeighborGP(Learner):
         known = old["points"].shape[2]
         new["points"][:, :, :known], new["points"][:, :, known:] = old["points"], 0.0
         super().extend_inputs({name: old[name] for name in old if name != "points"}, new)
+
+    def core_settings(
+        self, kernels: Sequence[Kernel], dimension: int, identity: int
+    ) -> dict[str, Any]:
+        coordinates = np.array(active_coordinates(kernels[0], dimension), dtype=float)
+        return super().core_settings(kernels, dimension, identity) | {"coordinates": coordinates}
 
     def phases(self, group: SlotGroup, buffer: SampleBuffer, workspace: Workspace) -> list[Phase]:
         kept = self._kept(group, workspace) if workspace.is_followed else {}

@@ -58,6 +58,7 @@ class Norma(Learner):
     0.1
     """
 
+    core_name: ClassVar[str] = "Norma"
     learning_rate: float = 0.05
     budget: int = 100
     step_size: str = "constant"

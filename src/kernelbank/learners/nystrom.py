@@ -61,6 +61,7 @@ class NystromSGD(FirstOrder, CentresBase):
     True
     """
 
+    core_name: ClassVar[str] = "NystromSGD"
     landmarks: int = 50
     learning_rate: float = 0.1
     novelty: float = 0.001

@@ -7,13 +7,14 @@ are in `tree_inference`, how the tree grows is in `tree_split`.
 # mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from ..kernels import Kernel, TreeKernel
+from ..kernels.base import CoreSpec
 from ..kernels.dimensions import active_coordinates, without_active_dims
 from ..kernels.sample_buffer import USED, SampleBuffer
 from ..losses import Logistic, Squared
@@ -128,11 +129,12 @@ class PartitionTree(Learner):
     [-1.0, 1.0]
     """
 
+    core_name: ClassVar[str] = "PartitionTree"
     nodes: int = 1023
     split_after: int = 20
     noise: float = 0.1
     seed: int = 0
-    leaf_width: ClassVar[int] = 1
+    pack_width: ClassVar[int] = 1
     accepts_new_inputs: ClassVar[bool] = True
     accepts_missing: ClassVar[bool] = True
     uses_kernel_rows: ClassVar[bool] = False
@@ -185,6 +187,20 @@ class PartitionTree(Learner):
         seen = old["entries"].shape[2] - ENTRY_EXTRA
         new["entries"][:, :, :seen] = old["entries"][:, :, :seen]
         new["entries"][:, :, -ENTRY_EXTRA:] = old["entries"][:, :, -ENTRY_EXTRA:]
+
+    def core_settings(
+        self, kernels: Sequence[Kernel], dimension: int, identity: int
+    ) -> dict[str, Any]:
+        tree: Any = without_active_dims(kernels[0])
+        return super().core_settings(kernels, dimension, identity) | {
+            "coordinates": np.array(active_coordinates(kernels[0], dimension), dtype=float),
+            "variances": np.array(tree.variances()),
+            "seed_parts": np.array([self.seed >> 32, self.seed & 0xFFFFFFFF], dtype=float),
+            "identity": float(identity),
+        }
+
+    def core_kernels(self, kernels: Sequence[Kernel], dimension: int) -> list[CoreSpec]:
+        return []  # its variances are all that the cells need
 
     def phases(self, group: SlotGroup, buffer: SampleBuffer, workspace: Workspace) -> list[Phase]:
         objective = group.objective

@@ -68,6 +68,7 @@ class POLK(FirstOrder, InverseBase):
     True
     """
 
+    core_name: ClassVar[str] = "POLK"
     learning_rate: float = 0.1
     compression: float = 0.01
     budget: int = 100

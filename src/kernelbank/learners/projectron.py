@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -55,6 +56,7 @@ class Projectron(InverseBase):
     100
     """
 
+    core_name: ClassVar[str] = "Projectron"
     tolerance: float = 0.1
     budget: int = 100
 

@@ -13,6 +13,7 @@ from ..losses.objective import Objective
 from ..native.simd import WIDTH
 from ..native.workspace import SLIDE_PERIOD
 from ..utils import validation as check
+from ..utils.functions import quiet
 from ..utils.validation import Floats
 from .base import Learner, SlotGroup
 
@@ -48,7 +49,7 @@ class PythonLearner(Learner):
     3.0
     """
 
-    leaf_width = 1
+    pack_width = 1
     uses_kernel_rows = False
     accepts_missing = True
 
@@ -82,6 +83,9 @@ class PythonLearner(Learner):
 
     # --- what the bank calls --------------------------------------------------------------------
 
+    def core_model(self, kernel: Kernel, dimension: int, objective: Objective) -> Any:
+        return _Model(self, kernel, self._checked_start(dimension, kernel))
+
     def shapes(
         self, objective: Objective, leaves: int, dimension: int, kernel: Kernel, history_length: int
     ) -> dict[str, tuple[int, ...]]:
@@ -111,7 +115,7 @@ class PythonLearner(Learner):
                     value = self._value(group, leaf, inputs[:, newest - age])
                     group.values[leaf, t + 1, window - 1 - age, 0] = value
                 state, kernel = _read_only(group, leaf), group.kernels[leaf][0]
-                group.norms[leaf, t + 1, 0] = self._number(self.norm(state, kernel), "norm")
+                group.norms[leaf, t + 1, 0] = self.checked_number(self.norm(state, kernel), "norm")
 
     def evaluate(
         self, group: SlotGroup, seen: int, points: Floats, statistics: Floats, wanted: np.ndarray
@@ -144,18 +148,24 @@ class PythonLearner(Learner):
     def _value(self, group: SlotGroup, leaf: int, x: Floats) -> float:
         # A copy: a learner that keeps x keeps this sample, not a view of an array that changes.
         value = self.value(_read_only(group, leaf), x.copy(), group.kernels[leaf][0])
-        return self._number(value, "value")
+        return self.checked_number(value, "value")
 
     def _variance(self, group: SlotGroup, leaf: int, x: Floats) -> float:
         kernel = group.kernels[leaf][0]
-        return self._number(
+        return self.checked_number(
             self.variance_at(_read_only(group, leaf), x.copy(), kernel), "variance_at"
         )
 
     def _step(self, group: SlotGroup, leaf: int, x: Floats, y: float, slope: float) -> None:
         state = {name: array[leaf, ...] for name, array in group.state.items()}
+        self.checked_step(state, x.copy(), y, slope, group.kernels[leaf][0])
+
+    def checked_step(
+        self, state: dict[str, Floats], x: Floats, y: float, slope: float, kernel: Kernel
+    ) -> None:
+        """`step`, which may also replace arrays by others of the same shape."""
         given = dict(state)
-        self.step(given, x.copy(), y, slope, group.kernels[leaf][0])
+        self.step(given, x, y, slope, kernel)
         for name, array in given.items():
             if name not in state:
                 remedy = "Let start return it, with its final shape."
@@ -172,7 +182,8 @@ class PythonLearner(Learner):
             raise check.refuse(method, rule, given.shape, remedy, type(self).__name__)
         target[...] = given
 
-    def _number(self, value: Any, method: str) -> float:
+    def checked_number(self, value: Any, method: str) -> float:
+        """What a method returned, as a float."""
         array = np.asarray(value)
         if array.size != 1 or array.dtype.kind not in "fiub":
             remedy = "Return a float, such as float(weights @ x)."
@@ -188,3 +199,42 @@ def _read_only(group: SlotGroup, leaf: int) -> dict[str, Floats]:
         view.flags.writeable = False
         state[name] = view
     return state
+
+
+class _Model:
+    """A slot of a `PythonLearner`, as the core calls it."""
+
+    may_fail = True
+
+    def __init__(self, learner: PythonLearner, kernel: Kernel, arrays: dict[str, Floats]) -> None:
+        self._learner, self._kernel = learner, kernel
+        # Copies, which the core writes to when a state is restored.
+        self.arrays = {name: np.array(array, order="C") for name, array in arrays.items()}
+
+    def _read_only(self) -> dict[str, Floats]:
+        views = {name: array.view() for name, array in self.arrays.items()}
+        for view in views.values():
+            view.flags.writeable = False
+        return views
+
+    @quiet
+    def value(self, x: Floats) -> float:
+        value = self._learner.value(self._read_only(), x, self._kernel)
+        return self._learner.checked_number(value, "value")
+
+    @quiet
+    def learn(self, x: Floats, y: float, slope: float) -> None:
+        self._learner.checked_step(self.arrays, x, y, slope, self._kernel)
+
+    @quiet
+    def norm(self) -> float:
+        norm = self._learner.norm(self._read_only(), self._kernel)
+        return self._learner.checked_number(norm, "norm")
+
+    @quiet
+    def variance(self, x: Floats) -> float:
+        variance = self._learner.variance_at(self._read_only(), x, self._kernel)
+        return self._learner.checked_number(variance, "variance_at")
+
+    def copy(self) -> _Model:
+        return _Model(self._learner, self._kernel, self.arrays)

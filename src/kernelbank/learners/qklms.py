@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -82,6 +82,7 @@ class QKLMS(FirstOrder, CentresBase):
     True
     """
 
+    core_name: ClassVar[str] = "QKLMS"
     learning_rate: float = 0.1
     quantization: float = 0.1
     budget: int = 100

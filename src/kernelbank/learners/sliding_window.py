@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from ..native.functions import native
 from ..utils import validation as check
@@ -39,6 +40,7 @@ class SlidingWindowKRLS(RidgeBase):
     1.0
     """
 
+    core_name: ClassVar[str] = "SlidingWindowKRLS"
     budget: int = 50
     ridge: float = 0.01
 

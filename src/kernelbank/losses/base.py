@@ -4,30 +4,35 @@
 # The formulas are compiled with types of their own.
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any, ClassVar
 
 import numpy as np
 
+from .. import _core
 from ..io.specs import Copied
 from ..native.callbacks import Callback
-from ..native.elementwise import apply_formula
 from ..native.formulas import call_loss
 from ..native.functions import CompiledFunction
 from ..native.jit import inline
 from ..native.simd import WIDTH
 from ..utils import validation as check
+from ..utils.functions import elementwise
 from ..utils.validation import Floats
 
 
 class Loss(Copied):
     """A convex loss of a prediction f and a target y.
 
-    Subclasses state the formulas `_value(f, y, p)` and `_derivative(f, y, p)`, in lanes, where p is
-    the parameter of the loss. At a kink the derivative is the subgradient of least absolute value.
+    The core has the formulas of value and derivative under the loss's `core_name`; `Custom` is for
+    a user's own. At a kink the derivative is the subgradient of least absolute value.
     """
 
     _value: ClassVar[CompiledFunction]
     _derivative: ClassVar[CompiledFunction]
+    core_name: ClassVar[str]
+    """Its name in the core, and in `loss=`."""
+
     labels: ClassVar[bool] = False
     """Whether targets must be -1 or +1."""
 
@@ -40,6 +45,16 @@ class Loss(Copied):
     def parameter(self) -> float:
         """The parameter p of the formulas, if any."""
         return 0.0
+
+    def core_spec(self) -> tuple[Any, ...]:
+        """What the core makes the loss of: its name and its parameters."""
+        parameters = tuple(float(getattr(self, field.name)) for field in fields(self))  # type: ignore[arg-type]
+        return (self.core_name, parameters)
+
+    @property
+    def in_python(self) -> bool:
+        """Whether it calls functions of a user in Python."""
+        return False
 
     @property
     def callbacks(self) -> tuple[Callback, ...]:
@@ -60,17 +75,11 @@ class Loss(Copied):
 
     def value(self, f: Any, y: Any) -> Any:
         """The loss of predictions f for targets y, element by element."""
-        return self._apply(self.value_address, f, y)
+        return elementwise(_core.loss_values, self.core_spec(), f, y)
 
     def derivative(self, f: Any, y: Any) -> Any:
         """The derivative of the loss in f, element by element."""
-        return self._apply(self.derivative_address, f, y)
-
-    def _apply(self, address: int, f: Any, y: Any) -> Any:
-        values = apply_formula(address, self.parameters, f, y)
-        for callback in self.callbacks:
-            callback.check()
-        return values
+        return elementwise(_core.loss_derivatives, self.core_spec(), f, y)
 
     def check_targets(self, y: Floats) -> None:
         """Refuse targets for which the loss is not defined."""

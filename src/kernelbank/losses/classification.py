@@ -30,6 +30,7 @@ class Logistic(Loss):
     (np.float64(0.6931), np.float64(-0.5))
     """
 
+    core_name = "logistic"
     labels = True
     curvature = 0.25
 
@@ -54,6 +55,7 @@ class Hinge(Loss):
     [1.0, 0.0]
     """
 
+    core_name = "hinge"
     labels = True
 
     @loss_formula
@@ -74,6 +76,7 @@ class SquaredHinge(Loss):
     [4.0, 0.0]
     """
 
+    core_name = "squared_hinge"
     labels = True
     curvature = 2.0
 

@@ -102,6 +102,7 @@ class Poisson(Loss):
     [0.913, 0.0, -40.808]
     """
 
+    core_name = "poisson"
     smoothing: float = 0.1
     targets = (0.0, np.inf)
 
@@ -159,6 +160,7 @@ class PoissonRate(Loss):
     [0.0, -12.882]
     """
 
+    core_name = "poisson_rate"
     smoothing: float = 0.1
     targets = (0.0, np.inf)
 

@@ -6,20 +6,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any
+from functools import cached_property, partial
+from typing import Any, ClassVar
 
 import numpy as np
 
+from .. import _core
 from ..io.specs import callable_field
 from ..native.callbacks import Callback, callback_loss
 from ..utils import validation as check
+from ..utils.functions import UsersFunctions, elementwise, quiet
 from .base import Loss
-from .envelope import envelope
+from .envelope import Function, envelope
 
 
 @dataclass(frozen=True)
-class Custom(Loss):
+class Custom(UsersFunctions, Loss):
     """A user's own convex loss, from NumPy functions of predictions and targets.
 
     With `smoothing` = m > 0 the bank works with the loss's Moreau envelope,
@@ -30,9 +32,14 @@ class Custom(Loss):
     is infinite outside a domain, or has no bounded curvature (see `kb.losses.Poisson`). Then each
     call evaluates the derivative up to 65 times.
 
+    Functions in C are faster: give their addresses, two ints. They are called for one prediction
+    and one target as ``double value(double f, double y)``, from several threads, and must stay
+    loaded. ``numba.cfunc(...).address`` is such an address, and ctypes makes one. It belongs to
+    this process: a bank with it can be saved, but neither pickled nor run on Ray.
+
     Parameters
     ----------
-    value_function : value(f, y) for arrays of equal shape.
+    value_function : value(f, y) for arrays of equal shape, or the address of a C function.
     derivative_function : its derivative in f, likewise.
     curvature : a bound of the second derivative in f, or None if there is none; with smoothing it
         is 1 / smoothing.
@@ -50,10 +57,21 @@ class Custom(Loss):
     ... )
     >>> barrier.value([1.0, -10.0], 0.0).round(2).tolist()
     [1.0, 104.05]
+
+    C functions, here two that ctypes makes of Python functions:
+
+    >>> import ctypes as c
+    >>> kind = c.CFUNCTYPE(c.c_double, c.c_double, c.c_double)
+    >>> functions = kind(lambda f, y: (f - y) ** 4), kind(lambda f, y: 4 * (f - y) ** 3)
+    >>> fourth = Custom(*(c.cast(f, c.c_void_p).value for f in functions), name="fourth")
+    >>> fourth.value(3.0, 1.0), fourth.derivative(3.0, 1.0)
+    (np.float64(16.0), np.float64(32.0))
     """
 
-    value_function: Callable[[Any, Any], Any] = field(repr=False, metadata=callable_field())
-    derivative_function: Callable[[Any, Any], Any] = field(repr=False, metadata=callable_field())
+    value_function: Callable[[Any, Any], Any] | int = field(repr=False, metadata=callable_field())
+    derivative_function: Callable[[Any, Any], Any] | int = field(
+        repr=False, metadata=callable_field()
+    )
     curvature: float | None = None
     name: str = ""
     # Like the functions, these are given again when a bank is loaded.
@@ -61,12 +79,10 @@ class Custom(Loss):
     domain: tuple[float, float] = field(default=(-np.inf, np.inf), metadata=callable_field())
     targets: tuple[float, float] = field(default=(-np.inf, np.inf), metadata=callable_field())
 
+    function_fields: ClassVar[tuple[str, ...]] = ("value_function", "derivative_function")
+
     def __post_init__(self) -> None:
-        remedy = "Give a NumPy function of predictions and targets."
-        for argument in ("value_function", "derivative_function"):
-            function = getattr(self, argument)
-            if not callable(function):
-                raise check.refuse(argument, "be callable", function, remedy, "Custom")
+        self.check_functions("Give a NumPy function of predictions and targets.")
         if self.curvature is not None:
             remedy = "Give a bound of the second derivative, or None."
             curvature = check.number("curvature", self.curvature, "Custom", remedy, least=0)
@@ -90,12 +106,34 @@ class Custom(Loss):
             raise check.refuse("name", "be text", name, "Give a short name.", "Custom")
         object.__setattr__(self, "name", name)
 
+    def core_spec(self) -> tuple[Any, ...]:
+        if not self.in_python:
+            return self._in_c
+        value, derivative = self._array_functions()
+        return ("python", quiet(value), quiet(derivative), self.name, self.curvature or 0.0)
+
+    @property
+    def in_python(self) -> bool:
+        return not self.in_c or self.smoothing > 0  # the envelope is computed in Python
+
+    @property
+    def _in_c(self) -> tuple[Any, ...]:
+        addresses = (self.value_function, self.derivative_function)
+        return ("c_function", *addresses, self.curvature or 0.0)
+
+    def _array_functions(self) -> tuple[Function, Function]:
+        """Value and derivative as functions of arrays, of the envelope if there is smoothing."""
+        value, derivative = self.value_function, self.derivative_function
+        if not (callable(value) and callable(derivative)):
+            value = partial(elementwise, _core.loss_values, self._in_c)
+            derivative = partial(elementwise, _core.loss_derivatives, self._in_c)
+        if self.smoothing > 0:
+            return envelope(value, derivative, self.smoothing, self.domain)
+        return value, derivative
+
     @cached_property
     def callbacks(self) -> tuple[Callback, ...]:  # type: ignore[override]
-        functions = (self.value_function, self.derivative_function)
-        if self.smoothing > 0:
-            functions = envelope(*functions, self.smoothing, self.domain)
-        value, derivative = functions
+        value, derivative = self._array_functions()
         return callback_loss(value, self.name), callback_loss(derivative, self.name)
 
     @property

@@ -20,6 +20,7 @@ class Squared(Loss):
     (np.float64(4.0), np.float64(4.0))
     """
 
+    core_name = "squared"
     curvature = 2.0
 
     @loss_formula
@@ -38,6 +39,8 @@ class Absolute(Loss):
     >>> Absolute().value(3.0, 1.0), Absolute().derivative(1.0, 1.0)
     (np.float64(2.0), np.float64(0.0))
     """
+
+    core_name = "absolute"
 
     @loss_formula
     def _value(f, y, p):
@@ -60,6 +63,7 @@ class Huber(Loss):
     [0.125, 2.5]
     """
 
+    core_name = "huber"
     delta: float = 1.0
     curvature = 1.0
 
@@ -95,6 +99,7 @@ class EpsilonInsensitive(Loss):
     [0.0, 1.5]
     """
 
+    core_name = "epsilon_insensitive"
     epsilon: float = 0.1
 
     def __post_init__(self) -> None:
@@ -130,6 +135,7 @@ class Pinball(Loss):
     [0.75, 0.25]
     """
 
+    core_name = "pinball"
     quantile: float = 0.5
 
     def __post_init__(self) -> None:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..utils.validation import Floats
-
 if TYPE_CHECKING:
+    from ..combiners.base import Evidence
     from ..losses.objective import Objective
 
 SLIDE_PERIOD = 256
@@ -24,33 +22,6 @@ EXTRA_SUMS = 3
 
 SAMPLE_METRICS = 6
 """Metrics of a sample: prediction, cost, loss, gap, cumulative cost, regret."""
-
-
-@dataclass(frozen=True)
-class Evidence:
-    """What a combiner gets from the P slots for a block of n samples.
-
-    Arrays are (n, P) unless stated. A slot that has become non-finite has infinite losses and costs
-    from then on, and curvature 0. The arrays are read-only, and valid until the block is done.
-    `values` is empty unless the combiner names it in `needs`.
-    """
-
-    first: int
-    """Number of the block's first sample, counted from 0."""
-    curvature: Floats
-    """a_p: regularization / 2 * norm^2 after each sample."""
-    window_loss: Floats
-    """b_p: loss on the window after each sample is learned."""
-    slot_cost: Floats
-    """Cost of the slot alone, before it learns the sample."""
-    slot_loss: Floats
-    """Loss of the slot's prediction of the sample."""
-    slot_predictions: Floats
-    """f_p(x) before the sample is learned."""
-    targets: Floats
-    """(window - 1 + n,): the last window - 1 targets before the block, then the block's targets."""
-    values: Floats
-    """(n, window, P): f_p on the window after each sample."""
 
 
 class Workspace:
@@ -121,6 +92,8 @@ class Workspace:
 
     def evidence(self, first: int, count: int) -> Evidence:
         """The evidence of a block that has been learned."""
+        from ..combiners.base import Evidence
+
         arrays = (
             self.curvature[:count],
             self.window_loss[:count],
@@ -133,3 +106,11 @@ class Workspace:
         for array in arrays:
             array.flags.writeable = False
         return Evidence(first, *arrays)
+
+
+def __getattr__(name: str) -> Any:
+    if name == "Evidence":  # it has moved
+        from ..combiners.base import Evidence
+
+        return Evidence
+    raise AttributeError(name)

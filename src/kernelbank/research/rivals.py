@@ -16,12 +16,11 @@ import numpy as np
 from ..bank.bank import KernelBank
 from ..bank.slot import Slot
 from ..combiners import Combiner, Hedge
-from ..combiners.base import State
+from ..combiners.base import Evidence, State
 from ..kernels import Kernel
 from ..kernels.dictionary import Dictionary, gaussian_grid
 from ..learners import FourierSGD
 from ..losses.objective import Objective
-from ..native.workspace import Evidence
 from ..utils import validation as check
 from ..utils.validation import Floats
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...combiners import OMKR, Combiner
-from ...combiners.base import PhaseList, State
+from ...combiners.base import Evidence, PhaseList, State
 from ...losses.objective import Objective
-from ...native.workspace import Evidence, Workspace
+from ...native.workspace import Workspace
 from ...utils.validation import Floats
 from .paper import SCHEME, PaperRun, bank
 

@@ -1,0 +1,99 @@
+#include "horizon_stacking.hpp"
+
+#include "../exact_sum.hpp"
+#include "running_stats.hpp"
+
+namespace kb {
+
+/// Rows that the weights one row ahead look at; sqrt(h) times as many h rows ahead.
+static constexpr double MEMORY = 500.0;
+static constexpr double RIDGE = 0.005, PRICE = 2.0, TOLERANCE = 1e-4;
+static constexpr int STEPS = 200;
+
+HorizonStacking::HorizonStacking(std::vector<int> horizons, Array<double> prices, int known)
+    : horizons_(std::move(horizons)),
+      prices_(std::move(prices)),
+      known_(known),
+      weights_(outputs(), slots()),
+      sums_(outputs(), Matrix<double>(slots(), slots())),
+      counts_(outputs()),
+      made_(horizons_.back() * outputs(), slots()),
+      shares_(std::size_t(horizons_.back()) * outputs()),
+      errors_(slots()),
+      active_(slots()),
+      solver_(slots(), TOLERANCE, STEPS) {
+  const double least = *std::min_element(prices_.begin(), prices_.end());
+  const auto free = double(std::count(prices_.begin(), prices_.end(), least));
+  for (int k = 0; k < outputs(); ++k)
+    for (int p = 0; p < slots(); ++p) weights_[k][p] = prices_[p] == least ? 1.0 / free : 0.0;
+}
+
+double HorizonStacking::share(int k) const {
+  ExactSum sum;
+  for (int p = 0; p < known_; ++p) sum.add(weights_[k][p]);
+  return sum.value();
+}
+
+void HorizonStacking::keep(int k, std::int64_t moment, const double* forecasts) {
+  std::copy_n(forecasts, slots(), made_[row(k, moment)]);
+  shares_[row(k, moment)] = share(k);
+}
+
+void HorizonStacking::learn(int k, std::int64_t moment, std::int64_t waiting, double left,
+                            double target) {
+  const double horizon = horizons_[k];
+  if (horizons_[k] > waiting) return;
+  const double* made = forecasts(k, moment - horizons_[k]);
+  Matrix<double>& sums = sums_[k];
+  const double discount = 1.0 - 1.0 / (MEMORY * std::sqrt(horizon));
+  for (int p = 0; p < slots(); ++p)
+    errors_[p] = StackSolver::bounded(made[p] - (p < known_ ? left : target));
+  double least = INF;
+  for (int p = 0; p < slots(); ++p) {
+    for (int q = 0; q < slots(); ++q) sums[p][q] = discount * sums[p][q] + errors_[p] * errors_[q];
+    least = std::min(least, sums[p][p]);
+  }
+  counts_[k] = discount * counts_[k] + 1.0;
+  const double price = 0.5 * PRICE * least * (horizon / (counts_[k] + horizon));
+  for (int p = 0; p < slots(); ++p) {
+    active_[p] = sums[p][p] <= StackSolver::WORST_RATIO * least ? 1.0 : 0.0;
+    // As the weights have the sum 1, this is a linear price of 2 c'w.
+    for (int q = 0; q < slots(); ++q)
+      solver_.moments[p][q] = sums[p][q] + price * (prices_[p] + prices_[q]);
+  }
+  solver_.solve(active_.data(), RIDGE * least, weights_[k]);
+}
+
+HorizonStacking::Combined HorizonStacking::combine(int k, const double* forecasts) const {
+  const double* weights = weights_[k];
+  double value = 0.0, variance = 0.0;
+  for (int p = 0; p < slots(); ++p)
+    if (weights[p] > 0.0) value += weights[p] * forecasts[p];
+  for (int p = 0; p < slots(); ++p) {
+    const double away = forecasts[p] - value;
+    if (weights[p] > 0.0) variance += weights[p] * (away * away);
+  }
+  return {value, std::sqrt(variance)};
+}
+
+void HorizonStacking::visit(Archive& archive) {
+  archive("weights", weights_);
+  archive("counts", counts_);
+  archive("made", made_);
+  archive("shares", shares_);
+  for (int k = 0; k < outputs(); ++k) archive(("sums" + std::to_string(k)).c_str(), sums_[k]);
+  if (!archive.loaded) return;
+  for (const Array<double>* numbers : {&counts_, &made_.numbers, &shares_})
+    archive.require(all_finite(numbers->data(), numbers->size()), "all numbers are finite");
+  for (int k = 0; k < outputs(); ++k) {
+    double total = 0.0;
+    bool possible = counts_[k] >= 0.0 && all_finite(sums_[k][0], sums_[k].numbers.size());
+    for (int p = 0; p < slots(); ++p) {
+      total += weights_[k][p];
+      possible = possible && weights_[k][p] >= 0.0 && sums_[k][p][p] >= 0.0;
+    }
+    archive.require(possible && std::fabs(total - 1.0) <= 1e-5, "weights are shares");
+  }
+}
+
+}  // namespace kb

@@ -1,0 +1,143 @@
+#include "intervals.hpp"
+
+#include "../math.hpp"
+#include "normal_quantile.hpp"
+#include "running_stats.hpp"
+
+namespace kb {
+
+/// Predictions stay within the range of the targets, widened by this share of it on both sides.
+static constexpr double MARGIN = 0.05;
+/// They may lie farther beyond it where the slots agree: by what is left of the distance after this many
+/// times the standard deviation of the slots' predictions is subtracted.
+static constexpr double AGREEMENT = 2.0;
+/// Rows after which the range of the targets limits predictions.
+static constexpr double RANGE_AFTER = 30.0;
+static constexpr double STEP = 0.05;
+static constexpr double START = 10.0;   // the first steps are larger: 1 / (rows + this)
+static constexpr double MEMORY = 50.0;  // rows of the running mean square
+static constexpr double LEAP = 100.0;   // a squared error counts as at most this many times the mean
+
+void ErrorStats::widen_range(double y) {
+  low = std::min(low, y);
+  high = std::max(high, y);
+}
+
+void ErrorStats::add_square(double square, double memory) {
+  weight = std::min(weight + 1.0, memory);
+  if (variance > 0.0) square = std::min(square, LEAP * variance);
+  variance += (square - variance) / weight;
+}
+
+void ErrorStats::check(const Archive& archive) const {
+  archive.require(all_finite(&low, SIZE), "all numbers are finite");
+  archive.require(variance >= 0.0 && weight >= 0.0 && is_count(rows), "counts are not negative");
+}
+
+double predicted_value(double f, double deviation, double mean, double sd, ErrorStats stats,
+                       Bounds bounds) {
+  double value = mean + sd * f;
+  if (!std::isfinite(value)) value = mean;
+  if (stats.rows >= RANGE_AFTER) {
+    double room = MARGIN * (stats.high - stats.low);
+    const double beyond = std::max(stats.low - value, value - stats.high);
+    room = std::max(room, beyond - AGREEMENT * sd * deviation);
+    value = std::min(std::max(value, stats.low - room), stats.high + room);
+  }
+  return bounds.nearest(value);
+}
+
+/// The quantile of the error at a tail, interpolated between the tracked ones (TRACKED,) in log(tail).
+///
+/// A smaller tail must not have a smaller quantile, though each moves by itself: the running maximum is
+/// taken. Below the smallest tail the last line is extrapolated.
+static double quantile(const double* quantiles, double tail) {
+  double low, high = quantiles[TRACKED - 1];
+  int g = TRACKED - 1;
+  do {
+    --g;
+    low = high;
+    high = std::max(high, quantiles[g]);
+  } while (!(tail >= TAILS[g] || g == 0));
+  const double share = log(tail / TAILS[g + 1]) / log(TAILS[g] / TAILS[g + 1]);
+  return low + std::max(share, 0.0) * (high - low);
+}
+
+Interval interval_around(double value, ErrorStats stats, const double* below,
+                         const double* above, double tail, Bounds bounds) {
+  const double width = std::sqrt(stats.variance);
+  double low = value - width * quantile(below, tail);
+  double high = value + width * quantile(above, tail);
+  if (!(std::isfinite(low) && std::isfinite(high)) || low > high) low = high = value;
+  return {value, bounds.nearest(low), bounds.nearest(high)};
+}
+
+void write_normal_quantiles(double* out) {
+  for (double tail : TAILS) *out++ = normal_quantile(1.0 - tail);
+}
+
+Intervals::Intervals(Bounds bounds)
+    : bounds_(bounds), stats_(ErrorStats::SIZE), quantiles_(2, TRACKED) {
+  for (int side = 0; side < 2; ++side) write_normal_quantiles(quantiles_[side]);
+}
+
+Interval Intervals::predict(double score, double deviation, double mean, double sd,
+                            double tail) {
+  const double value = predicted_value(score, deviation, mean, sd, stats(), bounds_);
+  return interval_around(value, stats(), quantiles_[0], quantiles_[1], tail, bounds_);
+}
+
+double Intervals::score(double predicted, double y, double mean, double sd) {
+  ErrorStats stats = this->stats();
+  const double error = y - predicted;
+  const double usual = sd == 0.0 ? y : mean + clipped((y - mean) / sd, FAR_DEVIATIONS) * sd;
+  if (stats.rows == 0.0) {
+    stats.low = stats.high = usual;
+    stats.variance = sd * sd;
+    stats.weight = 1.0;
+  } else {
+    stats.widen_range(usual);
+    stats.baseline_loss += (y - stats.last_target) * (y - stats.last_target);
+  }
+  stats.last_target = y;
+  stats.loss += error * error;
+  const double step = std::max(STEP, 1.0 / (stats.rows + START)), width = std::sqrt(stats.variance);
+  // A target that never moved has no width; its quantiles stay, else they would fall for ever.
+  for (int g = 0; width > 0.0 && g < TRACKED; ++g) {
+    // q moves by step / sqrt(p) * ((error > width q) - s), p its tail; s = p - (1 - p) / n leaves p for
+    // the next error; it is at least half of p.
+    double tail = TAILS[g];
+    const double move = step / std::sqrt(tail);
+    tail -= std::min(0.5 * tail, (1.0 - tail) / (stats.rows + 1.0));
+    const double below = -error > width * quantiles_[0][g] ? 1.0 : 0.0;
+    const double above = error > width * quantiles_[1][g] ? 1.0 : 0.0;
+    quantiles_[0][g] += move * (below - tail);
+    quantiles_[1][g] += move * (above - tail);
+  }
+  stats.add_square(error * error, MEMORY);
+  stats.rows += 1.0;
+  return std::fabs(error);
+}
+
+void Intervals::skip(double y, double mean, double sd) {
+  const double loss = stats().loss;
+  score(0.0, y, mean, sd);
+  stats().loss = loss;
+}
+
+void Intervals::visit(Archive& archive) {
+  archive("stats", stats_);
+  archive("quantiles", quantiles_);
+  if (!archive.loaded) return;
+  stats().check(archive);
+  archive.require(all_finite(quantiles_[0], 2 * TRACKED), "all quantiles are finite");
+}
+
+double weighted_std(const double* values, double center, const double* weights, int n) {
+  double total = 0.0;
+  for (int p = 0; p < n; ++p)
+    if (weights[p] > 0.0) total += weights[p] * (values[p] - center) * (values[p] - center);
+  return std::sqrt(total);
+}
+
+}  // namespace kb

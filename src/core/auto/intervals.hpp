@@ -1,0 +1,97 @@
+// From scaled predictions to predictions in the target's units, with calibrated intervals.
+//
+// Intervals are conformal: the quantiles of the error, in units of its running root mean square, are
+// moved after every sample towards their tail probability, each by itself (Gibbs and Candes 2021;
+// Angelopoulos, Candes and Tibshirani 2023). Whatever the stream does, the share of errors beyond a
+// quantile differs from its tail by (how far the quantile has moved) * sqrt(tail) / (step * samples).
+// At first the aim is a smaller share: a quantile with a share s of n errors beyond it has the next one
+// beyond it with probability (s n + 1) / (n + 1), as in split conformal prediction.
+#pragma once
+#include "../arrays.hpp"
+
+namespace kb {
+
+/// Tail probabilities whose error quantiles are tracked, ascending; others are interpolated.
+inline constexpr double TAILS[] = {0.0005, 0.0025, 0.005, 0.01, 0.025, 0.05,
+                                   0.1,    0.15,   0.2,   0.3,  0.4,   0.5};
+inline constexpr int TRACKED = 12;
+
+/// Statistics of the errors of a stream, as a view of SIZE numbers, which another object owns.
+struct ErrorStats {
+  static constexpr int SIZE = 8;
+  explicit ErrorStats(double* stats)
+      : low(stats[0]),
+        high(stats[1]),
+        variance(stats[2]),
+        weight(stats[3]),
+        rows(stats[4]),
+        loss(stats[5]),
+        last_target(stats[6]),
+        baseline_loss(stats[7]) {}
+
+  double &low, &high;     // the range of the targets
+  double& variance;       // the running mean square of the errors
+  double& weight;         // of the variance
+  double& rows;
+  double& loss;           // the sum of squared errors
+  double& last_target;
+  double& baseline_loss;  // the sum of squared errors of the last target as a prediction
+
+  /// Let the range of the targets hold y.
+  void widen_range(double y);
+  /// Add a squared error to the running mean square, whose weight is at most `memory`.
+  void add_square(double square, double memory);
+  /// Refuse statistics from outside that no stream has.
+  void check(const Archive& archive) const;
+};
+
+/// Numbers that no target lies beyond; infinite for none.
+struct Bounds {
+  double lower = -INF, upper = INF;
+  double nearest(double value) const { return value < lower ? lower : value > upper ? upper : value; }
+};
+
+struct Interval {
+  double value, low, high;
+};
+
+/// The prediction mean + sd * f, within the widened range of the targets and the bounds. Beyond the
+/// range it is held back by the weighted standard deviation of the slots' predictions, in units of f.
+double predicted_value(double f, double deviation, double mean, double sd, ErrorStats stats,
+                       Bounds bounds);
+
+/// A prediction, and an interval that leaves `tail` beyond each of its ends. Both ends are at the
+/// prediction if they cross. All lie within the bounds. below, above (TRACKED,): quantiles of errors.
+Interval interval_around(double value, ErrorStats stats, const double* below,
+                         const double* above, double tail, Bounds bounds);
+
+/// The quantiles at the start: those of the normal distribution. out (TRACKED,)
+void write_normal_quantiles(double* out);
+
+/// Predictions and intervals of one target.
+class Intervals {
+ public:
+  explicit Intervals(Bounds bounds);
+
+  ErrorStats stats() { return ErrorStats(stats_.data()); }
+
+  /// score, deviation : the scaled prediction, and the weighted standard deviation of the slots around
+  /// it; mean, sd : the target's center and scale. Learns nothing.
+  Interval predict(double score, double deviation, double mean, double sd, double tail);
+  /// Score a prediction; returns |y - predicted|. mean, sd : the target's before this row.
+  double score(double predicted, double y, double mean, double sd);
+  /// Take a target for which there was no prediction: its error does not count.
+  void skip(double y, double mean, double sd);
+
+  void visit(Archive& archive);
+
+ private:
+  Bounds bounds_;
+  Array<double> stats_;
+  Matrix<double> quantiles_;  // (2, TRACKED): of the errors below and above
+};
+
+/// The weighted standard deviation of values (n,) around a center.
+double weighted_std(const double* values, double center, const double* weights, int n);
+
+}  // namespace kb

@@ -1,0 +1,165 @@
+#include "probabilities.hpp"
+
+#include "../math.hpp"
+#include "running_stats.hpp"
+
+namespace kb {
+
+/// p = (1 + f) / 2 near f = 0, which is right for a score that is the mean of labels of -1 and 1.
+static constexpr double LOGISTIC_START[] = {2.0, 0.0, 1.0, 0.0, 1.0};
+/// The Hessians say how many rows the start is worth: classes differ little from one another.
+static constexpr double COMMON_START[] = {2.0, 1.0, 1.0, 0.0, 1.0};
+static constexpr double CLASS_START[] = {0.0, 0.0, 10.0, 0.0, 30.0};
+/// The offset with which a class starts that appears later than others. Its score is near -1 at first,
+/// because it has hardly been seen, but a class that has just appeared often comes again.
+static constexpr double LATE_OFFSET = 1.0;
+
+static constexpr double FORGET = 0.998;
+static constexpr double FARTHEST = 1.5;  // scores are clipped here: labels are -1 and 1
+static constexpr double SUREST = 1e-6;   // about the least probability of a class
+static constexpr double FLAT = 1e-3;  // the least curvature of a sample: sure predictions must not freeze
+                                      // the Hessian of the logistic curve
+static constexpr double LIMIT = 30.0;     // of all parameters; those in common are not negative
+static constexpr double LARGEST_Z = 400.0;
+static constexpr double STEEPNESS = 25.0, UNIT = 0.3;  // of g, whose range is then about that of a score
+
+void Probabilities::start(int scores) {
+  curves_ = Matrix<double>(scores, PAIR);
+  for (int k = 0; k < scores; ++k)
+    std::copy_n(scores == 1 ? LOGISTIC_START : CLASS_START, PAIR, curves_[k]);
+  std::copy_n(COMMON_START, PAIR, common_.begin());
+  row_.resize(scores);
+}
+
+void Probabilities::grow(int scores) {
+  const Matrix<double> before = curves_;
+  const Array<double> common = common_;
+  start(scores);
+  common_ = common;
+  if (scores <= 1 || before.rows() == 0) return;
+  // Two classes become two of three: both were known so far.
+  for (int k = std::max(before.rows(), 2); k < scores; ++k) curves_[k][OFFSET] = LATE_OFFSET;
+  if (before.rows() > 1)
+    std::copy(before.numbers.begin(), before.numbers.end(), curves_.numbers.begin());
+}
+
+// --- two classes ---------------------------------------------------------------------------------
+
+double Probabilities::logistic(double score) const {
+  const double z = curves_[0][SLOPE] * clipped(score, FARTHEST) + curves_[0][OFFSET];
+  if (!std::isfinite(z)) return 0.5;
+  const double p = 1.0 / (1.0 + exp(-clipped(z, 40.0)));
+  return std::min(std::max(p, SUREST), 1.0 - SUREST);
+}
+
+/// One step of Newton's method for the logistic loss, with forgetting back to the start.
+void Probabilities::update_logistic(double score, double label) {
+  double* c = curves_[0];
+  const double f = clipped(score, FARTHEST), p = logistic(f), error = label - p;
+  const double weight = std::max(p * (1.0 - p), FLAT);
+  c[FIRST] = FORGET * c[FIRST] + (1.0 - FORGET) + weight * f * f;
+  c[MIXED] = FORGET * c[MIXED] + weight * f;
+  c[SECOND] = FORGET * c[SECOND] + (1.0 - FORGET) + weight;
+  const double determinant = c[FIRST] * c[SECOND] - c[MIXED] * c[MIXED];
+  if (determinant > 0.0) {
+    c[SLOPE] += (c[SECOND] * f - c[MIXED]) * error / determinant;
+    c[OFFSET] += (c[FIRST] - c[MIXED] * f) * error / determinant;
+  }
+  if (!(std::isfinite(c[SLOPE]) && std::isfinite(c[OFFSET]) && determinant > 0.0))
+    std::copy_n(LOGISTIC_START, PAIR, c);
+}
+
+// --- more classes --------------------------------------------------------------------------------
+
+void Probabilities::softmax(const double* scores) {
+  const int count = this->scores();
+  double top = -LARGEST_Z;
+  for (int k = 0; k < count; ++k) {
+    ClassRow& row = row_[k];
+    const double* curve = curves_[k];
+    row.score = clipped(scores[k], FARTHEST);
+    row.curved_score = UNIT * asinh(STEEPNESS * (1.0 + row.score));
+    double z = (common_[SLOPE] + curve[SLOPE]) * row.score;
+    z += common_[OFFSET] * row.curved_score + curve[OFFSET];
+    row.probability = std::isfinite(z) ? clipped(z, LARGEST_Z) : 0.0;
+    top = std::max(top, row.probability);
+  }
+  double total = 0.0;
+  for (ClassRow& row : row_) total += row.probability = exp(row.probability - top);
+  const double share = 1.0 + count * SUREST;
+  for (ClassRow& row : row_) row.probability = (row.probability / total + SUREST) / share;
+}
+
+/// One step for the common pair; its Hessian is the covariance of (s, g(s)) under p.
+void Probabilities::update_common(int label) {
+  double mean_score = 0.0, mean_curved = 0.0;
+  for (const ClassRow& row : row_) {
+    mean_score += row.probability * row.score;
+    mean_curved += row.probability * row.curved_score;
+  }
+  double first = 0.0, mixed = 0.0, second = 0.0;
+  for (const ClassRow& row : row_) {
+    const double p = row.probability, s = row.score - mean_score, g = row.curved_score - mean_curved;
+    first += p * s * s;
+    mixed += p * s * g;
+    second += p * g * g;
+  }
+  newton_step(common_.data(), COMMON_START, first, mixed, second, row_[label].score - mean_score,
+              row_[label].curved_score - mean_curved, 0.0);
+}
+
+/// Add a row to the Hessian of a pair, and move the pair by Hessian^-1 gradient. Parameters stay within
+/// [least, LIMIT]. What is not finite returns to its start.
+void Probabilities::newton_step(double* pair, const double* start, double first, double mixed,
+                                double second, double gradient, double other_gradient,
+                                double least) {
+  pair[FIRST] = FORGET * pair[FIRST] + (1.0 - FORGET) * start[FIRST] + first;
+  pair[MIXED] = FORGET * pair[MIXED] + mixed;
+  pair[SECOND] = FORGET * pair[SECOND] + (1.0 - FORGET) * start[SECOND] + second;
+  const double determinant = pair[FIRST] * pair[SECOND] - pair[MIXED] * pair[MIXED];
+  const double a = pair[0] + (pair[SECOND] * gradient - pair[MIXED] * other_gradient) / determinant;
+  const double b = pair[1] + (pair[FIRST] * other_gradient - pair[MIXED] * gradient) / determinant;
+  if (std::isfinite(a) && std::isfinite(b) && determinant > 0.0) {
+    pair[0] = std::min(std::max(a, least), LIMIT);
+    pair[1] = std::min(std::max(b, least), LIMIT);
+  } else {
+    std::copy_n(start, PAIR, pair);
+  }
+}
+
+// --- any number ----------------------------------------------------------------------------------
+
+void Probabilities::predict(const double* scores, double* out) {
+  if (this->scores() == 1) {
+    out[1] = logistic(scores[0]);
+    out[0] = 1.0 - out[1];
+    return;
+  }
+  softmax(scores);
+  for (const ClassRow& row : row_) *out++ = row.probability;
+}
+
+void Probabilities::update(const double* scores, int label) {
+  const int count = this->scores();
+  if (count == 1) return update_logistic(scores[0], label == 1 ? 1.0 : 0.0);
+  if (std::any_of(scores, scores + count, [](double s) { return std::isnan(s); })) return;
+  softmax(scores);
+  update_common(label);
+  for (int k = 0; k < count; ++k) {
+    const double p = row_[k].probability, s = row_[k].score;
+    const double error = (label == k ? 1.0 : 0.0) - p, weight = p * (1.0 - p);
+    newton_step(curves_[k], CLASS_START, weight * s * s, weight * s, weight, error * s, error,
+                -LIMIT);
+  }
+}
+
+void Probabilities::visit(Archive& archive) {
+  archive("curves", curves_);
+  archive("common", common_);
+  if (archive.loaded)
+    archive.require(all_finite(curves_[0], curves_.numbers.size()) &&
+                        all_finite(common_.data(), common_.size()),
+                    "all parameters are finite");
+}
+
+}  // namespace kb

@@ -1,0 +1,163 @@
+"""The parts of a bank on arrays, and users' functions in C."""
+
+import ctypes
+import pickle
+import subprocess
+from dataclasses import replace
+
+import fixed_runs
+import numpy as np
+import pytest
+
+import kernelbank as kb
+from kernelbank import _core
+from kernelbank.kernels.base import kernel_matrix
+from kernelbank.kernels.program import evaluate
+from support.core_description import description
+
+pytestmark = pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
+X, Y = fixed_runs.stream(40)
+SOURCE = """
+#include <stdint.h>
+double cauchy(const double* x, const double* t, int64_t d) {
+  double total = 0.0;
+  for (int64_t k = 0; k < d; ++k) total += (x[k] - t[k]) * (x[k] - t[k]);
+  return 1.0 / (1.0 + total);
+}
+double value(double f, double y) { return (f - y) * (f - y); }
+double derivative(double f, double y) { return 2.0 * (f - y); }
+"""
+
+
+@pytest.fixture(scope="module")
+def addresses(tmp_path_factory):
+    """The addresses of the functions above, and the library that keeps them loaded."""
+    folder = tmp_path_factory.mktemp("c")
+    (folder / "functions.c").write_text(SOURCE)
+    command = ["cc", "-O1", "-ffp-contract=off", "-shared", "-fPIC", "functions.c", "-o", "f.so"]
+    subprocess.run(command, cwd=folder, check=True)
+    library = ctypes.CDLL(str(folder / "f.so"))
+    names = ("cauchy", "value", "derivative")
+    found = {name: ctypes.cast(getattr(library, name), ctypes.c_void_p).value for name in names}
+    return found | {"library": library}
+
+
+def cauchy(A, B):
+    """The same in NumPy, coordinate by coordinate."""
+    total = np.zeros((len(A), len(B)))
+    for k in range(A.shape[1]):
+        total += (A[:, None, k] - B[None, :, k]) ** 2
+    return 1 / (1 + total)
+
+
+def run(bank):
+    """The trace of a bank of the core."""
+    rows, slots = len(Y), len(bank.slots)
+    trace = {"predictions": np.zeros((rows, 1)), "weights": np.zeros((rows, 1, slots))}
+    made = _core.Bank(description(bank._settings, X.shape[1], threads=2))
+    made.learn(X, Y[:, None], None, trace)
+    return trace
+
+
+@pytest.mark.parametrize("name", fixed_runs.KERNELS)
+def test_matrices_of_kernels_have_the_bits_of_the_present_engine(name):
+    kernel = fixed_runs.KERNELS[name]
+    kernel = kernel if isinstance(kernel, kb.kernels.Kernel) else next(iter(kernel))
+    inputs = np.abs(X)
+    assert np.array_equal(
+        kernel_matrix(kernel, inputs[:9], inputs), evaluate(kernel, inputs[:9], inputs)
+    )
+
+
+def test_kernel_in_c_has_the_bits_of_the_same_in_numpy(addresses):
+    in_c, in_numpy = kb.kernels.Custom(addresses["cauchy"], "c"), kb.kernels.Custom(cauchy)
+    assert np.array_equal(in_c(X, X[:7]), in_numpy(X, X[:7]))
+    for form in (
+        lambda k: k,
+        lambda k: 0.5 * k + kb.kernels.Gaussian(1.0),
+        lambda k: kb.kernels.ActiveDims(k, [1]),
+    ):
+        for learner in (kb.learners.Norma(0.05, 30), kb.learners.KRLS()):
+            banks = [kb.KernelBank(form(k), learner) for k in (in_c, in_numpy)]
+            one, other = map(run, banks)
+            assert all(np.array_equal(one[field], other[field]) for field in one)
+            assert np.array_equal(one["predictions"][:, 0], banks[0].run(X, Y).predictions)
+
+
+def test_loss_in_c_has_the_bits_of_the_same_in_numpy(addresses):
+    in_c = kb.losses.Custom(addresses["value"], addresses["derivative"], 2.0)
+    in_numpy = kb.losses.Custom(lambda f, y: (f - y) * (f - y), lambda f, y: 2.0 * (f - y), 2.0)
+    for smoothing in (0.0, 0.5):
+        losses = [
+            replace(loss, smoothing=smoothing, curvature=2.0)  # with 0.5 that is 1 / smoothing
+            for loss in (in_c, in_numpy)
+        ]
+        assert [loss.in_python for loss in losses] == [smoothing > 0, True]
+        assert np.array_equal(losses[0].value(X, 1.0), losses[1].value(X, 1.0))
+        assert np.array_equal(losses[0].derivative(X, 1.0), losses[1].derivative(X, 1.0))
+        banks = [kb.KernelBank(kb.gaussian_grid(0.3, 2, 5), loss=loss) for loss in losses]
+        one, other = map(run, banks)
+        assert all(np.array_equal(one[field], other[field]) for field in one)
+        assert np.array_equal(one["predictions"][:, 0], banks[0].run(X, Y).predictions)
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: kb.kernels.Custom(0), "'function' of Custom must be callable, or the address"),
+        (lambda: kb.kernels.Custom(True), "'function' of Custom"),
+        (lambda: kb.kernels.Custom(1.5), "'function' of Custom"),
+        (lambda: kb.losses.Custom(-1, 5), "'value_function' of Custom must be callable"),
+        (lambda: kb.losses.Custom(abs, 5), "'derivative_function' of Custom must be in Python"),
+    ],
+)
+def test_what_is_no_address_is_refused(make, words):
+    with pytest.raises(ValueError, match=words):
+        make()
+
+
+def test_address_is_not_pickled_but_saved_by_its_name(addresses, tmp_path):
+    kernel = kb.kernels.Custom(addresses["cauchy"], name="cauchy")
+    with pytest.raises(ValueError, match=r"'function' of Custom must be in Python .* on Ray"):
+        pickle.dumps(2.0 * kernel)
+    bank = kb.KernelBank(kernel)
+    bank.run(X, Y)
+    bank.save(tmp_path / "bank")
+    with pytest.raises(ValueError, match="needs the user-made component 'cauchy'"):
+        kb.load(tmp_path / "bank")
+    loaded = kb.load(tmp_path / "bank", components={"cauchy": kernel})
+    assert loaded.predict_one(X[0]) == bank.predict_one(X[0])
+
+
+def test_features_of_many_subsets_need_no_kernel_of_them():
+    kernel = kb.kernels.Additive(kb.kernels.Gaussian(1.0), order=3)
+    inputs = np.random.default_rng(0).normal(size=(40, 60))  # 34,220 subsets
+    bank = kb.KernelBank(kernel, kb.learners.FourierRLS(features=20))
+    made = _core.Bank(description(bank._settings, 60))
+    made.learn(inputs, inputs[:, :1].copy(), None, {})
+    bank.run(inputs, inputs[:, 0])
+    assert np.array_equal(made.predict(inputs)[:, 0], bank.predict(inputs))
+
+
+def test_sums_of_squared_gradients_are_those_of_differences():
+    features = kb.kernels.feature_map(
+        kb.kernels.Gaussian(1.0) + kb.kernels.Linear(), 16, 2, np.random.default_rng(0)
+    )
+    weights = np.random.default_rng(1).normal(size=features.total)
+    points, step = X[:20], 1e-6
+    slopes = [
+        (features(points + e) @ weights - features(points - e) @ weights) / (2 * step)
+        for e in step * np.eye(2)
+    ]
+    found = features.squared_gradients(points, weights)
+    assert np.allclose(found, np.square(slopes).mean(axis=1), rtol=1e-6)
+
+
+def test_core_refuses_arrays_that_do_not_fit():
+    spec = kb.kernels.Gaussian(1.0).core_spec(3)
+    with pytest.raises(ValueError, match="coordinate"):
+        _core.kernel_matrix(spec, X, X)
+    with pytest.raises(ValueError, match="fit"):
+        _core.kernel_matrix(spec, X, np.ones((2, 3)))
+    with pytest.raises(ValueError, match="fit"):
+        _core.loss_values(("squared", ()), np.ones(3), np.ones(4))
