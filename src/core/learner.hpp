@@ -9,6 +9,11 @@
 
 namespace kb {
 
+/// A number that is kept up to date by sums and differences is computed anew when the sizes of these
+/// are so many times its own: 2^16 roundings of 2^-53 are 7e-12 of it. Where all targets are of one
+/// size this is never reached.
+inline constexpr double CANCELLED = 0x1p16;
+
 /// By what the slots of a pack learn, and what they are judged by.
 struct Objective {
   int window;

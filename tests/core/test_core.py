@@ -9,17 +9,15 @@ import pytest
 
 import kernelbank as kb
 
-core = pytest.importorskip("kernelbank._core", reason="make core builds it")
+pytest.importorskip("kernelbank._core", reason="make core builds it")
 
-from support.core_description import description  # noqa: E402
+from support.core_banks import BY_SAMPLE, BY_SLOT, learned, made  # noqa: E402
 
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning"),
 ]
 
-BY_SAMPLE = ("predictions", "cost", "loss", "bound_gap", "cumulative_cost", "regret")
-BY_SLOT = ("weights", "slot_cost", "slot_loss", "slot_predictions", "curvature", "window_loss")
 X, NUMBERS = fixed_runs.stream(330)
 TARGETS = {
     "numbers": (X, NUMBERS),
@@ -28,21 +26,6 @@ TARGETS = {
     "paper": fixed_runs.autoregression(700),
 }
 CASES = {name: (kind, bank) for name, kind, bank in fixed_runs.component_banks()}
-
-
-def made(bank, dimension, **options):
-    """A bank of the core with the settings of another."""
-    return core.Bank(description(bank._settings, dimension, **options))
-
-
-def learned(bank, X, Y):
-    """The trace of a bank of the core."""
-    rows, outputs = Y.shape
-    slots = len(bank.state()["output0/weights"])
-    trace = {name: np.zeros((rows, outputs)) for name in BY_SAMPLE}
-    trace |= {name: np.zeros((rows, outputs, slots)) for name in BY_SLOT}
-    bank.learn(np.ascontiguousarray(X), np.ascontiguousarray(Y), None, trace)
-    return trace
 
 
 def same(found, expected):

@@ -171,11 +171,11 @@ class PyBank {
     for (std::size_t k = 0; k < rules_.size(); ++k)
       if (!rules_[k].allows(targets_[k])) return 0;
     const std::int64_t number = bank_->samples(), seen = number + 1;
-    const double before = noted();
+    const auto before = alerts();
     whole([&] { bank_->learn(point_.data(), targets_.data(), 1, nullptr, {}, nullptr); });
     // Step sizes are checked when the samples have doubled, and at the end of a slide period.
     const bool due = (number ^ seen) > number || seen % SLIDE_PERIOD == 0;
-    return due || noted() != before ? 2 : 1;
+    return due || alerts() != before ? 2 : 1;
   }
 
   /// The prediction at x, a float or (K,); None if x is not a float or a (d,) array in range.
@@ -294,6 +294,15 @@ class PyBank {
     found["dropped"] = by_slot(&Learner::dropped);
     return found;
   }
+  /// What warnings depend on: how many slots are out, and the largest effect of truncation.
+  std::pair<std::int64_t, double> alerts() const {
+    std::pair<std::int64_t, double> found{0, 0.0};
+    for (const Bank::Output& output : bank_->outputs) {
+      found.first += output.ledger.quarantined;
+      found.second = std::max(found.second, output.ledger.effect);
+    }
+    return found;
+  }
   Result step_ratio() { return by_slot(&Learner::step_ratio); }
   std::vector<std::pair<double, double>> combiner_step() {
     std::vector<std::pair<double, double>> found;
@@ -377,14 +386,6 @@ class PyBank {
     Result result = new_array(shape, &data);
     for (Bank::Output& output : bank_->outputs) write(output, data), data += size;
     return result;
-  }
-
-  /// What warnings depend on: how many slots are out, and the effects of truncation.
-  double noted() const {
-    double total = 0.0;
-    for (const Bank::Output& output : bank_->outputs)
-      total += double(output.ledger.quarantined) + output.ledger.effect;
-    return total;
   }
 
   /// Copy a float, or an array of float64 of the right length; false for anything else.
@@ -477,6 +478,7 @@ void kb::bind_bank(nb::module_& m) {
       .def("weight_sums", &PyBank::weight_sums)
       .def("clear_weight_sums", &PyBank::clear_weight_sums)
       .def("ledger", &PyBank::ledger)
+      .def("alerts", &PyBank::alerts)
       .def("step_ratio", &PyBank::step_ratio)
       .def("combiner_step", &PyBank::combiner_step)
       .def_prop_ro("samples", &PyBank::samples)

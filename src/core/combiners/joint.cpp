@@ -53,6 +53,8 @@ class Joint final : public Combiner {
     if (horizon_ == 0) return;
     archive.by_slot("values", past_predictions_, 2);
     archive("targets", past_targets_);
+    archive("taken", taken_);
+    archive.require(taken_ >= 0, "a count is negative");
   }
 
   void choose(const Evidence& e, const double* weights, double* chosen) override {
@@ -81,9 +83,8 @@ class Joint final : public Combiner {
  private:
   /// Prequential evidence: a ring of the last predictions.
   void use_predictions(const Evidence& e, int t) {
-    const std::int64_t number = e.first + t;
-    const int row = int(number % horizon_);
-    rows_ = int(std::min<std::int64_t>(number + 1, horizon_));
+    const int row = int(taken_ % horizon_);
+    rows_ = int(std::min<std::int64_t>(++taken_, horizon_));
     F_ = past_predictions_[0];
     const double* predictions = e.row(e.slot_predictions, t);
     for (int p = 0; p < slots_; ++p)
@@ -372,6 +373,7 @@ class Joint final : public Combiner {
   Array<double> powers_;             // discount^age
   Matrix<double> past_predictions_;  // these two: rings of prequential evidence
   Array<double> past_targets_;
+  std::int64_t taken_ = 0;  // samples in prequential evidence: those without a target are left out
   Array<double> certificate_;  // gap, cost, scale, moves
   // scratch
   int rows_ = 0;

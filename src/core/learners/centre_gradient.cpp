@@ -24,13 +24,39 @@ class Rate {
   double squares_ = 0.0;  // state
 };
 
+/// |f|^2 by recursion: for methods that keep no Gram matrix. Sums and differences of large terms may
+/// leave nothing but rounding. So it is computed again once in a slide period, and when the
+/// sizes of what was added and subtracted since then, which bound the rounding, are far above it.
+class RecursiveNorm {
+ public:
+  void visit(Archive& archive) { archive("norm_changes", changes_); }
+  /// A number is added to |f|^2, or subtracted from it.
+  void add(Sample& sample, double change) {
+    changes_ += absolute(change);
+    sample.norm += change;
+  }
+  /// After all of a sample's changes.
+  void close(Centres& f, Sample& sample) {
+    changes_ += absolute(sample.norm);
+    if ((sample.number + 1) % SLIDE_PERIOD == 0 || changes_ > CANCELLED * sample.norm) {
+      sample.norm = f.compute_norm();
+      changes_ = 0.0;
+    }
+    sample.norm = std::max(sample.norm, 0.0);
+  }
+
+ private:
+  double changes_ = 0.0;
+};
+
 /// f <- f - rate l' k(x, .); beyond `budget` terms the oldest is dropped. |f|^2 follows by
-/// recursion, and is computed again once in a slide period.
+/// recursion.
 class KLMS {
  public:
   KLMS(const LearnerSpec& spec, int) : rate_(spec) {}
   void visit(Archive& archive) {
     rate_.visit(archive);
+    norm_.visit(archive);
     archive("dropped", dropped);
   }
   void start(const Matrix<Lanes>&) {}
@@ -39,26 +65,27 @@ class KLMS {
     const double slope = sample.slope, self = f.self_kernel;
     const double added = -rate_.next(sample, slope * slope * self) * slope;
     // |f + added k(x, .)|^2 = |f|^2 + 2 added f(x) + added^2 k(x, x)
-    double norm = sample.norm + 2.0 * added * sample.prediction + added * added * self;
+    norm_.add(sample, 2.0 * added * sample.prediction);
+    norm_.add(sample, added * added * self);
     f.append(sample, added);
     if (f.size() == f.capacity) {
       // |f - old k(c, .)|^2 = |f|^2 - 2 old f(c) + old^2 k(c, c)
       const double old = f.alpha[0];
       const double* row = f.row(0);
       const double lost = old * old * row[0];
-      norm += lost - 2.0 * old * dot(f.alpha.data(), row, f.size());
+      norm_.add(sample, lost - 2.0 * old * dot(f.alpha.data(), row, f.size()));
       dropped += lost;
       sample.effect = f.effect_of_oldest(sample.number);
       f.remove(0);
     }
-    if ((sample.number + 1) % SLIDE_PERIOD == 0) norm = f.compute_norm();
-    sample.norm = std::max(norm, 0.0);
+    norm_.close(f, sample);
   }
 
   double dropped = 0.0;  // state: norm^2 of all dropped terms
 
  private:
   Rate rate_;
+  RecursiveNorm norm_;
 };
 
 /// KLMS on quantised inputs. With c the centre nearest to x: its coefficient moves by -rate l' if
@@ -71,7 +98,10 @@ class QKLMS {
         squared_quantization_(spec.settings.number("quantization") *
                               spec.settings.number("quantization")),
         distances_(capacity) {}
-  void visit(Archive& archive) { rate_.visit(archive); }
+  void visit(Archive& archive) {
+    rate_.visit(archive);
+    norm_.visit(archive);
+  }
   void start(const Matrix<Lanes>&) {}
 
   void step(Centres& f, Sample& sample) {
@@ -89,9 +119,9 @@ class QKLMS {
       f.append(sample, change);
     }
     // |f + change k(c, .)|^2 = |f|^2 + 2 change f(c) + change^2 k(c, c)
-    double norm = sample.norm + 2.0 * change * value + change * change * self;
-    if ((sample.number + 1) % SLIDE_PERIOD == 0) norm = f.compute_norm();
-    sample.norm = std::max(norm, 0.0);
+    norm_.add(sample, 2.0 * change * value);
+    norm_.add(sample, change * change * self);
+    norm_.close(f, sample);
   }
 
  private:
@@ -108,6 +138,7 @@ class QKLMS {
   }
 
   Rate rate_;
+  RecursiveNorm norm_;
   int dimension_;
   double squared_quantization_;
   Array<double> distances_;  // scratch

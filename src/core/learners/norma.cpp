@@ -12,6 +12,12 @@
 // *Scale*: all coefficients and tails decay by the same factor in every step. The arrays hold
 // alpha / scale, and scale is multiplied in once per period of absolute sample numbers. With a rate
 // that varies, the decay 1 - rate * regularization varies too, and each slot keeps its own scale.
+//
+// *Rounding*: norm^2 and the values on the window follow from those before by sums and differences. When
+// large terms are dropped, what is left may be as small as the rounding of what was there. So each slot
+// keeps the sizes of all that was added and subtracted, which bound the rounding, and computes a
+// number anew from its terms when it has fallen far below them. Coefficients and tails need no
+// such care: nothing is ever subtracted from them but a gradient, and a term is dropped whole.
 #include <cmath>
 
 #include "initial.hpp"
@@ -52,7 +58,7 @@ class Norma final : public Learner {
         old_values_(window_),
         gradient_(window_),
         k_g_(window_) {
-    for (const auto& loss : spec.objective.losses) outputs_.emplace_back(loss, budget_);
+    for (const auto& loss : spec.objective.losses) outputs_.emplace_back(loss, budget_, window_);
     double decay = 1.0 - step_size_.learning_rate * regularization_;
     if (step_size_.adapts()) decay = regularization_ > 0.0 ? 0.5 : 1.0;
     // Samples between two multiplications by the common decay, which stays >= 1e-6.
@@ -113,10 +119,11 @@ class Norma final : public Learner {
  private:
   /// What belongs to one output.
   struct Output {
-    Output(std::shared_ptr<const Loss> loss, int budget)
+    Output(std::shared_ptr<const Loss> loss, int budget, int window)
         : loss(std::move(loss)),
           coefficients(budget + SLIDE_PERIOD, Lanes(0.0)),
-          tails(budget + SLIDE_PERIOD, Lanes(0.0)) {}
+          tails(budget + SLIDE_PERIOD, Lanes(0.0)),
+          value_changes(window + 1, Lanes(0.0)) {}
     void visit(Archive& archive) {
       archive("coefficients", coefficients);
       archive("tails", tails);
@@ -124,6 +131,8 @@ class Norma final : public Learner {
       archive("squares", squares);
       archive("dropped", dropped);
       archive("steepness", steepness);
+      archive("norm_changes", norm_changes);
+      archive.numbers("value_changes", value_changes.data(), int(value_changes.size()) - 1);
     }
     std::shared_ptr<const Loss> loss;
     Array<Lanes> coefficients, tails;  // alpha / scale; tail / scale
@@ -131,6 +140,10 @@ class Norma final : public Learner {
     Lanes squares = 0.0;               // adagrad: sum of g'K g
     Lanes dropped = 0.0;               // norm^2 of all dropped terms
     Lanes steepness = 0.0;             // largest g'Kg / g'g
+    // Sizes of what was added to norm^2 since it was computed anew, and of the dropped terms at the
+    // window's samples since theirs were; the last one, of the next sample, is 0.
+    Lanes norm_changes = 0.0;
+    Array<Lanes> value_changes;
   };
 
   /// The kernel row of the sample `age` <= window samples before the one at `index` of the ring.
@@ -222,7 +235,9 @@ class Norma final : public Learner {
     }
 
     // |decay f - rate sum_i g_i k(x_i, .)|^2, before anything is dropped.
-    Lanes norm2 = decay * decay * record.norms[t] - 2.0 * decay * rate * g_f + rate * rate * g_k_g;
+    const Lanes decayed = decay * decay * record.norms[t], learned = 2.0 * decay * rate * g_f,
+                added = rate * rate * g_k_g;
+    Lanes norm2 = decayed - learned + added;
     const Lanes quotient = g_k_g / g_g;
     output.steepness = where_less(output.steepness, quotient, quotient, output.steepness);
 
@@ -234,26 +249,40 @@ class Norma final : public Learner {
       value = fma(coefficients[newest - age], row_before(index, age)[age], value);
     }
     const Lanes own_square = alpha * alpha * diagonals_[oldest];
-    norm2 = norm2 - 2.0 * alpha * (scale_after * value) + own_square;
+    const Lanes shared = 2.0 * alpha * (scale_after * value);
+    norm2 = norm2 - shared + own_square;
     norm2 = where_less(norm2, 0.0, 0.0, norm2);
+    output.norm_changes = decay * decay * output.norm_changes + decayed + absolute(learned) +
+                          absolute(added) + absolute(shared) + own_square;
     output.dropped = output.dropped + own_square;
 
     // f(x_i) <- decay f(x_i) - rate (K g)_i, then without the dropped term.
-    Lanes* after = record.values[t + 1];
-    Lanes moved = 0.0, largest = 0.0;
+    Lanes *after = record.values[t + 1], *changes = output.value_changes.data();
+    Lanes moved = 0.0, largest = 0.0, cancelled = 0.0;
     std::fill_n(after, unseen, Lanes(0.0));
     for (int i = unseen; i < window; ++i) {
       const int age = window - 1 - i;
       const Lanes full = fma(-rate, k_g[i], decay * old_values[i]);
       const Lanes change = alpha * row_before(index, age)[age];
       after[i] = full - change;
+      changes[i] = changes[i + 1] + absolute(change);
+      const Lanes above = excess(changes[i], after[i], targets[-age]);
+      cancelled = where_less(cancelled, above, above, cancelled);
       moved = where_less(moved, absolute(change), absolute(change), moved);
       largest = where_less(largest, absolute(full), absolute(full), largest);
     }
     record.effects[t] = where_less(0.0, moved, moved / largest, 0.0);
 
-    if ((number + 1) % REFRESH_PERIOD == 0)
-      norm2 = (scale_after * scale_after) * exact_norm(output, newest, index);
+    if (!all_less(cancelled, std::numeric_limits<double>::denorm_min()))  // one is above 0
+      mend_values(output, newest, index, targets, seen, scale_after, after);
+    const Lanes fallen = where_less(CANCELLED * norm2, output.norm_changes, 1.0, 0.0);
+    const bool refreshed = (number + 1) % REFRESH_PERIOD == 0;
+    if (refreshed || !all_less(fallen, 1.0)) {
+      const Lanes fresh = (scale_after * scale_after) * exact_norm(output, newest, index);
+      norm2 = refreshed ? fresh : where_less(0.0, fallen, fresh, norm2);
+      output.norm_changes = refreshed ? Lanes(0.0)
+                                      : where_less(0.0, fallen, 0.0, output.norm_changes);
+    }
     record.norms[t + 1] = norm2;
     if ((number + 1) % period_ == 0) {
       for (int m = oldest + 1; m <= newest; ++m) {
@@ -265,8 +294,36 @@ class Norma final : public Learner {
     if (!step_size_.constant()) output.scale = scale_after;
   }
 
+  /// Positive if the changes of a value on the window are far above it and its target: the slot learns
+  /// of their difference.
+  static Lanes excess(Lanes changes, Lanes value, Lanes target) {
+    return fma(-CANCELLED, absolute(target), fma(-CANCELLED, absolute(value), changes));
+  }
+
+  /// The values on the window that have fallen far below what was dropped, computed anew.
+  [[gnu::noinline]] void mend_values(Output& output, int newest, int index, const Lanes* targets,
+                                     int seen, Lanes scale, Lanes* values) const {
+    for (int age = 0; age < seen; ++age) {
+      Lanes &value = values[window_ - 1 - age], &changes = output.value_changes[window_ - 1 - age];
+      const Lanes above = excess(changes, value, targets[-age]);
+      value = where_less(0.0, above, scale * exact_value(output, newest, index, age), value);
+      changes = where_less(0.0, above, 0.0, changes);
+    }
+  }
+
+  /// f / scale at the window's sample of this age, from the coefficients.
+  Lanes exact_value(const Output& output, int newest, int index, int age) const {
+    const Lanes* coefficients = output.coefficients.data() + newest - age;
+    const Lanes* row = row_before(index, age) + budget_;
+    Lanes total = 0.0;
+    for (int j = budget_ - 1 - age; j >= 0; --j) total = fma(coefficients[-j], row[-j], total);
+    for (int j = 1; j <= age; ++j)  // the newer ones
+      total = fma(coefficients[j], row_before(index, age - j)[budget_ - j], total);
+    return total;
+  }
+
   /// norm^2 / scale^2 = sum_j alpha_j f(x_j) from coefficients and tails, at least 0.
-  Lanes exact_norm(const Output& output, int newest, int index) const {
+  [[gnu::noinline]] Lanes exact_norm(const Output& output, int newest, int index) const {
     Lanes total = 0.0;
     const Lanes* coefficients = output.coefficients.data();
     for (int j = newest - budget_ + 1; j <= newest - window_; ++j) {  // outside the window

@@ -2,8 +2,8 @@
 
 from .adaptive_dictionary import AdaptiveDictionary
 from .bank import KernelBank
-from .slot import Slot
 from .ledger import Ledger
+from .slot import Slot
 from .trace import Trace
 
 __all__ = ["AdaptiveDictionary", "KernelBank", "Ledger", "Slot", "Trace"]

@@ -126,7 +126,7 @@ class KernelBank:
         self._plain = not settings.restricted_kernels and settings.dictionary is None
         """Whether the core can check a sample by itself."""
 
-    # --- what the bank is -------------------------------------------------------------------------
+    # --- what the bank is ------------------------------------------------------------------------
 
     @property
     def slots(self) -> tuple[Slot, ...]:
@@ -194,7 +194,7 @@ class KernelBank:
         methods = [self.combiner, *(slot.learner for slot in self.slots)]
         return any(p.in_python for p in parts) or not all(m.core_name for m in methods)
 
-    # --- what it has learned ----------------------------------------------------------------------
+    # --- what it has learned ---------------------------------------------------------------------
 
     @property
     def samples(self) -> int:
@@ -269,7 +269,7 @@ class KernelBank:
         return serialization.under(f"pack{pack}/learner/", state)
 
     def state_bytes(self, dimension: int) -> int:
-        """The bytes of everything that the next sample depends on, for inputs of so many columns."""
+        """The bytes of all that the next sample depends on, for inputs of so many columns."""
         bank = self._bank or _core.Bank(self._settings.describe(dimension))
         return bank.bytes
 
@@ -280,9 +280,7 @@ class KernelBank:
         >>> kb.KernelBank(kb.gaussian_grid(1, 2, 3)).status().settings["window"]
         '10'
         """
-        return bank_status(
-            self._settings, self._dimension, self.ledger, self.weights, self._names
-        )
+        return bank_status(self._settings, self._dimension, self.ledger, self.weights, self._names)
 
     def __repr__(self) -> str:
         return self.status().text()
@@ -290,7 +288,7 @@ class KernelBank:
     def _repr_html_(self) -> str:
         return self.status().html()
 
-    # --- predicting -------------------------------------------------------------------------------
+    # --- predicting ------------------------------------------------------------------------------
 
     def predict_one(self, x: Any) -> Any:
         """The prediction at one input, a number or a (d,) array. Learns nothing.
@@ -360,7 +358,7 @@ class KernelBank:
             self._open(points)
         return self._bank
 
-    # --- learning ---------------------------------------------------------------------------------
+    # --- learning --------------------------------------------------------------------------------
 
     def learn_one(self, x: Any, y: Any, past_predictions: Any = None) -> None:
         """Learn one sample, after the cost of the present prediction has been taken.
@@ -451,13 +449,13 @@ class KernelBank:
     def _check(self, first: int) -> None:
         """Warn of what the samples from number `first` on have shown."""
         if self._bank is not None and self._bank.samples > first:
-            self._diagnostics.check(self.ledger, self._bank, first)
+            self._diagnostics.check(self._bank, first, lambda: self.ledger)
 
     def check_memory(self, dimension: int, most_memory: int) -> None:
-        """Refuse a bank of a file that would need more bytes to run, on inputs of so many columns."""
+        """Refuse a bank that would need more bytes to run, on inputs of so many columns."""
         serialization.check_memory(self._settings, dimension, most_memory)
 
-    # --- other slots, inputs and outputs ------------------------------------------------------------
+    # --- other slots, inputs and outputs ---------------------------------------------------------
 
     def fresh(self) -> Self:
         """A bank with the same settings that has learned nothing."""
@@ -701,7 +699,7 @@ class KernelBank:
         other._use(new, bank, dimension, self._diagnostics.warned)
         return other
 
-    # --- saving and copying -------------------------------------------------------------------------
+    # --- saving and copying ----------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything that the next sample depends on to one file, atomically.

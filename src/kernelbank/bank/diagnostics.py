@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -28,14 +28,16 @@ class Diagnostics:
         """The kinds of warnings that have been given."""
         self.quarantined: tuple[int, ...] = ()
         """The slots that were out when that was last reported."""
+        self._out_count = 0
 
-    def check(self, ledger: Ledger, bank: EngineBank, first: int) -> None:
+    def check(self, bank: EngineBank, first: int, ledger: Callable[[], Ledger]) -> None:
         """After the samples from number `first` on."""
-        out = ledger.quarantined
-        if not set(out) <= set(self.quarantined):
-            self._warn_quarantined(out)
-        self.quarantined = out
-        effect = float(np.max(ledger.effect))
+        count, effect = bank.alerts()
+        if count != self._out_count:
+            self._out_count, out = count, ledger().quarantined
+            if not set(out) <= set(self.quarantined):
+                self._warn_quarantined(out)
+            self.quarantined = out
         if effect > _VISIBLE_EFFECT and "truncation" not in self.warned:
             self.warned.add("truncation")
             warn_after_step(
@@ -45,9 +47,9 @@ class Diagnostics:
                 "ledger.dropped has the norm^2 dropped by each slot.",
             )
         # Steps are checked rarely: when the samples have doubled, and after each slide period.
-        seen = ledger.samples
+        seen = bank.samples
         if (first ^ seen) > first or first // SLIDE_PERIOD != seen // SLIDE_PERIOD:
-            self._check_steps(ledger, bank)
+            self._check_steps(bank)
             self._check_combiner(*max(bank.combiner_step()))
 
     def _warn_quarantined(self, indices: Sequence[int]) -> None:
@@ -58,12 +60,11 @@ class Diagnostics:
             f"from now on: {names}. Lower their learning rate or scale the data.",
         )
 
-    def _check_steps(self, ledger: Ledger, bank: EngineBank) -> None:
+    def _check_steps(self, bank: EngineBank) -> None:
         if "step" in self.warned:
             return
-        costs, slots = ledger.slot_cumulative_cost, len(self._slots)
-        known = np.where(np.isfinite(costs.reshape(-1, slots)), bank.step_ratio(), 0.0)
-        ratios = known.max(axis=0)
+        ratios = bank.step_ratio().max(axis=0)
+        ratios[list(self.quarantined)] = 0.0
         unstable = int((ratios >= 1).sum())
         if unstable == 0:
             return

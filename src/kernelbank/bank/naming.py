@@ -58,7 +58,7 @@ def distinct_methods(slots: Sequence[Slot]) -> list[Slot]:
     """The first slot of every combination of learner, loss, transform and residual_of."""
     found: dict[Any, Slot] = {}
     for slot in slots:
-        found.setdefault((slot.learner, slot.loss, slot.transform, slot.residual_of), slot)
+        found.setdefault(slot.method, slot)
     return list(found.values())
 
 

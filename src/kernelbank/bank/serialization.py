@@ -11,8 +11,8 @@ from dataclasses import replace
 from typing import Any
 
 from .. import combiners, kernels, learners, losses, transforms
-from ..errors import FileRefused, InvalidArgument
 from .._core import TooLarge
+from ..errors import FileRefused, InvalidArgument
 from ..io.specs import from_spec, to_spec
 from ..utils import validation as check
 from .adaptive_dictionary import AdaptiveDictionary
@@ -66,7 +66,11 @@ def describe_settings(settings: BankSettings) -> dict[str, Any]:
         "window": objective.window,
         "regularization": objective.regularization,
         **_describe_dictionary(settings),
-        **({} if start is None else {"initial": [start.points.tolist(), start.coefficients.tolist()]}),
+        **(
+            {}
+            if start is None
+            else {"initial": [start.points.tolist(), start.coefficients.tolist()]}
+        ),
     }
 
 
@@ -103,6 +107,7 @@ def parse_settings(header: Mapping[str, Any], components: Mapping[str, Any]) -> 
 
     components : user-made parts by name; see `kb.load`.
     """
+
     def part(spec: Any) -> Any:
         return from_spec(spec, KNOWN, components)
 

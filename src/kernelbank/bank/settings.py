@@ -1,9 +1,9 @@
 """The settings of a `KernelBank`: the checked arguments of its constructor.
 
-They also say how the bank of the core is made. Slots of one method and kernel structure go, in their
-order, into *packs* of up to four that run side by side. Packs depend on the slots alone, and every
-sum over slots is taken inside its pack and then in the order of the packs: it has the same bits
-wherever the packs run.
+They also say how the bank of the core is made. Slots of one method and kernel structure go, in
+their order, into *packs* of up to four that run side by side. Packs depend on the slots alone, and
+every sum over slots is taken inside its pack and then in the order of the packs: it has the same
+bits wherever the packs run.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from ..utils.validation import Floats
 from .adaptive_dictionary import AdaptiveDictionary
 from .engines import Engine, as_engine
 from .revision import Selection
-from .slot import Slot, bank_slots
+from .slot import Method, Slot, bank_slots
 from .slot_history import SlotHistory
 
 _OWNER = "KernelBank"
@@ -134,7 +134,9 @@ class BankSettings:
                 given[0].learner.check_kernel(kernel)
         start = InitialFunction.checked(initial, len(given))
         for index, slot in enumerate(given):
-            _check_slot(slot, index, objective, losses, start)
+            _check_place(slot, index)
+        for method in dict.fromkeys(slot.method for slot in given):  # many slots have the same one
+            _check_method(method, objective, losses, start)
         settings = cls(
             given,
             objective,
@@ -204,8 +206,7 @@ class BankSettings:
         """The slots of every pack, by their indices."""
         members: dict[Any, list[int]] = {}
         for index, slot in enumerate(self.slots):
-            method = (slot.learner, slot.loss, slot.residual_of, slot.transform)
-            members.setdefault((slot.kernel.structure_key, method), []).append(index)
+            members.setdefault((slot.kernel.structure_key, slot.method), []).append(index)
         found: list[tuple[int, ...]] = []
         for indices in members.values():
             width = self.slots[indices[0]].learner.pack_width
@@ -215,12 +216,9 @@ class BankSettings:
     @cached_property
     def history_length(self) -> int:
         """How many past inputs the slots need."""
-        lengths = (s.learner.history_length(self.slot_objective(s)) for s in self.slots)
+        methods = dict.fromkeys(slot.method for slot in self.slots)
+        lengths = (m.learner.history_length(m.objective(self.objective)) for m in methods)
         return max(self.objective.window, *lengths)
-
-    def slot_objective(self, slot: Slot) -> Objective:
-        """The objective by which a slot learns."""
-        return self.objective if slot.loss is None else replace(self.objective, loss=slot.loss)
 
     def describe(
         self,
@@ -285,10 +283,9 @@ class BankSettings:
         if models is not None and pack in models:
             return models[pack]
         slot = self.slots[self.packs[pack][0]]
-        learner, objective = slot.learner, self.slot_objective(slot)
-        return [
-            learner.core_model(slot.kernel, dimension, objective) for _ in range(self.outputs)
-        ]
+        objective = slot.method.objective(self.objective)
+        make = slot.learner.core_model
+        return [make(slot.kernel, dimension, objective) for _ in range(self.outputs)]
 
     def _block_length(self) -> int:
         """Samples of the longest block: a slide period, or fewer where it would fill the caches.
@@ -418,31 +415,34 @@ def _checked_losses(loss: Any, outputs: int) -> tuple[Loss, ...]:
     return tuple(as_loss(one) for one in loss)
 
 
-def _check_slot(
-    slot: Slot,
-    index: int,
-    objective: Objective,
-    losses: tuple[Loss, ...],
-    initial: InitialFunction | None,
-) -> None:
-    """Refuse a slot that cannot work in a bank with that objective and these losses."""
+def _check_place(slot: Slot, index: int) -> None:
+    """Refuse a base that comes later, or a kernel that the learner cannot work with."""
     if slot.residual_of is not None and slot.residual_of >= index:
         rule = "be the index of an earlier slot"
         remedy = f"This is slot {index}: give the index of one before it."
         raise check.refuse("residual_of", rule, slot.residual_of, remedy)
     slot.learner.check_kernel(slot.kernel)
-    has_own_target = slot.residual_of is not None or slot.transform is not None
+
+
+def _check_method(
+    method: Method,
+    objective: Objective,
+    losses: tuple[Loss, ...],
+    initial: InitialFunction | None,
+) -> None:
+    """Refuse a method that cannot work in a bank with that objective and these losses."""
     for loss in dict.fromkeys(losses):
-        own = replace(objective, loss=slot.loss or loss)
-        slot.learner.check(own)
-        if has_own_target and not own.loss.any_target:
+        own = replace(objective, loss=method.loss or loss)
+        method.learner.check(own)
+        if method.has_own_target and not own.loss.any_target:
             remedy = 'Use a loss for regression, or kb.Slot(..., loss="squared") for these slots.'
             rule = "be one for all numbers where slots learn a residual or have a transform"
             raise check.refuse("loss", rule, own.loss, remedy)
     if initial is None:
         return
-    if has_own_target:
+    if method.has_own_target:
         remedy = "Leave it out, or use slots without residual_of and transform."
         rule = "be left out for slots that learn a residual or have a transform"
         raise check.refuse("initial", rule, len(initial.points), remedy)
-    slot.learner.check_initial(replace(objective, loss=slot.loss or losses[0]), len(initial.points))
+    own = replace(objective, loss=method.loss or losses[0])
+    method.learner.check_initial(own, len(initial.points))

@@ -3,15 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 from ..kernels import Kernel
 from ..kernels.dictionary import Dictionary, gaussian_grid
 from ..learners import Learner, Norma
 from ..losses import Loss, as_loss
+from ..losses.objective import Objective
 from ..transforms import TargetTransform
 from ..utils import validation as check
+
+
+class Method(NamedTuple):
+    """How a slot learns: all of it but the kernel."""
+
+    learner: Learner
+    loss: Loss | None
+    residual_of: int | None
+    transform: TargetTransform | None
+
+    @property
+    def has_own_target(self) -> bool:
+        """Whether the learner has another target than the bank."""
+        return self.residual_of is not None or self.transform is not None
+
+    def objective(self, objective: Objective) -> Objective:
+        """The objective by which the slot learns, in a bank with that one."""
+        return objective if self.loss is None else replace(objective, loss=self.loss)
 
 
 @dataclass(frozen=True)
@@ -65,6 +84,11 @@ class Slot:
     loss: Loss | None = None
     residual_of: int | None = None
     transform: TargetTransform | None = None
+
+    @property
+    def method(self) -> Method:
+        """How the slot learns."""
+        return Method(self.learner, self.loss, self.residual_of, self.transform)
 
     def __post_init__(self) -> None:
         owner = "Slot"

@@ -169,7 +169,7 @@ def oldest_held(settings: BankSettings, samples: int) -> int:
     return max(settings.history.held_from, samples - filled - settings.history_length, 0)
 
 
-# --- the bank that goes on --------------------------------------------------------------------------
+# --- the bank that goes on ----------------------------------------------------------------------
 
 
 def continued(
@@ -261,7 +261,8 @@ def _among(slot: Slot, place: Mapping[int, int]) -> Slot:
     return replace(slot, residual_of=place[slot.residual_of])
 
 
-# --- more inputs ------------------------------------------------------------------------------------
+# --- more inputs --------------------------------------------------------------------------------
+
 
 def accepts_columns(slot: Slot, known: int, width: int) -> bool:
     """Whether a slot on `known` columns can use all of `width`, where the new ones were 0 so far.
@@ -295,4 +296,6 @@ def check_wider(old: BankSettings, old_dimension: int, new: BankSettings, dimens
             rule = f"continue slot {index}, which is {before!r}"
             raise check.refuse("slots", rule, after, remedy, "with_inputs")
     if old.packs != new.packs:
-        raise check.refuse("slots", "form the same groups as before", new.slots, remedy, "with_inputs")
+        raise check.refuse(
+            "slots", "form the same groups as before", new.slots, remedy, "with_inputs"
+        )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -219,7 +219,9 @@ def bank_status(
     if settings.outputs > 1:
         heading = "weights, mean over the outputs"
         notes["outputs"] = f"{settings.outputs}; figures are means over them"
-    return Status(title, shown, ledger.samples, metrics, notes, names, mean_weights, losses, heading)
+    return Status(
+        title, shown, ledger.samples, metrics, notes, names, mean_weights, losses, heading
+    )
 
 
 def _mean_output(values: Floats) -> Floats:

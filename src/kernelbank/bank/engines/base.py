@@ -63,6 +63,9 @@ class EngineBank(Protocol):
     def ledger(self) -> dict[str, Floats]:
         """Totals (K,) and (K, P) by name."""
 
+    def alerts(self) -> tuple[int, float]:
+        """How many slots of all outputs are out, and the largest effect of truncation."""
+
     def step_ratio(self) -> Floats:
         """(K, P): learning rate over the largest stable one."""
 
