@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 
 import kernelbank as kb
-from kernelbank.auto.calibration import calibration, softmax
+from kernelbank import _core
 
 SKIP = 100
 """The first rows, which are learned but not scored."""
@@ -140,15 +140,20 @@ def _numbered(name: str, X: np.ndarray, labels: list[Any]) -> LabelledRows:
 @contextmanager
 def unfitted() -> Iterator[None]:
     """Within it new AutoBanks do not update the curves that turn scores into probabilities."""
-    names = "probability_and_update_rows", "update_platt_rows"
-    kept = {name: getattr(calibration, name) for name in names}
+    kept = _core.Probabilities
+
+    class Unfitted(kept):
+        def predict_and_update(self, scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
+            return self.predict(scores)
+
+        def update(self, scores: np.ndarray, labels: np.ndarray) -> None:
+            pass
+
     try:
-        for name in names:
-            setattr(calibration, name, calibration.probability_rows)
+        _core.Probabilities = Unfitted
         yield
     finally:
-        for name, function in kept.items():
-            setattr(calibration, name, function)
+        _core.Probabilities = kept
 
 
 def run_auto_bank(stream: LabelledRows) -> Scores:
@@ -167,17 +172,11 @@ def run_auto_bank(stream: LabelledRows) -> Scores:
 def calibration_seconds(classes: int, rows: int = 2000) -> float:
     """Seconds per row to turn the scores of so many classes into probabilities, and to fit them."""
     draw = np.random.default_rng(0)
-    arrays: dict[str, Any] = {
-        "platt": calibration.grow_curves(np.zeros((0, calibration.PLATT)), classes),
-        "common": np.array(softmax.COMMON_START),
-        "work": np.zeros((classes, softmax.WORK)),
-        "scores": draw.uniform(-1.2, 0.0, size=(rows, classes)),
-        "labels": draw.integers(classes, size=rows).astype(float),
-        "out": np.zeros((rows, classes)),
-    }
-    function = calibration.probability_and_update_rows
+    own = _core.Probabilities(scores=classes)
+    scores = draw.uniform(-1.2, 0.0, size=(rows, classes))
+    labels = draw.integers(classes, size=rows).astype(float)
     start = time.perf_counter()
-    function(rows, banks=classes, classes=classes, **arrays)
+    own.predict_and_update(scores, labels)
     return (time.perf_counter() - start) / rows
 
 

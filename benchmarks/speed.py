@@ -17,7 +17,6 @@ from rich.table import Table
 from speed_measurements import SECTIONS
 
 import kernelbank as kb
-from kernelbank.native.library import LIBRARY
 from kernelbank.research import plots
 
 
@@ -88,7 +87,6 @@ def main() -> None:
         "machine": platform.processor() or platform.machine(),
         "python": platform.python_version(),
         "numpy": np.__version__,
-        "compiled code": "just in time" if LIBRARY is None else LIBRARY.level,
         "kernelbank": kb.__version__,
         "rows": [asdict(row) | {"reached": row.reached()} for row in rows],
     }

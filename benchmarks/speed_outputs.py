@@ -27,8 +27,8 @@ def _bank(kernels: Any, learner: Any, **options: Any) -> Callable[[int], kb.Kern
 
 
 BANKS: dict[str, tuple[Callable[[int], Any], float | None]] = {
-    "20 x FourierRLS(100)": (_bank(GRID, L.FourierRLS(100), window=1), 2.0),
-    "20 x FourierRLS(100), window 10": (_bank(GRID, L.FourierRLS(100)), 2.0),
+    "20 x FourierRLS(100)": (_bank(GRID, L.FourierRLS(100), window=1), 1.8),
+    "20 x FourierRLS(100), window 10": (_bank(GRID, L.FourierRLS(100)), 1.8),
     "20 x FourierRLS(100), Stacking": (
         _bank(GRID, L.FourierRLS(100), combiner=C.Stacking(), window=1),
         2.0,
@@ -37,7 +37,7 @@ BANKS: dict[str, tuple[Callable[[int], Any], float | None]] = {
         _bank(GRID, L.FourierRLS(100), combiner=C.Stacking()),
         2.0,
     ),
-    "4 x NearestNeighborGP()": (_bank(FOUR, L.NearestNeighborGP(), window=1), 2.0),
+    "4 x NearestNeighborGP()": (_bank(FOUR, L.NearestNeighborGP(), window=1), 1.8),
     "20 x FourierSGD(100)": (_bank(GRID, L.FourierSGD(100), window=1), None),
     "20 x Norma(), window 10": (_bank(GRID, L.Norma()), None),
     "2 x PartitionTree()": (_bank(TREES, L.PartitionTree(), window=1), None),

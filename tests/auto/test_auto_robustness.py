@@ -89,6 +89,7 @@ def test_wide_and_single_inputs_are_learned():
     X = draw.normal(size=(120, 220))
     y = X[:, :5].sum(axis=1)
     trace = kb.AutoBank(**SMALL).run(X, y)
+    assert np.isfinite(kb.AutoBank(lags=1, **SMALL).run(X[:40], y[:40]).predictions[1:]).all()
     assert np.isfinite(trace.predictions[1:]).all()
     x = draw.uniform(-2, 2, 900)
     trace = kb.AutoBank(**SMALL).run(x, np.sin(3 * x))

@@ -5,66 +5,52 @@ import math
 import numpy as np
 import pytest
 
-from kernelbank.auto.calibration import calibration
-from kernelbank.auto.calibration.normal_tails import TAILS
-from kernelbank.native.phases import Phase, Phases
+from kernelbank import _core
+from support.core_state import put, put_entry
 from support.naive import auto as naive
 
 EPS = np.finfo(float).eps
-
-
 NAN = math.nan
+TAILS = _core.TAILS
+LOW, HIGH, VARIANCE, WEIGHT, ROWS = range(5)
+LOGISTIC_START = [2.0, 0.0, 1.0, 0.0, 1.0]
 
 
-class Intervals:
-    """The compiled functions for up to `count` rows, on stats and quantiles."""
-
-    def __init__(self, stats, quantiles, count=1, bounds=(-np.inf, np.inf)):
-        self.bounds = np.array(bounds)
-        self.tail, self.scores, self.targets = np.zeros(1), np.zeros(count), np.zeros(count)
-        self.scale, self.output = np.zeros((count, 2)), np.zeros((count, 3))
-        self.spreads = np.full(count, np.inf)
-        own = {"tracked": len(TAILS), "stats": stats, "tails": TAILS, "quantiles": quantiles}
-        arrays = {**self.__dict__, "errors": np.zeros(count)}
-        functions = calibration.predict_rows, calibration.score_rows
-        self.predict_rows, self.score_rows, self.predict_and_score_rows = (
-            Phases([Phase(function, **own, **arrays)])
-            for function in (*functions, calibration.predict_and_score_rows)
-        )
-
-    def predict(self, score, mean, sd, tail, spread=np.inf):
-        """The prediction of one row and the ends of its interval."""
-        self.spreads[0] = spread
-        self.tail[0], self.scores[0], self.scale[0] = tail, score, (mean, sd)
-        self.predict_rows.run(0, 1)
-        return self.output[0, 0], self.output[0, 1:].copy()
-
-    def score(self, value, mean, sd, y):
-        """Score the prediction of one row."""
-        self.output[0, 0], self.scale[0], self.targets[0] = value, (mean, sd), y
-        self.score_rows.run(0, 1)
+def new_intervals(quantiles=None, bounds=(-np.inf, np.inf)):
+    """Intervals that start from these quantiles (2, tails), by default from some that fall."""
+    own = _core.Intervals(lower=bounds[0], upper=bounds[1])
+    start = np.tile(np.linspace(3, 0, len(TAILS)), (2, 1)) if quantiles is None else quantiles
+    put(own, quantiles=np.asarray(start, dtype=float))
+    return own
 
 
-def probabilities(function, scores, platt, out, labels=None):
-    """Run one of the functions for two classes on all rows."""
-    arrays = {"platt": platt, "scores": scores, "labels": labels, "out": out}
-    function(len(scores), banks=1, classes=2, common=None, work=None, **arrays)
+def predict(own, score, mean, sd, tail, spread=np.inf):
+    """The prediction of one row and the ends of its interval."""
+    scale = np.array([[mean, sd]])
+    ((value, *ends),) = own.predict(np.array([score]), np.array([spread]), scale, tail)
+    return value, np.array(ends)
+
+
+def new_curve(*curve):
+    """The logistic curve of two classes; at its start by default."""
+    own = _core.Probabilities(scores=1)
+    if curve:
+        put(own, curves=np.array([curve]))
+    return own
 
 
 class CalibrationPair:
     """Predictions in both forms, fed the same rows."""
 
     def __init__(self, quantiles=None, bounds=(-np.inf, np.inf)):
-        start = np.tile(np.linspace(3, 0, len(TAILS)), (2, 1)) if quantiles is None else quantiles
-        self.naive = naive.Calibration(TAILS, start, bounds)
-        self.stats, self.quantiles = np.zeros(calibration.ERROR_STATS), start.astype(float)
-        self.own = Intervals(self.stats, self.quantiles, bounds=bounds)
+        self.own = new_intervals(quantiles, bounds)
+        self.naive = naive.Calibration(TAILS, self.own["quantiles"], bounds)
 
     def feed(self, scores, scale, targets, tails):
         spreads = 0.3 * np.abs(np.roll(scores, 1))
         rows = zip(scores, scale, targets, tails, spreads, strict=True)
         for score, (mean, sd), y, tail, spread in rows:
-            value, ends = self.own.predict(score, mean, sd, tail, spread)
+            value, ends = predict(self.own, score, mean, sd, tail, spread)
             size = abs(mean) + sd * (abs(score) + 2 * spread + 10) + abs(y)
             assert abs(value - self.naive.predict(score, mean, sd, spread)) <= 8 * EPS * size
             unit = math.sqrt(self.naive.variance)
@@ -74,15 +60,18 @@ class CalibrationPair:
             expected = self.naive.interval(value, tail)
             if ends[0] < ends[1] and expected[0] < expected[1]:
                 assert np.abs(ends - expected).max() <= room, (ends, expected)
-            self.own.score(value, mean, sd, y)
+            self.own.score(value, y, mean, sd)
             self.naive.score(value, mean, sd, y)
             rows = self.naive.rows
-            assert np.abs(self.quantiles - self.naive.quantiles).max() <= 4 * EPS * rows * largest
-            variance = self.stats[calibration.VARIANCE]
+            assert (
+                np.abs(self.own["quantiles"] - self.naive.quantiles).max()
+                <= 4 * EPS * rows * largest
+            )
+            low, high, variance, *_ = self.own["stats"]
             assert abs(variance - self.naive.variance) <= 8 * EPS * rows * self.naive.variance
             lowest, highest = min(self.naive.targets), max(self.naive.targets)
-            assert abs(self.stats[calibration.LOW] - lowest) <= 8 * EPS * (abs(lowest) + 20 * sd)
-            assert abs(self.stats[calibration.HIGH] - highest) <= 8 * EPS * (abs(highest) + 20 * sd)
+            assert abs(low - lowest) <= 8 * EPS * (abs(lowest) + 20 * sd)
+            assert abs(high - highest) <= 8 * EPS * (abs(highest) + 20 * sd)
 
 
 @pytest.mark.parametrize("bounds", [(0.0, np.inf), (-np.inf, 0.3), (-0.2, 0.4)])
@@ -93,9 +82,9 @@ def test_bounded_predictions_and_intervals_equal_the_naive_form(bounds):
     targets = np.clip(draw.normal(size=count), *bounds)
     pair = CalibrationPair(bounds=bounds)
     pair.feed(draw.normal(size=count), scale, targets, draw.uniform(1e-5, 0.5, size=count))
-    value, ends = pair.own.predict(-50.0, 0.0, 1.0, 0.05)
+    value, ends = predict(pair.own, -50.0, 0.0, 1.0, 0.05)
     assert bounds[0] <= min(value, *ends)
-    value, ends = pair.own.predict(50.0, 0.0, 1.0, 0.05)
+    value, ends = predict(pair.own, 50.0, 0.0, 1.0, 0.05)
     assert bounds[1] >= max(value, *ends)
 
 
@@ -121,16 +110,14 @@ def test_rows_scored_at_once_equal_one_by_one():
     count, tail = 120, 0.05
     scale = np.column_stack([draw.normal(size=count), 0.5 + draw.random(count)])
     scores, targets = draw.normal(size=count), draw.standard_t(2, size=count)
-    one, many = CalibrationPair(), CalibrationPair()
-    batch = Intervals(many.stats, many.quantiles, count)
-    batch.tail[0], batch.scores[:], batch.scale[:], batch.targets[:] = tail, scores, scale, targets
-    batch.predict_and_score_rows.run(0, count)
+    one, many = CalibrationPair(), new_intervals()
+    output, errors = many.predict_and_score(scores, np.full(count, np.inf), scale, targets, tail)
+    np.testing.assert_array_equal(errors, abs(targets - output[:, 0]))
     for t, (mean, sd) in enumerate(scale):
-        value, ends = one.own.predict(scores[t], mean, sd, tail)
-        one.own.score(value, mean, sd, targets[t])
-        assert tuple(batch.output[t]) == (value, *ends)
-    np.testing.assert_array_equal(many.stats, one.stats)
-    np.testing.assert_array_equal(many.quantiles, one.quantiles)
+        value, ends = predict(one.own, scores[t], mean, sd, tail)
+        one.own.score(value, targets[t], mean, sd)
+        assert tuple(output[t]) == (value, *ends)
+    np.testing.assert_equal(many.state(), one.own.state())
 
 
 def test_quantiles_are_interpolated_between_the_tails():
@@ -138,11 +125,11 @@ def test_quantiles_are_interpolated_between_the_tails():
     for _ in range(50):
         quantiles = draw.normal(size=(2, len(TAILS))) * 2 + np.linspace(3, 0, len(TAILS))
         pair = CalibrationPair(quantiles)
-        pair.stats[[calibration.VARIANCE, calibration.ROWS]] = 1.0, 1.0
+        put_entry(pair.own, "stats", [VARIANCE, ROWS], 1.0)
         pair.naive.variance = 1.0
         last = math.inf
         for tail in [1e-17, 1e-4, *TAILS, 0.003, 0.07, 0.45]:
-            _, ends = pair.own.predict(0.0, 0.0, 1.0, tail)
+            _, ends = predict(pair.own, 0.0, 0.0, 1.0, tail)
             expected = pair.naive.interval(0.0, tail)
             assert np.allclose(ends, expected, rtol=0, atol=1e-12)
             if tail in TAILS:
@@ -173,20 +160,19 @@ def test_share_of_errors_beyond_a_quantile_goes_to_its_tail(kind):
     """
     count = 20_000
     errors = errors_of(kind, count, np.random.default_rng(7))
-    stats = np.zeros(calibration.ERROR_STATS)
-    quantiles = np.tile(np.linspace(3, 0, len(TAILS)), (2, 1))
-    own, first = Intervals(stats, quantiles), quantiles.copy()
+    own = new_intervals()
     beyond, warm = np.zeros((2, len(TAILS))), 40  # rows after which the steps are equal
     for t, error in enumerate(errors):
         if t == warm:
-            first = quantiles.copy()
-        unit = math.sqrt(stats[calibration.VARIANCE]) if t else 1.0
+            first = own["quantiles"]
+        unit = math.sqrt(own.variance) if t else 1.0
         if t >= warm:
+            quantiles = own["quantiles"]
             beyond[0] += -error > unit * quantiles[0]
             beyond[1] += error > unit * quantiles[1]
-        own.score(0.0, 0.0, 1.0, error)
+        own.score(0.0, error, 0.0, 1.0)
     share = beyond / (count - warm)
-    bound = abs(quantiles - first) * np.sqrt(TAILS) / (0.02 * (count - warm))
+    bound = abs(own["quantiles"] - first) * np.sqrt(TAILS) / (0.02 * (count - warm))
     rows = np.arange(warm, count)[:, None] + 1
     aimed = np.maximum(TAILS - (1 - np.array(TAILS)) / rows, np.array(TAILS) / 2).mean(axis=0)
     assert np.all(abs(share - aimed) <= bound + 1e-9)
@@ -196,17 +182,15 @@ def test_share_of_errors_beyond_a_quantile_goes_to_its_tail(kind):
 
 def test_constant_target_keeps_its_quantiles():
     """Errors of 0 from the first row on have no unit; the intervals are ready when it moves."""
-    stats = np.zeros(calibration.ERROR_STATS)
-    quantiles = np.tile(np.linspace(3, 0, len(TAILS)), (2, 1))
-    own = Intervals(stats, quantiles)
+    own = new_intervals()
     for _ in range(5000):
         own.score(0.0, 0.0, 0.0, 0.0)
     draw = np.random.default_rng(0)
     inside = 0
     for y in draw.normal(size=400):
-        _, ends = own.predict(0.0, 0.0, 1.0, 0.05)
+        _, ends = predict(own, 0.0, 0.0, 1.0, 0.05)
         inside += ends[0] <= y <= ends[1]
-        own.score(0.0, 0.0, 1.0, y)
+        own.score(0.0, y, 0.0, 1.0)
     assert 0.8 < inside / 400 < 0.97
 
 
@@ -218,28 +202,25 @@ def test_probabilities_of_two_classes_equal_the_naive_form(sharp):
     if sharp == 1.0:
         labels[:700] = 1.0
     scores = np.clip(sharp * (2 * labels - 1 + draw.normal(size=rows)), -1e6, 1e6)[:, None]
-    platt = np.array([calibration.PLATT_START])
-    out = np.zeros((rows, 2))
-    probabilities(calibration.probability_and_update_rows, scores, platt, out, labels)
+    own = new_curve()
+    out = own.predict_and_update(scores, labels)
     curve = naive.Platt()
     for t in range(rows):
         p = curve.probability(scores[t, 0])
         # An error of the line is damped by the Newton steps; 1 - p has the rounding of 1.
         assert np.allclose(out[t], [1 - p, p], rtol=1e-9, atol=1e-12), t
         curve.learn(scores[t, 0], labels[t])
-    assert np.allclose(platt[0, :2], curve.line, rtol=1e-9, atol=1e-9)
-    assert np.allclose(platt[0, 2:], curve.matrix[[0, 0, 1], [0, 1, 1]], rtol=1e-11)
+    (platt,) = own["curves"]
+    assert np.allclose(platt[:2], curve.line, rtol=1e-9, atol=1e-9)
+    assert np.allclose(platt[2:], curve.matrix[[0, 0, 1], [0, 1, 1]], rtol=1e-11)
     assert out.min() >= 1e-6
-    again = np.zeros_like(out[:1])
-    probabilities(calibration.probability_rows, scores[:1], platt, again)
+    again = own.predict(scores[:1])
     assert np.allclose(again[0, 1], curve.probability(scores[0, 0]), rtol=1e-9)
 
 
 def test_probabilities_stay_a_millionth_from_0_and_1():
     for slope, offset, score in [(30.0, 0.0, 1.5), (30.0, 0.0, -9.0), (0.0, 1e300, 0.0)]:
-        platt = np.array([[slope, offset, 1.0, 0.0, 1.0]])
-        out = np.zeros((1, 2))
-        probabilities(calibration.probability_rows, np.array([[score]]), platt, out)
+        out = new_curve(slope, offset, 1.0, 0.0, 1.0).predict(np.array([[score]]))
         assert sorted(out[0]) == pytest.approx([1e-6, 1 - 1e-6], rel=1e-9)
 
 
@@ -247,10 +228,9 @@ def test_logistic_curve_finds_slope_and_offset():
     draw = np.random.default_rng(5)
     scores = draw.uniform(-1, 1, size=(6000, 1))
     labels = (draw.random(6000) < 1 / (1 + np.exp(-5 * scores[:, 0] + 1))).astype(float)
-    platt = np.array([calibration.PLATT_START])
-    out = np.zeros((6000, 2))
-    probabilities(calibration.probability_and_update_rows, scores, platt, out, labels)
-    assert platt[0, :2] == pytest.approx([5, -1], abs=1.2)
+    own = new_curve()
+    out = own.predict_and_update(scores, labels)
+    assert own["curves"][0, :2] == pytest.approx([5, -1], abs=1.2)
     assert (out >= 1e-6).all()
 
 
@@ -259,18 +239,33 @@ FORGED = [NAN, np.inf, -np.inf, 1e308, -1e308, -1.0, 0.0, 0.5, 4.0, 1e-320, 2.0*
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_forged_statistics_give_intervals_and_probabilities():
-    """From any stats: probabilities between 0 and 1; an interval that is one, or no number."""
+    """From any stats: probabilities between 0 and 1; an interval that is one, or no number.
+
+    What is not finite, or no count, is refused.
+    """
     draw = np.random.default_rng(1)
+    possible = [value for value in FORGED if math.isfinite(value)]
+    refused = 0
     for _ in range(400):
-        stats = draw.choice(FORGED, size=calibration.ERROR_STATS)
-        quantiles = draw.choice(FORGED, size=(2, len(TAILS)))
-        own = Intervals(stats, quantiles, 3)
-        own.tail[0], own.scale[:] = 0.05, 1.0
-        own.predict_and_score_rows.run(0, 3)
-        assert not (own.output[:, 1] > own.output[:, 2]).any()
-        platt = draw.choice(FORGED, size=(1, calibration.PLATT))
-        out = np.zeros((3, 2))
-        scores = draw.choice([*FORGED], size=(3, 1))
-        probabilities(calibration.probability_and_update_rows, scores, platt, out, np.zeros(3))
+        values = possible if draw.random() < 0.8 else FORGED
+        stats, own = draw.choice(values, size=8), new_intervals()
+        try:
+            put(own, stats=stats, quantiles=draw.choice(values, size=(2, len(TAILS))))
+        except ValueError:
+            impossible = (
+                stats[VARIANCE] < 0 or stats[WEIGHT] < 0 or stats[ROWS] not in (0, 4, 2**53)
+            )
+            assert values is FORGED or impossible
+            refused += 1
+        rows = np.zeros(3), np.full(3, np.inf), np.ones((3, 2)), np.zeros(3)
+        output, _ = own.predict_and_score(*rows, 0.05)
+        assert not (output[:, 1] > output[:, 2]).any()
+        curve = new_curve(*draw.choice(possible, size=5))
+        out = curve.predict_and_update(draw.choice(FORGED, size=(3, 1)), np.zeros(3))
         assert (out > 0).all()
         assert np.allclose(out.sum(axis=1), 1)
+    assert 50 < refused < 390
+    with pytest.raises(ValueError, match="finite"):
+        new_curve(NAN, 0.0, 1.0, 0.0, 1.0)
+    with pytest.raises(ValueError, match="class"):
+        new_curve().update(np.zeros((1, 1)), np.array([2.0]))

@@ -5,7 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from kernelbank.auto import change_detection
+from kernelbank import _core
+from support.core_state import put
 from support.naive import auto as naive
 
 EPS = np.finfo(float).eps
@@ -14,27 +15,21 @@ EPS = np.finfo(float).eps
 RING = 500
 
 
-def detect(sizes, limit, stats, ring, weights):
-    """The signals after each row; changes the stats and the ring."""
-    signals = {f"{what}_signals": np.zeros(len(sizes), np.int64) for what in ("error", "weight")}
-    change_detection.detect_rows(
-        len(sizes),
-        slots=weights.shape[1],
-        limit=limit,
-        stats=stats,
-        ring=ring,
-        mean_weights=np.zeros((2, weights.shape[1])),
-        errors=sizes,
-        weights=weights,
-        **signals,
-    )
-    return signals["error_signals"], signals["weight_signals"]
+SIGNALS = {"error grew": (0, 1), "error fell": (0, -1), "weights": (1, 1)}
+
+
+def new_detector(limit, slots=1, ring=RING):
+    return _core.ChangeDetector(slots=slots, recent=ring, limit=limit)
 
 
 def detected(sizes, limit, ring=RING, weights=None):
-    """The signals after each row."""
+    """The signals of errors and of weights after each row."""
     weights = np.ones((len(sizes), 1)) if weights is None else weights
-    return detect(sizes, limit, np.zeros(change_detection.STATS), np.zeros(ring), weights)
+    signals = np.zeros((2, len(sizes)), np.int64)
+    for row, what in new_detector(limit, weights.shape[1], ring).detect(sizes, weights):
+        kind, sign = SIGNALS[what]
+        signals[kind, row] = sign
+    return signals
 
 
 def kinds(draw, count):
@@ -72,32 +67,28 @@ def test_sums_of_the_martingales_equal_the_naive_form():
     draw = np.random.default_rng(0)
     sizes = abs(draw.normal(size=700))
     for end in (50, 51, 300, 700):
-        stats = np.zeros(change_detection.STATS)
-        detect(sizes[:end], 1e9, stats, np.zeros(RING), np.ones((end, 1)))
+        detector = new_detector(1e9)
+        detector.detect(sizes[:end], np.ones((end, 1)))
         own = naive.ErrorDetector(RING, 1e9)
         for size in sizes[:end]:
             own.see(size)
         # A factor is the difference of two powers that differ by one part in about 500.
         room = 64 * EPS * end * RING
-        assert stats[change_detection.GREW : change_detection.FELL] == pytest.approx(
-            own.grew, rel=room
-        )
-        assert stats[change_detection.FELL : change_detection.SEEN] == pytest.approx(
-            own.fell, rel=room
-        )
+        assert detector["grew"] == pytest.approx(own.grew, rel=room)
+        assert detector["fell"] == pytest.approx(own.fell, rel=room)
 
 
 def test_betting_factor_has_mean_one():
     """Over the ranks of errors that are all different, for every martingale; with ties at most 1."""
     for count, ties in [(50, 1), (499, 1), (51, 4), (499, 100)]:
         among = np.arange(count + 1) // ties
-        total = np.zeros((2, change_detection.MARTINGALES))
+        total = np.zeros((2, 3))
         for k, size in enumerate(among):
-            stats, ring = np.zeros(change_detection.STATS), np.zeros(RING)
+            detector, ring = new_detector(1e9), np.zeros(RING)
             ring[:count] = np.delete(among, k)
-            stats[change_detection.SEEN] = count
-            detect(np.array([float(size)]), 1e9, stats, ring, np.ones((1, 1)))
-            total += stats[: 2 * change_detection.MARTINGALES].reshape(2, -1) / (count + 1)
+            put(detector, errors=ring, seen=np.array(float(count)))
+            detector.detect(np.array([float(size)]), np.ones((1, 1)))
+            total += np.array([detector["grew"], detector["fell"]]) / (count + 1)
         assert np.all(total <= 1 + 1e-12)
         assert ties > 1 or np.all(total >= 1 - 1e-12)
 
@@ -169,3 +160,20 @@ def test_weight_signal_comes_once_per_move_and_not_in_the_first_rows():
     draw = np.random.default_rng(0)
     shaking = draw.dirichlet(np.ones(10), size=5000)
     assert not detected(np.ones(5000), 1e9, weights=shaking)[1].any()
+
+
+def test_impossible_states_are_refused():
+    detector = new_detector(1e9, slots=2, ring=60)
+    detector.detect(np.arange(90.0), np.full((90, 2), 0.5))
+    before = detector.state()
+    for name, value in [
+        ("seen", -1.0), ("seen", 0.5), ("seen", 1e300), ("seen", math.nan), ("rows", -1.0),
+        ("apart", 2.0), ("errors", math.inf), ("mean_weights", math.nan), ("grew", math.nan),
+    ]:  # fmt: skip
+        array = np.full_like(before[name], value)
+        with pytest.raises(ValueError, match=r"finite|whole"):
+            put(detector, **{name: array})
+    for wrong in (before | {"errors": np.zeros(61)}, before | {"more": np.zeros(1)}, {}):
+        with pytest.raises(ValueError, match="has"):
+            detector.restore(wrong)
+    np.testing.assert_equal(detector.state(), before)  # nothing has changed

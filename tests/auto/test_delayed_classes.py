@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import kernelbank as kb
-from kernelbank.auto.calibration import softmax
 
 K, L = kb.kernels, kb.learners
 
@@ -55,9 +54,9 @@ def test_class_that_appears_between_prediction_and_target_gets_its_own_output(la
     else:  # it is its own
         bank.learn_one(row, "c")
     # Rows that were predicted without the scores of all classes do not change the softmax.
-    start = softmax.start_curves(2)
-    np.testing.assert_array_equal(model.platt, [*start, softmax.late_curve()])
-    np.testing.assert_array_equal(model.common_slopes, softmax.COMMON_START)
+    start, late = [0.0, 0.0, 10.0, 0.0, 30.0], [0.0, 1.0, 10.0, 0.0, 30.0]
+    assert model.probabilities["curves"].tolist() == [start, start, late]
+    assert model.probabilities["common"].tolist() == [2.0, 1.0, 1.0, 0.0, 1.0]
 
 
 def test_changes_of_a_classifier_are_detected_in_its_error_rate():
@@ -68,7 +67,7 @@ def test_changes_of_a_classifier_are_detected_in_its_error_rate():
     bank = kb.AutoBank("classification", slots=slots()[::2])
     found = bank.run(X, labels).predictions
     wrong = (found != labels).astype(float)
-    ring = bank._model.recent_errors
+    ring = bank._model.detector["errors"]
     signals = [c.row for c in bank.ledger.changes if c.what.startswith("error")]
     start = signals[-1] - 1 if signals else 5
     assert np.array_equal(ring[: 600 - start], wrong[start:])

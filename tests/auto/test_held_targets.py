@@ -7,7 +7,6 @@ import kernelbank as kb
 from kernelbank.auto import model_state
 from kernelbank.auto.config import AutoConfig
 from kernelbank.auto.regression import RegressionModel
-from kernelbank.auto.scaling import scaling_steps
 from kernelbank.bank.engines import as_engine
 from support.column_pair import ColumnPair, hostile_values, target_scale
 from support.marks import slow_unless
@@ -36,32 +35,32 @@ def test_statistics_of_held_targets_equal_the_naive_form(memory):
     for seed in range(40):
         draw = np.random.default_rng(seed)
         values = [v for v in hostile_values(seed) if not np.isnan(v)]
-        pair = ColumnPair(memory)
+        pair = ColumnPair(memory, target=True)
         pair.fit(values[:32])
         for value in values[32:]:
-            far = pair.outlier_level(value) > 0
+            far = pair.scaling.outlier_level(value) > 0
             assert far == pair.naive.is_far(value)
             if not pair.feed_target(value, bool(far if draw.random() < 0.9 else not far)):
                 continue
             what = str(draw.choice(list(meanings)))
             meanings[what] += 1
             if what == "scale":
-                pair.batch.run(scaling_steps.restart_target)
+                pair.scaling.restart_target()
                 pair.naive.change_level()
             elif what == "level":
                 shift = float(np.median(pair.naive.values[-5:]) - pair.naive.base)
                 pair.size += abs(shift)
-                pair.shift(shift)
+                pair.scaling.shift_target(shift)
                 pair.naive.new_level(shift)
             else:
-                pair.batch.run(scaling_steps.widen_target)
+                pair.scaling.widen_target()
                 pair.naive.widen()
             pair.check_statistics()
     assert min(meanings.values()) > 5
 
 
 def usual_target(memory=50):
-    pair = ColumnPair(memory)
+    pair = ColumnPair(memory, target=True)
     pair.fit(np.random.default_rng(5).normal(size=200))
     return pair
 
@@ -81,28 +80,28 @@ def test_held_targets_change_no_mean_until_a_usual_one_comes():
 def test_five_held_targets_shift_widen_or_restart_the_statistics():
     def five():
         pair = usual_target()
-        base, unit = (float(v) for v in target_scale(pair.columns[0]))
+        base, unit = (float(v) for v in target_scale(pair.column))
         older = np.sort(pair.naive.values[5:])
         signalled = [pair.feed_target(100.0 + t, True) for t in range(5)]
         assert signalled == [False] * 4 + [True]
         return pair, base, unit, older
 
     pair, base, unit, older = five()
-    pair.shift(102.0)
-    assert target_scale(pair.columns[0]) == pytest.approx((base + 102, unit), rel=0.02)
+    pair.scaling.shift_target(102.0)
+    assert target_scale(pair.column) == pytest.approx((base + 102, unit), rel=0.02)
     # All that is kept has moved, but for the five.
     kept = np.sort([*(older + 102)[-45:], *range(100, 105)])
     assert len(older) == 45
-    assert np.sort(pair.rings[0]) == pytest.approx(kept, abs=1e-12)
+    assert np.sort(pair.ring) == pytest.approx(kept, abs=1e-12)
     pair, base, unit, _ = five()
-    pair.batch.run(scaling_steps.widen_target)
+    pair.scaling.widen_target()
     everything = np.concatenate([np.random.default_rng(5).normal(size=200), np.arange(100, 105)])
     mean, sd = everything.mean(), everything.std(ddof=1)
     # Base and unit are those of the last time that these moved by a tenth.
-    assert target_scale(pair.columns[0]) == pytest.approx((mean, sd), rel=0.15)
+    assert target_scale(pair.column) == pytest.approx((mean, sd), rel=0.15)
     pair, base, unit, _ = five()
-    pair.batch.run(scaling_steps.restart_target)
-    assert target_scale(pair.columns[0]) == pytest.approx((102, unit), rel=1e-9)
+    pair.scaling.restart_target()
+    assert target_scale(pair.column) == pytest.approx((102, unit), rel=1e-9)
 
 
 class ModelPair:

@@ -7,19 +7,19 @@ import numpy as np
 import pytest
 
 import kernelbank as kb
-from kernelbank.auto.calibration import calibration
+from kernelbank import _core
 from kernelbank.auto.forecasts.forecast import LEVELS
 from kernelbank.auto.forecasts.forecast_columns import ForecastRows
-from kernelbank.auto.forecasts.horizon_intervals import COVERED, HorizonIntervals
-from kernelbank.auto.forecasts.horizon_stacking import HorizonStacking
 from kernelbank.auto.forecasts.iterated_line import IteratedLine
 from kernelbank.auto.prequential_run import PrequentialRun
 from kernelbank.errors import FileRefused, InvalidArgument
 from kernelbank.io import checkpoint
 from support.auto_streams import assert_same_state, predict_and_learn
+from support.core_state import put_entry
 from support.naive import forecasts as naive
 
 HORIZONS = (1, 3, 8)
+NO_BOUNDS = {"lower": -np.inf, "upper": np.inf, "in_range": True}
 FIELDS = ("forecasts", "forecast_lower", "forecast_upper")
 
 
@@ -87,31 +87,32 @@ def test_the_iterated_line_goes_on_from_its_own_forecasts():
 def test_intervals_follow_their_definition():
     """Forecasts of a walk: each error is compared with the ends of its own interval."""
     draw = np.random.default_rng(0)
-    fast = HorizonIntervals(HORIZONS, np.array([-np.inf, np.inf]))
+    fast = _core.HorizonIntervals(horizons=HORIZONS, **NO_BOUNDS)
     slow = [naive.HorizonCalibration(horizon) for horizon in HORIZONS]
-    scale, level, wide = np.array([0.0, 1.0]), 0.0, np.array([-1e9, 1e9])
+    level = 0.0
     for moment in range(400):
         level += draw.standard_t(3)
         if moment:
             targets = np.full(3, level)
-            fast.score(moment, targets, level, min(moment, HORIZONS[-1]), scale)
+            fast.score(moment, targets, level, min(moment, HORIZONS[-1]), 0.0, 1.0)
             for one in slow:
                 one.score(level, 1.0)
-        fast.stats[:, [calibration.LOW, calibration.HIGH]] = wide  # no range holds them back
+        fast.set_range(-1e9, 1e9)  # no range holds them back
         values = np.full(3, level) + draw.normal(size=3)
         output = fast.forecast(values, np.zeros(3), 0.05)
         fast.issue(moment, output, np.zeros((3, 2)))
         for own, one, value in zip(output, slow, values, strict=True):
             np.testing.assert_allclose(own, [value, *one.forecast(value, 0.05)], rtol=1e-12)
-    assert fast.totals[:, COVERED].tolist() == [one.covered for one in slow]
+    assert fast.sums[:, 5].tolist() == [one.covered for one in slow]
 
 
 def test_issued_quantiles_are_in_order_where_the_tracked_ones_are_not():
     """Else an interval that is wider than its own quantile says would count as that quantile."""
-    intervals = HorizonIntervals((1,), np.array([-np.inf, np.inf]))
-    intervals.quantiles[0, :, 5] = 0.0  # of the tail 0.05; that of 0.1 is 1.28
+    intervals = _core.HorizonIntervals(horizons=[1], **NO_BOUNDS)
+    put_entry(intervals, "quantiles", (slice(None), 5), 0.0)  # of 0.05; that of 0.1 is 1.28
     intervals.issue(0, np.zeros((1, 3)), np.zeros((1, 2)))
-    np.testing.assert_array_equal(intervals.issued[0, 0, :, 5], intervals.quantiles[0, :, 6])
+    issued = intervals["issued"].reshape(2, -1)
+    np.testing.assert_array_equal(issued[:, 5], intervals["quantiles"][:, 6])
 
 
 def test_weights_of_horizons_follow_their_definition():
@@ -119,9 +120,9 @@ def test_weights_of_horizons_follow_their_definition():
     Frank-Wolfe the least cost is at least cost - gap. The costs have no other rounding to speak of:
     200 terms of the same size."""
     draw = np.random.default_rng(1)
-    prices, known = np.array([0.0, 1.0, 1.0, 0.0]), 2
-    fast = HorizonStacking(HORIZONS, prices, known)
-    assert fast.weights[0].tolist() == [0.5, 0.0, 0.0, 0.5]
+    prices, known = [0.0, 1.0, 1.0, 0.0], 2
+    fast = _core.HorizonStacking(horizons=HORIZONS, prices=prices, known=known)
+    assert fast["weights"][0].tolist() == [0.5, 0.0, 0.0, 0.5]
     made, errors = [], {h: [] for h in HORIZONS}
     for moment in range(200):
         target, left = draw.normal(), draw.normal(size=3)
@@ -131,31 +132,31 @@ def test_weights_of_horizons_follow_their_definition():
                 errors[h].append(made[moment - h][k] - wanted)
         fast.learn(moment, min(moment, HORIZONS[-1]), left, target)
         forecasts = draw.normal(size=(3, 4)) * [1.0, 0.8, 0.7, 1.2]
-        value, spread = fast.combine(forecasts)
-        np.testing.assert_allclose(value, (fast.weights * forecasts).sum(axis=1), rtol=1e-12)
+        value, spread = fast.combine(forecasts).T
+        np.testing.assert_allclose(value, (fast["weights"] * forecasts).sum(axis=1), rtol=1e-12)
         away = (forecasts - value[:, None]) ** 2
-        np.testing.assert_allclose(spread**2, (fast.weights * away).sum(axis=1), rtol=1e-12)
+        np.testing.assert_allclose(spread**2, (fast["weights"] * away).sum(axis=1), rtol=1e-12)
         fast.keep(moment, forecasts)
         made.append(forecasts)
-        np.testing.assert_allclose(fast.share, fast.weights[:, :2].sum(axis=1), rtol=1e-12)
-    for weights, h in zip(fast.weights, HORIZONS, strict=True):
+        np.testing.assert_allclose(fast.share, fast["weights"][:, :2].sum(axis=1), rtol=1e-12)
+    for weights, h in zip(fast["weights"], HORIZONS, strict=True):
         matrix = np.array(naive.stacking_matrix(errors[h], h, prices))
         gradient = 2 * matrix @ weights
         gap = weights @ gradient - gradient.min()
         assert gap < 1.01e-4 * (1 + 1e-4) * (weights @ matrix @ weights)
-    assert len({tuple(row) for row in fast.weights}) == 3
+    assert len({tuple(row) for row in fast["weights"]}) == 3
 
 
 def test_a_slot_with_coefficients_must_be_better_by_more_than_chance():
     """Its errors are 0.98 of those of the free slot. All its weight lowers the first part of the
     cost by 0.04 L, and the ridge by at most 0.01 L. After 300 rows N is 226 one row ahead and 275
     twelve rows ahead, so that the price is 0.009 L and 0.084 L."""
-    stacking = HorizonStacking((1, 12), np.array([0.0, 1.0]))
+    stacking = _core.HorizonStacking(horizons=(1, 12), prices=[0.0, 1.0], known=0)
     errors = np.random.default_rng(0).normal(size=312)
     for moment, error in enumerate(errors):
         stacking.learn(moment, min(moment, 12), np.zeros(2), 0.0)
         stacking.keep(moment, np.array([[error, 0.98 * error]] * 2))
-    assert stacking.weights.tolist() == [[0.0, 1.0], [1.0, 0.0]]
+    assert stacking["weights"].tolist() == [[0.0, 1.0], [1.0, 0.0]]
 
 
 @pytest.mark.parametrize("settings", [{}, {"known": [0]}, {"combiner": kb.combiners.Hedge()}])
@@ -171,11 +172,11 @@ def test_one_horizon_is_enough(settings, tmp_path):
 
 def test_horizons_do_not_wait_for_the_weights_of_farther_ones():
     """The first slot is right one row ahead, the second 24 rows ahead."""
-    horizons = HorizonStacking((1, 24), np.zeros(2))
+    horizons = _core.HorizonStacking(horizons=(1, 24), prices=[0.0, 0.0], known=0)
     for moment in range(30):
         horizons.learn(moment, min(moment, 24), np.zeros(2), 1.0)
         horizons.keep(moment, np.array([[1.0, 0.0], [0.0, 1.0]]))
-        near, far = horizons.weights[:, 0]
+        near, far = horizons["weights"][:, 0]
         assert (near > 0.9) == (moment >= 1)
         assert far == pytest.approx(0.5) if moment < 24 else far < 0.1
 
@@ -309,8 +310,10 @@ def test_later_rows_do_not_change_earlier_forecasts(whole):
 
 
 def test_of_later_rows_only_known_columns_matter(monkeypatch):
-    always = property(lambda self: np.full(len(self.weights), 1.0))
-    monkeypatch.setattr(HorizonStacking, "share", always)
+    class Always(_core.HorizonStacking):
+        share = property(lambda self: np.ones(len(self["weights"])))
+
+    monkeypatch.setattr(_core, "HorizonStacking", Always)
     first = small(known=[0]).run(X[:110], Y[:110])
     other_x, other_y = X[:110].copy(), Y[:110].copy()
     other_x[100:, 1] = 1e3
@@ -361,7 +364,7 @@ def test_known_inputs_help():
 @pytest.mark.parametrize("persistence", [1.0, 0.9])
 def test_intervals_cover_at_every_horizon(persistence):
     """The share beyond an end differs from its tail p by at most (range of the quantile) sqrt(p) /
-    (step rows): see `horizon_intervals`. A quantile stays within 4 root mean squares; errors h rows
+    (step rows): see `HorizonIntervals`. A quantile stays within 4 root mean squares; errors h rows
     ahead overlap, so that the share has the deviation of n / h independent ones besides."""
     draw = np.random.default_rng(7)
     noise, y = draw.normal(size=3000), np.zeros(3000)
@@ -466,7 +469,7 @@ def test_weights_are_by_slot_and_horizon(whole):
     bank, _ = whole
     weights = bank.forecast_weights
     forecaster = bank._model.forecaster
-    slots = dict(zip(weights, forecaster.stacking.made[(len(Y) - 1) % 8].T, strict=True))
+    slots = dict(zip(weights, forecaster.stacking.forecasts(len(Y) - 1).T, strict=True))
     np.testing.assert_allclose(slots["last value"], Y[-1], rtol=1e-12)
     combined = sum(weights[name] * slots[name] for name in weights)
     np.testing.assert_allclose(combined, bank.forecast().point, rtol=1e-9)

@@ -3,7 +3,11 @@
 import numpy as np
 
 import kernelbank as kb
-from kernelbank.auto.calibration.calibration import AGREEMENT, MARGIN
+
+MARGIN = 0.05
+"""Predictions stay within the range of the targets, widened by this share of it."""
+AGREEMENT = 2.0
+"""And beyond it by what the distance exceeds so many times the deviation of the slots."""
 
 
 def staircase(seed=0, level=100.0):

@@ -568,7 +568,7 @@ def test_forged_files_are_refused(change, named_bank, tmp_path):
     ("name", "value"),
     [
         ("target1/scaling/target", np.nan),
-        ("target0/error_stats", np.inf),
+        ("target0/intervals/stats", np.inf),
         ("target1/scaling/target", -1.0),
     ],
 )

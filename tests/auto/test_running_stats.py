@@ -5,15 +5,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernelbank.auto.scaling import running_stats, scaling_steps
-from kernelbank.auto.scaling.scaling_batch import fit_columns, normal_quantiles
+from kernelbank import _core
+from kernelbank.auto.scaling import scaling as names
 from support.column_pair import NAN, ColumnPair, hostile_values, standard_deviation, target_scale
 from support.naive import auto as naive
 
 
 def test_quantile_table_is_that_of_the_normal_distribution():
-    found = normal_quantiles()
-    assert np.array_equal(found, naive.QUANTILES)
+    found = np.array([_core.normal_quantile(p) for p in naive.PROBABILITIES[1:-1]])
+    assert np.allclose(found, naive.QUANTILES[1:-1], rtol=1e-14, atol=0)
     assert np.allclose(found, -found[::-1], rtol=0, atol=1e-12)
 
 
@@ -74,7 +74,7 @@ def test_rank_is_among_the_last_thousand_values():
         share = ((values[-1000:] < value).sum() + (values[-1000:] == value).sum() / 2 + 0.5) / 1001
         expected = np.interp(share, naive.PROBABILITIES, naive.QUANTILES)
         assert abs(pair.forms(value)[2] - expected) <= 1e-13
-    assert pair.columns[0, running_stats.SEEN] == len(values)
+    assert pair.column[names.SEEN] == len(values)
 
 
 def test_mean_and_deviation_forget_after_ten_thousand_rows():
@@ -82,17 +82,16 @@ def test_mean_and_deviation_forget_after_ten_thousand_rows():
     draw = np.random.default_rng(1)
     values = draw.normal(size=25_000) + 7
     values[10_000:] = 2 * (values[10_000:] - 7) + 8
-    pair = ColumnPair(5)
-    column = pair.columns
-    fit_columns(column, pair.rings, values[:32, None])
+    pair = ColumnPair(5, target=True)
+    pair.begin(values[:32])
     # The first rows are clipped: start from what they left.
     for value in values[32:10_000]:
         pair.add_target(value)
-    mean, sd = column[0, running_stats.MEAN], standard_deviation(column[0])
-    assert column[0, running_stats.COUNT] == 10_000
+    mean, sd = pair.column[names.MEAN], standard_deviation(pair.column)
+    assert pair.column[names.COUNT] == 10_000
     assert abs(mean - values[:10_000].mean()) < 1e-3
     assert abs(sd / values[:10_000].std(ddof=1) - 1) < 1e-3
-    squares = column[0, running_stats.SQUARES]
+    squares = pair.column[names.SQUARES]
     for value in values[10_000:]:
         pair.add_target(value)
     keep = 1 - 1e-4
@@ -100,21 +99,23 @@ def test_mean_and_deviation_forget_after_ten_thousand_rows():
         away = value - mean
         mean += away / 10_000
         squares = (squares + away * (value - mean)) * keep
-    assert column[0, running_stats.COUNT] == 10_000
-    assert abs(column[0, running_stats.MEAN] - mean) <= 1e-12
-    assert abs(column[0, running_stats.SQUARES] / squares - 1) <= 1e-11
+    assert pair.column[names.COUNT] == 10_000
+    assert abs(pair.column[names.MEAN] - mean) <= 1e-12
+    assert abs(pair.column[names.SQUARES] / squares - 1) <= 1e-11
     # After n rows of a new scale the old one has the share keep^n, up to chance and the levels.
     share = keep**15_000
     between = share * (1 - share)
-    assert standard_deviation(column[0]) ** 2 == pytest.approx(4 - 3 * share + between, rel=0.05)
+    assert standard_deviation(pair.column) ** 2 == pytest.approx(4 - 3 * share + between, rel=0.05)
 
 
 def test_column_beyond_its_memory_equals_the_naive_form():
     draw = np.random.default_rng(2)
     pair = ColumnPair(5)
     pair.fit(draw.normal(size=32))
-    pair.columns[0, running_stats.COUNT] = pair.naive.weight = 9_990
-    pair.columns[0, running_stats.SQUARES] = pair.naive.squares = 9_989.0
+    pair.naive.weight = 9_990
+    pair.set(names.COUNT, 9_990)
+    pair.naive.squares = 9_989.0
+    pair.set(names.SQUARES, 9_989.0)
     pair.feed(draw.normal(size=60) * 2)
     assert pair.naive.weight == 10_000
 
@@ -144,11 +145,11 @@ def level_of(values, changes):
     pair.fit(np.random.default_rng(5).normal(size=1000))  # five far values must not make the sd
     pair.feed(values)
     assert pair.levels == changes
-    return target_scale(pair.columns[0]), pair
+    return target_scale(pair.column), pair
 
 
 def test_five_far_values_in_a_row_are_a_new_level():
-    usual = target_scale(level_of([], 0)[1].columns[0])[1]
+    usual = target_scale(level_of([], 0)[1].column)[1]
     (mean, sd), _ = level_of([100.0, 101.0, NAN, 100.5, 102.0, 99.0], 1)
     assert mean == pytest.approx(100.5)
     assert usual < sd < 2 * usual  # that after the five have entered at 10 sd each
@@ -157,8 +158,8 @@ def test_five_far_values_in_a_row_are_a_new_level():
     assert mean == pytest.approx(-106)
     (mean, sd), pair = level_of([64.0] * 5, 1)
     assert mean + sd == pytest.approx(64)
-    assert sorted(pair.rings[0, :5]) == [64.0] * 5
-    assert pair.columns[0, running_stats.SEEN] == 5
+    assert sorted(pair.ring[:5]) == [64.0] * 5
+    assert pair.column[names.SEEN] == 5
     level_of([100.0, 101.0, 100.5, 102.0, 0.0, 99.0], 0)
     level_of([1e9, 2e9, 1e10, 1e9], 0)  # glitches count
     level_of([1e9, 2e9, 1e10, 1e9, 3e9], 1)
@@ -197,17 +198,16 @@ def test_extreme_value_at_the_end_of_the_first_rows_is_not_the_last_value():
 
 
 def test_outlier_level_is_far_beyond_ten_and_extreme_beyond_a_thousand():
-    pair = ColumnPair(5)
-    target = pair.columns[0]
-    target[[running_stats.CENTER, running_stats.SCALE]] = 5.0, 2.0
+    pair = ColumnPair(5, target=True)
+    pair.set([names.CENTER, names.SCALE], [5.0, 2.0])
     for z, kind in [
         (0, 0),
         (9.9, 0),
-        (-10.1, scaling_steps.FAR),
-        (999, scaling_steps.FAR),
-        (-1001, scaling_steps.EXTREME),
+        (-10.1, names.FAR),
+        (999, names.FAR),
+        (-1001, names.EXTREME),
     ]:
-        assert pair.outlier_level(5.0 + 2.0 * z) == kind
-    target[running_stats.SCALE] = 0.0
-    assert pair.outlier_level(5.0) == pair.outlier_level(5.0 + 1e-11) == 0
-    assert pair.outlier_level(1e20) == scaling_steps.FAR
+        assert pair.scaling.outlier_level(5.0 + 2.0 * z) == kind
+    pair.set(names.SCALE, 0.0)
+    assert pair.scaling.outlier_level(5.0) == pair.scaling.outlier_level(5.0 + 1e-11) == 0
+    assert pair.scaling.outlier_level(1e20) == names.FAR

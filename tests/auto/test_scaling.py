@@ -6,9 +6,17 @@ import numpy as np
 import pytest
 
 from kernelbank.auto.prediction import lagged_rows
-from kernelbank.auto.scaling import running_stats
-from kernelbank.auto.scaling.scaling import Scaling
-from support.column_pair import NAN
+from kernelbank.auto.scaling.scaling import (
+    AGE,
+    CENTER,
+    COUNT,
+    SCALE,
+    SEEN,
+    STREAK,
+    Scaling,
+)
+from support.column_pair import NAN, scaling_of
+from support.core_state import put_entry
 from support.naive import auto as naive
 
 
@@ -20,11 +28,11 @@ def test_input_ranges_are_those_of_the_last_values():
     scaling.fit(X[:32], None)
     for x in X[32:]:
         scaling.update_inputs(x)
-    last = X[-scaling.rings.shape[1] :]
+    last = X[-scaling.statistics["rings"].shape[1] :]
     found = scaling.input_ranges()
     assert (found[:, 0] == np.median(last, axis=0)).all()
     assert (found[0, 1:] == [last[:, 0].min(), last[:, 0].max()]).all()
-    base, unit = scaling.columns[1, [running_stats.CENTER, running_stats.SCALE]]
+    base, unit = scaling.columns[1, [CENTER, SCALE]]
     assert unit > 0
     assert (found[1, 1:] == base + unit * np.array([-2.5, 2.5])).all()
     assert (found[2] == 7.0).all()
@@ -37,8 +45,8 @@ def test_scaled_row_has_the_scalings_side_by_side(names):
     X, y = draw.normal(size=(80, 2)), draw.normal(size=80) * 3
     X[draw.random(X.shape) < 0.1] = NAN
     scaling = Scaling(2, 2, names, target=True)
-    columns = [naive.Column(scaling.rings.shape[1]) for _ in range(2)]
-    target = naive.Target(len(scaling.ring))
+    columns = [naive.Column(scaling.statistics["rings"].shape[1]) for _ in range(2)]
+    target = naive.Target(len(scaling.statistics["ring"]))
     scaling.fit(X[:32], y[:32])
     for k in range(2):
         columns[k].begin(X[:32, k])
@@ -65,3 +73,31 @@ def test_scaled_row_has_the_scalings_side_by_side(names):
             columns[k].take(X[32 + t, k])
         target.take_target(y[32 + t], False)
         lagged = np.array([y[32 + t], lagged[0]])
+
+
+def test_impossible_statistics_are_refused_and_nothing_leads_out_of_an_array():
+    """Any number in any place: the state is refused, or rows are scaled and learned."""
+    draw = np.random.default_rng(0)
+    values = [NAN, math.inf, 1e308, -1e308, -1.0, 0.0, 0.5, 4.0, 5.0, 1e-320, 2.0**53, 2.0**63]
+    refused = set()
+    for _ in range(600):
+        own = scaling_of(2, int(draw.choice([5, 9])))
+        own.fit(draw.normal(size=(40, 2)), draw.normal(size=40))
+        name = str(draw.choice(["columns", "rings", "target", "ring"]))
+        array = own[name]
+        index = tuple(int(draw.integers(n)) for n in array.shape)
+        value = draw.choice(values)
+        try:
+            put_entry(own, name, index, value)
+        except ValueError:
+            refused.add((name, index[-1], float(value)))
+            continue
+        assert math.isfinite(value)
+        X = draw.choice([0.0, 1.0, NAN, 1e150, -1e150, 30.0], size=(30, 2))
+        own.scale_rows(X, np.ones((30, 1)))
+        done, *_ = own.scale_and_add(X, np.ones((30, 1)), np.ones(30))
+        assert 0 <= done <= 30
+        assert any(own.hold_target(1e5 + t) for t in range(5))  # no streak lasts for ever
+    for entry in (COUNT, SCALE, STREAK, SEEN, AGE):
+        assert ("target", entry, -1.0) in refused or ("columns", entry, -1.0) in refused
+    assert not any(name.startswith("ring") for name, _, value in refused if math.isfinite(value))

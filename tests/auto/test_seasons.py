@@ -7,7 +7,6 @@ import pytest
 
 import kernelbank as kb
 from kernelbank.auto import seasons
-from kernelbank.auto.calibration import calibration
 from kernelbank.auto.seasons import SeasonHistory, find_periods
 from kernelbank.errors import InvalidArgument
 from support.auto_streams import assert_same_state, predict_and_learn
@@ -36,8 +35,7 @@ def learned(setting, targets, batch=1):
 def test_a_row_knows_the_targets_of_its_phase(rows, waiting):
     targets = np.random.default_rng(0).normal(size=rows)
     history = learned((5, 24), targets, batch=7)
-    out = np.empty(history.width)
-    history.recall_one(rows, rows + waiting, out)
+    out = history.recall_one(rows, rows + waiting)
     for own, period in zip(out.reshape(2, -1), (5, 24), strict=True):
         np.testing.assert_array_equal(own[:3], recalled(targets, rows + waiting, period))
         np.testing.assert_allclose(own[3:], phase(rows + waiting, period), atol=1e-15)
@@ -49,9 +47,7 @@ def test_rows_of_a_batch_know_what_they_know_one_by_one():
     numbers = np.arange(60, 300)
     together = history.recall(60, numbers, numbers, targets[60:])
     for row in numbers:
-        out = np.empty(history.width)
-        history.recall_one(row, row, out)
-        np.testing.assert_array_equal(out, together[row - 60])
+        np.testing.assert_array_equal(history.recall_one(row, row), together[row - 60])
         history.append(row + 1, targets[row : row + 1])
 
 
@@ -237,7 +233,7 @@ def test_running_means_of_weights_outlive_the_slots():
     bank = small(seasons="auto")
     bank.run(X, y)
     assert [change.row for change in bank.ledger.changes if change.what == "season"] == [500]
-    np.testing.assert_allclose(bank._model.mean_weights.sum(axis=1), 1.0)
+    np.testing.assert_allclose(bank._model.detector["mean_weights"].sum(axis=1), 1.0)
 
 
 def test_probabilities_stay_calibrated_when_a_season_is_found():
@@ -245,7 +241,7 @@ def test_probabilities_stay_calibrated_when_a_season_is_found():
     bank = small("classification", seasons="auto")
     bank.run(X, labels(y, "two"))
     assert bank.periods
-    assert not np.array_equal(bank._model.platt[0], calibration.PLATT_START)
+    assert bank._model.probabilities["curves"].tolist() != [[2.0, 0.0, 1.0, 0.0, 1.0]]
 
 
 # --- the same bits --------------------------------------------------------------------------------

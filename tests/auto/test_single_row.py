@@ -1,4 +1,4 @@
-"""One compiled call per row: the same bits as the path with all checks, and as blocks."""
+"""Single rows, predicted in any order and learned late: copies and new inputs keep what waits."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ import numpy as np
 import pytest
 
 import kernelbank as kb
-from kernelbank.auto.model_parts.single_row import DECLINED, SingleRowCalls
-from kernelbank.auto.task_model import TaskModel
 
 ROWS = 260
 
@@ -39,25 +37,6 @@ def saved(bank, tmp_path, name):
     return (tmp_path / name).read_bytes()
 
 
-@pytest.fixture
-def quick(monkeypatch):
-    """How many rows were learned by one compiled call."""
-    count = [0]
-    original = SingleRowCalls.learn
-
-    def counted(self, y):
-        result = original(self, y)
-        count[0] += result != DECLINED
-        return result
-
-    monkeypatch.setattr(SingleRowCalls, "learn", counted)
-    return count
-
-
-def slow_path(monkeypatch):
-    monkeypatch.setattr(TaskModel, "row_calls", lambda self: None)
-
-
 TASKS = ("regression", "two classes", "three classes")
 
 
@@ -82,17 +61,27 @@ def play(bank, X, y, task):
 
 
 @pytest.mark.parametrize("task", TASKS)
-def test_predictions_in_any_order_give_the_bits_of_the_path_with_all_checks(
-    task, quick, monkeypatch, tmp_path
-):
+def test_a_loaded_bank_goes_on_in_any_order_with_the_same_bits(task, tmp_path):
     X, y = stream(task, far=task == "regression")
     one = make(task, lags=1)
-    found = play(one, X, y, task)
-    assert quick[0] > 50
-    slow_path(monkeypatch)
-    other = make(task, lags=1)
-    assert repr(play(other, X, y, task)) == repr(found)  # NaN before the first target
+    play(one, X[:190], y[:190], task)
+    one.save(tmp_path / "half")
+    other = kb.load(tmp_path / "half")
+    assert repr(play(one, X[190:], y[190:], task)) == repr(play(other, X[190:], y[190:], task))
     assert saved(one, tmp_path, "one") == saved(other, tmp_path, "other")
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_rows_learned_one_by_one_have_the_bits_of_a_run(task, tmp_path):
+    X, y = stream(task, missing=True, far=task == "regression")
+    one, predicted, block = (make(task, lags=1) for _ in range(3))
+    for x, target in zip(X, y, strict=True):
+        one.learn_one(x, target)
+        predicted.predict_one(x)
+        predicted.learn_one(x, target)
+    block.run(X, y)
+    assert saved(one, tmp_path, "one") == saved(block, tmp_path, "block")
+    assert saved(predicted, tmp_path, "predicted") == saved(block, tmp_path, "block")
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -108,7 +97,7 @@ def test_a_copy_keeps_the_prediction_that_waits(task, tmp_path):
     assert saved(bank, tmp_path, "one") == saved(other, tmp_path, "other")
 
 
-def test_a_prediction_that_waits_survives_a_new_input(tmp_path, monkeypatch):
+def test_a_prediction_that_waits_survives_a_new_input(tmp_path):
     X, y = stream("regression")
 
     def learn():
@@ -120,6 +109,7 @@ def test_a_prediction_that_waits_survives_a_new_input(tmp_path, monkeypatch):
         bank.learn_one([*X[201], 1.0], y[201])
         return bank
 
-    quick = saved(learn(), tmp_path, "one")
-    slow_path(monkeypatch)
-    assert saved(learn(), tmp_path, "other") == quick
+    bank = learn()
+    assert not bank._pending.items  # it was found by its input, with the new one missing
+    bank.save(tmp_path / "bank")
+    assert kb.load(tmp_path / "bank").predict_one([0.0] * 4) == bank.predict_one([0.0] * 4)

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import kernelbank as kb
-from kernelbank.auto.calibration import calibration, softmax
+from kernelbank import _core
 from support.auto_streams import SMALL
+from support.core_state import put, put_entry
 from support.marks import slow
 from support.naive import auto as naive
 
@@ -15,38 +16,17 @@ EPS = np.finfo(float).eps
 FORGED = [math.nan, np.inf, -np.inf, 1e308, -1e308, -1.0, 0.0, 0.5, 4.0, 1e-320, 2.0**53, 1e19]
 
 
-class Compiled:
-    """The compiled functions with parameters of their own."""
+COMMON_START = [2.0, 1.0, 1.0, 0.0, 1.0]
+CLASS_START = [0.0, 0.0, 10.0, 0.0, 30.0]
+LATE = [0.0, 1.0, 10.0, 0.0, 30.0]
+"""Two parameters and their Hessian: those in common, those of a class, and of one that came late."""
 
-    def __init__(self, classes, late=()):
-        self.curves, self.common = softmax.start_curves(classes), np.array(softmax.COMMON_START)
-        for k in late:
-            self.curves[k] = softmax.late_curve()
 
-    def call(self, function, scores, labels=None):
-        count, classes = scores.shape
-        out = np.zeros((count, classes))
-        function(
-            count,
-            banks=classes,
-            classes=classes,
-            platt=self.curves,
-            common=self.common,
-            work=np.zeros((classes, softmax.WORK)),
-            scores=np.ascontiguousarray(scores),
-            labels=None if labels is None else labels.astype(float),
-            out=out,
-        )
-        return out
-
-    def predict(self, scores):
-        return self.call(calibration.probability_rows, scores)
-
-    def learn(self, scores, labels):
-        self.call(calibration.update_platt_rows, scores, labels)
-
-    def run(self, scores, labels):
-        return self.call(calibration.probability_and_update_rows, scores, labels)
+def new_softmax(classes, late=()):
+    own = _core.Probabilities(scores=classes)
+    for k in late:
+        put_entry(own, "curves", k, LATE)
+    return own
 
 
 def stream(classes, rows, sharp, seed=0, rare=False):
@@ -85,22 +65,22 @@ def test_probabilities_equal_the_naive_form(classes, sharp, rare):
     Steps solve a convex problem, so that earlier errors do not grow: 800 * 100 * eps < 1e-10.
     """
     scores, labels = stream(classes, 800, sharp, rare=rare)
-    own, other = Compiled(classes, late=[1]), naive.Softmax(classes, late=[1])
-    out = own.run(scores, labels)
+    own, other = new_softmax(classes, late=[1]), naive.Softmax(classes, late=[1])
+    out = own.predict_and_update(scores, labels)
     for t, label in enumerate(labels):
         assert np.allclose(out[t], other.probabilities(scores[t]), rtol=1e-10, atol=0), t
         other.learn(scores[t], label)
-    assert np.allclose(own.common[:2], other.common, rtol=0, atol=1e-10)
-    assert np.allclose(own.curves[:, :2], other.pairs, rtol=0, atol=1e-10)
-    assert np.allclose(own.common[2:], other.common_matrix[[0, 0, 1], [0, 1, 1]], rtol=1e-10)
-    for curve, matrix in zip(own.curves, other.matrices, strict=True):
+    assert np.allclose(own["common"][:2], other.common, rtol=0, atol=1e-10)
+    assert np.allclose(own["curves"][:, :2], other.pairs, rtol=0, atol=1e-10)
+    assert np.allclose(own["common"][2:], other.common_matrix[[0, 0, 1], [0, 1, 1]], rtol=1e-10)
+    for curve, matrix in zip(own["curves"], other.matrices, strict=True):
         assert np.allclose(curve[2:], matrix[[0, 0, 1], [0, 1, 1]], rtol=1e-10)
 
 
 @pytest.mark.parametrize("classes", [3, 40, 1000])
 def test_probabilities_add_to_one_and_none_is_0(classes):
     scores, labels = stream(classes, 200, 1.0)
-    out = Compiled(classes).run(scores, labels)
+    out = new_softmax(classes).predict_and_update(scores, labels)
     # Numbers that add to 1 are rounded once each, by the two divisions and by the sums.
     assert np.abs(out.sum(axis=1) - 1).max() <= (classes + 4) * EPS
     assert out.min() >= 1e-6 / (1 + 1e-6 * classes)
@@ -109,8 +89,8 @@ def test_probabilities_add_to_one_and_none_is_0(classes):
 def test_order_of_the_classes_does_not_count():
     scores, labels = stream(5, 500, 0.7)
     order = np.array([3, 0, 4, 1, 2])
-    out = Compiled(5).run(scores, labels)
-    turned = Compiled(5).run(scores[:, order], np.argsort(order)[labels])
+    out = new_softmax(5).predict_and_update(scores, labels)
+    turned = new_softmax(5).predict_and_update(scores[:, order], np.argsort(order)[labels])
     assert np.allclose(turned, out[:, order], rtol=1e-10)  # the sums are in another order
 
 
@@ -119,17 +99,18 @@ def test_order_of_the_classes_does_not_count():
 
 def test_rows_at_once_equal_blocks_and_single_rows():
     scores, labels = stream(4, 300, 1.0)
-    whole, blocks, single = Compiled(4), Compiled(4), Compiled(4)
-    out = whole.run(scores, labels)
+    whole, blocks, single = new_softmax(4), new_softmax(4), new_softmax(4)
+    out = whole.predict_and_update(scores, labels)
     ends = [7, 100]
     parts = zip(np.split(scores, ends), np.split(labels, ends), strict=True)
-    np.testing.assert_array_equal(np.concatenate([blocks.run(*part) for part in parts]), out)
+    np.testing.assert_array_equal(
+        np.concatenate([blocks.predict_and_update(*part) for part in parts]), out
+    )
     for t in range(len(labels)):
         np.testing.assert_array_equal(single.predict(scores[t : t + 1])[0], out[t])
-        single.learn(scores[t : t + 1], labels[t : t + 1])
+        single.update(scores[t : t + 1], labels[t : t + 1])
     for other in (blocks, single):
-        np.testing.assert_array_equal(other.common, whole.common)
-        np.testing.assert_array_equal(other.curves, whole.curves)
+        np.testing.assert_equal(other.state(), whole.state())
 
 
 def with_late_classes(rows=400):
@@ -147,10 +128,10 @@ def test_restart_of_a_bank_starts_its_softmax_anew():
     bank = kb.AutoBank("classification", classes=[0, 1, 2], **SMALL)
     bank.run(X[:127], y[:127])
     model = bank._model
-    assert model.common_slopes.tolist() != list(softmax.COMMON_START)
+    assert model.probabilities["common"].tolist() != COMMON_START
     bank.learn_one(X[127], int(y[127]))
-    assert model.common_slopes.tolist() == list(softmax.COMMON_START)
-    np.testing.assert_array_equal(model.platt, softmax.start_curves(3))
+    assert model.probabilities["common"].tolist() == COMMON_START
+    assert model.probabilities["curves"].tolist() == [CLASS_START] * 3
 
 
 # --- what it is for -------------------------------------------------------------------------------
@@ -159,7 +140,7 @@ def test_restart_of_a_bank_starts_its_softmax_anew():
 def test_softmax_finds_slope_and_offsets():
     offsets = np.array([0.0, 1.0, -1.0, 0.5])
     scores, labels, truth = from_known_softmax(8000, 4.0, offsets)
-    out = Compiled(4).run(scores, labels)
+    out = new_softmax(4).predict_and_update(scores, labels)
     late = slice(4000, None)
     assert log_loss(out[late], labels[late]) < log_loss(truth[late], labels[late]) + 0.01
     assert np.sqrt(np.mean((out[late] - truth[late]) ** 2)) < 0.03
@@ -169,11 +150,11 @@ def test_softmax_follows_a_change_of_the_scores():
     """Scores that were sure and right become noise: the probabilities become even."""
     sure, labels = stream(5, 2000, 1.0)
     sure = np.where(labels[:, None] == np.arange(5), 1.0, -1.0)
-    own = Compiled(5)
-    own.run(sure, labels)
+    own = new_softmax(5)
+    own.predict_and_update(sure, labels)
     assert own.predict(sure[:1]).max() > 0.995
     draw = np.random.default_rng(1)
-    out = own.run(sure, draw.integers(5, size=2000))
+    out = own.predict_and_update(sure, draw.integers(5, size=2000))
     assert out[-500:].max() < 0.4
 
 
@@ -198,16 +179,18 @@ def test_probabilities_of_a_bank_are_calibrated():
 
 
 def test_late_class_starts_with_a_higher_offset():
-    start, late = list(softmax.CLASS_START), softmax.late_curve().tolist()
-    assert late[:2] == [0.0, 1.0]
-    none = np.zeros((0, calibration.PLATT))
-    assert calibration.grow_curves(none, 0).shape == none.shape
-    one = calibration.grow_curves(none, 1)
-    assert one.tolist() == [list(calibration.PLATT_START)]
-    assert calibration.grow_curves(none, 3).tolist() == [start] * 3
-    assert calibration.grow_curves(one, 3).tolist() == [start, start, late]
-    fitted = 7.0 * np.ones((3, calibration.PLATT))
-    assert calibration.grow_curves(fitted, 5).tolist() == [*fitted.tolist(), late, late]
+    own = _core.Probabilities(scores=0)
+    own.grow(1)
+    assert own["curves"].tolist() == [[2.0, 0.0, 1.0, 0.0, 1.0]]
+    own.grow(3)
+    assert own["curves"].tolist() == [CLASS_START, CLASS_START, LATE]
+    own = _core.Probabilities(scores=0)
+    own.grow(3)
+    assert own["curves"].tolist() == [CLASS_START] * 3
+    put(own, curves=np.full((3, 5), 7.0), common=np.full(5, 6.0))
+    own.grow(5)
+    assert own["curves"].tolist() == [*[[7.0] * 5] * 3, LATE, LATE]
+    assert own["common"].tolist() == [6.0] * 5
 
 
 def test_class_that_appears_late_keeps_the_curves_of_the_others():
@@ -216,25 +199,24 @@ def test_class_that_appears_late_keeps_the_curves_of_the_others():
     bank = kb.AutoBank("classification", **SMALL)
     bank.run(X[:first], y[:first])
     model = bank._model
-    curves, common = model.platt.copy(), model.common_slopes.copy()
+    curves, common = model.probabilities["curves"], model.probabilities["common"]
     bank.learn_one(X[first], 3)
     # The row of the new class was predicted without its score, so it is left out.
-    np.testing.assert_array_equal(model.platt, [*curves, softmax.late_curve()])
-    np.testing.assert_array_equal(model.common_slopes, common)
+    np.testing.assert_array_equal(model.probabilities["curves"], [*curves, LATE])
+    np.testing.assert_array_equal(model.probabilities["common"], common)
     bank.learn_one(X[first], 3)
-    assert not np.array_equal(model.platt[3], softmax.late_curve())
+    assert model.probabilities["curves"][3].tolist() != LATE
 
 
 # --- whatever comes -------------------------------------------------------------------------------
 
 
 def test_row_without_a_score_is_left_out():
-    own = Compiled(3)
-    own.run(*stream(3, 50, 1.0))
-    before = own.curves.copy(), own.common.copy()
-    own.learn(np.array([[0.3, math.nan, 0.1]]), np.array([0]))
-    np.testing.assert_array_equal(own.curves, before[0])
-    np.testing.assert_array_equal(own.common, before[1])
+    own = new_softmax(3)
+    own.predict_and_update(*stream(3, 50, 1.0))
+    before = own.state()
+    own.update(np.array([[0.3, math.nan, 0.1]]), np.array([0]))
+    np.testing.assert_equal(own.state(), before)
 
 
 @pytest.mark.parametrize("size", [0.0, 1.0, 1e300])
@@ -243,14 +225,14 @@ def test_parameters_stay_within_their_limits(size):
     draw = np.random.default_rng(0)
     scores = size * draw.normal(size=(6000, 4))
     labels = np.where(np.arange(6000) < 3000, scores.argmin(axis=1), scores.argmax(axis=1))
-    own = Compiled(4)
+    own = new_softmax(4)
     for part in range(0, 6000, 500):
         rows = slice(part, part + 500)
-        out = own.run(scores[rows], labels[rows])
+        out = own.predict_and_update(scores[rows], labels[rows])
         assert np.isfinite(out).all()
-        assert (own.common[:2] >= 0).all()
-        assert (own.common[:2] <= 30).all()
-        assert (abs(own.curves[:, :2]) <= 30).all()
+        assert (own["common"][:2] >= 0).all()
+        assert (own["common"][:2] <= 30).all()
+        assert (abs(own["curves"][:, :2]) <= 30).all()
     if size == 1.0:
         assert np.mean(out.argmax(axis=1) == labels[rows]) > 0.9
 
@@ -258,15 +240,19 @@ def test_parameters_stay_within_their_limits(size):
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_forged_parameters_give_probabilities_and_return_to_their_start():
     draw = np.random.default_rng(1)
+    possible = [value for value in FORGED if math.isfinite(value)]
     for _ in range(400):
-        own = Compiled(3)
-        own.curves[:] = draw.choice(FORGED, size=own.curves.shape)
-        own.common[:] = draw.choice(FORGED, size=own.common.shape)
-        out = own.run(draw.choice(FORGED, size=(3, 3)), np.zeros(3))
+        own = new_softmax(3)
+        put(own, curves=draw.choice(possible, size=(3, 5)), common=draw.choice(possible, size=5))
+        out = own.predict_and_update(draw.choice(FORGED, size=(3, 3)), np.zeros(3))
         assert (out > 0).all()
         assert np.allclose(out.sum(axis=1), 1)
-    own = Compiled(3)
-    own.curves[1], own.common[2] = math.nan, math.inf
-    own.learn(np.zeros((1, 3)), np.array([1]))
-    np.testing.assert_array_equal(own.curves[1], softmax.CLASS_START)
-    np.testing.assert_array_equal(own.common, softmax.COMMON_START)
+    own = new_softmax(3)
+    put_entry(own, "curves", (1, slice(2, None)), 1e308)  # a determinant that is not finite
+    put_entry(own, "common", slice(2, None), [1e308, 0.0, -1e308])
+    own.update(np.zeros((1, 3)), np.array([1.0]))
+    assert own["curves"][1].tolist() == CLASS_START
+    assert own["common"].tolist() == COMMON_START
+    for name in ("curves", "common"):
+        with pytest.raises(ValueError, match="finite"):
+            put_entry(own, name, 0, math.nan)

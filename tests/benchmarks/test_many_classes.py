@@ -8,7 +8,7 @@ import pytest
 from many_classes import LabelledRows
 
 import kernelbank as kb
-from kernelbank.auto.calibration import calibration, softmax
+from kernelbank import _core
 from support.auto_streams import SMALL
 
 
@@ -46,15 +46,16 @@ def small_stream():
 
 def test_curves_of_an_unfitted_bank_stay_at_their_start():
     stream = small_stream()
-    kept = calibration.probability_and_update_rows, calibration.update_platt_rows
+    kept = _core.Probabilities
     fitted, start = (kb.AutoBank("classification", **SMALL) for _ in range(2))
     with many_classes.unfitted():
         start.run(stream.X[:150], stream.labels[:150])
         start.learn_one(stream.X[150], int(stream.labels[150]))
-    assert (calibration.probability_and_update_rows, calibration.update_platt_rows) == kept
+    assert _core.Probabilities is kept
     fitted.run(stream.X, stream.labels)
-    assert start._model.common_slopes.tolist() == list(softmax.COMMON_START)
-    assert fitted._model.common_slopes.tolist() != list(softmax.COMMON_START)
+    first = _core.Probabilities(scores=3).state()
+    np.testing.assert_equal(start._model.probabilities.state(), first)
+    assert not np.array_equal(fitted._model.probabilities["common"], first["common"])
 
 
 def test_columns_of_a_bank_are_put_in_the_order_of_the_classes(monkeypatch):

@@ -4,14 +4,10 @@ import math
 
 import numpy as np
 
-from kernelbank.auto.scaling import running_stats, scaling_steps
-from kernelbank.auto.scaling.scaling_batch import ScalingBatch, fit_columns
+from kernelbank import _core
+from kernelbank.auto.scaling import scaling as names
+from support.core_state import put_entry
 from support.naive import auto as naive
-
-standard_deviation = getattr(
-    running_stats.standard_deviation, "py_func", running_stats.standard_deviation
-)
-"""As a Python function, also where Numba has compiled it."""
 
 EPS = np.finfo(float).eps
 NAN = math.nan
@@ -19,28 +15,72 @@ NAN = math.nan
 
 def target_scale(column):
     """Center and scale of a column."""
-    return float(column[running_stats.CENTER]), float(column[running_stats.SCALE])
+    return float(column[names.CENTER]), float(column[names.SCALE])
 
 
-def batch_of(columns, rings, places):
-    """The compiled steps on columns, of which the first is the target too."""
-    return ScalingBatch(columns, rings, columns[0], rings[0], np.array(places))
+def standard_deviation(column):
+    """As running statistics define it; 0 for a constant column."""
+    if not column[names.COUNT] > 1:
+        return 0.0
+    found = math.sqrt(max(column[names.SQUARES], 0.0) / (column[names.COUNT] - 1))
+    return found if found > 1e-10 * abs(column[names.MEAN]) else 0.0
+
+
+def scaling_of(inputs, memory):
+    """Inputs in three scalings, then a past target in these; rings of this length."""
+    columns = np.arange(3 * (inputs + 1)).reshape(-1, 3).T
+    return _core.Scaling(
+        inputs=inputs,
+        width=columns.size,
+        targets=1,
+        shown=1,
+        seasons=0,
+        season_column=0,
+        previous=0,
+        previous_column=0,
+        has_target=True,
+        ring=memory,
+        target_ring=memory,
+        places=np.vstack([columns, np.full(inputs + 1, -1)]),
+        relevant_column=0,
+        relevant_sources=[],
+    )
 
 
 class ColumnPair:
-    """A column in both forms, fed the same values."""
+    """A column in both forms, fed the same values: that of an input, or that of the target."""
 
-    def __init__(self, memory=1000):
-        self.columns, self.rings = np.zeros((1, running_stats.STATS)), np.zeros((1, memory))
-        self.batch = batch_of(self.columns, self.rings, [[0], [1], [2], [-1]])
+    def __init__(self, memory=1000, target=False):
+        self.scaling, self.is_target = scaling_of(1, memory), target
         self.naive = naive.Target(memory)
         self.rows = 0
         self.size = 0.0
         self.levels = 0
         self.moves = 0
 
+    @property
+    def column(self):
+        """(13,): the statistics."""
+        return self.scaling["target"] if self.is_target else self.scaling["columns"][0]
+
+    @property
+    def ring(self):
+        return self.scaling["ring"] if self.is_target else self.scaling["rings"][0]
+
+    def set(self, entry, value):
+        """Change one of the statistics."""
+        if self.is_target:
+            put_entry(self.scaling, "target", entry, value)
+        else:
+            put_entry(self.scaling, "columns", (0, entry), value)
+
+    def begin(self, values):
+        """Start the column from first values, without the naive form."""
+        values = np.array(values, dtype=float)
+        self.scaling.fit(values[:, None], values)
+
     def fit(self, values):
-        fit_columns(self.columns, self.rings, np.array(values)[:, None])
+        self.begin(values)
         self.naive.begin(values)
         self.seen(values)
         self.check_statistics()
@@ -51,32 +91,19 @@ class ColumnPair:
 
     def forms(self, value):
         """Deviation by center and scale, asinh of that by mean and sd, rank."""
-        self.batch.X[0] = value
-        self.batch.run(scaling_steps.scale_rows)
-        return self.batch.out[0].copy()
+        row = self.scaling.scale_rows(np.array([[value]]), np.array([[value]]))[0]
+        return row[3:] if self.is_target else row[:3]
 
     def add(self, value):
         """Add a value to the column; whether it has a new level."""
-        self.batch.X[0] = value
-        self.batch.run(scaling_steps.update_inputs)
-        return bool(self.batch.new_levels[0, 0])
+        return self.scaling.add_inputs(np.array([value])) == [0]
 
     def add_target(self, value, hold=False):
         """Add a value to the column as a target, or hold it back; whether five are held back."""
-        self.batch.y[0] = value
-        self.batch.run(scaling_steps.hold_target if hold else scaling_steps.add_target)
-        return hold and bool(self.batch.result[0])
-
-    def outlier_level(self, value):
-        """That of a target."""
-        self.batch.y[0] = value
-        self.batch.run(scaling_steps.outlier_levels)
-        return int(self.batch.levels[0])
-
-    def shift(self, shift):
-        """Shift the target's level."""
-        self.batch.shift[0] = shift
-        self.batch.run(scaling_steps.shift_target)
+        if hold:
+            return self.scaling.hold_target(value)
+        self.scaling.add_target(value)
+        return False
 
     @property
     def room(self):
@@ -112,21 +139,21 @@ class ColumnPair:
         return five
 
     def check_statistics(self):
-        own, stats = self.naive, self.columns[0]
+        own, stats = self.naive, self.column
         room = self.room
         if own.nearest <= room:  # rounding may decide whether center and scale follow
             own.base, own.unit = (float(v) for v in target_scale(stats))
-        assert stats[running_stats.COUNT] == own.weight
-        assert abs(stats[running_stats.MEAN] - own.mean) <= 4 * EPS * (self.rows + 4) * self.size
+        assert stats[names.COUNT] == own.weight
+        assert abs(stats[names.MEAN] - own.mean) <= 4 * EPS * (self.rows + 4) * self.size
         assert abs(standard_deviation(stats) - own.sd) <= room * own.sd
         base, unit = target_scale(stats)
         assert abs(base - own.base) <= 4 * EPS * (self.rows + 4) * self.size
         assert abs(unit - own.unit) <= room * own.unit
-        assert stats[running_stats.STREAK] == own.far_in_a_row
-        assert stats[running_stats.AGE] == own.age
-        held = min(int(stats[running_stats.SEEN]), self.rings.shape[1])
+        assert stats[names.STREAK] == own.far_in_a_row
+        assert stats[names.AGE] == own.age
+        held = min(int(stats[names.SEEN]), len(self.ring))
         room = 2 * EPS * self.size  # a new level moves them
-        assert np.allclose(sorted(self.rings[0, :held]), sorted(own.values), rtol=0, atol=room)
+        assert np.allclose(sorted(self.ring[:held]), sorted(own.values), rtol=0, atol=room)
 
 
 def hostile_values(seed):

@@ -21,8 +21,8 @@ class HorizonIntervals {
   ErrorStats stats(int k) { return ErrorStats(stats_[k]); }
 
   /// Sums over all scored forecasts of a horizon: squared errors of the last value, and of that of the
-  /// same phase; targets inside their intervals; widths of intervals; absolute errors.
-  enum { LAST_LOSS, SEASON_LOSS, COVERED, WIDTHS, ABSOLUTE, TOTALS };
+  /// same phase; absolute errors; targets inside their intervals; widths of intervals.
+  enum { LAST_LOSS, SEASON_LOSS, ABSOLUTE, COVERED, WIDTHS, TOTALS };
   const double* totals(int k) const { return totals_[k]; }
 
   /// The forecast of horizon k and its interval, from the combined forecast and the weighted standard

@@ -15,7 +15,7 @@ HorizonStacking::HorizonStacking(std::vector<int> horizons, Array<double> prices
       prices_(std::move(prices)),
       known_(known),
       weights_(outputs(), slots()),
-      sums_(outputs(), Matrix<double>(slots(), slots())),
+      sums_(outputs() * slots(), slots()),
       counts_(outputs()),
       made_(horizons_.back() * outputs(), slots()),
       shares_(std::size_t(horizons_.back()) * outputs()),
@@ -44,22 +44,23 @@ void HorizonStacking::learn(int k, std::int64_t moment, std::int64_t waiting, do
   const double horizon = horizons_[k];
   if (horizons_[k] > waiting) return;
   const double* made = forecasts(k, moment - horizons_[k]);
-  Matrix<double>& sums = sums_[k];
   const double discount = 1.0 - 1.0 / (MEMORY * std::sqrt(horizon));
   for (int p = 0; p < slots(); ++p)
     errors_[p] = StackSolver::bounded(made[p] - (p < known_ ? left : target));
   double least = INF;
   for (int p = 0; p < slots(); ++p) {
-    for (int q = 0; q < slots(); ++q) sums[p][q] = discount * sums[p][q] + errors_[p] * errors_[q];
-    least = std::min(least, sums[p][p]);
+    double* sums = sums_[k * slots() + p];
+    for (int q = 0; q < slots(); ++q) sums[q] = discount * sums[q] + errors_[p] * errors_[q];
+    least = std::min(least, sums[p]);
   }
   counts_[k] = discount * counts_[k] + 1.0;
   const double price = 0.5 * PRICE * least * (horizon / (counts_[k] + horizon));
   for (int p = 0; p < slots(); ++p) {
-    active_[p] = sums[p][p] <= StackSolver::WORST_RATIO * least ? 1.0 : 0.0;
+    const double* sums = sums_[k * slots() + p];
+    active_[p] = sums[p] <= StackSolver::WORST_RATIO * least ? 1.0 : 0.0;
     // As the weights have the sum 1, this is a linear price of 2 c'w.
     for (int q = 0; q < slots(); ++q)
-      solver_.moments[p][q] = sums[p][q] + price * (prices_[p] + prices_[q]);
+      solver_.moments[p][q] = sums[q] + price * (prices_[p] + prices_[q]);
   }
   solver_.solve(active_.data(), RIDGE * least, weights_[k]);
 }
@@ -78,19 +79,19 @@ HorizonStacking::Combined HorizonStacking::combine(int k, const double* forecast
 
 void HorizonStacking::visit(Archive& archive) {
   archive("weights", weights_);
+  archive("sums", sums_);
   archive("counts", counts_);
   archive("made", made_);
   archive("shares", shares_);
-  for (int k = 0; k < outputs(); ++k) archive(("sums" + std::to_string(k)).c_str(), sums_[k]);
   if (!archive.loaded) return;
-  for (const Array<double>* numbers : {&counts_, &made_.numbers, &shares_})
+  for (const Array<double>* numbers : {&sums_.numbers, &counts_, &made_.numbers, &shares_})
     archive.require(all_finite(numbers->data(), numbers->size()), "all numbers are finite");
   for (int k = 0; k < outputs(); ++k) {
     double total = 0.0;
-    bool possible = counts_[k] >= 0.0 && all_finite(sums_[k][0], sums_[k].numbers.size());
+    bool possible = counts_[k] >= 0.0;
     for (int p = 0; p < slots(); ++p) {
       total += weights_[k][p];
-      possible = possible && weights_[k][p] >= 0.0 && sums_[k][p][p] >= 0.0;
+      possible = possible && weights_[k][p] >= 0.0 && sums_[k * slots() + p][p] >= 0.0;
     }
     archive.require(possible && std::fabs(total - 1.0) <= 1e-5, "weights are shares");
   }

@@ -56,7 +56,7 @@ class HorizonStacking {
   Array<double> prices_;
   int known_;
   Matrix<double> weights_;             // (outputs, slots)
-  std::vector<Matrix<double>> sums_;   // of each output, (slots, slots): of products of errors
+  Matrix<double> sums_;                // (outputs * slots, slots): of products of errors
   Array<double> counts_;               // (outputs,): N
   Matrix<double> made_;                // forecasts that wait, a row for each moment and output
   Array<double> shares_;               // of each of them

@@ -119,10 +119,10 @@ double Intervals::score(double predicted, double y, double mean, double sd) {
   return std::fabs(error);
 }
 
-void Intervals::skip(double y, double mean, double sd) {
-  const double loss = stats().loss;
-  score(0.0, y, mean, sd);
+double Intervals::skip(double y, double mean, double sd) {
+  const double loss = stats().loss, error = score(0.0, y, mean, sd);
   stats().loss = loss;
+  return error;
 }
 
 void Intervals::visit(Archive& archive) {

@@ -80,8 +80,8 @@ class Intervals {
   Interval predict(double score, double deviation, double mean, double sd, double tail);
   /// Score a prediction; returns |y - predicted|. mean, sd : the target's before this row.
   double score(double predicted, double y, double mean, double sd);
-  /// Take a target for which there was no prediction: its error does not count.
-  void skip(double y, double mean, double sd);
+  /// Take a target for which there was no prediction: its error does not count. Returns |y|.
+  double skip(double y, double mean, double sd);
 
   void visit(Archive& archive);
 

@@ -23,14 +23,13 @@ Scaling::Scaling(RowLayout layout)
   }
 }
 
-void Scaling::fit(const double* X, const double* y, int n) {
+void Scaling::fit_inputs(const double* X, int n) {
   const int inputs = layout_.inputs;
   Array<double> values(n);
   for (int k = 0; k < inputs; ++k) {
     for (int t = 0; t < n; ++t) values[t] = X[std::size_t(t) * inputs + k];
     input(k).fit(values.data(), n);
   }
-  if (y != nullptr) target().fit(y, n);
 }
 
 /// Write the forms of input or past target k to its columns; `plain` is its value as it is.

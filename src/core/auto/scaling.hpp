@@ -50,8 +50,8 @@ class Scaling {
   /// The shift of the target's logarithm for slots on ranks and relevant columns, or 0.
   double target_shift = 0.0;
 
-  /// Start all statistics from first rows X (n, inputs) and their targets y (n,), null for none.
-  void fit(const double* X, const double* y, int n);
+  /// Start the statistics of the inputs from first rows X (n, inputs).
+  void fit_inputs(const double* X, int n);
 
   // --- rows --------------------------------------------------------------------------------------
 

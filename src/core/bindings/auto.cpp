@@ -79,11 +79,11 @@ void bind_scaling(nb::module_& m) {
     expect(past, {X.shape(0), std::size_t(self.layout().past())});
   };
   bind_object<Scaling, make_scaling>(m, "Scaling")
-      .def("fit",
+      .def("fit",  // from first rows X (n, inputs) and first targets, which may be more
            [](Self& self, Floats X, OptionalFloats y) {
              expect(X, {X.shape(0), std::size_t(self.layout().inputs)});
-             if (y) expect(*y, {X.shape(0)});
-             self.fit(X.data(), y ? y->data() : nullptr, int(X.shape(0)));
+             self.fit_inputs(X.data(), int(X.shape(0)));
+             if (y) self.target().fit(y->data(), int(y->size()));
            },
            "X"_a, "y"_a.none())
       .def("scale_rows",
@@ -269,6 +269,7 @@ void bind_probabilities(nb::module_& m) {
     self.settings["scores"] = scores;
   };
   bind_object<Probabilities, make_probabilities>(m, "Probabilities")
+      .def_prop_ro("scores", [](const Self& self) { return self.scores(); })
       .def("start", [=](Self& self, int scores) { resize(self, scores, &Probabilities::start); },
            "scores"_a)
       .def("grow", [=](Self& self, int scores) { resize(self, scores, &Probabilities::grow); },
@@ -385,6 +386,17 @@ void bind_horizons(nb::module_& m) {
                self.score(k, moment, y.data()[k], target, std::min(waiting, moment), mean, sd);
            },
            "moment"_a, "y"_a, "target"_a, "waiting"_a, "mean"_a, "sd"_a)
+      // (H, 7): of scored forecasts, their number and the sums of squared errors, of those of the last
+      // value and of that of the phase, of absolute errors, of targets inside intervals, and of widths
+      .def_prop_ro("sums",
+                   [](Limits& self) {
+                     const int totals = HorizonIntervals::TOTALS;
+                     return nb::cast(new_rows(self.outputs(), 7, [&](std::size_t k, double* out) {
+                       out[0] = self.stats(int(k)).rows;
+                       out[1] = self.stats(int(k)).loss;
+                       std::copy_n(self.totals(int(k)), totals, out + 2);
+                     }));
+                   })
       .def("set_range",
            [](Limits& self, double low, double high) {
              for (int k = 0; k < self.outputs(); ++k)
@@ -452,4 +464,9 @@ void kb::bind_auto(nb::module_& m) {
   bind_horizons(m);
   m.def("normal_quantile", &normal_quantile, "p"_a);
   m.attr("TAILS") = copied(TAILS, {TRACKED});
+  m.attr("CHANGE_AFTER") = CHANGE_AFTER;
+  m.attr("FAR_DEVIATIONS") = FAR_DEVIATIONS;
+  m.attr("SEASON_PAST") = SEASON_PAST;
+  m.attr("SEASON_INPUTS") = SEASON_INPUTS;
+  m.attr("RECALLED") = RECALLED;
 }

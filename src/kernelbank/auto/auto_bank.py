@@ -9,7 +9,6 @@ import numpy as np
 
 from ..bank.engines import as_engine
 from ..bank.slot import Slot
-from ..bank.single_sample import DECLINED, DIAGNOSE
 from ..bank.trace import Trace, chosen_fields
 from ..combiners import Combiner
 from ..utils import validation as check
@@ -176,9 +175,7 @@ class AutoBank(AutoBankPredictions):
         """Of several targets, once some were given."""
         self._encoder: ColumnEncoder | None = None
         """Of rows with names, once one was learned."""
-        self._listed = PendingPredictions()
-        self._unlisted = False
-        """Whether the newest prediction is still in the model's arrays, not in the list."""
+        self._pending = PendingPredictions()
         self._ledger = AutoLedger(self)
         self._turn = new_turn(self)
 
@@ -197,8 +194,6 @@ class AutoBank(AutoBankPredictions):
         from; else the present ones.
         """
         with self._turn:
-            if not added and self._learn_plain(x, y):
-                return
             named = self._named(x, "x", one=True, added=added)
             row = (
                 checked_inputs(x, self._width_with(added), "x", one=True)
@@ -227,40 +222,6 @@ class AutoBank(AutoBankPredictions):
                     else:
                         self._keep_columns(named.encoder)
                         learn_row(self, named, target, tail_of(COVERAGE), past)
-
-    def _learn_plain(self, x: Any, y: Any) -> bool:
-        """Learn by one compiled call, if x and y are plain and no older prediction waits."""
-        model = self._model
-        calls = self._row_calls()
-        key = None if calls is None else calls.key(x)
-        if (
-            model is None
-            or calls is None
-            or key is None
-            or (self._listed.items and key in self._listed)
-        ):
-            return False
-        if not (self._unlisted and key == calls.last_key):
-            if self._unlisted:
-                return False
-            model.past_row()
-            if not calls.predict(key, tail_of(COVERAGE)):
-                return False
-        target = y
-        if self._task == "classification":
-            if not isinstance(y, (str, int, float, np.generic)) or y not in self._classes:
-                return False
-            target = float(self._classes.number(y))
-        with defer_signals():
-            result = calls.learn(target)
-            if result == DECLINED:
-                return False
-            self._listed.stale = len(self._listed.items)  # they are older than this row
-            self._unlisted = False
-            if result == DIAGNOSE:
-                model.finish_row(calls)
-            model.finish_plain_row(calls, target)
-        return True
 
     def run(
         self,

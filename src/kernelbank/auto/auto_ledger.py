@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..bank.slot_history import SlotChange
-from .calibration import calibration
 from .change_detection import Change
 from .classification import ClassificationModel
 from .forecasts.forecasting import HorizonScore
@@ -48,7 +47,7 @@ class AutoLedger:
             return model.mean_error()
         count = 0 if model is None else model.rows - model.unscored
         if isinstance(model, RegressionModel) and count:
-            return float(model.error_stats[calibration.LOSS] / count)
+            return float(model.intervals.loss / count)
         if isinstance(model, ClassificationModel) and count:
             return float(model.wrong[0] / count)
         return float("nan")
@@ -60,7 +59,7 @@ class AutoLedger:
         if isinstance(model, TargetsModel):
             return model.baseline_error()
         if isinstance(model, RegressionModel) and model.rows > 1:
-            return float(model.error_stats[calibration.BASELINE_LOSS] / (model.rows - 1))
+            return float(model.intervals.baseline_loss / (model.rows - 1))
         if isinstance(model, ClassificationModel) and model.rows > 1:
             return float(model.wrong[1] / (model.rows - 1))
         return float("nan")

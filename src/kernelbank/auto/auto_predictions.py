@@ -17,7 +17,6 @@ from .encoding.plain_inputs import checked_inputs
 from .forecasts.forecast import LEVELS, Forecast, ordered
 from .forecasts.forecaster import Forecaster
 from .forecasts.known_inputs import known_table
-from .model_parts.single_row import SingleRowCalls
 from .prediction import Prediction
 from .prequential_run import make_trace
 
@@ -211,29 +210,8 @@ class AutoBankPredictions(AutoBankState):
             return output[:, :3] if self._config.quantiles else output
 
     def _output_one(self, x: Any, coverage: float) -> list[float]:
-        """Prediction and ends of the interval, or probabilities; by one compiled call if possible.
-
-        The prediction of such a call stays in the model's arrays, and is listed when necessary.
-        """
-        with self._turn:
-            calls = self._row_calls()
-            key = None if calls is None else calls.key(x)
-            if calls is not None and key is not None:
-                if self._unlisted and key != calls.last_key:
-                    self._list_newest()
-                model = self._model
-                if model is not None and model.seasons is not None:
-                    model.past_row(self._listed.waiting_before(key, model.rows))
-                if calls.predict(key, tail_of(coverage)):
-                    self._unlisted = True
-                    return calls.last_output.tolist()
-            return self._predict_one(x, coverage).output[0].tolist()
-
-    def _row_calls(self) -> SingleRowCalls | None:
-        """The compiled calls for one row, where the numbers of a row are the inputs."""
-        if self._model is None or (self._encoder is not None and not self._encoder.is_numeric):
-            return None
-        return self._model.row_calls()
+        """Prediction and ends of the interval, or probabilities."""
+        return self._predict_one(x, coverage).output[0].tolist()
 
     def _predict_one(self, x: Any, coverage: float, *, distinct: bool = False) -> Prediction:
         with self._turn:

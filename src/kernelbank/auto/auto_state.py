@@ -39,9 +39,8 @@ from .task_model import TaskModel
 class AutoBankState(AutoBankView):
     """The part of `AutoBank` that holds its state."""
 
-    _listed: PendingPredictions
-    _unlisted: bool
-    """Whether the newest prediction is still in the model's arrays, not in the list."""
+    _pending: PendingPredictions
+    """Predictions whose targets have not come yet."""
 
     # --- new columns and classes ------------------------------------------------------------------
 
@@ -108,7 +107,6 @@ class AutoBankState(AutoBankView):
         self._need("classification", "add_classes")
         labels = checked_labels(classes)
         with self._turn, whole_step(self):
-            self._list_newest()
             for label in labels:
                 self._encode(label)
             self._classes.limit = max(self._classes.limit, len(self._classes))
@@ -127,7 +125,6 @@ class AutoBankState(AutoBankView):
     def __getstate__(self) -> dict[str, Any]:
         """For copy and pickle: everything but the lock."""
         with self._turn:
-            self._list_newest()
             return {name: value for name, value in self.__dict__.items() if name != "_turn"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -143,7 +140,6 @@ class AutoBankState(AutoBankView):
             or not self._model.banks
             or any(bank.calls_python for bank in self._model.banks)
         ):
-            self._list_newest()
             return StateCopy(self)
         return None
 
@@ -155,7 +151,6 @@ class AutoBankState(AutoBankView):
 
     def _cut_off(self, why: str) -> None:
         self._model = cast(Any, CutOff(why))
-        self._unlisted = False
 
     # --- columns and the model --------------------------------------------------------------------
 
@@ -220,9 +215,8 @@ class AutoBankState(AutoBankView):
             or (self._task == "regression" and self._model.target_count != outputs)
         ):
             same_inputs = self._model is not None and self._model.dimension == dimension
-            waiting = list(self._listed.items) if same_inputs else []
-            self._unlisted = False
-            self._listed.clear()
+            waiting = list(self._pending.items) if same_inputs else []
+            self._pending.clear()
             self._model = self._new_model(dimension, outputs)
             if self._task == "regression":
                 self._predict_unknown([key for key, _ in waiting], self._model)
@@ -233,7 +227,7 @@ class AutoBankState(AutoBankView):
         unknown = np.full((1, model.dimension), np.nan)
         for key in keys:
             prediction = model.predict(unknown, model.past_row(), tail=0.5)
-            self._listed.append(key, prediction)
+            self._pending.append(key, prediction)
 
     def _new_model(self, dimension: int, outputs: int) -> TaskModel:
         if self._task == "classification":
@@ -285,7 +279,6 @@ class AutoBankState(AutoBankView):
     def _add_inputs(self, count: int) -> None:
         if count:
             with self._turn, defer_signals():
-                self._list_newest()
                 if self._dimension is not None and self._model is not None:
                     self._model.add_inputs(count)
                     self._pending.add_inputs(count)
@@ -297,20 +290,3 @@ class AutoBankState(AutoBankView):
             if isinstance(self._model, ClassificationModel):
                 self._model.add_class()
         return self._classes.number(label)
-
-    # --- predictions that wait --------------------------------------------------------------------
-
-    def _list_newest(self) -> None:
-        """Put the newest prediction into the list, if it is in the model's arrays."""
-        if self._unlisted:
-            assert self._model is not None
-            with defer_signals():
-                self._listed.add(*self._model.last_prediction())
-                self._unlisted = False
-
-    @property
-    def _pending(self) -> PendingPredictions:
-        """The predictions whose targets have not come."""
-        with self._turn:
-            self._list_newest()
-            return self._listed

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from .. import _core
 from ..bank.bank import KernelBank
 from ..utils.validation import Floats
 from . import model_state
-from .calibration import calibration, softmax
 from .config import AutoConfig
 from .model_parts.replay_buffer import REPLAY
-from .season_steps import INPUTS, PAST, RECALLED
+from .seasons import INPUTS, PAST, RECALLED
 from .slots.default_slots import WIDE
 from .slots.slot_pool import START
 from .task_model import TaskModel
@@ -29,10 +29,8 @@ class ClassOutputs(TaskModel):
         self.classes = classes
         super().__init__(config, dimension, scale_target=False, replay=REPLAY)
         self.class_counts = np.zeros(classes)
-        self.platt = np.zeros((0, calibration.PLATT))
-        """(outputs, PLATT): the logistic curve of two classes, or a class's part of the softmax."""
-        self.common_slopes = np.array(softmax.COMMON_START)
-        """(PAIR,): the part of the softmax that all classes share."""
+        self.probabilities = _core.Probabilities(scores=0)
+        """The calibration of the scores of the outputs: a logistic curve, or a softmax."""
 
     @property
     def outputs_needed(self) -> int:
@@ -82,7 +80,6 @@ class ClassOutputs(TaskModel):
                 self._add_output(0)
             self._add_outputs()
             self.revise_slots(self.rows, due=not self.pool.fits(self.selection.running, START))
-        self._drop_batch()
         self.warn_if_large()
 
     def _learn_again(self) -> None:
@@ -98,8 +95,8 @@ class ClassOutputs(TaskModel):
                 self.banks.append(self._trained_bank(0, self.outputs_needed))
             else:
                 self._add_output(self.outputs)
-        if len(self.platt) < self.outputs:
-            self.platt = calibration.grow_curves(self.platt, self.outputs)
+        if self.probabilities.scores < self.outputs:
+            self.probabilities.grow(self.outputs)
 
     def _add_output(self, number: int) -> None:
         """Add the output of the class of this number, before those of later classes."""
@@ -137,18 +134,15 @@ class ClassOutputs(TaskModel):
         self._drop_banks()
         self.scaling.fit(X, None)
         self.start_groups()
-        self.platt = np.zeros((0, calibration.PLATT))
-        self.common_slopes[:] = softmax.COMMON_START
+        self.probabilities.start(0)
         self._add_outputs()
-        self._drop_batch()
 
     def allocate(self, classes: int, outputs: int) -> None:
         """Make the arrays for so many classes and outputs, before `restore`."""
         self.classes = classes
         self.pool.outputs = self.outputs_per_pool
         self.class_counts = np.zeros(classes)
-        self.platt = np.zeros((outputs, calibration.PLATT))
-        self._drop_batch()
+        self.probabilities.start(outputs)
 
     # --- the past ---------------------------------------------------------------------------------
 

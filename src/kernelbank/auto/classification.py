@@ -3,23 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from ..native.phases import Phase
-from ..native.progress import progress
-from ..utils.interrupts import defer_signals
 from ..utils.validation import Floats
 from .class_outputs import ClassOutputs, output_labels
-from .classification_batch import ClassificationBatch
 from .config import AutoConfig
-from .model_parts.single_row import SingleRowCalls
-from .model_parts.single_row_steps import count_class
 from .prediction import Prediction, Record, best_class
-from .scaling import scaling_steps
-from .scaling.scaling_batch import CHUNK
 
 
 class ClassificationModel(ClassOutputs):
@@ -27,21 +18,14 @@ class ClassificationModel(ClassOutputs):
 
     The squared loss on labels of -1 and 1 has the conditional mean as its best function. A logistic
     curve that is fitted online turns the score of two classes into a probability (Platt 1999), a
-    softmax that is fitted online the scores of more classes (see `softmax`).
+    softmax that is fitted online the scores of more classes.
     """
 
     def __init__(self, config: AutoConfig, dimension: int, classes: int) -> None:
         super().__init__(config, dimension, classes)
         self.wrong = np.zeros(2)
         """How many predictions were wrong, and how many of the last label as a prediction."""
-        self._last_class = np.full(1, -1)
-
-    @cached_property
-    def _batch(self) -> ClassificationBatch:
-        with defer_signals():  # compiling must not be interrupted
-            batch = ClassificationBatch(self)
-        progress.finished()
-        return batch
+        self._last_class = -1
 
     # --- predicting -----------------------------------------------------------------------------
 
@@ -64,46 +48,7 @@ class ClassificationModel(ClassOutputs):
         if not self.banks:  # shares of the classes so far, each counted once more
             total = self.class_counts.sum() + self.classes
             return np.tile((self.class_counts + 1.0) / max(total, 1.0), (len(scores), 1))
-        out = np.empty((len(scores), self.classes))
-        batch = self._batch
-        for start in range(0, len(scores), CHUNK):
-            some = scores[start : start + CHUNK]
-            count = len(some)
-            batch.scores[:count] = some
-            batch.predict.run(0, count)
-            out[start : start + CHUNK] = batch.out[:count]
-        return out
-
-    # --- single rows ----------------------------------------------------------------------------
-
-    def _make_row_calls(self) -> SingleRowCalls:
-        batch, steps = self._batch, self.scaling.batch
-        count = Phase(
-            count_class,
-            classes=self.classes,
-            probabilities=batch.out,
-            labels=batch.labels,
-            errors=batch.errors,
-            class_counts=self.class_counts,
-            wrong=self.wrong,
-            last_class=self._last_class,
-        )
-        keep = self._keep_row(batch.labels)
-        update_scaling = steps.phase(scaling_steps.update_scaled_row)
-        learning = [count, keep, batch.copy_weights(self)]
-        learning += [batch.update_platt, batch.detect_changes]
-        return SingleRowCalls(
-            self,
-            self._positives().tolist(),
-            scores=batch.scores,
-            spreads=np.zeros(self.outputs),
-            targets=batch.labels,
-            output=batch.out,
-            scale=None,
-            tail=None,
-            predicting=[batch.predict],
-            before=[*learning, update_scaling],
-        )
+        return self.probabilities.predict(scores)
 
     # --- traces -----------------------------------------------------------------------------------
 
@@ -158,20 +103,13 @@ class ClassificationModel(ClassOutputs):
                 slots[outputs] = self.spread(own_slots.swapaxes(0, 1), 0.0)
         if wanted:
             found |= {"slot_predictions": slots[0], "slot_classes": _slot_classes(slots)}
-        batch = self._batch
-        batch.scores[:count] = scores
-        batch.labels[:count] = targets
-        batch.predict_and_update.run(0, count)
-        probabilities = batch.out[:count].copy()
+        probabilities = self.probabilities.predict_and_update(scores, targets)
         predicted = best_class(probabilities)
         self._score(predicted, targets)
         self._count_rows(X, lagged, targets, np.arange(first, first + count))
         for t, column in new_levels:
             self.note_change("input level", first + t + 1, column)
-        batch.errors[:count] = predicted != targets
-        batch.weights[:count] = found["weights"]
-        batch.detect.run(0, count)
-        self._note_signals(first + 1, count)
+        self._detect_changes(first + 1, (predicted != targets).astype(float), found["weights"])
         return found | {"probabilities": probabilities}
 
     def _update_row(self, x: Floats, target: float, prediction: Prediction) -> None:
@@ -186,14 +124,11 @@ class ClassificationModel(ClassOutputs):
         earlier = prediction.scores.shape[1]
         offset = 1 if earlier == 1 and self.outputs > 1 else 0
         if self.banks:
-            batch = self._batch
-            batch.scores[0] = 0.0 if self.outputs == 1 else np.nan
-            batch.scores[0, offset : offset + earlier] = prediction.scores[0]
-            batch.labels[0] = target
-            batch.errors[0] = predicted[0] != target
-            batch.weights[0] = self.weights()
-            batch.update_and_detect.run(0, 1)
-            self._note_signals(self.rows + 1, 1)
+            scores = np.full((1, self.outputs), 0.0 if self.outputs == 1 else np.nan)
+            scores[0, offset : offset + earlier] = prediction.scores[0]
+            self.probabilities.update(scores, np.array([target]))
+            error = np.array([float(predicted[0] != target)])
+            self._detect_changes(self.rows + 1, error, self.weights()[None])
         learns = self.started
         delayed = prediction.rows_before < self.rows
         lagged = prediction.lagged
@@ -226,22 +161,23 @@ class ClassificationModel(ClassOutputs):
         for guess, target in zip(predicted.tolist(), targets.astype(int).tolist(), strict=True):
             self.class_counts[target] += 1.0
             self.wrong[0] += guess != target
-            self.wrong[1] += 0 <= self._last_class[0] != target
-            self._last_class[0] = target
+            self.wrong[1] += 0 <= self._last_class != target
+            self._last_class = target
 
     # --- saving ---------------------------------------------------------------------------------
 
-    def state(self) -> dict[str, Floats]:
-        own = {"class_counts": self.class_counts, "wrong": self.wrong}
-        curves = {"platt": self.platt, "common_slopes": self.common_slopes}
-        return super().state() | own | curves
+    def arrays(self) -> dict[str, Floats]:
+        return super().arrays() | {"class_counts": self.class_counts, "wrong": self.wrong}
+
+    def parts(self) -> dict[str, Any]:
+        return super().parts() | {"probabilities": self.probabilities}
 
     def counters(self) -> dict[str, Any]:
-        return super().counters() | {"classes": self.classes, "last_class": self._last_class.item()}
+        return super().counters() | {"classes": self.classes, "last_class": self._last_class}
 
     def restore(self, state: Mapping[str, Floats], counters: Mapping[str, Any]) -> None:
         super().restore(state, counters)
-        self._last_class[0] = int(counters["last_class"])
+        self._last_class = int(counters["last_class"])
 
 
 def _slot_classes(scores: Floats) -> Floats:

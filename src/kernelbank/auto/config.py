@@ -19,8 +19,7 @@ from ..losses import Loss, Squared
 from ..utils import validation as check
 from ..utils.validation import Floats
 from .scaling.scaling import Scaling
-from .season_steps import PAST
-from .seasons import AUTO, SeasonHistory, Setting, season_places
+from .seasons import AUTO, PAST, SeasonHistory, Setting, season_places
 from .slots.default_pool import default_pool
 from .slots.default_slots import SIZES, default_combiner
 from .slots.loss_slots import needs_shift

@@ -13,12 +13,9 @@ from typing import Any
 import numpy as np
 
 from ..utils.validation import Floats
-from . import target_track
-from .calibration import calibration
 from .config import AutoConfig
 from .outputs_model import OutputsModel
 from .prediction import Prediction, Record
-from .scaling.running_stats import CHANGE_AFTER, STREAK
 from .scaling.scaling import Scaling
 from .target_track import ScaledTarget
 
@@ -30,21 +27,16 @@ class TargetsModel(OutputsModel):
 
     def __init__(self, config: AutoConfig, dimension: int, outputs: int) -> None:
         super().__init__(config, dimension, outputs, scale_target=False)
-        self.tracks = [ScaledTarget(self.pool, config.bounds) for _ in range(outputs)]
+        self.tracks = [ScaledTarget(len(self.pool), config.bounds) for _ in range(outputs)]
 
     def lay_out_slots(self) -> None:
         super().lay_out_slots()
         for track in getattr(self, "tracks", []):
-            track.use_pool(self.pool)
+            if len(self.pool) != len(track.detector.long_mean):
+                track.detector.restart_weights(len(self.pool))
 
-    def _use_pool(self, pool: Any) -> None:
-        super()._use_pool(pool)
-        for track in self.tracks:
-            track.use_pool(pool)
-
-    def revise_slots(self, rows: int, *, due: bool | None = None) -> bool:
-        self.mean_weights = np.mean([track.mean_weights for track in self.tracks], axis=0)
-        return super().revise_slots(rows, due=due)
+    def long_mean_weights(self) -> Floats:
+        return np.mean([track.detector.long_mean for track in self.tracks], axis=0)
 
     # --- inputs and lagged targets --------------------------------------------------------------
 
@@ -84,9 +76,7 @@ class TargetsModel(OutputsModel):
 
     def is_plausible(self, held: int) -> bool:
         own = [track.scaling for track in self.tracks]
-        streaks = [range(CHANGE_AFTER).index(scaling.target[STREAK]) for scaling in own]
-        pairs = zip(own, streaks, strict=True)
-        return super().is_plausible(held) and all(one.is_plausible(n) for one, n in pairs)
+        return super().is_plausible(held) and all(one.is_plausible(one.held) for one in own)
 
     def _target_scales(self) -> Floats:
         if self.banks or not self.rows:
@@ -200,20 +190,22 @@ class TargetsModel(OutputsModel):
 
     # --- saving ---------------------------------------------------------------------------------
 
-    def state(self) -> dict[str, Floats]:
-        return super().state() | target_track.states(self.tracks)
+    def arrays(self) -> dict[str, Floats]:
+        own = {f"target{k}/unscored": track.unscored for k, track in enumerate(self.tracks)}
+        return super().arrays() | own
+
+    def parts(self) -> dict[str, Any]:
+        own = {
+            f"target{k}/{name}": part
+            for k, track in enumerate(self.tracks)
+            for name, part in track.parts().items()
+        }
+        return super().parts() | own
 
     def mean_error(self) -> Floats:
         """(K,): the mean squared error of the predictions of every target; NaN before the first."""
-        return np.array([_mean(track, calibration.LOSS) for track in self.tracks])
+        return np.array([track.mean_error() for track in self.tracks])
 
     def baseline_error(self) -> Floats:
         """(K,): the same of the last target as a prediction."""
-        return np.array([_mean(track, calibration.BASELINE_LOSS) for track in self.tracks])
-
-
-def _mean(track: ScaledTarget, entry: int) -> float:
-    """The mean of squared errors that are summed up in one entry of the statistics."""
-    rows = int(track.error_stats[calibration.ROWS])
-    count = track.scored if entry == calibration.LOSS else rows - 1
-    return float(track.error_stats[entry] / count) if count > 0 else float("nan")
+        return np.array([track.baseline_error() for track in self.tracks])

@@ -5,11 +5,10 @@ Inputs are added here, and it is saved and restored. `task_model` predicts and l
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import ABC
 from bisect import insort
 from collections.abc import Mapping
 from dataclasses import asdict
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,14 +18,11 @@ from ..bank.slot_history import parse_changes
 from ..errors import FileRefused, LargeModel
 from ..utils.validation import Floats
 from ..utils.whole_steps import warn_after_step
-from . import change_detection as detection
-from .change_detection import Change
+from .change_detection import MAX_CHANGES, Change, new_detector
 from .config import AutoConfig
-from .model_batch import ModelBatch
 from .model_parts.past_targets import PastTargets
 from .model_parts.replay_buffer import ReplayBuffer
 from .model_parts.running_slots import RunningSlots
-from .model_parts.single_row import SingleRowCalls
 from .scaling.scaling import Scaling
 
 RESTARTS = (5, 32, 128)
@@ -35,6 +31,22 @@ while the running statistics still moved does not fit the later ones."""
 
 LARGE_MODEL = 500_000_000
 """Bytes of a model's file beyond which it warns, once."""
+
+
+def under(prefix: str, arrays: Mapping[str, Floats]) -> dict[str, Floats]:
+    """The arrays whose names begin with the prefix, by the rest of their names."""
+    return {name[len(prefix) :]: a for name, a in arrays.items() if name.startswith(prefix)}
+
+
+def state_of(parts: Mapping[str, Any]) -> dict[str, Floats]:
+    """The arrays of parts that the core keeps, by their names in a file."""
+    return {f"{p}/{name}": a for p, part in parts.items() for name, a in part.state().items()}
+
+
+def restore_parts(parts: Mapping[str, Any], state: Mapping[str, Floats]) -> None:
+    """Let parts continue from what `state_of` returned; they refuse what cannot be their state."""
+    for name, part in parts.items():
+        part.restore(under(f"{name}/", state))
 
 
 class ModelState(PastTargets, RunningSlots, ABC):
@@ -54,11 +66,9 @@ class ModelState(PastTargets, RunningSlots, ABC):
         self.unscored = 0
         """How many predictions were made before the first target was known: they do not count."""
         self.changes: list[Change] = []
-        self._calls: SingleRowCalls | None = None
         self._large = False
         """Whether there was a warning that the model is large."""
-        self.detection_stats = np.zeros(detection.STATS)
-        self.recent_errors = np.zeros(detection.RECENT_ERRORS)
+        self.detector = new_detector()
         self.lay_out(dimension)
 
     def _make_buffer(self) -> ReplayBuffer:
@@ -70,24 +80,10 @@ class ModelState(PastTargets, RunningSlots, ABC):
     def use_previous(self, count: int) -> None:
         """Before anything is learned: let rows know this many inputs of the row before."""
         self.previous = count
+        self.remembered = self.remembered_targets()
         self.past = self.past_size(self.config)
         self.lagged = np.full(self.past, np.nan)
         self.buffer = self._make_buffer()
-
-    @cached_property
-    @abstractmethod
-    def _batch(self) -> ModelBatch:
-        """The arrays of a batch; made when first needed, and anew after `_drop_batch`."""
-
-    def _drop_batch(self) -> None:
-        """To be called when an array of the state, whose address the phases know, is a new one."""
-        self.__dict__.pop("_batch", None)
-        self._calls = None
-
-    def __getstate__(self) -> dict[str, Any]:
-        """For copy and pickle: everything but what holds the addresses of arrays."""
-        kept = {name: value for name, value in self.__dict__.items() if name != "_batch"}
-        return kept | {"_calls": None}
 
     def is_plausible(self, held: int) -> bool:
         """Whether statistics from a file can be those of a stream with `held` targets held back."""
@@ -103,7 +99,7 @@ class ModelState(PastTargets, RunningSlots, ABC):
         return self.scaling.input_ranges()
 
     def input_statistics(self) -> Floats:
-        """(inputs, STATS): the running statistics of every input; see `running_stats`."""
+        """(inputs, STATS): the running statistics of every input; see `scaling`."""
         return self.scaling.columns
 
     @property
@@ -114,7 +110,7 @@ class ModelState(PastTargets, RunningSlots, ABC):
     def note_change(self, what: str, row: int, column: int = -1, period: int = 0) -> None:
         """Add a signal of change. They stay sorted by row, whatever the batches."""
         insort(self.changes, Change(row, what, column, period))
-        del self.changes[: -detection.MAX_CHANGES]
+        del self.changes[:-MAX_CHANGES]
 
     # --- columns and banks ----------------------------------------------------------------------
 
@@ -122,7 +118,6 @@ class ModelState(PastTargets, RunningSlots, ABC):
         """Choose scaling and slots for the present inputs, of which some beyond `core` are new."""
         self.scaling = self._make_scaling(self.dimension, core)
         self.lay_out_slots()
-        self._drop_batch()
 
     def _make_scaling(self, dimension: int, core: int) -> Scaling:
         periods = 0 if self.seasons is None else len(self.seasons.periods)
@@ -144,7 +139,6 @@ class ModelState(PastTargets, RunningSlots, ABC):
         if self.banks:
             self.scaling = scaling
             self._use_pool(pool)
-            self._drop_batch()
         else:
             self.lay_out(dimension)
         self.warn_if_large()
@@ -167,27 +161,27 @@ class ModelState(PastTargets, RunningSlots, ABC):
 
     def _drop_banks(self) -> None:
         """Drop all banks before a restart, which takes up all inputs there are by now."""
-        self._drop_batch()
         self.banks = []
         if self.core < self.dimension:
             self.lay_out(self.dimension)
 
     # --- saving ---------------------------------------------------------------------------------
 
-    def state(self) -> dict[str, Floats]:
-        """The arrays that the next prediction depends on, without those of the banks."""
-        own = {
-            "lagged": self.lagged[: self.remembered * self.target_count],
-            "detection_stats": self.detection_stats,
-            "recent_errors": self.recent_errors,
-            "mean_weights": self.mean_weights,
-        }
+    def arrays(self) -> dict[str, Floats]:
+        """The arrays that the next prediction depends on, without those of parts and banks."""
+        own = {"lagged": self.lagged[: self.remembered * self.target_count]}
         if self.previous:
             own["last_inputs"] = self.last_inputs
-        own |= self.buffer.state()
-        if self.seasons is not None:
-            own |= self.seasons.state()
-        return own | {f"scaling/{name}": a for name, a in self.scaling.state().items()}
+        return own | self.buffer.state()
+
+    def parts(self) -> dict[str, Any]:
+        """The parts that the core keeps, by the names that those of their arrays begin with."""
+        own = {"scaling": self.scaling.statistics, "changes": self.detector}
+        return own if self.seasons is None else own | {"seasons": self.seasons.history}
+
+    def state(self) -> dict[str, Floats]:
+        """All arrays, by their names in a file."""
+        return self.arrays() | state_of(self.parts())
 
     def counters(self) -> dict[str, Any]:
         """The rest of the state, as plain data."""
@@ -199,8 +193,9 @@ class ModelState(PastTargets, RunningSlots, ABC):
 
     def restore(self, state: Mapping[str, Floats], counters: Mapping[str, Any]) -> None:
         """Continue from what `state` and `counters` returned; shapes have been checked."""
-        for name, array in self.state().items():
+        for name, array in self.arrays().items():
             array[...] = state[name]
+        restore_parts(self.parts(), state)
         self._use_pool(self.make_pool(self.scaling))
         selection = Selection.parse(counters["selection"], len(self.pool.groups))
         if not self.pool.can_run(selection.running):

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from .. import _core
 from ..utils.validation import Floats
 from .config import AutoConfig
-from .model_batch import ModelBatch
-from .model_parts.single_row import SingleRowCalls
-from .model_parts.single_row_steps import spread_of_rows
 from .prediction import Prediction, Record
 from .task_model import TaskModel
 
@@ -58,16 +55,6 @@ class OutputsModel(TaskModel):
         own = slots[:, self.members]
         return np.where(np.isnan(own), np.asarray(score)[:, None], own)
 
-    @cached_property
-    def _batch(self) -> ModelBatch:
-        raise NotImplementedError  # every output has its own
-
-    def _make_row_calls(self) -> SingleRowCalls:
-        raise NotImplementedError
-
-    def row_calls(self) -> SingleRowCalls | None:
-        return None
-
     def one_target(self, target: Any) -> Any:
         return target
 
@@ -109,9 +96,8 @@ class OutputsModel(TaskModel):
         count, slots = values.shape[1:]
         rows = values.reshape(-1, slots)
         own = np.broadcast_to(weights, values.shape).reshape(-1, slots)
-        return (
-            spread_of_rows(rows, scores.T.ravel(), own).reshape(self.target_count, count).T.copy()
-        )
+        found = _core.weighted_std(rows, scores.T.ravel(), own)
+        return found.reshape(self.target_count, count).T.copy()
 
     # --- traces -----------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from ..utils.validation import Floats
 from ..utils.whole_steps import whole_step
 from .encoding.class_labels import ClassLabels
 from .prediction import Prediction, Record, best_class
-from .scaling.scaling_batch import CHUNK
+from .task_model import CHUNK
 
 if TYPE_CHECKING:
     from .auto_bank import AutoBank

@@ -18,6 +18,7 @@ from ..losses import Pinball
 from ..utils.validation import Floats
 from .config import AutoConfig
 from .many_targets import TargetsModel
+from .model_state import under
 from .prediction import lagged_rows
 
 
@@ -126,8 +127,7 @@ class Quantiles:
 
     def restore(self, state: dict[str, Floats], counters: dict[str, Any]) -> None:
         """Continue from what `state` and `counters` returned, without the bank."""
-        own = {n.removeprefix("model/"): a for n, a in state.items() if n.startswith("model/")}
-        self.model.restore(own, counters["model"])
+        self.model.restore(under("model/", state), counters["model"])
         self.totals[:] = state["totals"]
         self.scored = int(counters["scored"])
 

@@ -3,27 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from ..native.progress import progress
-from ..utils.interrupts import defer_signals
+from .. import _core
 from ..utils.validation import Floats
-from .calibration import calibration
-from .calibration.normal_tails import normal_quantiles_of_tails
 from .config import AutoConfig
 from .forecasts.forecasting import Forecasting
 from .model_parts.held_targets import HeldRow, HeldTargets, adapt_scaling, is_extreme
 from .model_parts.replay_buffer import REPLAY
-from .model_parts.single_row import SingleRowCalls
-from .model_parts.single_row_steps import NUMBER, spread_of_rows
 from .prediction import Prediction, Record
 from .quantiles import Quantiles
-from .regression_batch import RegressionBatch
-from .scaling import scaling_steps
-from .scaling.scaling_batch import CHUNK
 from .slots.default_slots import WIDE
 from .task_model import TaskModel
 
@@ -47,22 +38,15 @@ class RegressionModel(Forecasting, TaskModel):
         self.quantile_part: Quantiles | None = None
         """The quantiles beside predictions and intervals, if they are asked for."""
         TaskModel.__init__(self, config, dimension, scale_target=True, replay=self._replay(config))
-        self.error_stats = np.zeros(calibration.ERROR_STATS)
-        self.quantiles = np.tile(normal_quantiles_of_tails(), (2, 1))
-        """(2, tails): quantiles of the errors below and above, in their root mean squares."""
+        lower, upper = config.bounds
+        self.intervals = _core.Intervals(lower=lower, upper=upper)
+        """The calibration of the predictions, with the statistics of their errors."""
         self.held = HeldTargets()
         self.bounds = config.bounds
 
-    @cached_property
-    def _batch(self) -> RegressionBatch:
-        with defer_signals():  # compiling must not be interrupted
-            batch = RegressionBatch(self)
-        progress.finished()
-        return batch
-
     def __getstate__(self) -> dict[str, Any]:
         """For copy and pickle: a copy collects no forecasts."""
-        return super().__getstate__() | self._not_collecting()
+        return self.__dict__ | self._not_collecting()
 
     def add_inputs(self, count: int) -> None:
         super().add_inputs(count)
@@ -75,10 +59,6 @@ class RegressionModel(Forecasting, TaskModel):
     def _count_rows(self, X: Floats, lagged: Floats, targets: Floats, predicted_at: Any) -> None:
         super()._count_rows(X, lagged, targets, predicted_at)
         self.forecast_after(X, targets)
-
-    def finish_plain_row(self, calls: SingleRowCalls, target: float) -> None:
-        self.forecast_after(calls.last[None], np.array([target]))
-        super().finish_plain_row(calls, target)
 
     def _find_seasons(self) -> None:
         super()._find_seasons()
@@ -130,51 +110,13 @@ class RegressionModel(Forecasting, TaskModel):
 
     def _spread_of_slots(self, slots: Floats, scores: Floats) -> Floats:
         """(n,): the weighted standard deviation of slots' predictions (n, P) around scores (n,)."""
-        return spread_of_rows(slots, scores, np.tile(self.banks[0].weights, (len(slots), 1)))
+        return _core.weighted_std(slots, scores, np.tile(self.banks[0].weights, (len(slots), 1)))
 
     def _with_intervals(
         self, scores: Floats, spreads: Floats, mean: float, sd: float, tail: float
     ) -> Floats:
         """(n, 3): predictions and the ends of their intervals, from scaled predictions (n,)."""
-        out = np.empty((len(scores), 3))
-        batch = self._batch
-        batch.tail[0] = tail
-        for start in range(0, len(scores), CHUNK):
-            some = scores[start : start + CHUNK]
-            count = len(some)
-            batch.scores[:count] = some
-            batch.spreads[:count] = spreads[start : start + CHUNK]
-            batch.scale[:count, 0] = mean
-            batch.scale[:count, 1] = sd
-            batch.predict_rows.run(0, count)
-            out[start : start + CHUNK] = batch.output[:count]
-        return out
-
-    # --- single rows ----------------------------------------------------------------------------
-
-    def _make_row_calls(self) -> SingleRowCalls:
-        batch = self._batch
-        update_scaling = self.scaling.batch.phase(scaling_steps.update_scaled_row)
-        before = [batch.copy_weights(self), batch.score_rows, batch.detect_changes, update_scaling]
-        if self.buffer.until > self.rows:
-            before.append(self._keep_row(batch.targets))
-        return SingleRowCalls(
-            self,
-            [NUMBER],
-            scores=batch.scores,
-            spreads=batch.spreads,
-            targets=batch.targets,
-            output=batch.output,
-            scale=batch.scale,
-            tail=batch.tail,
-            predicting=[batch.predict_rows],
-            before=before,
-        )
-
-    def row_calls(self) -> SingleRowCalls | None:
-        if self.held.rows or self.quantile_part is not None:
-            return None
-        return super().row_calls()
+        return self.intervals.predict(scores, spreads, np.tile((mean, sd), (len(scores), 1)), tail)
 
     # --- traces -----------------------------------------------------------------------------------
 
@@ -211,22 +153,16 @@ class RegressionModel(Forecasting, TaskModel):
         slots = "slot_predictions" in fields
         recorded = ["predictions", "weights", "slot_predictions"]
         trace = self.banks[0].run(rows, scaled, record=recorded)
-        batch = self._batch
-        batch.tail[0] = tail
-        batch.scores[:count] = trace.predictions
-        batch.spreads[:count] = spread_of_rows(
-            trace.slot_predictions, trace.predictions, trace.weights
+        spreads = _core.weighted_std(trace.slot_predictions, trace.predictions, trace.weights)
+        output, errors = self.intervals.predict_and_score(
+            trace.predictions, spreads, scale, targets, tail
         )
-        batch.scale[:count] = scale
-        batch.targets[:count] = targets
+        values, lower, upper = output.T.copy()
         weights = self.spread(trace.weights, 0.0)
-        batch.weights[:count] = weights
-        batch.predict_score_and_detect.run(0, count)
-        values, lower, upper = batch.output[:count].T.copy()
         self._count_rows(X[:count], lagged[:count], targets, np.arange(first, first + count))
         for t, column in new_levels:
             self.note_change("input level", first + t + 1, column)
-        self._note_signals(first + 1, count)
+        self._detect_changes(first + 1, errors, weights)
         found = {"predictions": values, "lower": lower, "upper": upper, "weights": weights}
         if slots:
             own = self.spread(trace.slot_predictions, 0.0)
@@ -236,23 +172,13 @@ class RegressionModel(Forecasting, TaskModel):
     def _update_row(self, x: Floats, target: float, prediction: Prediction) -> None:
         self._update_quantiles(x, target, prediction)
         mean, sd = self.scaling.target_scale
-        loss = self.error_stats[calibration.LOSS]
-        batch = self._batch
-        # NaN, before the first target, must not enter the statistics; its error does not count.
-        batch.output[0, 0] = prediction.output[0, 0] if prediction.rows_before else 0.0
-        batch.scores[0] = prediction.scores[0, 0]
-        batch.scale[0, 0] = mean
-        batch.scale[0, 1] = sd
-        batch.targets[0] = target
-        if self.banks:
-            batch.weights[0] = self.weights()
-            batch.score_and_detect.run(0, 1)
-            self._note_signals(self.rows + 1, 1)
-        else:
-            batch.score_rows.run(0, 1)
-        if not prediction.rows_before:
-            self.error_stats[calibration.LOSS] = loss
+        if prediction.rows_before:
+            error = self.intervals.score(prediction.output[0, 0], target, mean, sd)
+        else:  # NaN, before the first target, must not enter the statistics
+            error = self.intervals.skip(target, mean, sd)
             self.unscored += 1
+        if self.banks:
+            self._detect_changes(self.rows + 1, np.array([error]), self.weights()[None])
         delayed = prediction.rows_before < self.rows and prediction.slots.size > 0
         row, lagged, y = x[None], prediction.lagged, np.array([target])
         self._count_rows(row, lagged, y, [prediction.rows_before])
@@ -311,7 +237,7 @@ class RegressionModel(Forecasting, TaskModel):
         mean, sd = self.scaling.target_scale
         seen = [row.target for row in rows]
         low, high = min(*seen, mean - sd), max(*seen, mean + sd)
-        self.error_stats[[calibration.LOW, calibration.HIGH]] = low, high
+        self.intervals.set_range(low, high)
         self.held.release()
         self._learn(*self._scale(rows))
 
@@ -355,7 +281,7 @@ class RegressionModel(Forecasting, TaskModel):
         return REPLAY if config.revises else None
 
     def remembered_targets(self) -> int:
-        return max(self.config.lags, REMEMBERED) if self.config.revises else self.config.lags
+        return max(self.config.lags, REMEMBERED) if self.previous else self.config.lags
 
     def previous_inputs(self, dimension: int) -> int:
         return dimension if self.config.revises and dimension <= WIDE else 0
@@ -365,10 +291,11 @@ class RegressionModel(Forecasting, TaskModel):
 
     # --- saving ---------------------------------------------------------------------------------
 
-    def state(self) -> dict[str, Floats]:
-        own = {"error_stats": self.error_stats, "quantiles": self.quantiles}
-        held = self.held.state(self.dimension, self.past)
-        return super().state() | own | held
+    def arrays(self) -> dict[str, Floats]:
+        return super().arrays() | self.held.state(self.dimension, self.past)
+
+    def parts(self) -> dict[str, Any]:
+        return super().parts() | {"intervals": self.intervals}
 
     def counters(self) -> dict[str, Any]:
         return super().counters() | {"held": len(self.held)}

@@ -16,13 +16,26 @@ from typing import Any
 
 import numpy as np
 
-from ..native.phases import Phase
-from ..native.progress import progress
+from .. import _core
 from ..utils import validation as check
-from ..utils.interrupts import defer_signals
 from ..utils.validation import Floats
-from . import season_steps as steps
-from .scaling.scaling_batch import CHUNK
+
+PAST: int = _core.SEASON_PAST
+"""Numbers that a row knows for each period, beside its lagged targets: the last targets of its
+phase, then cosines and sines of the phase."""
+
+RECALLED: int = _core.RECALLED
+"""How many targets of the same phase a row knows: 1, 2 and 3 periods before it."""
+
+INPUTS: int = _core.SEASON_INPUTS
+"""Columns of a scaled row for each period: the last target of the phase, the mean of those known,
+then cosines and sines."""
+
+SHORTEST = 4
+"""The shortest period that is looked for."""
+
+MULTIPLES = 8
+"""How many multiples of a period are looked at, at most."""
 
 AUTO = "auto"
 """The value of `seasons` by which periods are found in the stream."""
@@ -103,104 +116,54 @@ class SeasonHistory:
     def __init__(self, seasons: str | tuple[int, ...]) -> None:
         self.automatic = isinstance(seasons, str)
         periods = () if isinstance(seasons, str) else seasons
-        self._periods = np.zeros(season_places(seasons), dtype=np.int64)
-        self.size = WINDOW if self.automatic else steps.RECALLED * max(periods)
-        self.targets = np.zeros(self.size)
+        self.size = WINDOW if self.automatic else RECALLED * max(periods)
+        self.history = _core.SeasonHistory(size=self.size, places=season_places(seasons))
         """The newest targets; that of row n is at n % size."""
-        self._rows = np.zeros(1, dtype=np.int64)
+        self.width = season_places(seasons) * PAST
+        """How many numbers a row knows."""
         self.periods = periods
 
     @property
     def periods(self) -> tuple[int, ...]:
         """The periods in use, in their order."""
-        return tuple(int(period) for period in self._periods if period)
+        return self._periods
 
     @periods.setter
     def periods(self, periods: tuple[int, ...]) -> None:
-        self._periods[:] = 0
-        self._periods[: len(periods)] = periods
-        self.is_known = len(periods) > 0
-        """Whether there is a period. As long as there is none, rows know nothing: NaN."""
+        self._periods = periods
+        self.history.set_periods(periods)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """For copy and pickle: periods are not in the arrays of the history."""
+        self.__dict__.update(state)
+        self.history.set_periods(self._periods)
 
     @property
-    def width(self) -> int:
-        """How many numbers a row knows."""
-        return len(self._periods) * steps.PAST
-
-    def __getstate__(self) -> dict[str, Any]:
-        """For copy and pickle: everything but what holds the addresses of arrays."""
-        return {name: value for name, value in self.__dict__.items() if name != "_arrays"}
+    def is_known(self) -> bool:
+        """Whether there is a period. As long as there is none, rows know nothing: NaN."""
+        return len(self._periods) > 0
 
     def append(self, rows: int, targets: Floats) -> None:
         """Add the newest targets of a stream of `rows` rows."""
-        newest = targets[-self.size :]
-        self.targets[(rows - len(newest) + np.arange(len(newest))) % self.size] = newest
-
-    def append_one(self, rows: int, target: float) -> None:
-        """Add the newest target of a stream of `rows` rows."""
-        self.targets[(rows - 1) % self.size] = target
-
-    # --- what rows know ---------------------------------------------------------------------------
+        self.history.append(rows, targets)
 
     def recall(
         self, rows: int, positions: Any, known: Any, targets: Floats | None = None
     ) -> Floats:
-        """(n, width): what rows know of earlier periods; see `season_steps.recall`.
+        """(n, width): what rows know of earlier periods; NaN where there is none.
 
         Parameters
         ----------
         rows : how many rows have been learned.
         positions : the numbers of the rows in the stream.
         known : how many targets were known when each was predicted.
-        targets : of rows after those that have been learned, at most CHUNK.
+        targets : of rows after those that have been learned.
         """
-        arrays = self._batch()
-        self._rows[0] = rows
-        if targets is not None:
-            arrays["targets"][: len(targets)] = targets
-        out = np.empty((len(positions), self.width))
-        for start in range(0, len(positions), CHUNK):
-            some = slice(start, start + CHUNK)
-            count = len(positions[some])
-            arrays["positions"][:count] = positions[some]
-            arrays["known"][:count] = known[some]
-            arrays["phase"].run(0, count)
-            out[some] = arrays["out"][:count]
-        return out
+        return self.history.recall(rows, np.asarray(positions), np.asarray(known), targets)
 
-    def recall_one(self, rows: int, position: int, out: Floats) -> None:
-        """Write to `out` (width,) what a row at this position knows, if `rows` were learned."""
-        arrays = self._batch()
-        self._rows[0] = rows
-        arrays["positions"][0] = position
-        arrays["known"][0] = rows
-        arrays["phase"].run(0, 1)
-        out[:] = arrays["out"][0]
-
-    def _batch(self) -> dict[str, Any]:
-        """The arrays of a batch of rows, and the step on them."""
-        found = self.__dict__.get("_arrays")
-        if found is None:
-            arrays: dict[str, Any] = {
-                "targets": np.zeros(CHUNK),
-                "positions": np.zeros(CHUNK, dtype=np.int64),
-                "known": np.zeros(CHUNK, dtype=np.int64),
-                "out": np.zeros((CHUNK, self.width)),
-            }
-            with defer_signals():  # compiling must not be interrupted
-                phase = Phase(
-                    steps.recall,
-                    places=len(self._periods),
-                    width=self.width,
-                    size=self.size,
-                    periods=self._periods,
-                    history=self.targets,
-                    rows=self._rows,
-                    **arrays,
-                )
-            progress.finished()
-            found = self._arrays = {**arrays, "phase": phase}
-        return found
+    def recall_one(self, rows: int, position: int) -> Floats:
+        """(width,): what a row at this position knows, if `rows` were learned."""
+        return self.recall(rows, [position], [rows])[0]
 
     # --- finding periods --------------------------------------------------------------------------
 
@@ -220,7 +183,7 @@ class SeasonHistory:
             is looked at.
         """
         count = min(rows, self.size)
-        values = self.targets[(rows - count + np.arange(count)) % self.size]
+        values = self.history["targets"][(rows - count + np.arange(count)) % self.size]
         if classes:
             names, frequency = np.unique(values, return_counts=True)
             values = (values == names[np.argmax(frequency)]).astype(np.float64)
@@ -233,10 +196,6 @@ class SeasonHistory:
         return tuple(period for period in found if period not in before)
 
     # --- saving -----------------------------------------------------------------------------------
-
-    def state(self) -> dict[str, Floats]:
-        """The arrays, by their names in a file."""
-        return {"season_targets": self.targets}
 
     def counters(self) -> dict[str, Any]:
         """The rest of the state, as plain data."""
@@ -258,7 +217,7 @@ class SeasonHistory:
 def find_periods(
     values: Floats, used: tuple[int, ...] = (), least: float = LEAST_HEIGHT
 ) -> tuple[int, ...]:
-    """The periods of a stream: none, one, or one and a part of it; see `season_steps.test_periods`.
+    """The periods of a stream: none, one, or one and a part of it; see `test_periods` of the core.
 
     Parameters
     ----------
@@ -267,34 +226,22 @@ def find_periods(
     least : the least mean autocorrelation at multiples of a period.
     """
     count, longest = len(values), len(values) // 4
-    lags = 5 * count // 8 + 2
-    tests = np.zeros((longest + 1, steps.TESTS))
-    spread = np.zeros(1)
-    steps.test_periods(
-        count=count,
-        lags=lags,
-        longest=longest,
-        values=_ranks(values),
-        residuals=np.zeros(count),
-        correlations=np.zeros(lags),
-        spread=spread,
-        tests=tests,
-    )
-    if not spread[0] > 0.0:
+    factor, tests = _core.test_periods(_ranks(values))
+    if not factor > 0.0:
         return used
-    chance = [sqrt(float(spread[0]) / count / _multiples(count, p)) for p in range(1, longest + 1)]
+    chance = [sqrt(factor / count / _multiples(count, p)) for p in range(1, longest + 1)]
     heights: dict[int, float] = {}
-    for period in range(steps.SHORTEST, longest + 1):
-        own, most = tests[period], SIGNIFICANT * chance[period - 1]
-        lasts = own[steps.HEIGHT_LASTS] >= 0.0 and own[steps.CONTRAST_LASTS] >= 0.0
+    for period in range(SHORTEST, longest + 1):
+        most = SIGNIFICANT * chance[period - 1]
+        contrast, height, contrast_lasts, height_lasts = tests[period].tolist()
         # A contrast is a difference of three autocorrelations, with weights 1, -1/2, -1/2.
-        clear = own[steps.HEIGHT] > most and own[steps.CONTRAST] > sqrt(1.5) * most
-        if lasts and clear and own[steps.HEIGHT] >= least:
-            heights[period] = float(own[steps.HEIGHT])
+        clear = height > most and contrast > sqrt(1.5) * most
+        if contrast_lasts >= 0.0 and height_lasts >= 0.0 and clear and height >= least:
+            heights[period] = height
     if not heights:
         return used
     highest = max(heights.values())
-    if used and used[-1] <= longest and highest < float(tests[used[-1], steps.HEIGHT]) + LEAST_GAIN:
+    if used and used[-1] <= longest and highest < float(tests[used[-1], 1]) + LEAST_GAIN:
         return used
     alike = highest - max(SAME_HEIGHT * highest, 2.0 / sqrt(count))
     whole = min(period for period, height in heights.items() if height >= alike)
@@ -309,7 +256,7 @@ def find_periods(
 
 
 def _multiples(count: int, period: int) -> int:
-    return max(1, min(steps.MULTIPLES, (count // 2) // period))
+    return max(1, min(MULTIPLES, (count // 2) // period))
 
 
 def _ranks(values: Floats) -> Floats:

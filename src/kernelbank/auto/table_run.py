@@ -18,7 +18,7 @@ from .encoding.column_encoder import EncodedRows
 from .encoding.named_inputs import NamedInputs
 from .prediction import Prediction, Record
 from .prequential_run import PrequentialRun, make_trace
-from .scaling.scaling_batch import CHUNK
+from .task_model import CHUNK
 
 if TYPE_CHECKING:
     from .auto_bank import AutoBank

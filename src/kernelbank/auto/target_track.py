@@ -2,68 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
+from .. import _core
 from ..utils.validation import Floats
-from . import change_detection as detection
-from .calibration import calibration
-from .calibration.normal_tails import normal_quantiles_of_tails
-from .regression_batch import RegressionBatch
-from .scaling.running_stats import COUNT
+from .change_detection import new_detector
 from .scaling.scaling import Scaling
-from .scaling.scaling_batch import CHUNK
-from .slots.slot_pool import SlotPool
-
-_SIGNALS = {1: "error grew", -1: "error fell"}
 
 
-class TargetTrack:
+class ScaledTarget:
     """What an AutoBank keeps of one target of several, beside what its bank has learned.
+
+    The target has running statistics of its own. A far one, beyond 10 standard deviations, is not
+    learned; after five in a row the statistics start anew from them. So do those of a target that
+    is first known late in the stream.
 
     Parameters
     ----------
-    pool : the slots that may run.
+    slots : how many may run.
     bounds : (2,), of the targets.
     """
 
-    def __init__(self, pool: SlotPool, bounds: Floats) -> None:
-        self.bounds = bounds
-        self.error_stats = np.zeros(calibration.ERROR_STATS)
-        self.quantiles = np.tile(normal_quantiles_of_tails(), (2, 1))
-        """(2, tails): quantiles of the errors below and above, in their root mean squares."""
-        self.detection_stats = np.zeros(detection.STATS)
-        self.recent_errors = np.zeros(detection.RECENT_ERRORS)
-        self.mean_weights = np.zeros((2, len(pool)))
-        """(2, slots of the pool): a short and a long running mean of the weights."""
+    def __init__(self, slots: int, bounds: Floats) -> None:
+        self.intervals = _core.Intervals(lower=bounds[0], upper=bounds[1])
+        self.detector = new_detector(slots)
+        self.scaling = Scaling(1, 0, ("standard",), target=True)  # its input is not used
         self.unscored = np.zeros(1)
         """How many predictions were made before the first target was known: they do not count."""
-        self.pool = pool
-
-    def use_pool(self, pool: SlotPool) -> None:
-        """Go on with another pool; the means of weights start anew if it has other slots."""
-        if len(pool) != self.mean_weights.shape[1]:
-            self.mean_weights = np.zeros((2, len(pool)))
-        self.pool = pool
-        self.__dict__.pop("batch", None)
-
-    @cached_property
-    def batch(self) -> RegressionBatch:
-        """Arrays for up to CHUNK rows, and the compiled steps on them."""
-        return RegressionBatch(self)
-
-    def __getstate__(self) -> dict[str, Any]:
-        """For copy and pickle: everything but what holds the addresses of arrays."""
-        return {name: value for name, value in self.__dict__.items() if name != "batch"}
 
     @property
     def scored(self) -> int:
         """How many predictions were scored."""
-        return int(self.error_stats[calibration.ROWS] - self.unscored[0])
+        return int(self.intervals.rows - self.unscored[0])
+
+    def mean_error(self) -> float:
+        """The mean squared error of the predictions; NaN before the first."""
+        return self.intervals.loss / self.scored if self.scored > 0 else float("nan")
+
+    def baseline_error(self) -> float:
+        """The same of the last target as a prediction."""
+        count = self.intervals.rows - 1
+        return self.intervals.baseline_loss / count if count > 0 else float("nan")
+
+    def parts(self) -> dict[str, Any]:
+        """The parts that the core keeps, by name."""
+        scaling = self.scaling.statistics
+        return {"intervals": self.intervals, "changes": self.detector, "scaling": scaling}
+
+    # --- predictions ------------------------------------------------------------------------------
 
     def predict(self, scores: Floats, spreads: Floats, scale: Floats, tail: float) -> Floats:
         """(n, 3): predictions and the ends of their intervals, in the target's units.
@@ -71,21 +60,9 @@ class TargetTrack:
         scores, spreads : (n,), scaled predictions and the spread of the slots around them.
         scale : (n, 2), the target's center and scale; NaN where none is known, as the prediction.
         """
-        batch, out = self.batch, np.empty((len(scores), 3))
-        batch.tail[0] = tail
-        for start in range(0, len(scores), CHUNK):
-            count = self._fill(slice(start, start + CHUNK), scores, spreads, scale)
-            batch.predict_rows.run(0, count)
-            out[start : start + count] = batch.output[:count]
+        out = self.intervals.predict(scores, spreads, scale, tail)
         out[np.isnan(scale[:, 0])] = np.nan
         return out
-
-    def _fill(self, part: slice, scores: Floats, spreads: Floats, scale: Floats) -> int:
-        some = scores[part]
-        self.batch.scores[: len(some)] = some
-        self.batch.spreads[: len(some)] = spreads[part]
-        self.batch.scale[: len(some)] = scale[part]
-        return len(some)
 
     def predict_and_score(
         self,
@@ -96,85 +73,42 @@ class TargetTrack:
         y: Floats,
         tail: float,
     ) -> tuple[Floats, list[tuple[int, str]]]:
-        """Predictions (n, 3) of at most CHUNK rows, each scored before the next is made.
+        """Predictions (n, 3) of rows, each scored before the next is made.
 
         Returns also the signals of change: row and what. Rows whose target is NaN are predicted
         only. Before the first target is known, predictions are NaN.
         """
-        batch, count = self.batch, len(scores)
-        batch.tail[0] = tail
-        self._fill(slice(0, count), scores, spreads, scale)
-        batch.targets[:count] = y
-        batch.weights[:count] = weights
-        signals: list[tuple[int, str]] = []
+        out, signals = np.full((len(scores), 3), np.nan), []
         unknown = np.isnan(scale[:, 0])
         for start, end, first in _parts(np.where(np.isnan(y), np.nan, unknown)):
+            some = slice(start, end)
             if first == 1:  # there is one such row at most
                 self.score_unpredicted(float(y[start]))
             elif first == 0:
-                batch.predict_score_and_detect.run(start, end - start)
-                signals += self._signals(start, end)
+                rows = (scores[some], spreads[some], scale[some], y[some])
+                out[some], errors = self.intervals.predict_and_score(*rows, tail)
+                found = self.detector.detect(errors, weights[some])
+                signals += [(start + row, what) for row, what in found]
             else:
-                batch.predict_rows.run(start, end - start)
-        batch.output[:count][unknown] = np.nan
-        return batch.output[:count].copy(), signals
+                out[some] = self.predict(scores[some], spreads[some], scale[some], tail)
+        return out, signals
 
     def score(self, output: float, y: float, scale: Floats, weights: Floats | None) -> list[str]:
         """Score a prediction that was made before; the signals of change.
 
         weights : None before there is a bank: there are no signals then.
         """
-        batch = self.batch
-        batch.output[0, 0] = output
-        batch.scale[0] = scale
-        batch.targets[0] = y
+        error = self.intervals.score(output, y, *scale)
         if weights is None:
-            batch.score_rows.run(0, 1)
             return []
-        batch.weights[0] = weights
-        batch.score_and_detect.run(0, 1)
-        return [what for _, what in self._signals(0, 1)]
+        return [what for _, what in self.detector.detect(np.array([error]), weights[None])]
 
     def score_unpredicted(self, y: float) -> None:
         """Take a target for which there was no prediction; its error does not count."""
-        batch, loss = self.batch, self.error_stats[calibration.LOSS]
-        kept = batch.output[0].copy(), batch.scale[0].copy(), batch.targets[0]
-        self.score(0.0, y, np.zeros(2), None)
-        batch.output[0], batch.scale[0], batch.targets[0] = kept
-        self.error_stats[calibration.LOSS] = loss
+        self.intervals.skip(y, 0.0, 0.0)
         self.unscored[0] += 1
 
-    def _signals(self, start: int, end: int) -> list[tuple[int, str]]:
-        found: list[tuple[int, str]] = []
-        for t in range(start, end):
-            if error := int(self.batch.error_signals[t]):
-                found.append((t, _SIGNALS[error]))
-            if self.batch.weight_signals[t]:
-                found.append((t, "weights"))
-        return found
-
-    def state(self) -> dict[str, Floats]:
-        """The arrays, by their names in a file."""
-        return {
-            "error_stats": self.error_stats,
-            "quantiles": self.quantiles,
-            "detection_stats": self.detection_stats,
-            "recent_errors": self.recent_errors,
-            "mean_weights": self.mean_weights,
-            "unscored": self.unscored,
-        }
-
-
-class ScaledTarget(TargetTrack):
-    """A target with running statistics of its own.
-
-    A far target, beyond 10 standard deviations, is not learned; after five in a row the statistics
-    start anew from them. So do those of a target that is first known late in the stream.
-    """
-
-    def __init__(self, pool: SlotPool, bounds: Floats) -> None:
-        super().__init__(pool, bounds)
-        self.scaling = Scaling(1, 0, ("standard",), target=True)  # its input is not used
+    # --- scaling ----------------------------------------------------------------------------------
 
     def fit(self, y: Floats) -> None:
         """Start the statistics from some first targets, of which NaN are missing."""
@@ -185,7 +119,7 @@ class ScaledTarget(TargetTrack):
     @property
     def scale(self) -> tuple[float, float]:
         """The target's center and scale; NaN before the first target is known."""
-        if not self.scaling.target[COUNT]:
+        if not self.scaling.target_count:
             return float("nan"), float("nan")
         return self.scaling.target_scale
 
@@ -207,7 +141,7 @@ class ScaledTarget(TargetTrack):
             done = start
             if not known:
                 scale[start:end] = self.scale
-            elif not self.scaling.target[COUNT]:  # the first one
+            elif not self.scaling.target_count:  # the first one
                 scale[start] = np.nan
                 self.fit(y[start : start + 1])
                 done += 1
@@ -220,14 +154,10 @@ class ScaledTarget(TargetTrack):
                 if usual < end:  # a far one
                     scale[usual] = self.scaling.target_scale
                     if self.scaling.update_target(float(y[usual]), hold=True):
-                        if self.scaling.target[COUNT] > 1:  # else the first value had no scale yet
+                        if self.scaling.target_count > 1:  # else the first value had no scale yet
                             restarts.append(usual)
                         self.scaling.restart_target()
         return scaled, scale, restarts
-
-    def state(self) -> dict[str, Floats]:
-        own = {f"scaling/{name}": array for name, array in self.scaling.state().items()}
-        return super().state() | own
 
 
 def _parts(kinds: np.ndarray) -> list[tuple[int, int, Any]]:
@@ -235,18 +165,3 @@ def _parts(kinds: np.ndarray) -> list[tuple[int, int, Any]]:
     new = (kinds[1:] != kinds[:-1]) & ~((kinds[1:] != kinds[1:]) & (kinds[:-1] != kinds[:-1]))
     ends = [0, *(np.flatnonzero(new) + 1).tolist(), len(kinds)]
     return [(start, end, kinds[start]) for start, end in pairwise(ends) if end > start]
-
-
-def states(tracks: list[Any]) -> dict[str, Floats]:
-    """The arrays of all tracks, by their names in a file."""
-    return {
-        f"target{k}/{name}": array
-        for k, track in enumerate(tracks)
-        for name, array in track.state().items()
-    }
-
-
-def restore(tracks: list[Any], state: Mapping[str, Floats]) -> None:
-    """Continue from what `states` returned; shapes have been checked."""
-    for name, array in states(tracks).items():
-        array[...] = state[name]

@@ -6,18 +6,14 @@ from abc import abstractmethod
 from collections.abc import Collection
 from typing import Any
 
-import numpy as np
-
-from ..native.phases import Phase
-from ..utils.interrupts import defer_signals
 from ..utils.validation import Floats
 from . import model_state
-from .model_parts.single_row import SingleRowCalls
-from .model_parts.single_row_steps import keep_row
 from .model_state import ModelState
 from .prediction import Prediction, Record
-from .scaling.scaling_batch import CHUNK
 from .slots.slot_revision import rows_to_revision
+
+CHUNK = 256
+"""Rows that are scaled and learned in one call."""
 
 
 class TaskModel(ModelState):
@@ -119,7 +115,6 @@ class TaskModel(ModelState):
 
     def _revise_if_due(self) -> None:
         if self.revise_slots(self.rows):
-            self._drop_batch()
             self.warn_if_large()
 
     def _rows_to_restart(self) -> int:
@@ -157,89 +152,15 @@ class TaskModel(ModelState):
             scaling.continue_from(self.scaling)
             self.scaling = scaling
             self.continue_with_seasons()
-            self._drop_batch()
         else:
             self.lay_out(self.dimension)
 
-    def finish_plain_row(self, calls: SingleRowCalls, target: float) -> None:
-        """What seasons and revisions need after a row was learned by a compiled call."""
-        if self.seasons is not None:
-            self.seasons.append_one(self.rows, target)
-            if self.seasons.is_due(self.rows):
-                self._find_seasons()
-        self._revise_if_due()
-
-    # --- single rows ----------------------------------------------------------------------------
-
-    @abstractmethod
-    def _make_row_calls(self) -> SingleRowCalls:
-        """The compiled calls for one row."""
-
-    def row_calls(self) -> SingleRowCalls | None:
-        """The compiled calls for one row; None before all restarts are over, or if there are none.
-
-        They belong to the batch, and are made anew with it.
-        """
-        if self._calls is None and self.rows >= model_state.RESTARTS[-1] and self.banks:
-            runtimes = [bank._runtime for bank in self.banks]
-            if all(runtime.single_sample_calls is not None for runtime in runtimes):
-                with defer_signals():
-                    self._calls = self._make_row_calls()
-        return self._calls
-
-    def _keep_row(self, targets: Floats) -> Phase:
-        """A phase that puts row 0 of a batch with these targets into the replay buffer."""
-        rows, buffer = self.scaling.batch, self.buffer
-        return Phase(
-            keep_row,
-            inputs=self.dimension,
-            past=self.past,
-            size=buffer.size,
-            rows=self.row_count,
-            x=rows.X,
-            lagged=rows.lagged,
-            targets=targets,
-            **buffer.state(),
-        )
-
-    def finish_row(self, calls: SingleRowCalls) -> None:
-        """What Python has to do after a row was learned by a compiled call."""
-        if calls.has_signals:
-            self._note_signals(self.rows, 1)
-            for _, column in self.scaling.new_levels(1):
-                self.note_change("input level", self.rows, column)
-        for bank in self.banks:
-            bank._runtime.check_diagnostics()
-
-    def last_prediction(self) -> tuple[Floats, Prediction]:
-        """The row that a compiled call predicted last, and its prediction."""
-        calls = self._calls
-        assert calls is not None
-        slots = self.spread(calls.last_slots[:, None], np.nan).copy()  # (banks, 1, slots)
-        if self._scale_target:
-            mean, sd = calls.last_scale
-            slots *= sd
-            slots += mean
-        prediction = Prediction(
-            self.rows,
-            calls.last_lagged[None].copy(),
-            calls.last_scores[None].copy(),
-            slots,
-            calls.last_output[None].copy(),
-        )
-        return calls.last.copy(), prediction
-
     # --- signals of change ----------------------------------------------------------------------
 
-    def _note_signals(self, first: int, count: int) -> None:
-        """Note what `detect_rows` has found in the batch.
+    def _detect_changes(self, first: int, errors: Floats, weights: Floats) -> None:
+        """Look for changes in errors (n,) and weights (n, slots), and note them.
 
-        first : the number of the first of its rows, from 1 on.
+        first : the number of the first of these rows, from 1 on.
         """
-        batch = self._batch
-        signals = (batch.error_signals[:count].tolist(), batch.weight_signals[:count].tolist())
-        for row, (error, weights) in enumerate(zip(*signals, strict=True), first):
-            if error:
-                self.note_change("error grew" if error > 0 else "error fell", row)
-            if weights:
-                self.note_change("weights", row)
+        for row, what in self.detector.detect(errors, weights):
+            self.note_change(what, first + row)

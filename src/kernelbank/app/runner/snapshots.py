@@ -13,7 +13,7 @@ import numpy as np
 
 from ...auto import AutoBank
 from ...auto.encoding.column_encoder import NUMBER, PERIODS, encode_time
-from ...auto.scaling.running_stats import MEAN
+from ...auto.scaling.scaling import MEAN
 from ...utils.validation import Floats
 from .history import DRAWN, GRID, History, Snapshot
 from .options import RunOptions

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...utils.validation import Floats
 from ..scaling.scaling import Scaling
-from ..season_steps import INPUTS, PAST
+from ..seasons import INPUTS, PAST
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class ForecastRows:
 
         targets : (history,), the last ones, the newest last; NaN before the first.
         iterated : (H,), forecasts that go on from their own predictions.
-        recalled : what the next row knows of earlier periods; see `season_steps.recall`.
+        recalled : what the next row knows of earlier periods; see `SeasonHistory.recall`.
         """
         out = np.empty(self.width)
         out[: self.lags] = targets[::-1][: self.lags]

@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from ... import _core
 from ...utils.validation import Floats
 from ..config import AutoConfig
 from ..model_parts.replay_buffer import with_missing
+from ..model_state import restore_parts, state_of, under
 from ..prediction import Prediction
 from ..seasons import AUTO, SeasonHistory
 from .forecast_columns import rows_back
-from .horizon_intervals import HorizonIntervals
-from .horizon_stacking import HorizonStacking
 from .horizons import HorizonsModel
 from .iterated_line import IteratedLine
 from .known_inputs import KnownInputs
@@ -67,8 +67,14 @@ class Forecaster:
         self.line = IteratedLine(rows.lags, periods, longest)
         prices = [self.model.prices()] * (1 if known is None else 2)
         with_known = 0 if known is None else len(prices[0])
-        self.stacking = HorizonStacking(self.horizons, np.concatenate(prices), with_known)
-        self.intervals = HorizonIntervals(self.horizons, config.bounds, ranged=known is None)
+        self.stacking = _core.HorizonStacking(
+            horizons=self.horizons, prices=np.concatenate(prices).tolist(), known=with_known
+        )
+        """The weights of the slots at every horizon."""
+        lower, upper = config.bounds
+        self.intervals = _core.HorizonIntervals(
+            horizons=self.horizons, lower=lower, upper=upper, in_range=known is None
+        )
         self._lateness = (np.array(self.horizons) - 1.0) / max(longest - 1.0, 1.0)
         """(H,): how much of the late model is in what known inputs leave; see `_left`."""
         self.samples = 0
@@ -142,7 +148,7 @@ class Forecaster:
             ring[-1] = newest
         self.samples += 1
         if self._season_history is not None:
-            self._season_history.append_one(self.samples, y)
+            self._season_history.append(self.samples, np.array([y]))
         model = self.model
         model.observe(x, y)
         if model.banks:
@@ -165,11 +171,9 @@ class Forecaster:
         longest = self.horizons[-1]
         waiting = min(self.samples - self.begun, longest) if self.model.banks else 0
         left = self._left(y, late)
-        rows = (self.samples - np.array(self.horizons)) % longest
-        shares = self.stacking.shares[rows, np.arange(len(rows))]
-        wanted = observed - shares * (observed - left)
-        scale = np.array(self.model.scaling.target_scale)
-        self.intervals.score(self.samples, wanted, observed, waiting, scale)
+        wanted = observed - self.stacking.shares_due(self.samples) * (observed - left)
+        scale = self.model.scaling.target_scale
+        self.intervals.score(self.samples, wanted, observed, waiting, *scale)
         self.stacking.learn(self.samples, waiting, left, observed)
 
     def _learn_oldest(self) -> None:
@@ -202,7 +206,7 @@ class Forecaster:
             columns, self._scores[row], slots = self.model.forecasts(x, past)
             self._slots[row] = slots[:, : self._slots.shape[2]]
             if self.plain is not None:
-                columns = np.hstack([columns, self.plain.stacking.made[row]])
+                columns = np.hstack([columns, self.plain.stacking.forecasts(moment)])
             known = np.isfinite(columns)
             self.stacking.keep(moment, np.where(known, columns, self.observed[-1]))
         output = self._output(tail)
@@ -213,8 +217,8 @@ class Forecaster:
         """(H, 3): forecasts and intervals from the newest row, without the part of known inputs."""
         if not self.model.banks:
             return np.full((len(self.horizons), 3), self.targets[-1])
-        made = self.stacking.made[(self.samples - 1) % self.horizons[-1]]
-        return self.intervals.forecast(*self.stacking.combine(made), tail)
+        made = self.stacking.forecasts(self.samples - 1)
+        return self.intervals.forecast(*self.stacking.combine(made).T, tail)
 
     def forecast(self, tail: float, future: Floats | None = None) -> Floats:
         """(H, 3): the forecasts from the newest row; changes nothing. See `learn`."""
@@ -233,7 +237,7 @@ class Forecaster:
 
     def weights(self) -> Floats:
         """(H, slots): of the forecasts at every horizon, with and without known inputs together."""
-        own, count = self.stacking.weights, len(self.model.prices())
+        own, count = self.stacking["weights"], len(self.model.prices())
         if self.model.stacked:
             return own if self.plain is None else own[:, :count] + own[:, count:]
         found = own[:, :1] * self.model.weights()
@@ -253,8 +257,7 @@ class Forecaster:
         """What is known after the newest row."""
         recalled, count = np.zeros(0), len(self.horizons)
         if self._season_history is not None:
-            recalled = np.empty(self._season_history.width)
-            self._season_history.recall_one(self.samples, self.samples, recalled)
+            recalled = self._season_history.recall_one(self.samples, self.samples)
         iterated = np.full(count, self.targets[-1])
         if self.model.banks:
             ahead = self.line.forecast(self.targets, self.model.scaling.target_scale)
@@ -272,11 +275,9 @@ class Forecaster:
 
     # --- saving ---------------------------------------------------------------------------------
 
-    def state(self) -> dict[str, Floats]:
-        """The arrays without those of banks, by their names in a file."""
+    def _arrays(self) -> dict[str, Floats]:
+        """The arrays without those of parts, by their names in a file."""
         own = {
-            "recent_inputs": np.array([one[0] for one in self._recent]).reshape(-1, self.dimension),
-            "recent_values": np.array([one[1:] for one in self._recent]).reshape(-1, 3),
             "targets": self.targets,
             "observed": self.observed,
             "inputs": self._inputs,
@@ -284,12 +285,22 @@ class Forecaster:
             "scores": self._scores,
             "slots": self._slots,
         }
-        if self._season_history is not None:
-            own |= self._season_history.state()
         if self.known is not None:
             own |= {"known_waiting": self.known.waiting, "late_targets": self.late_targets}
-        own |= {f"stacking/{name}": a for name, a in self.stacking.state().items()}
-        own |= {f"intervals/{name}": a for name, a in self.intervals.state().items()}
+        return own
+
+    def _parts(self) -> dict[str, Any]:
+        own = {"stacking": self.stacking, "intervals": self.intervals}
+        seasons = self._season_history
+        return own if seasons is None else own | {"seasons": seasons.history}
+
+    def state(self) -> dict[str, Floats]:
+        """The arrays without those of banks, by their names in a file."""
+        recent = {
+            "recent_inputs": np.array([one[0] for one in self._recent]).reshape(-1, self.dimension),
+            "recent_values": np.array([one[1:] for one in self._recent]).reshape(-1, 3),
+        }
+        own = recent | self._arrays() | state_of(self._parts())
         return own | {f"model/{name}": a for name, a in self.model.state().items()}
 
     def counters(self) -> dict[str, Any]:
@@ -305,13 +316,12 @@ class Forecaster:
 
     def restore(self, state: Mapping[str, Floats], counters: Mapping[str, Any]) -> None:
         """Continue from what `state` and `counters` returned, without the banks."""
-        own = {n.removeprefix("model/"): a for n, a in state.items() if n.startswith("model/")}
-        self.model.restore(own, counters["model"])
+        self.model.restore(under("model/", state), counters["model"])
         rows = zip(state["recent_inputs"], state["recent_values"].tolist(), strict=True)
         self._recent.extend((x.copy(), *values) for x, values in rows)
-        for name, array in self.state().items():
-            if not name.startswith(("model/", "recent_")):
-                array[...] = state[name]
+        for name, array in self._arrays().items():
+            array[...] = state[name]
+        restore_parts(self._parts(), state)
         if self.known is None:
             self.late_targets[...] = self.targets
         self.samples, self.begun = int(counters["samples"]), int(counters["begun"])

@@ -8,8 +8,6 @@ import numpy as np
 
 from ...bank.trace import BY_HORIZON
 from ...utils.validation import Floats
-from ..calibration.calibration import LOSS, ROWS
-from . import horizon_intervals as intervals
 from .forecaster import Forecaster
 
 _USUAL_TAIL = 0.5 * (1 - 0.9)
@@ -101,25 +99,11 @@ class Forecasting:
         """How good the forecasts were, by horizon."""
         if self.forecaster is None:
             return ()
-        all_stats, all_totals = self.forecaster.intervals.stats, self.forecaster.intervals.totals
-        return tuple(
-            _score(horizon, stats, totals)
-            for horizon, stats, totals in zip(
-                self.forecaster.horizons, all_stats, all_totals, strict=True
-            )
-        )
+        pairs = zip(self.forecaster.horizons, self.forecaster.intervals.sums.tolist(), strict=True)
+        return tuple(_score(horizon, *sums) for horizon, sums in pairs)
 
 
-def _score(horizon: int, stats: Floats, totals: Floats) -> HorizonScore:
-    count = int(stats[ROWS])
-    if not count:
-        return HorizonScore(horizon, 0, *[float("nan")] * 6)
-    wanted: list[Any] = [
-        stats[LOSS],
-        totals[intervals.LAST_LOSS],
-        totals[intervals.SEASON_LOSS],
-        totals[intervals.ABSOLUTE],
-        totals[intervals.COVERED],
-        totals[intervals.WIDTHS],
-    ]
-    return HorizonScore(horizon, count, *[float(total) / count for total in wanted])
+def _score(horizon: int, count: float, *sums: float) -> HorizonScore:
+    """From the number of scored forecasts, and sums in the order of HorizonScore."""
+    means = [total / count if count else float("nan") for total in sums]
+    return HorizonScore(horizon, int(count), *means)

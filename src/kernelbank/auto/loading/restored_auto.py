@@ -10,13 +10,13 @@ import numpy as np
 
 from ...bank.bank import KernelBank
 from ...bank.engines import Engine, Serial
-from ...bank.serialization import under
 from ...errors import FileRefused
 from ..auto_bank import AutoBank
 from ..auto_serialization import Arrays
 from ..encoding.class_labels import MAX_CLASSES, ClassLabels
 from ..encoding.column_encoder import ColumnEncoder
 from ..forecasts.forecaster import Forecaster
+from ..model_state import under
 from ..regression import RegressionModel
 from .restored_model import restore_model, restore_pending
 from .saved_forecasts import check_forecasts, check_scaling, whole_number

@@ -15,7 +15,7 @@ from ..classification import ClassificationModel
 from ..model_parts.replay_buffer import REPLAY
 from ..pending_predictions import LARGEST_LIMIT
 from ..prediction import Prediction
-from ..scaling.running_stats import CHANGE_AFTER
+from ..scaling.scaling import CHANGE_AFTER
 from .saved_forecasts import whole_number
 
 _MAY_MISS = (("lagged", "inputs"), ("lagged", "inputs", "replay_targets"))

@@ -11,10 +11,9 @@ from ...errors import FileRefused
 from ...utils.validation import Floats
 from .. import model_state
 from ..forecasts.forecaster import RECENT, Forecaster
-from ..scaling.running_stats import CHANGE_AFTER, STREAK
 
 _TARGETS = ("targets", "late_targets", "observed")
-_MAY_MISS = ("inputs", "recent_inputs", "past", "slots", "season_targets", *_TARGETS)
+_MAY_MISS = ("inputs", "recent_inputs", "past", "slots", "seasons/targets", *_TARGETS)
 """Arrays that may hold NaN. Of the last targets all must be numbers that have come."""
 
 
@@ -45,10 +44,6 @@ def check_forecasts(
         come = min(samples, len(state[name]))
         if not np.isfinite(state[name][len(state[name]) - come :]).all():
             raise FileRefused(f"its last {name} are not numbers.")
-    weights, diagonal = state["stacking/weights"], np.diagonal(state["stacking/sums"], 0, 1, 2)
-    on_simplex = (weights >= 0).all() and np.allclose(weights.sum(axis=1), 1)
-    if not on_simplex or (diagonal < 0).any() or (state["stacking/counts"] < 0).any():
-        raise FileRefused("its forecasts have weights that nothing gives.")
     series, kept = counters["series"], min(samples, model_state.RESTARTS[-1] + longest + 1)
     if len(series) != kept or not all(map(_is_number, series)):
         raise FileRefused("its series does not fit its rows.")
@@ -66,9 +61,7 @@ def _check_shapes(forecaster: Forecaster, state: Mapping[str, Floats]) -> None:
 def check_scaling(forecaster: Forecaster) -> None:
     """Refuse running statistics that no series has; after `Forecaster.restore`."""
     scaling = forecaster.model.scaling
-    most = CHANGE_AFTER - 1
-    held = whole_number(float(scaling.target[STREAK]), 0, most, "targets held back")
-    if not scaling.is_plausible(held):
+    if not scaling.is_plausible(scaling.held):
         raise FileRefused("no series has such running statistics.")
 
 

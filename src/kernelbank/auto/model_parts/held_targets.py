@@ -21,10 +21,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...utils.validation import Floats
-from ..scaling.running_stats import CHANGE_AFTER, SAME_SCALE
-from ..scaling.scaling import Scaling
-from ..scaling.scaling_steps import EXTREME
+from ..scaling.scaling import CHANGE_AFTER, EXTREME, Scaling
 from .replay_buffer import with_missing
+
+SAME_SCALE = 4.0
+"""Errors whose spread is a smaller multiple of the standard deviation are much the same."""
 
 
 class HeldRow(NamedTuple):

@@ -22,14 +22,14 @@ class PastTargets:
 
     def __init__(self, config: AutoConfig, dimension: int) -> None:
         self.config = config
-        self.row_count = np.zeros(1, dtype=np.int64)
-        """How many rows have been learned, where compiled code counts them."""
+        self.rows = 0
+        """How many rows have been learned."""
         self.seasons = config.make_history()
         """The targets of earlier periods; None without seasons."""
-        self.remembered = self.remembered_targets()
-        """How many of the last targets a row knows: `lags`, or more."""
         self.previous = self.previous_inputs(dimension)
         """How many inputs of the last row a row knows: the first ones, or none."""
+        self.remembered = self.remembered_targets()
+        """How many of the last targets a row knows: `lags`, or more."""
         self.past = self.past_size(config)
         """How many numbers a row knows of the past. With several targets they are all targets of
         the last row, then all of the row before it, and so on."""
@@ -50,15 +50,6 @@ class PastTargets:
     def previous_inputs(self, dimension: int) -> int:
         """How many inputs of the last row a row knows, of this many inputs."""
         return 0
-
-    @property
-    def rows(self) -> int:
-        """How many rows have been learned."""
-        return self.row_count.item()
-
-    @rows.setter
-    def rows(self, count: int) -> None:
-        self.row_count[0] = count
 
     @property
     def _season_part(self) -> slice:
@@ -91,8 +82,8 @@ class PastTargets:
         waiting : how many rows before it were predicted and still wait for their targets.
         """
         if self.seasons is not None and self.seasons.is_known:
-            own = self.lagged[self._season_part]
-            self.seasons.recall_one(self.rows, self.rows + waiting, own)
+            recalled = self.seasons.recall_one(self.rows, self.rows + waiting)
+            self.lagged[self._season_part] = recalled
         return self.lagged[None]
 
     def past_rows(self, X: Floats, targets: Floats) -> Floats:

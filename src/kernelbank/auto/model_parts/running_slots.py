@@ -9,6 +9,7 @@ where its target comes after the slot has started, the prediction of the bank st
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import Any
 
 import numpy as np
 
@@ -30,8 +31,8 @@ class RunningSlots:
 
     config: AutoConfig
     scaling: Scaling
-    mean_weights: Floats
-    """(2, slots of the pool): a short and a long running mean of the weights."""
+    detector: Any
+    """The signals of change, with running means of the weights (slots of the pool)."""
 
     def __init__(self) -> None:
         self.banks: list[KernelBank] = []
@@ -45,7 +46,7 @@ class RunningSlots:
         """Start with the initial slots for the present scaling."""
         self.pool: SlotPool = self.make_pool(self.scaling)
         self._start_selection()
-        self.mean_weights = np.zeros((2, len(self.pool)))
+        self.detector.restart_weights(len(self.pool))
 
     def _start_selection(self) -> None:
         """Let the initial slots of the pool run, as if there had been no others."""
@@ -111,6 +112,10 @@ class RunningSlots:
                 total += weights
         return self.spread(total / self.outputs, 0.0)
 
+    def long_mean_weights(self) -> Floats:
+        """The long running mean of the weights."""
+        return self.detector.long_mean
+
     def slot_losses(self) -> Floats:
         """The mean loss of each slot, over all outputs; NaN for those that do not run."""
         losses = np.vstack([bank.ledger.slot_mean_loss for bank in self.banks]).mean(axis=0)
@@ -174,7 +179,7 @@ class RunningSlots:
         due = slot_revision.is_due(rows) if due is None else due
         if not (self.config.revises and self.banks and due):
             return False
-        weights = np.maximum(self.mean_weights_of_outputs(), self.mean_weights[1])
+        weights = np.maximum(self.mean_weights_of_outputs(), self.long_mean_weights())
         before, slots_before = self.selection, self._running_slots()
         anew = self.pool.relevant_slots if self.learn_relevance() else ()
         after, reasons = slot_revision.revise(self.pool, before, rows, weights)
@@ -206,5 +211,6 @@ class RunningSlots:
         slot = running.index(self.pool.metric_slot)
         found = new_relevance(self.banks[0], slot, rows, relevance)
         changed = not np.array_equal(found, relevance)
-        relevance[:] = found
+        if changed:
+            self.scaling.relevance = found
         return changed

@@ -3,46 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
-from typing import Any
 
 import numpy as np
 
+from ... import _core
 from ...transforms import ShiftedLog
-from ...utils.validation import LARGEST, Floats
-from ..season_steps import INPUTS, PAST
-from . import scaling_steps as steps
-from .running_stats import (
-    CENTER,
-    CHANGE_AFTER,
-    COUNT,
-    FAR_DEVIATIONS,
-    MEAN,
-    POWER,
-    PRODUCT,
-    SCALE,
-    SEEN,
-    STATS,
-    STREAK,
-)
-from .scaling_batch import CHUNK, ScalingBatch, fit_columns
+from ...utils.validation import Floats
+from ..seasons import INPUTS, PAST
 from .target_skewness import is_plausible_shift, log_shift
+
+(
+    COUNT, MEAN, SQUARES, CENTER, SCALE, STREAK, SEEN,
+    AGE, LAST_FIXED, LAST_MOVING, LAST_RANK, PRODUCT, POWER,
+) = range(13)  # fmt: skip
+"""The running statistics of a column: those of its values so far, its center and scale, how many
+far values came in a row and how many are in its ring, and what missing values are filled in by."""
+
+CHANGE_AFTER: int = _core.CHANGE_AFTER
+"""How many far values in a row are a new level or scale."""
+
+FAR, EXTREME = 1, 2
+"""Outlier levels of a target: beyond 10 standard deviations, beyond 1,000."""
 
 RING = 1000
 """Values among which a value is ranked."""
 
-_INDEX = {
-    "standard": steps.STANDARD,
-    "asinh": steps.ASINH,
-    "rank": steps.RANKS,
-    "none": steps.PLAIN,
-}
-
-SCALINGS = tuple(_INDEX)
+SCALINGS = ("standard", "asinh", "rank", "none")
 
 
 class Scaling:
-    """Scales rows by running statistics of the inputs and of the target (`running_stats`).
+    """Scales rows by running statistics of the inputs and of the target.
 
     - "standard": (x - center) / scale, at most 8 in size. Center and scale are the mean and
       standard deviation of some time ago, which follow once these have moved by a tenth;
@@ -53,7 +43,7 @@ class Scaling:
     A scaled row has `width` columns: the scalings side by side. Lagged targets follow the inputs,
     normalized by the target's statistics, in all scalings but asinh (unless it is the only one):
     some slots should not see them, since on a stream whose targets do not depend on the last ones
-    they are noise. After all scalings come the columns of seasons (`season_steps`), and for slots
+    they are noise. After all scalings come the columns of seasons (`seasons`), and for slots
     that see more of the past the *past columns*, in the first scaling: targets before the lagged
     ones, and the inputs of the row before. The *relevant columns* are those of the first scaling
     and the past columns again, each multiplied by its relevance (`relevance`). Inputs beyond the
@@ -97,11 +87,7 @@ class Scaling:
         self.periods = periods
         self.names = tuple(names)
         self.has_target = target
-        self.columns = np.zeros((dimension, STATS))
-        self.rings = np.zeros((dimension, RING if "rank" in names else CHANGE_AFTER))
-        self.target = np.zeros(STATS)
-        self.ring = np.zeros(RING if lags and target and "rank" in names else CHANGE_AFTER)
-        self._places = np.full((steps.SCALINGS, dimension + remembered), -1)
+        places = np.full((len(SCALINGS), dimension + remembered), -1)
         """The column of a scaled row for each scaling of each input and past target, or -1."""
         self.columns_of: dict[str, tuple[int, ...]] = {}
         """The columns of each scaling: its first inputs, lagged targets, later inputs."""
@@ -112,120 +98,88 @@ class Scaling:
             if name != "asinh" or len(self.names) == 1:
                 own += range(dimension, dimension + lags)
             self.columns_of[name] = tuple(range(width, width + len(own)))
-            self._places[_INDEX[name], own] = self.columns_of[name]
+            places[SCALINGS.index(name), own] = self.columns_of[name]
             self.lag_columns += self.columns_of[name][core:]
             width += len(own)
         self.season_columns = tuple(range(width, width + seasons * INPUTS))
         """The columns of all places for periods."""
         width += len(self.season_columns)
         older = tuple(range(width, width + remembered - lags))
-        self._places[_INDEX[self.names[0]], dimension + lags :] = older
+        places[SCALINGS.index(self.names[0]), dimension + lags :] = older
         width += len(older)
-        self._previous_columns = tuple(range(width, width + previous))
+        previous_columns = range(width, width + previous)
         width += previous
-        self.past_columns = (*older, *self._previous_columns)
+        self.past_columns = (*older, *previous_columns)
         """The columns of the past beyond lagged targets and seasons."""
         first = self.columns_of[self.names[0]]
-        self._relevant_sources = (*first, *self.past_columns) if relevant else ()
-        self.relevance = np.ones(len(self._relevant_sources))
-        """The factor of each relevant column."""
-        self.target_shift = np.zeros(1)
-        """The shift of the target's logarithm for slots on ranks and relevant columns, or 0."""
-        self.relevant_columns = tuple(range(width, width + len(self.relevance)))
-        width += len(self.relevance)
+        sources = (*first, *self.past_columns) if relevant else ()
+        self.relevant_columns = tuple(range(width, width + len(sources)))
+        width += len(sources)
         for column in range(core, dimension):
             for name in self.names:
                 self.columns_of[name] += (width,)
-                self._places[_INDEX[name], column] = width
+                places[SCALINGS.index(name), column] = width
                 width += 1
         self.width = width
-
-    @cached_property
-    def batch(self) -> ScalingBatch:
-        """The arrays of a batch, and the steps on them."""
-        return ScalingBatch(
-            self.columns,
-            self.rings,
-            self.target,
-            self.ring,
-            self._places,
-            width=self.width,
-            shown=self.lags,
-            seasons=self.seasons,
-            season_column=self.season_columns[0] if self.seasons else 0,
-            previous_columns=self._previous_columns,
-            relevant_columns=self.relevant_columns,
-            relevant_sources=self._relevant_sources,
-            relevance=self.relevance,
-            target_shift=self.target_shift,
-            has_target=self.has_target,
+        self.statistics = _core.Scaling(
+            inputs=dimension,
+            width=width,
+            targets=remembered,
+            shown=lags,
+            seasons=seasons,
+            season_column=self.season_columns[0] if seasons else 0,
+            previous=previous,
+            previous_column=previous_columns.start,
+            has_target=target,
+            ring=RING if "rank" in names else CHANGE_AFTER,
+            target_ring=RING if lags and target and "rank" in names else CHANGE_AFTER,
+            places=places,
+            relevant_column=self.relevant_columns[0] if relevant else 0,
+            relevant_sources=sources,
         )
-
-    def __getstate__(self) -> dict[str, Any]:
-        """For copy and pickle: everything but what holds the addresses of arrays."""
-        return {name: value for name, value in self.__dict__.items() if name != "batch"}
+        """The statistics, and the loops over rows."""
 
     # --- inputs ---------------------------------------------------------------------------------
 
+    @property
+    def columns(self) -> Floats:
+        """(d, 13): the statistics of every input; a copy."""
+        return self.statistics["columns"]
+
+    @property
+    def relevance(self) -> Floats:
+        """The factor of each relevant column; a copy."""
+        return self.statistics["relevance"] if self.relevant_columns else np.zeros(0)
+
+    @relevance.setter
+    def relevance(self, relevance: Floats) -> None:
+        self.statistics.set_relevance(relevance)
+
     def fit(self, X: Floats, targets: Floats | None) -> None:
         """Start all statistics from some first rows."""
-        fit_columns(self.columns, self.rings, X)
-        if targets is not None:
-            fit_columns(self.target[None], self.ring[None], targets[:, None])
-            if len(self.relevance):
-                self.target_shift[0] = log_shift(self.scale_targets(targets))
+        self.statistics.fit(X, targets)
+        if targets is not None and self.relevant_columns:
+            self.statistics.target_shift = log_shift(self.scale_targets(targets))
 
     def scale_rows(self, X: Floats, lagged: Floats) -> Floats:
         """(n, width): scaled inputs (n, d) and past targets (n, past); changes nothing."""
-        out = np.empty((len(X), self.width))
-        batch = self.batch
-        for start in range(0, len(X), CHUNK):
-            rows = X[start : start + CHUNK]
-            count = len(rows)
-            batch.X[:count] = rows
-            if self.past:
-                batch.lagged[:count] = lagged[start : start + CHUNK]
-            batch.run(steps.scale_rows, count)
-            out[start : start + CHUNK] = batch.out[:count]
-        return out
+        return self.statistics.scale_rows(X, lagged)
 
     def update_inputs(self, x: Floats) -> list[int]:
         """Add one input (d,) to the statistics; the columns that have a new level."""
-        batch = self.batch
-        batch.X[0] = x
-        batch.run(steps.update_inputs)
-        return [column for _, column in self.new_levels(1)]
-
-    def new_levels(self, count: int) -> list[tuple[int, int]]:
-        """(row, column) of the new levels that the last step has found in `count` rows."""
-        if not self.batch.result[1]:
-            return []
-        return [(int(t), int(k)) for t, k in np.argwhere(self.batch.new_levels[:count])]
+        return self.statistics.add_inputs(x)
 
     def scale_and_update(
         self, X: Floats, lagged: Floats, y: Floats | None
     ) -> tuple[Floats, Floats, Floats, list[tuple[int, int]]]:
-        """Scale up to CHUNK rows and add each to the statistics, up to the first far target.
+        """Scale rows and add each to the statistics, up to the first far target.
 
         Returns the scaled rows (m, width), the scaled targets (m,), the target's center and scale
         before each row (m, 2), and the (row, column) of new levels, for the m rows that were done.
         Without targets `y`, the second and third are empty.
         """
-        batch, count = self.batch, len(X)
-        batch.X[:count] = X
-        if y is not None:
-            batch.y[:count] = y
-        if self.past:
-            batch.lagged[:count] = lagged
-        batch.run(steps.scale_and_update, count)
-        done = int(batch.result[0])
-        known = 0 if y is None else done
-        return (
-            batch.out[:done].copy(),
-            batch.scaled[:known].copy(),
-            batch.scale[:known].copy(),
-            self.new_levels(done),
-        )
+        done, rows, scaled, scale, levels = self.statistics.scale_and_add(X, lagged, y)
+        return rows[:done], scaled[:done], scale[:done], levels
 
     def input_ranges(self) -> Floats:
         """(inputs, 3): median, minimum and maximum of the last values of every input.
@@ -234,7 +188,8 @@ class Scaling:
         so far to both sides of their mean.
         """
         found = np.empty((self.dimension, 3))
-        for column, ring, out in zip(self.columns, self.rings, found, strict=True):
+        rings = self.statistics["rings"]
+        for column, ring, out in zip(self.columns, rings, found, strict=True):
             last = ring[: int(min(column[SEEN], len(ring)))]
             out[:] = column[CENTER] + column[SCALE] * np.array([0.0, -2.5, 2.5])
             if len(last) > CHANGE_AFTER:
@@ -250,8 +205,8 @@ class Scaling:
         inputs = row[[*own[: self.core], *own[len(own) - added :]]]
         if self.names[0] != "none":
             return inputs
-        scales = self.columns[:, SCALE]
-        away = inputs - self.columns[:, CENTER]
+        centers, scales = self.columns[:, [CENTER, SCALE]].T
+        away = inputs - centers
         return np.divide(away, scales, out=np.zeros_like(away), where=scales > 0.0)
 
     # --- the target -----------------------------------------------------------------------------
@@ -259,7 +214,17 @@ class Scaling:
     @property
     def target_scale(self) -> tuple[float, float]:
         """The target's center and scale."""
-        return float(self.target[CENTER]), float(self.target[SCALE])
+        return self.statistics.target_scale
+
+    @property
+    def target_count(self) -> float:
+        """How many targets the statistics are of; old ones count less."""
+        return float(self.statistics["target"][COUNT])
+
+    @property
+    def held(self) -> int:
+        """How many targets are held back."""
+        return int(self.statistics["target"][STREAK])
 
     @property
     def target_transform(self) -> ShiftedLog | None:
@@ -267,15 +232,15 @@ class Scaling:
 
         None unless the target is skewed.
         """
-        if not (self.has_target and len(self.relevance)):
+        if not (self.has_target and self.relevant_columns):
             return None
-        shift = float(self.target_shift[0])
+        shift = self.statistics.target_shift
         return ShiftedLog(shift) if shift and is_plausible_shift(shift) else None
 
     @property
     def target_correlation(self) -> float:
         """The correlation of a target with the next one, at least 0."""
-        product, power = float(self.target[PRODUCT]), float(self.target[POWER])
+        product, power = self.statistics["target"][[PRODUCT, POWER]].tolist()
         return min(max(product / power, 0.0), 1.0) if power > 0.0 else 0.0
 
     def scale_targets(self, y: Floats) -> Floats:
@@ -283,71 +248,40 @@ class Scaling:
         mean, sd = self.target_scale
         if sd == 0.0:
             return np.zeros(len(y))
-        return np.clip((y - mean) / sd, -FAR_DEVIATIONS, FAR_DEVIATIONS)
+        return np.clip((y - mean) / sd, -_core.FAR_DEVIATIONS, _core.FAR_DEVIATIONS)
 
     def outlier_level(self, y: float) -> int:
-        """0 for a usual target; `steps.FAR` beyond 10 deviations, `steps.EXTREME` beyond 1,000."""
-        batch = self.batch
-        batch.y[0] = y
-        batch.run(steps.outlier_levels)
-        return int(batch.levels[0])
+        """0 for a usual target; FAR beyond 10 deviations, EXTREME beyond 1,000."""
+        return self.statistics.outlier_level(y)
 
     def update_target(self, y: float, *, hold: bool) -> bool:
         """Add a target to its statistics, or hold it back; True if it is the fifth held in a row.
 
         Then one of `widen_target`, `shift_target` and `restart_target` has to follow.
         """
-        batch = self.batch
-        batch.y[0] = y
-        batch.run(steps.hold_target if hold else steps.add_target)
-        return hold and bool(batch.result[0])
+        if hold:
+            return self.statistics.hold_target(y)
+        self.statistics.add_target(y)
+        return False
 
     def widen_target(self) -> None:
         """Add the last five targets to the statistics as they are."""
-        self.batch.run(steps.widen_target)
+        self.statistics.widen_target()
 
     def shift_target(self, shift: float) -> None:
         """Shift the target's level."""
-        self.batch.shift[0] = shift
-        self.batch.run(steps.shift_target)
+        self.statistics.shift_target(shift)
 
     def restart_target(self) -> None:
         """Start the target's statistics anew from the last five."""
-        self.batch.run(steps.restart_target)
+        self.statistics.restart_target()
 
     # --- saving and restarting ------------------------------------------------------------------
 
     def is_plausible(self, held: int) -> bool:
         """Whether statistics from a file can be those of a stream with `held` targets held back."""
-        both = np.vstack([self.columns, self.target])
-        sizes = np.abs(both[:, [MEAN, CENTER, SCALE]])
-        # A shift by a prediction may move the level beyond the largest target.
-        return bool(
-            (both[:, [COUNT, SCALE]] >= 0.0).all()
-            and (sizes <= 1000.0 * LARGEST).all()
-            and ((self.relevance > 0.0) & (self.relevance <= len(self.relevance))).all()
-            and is_plausible_shift(float(self.target_shift[0]))
-            and self.target[STREAK] == held
-        )
+        return self.held == held and is_plausible_shift(self.statistics.target_shift)
 
     def continue_from(self, before: Scaling) -> None:
         """Take over the statistics of a scaling that had fewer inputs."""
-        self.columns[: before.dimension] = before.columns
-        self.rings[: before.dimension] = before.rings
-        self.target[:] = before.target
-        self.target_shift[:] = before.target_shift
-        self.ring[:] = before.ring
-        if len(self.relevance) == len(before.relevance):  # not if all inputs are new
-            self.relevance[:] = before.relevance
-
-    def state(self) -> dict[str, Floats]:
-        """The arrays, by their names in a file."""
-        own = {
-            "columns": self.columns,
-            "rings": self.rings,
-            "target": self.target,
-            "ring": self.ring,
-        }
-        if len(self.relevance):
-            own |= {"relevance": self.relevance, "target_shift": self.target_shift}
-        return own
+        self.statistics.continue_from(before.statistics)

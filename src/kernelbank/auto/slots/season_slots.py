@@ -19,7 +19,7 @@ from ...kernels import ActiveDims, Linear
 from ...learners import FourierRLS, LinearRLS
 from ...losses import Loss, Squared
 from ..scaling.scaling import Scaling
-from ..season_steps import INPUTS
+from ..seasons import INPUTS
 from .default_slots import FAST, LINEAR_RIDGE, RIDGE, SLOW, WIDE, Size, mixed_kernel
 
 

@@ -1,1 +1,0 @@
-"""From scaled predictions to the target's units, intervals and probabilities."""
