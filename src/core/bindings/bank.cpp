@@ -155,6 +155,9 @@ class PyBank {
     const Trace trace = read_trace(arrays);
     const Forgotten forgotten{*this};
     for (nb::handle item : shards) hand_over(nb::cast<nb::tuple>(item), X.shape(0));
+    for (Pack& pack : bank_->packs)
+      if (!dynamic_cast<Remote&>(*pack.learner).is_ready())
+        throw std::invalid_argument("the records of a pack were not handed over");
     whole([&] {
       nb::gil_scoped_release unlocked;
       bank_->learn(X.data(), y.data(), X.shape(0), past ? past->data() : nullptr, trace, nullptr);

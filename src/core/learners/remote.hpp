@@ -26,6 +26,7 @@ class Remote final : public Learner {
 
   /// Take the records of the samples that are learned next; they must stay until then.
   void take(const HandedOver& handed);
+  bool is_ready() const { return handed_.count > 0; }
   void forget() { handed_ = {}; }
 
  private:

@@ -94,16 +94,20 @@ def test_records_that_do_not_fit_are_refused_and_nothing_is_learned():
     X, y = case.X[:5], case.y[:5, None]
     records = [worker.learn(0, (X, y)) for worker in divided.workers]
     first, second = divided.parts
+    few = {name: array[..., :1].copy() for name, array in records[1].items()}
     narrow = {**records[1], "values": records[1]["values"][..., :1].copy()}
     strided = {**records[1], "values": records[1]["values"][:, :, ::-1]}
     for shards in (
         [(first, records[0])],
-        [(first, records[0]), (second, records[0])],
+        [(first, records[0]), (second, few)],
         [(first, records[0]), (second, narrow)],
         [(first, records[0]), (second, strided)],
     ):
         with pytest.raises((ValueError, RuntimeError)):
             divided.driver.learn_elsewhere(X, y, None, {}, shards)
+        assert divided.driver.samples == 0
+    shards = list(zip(divided.parts, records, strict=True))
+    divided.driver.learn_elsewhere(X, y, None, {}, shards)
     with pytest.raises(RuntimeError, match="not handed over"):
         divided.driver.learn(X, y, None, {})
     with pytest.raises(RuntimeError, match="asked there"):
