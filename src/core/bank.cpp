@@ -772,6 +772,25 @@ void Bank::write(int k, std::size_t row, int count, const Trace& trace) const {
   rows(trace.slot_predictions, o.slot_predictions);
   rows(trace.curvature, o.curvature);
   rows(trace.window_loss, o.window_loss);
+  if (trace.values || trace.norms || trace.effects) write_records(k, row, count, trace);
+}
+
+void Bank::write_records(int k, std::size_t row, int count, const Trace& trace) const {
+  const std::size_t stride = outputs.size(), window = spec_.objective.window;
+  for (const Pack& pack : packs) {
+    const Record& record = pack.records[k];
+    auto put = [&](double* out, std::size_t place, Lanes numbers) {
+      for (std::size_t i = 0; out && i < pack.slots.size(); ++i)
+        out[place * spec_.slots + pack.slots[i]] = numbers[int(i)];
+    };
+    for (int t = 0; t < count; ++t) {
+      const std::size_t place = (row + t) * stride + k;
+      put(trace.norms, place, record.norms[t + 1]);
+      put(trace.effects, place, record.effects[t]);
+      for (std::size_t i = 0; trace.values && i < window; ++i)
+        put(trace.values, place * window + i, record.values[t + 1][i]);
+    }
+  }
 }
 
 // --- predicting --------------------------------------------------------------------------------
@@ -785,6 +804,15 @@ double Bank::combine(double* weights, const double* values) const {
     total += weighted_sum(weight * gather(values, pack.slots), weight);
   }
   return total;
+}
+
+void Bank::combine_rows(const double* slots, std::size_t n, double* predictions) {
+  for (std::size_t t = 0; t < n; ++t)
+    for (const Output& output : outputs) {
+      std::copy(output.weights.begin(), output.weights.end(), query_weights_.begin());
+      *predictions++ = combine(query_weights_.data(), slots);
+      slots += spec_.slots;
+    }
 }
 
 void Bank::gather_query(int k, double* values) const {

@@ -113,10 +113,12 @@ struct Metrics {
 };
 
 /// What a bank writes for n samples, for each output; null where nobody asks. Index (row, output)
-/// and (row, output, slot).
+/// and (row, output, slot); of the values on the window (row, output, i, slot). Values, norms and
+/// effects are those of the slots' records, after each sample.
 struct Trace {
   double *predictions, *cost, *loss, *bound_gap, *cumulative_cost, *regret;
   double *weights, *slot_cost, *slot_loss, *slot_predictions, *curvature, *window_loss;
+  double *values, *norms, *effects;
 };
 
 /// What a bank is made of; Python lays the slots out.
@@ -141,6 +143,8 @@ class Bank {
   void predict(const double* x, double* predictions, double* slots);
   /// predictions (n, K) at the rows of X. Learns nothing.
   void predict_rows(const double* X, std::size_t n, double* predictions);
+  /// predictions (n, K) from the slots' values (n, K, P).
+  void combine_rows(const double* slots, std::size_t n, double* predictions);
   /// (n, K, P): the slots' values, or their variances, at the rows of X.
   void predict_slots(const double* X, std::size_t n, double* slots);
   void variance_slots(const double* X, std::size_t n, double* variances);
@@ -201,6 +205,7 @@ class Bank {
   void charge(int output, const Block& block);
   void skip_sample(int output, const Block& block);
   void write(int output, std::size_t row, int count, const Trace& trace) const;
+  void write_records(int output, std::size_t row, int count, const Trace& trace) const;
   double combine(double* weights, const double* values) const;
   void gather_query(int output, double* values) const;
   std::pair<int, int> place(int slot) const;  // pack and lane

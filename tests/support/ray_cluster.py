@@ -96,12 +96,13 @@ def run_both(make, engine, X, y, cuts=(0, 1, 130, 131, 300), record="all"):
     return serial, other
 
 
-def executor_of(bank):
-    return bank._runtime.executor
+def ray_bank(bank):
+    """The bank of the engine."""
+    return bank._bank
 
 
 def process_ids(bank):
-    return [process.process_id for process in executor_of(bank)._processes]
+    return [process.process_id for process in ray_bank(bank)._processes]
 
 
 def kill_process(bank, shard):

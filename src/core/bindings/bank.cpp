@@ -10,6 +10,7 @@
 #include <cmath>
 
 #include "../bank.hpp"
+#include "../learners/remote.hpp"
 #include "module.hpp"
 #include "specs.hpp"
 #include "state.hpp"
@@ -172,6 +173,23 @@ class PyBank {
     });
   }
 
+  /// The same for a bank of `Remote` learners. shards : of each its packs, and what its slots have
+  /// left behind: "predictions", "norms" and "effects" (n, K, S), "values" (n, K, window, S).
+  void learn_elsewhere(Floats X, Floats y, std::optional<Floats> past, const nb::dict& arrays,
+                       const nb::list& shards) {
+    Turn turn(mutex_, owner_);
+    const Trace trace = read_trace(arrays);
+    const Forgotten forgotten{*this};
+    for (nb::handle item : shards) hand_over(nb::cast<nb::tuple>(item), X.shape(0));
+    for (Pack& pack : bank_->packs)
+      if (!dynamic_cast<Remote&>(*pack.learner).is_ready())
+        throw std::invalid_argument("the records of a pack were not handed over");
+    whole([&] {
+      nb::gil_scoped_release unlocked;
+      bank_->learn(X.data(), y.data(), X.shape(0), past ? past->data() : nullptr, trace, nullptr);
+    });
+  }
+
   /// Learn one sample if x is a float or a (d,) array of float64, y one or (K,), and all are in
   /// range: 0 declined, 1 learned, 2 learned, and there may be something to warn of.
   int learn_one(nb::handle x, nb::handle y) {
@@ -210,6 +228,17 @@ class PyBank {
   }
   Result predict(Floats X) {
     return rows(X, {rules_.size()}, &Bank::predict_rows);
+  }
+  /// (n, K): the predictions that follow from those of the slots (n, K, P).
+  Result combine(Floats slots) {
+    Turn turn(mutex_, owner_);
+    const std::size_t K = bank_->outputs.size(), P = bank_->spec().slots;
+    if (slots.ndim() != 3 || slots.shape(1) != K || slots.shape(2) != P)
+      throw std::invalid_argument("these are not the values of the slots");
+    double* predictions;
+    Result result = new_array({slots.shape(0), K}, &predictions);
+    bank_->combine_rows(slots.data(), slots.shape(0), predictions);
+    return result;
   }
   Result predict_slots(Floats X) {
     return rows(X, by_slots(), &Bank::predict_slots);
@@ -345,7 +374,39 @@ class PyBank {
     return {find("predictions"), find("cost"),      find("loss"),
             find("bound_gap"),   find("cumulative_cost"), find("regret"),
             find("weights"),     find("slot_cost"), find("slot_loss"),
-            find("slot_predictions"), find("curvature"), find("window_loss")};
+            find("slot_predictions"), find("curvature"), find("window_loss"),
+            find("values"), find("norms"), find("effects")};
+  }
+
+  /// When it ends, no learner points to records of another process any more.
+  struct Forgotten {
+    PyBank& bank;
+    ~Forgotten() {
+      for (Pack& pack : bank.bank_->packs)
+        if (auto* remote = dynamic_cast<Remote*>(&*pack.learner)) remote->forget();
+    }
+  };
+
+  /// Give the learners of a shard's packs the records of n samples.
+  void hand_over(const nb::tuple& shard, std::size_t n) {
+    const std::size_t K = bank_->outputs.size(), window = bank_->spec().objective.window;
+    auto records = nb::cast<nb::dict>(shard[1]);
+    auto find = [&](const char* name) { return nb::cast<Floats>(records[name], false); };  // no copy
+    const std::size_t slots = find("norms").ndim() == 3 ? find("norms").shape(2) : 0;
+    auto read = [&](const char* name, const Shape& shape) {
+      const Floats array = find(name);
+      bool fits = array.ndim() == shape.size();
+      for (std::size_t i = 0; fits && i < shape.size(); ++i) fits = array.shape(i) == shape[i];
+      if (!fits) throw std::invalid_argument(std::string("other records were handed over: ") + name);
+      return array.data();
+    };
+    const Shape plain = {n, K, slots};
+    const HandedOver handed{bank_->samples(),      int(n),
+                            int(slots),            read("predictions", plain),
+                            read("values", {n, K, window, slots}),
+                            read("norms", plain),  read("effects", plain)};
+    for (int pack : nb::cast<std::vector<int>>(shard[0]))
+      dynamic_cast<Remote&>(*bank_->packs.at(pack).learner).take(handed);
   }
 
   static void copy(const Array<double>& from, double* to) { std::copy(from.begin(), from.end(), to); }
@@ -442,10 +503,13 @@ void kb::bind_bank(nb::module_& m) {
       .def(nb::init<const nb::dict&, std::optional<std::size_t>>(), "description"_a,
            "most_bytes"_a.none() = nb::none())
       .def("learn", &PyBank::learn, "X"_a, "y"_a, "past"_a.none(), "trace"_a)
+      .def("learn_elsewhere", &PyBank::learn_elsewhere, "X"_a, "y"_a, "past"_a.none(), "trace"_a,
+           "shards"_a)
       .def("learn_one", &PyBank::learn_one, "x"_a, "y"_a)
       .def("predict_one", &PyBank::predict_one, "x"_a)
       .def("predict_slots_one", &PyBank::predict_slots_one, "x"_a)
       .def("predict", &PyBank::predict, "X"_a)
+      .def("combine", &PyBank::combine, "slots"_a)
       .def("predict_slots", &PyBank::predict_slots, "X"_a)
       .def("variance_slots", &PyBank::variance_slots, "X"_a)
       .def("state", &PyBank::state)

@@ -28,6 +28,7 @@ const Named LEARNERS[] = {
     {"POLK", make_polk, false},
     {"Projectron", make_projectron, false},
     {"QKLMS", make_qklms, false},
+    {"Remote", make_remote, true},
     {"SlidingWindowKRLS", make_sliding_window_krls, false},
 };
 

@@ -33,5 +33,6 @@ MakeLearner make_klms, make_knlms, make_qklms, make_polk, make_projectron, make_
 MakeLearner make_krls, make_sliding_window_krls, make_fixed_budget_krls, make_krls_tracker;
 MakeLearner make_fourier_rls, make_fourier_sgd, make_linear_rls, make_nystrom_sgd;
 MakeLearner make_last_value, make_nearest_neighbors, make_partition_tree;
+MakeLearner make_remote;
 
 }  // namespace kb

@@ -32,8 +32,6 @@ from .slot_history import SlotHistory
 from .status import Status, bank_status
 from .trace import Trace, chosen_fields
 
-_ROWS = 4096
-"""Samples that `run` gives to the core at a time; signals are handled between these calls."""
 _LEARNED = 1
 """What the core returns for a sample after which there is nothing to check."""
 
@@ -298,7 +296,8 @@ class KernelBank:
 
     def state_bytes(self, dimension: int) -> int:
         """The bytes of all that the next sample depends on, for inputs of so many columns."""
-        return (self._bank or self._settings.engine.open(self._settings, dimension)).bytes
+        bank = self._bank or _core.Bank(self._settings.describe(dimension))
+        return bank.bytes
 
     def status(self) -> Status:
         """What the bank is, how well it does and which slots carry it, at this moment.
@@ -436,7 +435,7 @@ class KernelBank:
         while done < len(points):
             with self._changing():
                 self._revise_if_due()
-                end = min(len(points), done + _ROWS)
+                end = min(len(points), done + self._settings.engine.rows)
                 if self._settings.dictionary is not None:  # no part goes beyond a revision
                     end = min(end, done + self._settings.dictionary.until_revision(self.samples))
                 rows = slice(done, end)
@@ -478,7 +477,7 @@ class KernelBank:
         try:
             bank.learn(X, y, past, trace)
         except BaseException:
-            if before is None and self._settings.initial is None:
+            if before is None and self._settings.initial is None and not bank.samples:
                 self._bank = self._dimension = None
             raise
         self._revise_if_due()

@@ -1,4 +1,4 @@
-"""Engines: how leaves are divided among shards, the length of blocks, and threads after a fork."""
+"""Engines: the length of blocks, and threads after a fork."""
 
 import os
 import subprocess
@@ -9,47 +9,26 @@ import numpy as np
 import pytest
 
 import kernelbank as kb
-from kernelbank.bank.engines.base import block_length, partition
 
 K, M = kb.kernels, kb.learners
 X, Y = np.arange(600.0), np.sin(np.arange(600.0))
 
 
-def groups_of(sizes):
-    """Dependency groups of these sizes; a leaf is its number."""
-    numbers = iter(range(sum(sizes)))
-    return [[next(numbers) for _ in range(size)] for size in sizes]
-
-
-@pytest.mark.parametrize("shards", [1, 2, 3, 7, 40])
-@pytest.mark.parametrize("sizes", [[1], [1] * 5, [1] * 64, [3, 1, 2, 1, 1, 4]])
-def test_partition_gives_every_leaf_to_one_shard_and_keeps_groups_together(sizes, shards):
-    groups = groups_of(sizes)
-    parts = partition(groups, shards)
-    assert len(parts) == min(shards, len(groups))
-    assert all(parts)
-    assert sorted(leaf for part in parts for leaf in part) == list(range(sum(sizes)))
-    for group in groups:
-        assert sum(set(group) <= set(part) for part in parts) == 1
-
-
 def test_block_of_engine_is_its_setting_or_chosen():
-    bank = kb.KernelBank()
-    arguments = (bank._settings.layout, bank._settings.objective, 1)
-    assert kb.engines.Serial(block=3).length(*arguments) == 3
-    assert kb.engines.Threads(block=17).length(*arguments) == 17
-    assert kb.engines.Ray(block=5000).length(*arguments) == 5000
-    assert kb.engines.Serial().length(*arguments) == block_length(*arguments)
-    assert kb.engines.Ray().length(*arguments) == 1024
+    settings = kb.KernelBank()._settings
+    chosen = settings.describe(1)["block"]
+    assert settings.describe(1, **kb.engines.Serial(block=3).local_options())["block"] == 3
+    assert settings.describe(1, **kb.engines.Threads(block=17).local_options())["block"] == 17
+    assert settings.describe(1, **kb.engines.Serial().local_options())["block"] == chosen
 
 
 def test_threads_by_default_are_the_cores_of_this_process(monkeypatch):
     fake = SimpleNamespace(sched_getaffinity=lambda _: {0, 3, 4}, cpu_count=lambda: 8)
-    monkeypatch.setattr("kernelbank.bank.engines.threads.os", fake)
-    assert kb.engines.Threads().workers == 3
-    assert kb.engines.Threads(5).workers == 5
+    monkeypatch.setattr("kernelbank.bank.engines.local.os", fake)
+    assert kb.engines.Threads().local_options()["threads"] == 3
+    assert kb.engines.Threads(5).local_options()["threads"] == 5
     del fake.sched_getaffinity
-    assert kb.engines.Threads().workers == 8
+    assert kb.engines.Threads().local_options()["threads"] == 8
 
 
 FORK = """

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import kernelbank as kb
-from kernelbank.bank.engines import as_engine
+from kernelbank.bank.engines import as_engine, ray_worker
 from kernelbank.bank.engines import ray as ray_engine
 from support import instances, output_banks, ray_cluster
 from support.every_bank import few_cases
@@ -213,9 +213,8 @@ def test_ray_settings_out_of_range_are_refused():
 QUICK = ("loss Huber(delta=0.4)",)
 """Banks that `make test` runs on Ray; the others are slow."""
 
-CASES = {name: case for name, case in few_cases().items() if "several targets" not in name}
-"""Processes of a bank on Ray take seconds to start, so kernels and learners share banks. Ray refuses
-several targets."""
+CASES = few_cases()
+"""Processes of a bank on Ray take seconds to start, so kernels and learners share banks."""
 
 
 @pytest.mark.parametrize(
@@ -270,6 +269,9 @@ def test_processes_of_deleted_banks_are_used_again(cluster):
     assert process_ids() == process_ids() == process_ids()
 
 
+# --- several outputs ------------------------------------------------------------------------------------
+
+
 OUTPUT_CASES = {
     name: case
     for name, case in output_banks.light_cases().items()
@@ -280,8 +282,66 @@ OUTPUT_CASES = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", OUTPUT_CASES)
 @pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
-def test_outputs_on_ray_are_those_of_banks_of_their_own(name, cluster):
+def test_several_outputs_on_ray_have_the_bits_of_serial(name, cluster):
     case = OUTPUT_CASES[name]
-    bank = case.make(Ray(shards=2, block=70), outputs=output_banks.OUTPUTS)
-    trace = bank.run(case.X, output_banks.columns(case.y))
-    output_banks.assert_same_as_alone(bank, [trace], output_banks.run_alone(case))
+    serial, on_ray = run_both(
+        lambda engine: case.make(engine, outputs=output_banks.OUTPUTS),
+        Ray(shards=2, block=70),
+        case.X,
+        output_banks.columns(case.y),
+        cuts=(0, 1, 130),
+    )
+    points = case.X[:7]
+    assert np.array_equal(serial.predict(points), on_ray.predict(points))
+    assert np.array_equal(serial.predict_one(points[0]), on_ray.predict_one(points[0]))
+    assert np.array_equal(serial.ledger.dropped, on_ray.ledger.dropped)
+
+
+@pytest.mark.parametrize("combiner", [C.Stacking(), C.Hedge()], ids=instances.name_of)
+def test_missing_targets_on_ray_have_the_bits_of_serial(cluster, combiner):
+    targets = output_banks.columns(Y)
+    targets[np.random.default_rng(5).random(targets.shape) < 0.2] = np.nan
+    run_both(
+        bank_maker(window=1, combiner=combiner, outputs=3), Ray(shards=2, block=70), X, targets
+    )
+
+
+@pytest.mark.slow
+def test_output_and_slots_are_added_on_ray_with_the_bits_of_serial(cluster):
+    serial, on_ray = run_both(bank_maker(), Ray(shards=2, block=90), X, Y)
+    pair = [bank.with_output(1, (X[-50:], X[-50:, 0])) for bank in (serial, on_ray)]
+    more = output_banks.columns(Y)[:, :2]
+    assert_same_traces(*[bank.run(X, more) for bank in pair])
+    assert_same_banks(*pair)
+    new = [*serial.slots[:4], kb.Slot(K.Gaussian(0.7), M.Norma()), *serial.slots[5:]]
+    kept = [0, 1, 2, 3, None, 5, 6, 7, 8]
+    pair = [bank.with_slots(new, kept) for bank in (serial, on_ray)]
+    assert_same_traces(*[bank.run(X, Y) for bank in pair])
+    assert_same_banks(*pair)
+
+
+# --- what cannot be sent --------------------------------------------------------------------------------
+
+
+def test_c_function_is_refused_on_ray_in_one_line():
+    address = 4096  # nobody calls it
+    parts = [
+        {"dictionary": [K.Gaussian(1.0) + K.Custom(address, name="own")]},
+        {"loss": kb.losses.Custom(address, address, name="own")},
+        {"slots": [kb.Slot(K.Gaussian(1.0), M.Norma(), loss=kb.losses.Custom(address, address))]},
+    ]
+    for own in parts:
+        bank = kb.KernelBank(engine=Ray(shards=1), **own)
+        with pytest.raises(kb.errors.InvalidArgument, match="address of a C function") as told:
+            bank.learn_one(0.0, 1.0)
+        assert "\n" not in str(told.value)
+        assert bank.samples == 0
+
+
+def test_fingerprint_of_build_depends_on_the_compiled_core(monkeypatch, tmp_path):
+    other = tmp_path / "core.so"
+    other.write_bytes(Path(ray_worker._core.__file__).read_bytes() + b"more")
+    before = ray_worker.build_fingerprint.__wrapped__()
+    assert before == ray_worker.build_fingerprint.__wrapped__()
+    monkeypatch.setattr(ray_worker._core, "__file__", str(other))
+    assert before != ray_worker.build_fingerprint.__wrapped__()

@@ -18,9 +18,9 @@ from support import instances, ray_cluster
 from support.ray_cluster import (
     assert_same_banks,
     assert_same_traces,
-    executor_of,
     kill_process,
     process_ids,
+    ray_bank,
 )
 
 pytestmark = [
@@ -63,11 +63,11 @@ def bank_on(engine, combiner=None, slots=None):
 
 
 def kill_at(monkeypatch, bank, method, call, shard, after):
-    """Kill a shard's process before, or after, the `call`-th call of a method of the executor.
+    """Kill a shard's process before, or after, the `call`-th call of a method of the bank on Ray.
 
     Returns a list with the number of calls.
     """
-    target, calls = executor_of(bank), [0]
+    target, calls = ray_bank(bank), [0]
     original = getattr(target, method)
 
     def wrapped(*given, **named):
@@ -85,7 +85,7 @@ def kill_at(monkeypatch, bank, method, call, shard, after):
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize(
-    "method", ["_begin_block", "_send_blocks", "_gather", "_answers", "_mix", "snapshot"]
+    "method", ["_send_blocks", "_gather", "_answers", "_finish", "_fetch_snapshots"]
 )
 def test_process_killed_at_any_step_of_a_block_is_replaced_with_the_same_bits(
     nodes, monkeypatch, method, after
@@ -114,7 +114,7 @@ def test_process_killed_before_any_query_is_replaced(nodes, tmp_path):
         lambda bank: np.nan_to_num(bank.predict_variance_slots(X[:10])),
         lambda bank: bank.ledger.dropped,
         lambda bank: bank.learn_one(X[0], Y[0]),
-        lambda bank: bank.state()["slots/inputs"],
+        lambda bank: bank.state()["samples/inputs"],
     ]
     for number, query in enumerate(queries):
         kill_process(on_ray, number % 2)
@@ -160,7 +160,7 @@ def test_actor_killed_through_ray_is_replaced(nodes, restart):
     serial, on_ray = bank_on("serial"), bank_on(Ray(shards=2, block=60))
     serial.run(X[:200], Y[:200])
     on_ray.run(X[:200], Y[:200])
-    ray.kill(executor_of(on_ray)._processes[0].actor, no_restart=not restart)
+    ray.kill(ray_bank(on_ray)._processes[0].actor, no_restart=not restart)
     assert_same_traces(serial.run(X, Y), on_ray.run(X, Y))
     assert_same_banks(serial, on_ray)
 
@@ -194,17 +194,18 @@ def test_bank_with_lost_shard_can_be_saved_and_continues(nodes, monkeypatch, tmp
         started.append(process.actor)
         ray.kill(process.actor)
 
-    kill_at(monkeypatch, on_ray, "_mix", 4, 1, False)
+    kill_at(monkeypatch, on_ray, "_gather", 4, 1, False)
     with monkeypatch.context() as patch:
         patch.setattr(ray_engine.ShardProcess, "start", doomed)
         with pytest.raises(kb.errors.ShardLost, match=r"Shard 1 of 2 .* ended 3 times"):
             on_ray.run(X[60:], Y[60:])
         assert len(started) == 2
-        assert on_ray.samples == 240
+        done = on_ray.samples
+        assert done in (240, 300, 360)  # the process was up to two blocks ahead
         on_ray.save(tmp_path / "bank.kb")
-    serial.run(X[:240], Y[:240])
+    serial.run(X[:done], Y[:done])
     assert_same_banks(serial, kb.load(tmp_path / "bank.kb"))
-    assert_same_traces(serial.run(X[240:], Y[240:]), on_ray.run(X[240:], Y[240:]))
+    assert_same_traces(serial.run(X[done:], Y[done:]), on_ray.run(X[done:], Y[done:]))
     assert_same_banks(serial, on_ray)
 
 
@@ -222,7 +223,7 @@ def test_interrupt_undoes_the_block_on_ray(nodes, monkeypatch):
     serial, on_ray = bank_on("serial"), bank_on(Ray(shards=2, block=60))
     on_ray.run(X[:60], Y[:60])
     calls = []
-    original = executor_of(on_ray)._mix
+    original = ray_bank(on_ray)._finish
 
     def interrupted(*given):
         calls.append(1)
@@ -230,7 +231,7 @@ def test_interrupt_undoes_the_block_on_ray(nodes, monkeypatch):
             raise KeyboardInterrupt
         return original(*given)
 
-    monkeypatch.setattr(executor_of(on_ray), "_mix", interrupted)
+    monkeypatch.setattr(ray_bank(on_ray), "_finish", interrupted)
     with pytest.raises(KeyboardInterrupt):
         on_ray.run(X[60:], Y[60:])
     assert on_ray.samples == 180

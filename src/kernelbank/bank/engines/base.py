@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from ... import _core
 from ...utils import validation as check
@@ -31,7 +31,7 @@ class EngineBank(Protocol):
         """Set the terms before the first sample: x, or those of an initial function."""
 
     def learn(self, X: Floats, y: Floats, past: Floats | None, trace: Mapping[str, Floats]) -> None:
-        """Learn samples whole or not at all; fills the rows of the trace's arrays."""
+        """Learn samples whole or not at all, or blocks of them; fills the trace's arrays."""
 
     def learn_one(self, x: Any, y: Any) -> int:
         """Learn one sample of plain floats: 0 declined, 1 learned, 2 with something to check."""
@@ -87,6 +87,10 @@ class EngineBank(Protocol):
 
 class Engine:
     """Where slots run. Subclasses are frozen dataclasses of their settings."""
+
+    rows: ClassVar[int] = 4096
+    """Samples that `run` gives to the bank at a time; between two of these calls signals are
+    handled."""
 
     def open(self, settings: BankSettings, dimension: int, **options: Any) -> EngineBank:
         """A bank that has learned nothing, for inputs with that many columns.

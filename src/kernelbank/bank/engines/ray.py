@@ -1,11 +1,64 @@
-"""The Ray engine."""
+"""The Ray engine in the driver: every shard of slots is a process of a Ray cluster.
+
+The way of a block:
+
+1. It is sent to the processes, and so are later ones, so that they can go ahead of the driver.
+2. Each process learns it with a `ShardWorker` (`ray_worker.py`), and hands over what its learners
+   have left behind: predictions, values on the window, norms.
+3. The driver has a bank of the core whose learners copy these records. So it scores, weighs and
+   mixes the slots by the code of every other bank.
+4. A process that is lost is replaced: the new one gets an earlier snapshot and learns the blocks
+   since. Sample numbers make sure that nothing is learned twice or left out.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import gc
+import os
+import re
+import secrets
+import signal
+import socket
+import threading
+import warnings
+import weakref
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import wraps
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
+from ... import _core
+from ...errors import KernelBankError, KernelBankWarning, ShardLost
 from ...utils import validation as check
-from .base import Engine
+from ...utils.interrupts import defer_signals
+from ...utils.validation import Floats
+from .base import Engine, EngineBank
+from .ray_worker import OutOfOrder, Samples, ShardWorker, build_fingerprint
+from .sharding import (
+    Description,
+    Models,
+    Snapshot,
+    describe_driver,
+    describe_shard,
+    has_c_function,
+    partition,
+    renumbered,
+    with_models,
+)
+
+if TYPE_CHECKING:
+    from ..settings import BankSettings
+
+_FIRST_VERSION = (2, 52)  # of Ray: older ones have no authentication
+_BLOCK_BYTES = 64 * 2**20  # most memory of the records of a block, of which up to three are around
+_LONGEST, _SHORTEST = 1024, 8  # samples of a block
+_SMALL = 16_384  # bytes that travel faster with the call than through the object store
+_WARN_AFTER = 5.0  # seconds of waiting for a process
+_MAX_IDLE = 16  # processes
 
 
 @dataclass(frozen=True)
@@ -46,6 +99,7 @@ class Ray(Engine):
     replay: int = 16_384
     cpus: float = 0.0
     allow_unauthenticated: bool = False
+    rows: ClassVar[int] = 2**16  # long calls: after each, the shards wait for the next one
 
     def __post_init__(self) -> None:
         if self.shards is not None:
@@ -64,3 +118,539 @@ class Ray(Engine):
         if not isinstance(allowed := self.allow_unauthenticated, bool):
             remedy, rule = "Give True if nobody else can reach the cluster.", "be True or False"
             raise check.refuse("allow_unauthenticated", rule, allowed, remedy, "Ray")
+
+    def open(
+        self,
+        settings: BankSettings,
+        dimension: int,
+        most_bytes: int | None = None,
+        **options: Any,
+    ) -> RayBank:
+        description = settings.describe(dimension, **options)
+        if most_bytes is not None:
+            _core.Bank(description, most_bytes)  # refused, if it is too large
+        return RayBank(self, description)
+
+    def to_local(self, bank: EngineBank) -> _core.Bank:
+        assert isinstance(bank, RayBank)
+        return bank.to_local()
+
+    def from_local(self, settings: BankSettings, dimension: int, bank: _core.Bank) -> RayBank:
+        made = self.open(settings, dimension, models=bank.models())
+        made.continue_from(bank)
+        return made
+
+    def block_length(self, description: Description) -> int:
+        """Samples that are sent at a time."""
+        if self.block is not None:
+            return self.block
+        numbers = description["slots"] * len(description["losses"]) * (description["window"] + 3)
+        return max(_SHORTEST, min(_LONGEST, _BLOCK_BYTES // (8 * numbers)))
+
+
+# --- the cluster ----------------------------------------------------------------------------------
+
+
+def import_ray() -> Any:
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # read when Ray is imported
+    try:
+        import ray
+
+        version = ray.__version__
+    except ImportError:
+        version = "none"
+    if tuple(map(int, re.findall(r"\d+", version)[:2])) < _FIRST_VERSION:
+        raise KernelBankError(
+            "The engine Ray needs the package ray, 2.52 or newer: older ones have no "
+            f"authentication. Installed: {version}. On all nodes: pip install -U 'kernelbank[ray]'."
+        )
+    return ray
+
+
+def connect(settings: Ray) -> Any:
+    """Return `ray`, initialised: by the caller, or else by us, on this machine or at an address.
+
+    A cluster whose head does not require a token is refused before anything of a bank is sent.
+    """
+    ray = import_ray()
+    was_initialised = ray.is_initialized()
+    if not was_initialised:
+        _initialise(ray, settings)
+    if settings.allow_unauthenticated:
+        return ray
+    on_head = ray.remote(num_cpus=0, resources={"node:__internal_head__": 0.001})
+    mode = ray.get(on_head(os.getenv).remote("RAY_AUTH_MODE"), timeout=settings.patience)
+    if str(mode).lower() != "token":
+        cluster = f"{ray.get_runtime_context().gcs_address}, where RAY_AUTH_MODE is {mode}"
+        if not was_initialised:
+            ray.shutdown()
+        raise check.refuse(
+            "address",
+            "be that of a cluster that requires a token, else strangers may run code on it",
+            cluster,
+            "Start all its nodes with RAY_AUTH_MODE=token and one token (docs/ray.md). If nobody "
+            "else can reach it: allow_unauthenticated=True, or --ray-allow-unauthenticated.",
+            "Ray",
+        )
+    return ray
+
+
+def _initialise(ray: Any, settings: Ray) -> None:
+    """Start Ray on this machine, with a token, or join the cluster at the address."""
+    address = settings.address
+    if address is None or not settings.allow_unauthenticated:
+        os.environ.setdefault("RAY_AUTH_MODE", "token")
+    if address is None and not {"RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"} & os.environ.keys():
+        os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)  # a new one, in no file
+    ray._raylet.Config.initialize("")  # reads the environment again
+    local = {} if address else {"include_dashboard": False}
+    host, _, port = (address or "").rpartition(":")
+    handler = signal.getsignal(signal.SIGTERM)
+    try:
+        if port.isdecimal():  # if nobody answers there, Ray tries for minutes
+            socket.create_connection((host.strip("[]"), int(port)), settings.patience).close()
+        ray.init(address or "local", log_to_driver=False, logging_level="ERROR", **local)
+    except (OSError, ValueError, ray.exceptions.AuthenticationError) as error:
+        raise KernelBankError(
+            f"Cannot join a Ray cluster at {address} ({_first_line(error)}). Is it running, can it "
+            "be reached, and is the token here that of the head node? See docs/ray.md."
+        ) from error
+    finally:
+        if threading.current_thread() is threading.main_thread() and handler is not None:
+            signal.signal(signal.SIGTERM, handler)  # Ray's would end a run without its checkpoint
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
+# --- the processes --------------------------------------------------------------------------------
+
+
+@dataclass(eq=False)
+class SentBlock:
+    """A block of samples that was sent to the shards."""
+
+    first: int
+    """The number of its first sample, counted from 0."""
+    samples: Samples
+    reference: Any
+    """The samples as they are sent: in Ray's object store, or as they are if small."""
+    with_snapshot: bool
+    records: dict[ShardProcess, Any] = field(default_factory=dict)
+    """References to what `ShardWorker.learn` returns."""
+    snapshots: dict[ShardProcess, Any] = field(default_factory=dict)
+    """References to the snapshots after the block, if they were asked for."""
+
+
+class ShardProcess:
+    """The process of one shard, and what brings the shard back in another one."""
+
+    def __init__(
+        self, ray: Any, settings: Ray, label: str, packs: list[int], whole: Description, block: int
+    ) -> None:
+        """`whole`: the bank, of which the shard has some packs; `block`: its longest block."""
+        self.label = label
+        self.packs = packs
+        self.slots = np.concatenate([whole["packs"][number]["slots"] for number in packs])
+        self.snapshot: Snapshot | None = None  # None: nothing learned
+        self.process_id = 0
+        self.actor: Any = None
+        self._ray = ray
+        self._settings = settings
+        self._description = ray.put(describe_shard(whole, packs, block))
+
+    def start(self, idle: Any = None) -> None:
+        """Take a process, an idle one or a new one, which starts in the background."""
+        if self.actor is not None:
+            self._ray.kill(self.actor)
+        cpus = self._settings.cpus
+        remote = self._ray.remote(num_cpus=cpus, max_restarts=0, scheduling_strategy="SPREAD")
+        self.actor = idle or remote(ShardWorker).remote()
+        self._started = self.actor.check_build.remote(build_fingerprint())
+
+    def open(self) -> Any:
+        """Wait until the process runs. Make a shard that has learned nothing; its reference."""
+        patience = self._settings.patience
+        ready, _ = self._ray.wait([self._started], timeout=min(_WARN_AFTER, patience))
+        if not ready:
+            warnings.warn(
+                f"{self.label} waits for a process in the Ray cluster, {patience:g} seconds at "
+                "most. If no node has room for it, another one may join.",
+                KernelBankWarning,
+                stacklevel=2,
+            )
+            ready, _ = self._ray.wait([self._started], timeout=max(0.0, patience - _WARN_AFTER))
+        if not ready:
+            raise self.lost(f"it got no process within its patience of {patience:g} seconds")
+        self.process_id = self._ray.get(self._started)
+        return self.actor.open.remote(self._description)
+
+    def load(self, learned: Sequence[SentBlock], in_flight: Sequence[SentBlock]) -> list[Any]:
+        """Make a shard that has learned these blocks after the snapshot; send it the others."""
+        replies = [self.open()]
+        if self.snapshot is not None:
+            replies.append(self.call("load", self.snapshot))
+        replies += [self.call("replay", block.first, block.reference) for block in learned]
+        for block in in_flight:
+            self.send(block)
+        return replies
+
+    def call(self, method: str, *arguments: Any) -> Any:
+        """Call a method of the worker, after all earlier calls; the reference to its answer."""
+        return getattr(self.actor, method).remote(*arguments)
+
+    def send(self, block: SentBlock) -> None:
+        """Let the worker learn a block, after all earlier calls."""
+        block.records[self] = self.call("learn", block.first, block.reference)
+        if block.with_snapshot:
+            block.snapshots[self] = self.call("snapshot")
+
+    def lost(self, reason: str) -> ShardLost:
+        """The error to raise when the shard cannot be brought back."""
+        return ShardLost(
+            f"{self.label} is lost: {reason}. The bank stands after its last whole block: save it, "
+            "or repair the cluster and go on with the next samples. Do all nodes have room, "
+            "kernelbank, and the RAY_AUTH_MODE and token of this program? See docs/ray.md."
+        )
+
+    def rebuild(self, learned: Sequence[SentBlock]) -> ShardWorker:
+        """The same shard in this process: from the snapshot, and the blocks since."""
+        worker = ShardWorker()
+        worker.open(self._ray.get(self._description))
+        if self.snapshot is not None:
+            worker.load(self.snapshot)
+        for block in learned:
+            worker.replay(block.first, block.samples)
+        return worker
+
+    def part_of(self, arrays: Mapping[str, Any], models: Models) -> Snapshot:
+        """The shard's part of the state of the bank."""
+        place = {number: i for i, number in enumerate(self.packs)}
+        own = {place[number]: of for number, of in models.items() if number in place}
+        return renumbered(arrays, place), own
+
+
+_idle: list[tuple[str, Any]] = []
+"""Cluster and process of banks that are gone, for the next banks: cheaper than new ones."""
+
+
+def _release(cluster: str, processes: list[ShardProcess]) -> None:
+    """Keep the processes of a bank that is gone. (The garbage collector calls: ask Ray nothing.)"""
+    _idle.extend((cluster, process.actor) for process in processes if process.actor is not None)
+    del _idle[:-_MAX_IDLE]
+    processes.clear()
+
+
+# --- the bank -------------------------------------------------------------------------------------
+
+
+def _in_turn(method: Callable[..., Any]) -> Any:
+    """One caller at a time; a call from inside, as by a user's combiner, is refused."""
+
+    @wraps(method)
+    def call(bank: RayBank, *given: Any) -> Any:
+        if bank._owner == threading.get_ident():
+            raise RuntimeError("a function inside the bank must not call the bank")
+        with bank._lock:
+            bank._owner = threading.get_ident()
+            try:
+                return method(bank, *given)
+            finally:
+                bank._owner = None
+
+    return call
+
+
+class RayBank(EngineBank):
+    """A bank whose slots run in processes of a Ray cluster."""
+
+    def __init__(self, settings: Ray, description: Description) -> None:
+        packs = description["packs"]
+        if has_c_function([description["losses"], [[p["loss"], *p["kernels"]] for p in packs]]):
+            rule = "be one of this process for a kernel or loss that is the address of a C function"
+            remedy = 'Use engine="threads", or give a Python function.'
+            raise check.refuse("engine", rule, settings, remedy)
+        self._ray = ray = connect(settings)
+        self._settings = settings
+        self._description = description
+        self._lock, self._owner = threading.Lock(), None
+        number = settings.shards or max(1, int(ray.cluster_resources().get("CPU", 1)))
+        shards = partition(packs, number)
+        self._driver = _core.Bank(describe_driver(description, shards))
+        self._block = settings.block_length(description)
+        length = min(_core.SLIDE_PERIOD, description["block"] * len(shards))
+        self._processes = [
+            ShardProcess(ray, settings, f"Shard {k} of {len(shards)}", packs, description, length)
+            for k, packs in enumerate(shards)
+        ]
+        self._in_flight: deque[SentBlock] = deque()  # sent; the first is the driver's block
+        self._learned: list[SentBlock] = []  # finished since the snapshots
+        self._unsaved = 0  # samples sent since a snapshot was asked for
+        self._unsent = 0  # the number of the next sample that is sent
+        self._ahead = False  # shards have learned blocks that the driver will not finish
+        shape = (len(description["losses"]), description["slots"])
+        self._dropped, self._step_ratio = np.zeros(shape), np.zeros(shape)
+        idle: list[Any] = []
+        if settings.cpus == 0:
+            gc.collect()  # banks that are gone release their processes
+            cluster = str(ray.get_runtime_context().get_node_id())
+            weakref.finalize(self, _release, cluster, self._processes)
+            idle = [actor for of, actor in _idle if of == cluster]
+            _idle[:] = [(cluster, actor) for actor in idle[: -len(shards)]]
+        for process, actor in zip_longest(self._processes, idle[-len(shards) :]):
+            process.start(actor)
+        for process in self._processes:
+            self._answer(process, ShardProcess.open)
+
+    # --- calls ------------------------------------------------------------------------------------
+
+    def _answer(
+        self, process: ShardProcess, ask: Callable[[ShardProcess], Any], reference: Any = None
+    ) -> Any:
+        """What `ask` refers to, for one shard. If the shard is lost, bring it back and ask again.
+
+        reference : what `ask` has returned, if it was called before.
+        """
+        failures = 0
+        while True:
+            try:
+                if failures:
+                    process.start()
+                    self._ray.get(process.load(self._learned, self._in_flight))
+                if failures or reference is None:
+                    reference = ask(process)
+                return self._ray.get(reference)
+            except self._ray.exceptions.RayError as error:
+                cause = getattr(error, "cause", error)  # of one that was raised in the process
+                if not isinstance(cause, (OutOfOrder, self._ray.exceptions.RayError)):
+                    raise cause from None
+                failures += 1
+                if failures > self._settings.retries:
+                    reason = f"its process ended {failures} times ({_first_line(error)})"
+                    raise process.lost(reason) from error
+
+    def _answers(self, ask: Callable[[ShardProcess], Any]) -> list[Any]:
+        """What `ask` refers to, for all shards."""
+        references = [ask(process) for process in self._processes]
+        try:
+            return list(self._ray.get(references))  # one wait for all costs less
+        except self._ray.exceptions.RayError:
+            pairs = zip(self._processes, references, strict=True)
+            return [self._answer(process, ask, reference) for process, reference in pairs]
+
+    def _ask_slots(self, method: str, X: Floats) -> Floats:
+        """(n, K, P): the answers of all shards, which are where the driver is, at inputs (n, d)."""
+        self._synchronize()
+        points = self._sent(X.copy(), X.nbytes)
+        return self._by_slot(self._answers(lambda process: process.call(method, points)))
+
+    def _by_slot(self, answers: Sequence[Floats]) -> Floats:
+        """(..., P): the answers, (..., S of the shard) each, in the order of the bank's slots."""
+        out = np.empty((*answers[0].shape[:-1], self._description["slots"]))
+        for process, values in zip(self._processes, answers, strict=True):
+            out[..., process.slots] = values
+        return out
+
+    def _sent(self, value: Any, size: int) -> Any:
+        """A value for all shards, as it is sent."""
+        return value if size < _SMALL else self._ray.put(value)
+
+    # --- learning ---------------------------------------------------------------------------------
+
+    @_in_turn
+    def learn(self, X: Floats, y: Floats, past: Floats | None, trace: Mapping[str, Floats]) -> None:
+        """Learn samples block by block; a block that fails is undone, those before it stay."""
+        self._synchronize()
+        length = self._block
+        parts = [slice(start, start + length) for start in range(0, len(X), length)]
+        upcoming = deque((X[rows], y[rows]) for rows in parts)
+        self._unsent = self._driver.samples
+        try:
+            for rows in parts:
+                self._send_blocks(upcoming, 2)
+                block = self._in_flight[0]
+                records = self._gather(block)
+                self._send_blocks(upcoming, 3)  # for the time in which the driver works
+                arrays = {name: array[rows] for name, array in trace.items()}
+                self._finish(block, records, None if past is None else past[rows], arrays)
+                self._fetch_snapshots(block)
+        except BaseException:
+            self._go_back()
+            raise
+
+    def _send_blocks(self, upcoming: deque[Samples], most: int) -> None:
+        """Send blocks until so many are on their way."""
+        while upcoming and len(self._in_flight) < most:
+            X, y = upcoming.popleft()
+            samples = X.copy(), y.copy()  # the caller may change his arrays
+            self._unsaved += len(X)
+            with_snapshot = self._unsaved >= self._settings.replay
+            if with_snapshot:
+                self._unsaved = 0
+            block = SentBlock(self._unsent, samples, self._sent(samples, X.nbytes), with_snapshot)
+            self._unsent += len(X)
+            self._in_flight.append(block)
+            for process in self._processes:
+                process.send(block)
+
+    def _gather(self, block: SentBlock) -> list[dict[str, Floats]]:
+        """What the slots of every shard have left behind for a block."""
+        return self._answers(lambda process: block.records[process])
+
+    def _finish(
+        self,
+        block: SentBlock,
+        records: Sequence[dict[str, Floats]],
+        past: Floats | None,
+        trace: dict[str, Floats],
+    ) -> None:
+        """Let the driver learn a block."""
+        shards = [(p.packs, own) for p, own in zip(self._processes, records, strict=True)]
+        with defer_signals():  # shards and driver must fit together
+            self._driver.learn_elsewhere(*block.samples, past, trace, shards)
+            self._dropped = self._by_slot([own["dropped"] for own in records])
+            self._step_ratio = self._by_slot([own["step_ratio"] for own in records])
+            block.records.clear()
+            self._learned.append(self._in_flight.popleft())
+
+    def _fetch_snapshots(self, block: SentBlock) -> None:
+        """Take the snapshots after the last block, if it has some."""
+        if not block.with_snapshot:
+            return
+        references = [block.snapshots.pop(process) for process in self._processes]
+        try:
+            self._keep(self._ray.get(references))
+        except self._ray.exceptions.RayError:
+            self._unsaved = self._settings.replay  # with the next block, then
+
+    def _keep(self, snapshots: Sequence[Snapshot]) -> None:
+        """Let every shard begin with its snapshot from now on."""
+        with defer_signals():  # snapshots and blocks must fit together
+            for process, snapshot in zip(self._processes, snapshots, strict=True):
+                process.snapshot = snapshot
+            self._learned.clear()
+
+    def _go_back(self) -> None:
+        """Undo what the driver has not finished, in the shards at their next call."""
+        self._in_flight.clear()
+        self._ahead = True
+        self._unsaved = sum(len(block.samples[0]) for block in self._learned)
+
+    def _synchronize(self) -> None:
+        """Let all shards be where the driver is."""
+        if self._ahead:
+            for process in self._processes:
+                self._answer(process, lambda process: process.load(self._learned, ()))
+            self._ahead = False
+
+    def learn_one(self, x: Any, y: Any) -> int:
+        return 0  # every sample is checked before it is sent
+
+    # --- predicting -------------------------------------------------------------------------------
+
+    def predict_one(self, x: Any) -> Any:
+        return None
+
+    @_in_turn
+    def predict_slots_one(self, x: Floats) -> tuple[Floats, Floats]:
+        slots = self._ask_slots("predict_slots", x[None])
+        return self._driver.combine(slots)[0], slots[0]
+
+    @_in_turn
+    def predict(self, X: Floats) -> Floats:
+        return self._driver.combine(self._ask_slots("predict_slots", X))
+
+    @_in_turn
+    def predict_slots(self, X: Floats) -> Floats:
+        return self._ask_slots("predict_slots", X)
+
+    @_in_turn
+    def variance_slots(self, X: Floats) -> Floats:
+        return self._ask_slots("variance_slots", X)
+
+    # --- what the driver knows --------------------------------------------------------------------
+
+    @property
+    def samples(self) -> int:
+        return self._driver.samples
+
+    @property
+    def bytes(self) -> int:
+        return _core.Bank(self._description).bytes
+
+    def weights(self) -> Floats:
+        return self._driver.weights()
+
+    def weight_sums(self) -> Floats:
+        return self._driver.weight_sums()
+
+    def clear_weight_sums(self) -> None:
+        self._driver.clear_weight_sums()
+
+    def ledger(self) -> dict[str, Floats]:
+        return self._driver.ledger() | {"dropped": self._dropped.copy()}
+
+    def step_ratio(self) -> Floats:
+        return self._step_ratio.copy()
+
+    def combiner_step(self) -> list[tuple[float, float]]:
+        return self._driver.combiner_step()
+
+    # --- state ------------------------------------------------------------------------------------
+
+    def state(self) -> dict[str, Any]:
+        return self._parts()[0]
+
+    def models(self) -> dict[int, list[Any]]:
+        return self._parts()[1]
+
+    @_in_turn
+    def _parts(self) -> tuple[dict[str, Any], dict[int, list[Any]]]:
+        """The arrays and models, as those of a bank in one process: those of packs are the shards'.
+
+        If a shard is lost, the driver learns it again.
+        """
+        try:
+            self._synchronize()
+            snapshots = self._answers(lambda process: process.call("snapshot"))
+        except ShardLost:
+            snapshots = [process.rebuild(self._learned).snapshot() for process in self._processes]
+        arrays, models = {}, {}
+        for process, (own, own_models) in zip(self._processes, snapshots, strict=True):
+            arrays |= renumbered(own, dict(enumerate(process.packs)))
+            models |= {process.packs[i]: given for i, given in own_models.items()}
+        driver = self._driver.state().items()
+        return arrays | {n: a for n, a in driver if not n.startswith("pack")}, models
+
+    def to_local(self) -> _core.Bank:
+        """The same bank in this process."""
+        arrays, models = self._parts()
+        local = _core.Bank(with_models(self._description, models))
+        local.restore(arrays)
+        return local
+
+    def continue_from(self, bank: _core.Bank) -> None:
+        """Go on as a bank in this process with the same slots. (For a bank without callers.)"""
+        arrays, models = bank.state(), bank.models()
+        self._driver.restore({name: arrays[name] for name in self._driver.state()})
+        self._dropped, self._step_ratio = bank.ledger()["dropped"], bank.step_ratio()
+        self._keep([process.part_of(arrays, models) for process in self._processes])
+        self._go_back()
+        self._synchronize()
+
+    def begin(self, x: Floats, points: Any = None, coefficients: Any = None) -> None:
+        local = _core.Bank(self._description)
+        local.begin(x, points, coefficients)
+        self.continue_from(local)
+
+    def restore(self, arrays: Mapping[str, Any]) -> None:
+        local = _core.Bank(self._description)
+        local.restore(dict(arrays))  # it checks everything, before a shard gets it
+        self.continue_from(local)
+
+    def copy(self) -> RayBank:
+        local = self.to_local()
+        other = RayBank(self._settings, with_models(self._description, local.models()))
+        other.continue_from(local)
+        return other

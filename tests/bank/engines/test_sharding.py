@@ -1,0 +1,133 @@
+"""A bank that is divided into shards, here all in one process: the same bits as the whole."""
+
+import numpy as np
+import pytest
+
+import kernelbank as kb
+from kernelbank import _core
+from kernelbank.bank.engines.ray_worker import OutOfOrder, ShardWorker
+from kernelbank.bank.engines.sharding import (
+    describe_driver,
+    describe_shard,
+    has_c_function,
+    partition,
+    renumbered,
+)
+from support import output_banks, ray_cluster
+from support.every_bank import few_cases
+
+K, M = kb.kernels, kb.learners
+
+
+@pytest.mark.parametrize("shards", [1, 2, 3, 7, 40])
+@pytest.mark.parametrize("bases", [[None], [None] * 64, [None, 0, 1, None, None, 3, None, 4, 0]])
+def test_partition_gives_every_pack_to_one_shard_with_its_base(bases, shards):
+    packs = [{"base": None if base is None else [base, 0]} for base in bases]
+    parts = partition(packs, shards)
+    assert len(parts) == min(shards, bases.count(None))
+    assert all(parts)
+    assert sorted(pack for part in parts for pack in part) == list(range(len(bases)))
+    for pack, base in enumerate(bases):
+        assert base is None or any({pack, base} <= set(part) for part in parts)
+
+
+def test_block_of_ray_is_its_setting_or_what_fits_the_memory():
+    small = kb.KernelBank()._settings.describe(1)
+    large = {**small, "slots": 10_000, "losses": small["losses"] * 3}
+    assert kb.engines.Ray(block=5000).block_length(large) == 5000
+    assert kb.engines.Ray().block_length(small) == 1024
+    assert 8 <= kb.engines.Ray().block_length(large) < 64
+    assert kb.engines.Ray().block_length({**large, "slots": 10**6}) == 8
+
+
+class Divided:
+    """A bank whose shards are in this process."""
+
+    def __init__(self, settings, dimension, shards):
+        self.whole = settings.describe(dimension)
+        self.parts = partition(self.whole["packs"], shards)
+        self.driver = _core.Bank(describe_driver(self.whole, self.parts))
+        self.workers = [ShardWorker() for _ in self.parts]
+        for worker, packs in zip(self.workers, self.parts, strict=True):
+            worker.open(describe_shard(self.whole, packs, 50))
+
+    def learn(self, X, y, trace):
+        first = self.driver.samples
+        records = [worker.learn(first, (X, y)) for worker in self.workers]
+        self.driver.learn_elsewhere(X, y, None, trace, list(zip(self.parts, records, strict=True)))
+
+    def state(self):
+        arrays = {n: a for n, a in self.driver.state().items() if not n.startswith("pack")}
+        for worker, packs in zip(self.workers, self.parts, strict=True):
+            arrays |= renumbered(worker.snapshot()[0], dict(enumerate(packs)))
+        return arrays
+
+
+CASES = {
+    name: case
+    for name, case in few_cases().items()
+    if name.startswith(("kernels", "learners", "loss", "combiner"))
+}
+
+
+@pytest.mark.parametrize("outputs", [1, 3])
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
+def test_divided_bank_has_the_bits_of_the_whole(name, outputs):
+    case = CASES[name]
+    bank = case.make("serial", outputs=outputs)
+    divided = Divided(bank._settings, case.X.shape[1], 3)
+    y = case.y if outputs == 1 else output_banks.columns(case.y)
+    for start in range(0, len(case.X), 110):
+        rows = slice(start, start + 110)
+        trace = bank.run(case.X[rows], y[rows])
+        found = {field: np.zeros_like(getattr(trace, field)) for field in trace.fields}
+        divided.learn(case.X[rows], y[rows].reshape(-1, outputs), found)
+        for field in set(trace.fields) - {"bound_gap"}:  # NaN without a simplex
+            assert np.array_equal(found[field], getattr(trace, field), equal_nan=True), field
+    ray_cluster.assert_same_arrays(dict(sorted(divided.state().items())), bank.state())
+
+
+def test_records_that_do_not_fit_are_refused_and_nothing_is_learned():
+    case = CASES["kernels"]
+    divided = Divided(case.make("serial")._settings, 2, 2)
+    X, y = case.X[:5], case.y[:5, None]
+    records = [worker.learn(0, (X, y)) for worker in divided.workers]
+    first, second = divided.parts
+    few = {name: array[..., :1].copy() for name, array in records[1].items()}
+    narrow = {**records[1], "values": records[1]["values"][..., :1].copy()}
+    strided = {**records[1], "values": records[1]["values"][:, :, ::-1]}
+    for shards in (
+        [(first, records[0])],
+        [(first, records[0]), (second, few)],
+        [(first, records[0]), (second, narrow)],
+        [(first, records[0]), (second, strided)],
+    ):
+        with pytest.raises((ValueError, RuntimeError)):
+            divided.driver.learn_elsewhere(X, y, None, {}, shards)
+        assert divided.driver.samples == 0
+    shards = list(zip(divided.parts, records, strict=True))
+    divided.driver.learn_elsewhere(X, y, None, {}, shards)
+    with pytest.raises(RuntimeError, match="not handed over"):
+        divided.driver.learn(X, y, None, {})
+    with pytest.raises(RuntimeError, match="asked there"):
+        divided.driver.predict(X)
+
+
+def test_worker_refuses_blocks_out_of_order():
+    divided = Divided(kb.KernelBank()._settings, 1, 1)
+    worker, block = divided.workers[0], (np.zeros((5, 1)), np.zeros((5, 1)))
+    worker.learn(0, block)
+    with pytest.raises(OutOfOrder, match="expects sample 5, and got 0"):
+        worker.learn(0, block)
+    worker.replay(5, block)
+    worker.load(worker.snapshot())
+    worker.learn(10, block)
+
+
+def test_kernel_or_loss_with_address_is_found():
+    gaussian = K.Gaussian(1.0).core_spec(2)
+    nested = (gaussian, K.Custom(4096, name="own").core_spec(2))
+    assert has_c_function([("sum", None, (), nested)])
+    assert not has_c_function([gaussian, None, ("squared", [])])
+    assert not has_c_function(K.Custom(np.dot, name="c_function").core_spec(2))
