@@ -39,7 +39,7 @@ bank.predict_one(X[0])
 seconds = time.perf_counter() - start
 from kernelbank import _core
 assert sys.modules["kernelbank._core"] is _core and _core.Bank.__module__ == "kernelbank._core"
-print(f"300 rows learned and one predicted {seconds:.2f} s after the start of Python, by {_core.__file__}")
+print(f"300 rows learned, one predicted {seconds:.2f} s after the start: {_core.__file__}")
 """
 
 

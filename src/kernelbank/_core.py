@@ -43,8 +43,8 @@ def choose_level() -> str:
     asked = os.environ.get("KERNELBANK_LEVEL") or usable[-1]
     if asked not in usable:
         raise ImportError(
-            f"KERNELBANK_LEVEL must be one of {', '.join(usable)} on this processor; got {asked!r}. "
-            "Leave it unset to use the highest."
+            f"KERNELBANK_LEVEL must be one of {', '.join(usable)} on this processor; got "
+            f"{asked!r}. Leave it unset to use the highest."
         )
     return asked
 
