@@ -178,60 +178,6 @@ $(CORE): build/core/build.ninja $(CORE_SOURCES)
 	@$(INSTALL) ziglang
 	@touch $@
 
-.venv/release-ready
-	$(BIN)/python packaging/check_release.py
-
-clean:
-	rm -rf .venv dist build src/kernelbank/_core.*.so reproduction demo comparison lorenz bench accuracy forecasts site .pytest_cache .mypy_cache .ruff_cache .hypothesis
-
-# What compiles the core, and what pip needs to install the package from here.
-.venv/tools: constraints.txt
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "kernelbank needs Python 3.11 or newer: make PYTHON=python3.12 $(MAKECMDGOALS)")'
-	@echo "Installing into .venv (once; half a minute, as the network allows) ..."
-	@$(PYTHON) -m venv .venv
-	@$(INSTALL) --no-compile scikit-build-core nanobind cmake ninja $(if $(COMPILER),,ziglang)
-	@touch $@
-
-# What users need: the command, figures and the live page; the core is compiled meanwhile. Python
-# compiles modules when they are first used.
-.venv/ready: .venv/tools pyproject.toml
-	@$(MAKE) --no-print-directory $(CORE) & compiling=$$!; \
-		$(INSTALL) --no-compile --no-build-isolation --editable ".[cli,plot,live]"; installed=$$?; \
-		wait $$compiling && exit $$installed
-	@touch $@
-
-build/core/build.ninja: .venv/tools
-	@echo "Compiling the core (once; about 45 s) ..."
-	@mkdir -p build
-	@$(BIN)/cmake --fresh -G Ninja -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja \
-		-DPython_EXECUTABLE=$(CURDIR)/$(BIN)/python $(if $(COMPILER),,--toolchain packaging/zig.cmake) \
-		-DCMAKE_LIBRARY_OUTPUT_DIRECTORY=$(CURDIR)/src/kernelbank -B build/core -S src/core > build/core.log
-
-$(CORE): build/core/build.ninja $(CORE_SOURCES)
-	@$(BIN)/ninja -C build/core --quiet
-	@touch $@
-
-# What developers need besides: tests, linters, and the libraries that kernelbank works with.
-.venv/dev-ready: .venv/ready
-	@echo "Installing what the tests and the linters need into .venv (once; more than 1 GB) ..."
-	@$(INSTALL) --no-build-isolation --editable ".[cli,plot,live,test,lint]"
-	@touch $@
-
-# River, scikit-learn, LightGBM and statsforecast (with Numba) are only for the comparison.
-.venv/bench-ready: .venv/dev-ready
-	@$(INSTALL) --no-build-isolation --editable ".[bench]"
-	@touch $@
-
-# MkDocs and Jupyter are only for the docs site.
-.venv/docs-ready: .venv/dev-ready
-	@$(INSTALL) --no-build-isolation --editable ".[docs]"
-	@touch $@
-
-# A wheel is compiled by zig, so that it also runs where the C library is older than here.
-.venv/wheel-ready: .venv/tools
-	@$(INSTALL) ziglang
-	@touch $@
-
 .venv/release-ready: .venv/wheel-ready
 	@$(INSTALL) build packaging trove-classifiers
 	@touch $@
