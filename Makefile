@@ -138,7 +138,7 @@ clean:
 # What users need: the command, figures and the live page; the core is compiled meanwhile. Python
 # compiles modules when they are first used.
 .venv/ready: .venv/tools pyproject.toml
-	@$(MAKE) --no-print-directory $(CORE) & compiling=$$!; \
+	@$(MAKE) --no-print-directory --silent $(CORE) & compiling=$$!; \
 		$(INSTALL) --no-compile --no-build-isolation --editable ".[cli,plot,live]"; installed=$$?; \
 		wait $$compiling && exit $$installed
 	@touch $@
