@@ -1,7 +1,7 @@
 """`make against OTHER=…/python`: time per sample beside another version of kernelbank.
 
-OTHER is the interpreter of an environment in which the other version is installed. Each case runs in
-a process of each, in turn; the best of several repeats counts, with the spread.
+OTHER is the interpreter of an environment in which the other version is installed. Each case runs
+in a process of each, in turn; the best of several repeats counts, with the spread.
 """
 
 from __future__ import annotations

@@ -279,7 +279,7 @@ class KernelBankMultiTargetRegressor(_RiverEstimator, base.MultiTargetRegressor)
         """The names of the targets, in the order of the bank's; empty before the first row."""
         return self._targets.names
 
-    def learn_one(self, x: dict[Any, Any], y: dict[Any, Any], **kwargs: Any) -> None:  # noqa: ARG002
+    def learn_one(self, x: dict[Any, Any], y: dict[Any, Any], **kwargs: Any) -> None:
         """Learn a row. If `predict_one` was called for it before, that prediction is scored."""
         names, values = self._targets.row(y)
         if len(names) == 1 and np.isnan(values[0]):
@@ -379,7 +379,7 @@ class KernelBankClassifier(_RiverEstimator, base.MiniBatchClassifier):  # type: 
     def _multiclass(self) -> bool:
         return True
 
-    def predict_proba_one(self, x: dict[Any, Any], **kwargs: Any) -> dict[Any, float]:  # noqa: ARG002
+    def predict_proba_one(self, x: dict[Any, Any], **kwargs: Any) -> dict[Any, float]:
         """The probability of each label so far."""
         return self._bank.predict_proba_one(self._query(x))
 

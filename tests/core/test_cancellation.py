@@ -92,7 +92,7 @@ def test_costs_under_other_combiners(combiner):
         assert np.all(found["cost"][-100:] < 100)
 
 
-@pytest.mark.parametrize("cut, threads", [(1, 1), (7, 2)])
+@pytest.mark.parametrize(("cut", "threads"), [(1, 1), (7, 2)])
 def test_blocks_threads_copies_and_restored_states_change_no_bit(cut, threads):
     y = STREAMS["runs"]
     X = np.arange(1.0, SAMPLES + 1)[:, None]

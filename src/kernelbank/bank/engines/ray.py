@@ -152,6 +152,7 @@ class Ray(Engine):
 
 
 def import_ray() -> Any:
+    """Ray, if it is installed and new enough."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # read when Ray is imported
     try:
         import ray

@@ -124,7 +124,7 @@ class RedisSink(Sink):
     def clear(self) -> None:
         """Nothing to do: only a run without predictions is begun again."""
 
-    def close(self, *, complete: bool) -> None:  # noqa: ARG002  (a commit has sent all rows)
+    def close(self, *, complete: bool) -> None:
         self._connection.close()
 
     # --- rows -------------------------------------------------------------------------------------
