@@ -1,5 +1,6 @@
 // Settings by name, as Python gives them to the objects of the core.
 #pragma once
+#include <climits>
 #include <map>
 
 #include "arrays.hpp"
@@ -14,7 +15,12 @@ class Settings {
   std::map<std::string, std::shared_ptr<void>> objects;  // what only bindings know
 
   double number(const char* name) const { return find(numbers, name); }
-  int whole(const char* name) const { return int(find(numbers, name)); }
+  int whole(const char* name) const {
+    const double number = find(numbers, name);
+    if (!(number >= INT_MIN && number <= INT_MAX))
+      throw std::invalid_argument(std::string("the setting is too large: ") + name);
+    return int(number);
+  }
   bool flag(const char* name) const { return find(numbers, name) != 0.0; }
   const std::string& word(const char* name) const { return find(words, name); }
   const Array<double>& array(const char* name) const { return find(arrays, name); }

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from .auto import AutoBank, AutoLedger, Change
     from .auto.loading.loading import load
     from .bank import AdaptiveDictionary, KernelBank, Ledger, Slot, Trace, engines
-    from .combiners.simplex_qp import kkt_residual, simplex_qp
+    from .combiners.simplex import kkt_residual, simplex_qp
     from .io import sources
     from .kernels.dictionary import Dictionary, gaussian_grid
     from .research import datasets, plots, regret, rivals
@@ -58,9 +58,9 @@ _NAMES = {
     "batch_solution": "research.batch",
     "compare": "research.comparison",
     "gaussian_grid": "kernels.dictionary",
-    "kkt_residual": "combiners.simplex_qp",
+    "kkt_residual": "combiners.simplex",
     "load": "auto.loading.loading",
-    "simplex_qp": "combiners.simplex_qp",
+    "simplex_qp": "combiners.simplex",
 }
 """Public names and the modules that define them."""
 

@@ -31,7 +31,7 @@ from .kernels import Gaussian, Kernel, Linear
 from .kernels.base import kernel_matrix
 from .learners import Learner, Norma
 from .losses import Loss, as_loss
-from .losses.envelope import inside
+from .losses.custom import inside
 from .losses.objective import Objective
 from .utils import validation
 from .utils.validation import Floats
@@ -73,8 +73,6 @@ free of state outside its bank: One component serves many banks, and each contin
     Keep what changes in the arrays of the state, not in the component, its class or its module.
 independent of its neighbours: Slots are grouped, and distributed to threads.
     Use only the own leaf and lane of each array, and clear scratch in between.
-keeping copies of its arguments: The arrays of a block are used again for the next one.
-    Copy what you keep: state[...] = x, or x.copy().
 the same for blocks and sample by sample: Blocks are for speed only, and must change no bit.
     Go from sample to sample: no mean or np.cumsum over a block; sums continue from the state.
 unchanged by predicting: Users predict at any time; learning must not depend on it.
@@ -188,10 +186,6 @@ def _check_runs(
         name = f"the weight of slot {k}" if weights else f"its {names[k]}"
         return f"{name} at sample {n}" if n < len(X) else "a last weight or prediction"
 
-    def overwrite(bank: KernelBank, _: int) -> None:  # as the next block does
-        bank._runtime.workspace.points[...] = 0.625
-        bank._runtime.workspace.new_targets[...] = 1.0
-
     def take_turns(_: KernelBank, done: int) -> None:
         neighbour.run(X[len(X) - done :][:1], y[len(X) - done :][:1])
 
@@ -214,7 +208,6 @@ def _check_runs(
         (*special, lambda: run(whole, special=True)),
         (blocks, f"in blocks up to {ends[1:]}", lambda: run(ends, engine=Serial(block=64))),
         (blocks, "sample by sample", lambda: run(single)),
-        ("keeping copies of its arguments", "if they change", lambda: run(ends, overwrite)),
         (outside, "in turn with another bank", lambda: run(single, take_turns)),
         ("unchanged by predicting", "with predictions between", lambda: run(ends, predict)),
         ("the same after saving and loading", "loaded from a file", lambda: run(ends, reload)),
@@ -661,8 +654,8 @@ def _check_case(check: _Check, case: str, failures: Sequence[int], size: float =
         """A special one has other numbers for targets before the first, which do not exist."""
         bank = KernelBank(slots=slots, combiner=check.component, window=3, **options)
         if special:
-            bank._runtime.open(X[0])
-            bank._runtime.workspace.recent[:2] = 1000.0, 2000.0
+            core = bank._open(X)
+            core.restore(core.state() | {"output0/recent": np.array([1000.0, 2000.0])})
         return bank
 
     with check.works(case):

@@ -25,10 +25,6 @@ class HalfLearned(KernelBankError, RuntimeError):
     """A bank was cut off between two samples, and cannot be used any more."""
 
 
-class NativeCodeMissing(KernelBankError, ImportError):
-    """There is no compiled library that fits, and no Numba to compile the functions."""
-
-
 class CheckFailed(KernelBankError, AssertionError):
     """A component lacks a property that a bank relies on; `kb.checks` says which, and why.
 

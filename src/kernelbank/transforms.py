@@ -5,57 +5,27 @@ of the logarithm is simpler than a function of the target itself. The bank still
 its predictions of y.
 """
 
-# mypy: disable-error-code="no-untyped-def"
-# The formulas are compiled with types of their own.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
-
-import numpy as np
+from typing import Any
 
 from . import _core
-from .io.specs import Copied
-from .native.formulas import transform_formula
-from .native.functions import CompiledFunction
-from .native.jit import inline
-from .native.scalar_math import exp, log
-from .native.simd import four, lane
 from .utils import validation as check
 from .utils.functions import elementwise
-from .utils.validation import Floats
 
 __all__ = ["ShiftedLog", "TargetTransform"]
 
 
-class TargetTransform(Copied):
+class TargetTransform:
     """A strictly increasing function T of the target, defined for all numbers, and its inverse.
 
     NaN stays NaN.
     """
 
-    _forward: ClassVar[CompiledFunction]
-    _inverse: ClassVar[CompiledFunction]
-
     def core_spec(self) -> tuple[Any, ...]:
         """What the core makes the transform of: its name and its parameter."""
         raise NotImplementedError
-
-    def parameter(self) -> float:
-        """The parameter p of the formulas, if any."""
-        return 0.0
-
-    @property
-    def parameters(self) -> Floats:
-        return np.array([self.parameter()])
-
-    @property
-    def forward_address(self) -> int:
-        return self._forward.address
-
-    @property
-    def inverse_address(self) -> int:
-        return self._inverse.address
 
     def forward(self, y: Any) -> Any:
         """T(y), element by element."""
@@ -64,32 +34,6 @@ class TargetTransform(Copied):
     def inverse(self, u: Any) -> Any:
         """The y with T(y) = u, element by element."""
         return elementwise(_core.transform_inverse, self.core_spec(), u)
-
-
-STEEPEST = 8.0
-"""The largest slope of a ShiftedLog; the least is one divided by it."""
-
-_LONGEST = 2.0794415416798357  # log(STEEPEST)
-
-
-@inline
-def shifted_log(y, shift):
-    """T(y) of a `ShiftedLog`; NaN stays NaN."""
-    if y == 0.0:  # in an empty lane
-        return y
-    r = 1.0 + y / shift
-    c = min(max(r, 1.0 / STEEPEST), STEEPEST)
-    return shift * (log(c) + (r - c) / c)
-
-
-@inline
-def _shifted_exp(u, shift):
-    """The y with T(y) = u."""
-    if u == 0.0:
-        return u
-    v = u / shift
-    c = min(max(v, -_LONGEST), _LONGEST)
-    return shift * (exp(c) * (1.0 + v - c) - 1.0)
 
 
 @dataclass(frozen=True)
@@ -125,28 +69,6 @@ class ShiftedLog(TargetTransform):
 
     def core_spec(self) -> tuple[Any, ...]:
         return ("ShiftedLog", self.shift)
-
-    def parameter(self) -> float:
-        return self.shift
-
-    @transform_formula
-    def _forward(y, _, p):
-        first = shifted_log(lane(y, 0), p)
-        return four(
-            first,
-            first if lane(y, 1) == lane(y, 0) else shifted_log(lane(y, 1), p),
-            first if lane(y, 2) == lane(y, 0) else shifted_log(lane(y, 2), p),
-            first if lane(y, 3) == lane(y, 0) else shifted_log(lane(y, 3), p),
-        )
-
-    @transform_formula
-    def _inverse(u, _, p):
-        return four(
-            _shifted_exp(lane(u, 0), p),
-            _shifted_exp(lane(u, 1), p),
-            _shifted_exp(lane(u, 2), p),
-            _shifted_exp(lane(u, 3), p),
-        )
 
 
 BUILT_IN: tuple[type[TargetTransform], ...] = (ShiftedLog,)

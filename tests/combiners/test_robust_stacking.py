@@ -57,7 +57,7 @@ def test_rare_samples_that_matter_most_leave_the_weights_of_stacking():
         run_combiner(rule, values=errors, targets=np.zeros(400))
         for rule in (C.Stacking(), C.RobustStacking())
     )
-    assert robust.state["weights"][1] > 0.5
+    assert robust.state["robust_weights"][1] > 0.5
     assert plain.weights[-1, 1] < 0.1
     assert robust.diagnostics["share"] == 0.0
     assert np.array_equal(robust.weights[-1], plain.weights[-1])
@@ -105,7 +105,7 @@ def test_new_slot_starts_without_weight_in_both_parts():
     bank.run(X, y)
     other = bank.with_slots([*bank.slots, bank.slots[0]], [0, 1, 2, None], [0, 1, 2, 0])
     state = other.state()
-    for name in ("weights", "plain_weights"):
-        assert state[f"combiner/{name}"][3] == 0
-        assert np.array_equal(state[f"combiner/{name}"][:3], bank.state()[f"combiner/{name}"])
+    for name in ("output0/combiner/robust_weights", "output0/combiner/plain_weights"):
+        assert state[name][3] == 0
+        assert np.array_equal(state[name][:3], bank.state()[name])
     assert other.weights[3] == 0

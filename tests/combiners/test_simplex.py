@@ -1,15 +1,13 @@
 """Simplex: the sums of its prequential evidence, and the rule of the looser bound."""
 
-import itertools
 import math
 
 import numpy as np
 import pytest
 
 import kernelbank as kb
-from kernelbank.combiners import simplex
 from kernelbank.errors import InvalidArgument
-from kernelbank.native.phases import Phase, Phases
+from support.combining import run_combiner
 
 EPS = np.finfo(float).eps
 
@@ -19,26 +17,13 @@ def test_sliding_sums_after_a_huge_loss_has_left_the_horizon_have_no_rounding():
     losses = draw.uniform(0, 1, (500, 3))
     losses[50], losses[260, 1] = 1e300, 1e30
     horizon = 17
-    sums, out = np.empty_like(losses), np.zeros((250, 3))
-    block = np.zeros((250, 3))
-    phase = Phase(
-        simplex._sliding_sums,
-        slots=3,
-        horizon=horizon,
-        slot_loss=block,
-        segment=np.zeros((horizon, 3)),
-        suffixes=np.zeros((horizon, 3)),
-        prefix=np.zeros(3),
-        out=out,
-    )
-    for start, end in itertools.pairwise([0, 1, 3, 60, 61, 200, 437, 500]):
-        block[: end - start] = losses[start:end]
-        Phases([phase]).run(start, end - start)
-        sums[start:end] = out[: end - start]
-    for n in range(500):
-        for p in range(3):
-            exact = math.fsum(losses[max(0, n - horizon + 1) : n + 1, p])
-            assert abs(sums[n, p] - exact) <= horizon * EPS * exact
+    rule = kb.combiners.Simplex("prequential", horizon)
+    for cuts in ((1, 3, 60, 61, 200, 437), range(1, 500)):
+        history = run_combiner(rule, losses, cuts=cuts).history
+        for n, shown in zip([*cuts, 500], history, strict=True):
+            for p in range(3):
+                exact = math.fsum(losses[max(0, n - horizon) : n, p])
+                assert abs(shown["linear"][p] - exact) <= horizon * EPS * exact
 
 
 @pytest.mark.parametrize("evidence", ["window", "prequential"])

@@ -1,4 +1,4 @@
-"""The engine in C++ has the bits of the present one; `make core` builds it."""
+"""A bank of the core has the bits of its `KernelBank` for any blocks and threads; states and copies go on alike."""
 
 import copy
 import warnings
@@ -9,9 +9,7 @@ import pytest
 
 import kernelbank as kb
 
-pytest.importorskip("kernelbank._core", reason="make core builds it")
-
-from support.core_banks import BY_SAMPLE, BY_SLOT, learned, made  # noqa: E402
+from support.core_banks import BY_SAMPLE, BY_SLOT, learned, made
 
 pytestmark = [
     pytest.mark.slow,
@@ -34,7 +32,7 @@ def same(found, expected):
 
 @pytest.mark.parametrize("outputs", [1, 3])
 @pytest.mark.parametrize("name", CASES)
-def test_core_has_the_bits_of_the_present_engine_for_any_blocks(name, outputs):
+def test_no_bit_depends_on_blocks_or_threads(name, outputs):
     kind, make = CASES[name]
     inputs, y = TARGETS[kind]
     inputs = np.asarray(inputs, dtype=float).reshape(len(y), -1)
@@ -55,7 +53,7 @@ def test_core_has_the_bits_of_the_present_engine_for_any_blocks(name, outputs):
     asked = inputs[:20] * 0.9
     assert same(other.predict(asked), bank.predict(asked))
     assert same(other.predict_slots(asked), bank.predict_slots(asked))
-    assert same([other.predict_one(x)[0] for x in asked], bank.predict(asked))
+    assert same([other.predict_slots_one(x)[0] for x in asked], bank.predict(asked))
 
 
 @pytest.mark.parametrize("name", [name for name in CASES if "Adapter" not in name])

@@ -13,7 +13,7 @@ import kernelbank as kb
 from kernelbank import _core
 from kernelbank.kernels.base import kernel_matrix
 from kernelbank.kernels.program import evaluate
-from support.core_description import description
+from support.core_banks import made
 
 pytestmark = pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
 X, Y = fixed_runs.stream(40)
@@ -54,8 +54,8 @@ def run(bank):
     """The trace of a bank of the core."""
     rows, slots = len(Y), len(bank.slots)
     trace = {"predictions": np.zeros((rows, 1)), "weights": np.zeros((rows, 1, slots))}
-    made = _core.Bank(description(bank._settings, X.shape[1], threads=2))
-    made.learn(X, Y[:, None], None, trace)
+    core = made(bank, X.shape[1], threads=2)
+    core.learn(X, Y[:, None], None, trace)
     return trace
 
 
@@ -144,20 +144,20 @@ def test_rules_leave_out_samples_without_a_target(rule):
     y = np.column_stack([Y, np.where(np.arange(len(Y)) % 3 == 1, np.nan, Y)])
     grid = kb.gaussian_grid(0.3, 2, 5)
     bank = kb.KernelBank(grid, kb.learners.KLMS(), combiner=rule, window=1, outputs=2)
-    made = _core.Bank(description(bank._settings, 2))
-    made.learn(X, y, None, {})
+    core = made(bank, 2)
+    core.learn(X, y, None, {})
     bank.run(X, y)
-    assert np.array_equal(made.predict(X), bank.predict(X))
+    assert np.array_equal(core.predict(X), bank.predict(X))
 
 
 def test_features_of_many_subsets_need_no_kernel_of_them():
     kernel = kb.kernels.Additive(kb.kernels.Gaussian(1.0), order=3)
     inputs = np.random.default_rng(0).normal(size=(40, 60))  # 34,220 subsets
     bank = kb.KernelBank(kernel, kb.learners.FourierRLS(features=20))
-    made = _core.Bank(description(bank._settings, 60))
-    made.learn(inputs, inputs[:, :1].copy(), None, {})
+    core = made(bank, 60)
+    core.learn(inputs, inputs[:, :1].copy(), None, {})
     bank.run(inputs, inputs[:, 0])
-    assert np.array_equal(made.predict(inputs)[:, 0], bank.predict(inputs))
+    assert np.array_equal(core.predict(inputs)[:, 0], bank.predict(inputs))
 
 
 def test_sums_of_squared_gradients_are_those_of_differences():

@@ -8,7 +8,6 @@ import pytest
 import kernelbank as kb
 from kernelbank.io import checkpoint
 from kernelbank.io.specs import from_spec, to_spec
-from kernelbank.kernels.program import number_statistics
 from support import naive
 from support.instances import cauchy, stream
 
@@ -63,11 +62,11 @@ def test_additive_of_active_dims_uses_coordinates_of_the_subset():
     assert np.abs(nested(X, X) - flat(X, X)).max() <= 40 * EPS
 
 
-def test_additive_kernels_of_many_widths_share_statistics_and_a_group():
+def test_additive_kernels_of_many_widths_share_a_pack():
     kernels = [K.Additive(K.Gaussian(width), 2) for width in (0.5, 1.0, 2.0, 4.0)]
     bank = kb.KernelBank(kernels, Norma(0.02, 20))
-    assert len(bank._settings.layout.leaves) == 1
-    assert len(number_statistics(kernels, 6)) == math.comb(6, 2)
+    assert bank._settings.packs == ((0, 1, 2, 3),)
+    assert kernels[0].term_count(6) == math.comb(6, 2)
     X, y = stream(4, 50, 6)
     bank.run(X, y)
     assert [bank.predict_one(x) for x in X] == bank.predict(X).tolist()

@@ -6,9 +6,9 @@ from types import SimpleNamespace
 import numpy as np
 
 import kernelbank as kb
+from kernelbank import _core
+from kernelbank.combiners.base import Evidence
 from kernelbank.losses.objective import Objective
-from kernelbank.native.phases import Phases
-from kernelbank.native.workspace import Workspace
 
 
 def run_combiner(
@@ -28,41 +28,48 @@ def run_combiner(
     values: (n, window, P) for window evidence, or (n, P), the predictions; NaN for a slot that has
     failed. Blocks end at `cuts`.
     """
-    shape = losses.shape if values is None else (len(values), values.shape[-1])
-    samples, slots = shape
-    window = values.shape[1] if values is not None and values.ndim == 3 else 1
-    objective = Objective(loss or kb.losses.Squared(), window, 0.0)
-    workspace = Workspace(objective, samples, 1, slots, 1, needs=combiner.needs, workers=1)
-    state = {name: np.zeros(shape) for name, shape in combiner.shapes(slots).items()}
-    weights = combiner.first_weights(slots)
-    phases = Phases(combiner.phases(objective, workspace, state, weights))
-    rows, history = [], []
+    samples, slots = losses.shape if values is None else (len(values), values.shape[-1])
+    on_window = values is not None and values.ndim == 3
+    window = values.shape[1] if on_window else 1
+    failed = np.zeros((samples, slots), bool)
+    predictions = np.zeros((samples, slots))
+    if losses is not None:
+        failed |= np.isinf(losses)
+    if values is not None:
+        failed |= np.isnan(values).any(axis=1) if on_window else np.isnan(values)
+        predictions = values.reshape(samples, -1, slots)[:, -1]
+    losses = np.zeros((samples, slots)) if losses is None else losses
+    rows = {
+        "curvature": np.zeros((samples, slots)) if curvature is None else curvature,
+        "window_loss": np.where(failed, np.inf, 1.0),
+        "slot_cost": losses if costs is None else costs,
+        "slot_loss": losses,
+        "slot_predictions": predictions,
+        "values": np.nan_to_num(values) if on_window else np.zeros((samples, window, slots)),
+    }
     targets = np.zeros(window - 1 + samples) if targets is None else targets
+    choose, state = open_combiner(combiner, Objective(loss or kb.losses.Squared(), window, 0.0), slots)
+    weights, chosen, history = combiner.first_weights(slots), [], []
     for start, end in itertools.pairwise([0, *cuts, samples]):
-        count = end - start
-        workspace.window_loss[:count] = 1.0
-        if losses is not None:
-            workspace.slot_loss[:count] = losses[start:end]
-            workspace.slot_cost[:count] = (losses if costs is None else costs)[start:end]
-            workspace.window_loss[:count] = np.where(np.isinf(losses[start:end]), np.inf, 1.0)
-        if values is not None:
-            failed = np.isnan(values[start:end])
-            failed = failed.any(axis=1) if failed.ndim == 3 else failed
-            workspace.window_loss[:count][failed] = np.inf
-            if window > 1 or values.ndim == 3:
-                workspace.values[:count] = np.nan_to_num(values[start:end])
-            workspace.slot_predictions[:count] = values[start:end].reshape(count, -1, slots)[:, -1]
-        if curvature is not None:
-            workspace.curvature[:count] = curvature[start:end]
-        workspace.recent[: window - 1 + count] = targets[start : end + window - 1]
-        workspace.new_targets[:count] = targets[start + window - 1 : end + window - 1]
-        phases.run(start, count)
-        rows.append(workspace.chosen[:count].copy())
-        weights[:] = rows[-1][-1]
-        history.append(combiner.diagnostics(state, weights))
+        block = {name: np.ascontiguousarray(array[start:end]) for name, array in rows.items()}
+        recent = np.ascontiguousarray(targets[start : window - 1 + end])
+        chosen.append(choose(weights, Evidence(first=start, targets=recent, **block)))
+        weights = chosen[-1][-1].copy()
+        history.append(combiner.diagnostics(state(), weights))
     return SimpleNamespace(
-        weights=np.vstack(rows), state=state, diagnostics=history[-1], history=history
+        weights=np.vstack(chosen), state=state(), diagnostics=history[-1], history=history
     )
+
+
+def open_combiner(combiner, objective, slots):
+    """A function from weights and evidence to the weights after each sample, and one of the state."""
+    if combiner.in_python:
+        arrays = {name: np.zeros(shape) for name, shape in combiner.shapes(slots).items()}
+        return lambda w, e: combiner.combine(objective, e, arrays, w), lambda: arrays
+    rule = combiner.core_spec([objective], slots)
+    numbers = (objective.window, objective.regularization)
+    core = _core.Combiner(rule, slots, *numbers, objective.loss.core_spec())
+    return lambda w, e: core.choose(weights=w, **vars(e)), core.state
 
 
 def one_by_one(samples):

@@ -4,15 +4,13 @@ import numpy as np
 
 from kernelbank import _core
 
-from .core_description import description
-
 BY_SAMPLE = ("predictions", "cost", "loss", "bound_gap", "cumulative_cost", "regret")
 BY_SLOT = ("weights", "slot_cost", "slot_loss", "slot_predictions", "curvature", "window_loss")
 
 
 def made(bank, dimension, **options):
     """A bank of the core with the settings of another."""
-    return _core.Bank(description(bank._settings, dimension, **options))
+    return _core.Bank(bank._settings.describe(dimension, **options))
 
 
 def learned(bank, X, Y):

@@ -4,6 +4,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
+#include <pthread.h>
 
 #include <atomic>
 #include <cmath>
@@ -19,26 +20,51 @@ using namespace kb;
 
 namespace {
 
+[[noreturn]] void raise(const char* error, const char* message) {
+  const nb::object type = nb::module_::import_("kernelbank.errors").attr(error);
+  PyErr_SetString(type.ptr(), message);
+  throw nb::python_error();
+}
+
+/// How many forks this process descends from: in a child the threads of its parent do not exist.
+std::atomic<int> forks{0};
+
+/// Whose turn it is: others wait for it.
+struct Turns {
+  std::mutex mutex;
+  std::atomic<int> process{0};  // `forks` of the one whose turn it is
+};
+
 /// One caller at a time: others wait, without the interpreter's lock; a call from inside is refused.
 class Turn {
  public:
-  Turn(std::mutex& mutex, std::atomic<std::thread::id>& owner) : mutex_(mutex), owner_(owner) {
-    if (owner_ == std::this_thread::get_id())
-      throw std::runtime_error("a function inside the bank must not call the bank");
-    if (!mutex_.try_lock()) {
+  explicit Turn(Turns& turns) : turns_(turns), here_{&turns, inside} {
+    for (const Inside* outer = inside; outer; outer = outer->outer)
+      if (outer->object == &turns)
+        raise("KernelBankError",
+              "A function that a bank calls has called the same bank. Let kernels, losses, learners "
+              "and combiners depend on their arguments only.");
+    if (!turns_.mutex.try_lock()) {
+      if (turns_.process != forks)
+        raise("HalfLearned",
+              "This bank cannot be used any more: the process was forked while another thread was "
+              "using it. Load it from a file with kb.load, or make a new one and learn the stream "
+              "again.");
       nb::gil_scoped_release unlocked;
-      mutex_.lock();
+      turns_.mutex.lock();
     }
-    owner_ = std::this_thread::get_id();
+    turns_.process = forks.load();
+    inside = &here_;
   }
+  Turn(const Turn&) = delete;
   ~Turn() {
-    owner_ = std::thread::id();
-    mutex_.unlock();
+    inside = here_.outer;
+    turns_.mutex.unlock();
   }
 
  private:
-  std::mutex& mutex_;
-  std::atomic<std::thread::id>& owner_;
+  Turns& turns_;
+  const Inside here_;
 };
 
 /// A bank from its description in Python (`kernelbank.bank`).
@@ -132,14 +158,14 @@ class PyBank {
         slots_(other.slots_) {}
 
   std::unique_ptr<PyBank> copy_of() {
-    Turn turn(mutex_, owner_);
+    Turn turn(turns_);
     return std::make_unique<PyBank>(*this);
   }
 
   /// Learn X (n, d), y (n, K), past (n, K, P) or None, whole or not at all; the arrays of `trace` by
   /// name are filled.
   void learn(Floats X, Floats y, std::optional<Floats> past, const nb::dict& arrays) {
-    Turn turn(mutex_, owner_);
+    Turn turn(turns_);
     const Trace trace = read_trace(arrays);
     whole([&] {
       nb::gil_scoped_release unlocked;
@@ -167,23 +193,23 @@ class PyBank {
   /// Learn one sample if x is a float or a (d,) array of float64, y one or (K,), and all are in
   /// range: 0 declined, 1 learned, 2 learned, and there may be something to warn of.
   int learn_one(nb::handle x, nb::handle y) {
-    Turn turn(mutex_, owner_);
+    Turn turn(turns_);
     if (!read_row(x, point_) || !read_row(y, targets_)) return 0;
     for (double number : point_)
       if (!(std::fabs(number) <= LARGEST)) return 0;
     for (std::size_t k = 0; k < rules_.size(); ++k)
       if (!rules_[k].allows(targets_[k])) return 0;
     const std::int64_t number = bank_->samples(), seen = number + 1;
-    const auto before = alerts();
+    const auto before = alerts_now();
     whole([&] { bank_->learn(point_.data(), targets_.data(), 1, nullptr, {}, nullptr); });
     // Step sizes are checked when the samples have doubled, and at the end of a slide period.
     const bool due = (number ^ seen) > number || seen % SLIDE_PERIOD == 0;
-    return due || alerts() != before ? 2 : 1;
+    return due || alerts_now() != before ? 2 : 1;
   }
 
   /// The prediction at x, a float or (K,); None if x is not a float or a (d,) array in range.
   nb::object predict_one(nb::handle x) {
-    Turn turn(mutex_, owner_);
+    Turn turn(turns_);
     if (!read_row(x, point_)) return nb::none();
     for (double number : point_)
       if (!(std::fabs(number) <= LARGEST)) return nb::none();
@@ -193,7 +219,7 @@ class PyBank {
   }
   /// (K,) predictions and (K, P) predictions of the slots at x (d,).
   nb::tuple predict_slots_one(Floats x) {
-    Turn turn(mutex_, owner_);
+    Turn turn(turns_);
     const std::size_t K = bank_->outputs.size(), P = bank_->spec().slots;
     double *predictions, *slots;
     Result one = new_array({K}, &predictions), other = new_array({K, P}, &slots);
@@ -201,7 +227,7 @@ class PyBank {
     return nb::make_tuple(one, other);
   }
   Result predict(Floats X) {
-    return rows(X, {bank_->outputs.size()}, &Bank::predict_rows);
+    return rows(X, {rules_.size()}, &Bank::predict_rows);
   }
   /// (n, K): the predictions that follow from those of the slots (n, K, P).
   Result combine(Floats slots) {
@@ -215,24 +241,23 @@ class PyBank {
     return result;
   }
   Result predict_slots(Floats X) {
-    return rows(X, {bank_->outputs.size(), std::size_t(bank_->spec().slots)}, &Bank::predict_slots);
+    return rows(X, by_slots(), &Bank::predict_slots);
   }
   Result variance_slots(Floats X) {
-    return rows(X, {bank_->outputs.size(), std::size_t(bank_->spec().slots)},
-                &Bank::variance_slots);
+    return rows(X, by_slots(), &Bank::variance_slots);
   }
 
   /// Let the terms before the first sample be x, or start at f_p = sum_j coefficients[j, p]
   /// k_p(points[j], .): points (m, d), coefficients (m, P).
   void begin(Floats x, std::optional<Floats> points, std::optional<Floats> coefficients) {
-    Turn turn(mutex_, owner_);
+    Turn turn(turns_);
     if (!points) return bank_->begin(x.data());
     bank_->start_from(points->data(), int(points->shape(0)), coefficients->data());
   }
   /// See Bank::continue_with; added : (bank, indices, whether they are on bases that go on)
   void continue_with(PyBank& before, std::vector<int> kept, std::vector<int> previous,
                      const nb::list& added) {
-    Turn turn(mutex_, owner_), other(before.mutex_, before.owner_);
+    Turn turn(turns_), other(before.turns_);
     std::vector<Bank::NewSlots> parts;
     for (nb::handle item : added) {
       auto part = nb::cast<nb::tuple>(item);
@@ -242,15 +267,16 @@ class PyBank {
     bank_->continue_with(*before.bank_, {std::move(kept), std::move(previous)}, parts);
   }
   void continue_with_output(PyBank& before, PyBank& alone, int output, double past) {
-    Turn turn(mutex_, owner_), other(before.mutex_, before.owner_);
+    Turn turn(turns_), other(before.turns_);
     bank_->continue_with_output(*before.bank_, *alone.bank_, output, past);
   }
   void continue_from(PyBank& narrower) {
-    Turn turn(mutex_, owner_), other(narrower.mutex_, narrower.owner_);
+    Turn turn(turns_), other(narrower.turns_);
     bank_->continue_from(*narrower.bank_);
   }
   /// The models behind slots whose state is not arrays, by pack and output.
   nb::dict models() {
+    Turn turn(turns_);
     nb::dict found;
     for (std::size_t i = 0; i < bank_->packs.size(); ++i) {
       nb::object models = python_models(*bank_->packs[i].learner);
@@ -259,14 +285,19 @@ class PyBank {
     return found;
   }
 
-  std::int64_t samples() const { return bank_->samples(); }
+  std::int64_t samples() {
+    Turn turn(turns_);
+    return bank_->samples();
+  }
   /// (K, P)
   Result weights() {
+    Turn turn(turns_);
     return by_output({std::size_t(bank_->spec().slots)},
                      [](Bank::Output& o, double* out) { copy(o.weights, out); });
   }
   /// (P,): sums of |weight| of all outputs since they were last cleared.
   Result weight_sums() {
+    Turn turn(turns_);
     double* sums;
     Result result = new_array({std::size_t(bank_->spec().slots)}, &sums);
     for (Bank::Output& output : bank_->outputs)
@@ -274,12 +305,13 @@ class PyBank {
     return result;
   }
   void clear_weight_sums() {
+    Turn turn(turns_);
     for (Bank::Output& output : bank_->outputs)
       std::fill(output.weight_sums.begin(), output.weight_sums.end(), 0.0);
   }
   /// The totals of all outputs, (K,) and (K, P), by name.
   nb::dict ledger() {
-    Turn turn(mutex_, owner_);
+    Turn turn(turns_);
     const std::size_t slots = bank_->spec().slots;
     auto number = [&](auto member) {
       return by_output({}, [=](Bank::Output& o, double* out) { *out = double(o.ledger.*member); });
@@ -297,23 +329,23 @@ class PyBank {
     found["dropped"] = by_slot(&Learner::dropped);
     return found;
   }
-  /// What warnings depend on: how many slots are out, and the largest effect of truncation.
-  std::pair<std::int64_t, double> alerts() const {
-    std::pair<std::int64_t, double> found{0, 0.0};
-    for (const Bank::Output& output : bank_->outputs) {
-      found.first += output.ledger.quarantined;
-      found.second = std::max(found.second, output.ledger.effect);
-    }
-    return found;
+  std::pair<std::int64_t, double> alerts() {
+    Turn turn(turns_);
+    return alerts_now();
   }
-  Result step_ratio() { return by_slot(&Learner::step_ratio); }
+  Result step_ratio() {
+    Turn turn(turns_);
+    return by_slot(&Learner::step_ratio);
+  }
   std::vector<std::pair<double, double>> combiner_step() {
+    Turn turn(turns_);
     std::vector<std::pair<double, double>> found;
     for (const Bank::Output& output : bank_->outputs) found.push_back(output.combiner->step_ratio());
     return found;
   }
   /// The bytes of the state.
   std::size_t bytes() {
+    Turn turn(turns_);
     std::size_t total = 0;
     for (const Entry& entry : list_state(*bank_)) total += entry.bytes();
     return total;
@@ -321,13 +353,13 @@ class PyBank {
 
   /// All numbers that the next sample depends on, by name.
   nb::dict state() {
-    Turn turn(mutex_, owner_);
+    Turn turn(turns_);
     return state_arrays(*bank_);
   }
 
   /// Continue from what `state` returned; a state that is refused changes nothing.
   void restore(const nb::dict& arrays) {
-    Turn turn(mutex_, owner_);
+    Turn turn(turns_);
     auto other = std::make_unique<Bank>(*bank_);
     write_state(*other, arrays);
     bank_ = std::move(other);
@@ -391,6 +423,16 @@ class PyBank {
     return result;
   }
 
+  /// What warnings depend on: how many slots are out, and the largest effect of truncation.
+  std::pair<std::int64_t, double> alerts_now() const {
+    std::pair<std::int64_t, double> found{0, 0.0};
+    for (const Bank::Output& output : bank_->outputs) {
+      found.first += output.ledger.quarantined;
+      found.second = std::max(found.second, output.ledger.effect);
+    }
+    return found;
+  }
+
   /// Copy a float, or an array of float64 of the right length; false for anything else.
   static bool read_row(nb::handle given, std::vector<double>& row) {
     if (PyFloat_Check(given.ptr())) {
@@ -403,6 +445,9 @@ class PyBank {
     for (std::size_t i = 0; i < row.size(); ++i) row[i] = array(i);
     return true;
   }
+
+  /// (K, P)
+  Shape by_slots() const { return {rules_.size(), slots_.size() / rules_.size()}; }
 
   /// (K, P): a number of every slot.
   Result by_slot(Lanes (Learner::*method)(int) const) {
@@ -419,7 +464,7 @@ class PyBank {
   }
 
   Result rows(Floats X, Shape shape, void (Bank::*method)(const double*, std::size_t, double*)) {
-    Turn turn(mutex_, owner_);
+    Turn turn(turns_);
     shape.insert(shape.begin(), X.shape(0));
     double* data;
     Result result = new_array(shape, &data);
@@ -445,8 +490,7 @@ class PyBank {
   bool may_fail_ = false;
   std::vector<TargetRule> rules_;                // of each output
   std::vector<double> point_, targets_, slots_;  // of a single sample
-  std::mutex mutex_;
-  std::atomic<std::thread::id> owner_{};
+  Turns turns_;
 };
 
 }  // namespace
@@ -454,6 +498,7 @@ class PyBank {
 void kb::bind_bank(nb::module_& m) {
   nb::exception<TooLarge>(m, "TooLarge", PyExc_ValueError);
   m.attr("SLIDE_PERIOD") = SLIDE_PERIOD;
+  pthread_atfork(nullptr, nullptr, [] { ++forks; });
   nb::class_<PyBank>(m, "Bank")
       .def(nb::init<const nb::dict&, std::optional<std::size_t>>(), "description"_a,
            "most_bytes"_a.none() = nb::none())

@@ -120,7 +120,9 @@ class PartitionTree final : public Learner {
     const Array<double>& seed = spec.settings.array("seed_parts");  // the upper 32 bits, the lower
     const std::uint64_t whole_seed = std::uint64_t(seed.at(0)) << 32 | std::uint64_t(seed.at(1));
     key_ = mix_key(mix_key(0, whole_seed), std::uint64_t(spec.settings.number("identity")));
-    entries_ = Matrix<double>((nodes_ + 1) / 2 * (dimension_ + ENTRY_EXTRA), capacity_);
+    const std::int64_t rows = (std::int64_t(nodes_) + 1) / 2 * (dimension_ + ENTRY_EXTRA);
+    if (rows > INT_MAX) throw TooLarge("the cells need more memory than there is");
+    entries_ = Matrix<double>(int(rows), capacity_);
     columns_.resize(dimension_);
   }
 

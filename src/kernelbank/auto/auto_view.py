@@ -10,7 +10,6 @@ import numpy as np
 from ..bank.bank import KernelBank
 from ..bank.status import Status
 from ..errors import HalfLearned, InvalidArgument
-from ..native.callbacks import inside_callback
 from ..utils.validation import Floats
 from .auto_ledger import AutoLedger
 from .auto_status import auto_status
@@ -231,8 +230,6 @@ class AutoBankView:
 
     def status(self) -> Status:
         """What the model is, how well it does and which slots carry it, at this moment."""
-        if inside_callback():  # by a bank that is busy, perhaps for this one: do not wait for it
-            return Status(self._title())
         with self._turn:
             known = self._classes.known
             title = self._title()

@@ -12,7 +12,7 @@ import numpy as np
 from ..bank.bank import KernelBank
 from ..bank.slot import Slot
 from ..bank.naming import SlotNames
-from ..bank.widening import accepts_columns
+from ..bank.slot_changes import accepts_columns
 from ..combiners import Combiner
 from ..kernels import ActiveDims
 from ..losses import Loss, Squared

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import weakref
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Self
@@ -33,6 +34,18 @@ from .trace import Trace, chosen_fields
 
 _LEARNED = 1
 """What the core returns for a sample after which there is nothing to check."""
+
+_banks: weakref.WeakSet[KernelBank] = weakref.WeakSet()
+"""All banks of this process."""
+
+
+def _after_fork() -> None:
+    """In a child there is nobody who gives back the locks of other threads."""
+    for bank in _banks:
+        bank._lock = threading.RLock()
+
+
+os.register_at_fork(after_in_child=_after_fork)
 
 
 class KernelBank:
@@ -80,6 +93,12 @@ class KernelBank:
     np.True_
     """
 
+    def __new__(cls, *arguments: Any, **named: Any) -> Self:
+        self = super().__new__(cls)
+        self._lock = threading.RLock()
+        _banks.add(self)
+        return self
+
     def __init__(
         self,
         dictionary: Any = None,
@@ -116,15 +135,20 @@ class KernelBank:
         warned: Iterable[str] = (),
     ) -> None:
         """Be the bank with these settings and this state; None: nothing is learned."""
-        self._settings, self._bank, self._dimension = settings, bank, dimension
-        self._names = SlotNames(settings.slots)
-        self._diagnostics = Diagnostics(settings.slots, settings.objective.loss)
-        self._diagnostics.warned = set(warned)
+        diagnostics = Diagnostics(settings.slots, settings.objective.loss)
+        diagnostics.warned = set(warned)
         if bank is not None and bank.samples:
-            self._diagnostics.quarantined = self.ledger.quarantined
-        self._revising = threading.RLock()  # a sample and the revision after it are one step
-        self._plain = not settings.restricted_kernels and settings.dictionary is None
-        """Whether the core can check a sample by itself."""
+            diagnostics.quarantined = self._ledger(settings, bank).quarantined
+        # At once: an interrupt must not leave a bank that is partly another one.
+        self.__dict__.update(
+            _settings=settings,
+            _bank=bank,
+            _dimension=dimension,
+            _names=SlotNames(settings.slots),
+            _diagnostics=diagnostics,
+            # Whether the core can check a sample by itself.
+            _plain=not settings.restricted_kernels and settings.dictionary is None,
+        )
 
     # --- what the bank is ------------------------------------------------------------------------
 
@@ -190,9 +214,9 @@ class KernelBank:
     @property
     def calls_python(self) -> bool:
         """Whether learning calls functions of the user's, which may fail."""
-        parts = [*self._settings.losses, *(slot.kernel for slot in self.slots)]
-        methods = [self.combiner, *(slot.learner for slot in self.slots)]
-        return any(p.in_python for p in parts) or not all(m.core_name for m in methods)
+        slots = self.slots
+        parts = [*self._settings.losses, *(slot.kernel for slot in slots), self.combiner]
+        return any(p.in_python for p in parts) or not all(s.learner.core_name for s in slots)
 
     # --- what it has learned ---------------------------------------------------------------------
 
@@ -213,12 +237,14 @@ class KernelBank:
     @property
     def ledger(self) -> Ledger:
         """The costs and losses so far, at this moment."""
-        settings, bank = self._settings, self._bank
-        shape = (self.outputs, len(self.slots))
+        return self._ledger(self._settings, self._bank)
+
+    @staticmethod
+    def _ledger(settings: BankSettings, bank: EngineBank | None) -> Ledger:
         return Ledger.of(
-            self.samples,
+            0 if bank is None else bank.samples,
             None if bank is None else bank.ledger(),
-            shape,
+            (settings.outputs, len(settings.slots)),
             settings.combiner.on_simplex,
             settings.history,
         )
@@ -355,7 +381,8 @@ class KernelBank:
         """The bank to predict these inputs with; None if there is nothing to predict with yet."""
         self._settings.check_inputs(points, name, first=self._bank is None)
         if self._bank is None and self._settings.initial is not None:
-            self._open(points)
+            with self._changing():
+                self._open(points)
         return self._bank
 
     # --- learning --------------------------------------------------------------------------------
@@ -382,7 +409,7 @@ class KernelBank:
         if past is not None:
             past = self._settings.check_past_predictions(past)[None]
         self._settings.check_inputs(point, "x", first=self._bank is None)
-        with self._revising:
+        with self._changing():
             self._revise_if_due()
             self._learn(point, target, past, {})
 
@@ -406,7 +433,7 @@ class KernelBank:
         arrays = {name: getattr(trace, name) for name in fields}
         done, names = 0, self._names
         while done < len(points):
-            with self._revising:
+            with self._changing():
                 self._revise_if_due()
                 end = min(len(points), done + self._settings.engine.rows)
                 if self._settings.dictionary is not None:  # no part goes beyond a revision
@@ -421,6 +448,16 @@ class KernelBank:
         if not self.combiner.on_simplex and "bound_gap" in fields:
             trace.bound_gap[...] = np.nan
         return trace
+
+    def _changing(self) -> Any:
+        """The lock under which the bank of the core is made, and exchanged in a revision.
+
+        It is held while the core learns: a call from inside, in a thread of the core, would wait
+        for ever, but the core refuses it.
+        """
+        if self._bank is not None:
+            _ = self._bank.samples
+        return self._lock
 
     def _open(self, points: Floats) -> EngineBank:
         """The bank of the engine, made with the first input; see `BankSettings.initial`."""
@@ -631,9 +668,7 @@ class KernelBank:
         }
         places = range(len(slots))  # a new slot is judged like the one in whose place it comes
         chosen = (tuple(slots.values()), kept, places)
-        lock = self._revising
         self._use(*self._continued(*chosen, reasons=reasons, selection=after))
-        self._revising = lock
 
     def _refuse_revised(self, method: str) -> None:
         if self._settings.dictionary is not None:

@@ -342,7 +342,7 @@ class BankSettings:
         """Refuse to describe a bank to the core whose description alone needs too much memory."""
         needed = 0
         for slot in self.slots:
-            needed += _SPEC_BYTES * slot.kernel.instruction_count(dimension)
+            needed += _SPEC_BYTES * slot.kernel.term_count(dimension)
             needed += 8 * slot.learner.described_numbers(slot.kernel, dimension)
             if needed > most_bytes:
                 raise OverflowError("the settings of the slots need more memory than is allowed")
@@ -391,9 +391,7 @@ class BankSettings:
             return (
                 f"with the combiner {type(self.combiner).__name__}; Stacking and Hedge allow them"
             )
-        learners = [slot.learner for slot in self.slots]
-        refusing = next((one for one in learners if not one.accepts_missing), None)
-        return "" if refusing is None else f"with the learner {type(refusing).__name__}"
+        return ""
 
     def check_saveable(self, done: str, remedy: str) -> None:
         """Refuse what cannot be done with slots whose state is not arrays."""

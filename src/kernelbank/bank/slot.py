@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from ..kernels import Kernel
 from ..kernels.dictionary import Dictionary, gaussian_grid
 from ..learners import Learner, Norma
-from ..losses import Loss, as_loss
+from ..losses import Custom, Loss, as_loss
 from ..losses.objective import Objective
 from ..transforms import TargetTransform
 from ..utils import validation as check
@@ -100,8 +100,7 @@ class Slot:
             raise check.refuse("learner", "be a learner", self.learner, remedy, owner)
         if self.loss is not None:
             loss = as_loss(self.loss)
-            if not loss.any_target or loss.callbacks:
-                # Targets may be any numbers; and only the bank's own functions report errors.
+            if not loss.any_target or isinstance(loss, Custom):  # targets may be any numbers
                 remedy = 'Use "squared" or another loss for all numbers; Custom is for the bank.'
                 rule = "be a built-in loss for all numbers"
                 raise check.refuse("loss", rule, loss, remedy, owner)

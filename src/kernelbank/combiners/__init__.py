@@ -1,14 +1,11 @@
 """Rules for the weights of the slots."""
 
 from .base import Combiner
-from .baselines import Best, Uniform
-from .fixed_share import FixedShare
-from .hedge import Hedge
+from .experts import Best, FixedShare, Hedge, Uniform
 from .joint import Joint
 from .omkr import OMKR
-from .robust_stacking import RobustStacking
 from .simplex import Simplex
-from .stacking import Stacking
+from .stacking import RobustStacking, Stacking
 
 BUILT_IN: tuple[type[Combiner], ...] = (
     Best,

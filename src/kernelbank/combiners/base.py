@@ -10,41 +10,11 @@ from typing import Any, ClassVar, NoReturn
 import numpy as np
 
 from ..losses.objective import Objective
-from ..native.functions import NativeFunction
-from ..native.phases import ParallelPhases, Phase
-from ..native.workspace import Workspace
 from ..utils import validation as check
 from ..utils.functions import quiet
 from ..utils.validation import Floats
 
 State = dict[str, Floats]
-PhaseList = list[Phase | ParallelPhases]
-
-_WORKSPACE_ARRAYS = (
-    "new_targets",
-    "recent",
-    "curvature",
-    "window_loss",
-    "slot_cost",
-    "slot_loss",
-    "slot_predictions",
-    "values",
-    "chosen",
-)
-
-
-def combiner_phase(
-    function: NativeFunction, workspace: Workspace, weights: Floats, /, **own: Any
-) -> Phase:
-    """A compiled phase of a combiner, with its `own` arguments and the common ones it declares.
-
-    Common arguments are the number of `slots`, the `weights` before the block, and the arrays of
-    the workspace that hold targets, evidence and the `chosen` weights, under their names there.
-    """
-    common = {name: getattr(workspace, name) for name in _WORKSPACE_ARRAYS}
-    common |= {"slots": len(weights), "weights": weights}
-    declared = {name: common[name] for name in function.arguments.fields if name in common}
-    return Phase(function, **(declared | own))
 
 
 @dataclass(frozen=True)
@@ -52,8 +22,8 @@ class Evidence:
     """What a combiner gets from the P slots for a block of n samples.
 
     Arrays are (n, P) unless stated. A slot that has become non-finite has infinite losses and costs
-    from then on, and curvature 0. The arrays are read-only, and valid until the block is done.
-    `values` is empty unless the combiner names it in `needs`.
+    from then on, and curvature 0. The arrays are read-only. `values` is empty unless the combiner
+    names it in `needs`.
     """
 
     first: int
@@ -78,11 +48,11 @@ class Combiner:
     """A rule for the weights. Subclasses are frozen dataclasses of their settings.
 
     The state is arrays only and belongs to the bank, so one combiner may serve many banks.
-    Subclasses override `combine`, or `phases` for a compiled rule.
+    A rule in Python overrides `combine`; the core has the rules that are built in.
     """
 
     core_name: ClassVar[str] = ""
-    """Its name in the core; empty for a rule in Python."""
+    """Its name in the core, if it has one."""
 
     on_simplex: ClassVar[bool] = True
     """Whether the weights are non-negative with sum 1."""
@@ -97,13 +67,18 @@ class Combiner:
     fixed_slots: ClassVar[str] = ""
     """Why a bank with this rule cannot continue with other slots, if it cannot."""
 
+    @property
+    def in_python(self) -> bool:
+        """Whether `combine`, in Python, is the rule."""
+        return not self.core_name or type(self).combine is not Combiner.combine
+
     def core_spec(self, objectives: Sequence[Objective], slots: int) -> tuple[Any, Any]:
         """What the core makes the rule of, for the objective of each output.
 
         (name, settings) of a rule that the core has; (None, an object for each output) for one in
         Python: with choose(evidence, weights), copy() and `arrays`.
         """
-        if self.core_name and type(self).combine is Combiner.combine:
+        if not self.in_python:
             return (self.core_name, self.core_settings(objectives[0]))
         states = [_State(self, objective, slots) for objective in objectives]
         return (None, states)
@@ -117,34 +92,8 @@ class Combiner:
         return np.full(slots, 1.0 / slots)
 
     def shapes(self, slots: int) -> dict[str, tuple[int, ...]]:
-        """The arrays of the state, by name. All are zero before the first sample."""
+        """The arrays of the state of `combine`, by name. All are zero before the first sample."""
         return {}
-
-    def phases(
-        self, objective: Objective, workspace: Workspace, state: State, weights: Floats
-    ) -> PhaseList:
-        """The work on a block: from the workspace's evidence and `weights` to workspace.chosen.
-
-        Independent samples may be divided among workspace.workers parallel phases. By default the
-        phase calls `combine` in Python.
-        """
-
-        def combine(first: int, count: int) -> None:
-            evidence = workspace.evidence(first, count)
-            workspace.chosen[:count] = self._checked(objective, evidence, state, weights.copy())
-
-        return [Phase.from_python(combine)]
-
-    def _checked(
-        self, objective: Objective, evidence: Evidence, state: State, weights: Floats
-    ) -> np.ndarray:
-        """What `combine` returns, if it is weights of every slot after every sample."""
-        chosen = np.asarray(self.combine(objective, evidence, state, weights))
-        if chosen.shape != evidence.curvature.shape:
-            remedy = "Give the weights after each sample of the block."
-            rule = f"return weights of shape {evidence.curvature.shape} from combine"
-            raise check.refuse("combiner", rule, chosen.shape, remedy, type(self).__name__)
-        return chosen
 
     def combine(
         self, objective: Objective, evidence: Evidence, state: State, weights: Floats
@@ -213,7 +162,11 @@ class _State:
             if isinstance(array, np.ndarray):
                 array.flags.writeable = False
         seen = Evidence(**evidence)
-        chosen = self._combiner._checked(self._objective, seen, self.arrays, weights)
+        chosen = np.asarray(self._combiner.combine(self._objective, seen, self.arrays, weights))
+        if chosen.shape != seen.curvature.shape:
+            owner, remedy = type(self._combiner).__name__, "Give the weights after each sample."
+            rule = f"return weights of shape {seen.curvature.shape} from combine"
+            raise check.refuse("combiner", rule, chosen.shape, remedy, owner)
         return np.ascontiguousarray(chosen, dtype=float)
 
     def change_slots(
@@ -226,3 +179,9 @@ class _State:
         other = copy.copy(self)
         other.arrays = {name: array.copy() for name, array in self.arrays.items()}
         return other
+
+
+def certificate(figures: Floats) -> dict[str, Floats]:
+    """The diagnostics of rules that solve for their weights up to a certificate."""
+    names = ("gap", "cost", "scale", "steps")
+    return {name: np.array(x) for name, x in zip(names, figures, strict=True)}

@@ -1,6 +1,5 @@
 """OMKR, the method that the paper compares with: gradient descent on the weights."""
 
-# mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -8,17 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..losses.base import loss_on_window
-from ..losses.objective import Objective
-from ..native.arguments import Arguments, floats
-from ..native.functions import native
-from ..native.jit import inline
-from ..native.scalar_math import power
-from ..native.simd import WIDTH
-from ..native.workspace import Workspace
 from ..utils import validation as check
 from ..utils.validation import Floats
-from .base import Combiner, PhaseList, State, combiner_phase
+from .base import Combiner, State
 
 
 @dataclass(frozen=True)
@@ -73,112 +64,6 @@ class OMKR(Combiner):
     def first_weights(self, slots: int) -> Floats:
         return np.zeros(slots)
 
-    def shapes(self, slots: int) -> dict[str, tuple[int, ...]]:
-        return {"gradient": (slots,), "rate": (1,)}
-
-    def phases(
-        self, objective: Objective, workspace: Workspace, state: State, weights: Floats
-    ) -> PhaseList:
-        rows = -(-objective.window // WIDTH) * WIDTH
-        phase = combiner_phase(
-            _omkr,
-            workspace,
-            weights,
-            window=objective.window,
-            first_rate=self.learning_rate,
-            halve_every=self.halve_every,
-            least_rate=self.least_rate,
-            loss_curvature=objective.loss.curvature or 0.0,
-            ridge=2.0 if self.gradient == "exact" else objective.regularization,
-            derivative=objective.loss.derivative_address,
-            parameters=objective.loss.parameters,
-            **state,
-            steepest=workspace.combiner_step,
-            scratch=np.ones((4, rows)),
-        )
-        return [phase]
-
     def diagnostics(self, state: State, weights: Floats) -> dict[str, Floats]:
         """gradient: of the cost, at the weights before the last step; rate: of that step."""
         return {"gradient": state["gradient"].copy(), "rate": np.reshape(state["rate"], 1)}
-
-
-_OMKR = Arguments(
-    "omkr",
-    slots=int,
-    window=int,
-    first_rate=float,
-    halve_every=int,
-    least_rate=float,
-    loss_curvature=float,  # 0 if it has no bound
-    ridge=float,
-    derivative=int,  # address of the loss's derivative
-    parameters=floats(None),  # of the loss
-    recent=floats(None),  # (window - 1 + n,): recent[t + i] is the target of values[t, i]
-    curvature=floats(None, "slots"),
-    window_loss=floats(None, "slots"),
-    values=floats(None, "window", "slots"),  # f_p on the window after each sample
-    weights=floats("slots"),
-    gradient=floats("slots"),
-    rate=floats(1),
-    steepest=floats(2),  # the largest rate g'H g / 2 g'g so far, and the rate in it
-    scratch=floats(4, None),  # the window, padded to rows of four
-    chosen=floats(None, "slots"),
-)
-
-
-@inline
-def _watch_step(a, t, values, seen, rate):
-    """Keep the largest rate g'H g / 2 g'g, H = loss_curvature F'F + ridge diag(a)."""
-    if a.loss_curvature == 0.0:
-        return
-    g_g, g_h_g = 0.0, 0.0
-    for p in range(a.slots):
-        g = a.gradient[p]
-        g_g += g * g
-        g_h_g += a.ridge * a.curvature[t, p] * g * g
-    for i in range(seen):
-        product = 0.0  # f(x_i)'g
-        for p in range(a.slots):
-            product += values[i, p] * a.gradient[p]
-        g_h_g += a.loss_curvature * product * product
-    ratio = 0.5 * rate * (g_h_g / g_g) if g_g > 0.0 else 0.0
-    if a.steepest[0] < ratio < np.inf:
-        a.steepest[0] = ratio
-        a.steepest[1] = rate
-
-
-@native(_OMKR)
-def _omkr(a, first, count):
-    """chosen[t] = the weights after sample t, one gradient step from the weights before it.
-
-    The step after sample number n (from 0) makes the weights of round n + 2 in the paper's count.
-    """
-    mixed, f, y, slope = a.scratch[0], a.scratch[1], a.scratch[2], a.scratch[3]
-    for t in range(count):
-        seen = min(first + t + 1, a.window)
-        values = a.values[t][a.window - seen :]  # (seen, P)
-        targets = a.recent[t + a.window - seen :]
-        before = a.chosen[t - 1] if t > 0 else a.weights
-        for i in range(seen):  # mixed_i = w'f(x_i)
-            total = 0.0
-            for p in range(a.slots):
-                total += before[p] * values[i, p]
-            mixed[i] = total
-        # slope_i = l'(w'f(x_i), y_i)
-        loss_on_window(a.derivative, a.parameters, mixed, targets, seen, f, y, slope)
-        # rate = max(first_rate 2^-halvings, least_rate)
-        halvings = (first + t + 1) // a.halve_every
-        rate = max(a.first_rate * power(2.0, -halvings), a.least_rate)
-        a.rate[0] = rate
-        for p in range(a.slots):
-            # gradient_p = ridge a_p w_p + sum_i slope_i f_p(x_i)
-            gradient = a.ridge * a.curvature[t, p] * before[p]
-            for i in range(seen):
-                gradient += slope[i] * values[i, p]
-            a.gradient[p] = gradient
-            # A slot that has failed has weight 0; a weight that overflows starts again from 0.
-            moved = before[p] - rate * gradient
-            failed = a.window_loss[t, p] == np.inf
-            a.chosen[t, p] = 0.0 if failed or not np.isfinite(moved) else moved
-        _watch_step(a, t, values, seen, rate)

@@ -1,22 +1,16 @@
-"""Simplex, the rule of the paper: the convex combination with the least separable bound."""
+"""Simplex, the rule of the paper, and its program: the least separable bound over the simplex."""
 
-# mypy: disable-error-code="no-untyped-def"
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from ..losses.objective import Objective
-from ..native.arguments import Arguments, floats, ints
-from ..native.functions import native
-from ..native.phases import ParallelPhases
-from ..native.workspace import Workspace
+from .. import _core
 from ..utils import validation as check
 from ..utils.validation import Floats
-from .base import Combiner, PhaseList, State, combiner_phase
-from .simplex_qp import AUTO, solve, solve_scratch
+from .base import Combiner, State
 
 
 @dataclass(frozen=True)
@@ -63,63 +57,6 @@ class Simplex(Combiner):
         horizon = check.count("horizon", self.horizon, "Simplex", remedy)
         object.__setattr__(self, "horizon", horizon)
 
-    def shapes(self, slots: int) -> dict[str, tuple[int, ...]]:
-        if self.evidence == "window":
-            return {"qp_terms": (2, slots)}
-        return {
-            "qp_terms": (2, slots),
-            "segment": (self.horizon, slots),
-            "suffixes": (self.horizon, slots),
-            "prefix": (slots,),
-        }
-
-    def phases(
-        self, objective: Objective, workspace: Workspace, state: State, weights: Floats
-    ) -> PhaseList:
-        phases: PhaseList = []
-        curvature, linear = workspace.curvature, workspace.window_loss
-        if self.evidence == "prequential":
-            linear = np.zeros_like(workspace.slot_loss)
-            sums = combiner_phase(
-                _sliding_sums,
-                workspace,
-                weights,
-                horizon=self.horizon,
-                segment=state["segment"],
-                suffixes=state["suffixes"],
-                prefix=state["prefix"],
-                out=linear,
-            )
-            phases.append(sums)
-        if self.bound == "jensen":
-            both = np.zeros_like(linear)
-            phases.append(
-                combiner_phase(_add_curvature, workspace, weights, linear=linear, out=both)
-            )
-            curvature, linear = np.zeros_like(both), both
-        solvers = [
-            combiner_phase(
-                _solve,
-                workspace,
-                weights,
-                worker=worker,
-                workers=workspace.workers,
-                curvature=curvature,
-                linear=linear,
-                **solve_scratch(len(weights)),
-            )
-            for worker in range(workspace.workers)
-        ]
-        copy = combiner_phase(
-            _copy_terms,
-            workspace,
-            weights,
-            curvature=curvature,
-            linear=linear,
-            qp_terms=state["qp_terms"],
-        )
-        return [*phases, copy, ParallelPhases(solvers)]
-
     def diagnostics(self, state: State, weights: Floats) -> dict[str, Floats]:
         """The terms of the program that was solved.
 
@@ -130,99 +67,127 @@ class Simplex(Combiner):
         return {"curvature": curvature.copy(), "linear": linear.copy()}
 
 
-_SOLVE = Arguments(
-    "simplex_solve",
-    worker=int,
-    workers=int,
-    slots=int,
-    curvature=floats(None, "slots"),
-    linear=floats(None, "slots"),
-    chosen=floats(None, "slots"),
-    scratch=floats(4, None),
-    indices=ints(2, None),
-)
+_METHODS = {"sort": 0, "pivot": 1, "auto": 2}
+"""The ways to solve the program, by their numbers in the core."""
 
 
-@native(_SOLVE)
-def _solve(a, first, count):
-    """chosen[t] = the minimiser of sum_p curvature[t, p] w_p^2 + linear[t, p] w_p.
+def simplex_qp(a: Any, b: Any, method: str = "auto") -> Floats:
+    """Minimise sum_p a_p w_p^2 + b_p w_p subject to w >= 0 and sum_p w_p = 1.
 
-    The programs of different samples are independent: a worker solves every `workers`-th.
+    The solution is right to the last bits over the whole range of floats, also with some a_p = 0.
+    Let b0 be the least b_p with a_p = 0. Members with a_p > 0 and b_p < b0 get
+    (b0 - b_p) / (2 a_p); if the sum is below 1, the members with a_p = 0 and b_p = b0 share the
+    rest equally.
+
+    Parameters
+    ----------
+    a : (P,) or (B, P), non-negative: the curvatures.
+    b : the same shape: the linear part.
+    method : "sort" is O(P log P); "pivot" is O(P) on average; "auto" picks the faster one for P.
+        All return the same bits.
+
+    Returns
+    -------
+    The weights, in the shape of a.
+
+    Reference: Ruiz-Moreno and Beferull-Lozano, An online multiple kernel parallelizable learning
+    scheme, IEEE Signal Processing Letters 31, 2024 (arXiv:2308.10101), Algorithm 1; the
+    pivot rule follows Duchi et al. (2008).
+
+    >>> simplex_qp([1.0, 1.0], [0.0, 1.0]).tolist()
+    [0.75, 0.25]
+    >>> simplex_qp([1.0, 1e-17], [0.0, 0.5]).tolist()
+    [0.25, 0.75]
+    >>> simplex_qp([0.0, 1.0], [3.0, 2.0]).tolist()
+    [0.5, 0.5]
     """
-    for t in range(a.worker, count, a.workers):
-        for p in range(a.slots):
-            a.chosen[t, p] = 0.0
-        solve(a.curvature[t], a.linear[t], AUTO, a.chosen[t], a.scratch, a.indices)
+    curvature, linear = _problem(a, b)
+    rule = _METHODS[check.choice("method", method, "simplex_qp", _METHODS)]
+    weights: Floats = _core.simplex_qp(np.atleast_2d(curvature), np.atleast_2d(linear), rule)
+    return weights.reshape(curvature.shape)
 
 
-_COPY = Arguments(
-    "simplex_copy",
-    slots=int,
-    curvature=floats(None, "slots"),
-    linear=floats(None, "slots"),
-    qp_terms=floats(2, "slots"),
-)
+def kkt_residual(theta: Any, a: Any, b: Any) -> Any:
+    """How far `theta` is from the minimiser of `simplex_qp`: 0 is exact, 1e-15 is rounding.
 
+    It is the largest of three numbers without unit:
 
-@native(_COPY)
-def _copy_terms(a, first, count):
-    """qp_terms = (curvature, linear) after the block's last sample."""
-    for p in range(a.slots):
-        a.qp_terms[0, p] = a.curvature[count - 1, p]
-        a.qp_terms[1, p] = a.linear[count - 1, p]
+    - |sum theta - 1|;
+    - the most negative weight, -min theta;
+    - the duality gap divided by the gradient's mean. With d_p = b_p - min b and the gradient
+      g_p = 2 a_p theta_p + d_p, the gap is sum_p theta_p (g_p - min g), which bounds how much the
+      objective lies above its minimum; the mean is sum_p |theta_p| g_p. (b is taken relative to its
+      least member because adding a constant to b changes nothing. In min g, each theta_p counts one
+      unit in the last place larger: a weight below the smallest float cannot be represented.)
 
+    The three vanish together only at the minimiser (the KKT conditions of the paper's supplement).
 
-_ADD_CURVATURE = Arguments(
-    "simplex_add_curvature",
-    slots=int,
-    curvature=floats(None, "slots"),
-    linear=floats(None, "slots"),
-    out=floats(None, "slots"),
-)
+    Parameters
+    ----------
+    theta, a, b : (P,), or (B, P) for one residual per row.
 
-
-@native(_ADD_CURVATURE)
-def _add_curvature(a, first, count):
-    """out[t, p] = curvature[t, p] + linear[t, p], so that Jensen's bound is w'out[t]."""
-    for t in range(count):
-        for p in range(a.slots):
-            a.out[t, p] = a.curvature[t, p] + a.linear[t, p]
-
-
-_SLIDING_SUMS = Arguments(
-    "simplex_sliding_sums",
-    slots=int,
-    horizon=int,
-    slot_loss=floats(None, "slots"),
-    segment=floats("horizon", "slots"),
-    suffixes=floats("horizon", "slots"),
-    prefix=floats("slots"),
-    out=floats(None, "slots"),
-)
-
-
-@native(_SLIDING_SUMS)
-def _sliding_sums(a, first, count):
-    """out[t, p] = the sum of the last `horizon` losses of slot p, without subtraction.
-
-    Time is divided into segments of `horizon` samples by the absolute sample number. The sum has
-    two parts: the end of the last segment (`suffixes`, summed from its back when it was full) and
-    the present segment so far (`prefix`). So a huge loss that has left the horizon leaves no
-    rounding behind.
+    >>> float(kkt_residual([0.75, 0.25], [1.0, 1.0], [0.0, 1.0]))
+    0.0
+    >>> float(kkt_residual([0.5, 0.5], [1.0, 1.0], [0.0, 1.0])) > 0.1
+    True
     """
-    horizon, segment, suffixes, prefix = a.horizon, a.segment, a.suffixes, a.prefix
-    for t in range(count):
-        row = (first + t) % horizon
-        for p in range(a.slots):
-            loss = a.slot_loss[t, p]
-            if row == 0:
-                prefix[p] = 0.0
-            segment[row, p] = loss
-            prefix[p] += loss
-            rest = suffixes[row + 1, p] if row + 1 < horizon else 0.0
-            a.out[t, p] = rest + prefix[p]
-            if row == horizon - 1:  # the segment is full
-                total = 0.0
-                for i in range(horizon - 1, -1, -1):
-                    total = segment[i, p] + total
-                    suffixes[i, p] = total
+    curvature, linear = _problem(a, b)
+    remedy = "Give one weight for each member of a."
+    weights = check.floats("theta", theta, remedy)
+    if weights.shape != curvature.shape:
+        raise check.refuse(
+            "theta", f"have the shape of a, {curvature.shape}", weights.shape, remedy
+        )
+    if not np.isfinite(weights).all():
+        raise check.refuse("theta", "be finite", weights, remedy)
+    gradient, above = _gradients(curvature, linear, weights)
+    mean = (np.abs(weights) * gradient).sum(axis=-1)
+    gap = (weights * (gradient - above.min(axis=-1, keepdims=True))).sum(axis=-1)
+    relative = np.maximum(gap, 0.0) / np.where(mean > 0, mean, 1.0)
+    off = np.abs(weights.sum(axis=-1) - 1.0)
+    return np.maximum(np.maximum(off, -weights.min(axis=-1)), relative)
+
+
+def _gradients(a: Floats, b: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    """The gradient, and the same one unit in the last place of the weights further up.
+
+    Both divided by their largest member, in exponents, so that nothing over- or underflows.
+    """
+    distance = 0.5 * b - 0.5 * b.min(axis=-1, keepdims=True)  # halved: it cannot overflow
+    parts = [np.frexp(a), np.frexp(weights), np.frexp(weights + np.spacing(np.abs(weights)))]
+    (a_part, a_power), (w_part, w_power), (up_part, up_power) = parts
+    d_part, d_power = np.frexp(distance)
+    none = np.iinfo(np.int32).min // 4
+    powers = np.maximum(
+        np.where(a_part * up_part != 0, a_power + up_power, none),
+        np.where(d_part > 0, d_power, none),
+    )
+    top = powers.max(axis=-1, keepdims=True)
+    rest = np.ldexp(d_part, np.maximum(d_power - top, -2000))
+    gradient = np.ldexp(a_part * w_part, np.maximum(a_power + w_power - top, -2000)) + rest
+    above = np.ldexp(a_part * up_part, np.maximum(a_power + up_power - top, -2000)) + rest
+    return gradient, above
+
+
+def _problem(a: Any, b: Any) -> tuple[Floats, Floats]:
+    remedy = "Give two arrays of numbers of the same shape, (P,) or (B, P), with P >= 1."
+    curvature = check.floats("a", a, remedy)
+    linear = check.floats("b", b, remedy)
+    if curvature.ndim not in (1, 2):
+        raise check.refuse("a", "have one or two axes", curvature.shape, remedy)
+    if curvature.shape != linear.shape:
+        raise check.refuse("b", f"have the shape of a, {curvature.shape}", linear.shape, remedy)
+    if curvature.shape[-1] == 0:
+        raise check.refuse("a", "have at least one member", curvature.shape, remedy)
+    if not _core.is_program(curvature.ravel(), linear.ravel()):
+        _refuse_members(curvature, linear)
+    return curvature, linear
+
+
+def _refuse_members(curvature: Floats, linear: Floats) -> None:
+    for name, array in (("a", curvature), ("b", linear)):
+        if not np.isfinite(array).all():
+            wrong = float(array[~np.isfinite(array)][0])
+            raise check.refuse(name, "be finite", wrong, "Remove kernels that are not finite.")
+    least = float(curvature.min())
+    raise check.refuse("a", "be non-negative", least, "A curvature is a squared norm: clamp it.")

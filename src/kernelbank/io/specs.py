@@ -44,29 +44,6 @@ def check_names(components: Iterable[Any]) -> None:
             raise refuse("name", "be different for different Custom components", part.name, remedy)
 
 
-def own_copy(component: Any) -> Any:
-    """The component itself, or a copy if it holds a user's functions.
-
-    The errors of a function are stored with its component, so two banks must not share it.
-    """
-    if not getattr(component, "callbacks", ()):
-        return component
-    values = {field.name: getattr(component, field.name) for field in fields(component)}
-    return type(component)(**{name: own_copy(value) for name, value in values.items()})
-
-
-class Copied:
-    """A component whose copies and pickles hold only its settings.
-
-    What is derived from them, such as the address of a function, belongs to one process and bank.
-    """
-
-    def __getstate__(self) -> dict[str, Any]:
-        if not is_dataclass(self):
-            return self.__dict__
-        return {field.name: getattr(self, field.name) for field in fields(self)}
-
-
 def _value_to_spec(value: Any) -> Any:
     if isinstance(value, _PLAIN):
         return value

@@ -1,6 +1,6 @@
 """Kernels: one formula each, sums and products (`+`, `*`), and `Custom` for a user's own."""
 
-from .base import Kernel, Product, Scaled, Sum
+from .base import Kernel, NoKernel, Product, Scaled, Sum
 from .custom import Custom
 from .dimensions import ActiveDims, Additive
 from .elementary import (
@@ -13,7 +13,6 @@ from .elementary import (
     RationalQuadratic,
     Spline,
 )
-from .no_kernel import NoKernel
 from .random_features import FeatureMap, feature_counts, feature_map
 from .tree_kernel import TreeKernel
 

@@ -6,20 +6,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from .. import _core
-from ..io.specs import Copied
-from ..native.callbacks import Callback
-from ..native.functions import CompiledFunction
 from ..utils import validation as check
 from ..utils.validation import Floats
-from .program import (
-    ADD,
-    EVALUATE,
-    MULTIPLY,
-    SCALE,
-    BoundStatistic,
-    Instruction,
-    Statistic,
-)
 
 CoreSpec = tuple[str, Any, tuple[float, ...], tuple[Any, ...]]
 """A kernel as the core is told of it: the name of its formula, the statistic, constants, parts.
@@ -29,7 +17,7 @@ a multiple of the parts, and for a kernel that is not a function of two inputs a
 """
 
 
-class Kernel(Copied):
+class Kernel:
     """A positive-definite function k(x, t).
 
     Call a kernel with two arrays, (n, d) and (m, d), for the (n, m) matrix of its values. Kernels
@@ -45,7 +33,12 @@ class Kernel(Copied):
     """"real", or "non-negative" for kernels that are defined only there."""
 
     pairwise: ClassVar[bool] = True
-    """Whether k(x, t) is a function of x and t alone, so that there is a program for it."""
+    """Whether k(x, t) is a function of x and t alone."""
+
+    @property
+    def parts(self) -> tuple[Kernel, ...]:
+        """The kernels that it is made of."""
+        return ()
 
     def core_spec(self, dimension: int) -> CoreSpec:
         """What the core makes the kernel of, for inputs of this dimension."""
@@ -54,40 +47,35 @@ class Kernel(Copied):
     @property
     def in_python(self) -> bool:
         """Whether a function of a user in Python is part of it."""
-        return False
+        return any(part.in_python for part in self.parts)
 
-    def program(self) -> tuple[Instruction, ...]:
-        """The postfix program that computes this kernel."""
-        raise NotImplementedError
-
-    def for_dimension(self, dimension: int) -> Kernel:
-        """The kernel for inputs of this dimension; it has a program."""
-        return self
-
-    def instruction_count(self, dimension: int) -> int:
-        """How many instructions the program has for inputs of this dimension, without making it."""
-        return 1
+    def term_count(self, dimension: int) -> int:
+        """How many elementary kernels it is made of, for inputs of this dimension."""
+        return sum(part.term_count(dimension) for part in self.parts) or 1
 
     def check_width(self, width: int, name: str) -> None:
         """Refuse inputs that lack a coordinate of the kernel."""
+        for part in self.parts:
+            part.check_width(width, name)
 
     @property
     def structure_key(self) -> tuple[Any, ...]:
         """Kernels with equal keys differ only in constants, and are computed together."""
-        raise NotImplementedError
+        return (type(self).__name__, *(part.structure_key for part in self.parts))
 
     @property
     def domains(self) -> frozenset[str]:
-        """The domains of this kernel and of its parts."""
-        return frozenset([self.domain])
-
-    @property
-    def callbacks(self) -> tuple[Callback, ...]:
-        """The user's Python functions in this kernel."""
-        used = (i.statistic.statistic for i in self.program() if i.statistic is not None)
-        return tuple(s.callback for s in used if hasattr(s, "callback"))
+        """The domains of the kernel's parts, or its own."""
+        if not self.parts:
+            return frozenset([self.domain])
+        return frozenset().union(*(part.domains for part in self.parts))
 
     def __call__(self, X: Any, Z: Any) -> Floats:
+        if not self.pairwise:
+            remedy = "TreeKernel is for kb.learners.PartitionTree, which makes its cells; NoKernel "
+            remedy += "is for models of other libraries. Evaluate another kernel."
+            rule = "be a function of two inputs alone to be evaluated"
+            raise check.refuse("kernel", rule, self, remedy)
         left = check.samples(X, None)
         right = check.samples(Z, left.shape[1], "Z")
         self.check_width(left.shape[1], "X")
@@ -97,7 +85,14 @@ class Kernel(Copied):
 
     def check_inputs(self, X: Floats, name: str) -> None:
         """Refuse inputs outside the kernel's domain."""
-        if "non-negative" in self.domains and X.size and X.min() < 0:
+        for part in self.parts:
+            part.check_inputs(X, name)
+        if self.domain == "non-negative":
+            self.check_non_negative(X, name)
+
+    def check_non_negative(self, X: Floats, name: str) -> None:
+        """Refuse inputs below 0."""
+        if X.size and X.min() < 0:
             raise check.refuse(
                 name,
                 f"be non-negative for {self!r}",
@@ -130,8 +125,7 @@ class Elementary(Kernel):
     """
 
     formula: str
-    statistic: ClassVar[Statistic]
-    _formula: CompiledFunction
+    statistic: ClassVar[str]
 
     def constants(self) -> tuple[float, ...]:
         """Up to three numbers, the a, b, c of the formula."""
@@ -142,16 +136,27 @@ class Elementary(Kernel):
         return 0.0
 
     def core_spec(self, dimension: int) -> CoreSpec:
-        statistic = (self.statistic.name, self.parameter(), tuple(range(dimension)))
+        statistic = (self.statistic, self.parameter(), tuple(range(dimension)))
         return (self.formula, statistic, self.constants(), ())
 
     @property
     def structure_key(self) -> tuple[Any, ...]:
-        return (self.formula, self.statistic.name, self.parameter())
+        return (self.formula, self.statistic, self.parameter())
 
-    def program(self) -> tuple[Instruction, ...]:
-        bound = BoundStatistic(self.statistic, self.parameter())
-        return (Instruction(EVALUATE, bound, self._formula, self.constants()),)
+
+@dataclass(frozen=True)
+class NoKernel(Kernel):
+    """For a slot that uses no kernel: a model of another library in `kb.learners.Adapter`.
+
+    >>> import kernelbank as kb
+    >>> kb.kernels.NoKernel()
+    NoKernel()
+    """
+
+    pairwise: ClassVar[bool] = False
+
+    def core_spec(self, dimension: int) -> CoreSpec:
+        return ("none", None, (), ())
 
 
 # --- sums, products and multiples -----------------------------------------------------------------
@@ -179,38 +184,12 @@ class _Pair(Kernel):
         require_kernel("right", self.right, type(self).__name__)
 
     @property
-    def structure_key(self) -> tuple[Any, ...]:
-        return (type(self).__name__, self.left.structure_key, self.right.structure_key)
-
-    @property
-    def domains(self) -> frozenset[str]:
-        return self.left.domains | self.right.domains
-
-    @property
-    def in_python(self) -> bool:
-        return self.left.in_python or self.right.in_python
+    def parts(self) -> tuple[Kernel, ...]:
+        return (self.left, self.right)
 
     def core_spec(self, dimension: int) -> CoreSpec:
-        parts = (self.left.core_spec(dimension), self.right.core_spec(dimension))
-        return (self.operation, None, (), parts)
-
-    @property
-    def callbacks(self) -> tuple[Callback, ...]:
-        return (*self.left.callbacks, *self.right.callbacks)
-
-    def for_dimension(self, dimension: int) -> Kernel:
-        return type(self)(self.left.for_dimension(dimension), self.right.for_dimension(dimension))
-
-    def instruction_count(self, dimension: int) -> int:
-        return 1 + sum(k.instruction_count(dimension) for k in (self.left, self.right))
-
-    def check_width(self, width: int, name: str) -> None:
-        self.left.check_width(width, name)
-        self.right.check_width(width, name)
-
-    def check_inputs(self, X: Floats, name: str) -> None:
-        self.left.check_inputs(X, name)
-        self.right.check_inputs(X, name)
+        specs = tuple(part.core_spec(dimension) for part in self.parts)
+        return (self.operation, None, (), specs)
 
 
 @dataclass(frozen=True)
@@ -219,18 +198,12 @@ class Sum(_Pair):
 
     operation: ClassVar[str] = "sum"
 
-    def program(self) -> tuple[Instruction, ...]:
-        return (*self.left.program(), *self.right.program(), Instruction(ADD))
-
 
 @dataclass(frozen=True)
 class Product(_Pair):
     """k(x, t) = left(x, t) * right(x, t); written `left * right`."""
 
     operation: ClassVar[str] = "product"
-
-    def program(self) -> tuple[Instruction, ...]:
-        return (*self.left.program(), *self.right.program(), Instruction(MULTIPLY))
 
 
 @dataclass(frozen=True)
@@ -247,35 +220,8 @@ class Scaled(Kernel):
         object.__setattr__(self, "factor", factor)
 
     @property
-    def structure_key(self) -> tuple[Any, ...]:
-        return ("Scaled", self.kernel.structure_key)
-
-    @property
-    def in_python(self) -> bool:
-        return self.kernel.in_python
+    def parts(self) -> tuple[Kernel, ...]:
+        return (self.kernel,)
 
     def core_spec(self, dimension: int) -> CoreSpec:
         return ("scaled", None, (self.factor,), (self.kernel.core_spec(dimension),))
-
-    @property
-    def domains(self) -> frozenset[str]:
-        return self.kernel.domains
-
-    @property
-    def callbacks(self) -> tuple[Callback, ...]:
-        return self.kernel.callbacks
-
-    def for_dimension(self, dimension: int) -> Kernel:
-        return Scaled(self.kernel.for_dimension(dimension), self.factor)
-
-    def instruction_count(self, dimension: int) -> int:
-        return 1 + self.kernel.instruction_count(dimension)
-
-    def check_width(self, width: int, name: str) -> None:
-        self.kernel.check_width(width, name)
-
-    def check_inputs(self, X: Floats, name: str) -> None:
-        self.kernel.check_inputs(X, name)
-
-    def program(self) -> tuple[Instruction, ...]:
-        return (*self.kernel.program(), Instruction(SCALE, constants=(self.factor,)))

@@ -4,33 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property, partial
 from typing import Any, ClassVar
 
 from ..io.specs import callable_field
-from ..native.callbacks import Callback, callback_statistic
 from ..utils import validation as check
 from ..utils.functions import UsersFunctions, quiet, real_numbers
 from ..utils.validation import Floats
-from .base import CoreSpec, Kernel, kernel_matrix
-from .elementary import identity
-from .program import EVALUATE, BoundStatistic, Instruction
-
-
-@dataclass(frozen=True)
-class _CallbackStatistic:
-    """A user's function as a statistic."""
-
-    function: Callable[[Any, Any], Any]
-    name: str
-
-    @cached_property
-    def callback(self) -> Callback:
-        return callback_statistic(self.function, self.name)
-
-    @property
-    def address(self) -> int:
-        return self.callback.address
+from .base import CoreSpec, Kernel
 
 
 @dataclass(frozen=True)
@@ -101,11 +81,3 @@ class Custom(UsersFunctions, Kernel):
     @property
     def structure_key(self) -> tuple[Any, ...]:
         return ("Custom", self.function, self.name)
-
-    @cached_property
-    def _statistic(self) -> BoundStatistic:
-        function = self.function if callable(self.function) else partial(kernel_matrix, self)
-        return BoundStatistic(_CallbackStatistic(function, self.name))
-
-    def program(self) -> tuple[Instruction, ...]:
-        return (Instruction(EVALUATE, self._statistic, identity),)

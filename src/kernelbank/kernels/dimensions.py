@@ -9,36 +9,16 @@ from itertools import combinations
 from math import comb
 from typing import Any
 
-from ..native.callbacks import Callback
 from ..utils import validation as check
 from ..utils.validation import Floats
 from .base import CoreSpec, Kernel, require_kernel
-from .program import ADD, SCALE, Instruction
 
 MAX_SUBSETS = 2000
 """A kernel row costs as many rows of the base as there are subsets: more are refused."""
 
 
-class _OnCoordinates(Kernel):
-    """A kernel that gives its base only some coordinates of the inputs."""
-
-    base: Kernel
-
-    @property
-    def domains(self) -> frozenset[str]:
-        return self.base.domains
-
-    @property
-    def in_python(self) -> bool:
-        return self.base.in_python
-
-    @property
-    def callbacks(self) -> tuple[Callback, ...]:
-        return self.base.callbacks
-
-
 @dataclass(frozen=True)
-class ActiveDims(_OnCoordinates):
+class ActiveDims(Kernel):
     """k(x, t) = base(x_c, t_c), where x_c holds only the coordinates c of x, in that order.
 
     Cost per term: that of the base on these coordinates. Kernels on the same coordinates share
@@ -80,6 +60,10 @@ class ActiveDims(_OnCoordinates):
         object.__setattr__(self, "coordinates", own)
 
     @property
+    def parts(self) -> tuple[Kernel, ...]:
+        return (self.base,)
+
+    @property
     def pairwise(self) -> bool:  # type: ignore[override]
         return self.base.pairwise
 
@@ -91,15 +75,8 @@ class ActiveDims(_OnCoordinates):
         self.check_width(dimension, "X")
         return _on_coordinates(self.base.core_spec(len(self.coordinates)), self.coordinates)
 
-    def for_dimension(self, dimension: int) -> Kernel:
-        self.check_width(dimension, "X")
-        return ActiveDims(self.base.for_dimension(len(self.coordinates)), self.coordinates)
-
-    def program(self) -> tuple[Instruction, ...]:
-        return tuple(instruction.on(self.coordinates) for instruction in self.base.program())
-
-    def instruction_count(self, dimension: int) -> int:
-        return self.base.instruction_count(len(self.coordinates))
+    def term_count(self, dimension: int) -> int:
+        return self.base.term_count(len(self.coordinates))
 
     def check_width(self, width: int, name: str) -> None:
         last = max(self.coordinates)
@@ -144,7 +121,7 @@ def active_coordinates(kernel: Kernel, dimension: int) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True)
-class Additive(_OnCoordinates):
+class Additive(Kernel):
     """k(x, t) = the mean of base(x_S, t_S) over all subsets S of `order` coordinates.
 
     A function of this kernel is a sum of functions of few coordinates each: of one (order 1, an
@@ -175,25 +152,16 @@ class Additive(_OnCoordinates):
         object.__setattr__(self, "order", check.count("order", self.order, "Additive", remedy))
 
     @property
+    def parts(self) -> tuple[Kernel, ...]:
+        return (self.base,)
+
+    @property
     def structure_key(self) -> tuple[Any, ...]:
         return ("Additive", self.order, self.base.structure_key)
 
     def core_spec(self, dimension: int) -> CoreSpec:
         if self.order >= dimension:
             return self.base.core_spec(dimension)
-        self._check_subsets(dimension)
-        base = self.base.core_spec(self.order)
-        subsets = combinations(range(dimension), self.order)
-        parts = tuple(_on_coordinates(base, subset) for subset in subsets)
-        return ("scaled", None, (1.0 / len(parts),), (("sum", None, (), parts),))
-
-    def for_dimension(self, dimension: int) -> Kernel:
-        if self.order >= dimension:
-            return self.base.for_dimension(dimension)
-        self._check_subsets(dimension)
-        return _SubsetMean(self.base.for_dimension(self.order), dimension, self.order)
-
-    def _check_subsets(self, dimension: int) -> None:
         if not _at_most(dimension, self.order, MAX_SUBSETS):
             raise check.refuse(
                 "order",
@@ -203,43 +171,24 @@ class Additive(_OnCoordinates):
                 "(kb.kernels.feature_map), which draws subsets instead of listing them.",
                 "Additive",
             )
+        base = self.base.core_spec(self.order)
+        subsets = combinations(range(dimension), self.order)
+        parts = tuple(_on_coordinates(base, subset) for subset in subsets)
+        return ("scaled", None, (1.0 / len(parts),), (("sum", None, (), parts),))
 
-    def program(self) -> tuple[Instruction, ...]:
-        raise TypeError("the subsets depend on the dimension: use for_dimension(d).program()")
-
-    def instruction_count(self, dimension: int) -> int:
+    def term_count(self, dimension: int) -> int:
         if self.order >= dimension:
-            return self.base.instruction_count(dimension)
+            return self.base.term_count(dimension)
         within = _at_most(dimension, self.order, MAX_SUBSETS)
         subsets = comb(dimension, self.order) if within else MAX_SUBSETS
-        return 1 + subsets * (1 + self.base.instruction_count(self.order))
+        return subsets * self.base.term_count(self.order)
 
     def check_width(self, width: int, name: str) -> None:
         self.base.check_width(min(self.order, width), name)
 
-
-@dataclass(frozen=True)
-class _SubsetMean(_OnCoordinates):
-    """`Additive` for inputs of a known dimension.
-
-    The program adds subset after subset to one row, so that its stack is not deeper than two
-    programs of the base.
-    """
-
-    base: Kernel
-    dimension: int
-    order: int
-
-    def program(self) -> tuple[Instruction, ...]:
-        one = self.base.program()
-        result: list[Instruction] = []
-        count = 0
-        for subset in combinations(range(self.dimension), self.order):
-            result += [instruction.on(subset) for instruction in one]
-            if count > 0:
-                result.append(Instruction(ADD))
-            count += 1
-        return (*result, Instruction(SCALE, constants=(1.0 / count,)))
+    def check_inputs(self, X: Floats, name: str) -> None:
+        if "non-negative" in self.domains:  # every coordinate is one of the base's in some subset
+            self.check_non_negative(X, name)
 
 
 def _at_most(things: int, chosen: int, limit: int) -> bool:

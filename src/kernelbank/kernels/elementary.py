@@ -1,93 +1,18 @@
 """The kernels of the field, one formula each.
 
-Each class states its statistic of two inputs (a sum over coordinates) and its formula: the kernel
-values of four slots from the statistic s and the constants a, b, c.
+Each class names its statistic of two inputs (a sum or product over coordinates) and its formula, as
+the core knows them: the kernel value from the statistic and up to three constants.
 """
 
-# mypy: disable-error-code="no-untyped-def, var-annotated, call-arg"
-# The formulas are compiled with types of their own.
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
 
-from ..native.formulas import kernel_formula
-from ..native.functions import CompiledFunction
-from ..native.scalar_math import lane_power
-from ..native.simd import broadcast, exp2_of_product, lane, sqrt, where_less
-from ..native.trigonometry import sine
 from ..utils import validation as check
 from .base import Elementary
-from .program import Statistic
 
 _LOG2E = 1 / math.log(2)
-
-# --- statistics: total <- step(total, x_k, t_k, parameter) for each coordinate k ------------------
-
-
-def _square(total, x, t, parameter):
-    return total + (x - t) * (x - t)
-
-
-def _distance(total, x, t, parameter):
-    return total + abs(x - t)
-
-
-def _product(total, x, t, parameter):
-    return total + x * t
-
-
-def _sine(total, x, t, period):
-    value = sine(math.pi * (x - t) / period)
-    return total + value * value
-
-
-def _spline(total, x, t, parameter):
-    low = min(x, t)
-    high = max(x, t)
-    return total * (1.0 + x * t + low * low * (3.0 * high - low) / 6.0)
-
-
-SQUARED_DISTANCE = Statistic(_square, "squared_distance")
-DISTANCE = Statistic(_distance, "distance")
-DOT_PRODUCT = Statistic(_product, "dot_product")
-SQUARED_SINES = Statistic(_sine, "squared_sines")
-SPLINE_PRODUCT = Statistic(_spline, "spline_product", start=1.0)
-
-# --- formulas of several kernels ------------------------------------------------------------------
-
-
-@kernel_formula
-def _exponential(s, a, b, c):
-    """exp(-s / ...) = 2^(a s), a <= 0."""
-    return exp2_of_product(s, a)
-
-
-@kernel_formula
-def identity(s, a, b, c):
-    """The statistic is the kernel value."""
-    return broadcast(s)
-
-
-@kernel_formula
-def _matern_1(s, a, b, c):
-    return exp2_of_product(sqrt(s), a)
-
-
-@kernel_formula
-def _matern_3(s, a, b, c):
-    u = sqrt(s) * a
-    return (1.0 + u) * exp2_of_product(u, -_LOG2E)
-
-
-@kernel_formula
-def _matern_5(s, a, b, c):
-    u = sqrt(s) * a
-    value = (1.0 + u + u * u / 3.0) * exp2_of_product(u, -_LOG2E)
-    return where_less(u, 1000.0, value, 0.0)  # u * u may overflow where the exponential is 0
-
-
-# --- kernels --------------------------------------------------------------------------------------
 
 
 class _Positive(Elementary):
@@ -116,9 +41,8 @@ class Gaussian(_Positive):
     """
 
     width: float
-    statistic = SQUARED_DISTANCE
+    statistic = "squared_distance"
     formula = "exponential"
-    _formula = _exponential
 
     def constants(self) -> tuple[float, ...]:
         return (-0.5 * _LOG2E / self.width / self.width,)
@@ -137,9 +61,8 @@ class Laplacian(_Positive):
     """
 
     width: float
-    statistic = DISTANCE
+    statistic = "distance"
     formula = "exponential"
-    _formula = _exponential
 
     def constants(self) -> tuple[float, ...]:
         return (-_LOG2E / self.width,)
@@ -163,7 +86,7 @@ class Matern(Elementary):
 
     width: float
     nu: float = 1.5
-    statistic = SQUARED_DISTANCE
+    statistic = "squared_distance"
 
     def __post_init__(self) -> None:
         remedy = "Give a positive width, in the units of the inputs."
@@ -178,10 +101,6 @@ class Matern(Elementary):
     @property
     def formula(self) -> str:  # type: ignore[override]
         return f"matern{round(2 * self.nu)}"
-
-    @property
-    def _formula(self) -> CompiledFunction:  # type: ignore[override]
-        return {0.5: _matern_1, 1.5: _matern_3, 2.5: _matern_5}[self.nu]
 
     def constants(self) -> tuple[float, ...]:
         if self.nu == 0.5:
@@ -204,12 +123,8 @@ class RationalQuadratic(_Positive):
 
     width: float
     alpha: float = 1.0
-    statistic = SQUARED_DISTANCE
+    statistic = "squared_distance"
     formula = "rational_quadratic"
-
-    @kernel_formula
-    def _formula(s, a, b, c):
-        return lane_power(1.0 + a * s, b)
 
     def constants(self) -> tuple[float, ...]:
         return (0.5 / self.alpha / self.width / self.width, -self.alpha)
@@ -230,9 +145,8 @@ class Periodic(_Positive):
 
     period: float
     width: float = 1.0
-    statistic = SQUARED_SINES
+    statistic = "squared_sines"
     formula = "exponential"
-    _formula = _exponential
 
     def parameter(self) -> float:
         return self.period
@@ -254,12 +168,8 @@ class Linear(Elementary):
     """
 
     offset: float = 1.0
-    statistic = DOT_PRODUCT
+    statistic = "dot_product"
     formula = "linear"
-
-    @kernel_formula
-    def _formula(s, a, b, c):
-        return a + s
 
     def __post_init__(self) -> None:
         remedy = "A negative offset is not positive definite: give 0 or more."
@@ -287,17 +197,8 @@ class Polynomial(Elementary):
     degree: int = 2
     offset: float = 1.0
     scale: float = 1.0
-    statistic = DOT_PRODUCT
+    statistic = "dot_product"
     formula = "polynomial"
-
-    @kernel_formula
-    def _formula(s, scale, offset, degree):
-        base = scale * s + offset
-        result = base
-        most = max(lane(degree, 0), lane(degree, 1), lane(degree, 2), lane(degree, 3))
-        for k in range(1, int(most)):
-            result = where_less(k, degree, result * base, result)
-        return result
 
     def __post_init__(self) -> None:
         degree = check.count("degree", self.degree, "Polynomial", "Give 1, 2, 3, ...", most=64)
@@ -322,7 +223,6 @@ class Spline(Elementary):
     [[3.8333]]
     """
 
-    statistic = SPLINE_PRODUCT
+    statistic = "spline_product"
     formula = "identity"
-    _formula = identity
     domain = "non-negative"

@@ -6,10 +6,12 @@ A kernel of x - t is the mean of cos(w'(x - t)) over its spectrum, a distributio
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 from itertools import accumulate
-from math import pi, sqrt
+from math import comb, pi, sqrt
 from typing import Any
 
 import numpy as np
@@ -17,9 +19,9 @@ import numpy as np
 from .. import _core
 from ..utils import validation as check
 from ..utils.validation import Floats
-from .base import Kernel
-from .dimensions import active_coordinates, without_active_dims
-from .spectra import Term, as_terms, draw_frequencies, mean_shares
+from .base import Kernel, Scaled, Sum
+from .dimensions import ActiveDims, Additive, active_coordinates, without_active_dims
+from .elementary import Gaussian, Laplacian, Linear, Matern
 
 WIDTH = _core.WIDTH
 BLOCK = 2 * WIDTH
@@ -132,7 +134,7 @@ def feature_map(
         dimension,
         coordinates,
     )
-    terms = as_terms(without_active_dims(kernel))
+    terms = _as_terms(without_active_dims(kernel))
     _set_trigonometric(result, [term for term in terms if not term.linear], count // 2, draw)
     _set_linear(result, [term for term in terms if term.linear])
     return result
@@ -149,7 +151,7 @@ def feature_counts(kernel: Kernel, count: int, dimension: int) -> tuple[int, int
     (104, 112)
     """
     owner = "feature_map"
-    terms = as_terms(without_active_dims(kernel))
+    terms = _as_terms(without_active_dims(kernel))
     check.count("dimension", dimension, owner, "Give the number of columns of the inputs.")
     kernel.check_width(dimension, "dimension")
     used = len(active_coordinates(kernel, dimension))
@@ -173,7 +175,7 @@ def _padded(count: int, size: int) -> int:
 
 
 def _set_trigonometric(
-    result: FeatureMap, terms: list[Term], pairs: int, draw: np.random.Generator
+    result: FeatureMap, terms: list[_Term], pairs: int, draw: np.random.Generator
 ) -> None:
     if not terms:
         return
@@ -183,7 +185,7 @@ def _set_trigonometric(
     frequencies = np.zeros((_padded(pairs, WIDTH), dimension))
     amplitudes = np.zeros(len(frequencies))
     for term, share, end in zip(terms, shares, ends, strict=True):
-        frequencies[end - share : end] = draw_frequencies(term, share, dimension, draw)
+        frequencies[end - share : end] = _draw_frequencies(term, share, dimension, draw)
         amplitudes[end - share : end] = sqrt(term.factor / share)
     # Four pairs make a block: their cosines, then their sines.
     blocks = (-1, 2, WIDTH)
@@ -197,7 +199,7 @@ def _set_trigonometric(
 # --- linear features ------------------------------------------------------------------------------
 
 
-def _set_linear(result: FeatureMap, terms: list[Term]) -> None:
+def _set_linear(result: FeatureMap, terms: list[_Term]) -> None:
     """The features of all linear parts together: sum_k weight_k x_k t_k + constant."""
     if not terms:
         return
@@ -205,9 +207,110 @@ def _set_linear(result: FeatureMap, terms: list[Term]) -> None:
     weights = np.zeros(dimension)
     constant = 0.0
     for term in terms:
-        weights += term.factor * np.array([float(s) for s in mean_shares(term.views, dimension)])
+        weights += term.factor * np.array([float(s) for s in _mean_shares(term.views, dimension)])
         constant += term.factor * term.kernel.offset
     result.frequencies[:, start : start + dimension] = np.eye(dimension)
     result.amplitudes[start : start + dimension] = np.sqrt(weights)
     result.phases[start + dimension] = 1.0
     result.amplitudes[start + dimension] = sqrt(constant)
+
+
+# --- kernels as sums of spectra -------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Term:
+    """factor * kernel on what the views (`ActiveDims`, `Additive`) select, outermost first."""
+
+    factor: float
+    kernel: Any
+    views: tuple[ActiveDims | Additive, ...]
+
+    @property
+    def linear(self) -> bool:
+        """Whether its features are exact, and none is drawn."""
+        return isinstance(self.kernel, Linear)
+
+
+def _as_terms(
+    kernel: Any, factor: float = 1.0, views: tuple[ActiveDims | Additive, ...] = ()
+) -> list[_Term]:
+    """The parts of a sum, each a factor times a kernel that has a spectrum or is linear."""
+    if isinstance(kernel, Scaled):
+        return _as_terms(kernel.kernel, factor * kernel.factor, views)
+    if isinstance(kernel, Sum):
+        return [*_as_terms(kernel.left, factor, views), *_as_terms(kernel.right, factor, views)]
+    if isinstance(kernel, (ActiveDims, Additive)):
+        return _as_terms(kernel.base, factor, (*views, kernel))
+    if isinstance(kernel, (Linear, *_SPECTRA)):
+        return [_Term(factor, kernel, views)]
+    known = ", ".join(kind.__name__ for kind in (*_SPECTRA, Linear))
+    raise check.refuse(
+        "kernel",
+        f"be made of {known} by Scaled, Sum, ActiveDims and Additive",
+        kernel,
+        "Use one of these, or a learner that works on kernel values.",
+        "feature_map",
+    )
+
+
+def _normal(kernel: Gaussian, draw: np.random.Generator, shape: tuple[int, int]) -> Floats:
+    return draw.standard_normal(shape) / kernel.width
+
+
+def _cauchy(kernel: Laplacian, draw: np.random.Generator, shape: tuple[int, int]) -> Floats:
+    return draw.standard_cauchy(shape) / kernel.width
+
+
+def _student(kernel: Matern, draw: np.random.Generator, shape: tuple[int, int]) -> Floats:
+    """Multivariate t of 2 nu degrees of freedom: the coordinates share their denominator."""
+    freedom = 2 * kernel.nu
+    normal = draw.standard_normal(shape)
+    return normal / np.sqrt(draw.chisquare(freedom, (shape[0], 1)) / freedom) / kernel.width
+
+
+_SPECTRA: dict[type[Kernel], Callable[..., Floats]] = {
+    Gaussian: _normal,
+    Laplacian: _cauchy,
+    Matern: _student,
+}
+
+
+def _draw_frequencies(term: _Term, pairs: int, dimension: int, draw: np.random.Generator) -> Floats:
+    """(pairs, dimension): frequencies, zero at the coordinates that a pair does not use."""
+    chosen = np.tile(np.arange(dimension), (pairs, 1))
+    for view in term.views:
+        if isinstance(view, ActiveDims):
+            chosen = chosen[:, list(view.coordinates)]
+        elif view.order < chosen.shape[1]:
+            order = np.argsort(draw.random(chosen.shape), axis=1, kind="stable")
+            picked = np.sort(order[:, : view.order], axis=1)
+            chosen = np.take_along_axis(chosen, picked, axis=1)
+    spectrum = next(own for kind, own in _SPECTRA.items() if isinstance(term.kernel, kind))
+    result = np.zeros((pairs, dimension))
+    np.put_along_axis(result, chosen, spectrum(term.kernel, draw, chosen.shape), axis=1)
+    return result
+
+
+def _mean_shares(views: tuple[ActiveDims | Additive, ...], width: int) -> list[Fraction]:
+    """How often each of `width` coordinates is selected by the views, on average."""
+    if not views:
+        return [Fraction(1)] * width
+    first, rest = views[0], views[1:]
+    if isinstance(first, ActiveDims):
+        shares = [Fraction(0)] * width
+        inner = _mean_shares(rest, len(first.coordinates))
+        for k, share in zip(first.coordinates, inner, strict=True):
+            shares[k] = share
+        return shares
+    if first.order >= width:
+        return _mean_shares(rest, width)
+    # Of all subsets, C(k, i) C(width - 1 - k, order - 1 - i) have coordinate k as their member i.
+    members = list(enumerate(_mean_shares(rest, first.order)))
+    after = first.order - 1
+    subsets = comb(width, first.order)
+    return [
+        sum(share * comb(k, i) * comb(width - 1 - k, after - i) for i, share in members)
+        * Fraction(1, subsets)
+        for k in range(width)
+    ]

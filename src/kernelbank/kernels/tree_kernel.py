@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from ..errors import InvalidArgument
-from ..native.callbacks import Callback
 from ..utils import validation as check
-from ..utils.validation import Floats
 from .base import CoreSpec, Kernel
-from .program import Instruction
 
 
 @dataclass(frozen=True)
@@ -64,27 +60,5 @@ class TreeKernel(Kernel):
         """v_0 .. v_{levels - 1}."""
         return tuple(self.scale * self.decay**level for level in range(self.levels))
 
-    @property
-    def structure_key(self) -> tuple[Any, ...]:
-        return ("TreeKernel",)
-
-    @property
-    def callbacks(self) -> tuple[Callback, ...]:
-        return ()
-
     def core_spec(self, dimension: int) -> CoreSpec:
         return ("none", None, (), ())
-
-    def program(self) -> tuple[Instruction, ...]:
-        raise self._refusal()
-
-    def __call__(self, X: Any, Z: Any) -> Floats:
-        raise self._refusal()
-
-    def _refusal(self) -> InvalidArgument:
-        return check.refuse(
-            "kernel",
-            "be a function of two inputs alone to be evaluated",
-            self,
-            "Its cells are made from the stream: use it with kb.learners.PartitionTree.",
-        )

@@ -5,25 +5,15 @@ from typing import Any, cast
 
 from .adapter import Adapter
 from .base import Learner
-from .fixed_budget import FixedBudgetKRLS
-from .forgetron import Forgetron
-from .fourier_rls import FourierRLS
-from .fourier_sgd import FourierSGD
-from .klms import KLMS
-from .knlms import KNLMS
-from .krls import KRLS
-from .krls_tracker import KRLSTracker
+from .features import FourierRLS, FourierSGD, LinearRLS, NystromSGD
+from .gradient import KLMS, KNLMS, POLK, QKLMS
+from .kernel_least_squares import KRLS, FixedBudgetKRLS, KRLSTracker, SlidingWindowKRLS
 from .last_value import LastValue
-from .linear_rls import LinearRLS
-from .nearest_neighbor_gp import NearestNeighborGP
+from .neighbors import NearestNeighborGP
 from .norma import Norma
-from .nystrom import NystromSGD
-from .partition_tree import PartitionTree
-from .polk import POLK
-from .projectron import Projectron
+from .perceptrons import Forgetron, Projectron
 from .python_learner import PythonLearner
-from .qklms import QKLMS
-from .sliding_window import SlidingWindowKRLS
+from .tree import PartitionTree
 
 BUILT_IN: tuple[type[Learner], ...] = (
     Adapter,

@@ -8,18 +8,13 @@ import warnings
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numpy as np
-
 from ..errors import SlotQuarantined
 from ..kernels.base import Kernel
-from ..kernels.no_kernel import NoKernel
-from ..kernels.sample_buffer import SampleBlock, SampleBuffer
+from ..kernels import NoKernel
 from ..losses.objective import Objective
-from ..native.simd import WIDTH
-from ..native.workspace import SLIDE_PERIOD
 from ..utils import validation as check
 from ..utils.validation import Floats
-from .base import Learner, SlotGroup
+from .base import Learner
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,11 +51,7 @@ class Adapter(Learner):
 
     model: Any
     curvature: float = 0.0
-    pack_width = 1
-    uses_kernel_rows = False
     saveable: ClassVar[bool] = False
-    accepts_new_inputs: ClassVar[bool] = True
-    accepts_missing: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         pairs = (("predict_one", "learn_one"), ("predict", "partial_fit"))
@@ -85,39 +76,6 @@ class Adapter(Learner):
     def core_model(self, kernel: Kernel, dimension: int, objective: Objective) -> Any:
         half = objective.half_regularization
         return _AdaptedModel(copy.deepcopy(self.model), self.curvature / half if half else 0.0)
-
-    def shapes(
-        self, objective: Objective, leaves: int, dimension: int, kernel: Kernel, history_length: int
-    ) -> dict[str, tuple[int, ...]]:
-        return {}
-
-    def prepare(self, group: SlotGroup) -> None:
-        group.models[:] = [_AdaptedModel(copy.deepcopy(self.model)) for _ in range(group.leaves)]
-
-    def learn(self, group: SlotGroup, block: SampleBlock, buffer: SampleBuffer) -> None:
-        window = group.objective.window
-        ridge = group.objective.half_regularization
-        group.norms[:, 1:, 0] = self.curvature / ridge if ridge else 0.0
-        history_length, inputs = buffer.history_length, buffer.inputs
-        for leaf, model in enumerate(group.models):
-            for t, (x, y) in enumerate(zip(block.points, block.targets, strict=True)):
-                group.predictions[leaf, t, 0] = model.value(x)
-                if not np.isnan(y):  # a sample without a target is not learned
-                    model.learn(x, float(y))
-                number = block.first + t
-                newest = history_length + number % SLIDE_PERIOD
-                seen = min(number + 1, window)
-                for age in range(seen):
-                    value = model.value(inputs[:, newest - age])
-                    group.values[leaf, t + 1, window - 1 - age, 0] = value
-
-    def evaluate(
-        self, group: SlotGroup, seen: int, points: Floats, statistics: Floats, wanted: np.ndarray
-    ) -> Floats:
-        out = np.zeros((group.leaves, len(points), WIDTH))
-        for leaf in np.flatnonzero(wanted):
-            out[leaf, :, 0] = [group.models[leaf].value(x) for x in points]
-        return out
 
 
 def _predicts_probabilities(model: Any, from_river: bool) -> bool:

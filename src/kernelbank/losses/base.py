@@ -1,7 +1,5 @@
 """What a loss is: a value and its derivative in the prediction."""
 
-# mypy: disable-error-code="no-untyped-def"
-# The formulas are compiled with types of their own.
 from __future__ import annotations
 
 from dataclasses import fields
@@ -10,26 +8,18 @@ from typing import Any, ClassVar
 import numpy as np
 
 from .. import _core
-from ..io.specs import Copied
-from ..native.callbacks import Callback
-from ..native.formulas import call_loss
-from ..native.functions import CompiledFunction
-from ..native.jit import inline
-from ..native.simd import WIDTH
 from ..utils import validation as check
 from ..utils.functions import elementwise
 from ..utils.validation import Floats
 
 
-class Loss(Copied):
+class Loss:
     """A convex loss of a prediction f and a target y.
 
     The core has the formulas of value and derivative under the loss's `core_name`; `Custom` is for
     a user's own. At a kink the derivative is the subgradient of least absolute value.
     """
 
-    _value: ClassVar[CompiledFunction]
-    _derivative: ClassVar[CompiledFunction]
     core_name: ClassVar[str]
     """Its name in the core, and in `loss=`."""
 
@@ -42,10 +32,6 @@ class Loss(Copied):
     curvature: float | None = None
     """A bound of the second derivative in f; None if there is none."""
 
-    def parameter(self) -> float:
-        """The parameter p of the formulas, if any."""
-        return 0.0
-
     def core_spec(self) -> tuple[Any, ...]:
         """What the core makes the loss of: its name and its parameters."""
         parameters = tuple(float(getattr(self, field.name)) for field in fields(self))  # type: ignore[arg-type]
@@ -55,23 +41,6 @@ class Loss(Copied):
     def in_python(self) -> bool:
         """Whether it calls functions of a user in Python."""
         return False
-
-    @property
-    def callbacks(self) -> tuple[Callback, ...]:
-        """The user's Python functions in this loss."""
-        return ()
-
-    @property
-    def value_address(self) -> int:
-        return self._value.address
-
-    @property
-    def derivative_address(self) -> int:
-        return self._derivative.address
-
-    @property
-    def parameters(self) -> Floats:
-        return np.array([self.parameter()])
 
     def value(self, f: Any, y: Any) -> Any:
         """The loss of predictions f for targets y, element by element."""
@@ -105,15 +74,3 @@ class Loss(Copied):
     def any_target(self) -> bool:
         """Whether the loss is defined for all numbers as targets."""
         return not self.labels and self.targets == Loss.targets
-
-
-@inline
-def loss_on_window(address, parameters, values, targets, seen, f, y, out):
-    """out[i] = the loss, or its derivative, of values[i] and targets[i], for i < seen.
-
-    f, y: scratch. f, y, out: padded to rows of four.
-    """
-    for i in range(seen):
-        f[i] = values[i]
-        y[i] = targets[i]
-    call_loss(address, f, y, (seen + WIDTH - 1) // WIDTH, parameters, out)

@@ -15,71 +15,14 @@ Reference: Moreau, Proximite et dualite dans un espace hilbertien, Bulletin de l
 Mathematique de France 93 (1965).
 """
 
-# mypy: disable-error-code="no-untyped-def"
-# The formulas are compiled with types of their own.
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from ..native.formulas import loss_formula
-from ..native.jit import inline
-from ..native.scalar_math import exp, log
-from ..native.simd import four, lane, sqrt, where_less
 from ..utils import validation as check
 from .base import Loss
-
-_STEPS = 8  # of Newton's method: six reach the last digit from the worst start
-
-
-@inline
-def _log_or_zero(x):
-    """log x for x > 0, else 0: for x log x, which is 0 at 0."""
-    return log(x) if x > 0.0 else 0.0
-
-
-@inline
-def _log_of_lanes(x):
-    """`_log_or_zero` in each lane."""
-    one, two = _log_or_zero(lane(x, 0)), _log_or_zero(lane(x, 1))
-    return four(one, two, _log_or_zero(lane(x, 2)), _log_or_zero(lane(x, 3)))
-
-
-@inline
-def _proximal_log_rate(f, y, smoothing):
-    """The u with e^u - y + (u - f) / smoothing = 0; f for smoothing 0.
-
-    Newton's method for u + m e^u = s, s = f + m y, from a point above the solution: the left side
-    grows and is convex, so all steps go down. If m e^s > e, that is log(z / m) with z = s + log m.
-    """
-    s = f + smoothing * y
-    u = s
-    if smoothing > 0.0:
-        z = s + log(smoothing)
-        if z > 1.0:
-            u = log(z) - log(smoothing)
-        for _ in range(_STEPS):
-            w = smoothing * exp(u)
-            u -= (u + w - s) / (1.0 + w)
-    return u
-
-
-@inline
-def _log_rates(f, y, p):
-    """`_proximal_log_rate` in each lane."""
-    return four(
-        _proximal_log_rate(lane(f, 0), lane(y, 0), p),
-        _proximal_log_rate(lane(f, 1), lane(y, 1), p),
-        _proximal_log_rate(lane(f, 2), lane(y, 2), p),
-        _proximal_log_rate(lane(f, 3), lane(y, 3), p),
-    )
-
-
-@inline
-def _exp_of_lanes(x):
-    """e^x in each lane."""
-    return four(exp(lane(x, 0)), exp(lane(x, 1)), exp(lane(x, 2)), exp(lane(x, 3)))
 
 
 @dataclass(frozen=True)
@@ -115,27 +58,6 @@ class Poisson(Loss):
     def curvature(self) -> float | None:  # type: ignore[override]
         """1 / smoothing; None for 0."""
         return 1 / self.smoothing if self.smoothing > 0 else None
-
-    def parameter(self) -> float:
-        return self.smoothing
-
-    @loss_formula
-    def _value(f, y, p):
-        u = _log_rates(f, y, p)
-        slope = _exp_of_lanes(u) - y
-        return (slope - y * (u - _log_of_lanes(y))) + 0.5 * p * slope * slope
-
-    @loss_formula
-    def _derivative(f, y, p):
-        return _exp_of_lanes(_log_rates(f, y, p)) - y
-
-
-@inline
-def _target_over_rate(f, y, p):
-    """q = y / u with the u > 0 that solves 1 - y / u + (u - f) / p = 0, without cancellation."""
-    d = f - p
-    root = sqrt(d * d + 4.0 * p * y)
-    return where_less(0.0, d, 2.0 * y / (d + root), (root - d) / (2.0 * p))
 
 
 @dataclass(frozen=True)
@@ -173,17 +95,3 @@ class PoissonRate(Loss):
     def curvature(self) -> float:  # type: ignore[override]
         """1 / smoothing."""
         return 1 / self.smoothing
-
-    def parameter(self) -> float:
-        return self.smoothing
-
-    @loss_formula
-    def _value(f, y, p):
-        q = _target_over_rate(f, y, p)
-        above = where_less(p, f, f - p, 0.0)  # u where y = 0
-        u = where_less(0.0, y, y / q, above)
-        return ((u - y) + y * _log_of_lanes(q)) + 0.5 * p * (1.0 - q) * (1.0 - q)
-
-    @loss_formula
-    def _derivative(f, y, p):
-        return 1.0 - _target_over_rate(f, y, p)

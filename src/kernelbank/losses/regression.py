@@ -1,13 +1,9 @@
 """Losses for regression."""
 
-# mypy: disable-error-code="no-untyped-def"
-# The formulas are compiled with types of their own.
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..native.formulas import loss_formula
-from ..native.simd import absolute, where_less
 from ..utils import validation as check
 from .base import Loss
 
@@ -23,14 +19,6 @@ class Squared(Loss):
     core_name = "squared"
     curvature = 2.0
 
-    @loss_formula
-    def _value(f, y, p):
-        return (f - y) * (f - y)
-
-    @loss_formula
-    def _derivative(f, y, p):
-        return 2.0 * (f - y)
-
 
 @dataclass(frozen=True)
 class Absolute(Loss):
@@ -41,14 +29,6 @@ class Absolute(Loss):
     """
 
     core_name = "absolute"
-
-    @loss_formula
-    def _value(f, y, p):
-        return absolute(f - y)
-
-    @loss_formula
-    def _derivative(f, y, p):
-        return where_less(f, y, -1.0, where_less(y, f, 1.0, 0.0))
 
 
 @dataclass(frozen=True)
@@ -73,19 +53,6 @@ class Huber(Loss):
             self, "delta", check.number("delta", self.delta, "Huber", remedy, above=0)
         )
 
-    def parameter(self) -> float:
-        return self.delta
-
-    @loss_formula
-    def _value(f, y, p):
-        r = absolute(f - y)
-        return where_less(p, r, p * (r - 0.5 * p), 0.5 * r * r)
-
-    @loss_formula
-    def _derivative(f, y, p):
-        r = f - y
-        return where_less(p, r, p, where_less(r, -p, -p, r))
-
 
 @dataclass(frozen=True)
 class EpsilonInsensitive(Loss):
@@ -106,19 +73,6 @@ class EpsilonInsensitive(Loss):
         remedy = "Give 0 or more, in the units of the target."
         epsilon = check.number("epsilon", self.epsilon, "EpsilonInsensitive", remedy, least=0)
         object.__setattr__(self, "epsilon", epsilon)
-
-    def parameter(self) -> float:
-        return self.epsilon
-
-    @loss_formula
-    def _value(f, y, p):
-        beyond = absolute(f - y) - p
-        return where_less(beyond, 0.0, 0.0, beyond)
-
-    @loss_formula
-    def _derivative(f, y, p):
-        r = f - y
-        return where_less(p, r, 1.0, where_less(r, -p, -1.0, 0.0))
 
 
 @dataclass(frozen=True)
@@ -142,15 +96,3 @@ class Pinball(Loss):
         remedy = "Give a probability between 0 and 1, such as 0.9."
         quantile = check.number("quantile", self.quantile, "Pinball", remedy, above=0, below=1)
         object.__setattr__(self, "quantile", quantile)
-
-    def parameter(self) -> float:
-        return self.quantile
-
-    @loss_formula
-    def _value(f, y, p):
-        r = y - f
-        return where_less(r, 0.0, (p - 1.0) * r, p * r)
-
-    @loss_formula
-    def _derivative(f, y, p):
-        return where_less(f, y, -p, where_less(y, f, 1.0 - p, 0.0))

@@ -2,7 +2,7 @@
 
 Both are gradient descent on random features for every kernel, mixed by exponential weights. They
 are written in Python on the public protocol of a combiner (see docs/own-combiner.md), to be read
-beside their equations; a bank with `AdaRaker` is slower than one with a compiled combiner.
+beside their equations; a bank with `AdaRaker` is slower than one with a built-in combiner.
 """
 
 from __future__ import annotations

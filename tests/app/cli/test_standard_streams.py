@@ -144,19 +144,6 @@ def test_exit_code_is_that_of_the_run(name, log, tmp_path):
     assert read_state(tmp_path / "state")[0]["rows"] == 2
 
 
-def test_messages_of_compiling_need_no_standard_error(monkeypatch):
-    from kernelbank.native import progress
-
-    with open("/dev/full", "w") as full:
-        monkeypatch.setattr(sys, "stderr", full)
-        progress.tell("text")
-        monkeypatch.undo()
-        with contextlib.suppress(OSError):
-            full.close()
-    monkeypatch.setattr(sys, "stderr", full)  # closed
-    progress.tell("text")
-
-
 # --- hang-up --------------------------------------------------------------------------------------
 
 

@@ -62,10 +62,3 @@ def test_status_holds_the_status_of_the_model(finished):
     status, _, _ = finished
     assert status.model.samples == COUNT
     assert [slot.name for slot in status.model.slots] == list(status.bank.names)
-
-
-def test_rows_per_second_do_not_count_the_time_of_compiling(finished):
-    status, _, _ = finished
-    slow = replace(status, seconds=12.0, compiling_seconds=10.0)
-    assert slow.rows_per_second == COUNT / 2
-    assert slow.seconds == 12.0

@@ -4,9 +4,8 @@ import itertools
 
 import pytest
 
-from kernelbank.app.runner.timings import ACTIVITIES, COMPILING, MODEL, READING, Timings
+from kernelbank.app.runner.timings import ACTIVITIES, MODEL, READING, Timings
 from kernelbank.errors import FileRefused
-from kernelbank.native.progress import progress
 
 
 class Clock:
@@ -27,18 +26,6 @@ def test_measured_seconds_go_to_their_activity():
     assert timings.seconds == {**dict.fromkeys(ACTIVITIES, 0.0), READING: 4.0, MODEL: 1.0}
 
 
-def test_compiling_is_no_part_of_other_activities(monkeypatch):
-    monkeypatch.setattr(progress, "seconds", 0.0)
-    timings = Timings(Clock())
-    assert COMPILING not in timings.to_json()["seconds"]
-    with timings.measure(MODEL):
-        progress.seconds += 0.75
-    assert (timings.seconds[MODEL], timings.seconds[COMPILING]) == (0.25, 0.75)
-    again = Timings(Clock())
-    again.restore(timings.to_json())
-    assert again.seconds[COMPILING] == 0.75
-
-
 def test_restored_timings_continue():
     first, second = Timings(Clock()), Timings(Clock())
     for timings in (first, second):
@@ -48,7 +35,7 @@ def test_restored_timings_continue():
     second.restore(saved)
     assert (second.starts, second.seconds[MODEL]) == (2, 2.0)
     assert second.started == first.started
-    assert set(saved["versions"]) == {"kernelbank", "Python", "numpy", "compiled code", "system"}
+    assert set(saved["versions"]) == {"kernelbank", "Python", "numpy", "system"}
 
 
 @pytest.mark.parametrize(

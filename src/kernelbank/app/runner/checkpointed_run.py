@@ -17,7 +17,6 @@ from ...errors import FileRefused, KernelBankError, RunRefused
 from ...io.checkpoint import damage_text
 from ...io.sinks.base import Sink
 from ...io.sources import RowBlock, Source
-from ...native.progress import progress
 from ...utils.validation import Floats
 from .checkpoint_dir import CheckpointDir
 from .feature_encoder import FeatureEncoder
@@ -67,8 +66,6 @@ class CheckpointedRun:
         self.rows_before = 0
         """Rows that were predicted when this process started."""
         self.started = time.monotonic()
-        self.compiled_before = progress.seconds
-        """Seconds in which this process had compiled functions before."""
         self._position: Any = None
         self._uncommitted_rows = 0
         self._columns_known = False

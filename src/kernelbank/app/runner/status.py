@@ -20,7 +20,6 @@ from ...auto.loading.loading import DAMAGE
 from ...bank.status import Status
 from ...errors import FileRefused, RunRefused
 from ...io.checkpoint import damage_text
-from ...native.progress import progress
 from .checkpoint_dir import STATE, read_checkpoint
 from .forecast_status import chosen_scores, forecast_scores, scores_to_json
 from .history import TOTALS, History
@@ -29,7 +28,7 @@ from .options import RunOptions
 from .rejected_rows import RejectedRows
 from .several_targets import make_session
 from .snapshots import InputLayout, layout_of
-from .timings import COMPILING, Timings, check_timings
+from .timings import Timings, check_timings
 
 if TYPE_CHECKING:
     from .runner import Runner
@@ -75,8 +74,6 @@ class RunStatus:
     """What `Timings.to_json` returns."""
     seconds: float
     """Since the present process started; of a saved run, the time of all processes."""
-    compiling_seconds: float = 0.0
-    """The part of them in which functions were compiled; the speed is taken over the rest."""
     output: int = 0
     """The number of the target whose errors these are, of several."""
 
@@ -98,7 +95,6 @@ class RunStatus:
             missing_rows=run.source.missing_rows,
             timings=run.timings.to_json(),
             seconds=max(time.monotonic() - run.started, 1e-9),
-            compiling_seconds=progress.seconds - run.compiled_before,
         )
 
     @classmethod
@@ -133,7 +129,6 @@ class RunStatus:
                 missing_rows=int(header.get("missing_rows", 0)),
                 timings=timings,
                 seconds=max(sum(timings["seconds"].values()), 1e-9),
-                compiling_seconds=timings["seconds"].get(COMPILING, 0.0),
             )
         except DAMAGE as error:
             raise FileRefused(f"{path} is damaged: {damage_text(error)}.") from None
@@ -203,8 +198,7 @@ class RunStatus:
     @property
     def rows_per_second(self) -> float:
         """The mean speed of the present process."""
-        spent = max(self.seconds - self.compiling_seconds, 1e-9)
-        return (self.rows - self.rows_before) / spent
+        return (self.rows - self.rows_before) / max(self.seconds, 1e-9)
 
     @cached_property
     def scored(self) -> int:

@@ -12,8 +12,6 @@ from typing import Any
 
 from ... import __version__
 from ...errors import FileRefused
-from ...native.library import LIBRARY
-from ...native.progress import progress
 
 READING = "reading, and waiting for rows"
 ENCODING = "turning cells into numbers"
@@ -22,10 +20,8 @@ SNAPSHOTS = "snapshots for charts"
 WRITING = "writing predictions"
 CHECKPOINTS = "checkpoints"
 PAGE = "the live page"
-COMPILING = "compiling, once per machine"
-"""Where there is no compiled library. It is no part of the other activities."""
 
-ACTIVITIES = (READING, ENCODING, MODEL, SNAPSHOTS, WRITING, CHECKPOINTS, PAGE, COMPILING)
+ACTIVITIES = (READING, ENCODING, MODEL, SNAPSHOTS, WRITING, CHECKPOINTS, PAGE)
 
 _LIMIT = 10**12
 
@@ -43,7 +39,6 @@ class Timings:
             "kernelbank": __version__,
             "Python": platform.python_version(),
             "numpy": version("numpy"),
-            "compiled code": "just in time" if LIBRARY is None else LIBRARY.level,
             "system": f"{platform.system()} {platform.machine()}",
         }
         self._clock = clock
@@ -51,13 +46,11 @@ class Timings:
     @contextmanager
     def measure(self, activity: str) -> Iterator[None]:
         """Add the time of the `with` block to an activity."""
-        begin, compiled = self._clock(), progress.seconds
+        begin = self._clock()
         try:
             yield
         finally:
-            compiling = progress.seconds - compiled
-            self.seconds[activity] += self._clock() - begin - compiling
-            self.seconds[COMPILING] += compiling
+            self.seconds[activity] += self._clock() - begin
 
     def measure_each(self, activity: str, items: Iterator[Any]) -> Iterator[Any]:
         """Yield the items; the time to get each one is added to an activity."""
@@ -74,7 +67,7 @@ class Timings:
             "started": self.started,
             "starts": self.starts,
             "updated": _now(),
-            "seconds": _shown({name: round(spent, 6) for name, spent in self.seconds.items()}),
+            "seconds": {name: round(spent, 6) for name, spent in self.seconds.items()},
             "versions": self.versions,
         }
 
@@ -98,14 +91,9 @@ def check_timings(saved: Mapping[str, Any]) -> dict[str, Any]:
         "started": datetime.fromisoformat(saved["started"]).isoformat(),
         "starts": starts,
         "updated": datetime.fromisoformat(saved["updated"]).isoformat(),
-        "seconds": _shown(seconds),
+        "seconds": dict(seconds),
         "versions": {str(name): str(number) for name, number in saved["versions"].items()},
     }
-
-
-def _shown(seconds: dict[str, float]) -> dict[str, float]:
-    """Without the time of compiling where nothing was compiled, as nearly everywhere."""
-    return {name: spent for name, spent in seconds.items() if spent or name != COMPILING}
 
 
 def _now() -> str:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ...bank.engines import Serial
+from ...bank.engines import Ray, Serial
 from ...combiners import Uniform
 from ...kernels import NoKernel
 from ...losses import Squared
@@ -40,8 +40,8 @@ class HorizonsModel(OutputsModel):
         self.stacked = config.combiner is None and config.loss == Squared()
         """Whether the weights are those of a `HorizonStacking`, not of the bank."""
         combiner = Uniform() if self.stacked else config.combiner
-        # Rows are learned one by one: processes for every output would only wait.
-        engine = config.engine if config.engine.shares_outputs else Serial()
+        # Rows are learned one by one: processes would only wait.
+        engine = Serial() if isinstance(config.engine, Ray) else config.engine
         plain = replace(config, seasons=None, slots=None, combiner=combiner, engine=engine)
         super().__init__(plain, dimension, len(horizons), scale_target=True)
 

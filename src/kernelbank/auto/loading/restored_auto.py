@@ -223,7 +223,7 @@ def _restore_limit(classes: ClassLabels, header: Mapping[str, Any]) -> None:
 
 def _of_bank(name: str) -> bool:
     """Whether an array belongs to a KernelBank, perhaps of a part."""
-    return any(part.startswith("bank") for part in name.split("/")[:4])
+    return any(part.startswith(("bank", "line")) for part in name.split("/")[:4])
 
 
 def check_precision(arrays: Mapping[str, Any]) -> None:

@@ -11,7 +11,6 @@ trees, once per output: so a group has a second price, that of each further outp
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -19,9 +18,8 @@ import numpy as np
 
 from ...bank.slot import Slot
 from ...kernels.dimensions import active_coordinates
-from ...learners import FourierRLS, LinearRLS, NearestNeighborGP, PartitionTree
-from ...losses import Squared
-from ...losses.objective import Objective
+from ...kernels.random_features import feature_counts
+from ...learners import FourierRLS, FourierSGD, LinearRLS, NearestNeighborGP, Norma, PartitionTree
 from ...utils.validation import Floats
 
 NamedSlots = Sequence[tuple[str, Slot]]
@@ -41,8 +39,6 @@ have that are not shared, such as trees: they cost little time for their size.""
 
 SHARED = 0.5
 """A group is shared if a further output costs less than this part of the first one."""
-
-_OBJECTIVE = Objective(Squared(), 1, 0.0)
 
 
 @dataclass(frozen=True)
@@ -257,7 +253,7 @@ def slot_price(slot: Slot, width: int) -> float:
     learner = slot.learner
     columns = len(active_coordinates(slot.kernel, width))
     if isinstance(learner, FourierRLS):
-        count = learner.capacity(slot.kernel, width)
+        count = feature_counts(slot.kernel, learner.features, width)[1]
         return 1.2e-4 * count**2 + 4e-3 * count
     if isinstance(learner, LinearRLS):
         return 0.2 + 1.5e-4 * (columns + 1) ** 2
@@ -281,23 +277,28 @@ def output_price(slot: Slot, width: int) -> float:
     learner = slot.learner
     if isinstance(learner, NearestNeighborGP):  # neighbors and their systems follow from the inputs
         return 4e-3 * learner.neighbors**2
-    if not learner.follows(_OBJECTIVE, _OBJECTIVE):
+    if not isinstance(learner, (FourierRLS, FourierSGD, LinearRLS, Norma)):  # shares nothing
         return slot_price(slot, width)
     columns = len(active_coordinates(slot.kernel, width))
     return 0.1 + 2.5e-3 * (getattr(learner, "features", 0) + columns + 1)
 
 
 def output_size(slots: Sequence[Slot], width: int) -> int:
-    """Roughly how many bytes slots of one group have for each further output."""
-    slot = slots[0]
-    learner = slot.learner
-    if not isinstance(learner, (FourierRLS, LinearRLS, NearestNeighborGP, PartitionTree)):
-        return 0
-    shapes = learner.shapes(_OBJECTIVE, 1, width, slot.kernel, 1)
-    if learner.follows(_OBJECTIVE, _OBJECTIVE):
-        shapes = {name: s for name, s in shapes.items() if name not in learner.shared_arrays}
-    leaves = -(-len(slots) // learner.leaf_width)
-    return leaves * sum(
-        math.prod(shape) * np.dtype(learner.dtype_of(name)).itemsize
-        for name, shape in shapes.items()
-    )
+    """Roughly how many bytes slots of one group have for each further output.
+
+    Recursive least squares have weights of their own, nearest neighbors the targets of the
+    remembered samples (once for four slots), trees all of their cells and entries.
+    """
+    kernel, learner = slots[0].kernel, slots[0].learner
+    columns = len(active_coordinates(kernel, width))
+    numbers = 0
+    if isinstance(learner, FourierRLS):
+        numbers = len(slots) * feature_counts(kernel, learner.features, width)[1]
+    elif isinstance(learner, LinearRLS):
+        numbers = len(slots) * (columns + 1)
+    elif isinstance(learner, NearestNeighborGP):
+        numbers = -(-len(slots) // learner.pack_width) * learner.memory
+    elif isinstance(learner, PartitionTree):
+        entries = (learner.nodes + 1) // 2 * (columns + 4) * learner.split_after
+        numbers = len(slots) * (18 * learner.nodes + entries + 2)
+    return 8 * numbers

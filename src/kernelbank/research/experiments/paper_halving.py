@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from ...combiners import OMKR, Combiner
-from ...combiners.base import Evidence, PhaseList, State
+from ...combiners.base import Evidence, State
 from ...losses.objective import Objective
-from ...native.workspace import Workspace
 from ...utils.validation import Floats
 from .paper import SCHEME, PaperRun, bank
 
@@ -25,31 +25,33 @@ def as_read(n: int) -> float:
 
 
 @dataclass(frozen=True)
-class ScheduledOMKR(OMKR):
+class ScheduledOMKR(Combiner):
     """OMKR for the squared loss, in Python, whose rate of w(n) is any function of n."""
 
     rate_of: Callable[[int], float] = as_read
+    on_simplex: ClassVar[bool] = False
+    needs: ClassVar[frozenset[str]] = frozenset(["values"])
 
-    def phases(
-        self, objective: Objective, workspace: Workspace, state: State, weights: Floats
-    ) -> PhaseList:
-        return Combiner.phases(self, objective, workspace, state, weights)  # calls combine
+    def first_weights(self, slots: int) -> Floats:
+        return np.zeros(slots)
+
+    def shapes(self, slots: int) -> dict[str, tuple[int, ...]]:
+        return {"rate": (1,)}
 
     def combine(
         self, objective: Objective, evidence: Evidence, state: State, weights: Floats
     ) -> Floats:
         chosen = np.empty_like(evidence.curvature)
         window = objective.window
-        ridge = 2.0 if self.gradient == "exact" else objective.regularization
         for t, curvature in enumerate(evidence.curvature):
             n = evidence.first + t + 2  # the weights after sample number n - 1, the first is 1
             seen = min(n - 1, window)
             values = evidence.values[t, window - seen :]  # (seen, P)
             targets = evidence.targets[t + window - seen : t + window]
             slope = 2 * (values @ weights - targets)  # l'(w'f(x_i), y_i)
-            state["gradient"][:] = slope @ values + ridge * curvature * weights
+            gradient = slope @ values + 2 * curvature * weights
             state["rate"][0] = self.rate_of(n)
-            weights = weights - state["rate"] * state["gradient"]
+            weights = weights - state["rate"] * gradient
             chosen[t] = weights
         return chosen
 

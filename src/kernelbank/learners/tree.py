@@ -1,0 +1,114 @@
+"""PartitionTree: an exact online Gaussian process on nested cells."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..kernels import TreeKernel
+from ..kernels.base import CoreSpec, Kernel
+from ..kernels.dimensions import active_coordinates, without_active_dims
+from ..utils import validation as check
+from .base import Learner, whole
+
+
+@dataclass(frozen=True)
+class PartitionTree(Learner):
+    """A Gaussian process whose kernel is a tree of cells that grows with the stream.
+
+        f(x) = sum over the cells c that contain x of g_c,  g_c ~ N(0, v_level),  v from TreeKernel
+        y = f(x) + a normal error of variance `noise`
+
+    The estimate is the posterior mean, which also minimises, over all values of the cells,
+
+        sum_i (f(x_i) - y_i)^2 + noise * sum_c g_c^2 / v_level,
+
+    and the second sum is norm^2. Both are exact after every sample, by messages between the cells
+    on one path: no matrix, no step size, no drift. With another loss a sample is a square
+    around its working response f - l' / c when it is learned, where c bounds the loss's curvature:
+    tanh(f / 2) / 2 f for the logistic loss, else as in `KRLS`. It counts c / 2 as much as one
+    of the squared loss.
+
+    A leaf stores its samples, and after `split_after` of them is split in two. Of one random split
+    per input, uniform between the smallest and the largest stored value, it takes the one that
+    lowers the targets' sum of squares most. The samples move to the children, so that the posterior
+    is the one that the new cells would have given from the start.
+
+    When all `nodes` are in use, a new split takes the nodes of the split between two leaves with
+    the least gain rate: the decrease of the sum of squares, in units of the noise, per sample of
+    the stream since the oldest sample below it. The gain rate of the new split must be twice as
+    high, after 10 units are subtracted for chance. All samples of the two leaves become
+    observations of their parent's value (count and sum): the posterior is exact for the kernel in
+    which these samples have the coarser cells only. A leaf whose split has too small a gain rate
+    treats its own samples so, and starts to store again.
+
+    Cost per step and slot: O(levels * (window + 1)), `split_after` comparisons of inputs, and
+    rarely, for a split, O(split_after * inputs + nodes). Memory: at most
+    nodes * (18 + split_after * (inputs + 4) / 2) numbers, whatever the length of the stream. With
+    the kernel ActiveDims(TreeKernel(...), coordinates) only these inputs count.
+
+    Parameters
+    ----------
+    nodes : most cells of a tree; a binary tree has an odd number of them.
+    split_after : samples, at least 2, after which a leaf is split, if two of their inputs differ.
+    noise : variance of the error, positive, in squared units of the target.
+    seed : whole number from which the random splits follow, with the slot's number: its
+        index in the bank that it began in, counting on for slots that are added later.
+
+    It works with `kb.kernels.TreeKernel`, also inside `ActiveDims`, and with losses of
+    bounded curvature.
+
+    Reference: Willsky, Multiresolution Markov models for signal and image processing, Proceedings
+    of the IEEE 90 (2002), for the messages; Geurts, Ernst and Wehenkel, Extremely randomized trees,
+    Machine Learning 63 (2006), for the splits.
+
+    >>> import numpy as np, kernelbank as kb
+    >>> x = np.random.default_rng(0).uniform(0, 1, 500)
+    >>> cells = kb.kernels.TreeKernel(decay=0.7, levels=8)
+    >>> bank = kb.KernelBank([cells], kb.learners.PartitionTree(noise=0.01))
+    >>> trace = bank.run(x, np.where(x < 0.3, -1.0, 1.0))
+    >>> bank.predict([0.1, 0.8]).round(1).tolist()
+    [-1.0, 1.0]
+    """
+
+    core_name: ClassVar[str] = "PartitionTree"
+    second_order: ClassVar[bool] = True
+    nodes: int = 1023
+    split_after: int = 20
+    noise: float = 0.1
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        seed = "Give a whole number below 2**63; another one draws other cells."
+        split_after = "Give how many samples a cell gathers before it is split, such as 20."
+        noise = "Give the variance of the targets' error, in their squared units."
+        check.settings(
+            self,
+            nodes=whole("Give how many cells to keep."),
+            split_after=whole(split_after, least=2),
+            noise=lambda name, value, owner: check.scale(name, value, owner, noise),
+            seed=check.whole(seed, least=0, most=2**63 - 1),
+        )
+
+    def check_kernel(self, kernel: Kernel) -> None:
+        if not isinstance(without_active_dims(kernel), TreeKernel):
+            remedy = "Use kb.kernels.TreeKernel(), or another learner for this kernel."
+            rule = "be TreeKernel, or ActiveDims(TreeKernel(...), coordinates)"
+            raise check.refuse("kernel", rule, kernel, remedy, "PartitionTree")
+
+    def core_settings(
+        self, kernels: Sequence[Kernel], dimension: int, identity: int
+    ) -> dict[str, Any]:
+        tree: Any = without_active_dims(kernels[0])
+        return super().core_settings(kernels, dimension, identity) | {
+            "coordinates": np.array(active_coordinates(kernels[0], dimension), dtype=float),
+            "variances": np.array(tree.variances()),
+            "seed_parts": np.array([self.seed >> 32, self.seed & 0xFFFFFFFF], dtype=float),
+            "identity": float(identity),
+        }
+
+    def core_kernels(self, kernels: Sequence[Kernel], dimension: int) -> list[CoreSpec]:
+        return []  # its variances are all that the cells need
