@@ -177,7 +177,7 @@ class PyBank {
   /// left behind: "predictions", "norms" and "effects" (n, K, S), "values" (n, K, window, S).
   void learn_elsewhere(Floats X, Floats y, std::optional<Floats> past, const nb::dict& arrays,
                        const nb::list& shards) {
-    Turn turn(mutex_, owner_);
+    Turn turn(turns_);
     const Trace trace = read_trace(arrays);
     const Forgotten forgotten{*this};
     for (nb::handle item : shards) hand_over(nb::cast<nb::tuple>(item), X.shape(0));
@@ -231,7 +231,7 @@ class PyBank {
   }
   /// (n, K): the predictions that follow from those of the slots (n, K, P).
   Result combine(Floats slots) {
-    Turn turn(mutex_, owner_);
+    Turn turn(turns_);
     const std::size_t K = bank_->outputs.size(), P = bank_->spec().slots;
     if (slots.ndim() != 3 || slots.shape(1) != K || slots.shape(2) != P)
       throw std::invalid_argument("these are not the values of the slots");

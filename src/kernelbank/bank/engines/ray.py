@@ -351,7 +351,10 @@ def _in_turn(method: Callable[..., Any]) -> Any:
     @wraps(method)
     def call(bank: RayBank, *given: Any) -> Any:
         if bank._owner == threading.get_ident():
-            raise RuntimeError("a function inside the bank must not call the bank")
+            raise KernelBankError(
+                "A function that a bank calls has called the same bank. Let losses and combiners "
+                "depend on their arguments only."
+            )
         with bank._lock:
             bank._owner = threading.get_ident()
             try:
