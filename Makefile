@@ -1,44 +1,42 @@
 # The two commands of the README are `make run` and `make test`. Both work on a machine with
-# python3 (3.11 or newer, with venv), make and git, and keep everything inside .venv. `make run`
-# installs what a user needs; what developers need besides is installed by the other commands.
+# python3 (3.11 or newer, with venv), make and git, and keep everything inside .venv and build/.
+# `make run` installs what a user needs; what developers need besides is installed by the other
+# commands. The core (src/core, C++) is compiled by the machine's compiler, or by that of the package
+# ziglang, into src/kernelbank, and again when a source of it has changed.
 PYTHON ?= python3
 BIN := .venv/bin
-# Where there is no C compiler, the library is linked by that of this package.
-LINKER := $(if $(shell command -v cc),,ziglang)
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+INSTALL := $(PIP) install --constraint constraints.txt
+COMPILER := $(shell command -v $${CXX:-c++} || command -v g++ || command -v clang++)
+CORE := build/core/compiled
+CORE_SOURCES := $(shell find src/core -type f)
 OUT ?= reproduction
 DEMO ?= demo
 # Tests and builds start many processes: without bytecode each would compile the package again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test test-all attack core lint format bench bench-run bench-live costs alarms accuracy ablation classes forecasts gallery docs wheel release clean
+# One job after another: ninja has the processors while pip has the network.
+.NOTPARALLEL:
+.PHONY: run test test-all attack lint format bench bench-run bench-live costs alarms accuracy ablation classes forecasts gallery docs wheel wheel-aarch64 release clean
 
 # The paper's experiment, then a stream of sensors.
-run: .venv/ready
+run: .venv/ready $(CORE)
 	@$(BIN)/kernelbank reproduce --out $(OUT)
 	@echo
 	@$(BIN)/kernelbank demo --out $(DEMO)
 	@echo "  So that your shell finds these commands:"
 	@echo "    . $(BIN)/activate"
 
-test: .venv/dev-ready
+test: .venv/dev-ready $(CORE)
 	$(BIN)/python -m pytest -n auto --dist loadgroup -m "not slow"
 
-test-all: .venv/dev-ready
+test-all: .venv/dev-ready $(CORE)
 	$(BIN)/python -m pytest -n auto --dist loadgroup
 
 # Kills, failing calls, forged files, fuzzed sources and interrupts, for an hour or more.
 ATTACK ?= --kills 1000 --faults 300 --forged 100000 --sources 100000 --interrupts 500
-attack: .venv/dev-ready
+attack: .venv/dev-ready $(CORE)
 	$(BIN)/python tests/attack.py $(ATTACK)
-
-# The engine in C++ that KernelBank is moving to, built in build/core and compared with the present one.
-core: .venv/dev-ready
-	@$(PIP) install --constraint constraints.txt nanobind cmake ninja
-	@$(BIN)/cmake -G Ninja -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja -DCMAKE_BUILD_TYPE=None \
-		-DPython_EXECUTABLE=$(CURDIR)/$(BIN)/python -B build/core -S src/core
-	@$(BIN)/ninja -C build/core
-	$(BIN)/python -m pytest -n auto --dist loadgroup tests/core
 
 lint: .venv/dev-ready
 	$(BIN)/ruff check src tests benchmarks packaging docs/gallery docs/generate
@@ -50,18 +48,18 @@ format: .venv/dev-ready
 	$(BIN)/ruff check --fix src tests benchmarks packaging docs/gallery docs/generate
 	$(BIN)/ruff format src tests benchmarks packaging docs/gallery docs/generate
 
-bench: .venv/bench-ready
+bench: .venv/bench-ready $(CORE)
 	DATA=$(DATA) $(BIN)/python benchmarks/speed.py --out bench
 
 # What `kernelbank run` costs beside the bank.
-bench-run: .venv/dev-ready
+bench-run: .venv/dev-ready $(CORE)
 	$(BIN)/python benchmarks/run_cost.py
 
 # What the live page costs a run.
-bench-live: .venv/dev-ready
+bench-live: .venv/dev-ready $(CORE)
 	$(BIN)/python benchmarks/live_cost.py
 
-costs: .venv/dev-ready
+costs: .venv/dev-ready $(CORE)
 	$(BIN)/python benchmarks/costs.py --out bench
 
 # AutoBank beside its rivals. DATA is a folder of .csv.gz streams; without it those of River and
@@ -71,7 +69,7 @@ costs: .venv/dev-ready
 # long of DATA, and gives errors by quarter of the stream. OPTIONS go to
 # benchmarks/accuracy.py (see --help).
 accuracy: OUT := accuracy
-accuracy: .venv/bench-ready
+accuracy: .venv/bench-ready $(CORE)
 	$(BIN)/python benchmarks/accuracy.py --out $(OUT) $(if $(DATA),--data $(DATA)) \
 		$(if $(SET),--set $(SET)) $(if $(ONLY),--only $(ONLY)) $(if $(ROWS),--rows $(ROWS)) \
 		$(if $(RIVALS),--rivals $(RIVALS)) $(OPTIONS)
@@ -80,18 +78,18 @@ accuracy: .venv/bench-ready
 # it simulated streams only. STREAMS names some of them, RIVALS groups of rivals (naive, direct,
 # statsforecast) or single ones. OPTIONS go to benchmarks/forecasts.py (see --help).
 forecasts: OUT := forecasts
-forecasts: .venv/bench-ready
+forecasts: .venv/bench-ready $(CORE)
 	$(BIN)/python benchmarks/forecasts.py --out $(OUT) $(if $(DATA),--data $(DATA)) \
 		$(if $(STREAMS),--streams $(STREAMS)) $(if $(ROWS),--rows $(ROWS)) \
 		$(if $(RIVALS),--rivals $(RIVALS)) $(OPTIONS)
 
 # How often AutoBank signals a change where there is none.
-alarms: .venv/dev-ready
+alarms: .venv/dev-ready $(CORE)
 	$(BIN)/python benchmarks/false_alarms.py
 
 # AutoBank with one part taken out at a time, on the same streams and beside the rivals kept there.
 ablation: OUT := accuracy
-ablation: .venv/bench-ready
+ablation: .venv/bench-ready $(CORE)
 	$(BIN)/python benchmarks/ablation.py --out $(OUT) $(if $(DATA),--data $(DATA)) \
 		$(if $(SET),--set $(SET)) $(if $(ONLY),--only $(ONLY)) $(if $(ROWS),--rows $(ROWS)) \
 		$(if $(RIVALS),--rivals $(RIVALS)) $(OPTIONS)
@@ -99,59 +97,87 @@ ablation: .venv/bench-ready
 # AutoBank with more than two classes beside River's models: errors, log loss, calibration and time.
 # LETTERS is a CSV file with a label and numbers in each row; OPTIONS go to benchmarks/many_classes.py.
 classes: OUT := bench
-classes: .venv/bench-ready
+classes: .venv/bench-ready $(CORE)
 	@mkdir -p $(OUT)
 	$(BIN)/python benchmarks/many_classes.py --rivals $(OUT)/rivals-classes.json \
 		$(if $(LETTERS),--letters $(LETTERS)) $(OPTIONS)
 
 # The figures of docs/gallery, drawn anew. What the scripts print stands in its README.md.
-gallery: .venv/dev-ready
+gallery: .venv/dev-ready $(CORE)
 	for script in docs/gallery/*.py; do $(BIN)/python $$script || exit 1; done
 
 # The docs site, in site/: open site/index.html. Any warning is an error. (The variable turns off a
 # notice of Material about MkDocs 2.)
-docs: .venv/docs-ready
+docs: .venv/docs-ready $(CORE)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 	@echo "Built the site: open site/index.html"
 
-# A wheel with the compiled library, inspected and tried where there is neither Numba nor a compiler.
-wheel: .venv/ready
+# A wheel for this machine's processors, inspected, and tried where there is no compiler.
+wheel: .venv/wheel-ready
 	$(BIN)/python packaging/check_wheel.py
+
+# The same for Linux on aarch64, compiled here by zig; inspected, not tried.
+wheel-aarch64: .venv/zig-ready
+	$(BIN)/python packaging/check_wheel.py --machine aarch64
 
 # The source archive and the wheel: built, their metadata checked, each installed and tried.
 release: .venv/release-ready
 	$(BIN)/python packaging/check_release.py
 
 clean:
-	rm -rf .venv dist build src/kernelbank/native/lib reproduction demo comparison lorenz bench accuracy forecasts site .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv dist build src/kernelbank/_core.*.so reproduction demo comparison lorenz bench accuracy forecasts site .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
-# What users need: the command, figures, the live page, and Numba to build the compiled library, which
-# rebuilds itself when a source of it has changed. Python compiles modules when they are first used.
-.venv/ready: pyproject.toml constraints.txt
+# What compiles the core, and what pip needs to install the package from here.
+.venv/tools: constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "kernelbank needs Python 3.11 or newer: make PYTHON=python3.12 $(MAKECMDGOALS)")'
 	@echo "Installing into .venv (once; half a minute, as the network allows) ..."
 	@$(PYTHON) -m venv .venv
-	@$(PIP) install --no-compile --constraint constraints.txt --editable ".[cli,plot,live,jit]" $(LINKER)
-	@KERNELBANK_NATIVE=jit $(BIN)/python -m kernelbank.native.build
+	@$(INSTALL) --no-compile scikit-build-core nanobind cmake ninja $(if $(COMPILER),,ziglang)
+	@touch $@
+
+# What users need: the command, figures and the live page; the core is compiled meanwhile. Python
+# compiles modules when they are first used.
+.venv/ready: .venv/tools pyproject.toml
+	@$(MAKE) --no-print-directory --silent $(CORE) & compiling=$$!; \
+		$(INSTALL) --no-compile --no-build-isolation --editable ".[cli,plot,live]"; installed=$$?; \
+		wait $$compiling && exit $$installed
+	@touch $@
+
+build/core/build.ninja: .venv/tools
+	@echo "Compiling the core (once; about 45 s) ..."
+	@mkdir -p build
+	@$(BIN)/cmake --fresh -G Ninja -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja \
+		-DPython_EXECUTABLE=$(CURDIR)/$(BIN)/python $(if $(COMPILER),,--toolchain packaging/zig.cmake) \
+		-DCMAKE_LIBRARY_OUTPUT_DIRECTORY=$(CURDIR)/src/kernelbank -B build/core -S src/core > build/core.log
+
+$(CORE): build/core/build.ninja $(CORE_SOURCES)
+	@$(BIN)/ninja -C build/core --quiet
 	@touch $@
 
 # What developers need besides: tests, linters, and the libraries that kernelbank works with.
 .venv/dev-ready: .venv/ready
 	@echo "Installing what the tests and the linters need into .venv (once; more than 1 GB) ..."
-	@$(PIP) install --constraint constraints.txt --editable ".[cli,plot,live,test,lint]"
+	@$(INSTALL) --no-build-isolation --editable ".[cli,plot,live,test,lint]"
 	@touch $@
 
-# River, scikit-learn, LightGBM, statsforecast and gcc are only for the comparison.
+# River, scikit-learn, LightGBM and statsforecast (with Numba) are only for the comparison.
 .venv/bench-ready: .venv/dev-ready
-	@$(PIP) install --constraint constraints.txt --editable ".[bench]"
+	@$(INSTALL) --no-build-isolation --editable ".[bench]"
 	@touch $@
 
 # MkDocs and Jupyter are only for the docs site.
 .venv/docs-ready: .venv/dev-ready
-	@$(PIP) install --constraint constraints.txt --editable ".[docs]"
+	@$(INSTALL) --no-build-isolation --editable ".[docs]"
 	@touch $@
 
-.venv/release-ready: constraints.txt
-	@$(PYTHON) -m venv .venv
-	@$(PIP) install --constraint constraints.txt build packaging trove-classifiers
+.venv/wheel-ready: .venv/tools
+	@$(INSTALL) wheel
+	@touch $@
+
+.venv/zig-ready: .venv/wheel-ready
+	@$(INSTALL) ziglang
+	@touch $@
+
+.venv/release-ready: .venv/wheel-ready
+	@$(INSTALL) build packaging trove-classifiers
 	@touch $@

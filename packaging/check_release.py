@@ -5,6 +5,7 @@ published: the files are in dist/.
 """
 
 import email
+import platform
 import re
 import shutil
 import subprocess
@@ -27,15 +28,15 @@ DIST = ROOT / "dist"
 NOT_IN_ARCHIVE = (".ci/", ".github/", ".gitignore")
 """Tracked files that a source archive does not need."""
 
-MADE = ("PKG-INFO", "setup.cfg", "src/kernelbank.egg-info/")
-"""Files that setuptools adds to a source archive."""
+MADE = ("PKG-INFO",)
+"""Files that the build adds to a source archive."""
 
 PLACEHOLDER = "https://example.org/"
 
 
 def build_archive():
     """Build the source archive; returns its path."""
-    command = [sys.executable, "-m", "build", "--sdist", "--outdir", DIST, ROOT]
+    command = [sys.executable, "-m", "build", "--sdist", "--no-isolation", "--outdir", DIST, ROOT]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise SystemExit(f"the source archive cannot be built:\n{done.stdout}{done.stderr}")
@@ -54,7 +55,9 @@ def check_archive(archive):
     tracked = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     wanted = {n for n in tracked.splitlines() if not n.startswith(NOT_IN_ARCHIVE)}
     if wanted - names:
-        raise SystemExit(f"not in the archive; add them to MANIFEST.in: {sorted(wanted - names)}")
+        raise SystemExit(
+            f"not in the archive; see sdist.exclude in pyproject.toml: {sorted(wanted - names)}"
+        )
     if names - wanted:
         raise SystemExit(f"in the archive, but not in git: {sorted(names - wanted)}")
 
@@ -157,20 +160,22 @@ def main():
     archive = build_archive()
     check_archive(archive)
     say("building the wheel from the source archive, for all levels of processors")
-    wheel = check_wheel.build_wheel(archive, DIST)
-    check_wheel.inspect_libraries(wheel)
+    wheel = check_wheel.build_wheel(archive, DIST, platform.machine())
+    check_wheel.inspect_wheel(wheel, platform.machine())
     check_metadata(wheel, __version__)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         say("installing the wheel into a new environment")
         python = check_wheel.install(wheel, folder / "wheel")
-        check_wheel.try_out(python)
+        check_wheel.try_out(python, check_wheel.own_levels())
         try_commands(python)
         say("installing the wheel with pinned versions, by their hashes")
         check_hashes(wheel, folder / "hashed")
         say("installing the source archive into a new environment, for this processor")
-        python = check_wheel.install(archive, folder / "archive", "--config-settings=level=own")
-        check_wheel.try_out(python, levels=[""])
+        python = check_wheel.install(
+            archive, folder / "archive", "--config-settings=cmake.define.KERNELBANK_LEVELS=own"
+        )
+        check_wheel.try_out(python, [""])
     say(f"ready in {DIST.relative_to(ROOT)}/: {archive.name}, {wheel.name}")
 
 

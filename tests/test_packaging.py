@@ -13,7 +13,8 @@ import kernelbank as kb
 from kernelbank.app.cli.run_options import run_command
 
 ROOT = Path(__file__).parents[1]
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text())
+PROJECT, TOOLS = SETTINGS["project"], SETTINGS["tool"]
 EXAMPLES = ROOT / "packaging/examples"
 
 
@@ -26,7 +27,7 @@ def test_version_is_the_same_in_package_citation_and_changelog():
 def test_wheel_that_pages_name_has_this_version():
     for page in ("README.md", "docs/deploy.md"):
         text = (ROOT / page).read_text()
-        assert set(re.findall(r"kernelbank-([\d.]+)-py3", text)) == {kb.__version__}
+        assert set(re.findall(r"kernelbank-([\d.]+\d)-\*", text)) == {kb.__version__}
 
 
 def test_citation_has_what_the_format_requires():
@@ -76,7 +77,31 @@ def test_users_install_nothing_that_only_developers_need():
     for_users = {one for name in extras.split(",") for one in _names(name)}
     assert not for_users & {"ray", "river", "scikit-learn", "polars", "playwright", "pytest"}
     assert not for_users & _names("lint")
-    assert {"click", "matplotlib", "numba"} <= for_users
+    assert {"click", "matplotlib"} <= for_users
+
+
+def test_workflow_of_wheels_builds_every_platform_and_says_that_it_is_untried():
+    text = (ROOT / ".github/workflows/wheels.yml").read_text()
+    assert text.startswith("# UNTRIED")
+    job = yaml.safe_load(text)["jobs"]["wheels"]
+    platforms = {
+        (one["os"].split("-")[0], one["arch"]) for one in job["strategy"]["matrix"]["include"]
+    }
+    assert platforms == {
+        ("ubuntu", "x86_64"), ("ubuntu", "aarch64"),
+        ("macos", "x86_64"), ("macos", "arm64"), ("windows", "AMD64"),
+    }  # fmt: skip
+    (built,) = (step["env"]["CIBW_BUILD"] for step in job["steps"] if "env" in step)
+    oldest = PROJECT["requires-python"].removeprefix(">=3.")
+    stable = TOOLS["scikit-build"]["wheel"]["py-api"]
+    assert built.split() == [f"cp3{oldest}-*", f"{stable}-*"]
+
+
+def test_what_compiles_the_core_is_pinned():
+    pinned = {
+        line.partition("==")[0] for line in (ROOT / "constraints.txt").read_text().splitlines()
+    }
+    assert {"nanobind", "scikit_build_core", "cmake", "ninja", "ziglang"} <= pinned
 
 
 def _names(extra):

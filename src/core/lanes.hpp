@@ -12,9 +12,7 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
-#if defined(__AVX__)
-#include <immintrin.h>
-#elif defined(__aarch64__)
+#if defined(__aarch64__) && !defined(__clang__)
 #include <arm_neon.h>
 #endif
 
@@ -54,10 +52,13 @@ struct Lanes {
 /// x * y + z, rounded once. Without an instruction for it the C library computes it: the same bits.
 inline double fma(double x, double y, double z) { return std::fma(x, y, z); }
 
+// (Built-in functions of the compilers: to read <immintrin.h> takes a second of every file.)
 inline Lanes fma(Lanes x, Lanes y, Lanes z) {
-#if defined(__FMA__)
-  return (Lanes::Vector)_mm256_fmadd_pd((__m256d)x.v, (__m256d)y.v, (__m256d)z.v);
-#elif defined(__aarch64__)
+#if __has_builtin(__builtin_elementwise_fma)  // clang
+  return __builtin_elementwise_fma(x.v, y.v, z.v);
+#elif defined(__FMA__)
+  return __builtin_ia32_vfmaddpd256(x.v, y.v, z.v);
+#elif defined(__aarch64__) && !defined(__clang__)
   float64x2_t a[2], b[2], c[2];
   std::memcpy(a, &x, sizeof x), std::memcpy(b, &y, sizeof y), std::memcpy(c, &z, sizeof z);
   for (int i = 0; i < 2; ++i) c[i] = vfmaq_f64(c[i], a[i], b[i]);
@@ -73,8 +74,10 @@ inline Lanes fma(Lanes x, Lanes y, Lanes z) {
 inline double sqrt(double x) { return std::sqrt(x); }
 
 inline Lanes sqrt(Lanes x) {
-#if defined(__AVX__)
-  return (Lanes::Vector)_mm256_sqrt_pd((__m256d)x.v);
+#if __has_builtin(__builtin_elementwise_sqrt)
+  return __builtin_elementwise_sqrt(x.v);
+#elif defined(__AVX__)
+  return __builtin_ia32_sqrtpd256(x.v);
 #else
   for (int i = 0; i < WIDTH; ++i) x.v[i] = sqrt(x.v[i]);
   return x;
@@ -95,7 +98,7 @@ inline Lanes where_less(Lanes x, Lanes y, Lanes yes, Lanes no) {
 inline bool all_less(Lanes x, Lanes y) {
   auto less = x.v < y.v;
 #if defined(__AVX__)
-  return _mm256_movemask_pd((__m256d)less) == 15;
+  return __builtin_ia32_movmskpd256((Lanes::Vector)less) == 15;
 #else
   return (less[0] & less[1] & less[2] & less[3]) != 0;
 #endif

@@ -127,6 +127,13 @@ class KernelBank:
         )
         self._use(settings)
 
+    @classmethod
+    def _of(cls, *parts: Any) -> Self:
+        """The bank with these settings and this state; see `_use`."""
+        bank = cls.__new__(cls)
+        bank._use(*parts)
+        return bank
+
     def _use(
         self,
         settings: BankSettings,
@@ -431,11 +438,13 @@ class KernelBank:
         self._settings.check_inputs(points, "X", first=self._bank is None)
         trace = Trace(len(points), self._names, fields, outputs=self.outputs)
         arrays = {name: getattr(trace, name) for name in fields}
-        done, names = 0, self._names
+        done, names, most = 0, self._names, self._settings.engine.rows
+        if self.calls_python:  # slow, and what an interrupt or an error ends is undone
+            most = self._settings.engine.local_options().get("block") or _core.SLIDE_PERIOD
         while done < len(points):
             with self._changing():
                 self._revise_if_due()
-                end = min(len(points), done + self._settings.engine.rows)
+                end = min(len(points), done + most)
                 if self._settings.dictionary is not None:  # no part goes beyond a revision
                     end = min(end, done + self._settings.dictionary.until_revision(self.samples))
                 rows = slice(done, end)
@@ -537,10 +546,8 @@ class KernelBank:
         if self._settings.initial is not None:
             arguments["initial"] = self._settings.initial.with_columns(width)
         new = replace(BankSettings.checked(**arguments), history=self._settings.history)
-        wider = type(self)(slots=new.slots)
-        wider._use(new)
         if self._bank is None or self._dimension is None:
-            return wider
+            return self._of(new)
         new.check_width(width, "dimension")
         check_wider(self._settings, self._dimension, new, width)
         local = _core.Bank(new.describe(width, **new.engine.local_options()))
@@ -550,8 +557,8 @@ class KernelBank:
             rule = f"be ones that can take up new columns ({error})"
             remedy = "Give all columns from the start, with NaN or 0 where one is not known."
             raise check.refuse("slots", rule, new.slots, remedy, "with_inputs") from None
-        wider._use(new, new.engine.from_local(new, width, local), width, self._diagnostics.warned)
-        return wider
+        bank = new.engine.from_local(new, width, local)
+        return self._of(new, bank, width, self._diagnostics.warned)
 
     def with_slots(
         self,
@@ -601,9 +608,7 @@ class KernelBank:
         self._refuse_revised("with_slots")
         given = given_slots(slots, "with_slots", "Give a list of kb.Slot, such as bank.slots.")
         samples = None if replay is None else self._checked_replay(*replay)
-        other = type(self)(slots=given)
-        other._use(*self._continued(given, kept, previous, samples))
-        return other
+        return self._of(*self._continued(given, kept, previous, samples))
 
     def _checked_replay(self, X: Any, y: Any) -> Samples:
         """(m, d) and (m, K): the newest samples, for new slots to begin with."""
@@ -686,12 +691,12 @@ class KernelBank:
         remedy = "Give the number of a sample that the bank has learned, from 0."
         start = check.count("first", first, "new_output", remedy, least=0, most=samples)
         self._refuse_revised("new_output")
-        assert dimension is not None
-        new = self._settings.with_outputs(1)
-        alone = type(self)(slots=new.slots)
+        if dimension is None:
+            remedy = "Make a bank with more outputs, or let this one learn a sample before."
+            raise check.refuse("first", "be one of a bank with samples", first, remedy, "new_output")
+        new = replace(self._settings.with_losses([self.loss]), engine=Serial())
         bank = _core.Bank(new.describe(dimension, first_sample=start))
-        alone._use(replace(new, engine=Serial()), bank, dimension, self._diagnostics.warned)
-        return alone
+        return self._of(new, bank, dimension, self._diagnostics.warned)
 
     def with_output(self, output: int, alone: Self, past_target: float = float("nan")) -> Self:
         """A bank with one more output that continues from this one; other outputs go on as before.
@@ -726,13 +731,11 @@ class KernelBank:
         models = {pack: [m.copy() for m in known] for pack, known in before.models().items()}
         for pack, (model,) in single.models().items():
             models[pack].insert(output, model.copy())
-        new = settings.with_outputs(count + 1)
+        new = settings.with_losses([*settings.losses[:output], alone.loss, *settings.losses[output:]])
         local = _core.Bank(new.describe(dimension, models=models, **new.engine.local_options()))
         local.continue_with_output(before, single, output, past_target)
-        other = type(self)(slots=new.slots)
         bank = new.engine.from_local(new, dimension, local)
-        other._use(new, bank, dimension, self._diagnostics.warned)
-        return other
+        return self._of(new, bank, dimension, self._diagnostics.warned)
 
     # --- saving and copying ----------------------------------------------------------------------
 
@@ -785,16 +788,12 @@ class KernelBank:
         settings = replace(settings, history=history)
         bank = serialization.restored_bank(settings, header["dimension"], arrays, most_memory)
         history.check(0 if bank is None else bank.samples)
-        made = cls(slots=settings.slots)
         warned = [str(name) for name in header["warned"]]
-        made._use(settings, bank, header["dimension"], warned)
-        return made
+        return cls._of(settings, bank, header["dimension"], warned)
 
     def __copy__(self) -> Self:
-        other = type(self).__new__(type(self))
         bank = None if self._bank is None else self._bank.copy()
-        other._use(self._settings, bank, self._dimension, self._diagnostics.warned)
-        return other
+        return self._of(self._settings, bank, self._dimension, self._diagnostics.warned)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self.__copy__()
@@ -809,12 +808,9 @@ class KernelBank:
 def _unpickled(
     kind: type[KernelBank], settings: BankSettings, warned: Iterable[str], state: Any
 ) -> KernelBank:
-    bank = kind.__new__(kind)
     if state is None:
-        bank._use(settings, None, None, warned)
-        return bank
+        return kind._of(settings, None, None, warned)
     dimension, arrays, models = state
-    made = settings.engine.open(settings, dimension, models=models)
-    made.restore(arrays)
-    bank._use(settings, made, dimension, warned)
-    return bank
+    bank = settings.engine.open(settings, dimension, models=models)
+    bank.restore(arrays)
+    return kind._of(settings, bank, dimension, warned)

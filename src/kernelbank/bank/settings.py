@@ -8,7 +8,7 @@ bits wherever the packs run.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -180,9 +180,10 @@ class BankSettings:
         made = self.checked(**self._other_arguments(), slots=slots)
         return replace(made, history=history, dictionary=self.dictionary, selection=selection)
 
-    def with_outputs(self, outputs: int) -> BankSettings:
-        """The same settings for another number of outputs, of the first one's loss."""
-        return replace(self, outputs=outputs, losses=(self.objective.loss,) * outputs)
+    def with_losses(self, losses: Sequence[Loss]) -> BankSettings:
+        """The same settings for other outputs, with a loss for each."""
+        objective = replace(self.objective, loss=losses[0])
+        return replace(self, objective=objective, outputs=len(losses), losses=tuple(losses))
 
     def selected_slots(self, selection: Selection) -> dict[int, Slot]:
         """The slots of these kernels of the adaptive dictionary, by their indices in it."""
