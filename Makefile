@@ -147,7 +147,7 @@ build/core/build.ninja: .venv/tools
 	@echo "Compiling the core (once; about 45 s) ..."
 	@mkdir -p build
 	@$(BIN)/cmake --fresh -G Ninja -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja \
-		-DPython_EXECUTABLE=$(CURDIR)/$(BIN)/python $(if $(COMPILER),,--toolchain packaging/zig.cmake) \
+		-DPython_EXECUTABLE=$(CURDIR)/$(BIN)/python $(if $(COMPILER),,--toolchain $(CURDIR)/src/core/zig.cmake) \
 		-DCMAKE_LIBRARY_OUTPUT_DIRECTORY=$(CURDIR)/src/kernelbank -B build/core -S src/core > build/core.log
 
 $(CORE): build/core/build.ninja $(CORE_SOURCES)

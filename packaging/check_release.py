@@ -59,7 +59,7 @@ def check_archive(archive):
             f"not in the archive; see sdist.exclude in pyproject.toml: {sorted(wanted - names)}"
         )
     if names - wanted:
-        raise SystemExit(f"in the archive, but not in git: {sorted(names - wanted)}")
+        raise SystemExit(f"in the archive, but not in git: {sorted(names - wanted)[:8]}")
 
 
 def check_metadata(wheel, version):

@@ -62,7 +62,10 @@ def build_wheel(source, folder, machine):
         suffix = f".cpython-{sys.version_info[0]}{sys.version_info[1]}-{machine}-linux-gnu.so"
         variables |= {"_PYTHON_HOST_PLATFORM": f"linux-{machine}", "SETUPTOOLS_EXT_SUFFIX": suffix}
     with tempfile.TemporaryDirectory() as built:
-        options = ("--no-deps", "--no-build-isolation", "-w", built)
+        options = ["--no-deps", "--no-build-isolation", "-w", built]
+        if source == ROOT:  # kept, so that the next wheel compiles only what has changed
+            tag = f"{machine}-{sys.version_info[0]}{sys.version_info[1]}"
+            options.append(f"--config-settings=build-dir={ROOT}/build/wheel-{tag}")
         pip(sys.executable, "wheel", *options, source, **variables)
         (wheel,) = Path(built).glob("*.whl")
         tag = f"manylinux_2_{oldest_c_library(compiled(wheel).values())}_{machine}"

@@ -5,9 +5,9 @@ from unittest.mock import Mock
 
 import numpy as np
 import pytest
+from kernelbank.bank.output_changes import has_room
 
 import kernelbank as kb
-from kernelbank.bank.output_changes import has_room
 from kernelbank.errors import FileRefused
 from kernelbank.io import checkpoint
 

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import kernelbank as kb
-
 from support.core_banks import BY_SAMPLE, BY_SLOT, learned, made
 
 pytestmark = [

@@ -8,11 +8,11 @@ from dataclasses import replace
 import fixed_runs
 import numpy as np
 import pytest
+from kernelbank.kernels.program import evaluate
 
 import kernelbank as kb
 from kernelbank import _core
 from kernelbank.kernels.base import kernel_matrix
-from kernelbank.kernels.program import evaluate
 from support.core_banks import made
 
 pytestmark = pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kernelbank.learners.tree_inference import CELL
 
 import kernelbank as kb
-from kernelbank.learners.tree_inference import CELL
 from support.naive.tree import NaiveTree
 
 pytestmark = pytest.mark.filterwarnings("ignore::kernelbank.errors.TruncationMatters")

@@ -48,7 +48,9 @@ def run_combiner(
         "values": np.nan_to_num(values) if on_window else np.zeros((samples, window, slots)),
     }
     targets = np.zeros(window - 1 + samples) if targets is None else targets
-    choose, state = open_combiner(combiner, Objective(loss or kb.losses.Squared(), window, 0.0), slots)
+    choose, state = open_combiner(
+        combiner, Objective(loss or kb.losses.Squared(), window, 0.0), slots
+    )
     weights, chosen, history = combiner.first_weights(slots), [], []
     for start, end in itertools.pairwise([0, *cuts, samples]):
         block = {name: np.ascontiguousarray(array[start:end]) for name, array in rows.items()}

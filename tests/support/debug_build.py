@@ -10,7 +10,6 @@ import sys
 import warnings
 
 import numpy as np
-
 from kernelbank.native.arguments import DEBUG, OUT_OF_BOUNDS, Arguments, floats, lanes
 from kernelbank.native.functions import native
 from kernelbank.native.views import columns_from, load_four

@@ -7,12 +7,12 @@ leaf, no kernel rows, features drawn once and kept in the state, O(features^2) p
 from dataclasses import dataclass
 
 import numpy as np
+from kernelbank.kernels.sample_buffer import SampleBlock, SampleBuffer
+from kernelbank.native.simd import WIDTH
 
 from kernelbank.kernels import Gaussian
-from kernelbank.kernels.sample_buffer import SampleBlock, SampleBuffer
 from kernelbank.learners.base import Learner, SlotGroup
 from kernelbank.losses.objective import Objective
-from kernelbank.native.simd import WIDTH
 from kernelbank.utils import validation as check
 
 

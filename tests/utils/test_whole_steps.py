@@ -9,9 +9,9 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
+from kernelbank.bank.engines.threads import ThreadExecutor
 
 import kernelbank as kb
-from kernelbank.bank.engines.threads import ThreadExecutor
 from kernelbank.errors import HalfLearned, KernelBankWarning, SlotQuarantined
 from support.auto_streams import assert_same_state as assert_same_auto
 from support.auto_streams import labelled, numbers

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from ..bank.bank import KernelBank
-from ..bank.slot import Slot
 from ..bank.naming import SlotNames
+from ..bank.slot import Slot
 from ..bank.slot_changes import accepts_columns
 from ..combiners import Combiner
 from ..kernels import ActiveDims

@@ -27,4 +27,3 @@ class StateCopy:
     def restore(self, bank: AutoBankState) -> None:
         """Let the bank be as it was; to be called once."""
         bank.__dict__.update(self._state)
-

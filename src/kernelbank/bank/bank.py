@@ -693,7 +693,9 @@ class KernelBank:
         self._refuse_revised("new_output")
         if dimension is None:
             remedy = "Make a bank with more outputs, or let this one learn a sample before."
-            raise check.refuse("first", "be one of a bank with samples", first, remedy, "new_output")
+            raise check.refuse(
+                "first", "be one of a bank with samples", first, remedy, "new_output"
+            )
         new = replace(self._settings.with_losses([self.loss]), engine=Serial())
         bank = _core.Bank(new.describe(dimension, first_sample=start))
         return self._of(new, bank, dimension, self._diagnostics.warned)
@@ -731,7 +733,9 @@ class KernelBank:
         models = {pack: [m.copy() for m in known] for pack, known in before.models().items()}
         for pack, (model,) in single.models().items():
             models[pack].insert(output, model.copy())
-        new = settings.with_losses([*settings.losses[:output], alone.loss, *settings.losses[output:]])
+        new = settings.with_losses(
+            [*settings.losses[:output], alone.loss, *settings.losses[output:]]
+        )
         local = _core.Bank(new.describe(dimension, models=models, **new.engine.local_options()))
         local.continue_with_output(before, single, output, past_target)
         bank = new.engine.from_local(new, dimension, local)

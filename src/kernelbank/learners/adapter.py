@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ..errors import SlotQuarantined
-from ..kernels.base import Kernel
 from ..kernels import NoKernel
+from ..kernels.base import Kernel
 from ..losses.objective import Objective
 from ..utils import validation as check
 from ..utils.validation import Floats

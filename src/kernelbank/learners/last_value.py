@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from .. import _core
-from ..kernels.base import CoreSpec, Kernel
 from ..kernels import NoKernel
+from ..kernels.base import CoreSpec, Kernel
 from ..utils import validation as check
 from .base import Learner, whole
 

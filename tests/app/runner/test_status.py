@@ -1,7 +1,6 @@
 """The status of a run: the same from the run itself and from its checkpoint."""
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest

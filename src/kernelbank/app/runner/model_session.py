@@ -18,8 +18,8 @@ from ...auto.loading.loading import restore
 from ...auto.loading.restored_auto import check_precision
 from ...auto.prediction import best_class
 from ...bank.engines import as_engine
-from ...bank.slot import Slot
 from ...bank.serialization import under
+from ...bank.slot import Slot
 from ...bank.trace import BY_HORIZON
 from ...combiners import Simplex
 from ...errors import FileRefused, RunRefused

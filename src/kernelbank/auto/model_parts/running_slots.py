@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from ...bank.bank import KernelBank
-from ...bank.slot import Slot
 from ...bank.revision import Selection, continued_slots
+from ...bank.slot import Slot
 from ...bank.slot_history import SlotChange, newest_changes
 from ...utils.validation import Floats
 from ..config import AutoConfig
