@@ -821,16 +821,22 @@ void Bank::gather_query(int k, double* values) const {
       values[pack.slots[i]] = pack.outputs[k].query[int(i)];
 }
 
+/// Ends a query, also if a user's function fails: what packs have kept of it may be incomplete.
+struct ForgetQuery {
+  Samples& samples;
+  bool keep = false;
+  ~ForgetQuery() {
+    if (!keep) samples.forget_query();
+  }
+};
+
 void Bank::predict(const double* x, double* predictions, double* slots) {
   const Query query = newest.query(seen_, x);
-  try {
-    pool_.run(int(tasks_.size()), std::ssize(packs) >= WORTH_THREADS, [&](int task) {
-      for (int i : tasks_[task]) packs[i].predict(query, packs);
-    });
-  } catch (...) {
-    newest.forget_query();  // a user's function has failed
-    throw;
-  }
+  ForgetQuery if_failed{newest};
+  pool_.run(int(tasks_.size()), std::ssize(packs) >= WORTH_THREADS, [&](int task) {
+    for (int i : tasks_[task]) packs[i].predict(query, packs);
+  });
+  if_failed.keep = true;
   for (int k = 0; k < int(outputs.size()); ++k, slots += spec_.slots) {
     gather_query(k, slots);
     std::copy(outputs[k].weights.begin(), outputs[k].weights.end(), query_weights_.begin());
@@ -839,15 +845,16 @@ void Bank::predict(const double* x, double* predictions, double* slots) {
 }
 
 void Bank::predict_slots(const double* X, std::size_t n, double* slots) {
+  const ForgetQuery at_end{newest};
   for (std::size_t t = 0; t < n; ++t) {
     const Query query = newest.query(seen_, X + t * spec_.dimension);
     for (Pack& pack : packs) pack.predict(query, packs);
     for (int k = 0; k < int(outputs.size()); ++k, slots += spec_.slots) gather_query(k, slots);
   }
-  newest.forget_query();
 }
 
 void Bank::variance_slots(const double* X, std::size_t n, double* variances) {
+  const ForgetQuery at_end{newest};
   for (std::size_t t = 0; t < n; ++t) {
     const Query query = newest.query(seen_, X + t * spec_.dimension);
     for (Pack& pack : packs) pack.variance(query, packs);
@@ -856,11 +863,11 @@ void Bank::variance_slots(const double* X, std::size_t n, double* variances) {
         for (std::size_t i = 0; i < pack.slots.size(); ++i)
           variances[pack.slots[i]] = pack.outputs[k].variance[int(i)];
   }
-  newest.forget_query();
 }
 
 /// Only slots with weight, and their bases, are asked, unless one of them is not finite.
 void Bank::predict_rows(const double* X, std::size_t n, double* predictions) {
+  const ForgetQuery at_end{newest};
   std::vector<char> needed(packs.size());
   for (std::size_t i = packs.size(); i-- > 0;) {
     for (const Output& output : outputs)
@@ -889,7 +896,6 @@ void Bank::predict_rows(const double* X, std::size_t n, double* predictions) {
       *predictions++ = combine(query_weights_.data(), values.data());
     }
   }
-  newest.forget_query();
 }
 
 }  // namespace kb

@@ -1,6 +1,7 @@
 """The fast path for single samples."""
 
 import warnings
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -86,3 +87,38 @@ def test_single_samples_give_the_warnings_of_blocks(learner, kinds):
     blocks = heard(lambda bank: [bank.run(x[n : n + 1], y[n : n + 1]) for n in range(600)])
     assert heard(one_by_one) == blocks
     assert {kind for kind, _ in blocks} == kinds
+
+
+FAILING = []
+
+
+@dataclass(frozen=True)
+class Failing(kb.learners.PythonLearner):
+    """A learner that raises while `FAILING` says so."""
+
+    def start(self, dimension, kernel):
+        return {"last": np.zeros(())}
+
+    def value(self, state, x, kernel):
+        if FAILING:
+            raise ZeroDivisionError
+        return state["last"]
+
+    def step(self, state, x, y, slope, kernel):
+        state["last"][...] = y
+
+
+@pytest.mark.parametrize("method", ["predict", "predict_slots", "predict_slots_one"])
+def test_sample_whose_prediction_has_failed_is_learned_as_any_other(method, monkeypatch):
+    slots = [kb.Slot(K.Gaussian(1.0), Failing()), kb.Slot(K.Gaussian(1.0), Norma())]
+    X, y = stream(3, 40, 2)
+    banks = [kb.KernelBank(slots=slots, combiner=kb.combiners.Uniform()) for _ in range(2)]
+    for bank in banks:
+        bank.run(X, y)
+    monkeypatch.setitem(globals(), "FAILING", [True])
+    with pytest.raises(ZeroDivisionError):
+        getattr(banks[0], method)(X[7] if method.endswith("one") else X[7:8])
+    monkeypatch.setitem(globals(), "FAILING", [])
+    for bank in banks:
+        bank.learn_one(X[7], y[7])
+    assert_same_state(*banks)

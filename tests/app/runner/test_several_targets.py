@@ -347,7 +347,6 @@ def test_wrong_cells_and_bounds_name_their_column(tmp_path, light):
         ),
         (("--target", "load,price", "--seasons", "auto"), "with --seasons name one"),
         (("--target", "load,price", "--preset", "paper"), "with --preset paper name one"),
-        (("--target", "load,price", "--engine", "ray"), "with --engine ray name one"),
     ],
 )
 def test_wrong_targets_are_refused(source, options, words):

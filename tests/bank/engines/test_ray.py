@@ -328,7 +328,6 @@ def test_c_function_is_refused_on_ray_in_one_line():
     parts = [
         {"dictionary": [K.Gaussian(1.0) + K.Custom(address, name="own")]},
         {"loss": kb.losses.Custom(address, address, name="own")},
-        {"slots": [kb.Slot(K.Gaussian(1.0), M.Norma(), loss=kb.losses.Custom(address, address))]},
     ]
     for own in parts:
         bank = kb.KernelBank(engine=Ray(shards=1), **own)

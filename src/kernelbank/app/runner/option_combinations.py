@@ -43,8 +43,6 @@ def _check_several_targets(options: RunOptions) -> None:
         raise RunRefused(f"{what}; with --seasons name one, and run the others by themselves.")
     if options.preset != "auto":
         raise RunRefused(f"{what}; with --preset {options.preset} name one.")
-    if options.engine == "ray":
-        raise RunRefused(f"{what}; with --engine ray name one, or use --engine threads.")
 
 
 def _check_bounds(options: RunOptions) -> None:

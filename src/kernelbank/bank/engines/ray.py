@@ -352,7 +352,10 @@ def _in_turn(method: Callable[..., Any]) -> Any:
     @wraps(method)
     def call(bank: RayBank, *given: Any) -> Any:
         if bank._owner == threading.get_ident():
-            raise RuntimeError("a function inside the bank must not call the bank")
+            raise KernelBankError(
+                "A function that a bank calls has called the same bank. Let losses and combiners "
+                "depend on their arguments only."
+            )
         with bank._lock:
             bank._owner = threading.get_ident()
             try:
@@ -363,8 +366,8 @@ def _in_turn(method: Callable[..., Any]) -> Any:
     return call
 
 
-class RayBank(EngineBank):
-    """A bank whose slots run in processes of a Ray cluster."""
+class RayBank:
+    """A bank whose slots run in processes of a Ray cluster; methods are those of `EngineBank`."""
 
     def __init__(self, settings: Ray, description: Description) -> None:
         packs = description["packs"]
@@ -375,7 +378,8 @@ class RayBank(EngineBank):
         self._ray = ray = connect(settings)
         self._settings = settings
         self._description = description
-        self._lock, self._owner = threading.Lock(), None
+        self._lock = threading.Lock()
+        self._owner: int | None = None  # the thread that has it
         number = settings.shards or max(1, int(ray.cluster_resources().get("CPU", 1)))
         shards = partition(packs, number)
         self._driver = _core.Bank(describe_driver(description, shards))
@@ -595,6 +599,9 @@ class RayBank(EngineBank):
     def step_ratio(self) -> Floats:
         return self._step_ratio.copy()
 
+    def alerts(self) -> tuple[int, float]:
+        return self._driver.alerts()
+
     def combiner_step(self) -> list[tuple[float, float]]:
         return self._driver.combiner_step()
 
@@ -617,7 +624,8 @@ class RayBank(EngineBank):
             snapshots = self._answers(lambda process: process.call("snapshot"))
         except ShardLost:
             snapshots = [process.rebuild(self._learned).snapshot() for process in self._processes]
-        arrays, models = {}, {}
+        arrays: dict[str, Any] = {}
+        models: dict[int, list[Any]] = {}
         for process, (own, own_models) in zip(self._processes, snapshots, strict=True):
             arrays |= renumbered(own, dict(enumerate(process.packs)))
             models |= {process.packs[i]: given for i, given in own_models.items()}
