@@ -90,7 +90,7 @@ def test_active_dims_equal_a_bank_on_these_columns_bit_for_bit(
     # The same arrays but for the inputs: no more memory than the columns need.
     one, other = wide.state(), alone.state()
     assert one.keys() == other.keys()
-    for name in one.keys() - {"slots/inputs"}:
+    for name in one.keys() - {"samples/inputs"}:
         assert np.array_equal(one[name], other[name], equal_nan=True), name
     assert all(np.array_equal(array, again.state()[name]) for name, array in one.items())
 
@@ -131,8 +131,7 @@ def test_active_dims_need_memory_for_these_columns_only():
     def shapes(kernel, learner, width=100):
         bank = kb.KernelBank([kernel], learner, window=WINDOW)
         bank.run(np.ones((3, width)), np.ones(3))
-        state = bank.state()
-        return {name[13:]: a.shape[1:] for name, a in state.items() if "group0" in name}
+        return {name.split("/")[-1]: a.shape for name, a in bank.slot_state(0).items()}
 
     view = [70, 3]
     line = shapes(K.ActiveDims(K.Linear(), view), L.LinearRLS())

@@ -55,13 +55,10 @@ def test_ridge_regression_with_a_tiny_ridge_is_solved(learner, ridge):
     X, y = draw.uniform(-2, 2, (400, 1)), draw.normal(size=400)
     bank = kb.KernelBank([K.Gaussian(1.0)], learner(budget=30, ridge=ridge), window=3)
     bank.run(X, y)
-    state = bank.state()
-    centres = state["slots/group0/centres"][0, :, :30].T
-    A = K.Gaussian(1.0)(centres, centres)
-    A += np.diag(state["slots/group0/noises"][0, :30])
-    residual = (
-        A @ state["slots/group0/coefficients"][0, :30] - state["slots/group0/responses"][0, :30]
-    )
+    state = bank.slot_state(0)
+    centres = state["centres"][:, :30].T
+    A = K.Gaussian(1.0)(centres, centres) + np.diag(state["noises"][:30])
+    residual = A @ state["coefficients"][:30] - state["responses"][:30]
     assert np.abs(residual).max() <= 1e-6 * np.abs(y).max()
     assert bank.quarantined == ()
 
