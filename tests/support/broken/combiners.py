@@ -84,11 +84,6 @@ class OneFirstWeight(Sound):
         return np.ones(1)
 
 
-class ReturnsItsState(Sound):
-    def diagnostics(self, state, weights):
-        return state
-
-
 class ReturnsNone(Sound):
     def diagnostics(self, state, weights):
         return None
@@ -172,7 +167,6 @@ COMBINERS = [
     (LastRowOnly(), "free of exceptions"),
     (FirstSumAboveOne(), "on the simplex"),
     (OneFirstWeight(), "free of exceptions"),
-    (ReturnsItsState(), "able to give diagnostics"),
     (ReturnsNone(), "able to give diagnostics"),
     (WritesEvidence(), "free of exceptions"),
     (UsesUndeclaredValues(), "free of exceptions"),
