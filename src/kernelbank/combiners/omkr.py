@@ -66,4 +66,4 @@ class OMKR(Combiner):
 
     def diagnostics(self, state: State, weights: Floats) -> dict[str, Floats]:
         """gradient: of the cost, at the weights before the last step; rate: of that step."""
-        return {"gradient": state["gradient"].copy(), "rate": np.reshape(state["rate"], 1)}
+        return {"gradient": state["gradient"], "rate": np.reshape(state["rate"], 1)}

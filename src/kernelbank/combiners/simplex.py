@@ -64,7 +64,7 @@ class Simplex(Combiner):
         bound="jensen" curvature is 0 and linear is a + b.
         """
         curvature, linear = state["qp_terms"]
-        return {"curvature": curvature.copy(), "linear": linear.copy()}
+        return {"curvature": curvature, "linear": linear}
 
 
 _METHODS = {"sort": 0, "pivot": 1, "auto": 2}
