@@ -225,18 +225,24 @@ def state_of(bank):
     return header, {name: array.tobytes() for name, array in arrays.items()}
 
 
-@pytest.mark.parametrize("make", [kb.KernelBank, small_auto], ids=["KernelBank", "AutoBank"])
-def test_status_waits_for_other_threads(make):
-    bank = make()
-    bank.run(*numbers(10))
-    looks = []
-    thread = threading.Thread(target=lambda: looks.append(repr(bank)), daemon=True)
-    with bank._turn:
-        thread.start()
-        thread.join(0.2)
-        assert not looks
-        bank.learn_one(np.zeros(3), 1.0)
-    thread.join(20)
+def test_status_waits_for_other_threads():
+    begun, ended, looks = threading.Event(), threading.Event(), []
+
+    def slow(A, B):
+        begun.set()
+        ended.wait()
+        return np.ones((len(A), len(B)))
+
+    bank = kb.KernelBank(kb.kernels.Custom(slow))
+    learning = threading.Thread(target=lambda: bank.run(*sine(11)), daemon=True)
+    looking = threading.Thread(target=lambda: looks.append(repr(bank)), daemon=True)
+    learning.start()
+    begun.wait()
+    looking.start()
+    looking.join(0.2)
+    assert not looks
+    ended.set()
+    looking.join(20)
     assert "11 samples" in looks[0]
 
 

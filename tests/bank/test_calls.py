@@ -1,6 +1,7 @@
 """Calls of a bank: interrupts, threads, functions of the user's that fail or call back."""
 
 import _thread
+import copy
 import threading
 
 import numpy as np
@@ -131,7 +132,7 @@ CALLS = {
     "predict_one": lambda bank: bank.predict_one(0.5),
     "learn_one": lambda bank: bank.learn_one(0.5, 1.0),
     "samples": lambda bank: bank.samples,
-    "repr": repr,
+    "copy": copy.copy,
 }
 
 
