@@ -47,11 +47,6 @@ def run_in_threads(case, y, path):
     return bank, [bank.run(case.X, y)]
 
 
-def run_in_shards(case, y, path):
-    bank = case.make(kb.engines.Serial(block=33), outputs=OUTPUTS)
-    return bank, [bank.run(case.X, y)]
-
-
 def run_continued(case, y, again):
     bank = case.make("serial", outputs=OUTPUTS)
     first = bank.run(case.X[:MOMENT], y[:MOMENT])
@@ -85,7 +80,6 @@ def run_after_reset(case, y, path):
 WAYS = {
     "in blocks": run_in_blocks,
     "one by one": run_one_by_one,
-    "in shards": run_in_shards,
     "in threads": run_in_threads,
     "copied": run_copied,
     "pickled": run_pickled,

@@ -1,7 +1,7 @@
 """The same bits, however a stream is run: the promise that everything else stands on.
 
 Every component is run in one call of `run`, and then in the other ways: in blocks, one by one, in
-shards, in threads, copied, pickled, saved and loaded, after a reset (on Ray:
+threads, copied, pickled, saved and loaded, after a reset (on Ray:
 `tests/bank/engines/test_ray.py`). Traces are compared bit by bit, and so are the files that the
 banks are saved to: they hold the whole state.
 """
@@ -42,12 +42,6 @@ def run_one_by_one(case, moment, path):
             bank.predict_one(case.X[n])
         bank.learn_one(case.X[n], case.y[n].item() if case.y.ndim == 1 else case.y[n])
     return bank, traces
-
-
-def run_in_shards(case, moment, path):
-    """More shards, and blocks of another length."""
-    bank = case.make(kb.engines.Serial(block=1 + moment % 100))
-    return bank, [bank.run(case.X, case.y, record="all")]
 
 
 def run_in_threads(case, moment, path):
@@ -93,7 +87,6 @@ def run_after_reset(case, moment, path):
 WAYS = {
     "in blocks": run_in_blocks,
     "one by one": run_one_by_one,
-    "in shards": run_in_shards,
     "in threads": run_in_threads,
     "copied": run_copied,
     "pickled": run_pickled,

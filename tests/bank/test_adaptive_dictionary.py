@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kernelbank as kb
-from kernelbank.bank import bank_changes as module
 from kernelbank.errors import FileRefused, InvalidArgument, KernelBankError
 from support import forged_files, instances, naive
 from support.every_bank import NORMAS, all_cases
@@ -306,7 +305,7 @@ def test_revision_that_fails_is_made_before_the_next_sample(single, monkeypatch,
         def fail(*_):
             raise Interrupted
 
-        patch.setattr(module, "continue_with", fail)
+        patch.setattr("kernelbank.bank.bank.continued", fail)
         with pytest.raises(Interrupted):
             bank.learn_one(X[EVERY - 1], float(Y[EVERY - 1]))
     assert bank.samples == EVERY

@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import kernelbank as kb
-from kernelbank.bank import bank_cost
 from kernelbank.errors import FileRefused
 from kernelbank.io import checkpoint
 from support import forged_files
@@ -149,15 +148,14 @@ def test_forged_header_is_refused(saved, tmp_path, change):
         load_bytes(tmp_path, forge(saved, change))
 
 
-@pytest.mark.parametrize("samples", [-1.0, 0.0, 0.5, 2.0**53, 1e300, np.inf, np.nan])
+@pytest.mark.parametrize("samples", [-1, 0, 2**53, -(2**63)])
 def test_forged_number_of_samples_is_refused(saved, tmp_path, samples):
     def change(header, body):
         sizes = {name: 8 * math.prod(shape) for name, _, shape in header["arrays"]}
         names = list(sizes)
-        before = sum(sizes[name] for name in names[: names.index("ledger/running")])
-        place = before + 8 * bank_cost.SAMPLES
-        assert struct.unpack_from("<d", body, place) == (20.0,)
-        return body[:place] + struct.pack("<d", samples) + body[place + 8 :]
+        place = sum(sizes[name] for name in names[: names.index("seen")])
+        assert struct.unpack_from("<q", body, place) == (20,)
+        return body[:place] + struct.pack("<q", samples) + body[place + 8 :]
 
     with pytest.raises(FileRefused, match="samples"):
         load_bytes(tmp_path, forge(saved, change))
@@ -177,13 +175,13 @@ def test_small_file_that_claims_much_memory_is_refused(saved, tmp_path):
     kb.KernelBank(kb.gaussian_grid(0.1, 2, 3)).save(empty)
 
     def wide(header, body):
-        header["window"] = 10**13
-        header["methods"][0]["learner"]["budget"] = 10**13
+        header["window"] = 2000
+        header["methods"][0]["learner"]["budget"] = 4000
 
     # Nothing is learned yet, so the file has no arrays. The first sample would allocate them.
     with pytest.raises(FileRefused, match="Raise most_memory if you trust the file"):
         load_bytes(tmp_path, forge(empty.read_bytes(), wide))
-    assert load_bytes(tmp_path, forge(empty.read_bytes(), wide), most_memory=2**100).samples == 0
+    assert load_bytes(tmp_path, forge(empty.read_bytes(), wide), most_memory=2**30).samples == 0
 
 
 def test_bank_that_needs_much_memory_is_loaded_only_on_request(tmp_path):

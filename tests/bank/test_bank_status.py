@@ -1,6 +1,7 @@
 """The status of a KernelBank is true, harmless and changes nothing, in every state."""
 
 import threading
+from dataclasses import dataclass
 from functools import reduce
 from operator import add
 
@@ -169,17 +170,27 @@ def test_status_is_short_and_harmless_in_every_state(make):
 
 def test_status_draws_weights_of_any_sign_and_size():
     """Those of a rule off the simplex may be negative, and grow beyond all floats."""
-    bank = kb.KernelBank(kb.gaussian_grid(0.1, 10, 8))
-    bank.run(*sine(5))
-    bank._runtime.weights[:] = [0.1, -0.9, 0.3, 0.0, 0.0, -0.2, 0.05, 0.01]
-    lines, _, bars = shown(bank)
+    def bank_with(*weights):
+        bank = kb.KernelBank(kb.gaussian_grid(0.1, 10, 8), combiner=Fixed(weights))
+        bank.run(*sine(5))
+        return bank
+
+    lines, _, bars = shown(bank_with(0.1, -0.9, 0.3, 0.0, 0.0, -0.2, 0.05, 0.01))
     assert [share for _, share in bars] == [-0.9, 0.3, -0.2, 0.1, 0.05]
     assert "-0.900 ░░░░░░░░░░░░░░░░░░░░ [1] Gaussian" in "\n".join(lines)
     assert lines[-1].strip() == "0.010 on 1 other, 2 without weight"
-    bank._runtime.weights[:] = 1e308
-    assert shown(bank)[0][-1].strip() == "inf on 3 others"
-    bank._runtime.weights[:] = [np.nan, np.inf, -np.inf, 1.0, 0.0, 0.0, 0.0, 0.0]
-    assert [share for _, share in shown(bank)[2]] == [1.0]
+    assert shown(bank_with(*[1e308] * 8))[0][-1].strip() == "inf on 3 others"
+
+
+@dataclass(frozen=True)
+class Fixed(kb.combiners.Combiner):
+    """Weights of the user's."""
+
+    weights: tuple = ()
+    on_simplex = False
+
+    def combine(self, objective, evidence, state, weights):
+        return np.tile(self.weights, (len(evidence.slot_loss), 1))
 
 
 # --- no side effects ----------------------------------------------------------------------------
@@ -210,22 +221,28 @@ def test_status_changes_no_bit(kind):
 
 
 def state_of(bank):
-    header, arrays = bank._describe() if isinstance(bank, kb.KernelBank) else describe(bank)
+    header, arrays = bank.describe() if isinstance(bank, kb.KernelBank) else describe(bank)
     return header, {name: array.tobytes() for name, array in arrays.items()}
 
 
-@pytest.mark.parametrize("make", [kb.KernelBank, small_auto], ids=["KernelBank", "AutoBank"])
-def test_status_waits_for_other_threads(make):
-    bank = make()
-    bank.run(*numbers(10))
-    looks = []
-    thread = threading.Thread(target=lambda: looks.append(repr(bank)), daemon=True)
-    with bank._turn:
-        thread.start()
-        thread.join(0.2)
-        assert not looks
-        bank.learn_one(np.zeros(3), 1.0)
-    thread.join(20)
+def test_status_waits_for_other_threads():
+    begun, ended, looks = threading.Event(), threading.Event(), []
+
+    def slow(A, B):
+        begun.set()
+        ended.wait()
+        return np.ones((len(A), len(B)))
+
+    bank = kb.KernelBank(kb.kernels.Custom(slow))
+    learning = threading.Thread(target=lambda: bank.run(*sine(11)), daemon=True)
+    looking = threading.Thread(target=lambda: looks.append(repr(bank)), daemon=True)
+    learning.start()
+    begun.wait()
+    looking.start()
+    looking.join(0.2)
+    assert not looks
+    ended.set()
+    looking.join(20)
     assert "11 samples" in looks[0]
 
 

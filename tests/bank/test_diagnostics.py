@@ -102,9 +102,8 @@ def test_omkr_whose_step_is_too_large_says_by_how_much():
     single, rounds = make(rule), []
     for n in range(40):
         w = single.weights
-        single.learn_one(x[n], y[n])
+        a = single.run(x[n : n + 1], y[n : n + 1]).curvature[0]
         seen = slice(max(0, n + 1 - window), n + 1)
-        a = single._runtime.workspace.curvature[0].copy()
         rounds.append((single.predict_slots(x[seen]), y[seen], a, w))
     assert abs(omkr_ratio(rounds, 8e-4) / factor - 1) < 0.01
     # A rate that is smaller by that factor never raises the cost of its window.

@@ -66,12 +66,12 @@ def test_a_slot_that_is_out_stays_out_of_intervals():
     assert part.best_slot == 0
 
 
-def test_only_an_earlier_copy_of_the_same_size_is_taken():
+def test_only_an_earlier_ledger_of_the_same_size_is_taken():
     bank, other = (kb.KernelBank(kb.gaussian_grid(0.1, 10, p)) for p in (5, 4))
     bank.run(X[:9], Y[:9])
     later = bank.ledger
     for wrong in (other.ledger, None, 3):
-        with pytest.raises(InvalidArgument, match="'earlier' must be an earlier copy"):
+        with pytest.raises(InvalidArgument, match="'earlier' must be an earlier ledger"):
             bank.ledger.since(wrong)
-    with pytest.raises(InvalidArgument, match="earlier copy"):
+    with pytest.raises(InvalidArgument, match="earlier ledger"):
         bank.fresh().ledger.since(later)

@@ -1,14 +1,12 @@
 """Banks with several outputs: as banks of their own, with other slots, and with more outputs."""
 
 from dataclasses import replace
-from unittest.mock import Mock
 
 import numpy as np
 import pytest
-from kernelbank.bank.output_changes import has_room
 
 import kernelbank as kb
-from kernelbank.errors import FileRefused
+from kernelbank.errors import FileRefused, InvalidArgument
 from kernelbank.io import checkpoint
 
 K, L = kb.kernels, kb.learners
@@ -70,42 +68,48 @@ def test_outputs_go_on_with_other_slots_like_banks_of_their_own(engine):
     assert_same(bank, others, *stream(LATER))
 
 
-@pytest.mark.parametrize("room", [True, False])  # without it all outputs get new arrays
-def test_added_output_goes_on_like_a_bank_of_its_own(room, monkeypatch):
+def with_new_output(bank, output, X, y, past_target=np.nan):
+    """The bank with an output that has learned the newest samples, (m, d) and (m,)."""
+    alone = bank.new_output(bank.samples - len(X))
+    alone.run(X, y)
+    return bank.with_output(output, alone, past_target)
+
+
+@pytest.mark.parametrize("engine", ["serial", "threads"])
+@pytest.mark.parametrize("output", [0, 2])
+def test_added_output_goes_on_like_a_bank_of_its_own(output, engine):
     X, y = stream()
-    slots = some_slots()
-    bank = bank_of(slots, 2)
-    bank.run(X, y[:, :-1])
-    others = [bank_of(slots) for _ in range(3)]
-    for k, other in enumerate(others):
-        other.run(X, y[:, k])
-    added = bank._new_output(0, X[0])
-    added.run(X, y[:, -1])
-    before = bank._runtime
-    assert has_room(before)
-    monkeypatch.setattr("kernelbank.bank.bank_changes.has_room", lambda _: room)
-    bank._add_output(added, 2, -1.0)
-    assert bank.outputs == 3
-    assert (bank._runtime is before) == room
-    assert_same(bank, others, *stream(LATER))
-
-
-def test_blocks_are_at_most_twice_as_long_as_those_of_a_bank_with_as_many_outputs():
-    X, y = stream(30)
-    slots = [kb.Slot(K.Linear(1.0), L.LinearRLS())]
-    bank = bank_of(slots, 2)
+    slots = [replace(slot, loss="squared") for slot in some_slots()]
+    order = [0, 1]
+    order.insert(output, 2)  # column 2 is that of the new output
+    bank = bank_of(slots, 2, engine=engine, loss=["squared", kb.losses.Huber(0.5)])
     bank.run(X, y[:, :2])
-    rebuilt = 0
-    while bank.outputs < 70:
-        before = bank._runtime
-        added = bank._new_output(0, X[0])
-        added.run(X, y[:, 0])
-        bank._add_output(added, bank.outputs, -1.0)
-        rebuilt += bank._runtime is not before
-        size = bank._runtime.leader.workspace.size
-        assert {one.workspace.size for one in bank._runtime.runtimes} == {size}
-        assert size <= 2 * bank._runtime.leader.block_length(9, bank.outputs)
-    assert 2 <= rebuilt <= 4
+    losses = ["squared", kb.losses.Huber(0.5), "squared"]
+    others = [bank_of(slots, loss=losses[k]) for k in order]
+    for k, other in zip(order, others, strict=True):
+        other.run(X, y[:, k])
+    wider = with_new_output(bank, output, X, y[:, 2], -1.0)
+    assert (bank.outputs, wider.outputs) == (2, 3)
+    later, targets = stream(LATER)
+    assert_same(wider, others, later, targets[:, order])
+
+
+def test_output_that_has_not_learned_the_samples_is_refused():
+    X, y = stream(30)
+    bank = bank_of(some_slots(), 2)
+    with pytest.raises(InvalidArgument, match="'first' of new_output must"):
+        bank.new_output(0)
+    bank.run(X, y[:, :2])
+    for first in (-1, 31, 2.5):
+        with pytest.raises(InvalidArgument, match="'first' of new_output must"):
+            bank.new_output(first)
+    alone = bank.new_output(10)
+    with pytest.raises(InvalidArgument, match="'alone' of with_output must"):
+        bank.with_output(2, alone)
+    alone.run(X[10:], y[10:, 2])
+    for output in (-1, 3):
+        with pytest.raises(InvalidArgument, match="'output' of with_output must"):
+            bank.with_output(output, alone)
 
 
 def test_added_output_leaves_the_others_as_they_are_and_counts_the_samples_before_it():
@@ -114,10 +118,7 @@ def test_added_output_leaves_the_others_as_they_are_and_counts_the_samples_befor
     bank, same = bank_of(slots, 2), bank_of(slots, 2)
     for one in (bank, same):
         one.run(X, y[:, :2])
-    added = bank._new_output(ROWS - 100, X[-100])
-    assert added.samples == ROWS - 100
-    added.run(X[-100:], -np.ones(100))
-    bank._add_output(added, 2, -1.0)
+    bank = with_new_output(bank, 2, X[-100:], -np.ones(100), -1.0)
     assert bank.samples == ROWS
     assert bank.ledger.missing.tolist() == [0, 0, ROWS - 100]
     assert bank.ledger.mean_loss[2] < 0.1
@@ -136,9 +137,7 @@ def test_new_output_finds_its_targets_at_the_shared_neighbors(samples, number):
     bank, alone = bank_of(slots, 2), bank_of(slots)
     bank.run(X, y[:, :2])
     alone.run(X[-samples:], y[-samples:, 2])
-    added = bank._new_output(ROWS - samples, X[-samples])
-    added.run(X[-samples:], y[-samples:, 2])
-    bank._add_output(added, number, np.nan)
+    bank = with_new_output(bank, number, X[-samples:], y[-samples:, 2])
     np.testing.assert_array_equal(bank.predict(X)[:, number], alone.predict(X))
 
 
@@ -146,26 +145,27 @@ def test_new_output_of_slots_that_keep_targets_has_those_of_the_past():
     X, y = stream()
     bank = bank_of([kb.Slot(K.Matern(1.0), L.NearestNeighborGP(4, 200))], 2)
     bank.run(X, y[:, :2])
-    added = bank._new_output(ROWS - 5, X[-5])
-    added.run(X[-5:], np.ones(5))
-    bank._add_output(added, 2, -1.0)
-    targets = bank.state()["output2/slots/group0/responses"][0]
-    places = np.arange(ROWS - 5, ROWS) % 200
-    np.testing.assert_array_equal(targets[places], 1.0)
-    np.testing.assert_array_equal(np.delete(targets, places), -1.0)
+    bank = with_new_output(bank, 2, X[-5:], np.ones(5), -1.0)
+    targets = bank.slot_state(0)["output2/responses"]
+    assert sorted(set(targets.ravel())) == [-1.0, 1.0]
+    assert (targets == 1.0).sum() == 5
 
 
 def test_file_that_claims_other_outputs_is_refused(tmp_path, monkeypatch):
     X, y = stream(20)
     bank = bank_of(some_slots(), 3)
     bank.run(X, y)
-    header, arrays = bank._describe()
-    made = Mock(side_effect=AssertionError("it is refused before anything is made of it"))
-    monkeypatch.setattr("kernelbank.bank.outputs.Runtime", made)
-    for outputs in (2, 4, 10**6, -1, 0, 2.5, "3", None):
+    header, arrays = bank.describe()
+
+    def refuse(outputs):
         checkpoint.write(tmp_path / "x.kb", header | {"outputs": outputs}, arrays)
         with pytest.raises(FileRefused):
             kb.load(tmp_path / "x.kb")
+
+    for outputs in (2, 4, -1, 0, 2.5, "3", None):
+        refuse(outputs)
+    monkeypatch.setattr("kernelbank._core.Bank", None)  # refused before any of it is made
+    refuse(10**6)
 
 
 def test_output_before_the_first_keeps_what_that_one_has_shared():
@@ -175,9 +175,7 @@ def test_output_before_the_first_keeps_what_that_one_has_shared():
     bank, same = bank_of(slots), bank_of(slots)
     for one in (bank, same):
         one.run(X, y[:, 0])
-    other = bank._new_output(ROWS - 100, X[-100])
-    other.run(X[-100:], y[-100:, 1])
-    bank._add_output(other, 0, np.nan)
+    bank = with_new_output(bank, 0, X[-100:], y[-100:, 1])
     later, targets = stream(LATER)
     found = bank.run(later, targets[:, :2]).predictions
     np.testing.assert_array_equal(found[:, 1], same.run(later, targets[:, 1]).predictions)

@@ -89,7 +89,7 @@ def test_values_on_a_window_of_any_length_are_those_of_banks_of_their_own(window
 def test_state_of_ten_outputs_on_random_features_is_at_most_twice_that_of_one(window):
     def state_bytes(outputs):
         bank = kb.KernelBank(GRID, L.FourierRLS(100), window=window, outputs=outputs)
-        return bank._runtime.state_bytes(dimension=5)
+        return bank.state_bytes(dimension=5)
 
     assert state_bytes(10) <= 2 * state_bytes(1)
 

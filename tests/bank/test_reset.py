@@ -57,4 +57,4 @@ def test_reset_bank_is_saved_and_copied_as_a_new_one(tmp_path):
     for again in (kb.load(tmp_path / "bank.kb"), copy.deepcopy(bank)):
         found = again.run(X, y)
         np.testing.assert_array_equal(found.predictions, expected.predictions)
-        assert again._describe()[0] == fresh._describe()[0]
+        assert again.describe()[0] == fresh.describe()[0]

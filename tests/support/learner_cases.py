@@ -32,7 +32,7 @@ def losses_of(learner):
 
 
 def kernel_of(learner):
-    if isinstance(learner, L.fourier.FourierBase):
+    if isinstance(learner, (L.FourierSGD, L.FourierRLS)):
         return RANDOM_FEATURES
     if isinstance(learner, L.LinearRLS):
         return K.Linear(0.5)

@@ -439,8 +439,11 @@ class PyBank {
       row[0] = PyFloat_AS_DOUBLE(given.ptr());
       return row.size() == 1;
     }
+    // No subclass: that of masked arrays has entries that are no numbers.
+    static const nb::handle plain =
+        nb::object(nb::module_::import_("numpy").attr("ndarray")).release();
     nb::ndarray<const double, nb::ndim<1>, nb::device::cpu> array;
-    if (!nb::ndarray_check(given) || !nb::try_cast(given, array, false)) return false;
+    if (!given.type().is(plain) || !nb::try_cast(given, array, false)) return false;
     if (array.shape(0) != row.size()) return false;
     for (std::size_t i = 0; i < row.size(); ++i) row[i] = array(i);
     return true;
@@ -505,8 +508,8 @@ void kb::bind_bank(nb::module_& m) {
       .def("learn", &PyBank::learn, "X"_a, "y"_a, "past"_a.none(), "trace"_a)
       .def("learn_elsewhere", &PyBank::learn_elsewhere, "X"_a, "y"_a, "past"_a.none(), "trace"_a,
            "shards"_a)
-      .def("learn_one", &PyBank::learn_one, "x"_a, "y"_a)
-      .def("predict_one", &PyBank::predict_one, "x"_a)
+      .def("learn_one", &PyBank::learn_one, "x"_a.none(), "y"_a.none())
+      .def("predict_one", &PyBank::predict_one, "x"_a.none())
       .def("predict_slots_one", &PyBank::predict_slots_one, "x"_a)
       .def("predict", &PyBank::predict, "X"_a)
       .def("combine", &PyBank::combine, "slots"_a)

@@ -13,7 +13,7 @@ import numpy as np
 
 from .. import _core, losses
 from ..combiners import Combiner
-from ..errors import FileRefused
+from ..errors import FileRefused, KernelBankError
 from ..io import checkpoint
 from ..io.specs import check_names
 from ..kernels.dictionary import Dictionary
@@ -29,7 +29,7 @@ from .settings import BankSettings
 from .slot import Slot, given_slots
 from .slot_changes import Samples, changed_settings, check_wider, continued, plan_change
 from .slot_history import SlotHistory
-from .status import Status, bank_status
+from .status import Status, bank_status, bank_title
 from .trace import Trace, chosen_fields
 
 _LEARNED = 1
@@ -315,11 +315,18 @@ class KernelBank:
         """
         return bank_status(self._settings, self._dimension, self.ledger, self.weights, self._names)
 
+    def _shown(self) -> Status:
+        """The status; of a bank that a function of the user's prints from inside, its settings."""
+        try:
+            return self.status()
+        except KernelBankError:
+            return Status(bank_title(self._settings, "some"))
+
     def __repr__(self) -> str:
-        return self.status().text()
+        return self._shown().text()
 
     def _repr_html_(self) -> str:
-        return self.status().html()
+        return self._shown().html()
 
     # --- predicting ------------------------------------------------------------------------------
 

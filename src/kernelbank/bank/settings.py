@@ -35,7 +35,9 @@ _BLOCK_BYTES = 64 * 2**20
 _SHORTEST = 8
 _WIDEST = 2**20
 _SPEC_BYTES = 500
-"""About what an elementary kernel takes in the description of a bank."""
+"""About what an elementary kernel, or an output, takes in the description of a bank."""
+_OUTPUT_BYTES = 100
+"""What a slot has at least for each output."""
 _OUTPUT_SAMPLES = 8 * _core.SLIDE_PERIOD
 """Samples of a block times outputs, at most: with more than eight outputs blocks are shorter."""
 
@@ -341,7 +343,7 @@ class BankSettings:
 
     def check_size(self, dimension: int, most_bytes: int) -> None:
         """Refuse to describe a bank to the core whose description alone needs too much memory."""
-        needed = 0
+        needed = self.outputs * (_SPEC_BYTES + _OUTPUT_BYTES * len(self.slots))
         for slot in self.slots:
             needed += _SPEC_BYTES * slot.kernel.term_count(dimension)
             needed += 8 * slot.learner.described_numbers(slot.kernel, dimension)

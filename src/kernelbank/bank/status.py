@@ -158,8 +158,8 @@ class Status:
         return self.heading if drawn else "", self.bars, self.rest
 
 
-def bank_title(settings: BankSettings, samples: int) -> str:
-    """The title of a `KernelBank`."""
+def bank_title(settings: BankSettings, samples: int | str) -> str:
+    """The title of a `KernelBank`; samples : how many it has learned."""
     objective = settings.objective
     outputs = "" if settings.outputs == 1 else f"{settings.outputs} outputs, "
     return (

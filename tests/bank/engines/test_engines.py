@@ -28,11 +28,6 @@ warnings.simplefilter("ignore")  # of forks while there are threads
 x = np.arange(600.0)
 
 
-def bank_of(function, engine):
-    kernels = [kb.kernels.Gaussian(w) for w in np.geomspace(0.1, 10, 40)]
-    return kb.KernelBank([*kernels, kb.kernels.Custom(function)], engine=engine)
-
-
 def bits(bank):
     return b"".join(array.tobytes() for _, array in sorted(bank.state().items()))
 

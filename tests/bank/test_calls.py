@@ -1,7 +1,7 @@
-"""The runtime: interrupts, threads, failing functions, undone blocks."""
+"""Calls of a bank: interrupts, threads, functions of the user's that fail or call back."""
 
 import _thread
-import gc
+import copy
 import threading
 
 import numpy as np
@@ -10,7 +10,6 @@ import pytest
 import kernelbank as kb
 from support.comparing import assert_same_state
 from support.instances import cauchy, stream
-from support.marks import slow
 
 K = kb.kernels
 Norma = kb.learners.Norma
@@ -22,8 +21,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWar
     [
         (kb.engines.Serial(1), True),
         (kb.engines.Threads(2), False),
-        slow(kb.engines.Serial(1), False),
-        slow(kb.engines.Threads(2), True),
+        (kb.engines.Threads(2), True),
     ],
     ids=repr,
 )
@@ -36,8 +34,6 @@ def test_interrupt_leaves_a_block_learned_or_not_at_all(engine, custom):
         return kb.KernelBank(kernels, Norma(0.05, 20), window=4, engine=engine)
 
     samples = 2_000 if custom else 40_000
-    make().run(x[:300], y[:300])
-    gc.collect()  # of what compiling has left behind: LLVM's objects do not like interrupts
     bank, interrupts = make(), 0
     while bank.samples < samples:
         timer = threading.Timer(draw.uniform(0.0, 0.01), _thread.interrupt_main)
@@ -132,33 +128,43 @@ def test_failed_prediction_leaves_no_cached_values():
     assert_same_state(bank, clean)
 
 
-def test_banks_with_one_user_function_keep_their_errors_apart():
-    def broken(f, y):
-        raise RuntimeError("always")
-
-    loss = kb.losses.Custom(lambda f, y: (f - y) ** 2, broken, name="loss")
-    one, other = kb.KernelBank(loss=loss), kb.KernelBank(loss=loss)
-    assert one.loss == other.loss == loss
-    assert one.loss.callbacks[0] is not other.loss.callbacks[0]
-    both = kb.losses.Custom(broken, broken, name="both")
-    bank = kb.KernelBank(loss=both)
-    for _ in range(2):
-        with pytest.raises(RuntimeError, match="always"):
-            bank.learn_one(0.0, 1.0)
-    assert not [callback for callback in bank.loss.callbacks if callback.take_error()]
+CALLS = {
+    "predict_one": lambda bank: bank.predict_one(0.5),
+    "learn_one": lambda bank: bank.learn_one(0.5, 1.0),
+    "samples": lambda bank: bank.samples,
+    "copy": copy.copy,
+}
 
 
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("adaptive", [False, True])
 @pytest.mark.parametrize("engine", ["serial", kb.engines.Threads(2)], ids=repr)
-def test_user_function_that_calls_its_own_bank_is_refused(engine):
+def test_user_function_that_calls_its_own_bank_is_refused(engine, adaptive, call):
     def meddling(f, y):
-        bank.predict_one(0.5)
+        CALLS[call](bank)
         return (f - y) ** 2
 
     loss = kb.losses.Custom(meddling, lambda f, y: 2 * (f - y))
-    bank = kb.KernelBank(kb.gaussian_grid(0.1, 1, 40), loss=loss, engine=engine)
+    grid = kb.gaussian_grid(0.1, 1, 50)
+    kernels = kb.AdaptiveDictionary(grid, size=40) if adaptive else grid
+    bank = kb.KernelBank(kernels, loss=loss, engine=engine)
     with pytest.raises(kb.errors.KernelBankError, match="has called the same bank"):
-        bank.run(np.arange(100.0), np.arange(100.0))
+        bank.run(np.arange(100.0), np.arange(100.0))  # in threads: there are enough slots
     assert bank.samples == 0
+
+
+def test_user_function_may_call_another_bank():
+    other = kb.KernelBank(kb.gaussian_grid(0.1, 1, 3))
+    other.run(np.arange(30.0), np.arange(30.0))
+
+    def asking(f, y):
+        other.predict_one(0.5)
+        return (f - y) ** 2
+
+    loss = kb.losses.Custom(asking, lambda f, y: 2 * (f - y))
+    bank = kb.KernelBank(kb.gaussian_grid(0.1, 1, 40), loss=loss, engine=kb.engines.Threads(2))
+    bank.run(np.arange(100.0), np.arange(100.0))
+    assert bank.samples == 100
 
 
 @pytest.mark.parametrize("moment", [0, 7])
