@@ -149,6 +149,9 @@ struct TargetRule {
 /// Inputs beyond this are declined: the square of a difference must not overflow.
 constexpr double LARGEST = 1e150;
 
+/// An array that results are written to.
+using Written = nb::ndarray<double, nb::c_contig, nb::device::cpu>;
+
 class PyBank {
  public:
   PyBank(const nb::dict& given, std::optional<std::size_t> most_bytes) {
@@ -183,16 +186,7 @@ class PyBank {
   /// name are filled.
   void learn(Floats X, Floats y, std::optional<Floats> past, const nb::dict& arrays) {
     Turn turn(turns_);
-    const std::size_t n = X.ndim() > 0 ? X.shape(0) : 0, K = rules_.size();
-    require_shape("X", X, {n, point_.size()});
-    require_shape("y", y, {n, K});
-    if (past) require_shape("past", *past, {n, K, slots_.size() / K});
-    std::vector<Written> kept;  // while other threads may change the dictionary
-    const Trace trace = read_trace(arrays, n, kept);
-    whole([&] {
-      nb::gil_scoped_release unlocked;
-      bank_->learn(X.data(), y.data(), n, past ? past->data() : nullptr, trace, nullptr);
-    });
+    learn_rows(X, y, past, arrays);
   }
 
   /// The same for a bank of `Remote` learners. shards : of each its packs, and what its slots have
@@ -200,16 +194,12 @@ class PyBank {
   void learn_elsewhere(Floats X, Floats y, std::optional<Floats> past, const nb::dict& arrays,
                        const nb::list& shards) {
     Turn turn(turns_);
-    const Trace trace = read_trace(arrays);
     const Forgotten forgotten{*this};
-    for (nb::handle item : shards) hand_over(nb::cast<nb::tuple>(item), X.shape(0));
+    for (nb::handle item : shards) hand_over(nb::cast<nb::tuple>(item), X.ndim() > 0 ? X.shape(0) : 0);
     for (Pack& pack : bank_->packs)
       if (!dynamic_cast<Remote&>(*pack.learner).is_ready())
         throw std::invalid_argument("the records of a pack were not handed over");
-    whole([&] {
-      nb::gil_scoped_release unlocked;
-      bank_->learn(X.data(), y.data(), X.shape(0), past ? past->data() : nullptr, trace, nullptr);
-    });
+    learn_rows(X, y, past, arrays);
   }
 
   /// Learn one sample if x is a float or a (d,) array of float64, y one or (K,), and all are in
@@ -403,7 +393,19 @@ class PyBank {
   }
 
  private:
-  using Written = nb::ndarray<double, nb::c_contig, nb::device::cpu>;
+  void learn_rows(const Floats& X, const Floats& y, const std::optional<Floats>& past,
+                  const nb::dict& arrays) {
+    const std::size_t n = X.ndim() > 0 ? X.shape(0) : 0, K = rules_.size();
+    require_shape("X", X, {n, point_.size()});
+    require_shape("y", y, {n, K});
+    if (past) require_shape("past", *past, {n, K, slots_.size() / K});
+    std::vector<Written> kept;  // while other threads may change the dictionary
+    const Trace trace = read_trace(arrays, n, kept);
+    whole([&] {
+      nb::gil_scoped_release unlocked;
+      bank_->learn(X.data(), y.data(), n, past ? past->data() : nullptr, trace, nullptr);
+    });
+  }
 
   /// The arrays that n samples are written to.
   Trace read_trace(const nb::dict& arrays, std::size_t n, std::vector<Written>& kept) const {
