@@ -17,7 +17,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 # One job after another: ninja has the processors while pip has the network.
 .NOTPARALLEL:
-.PHONY: run test test-all attack lint format bench bench-run bench-live costs alarms accuracy ablation classes forecasts gallery docs wheel wheel-aarch64 release clean
+.PHONY: run test test-all attack sanitize lint format bench bench-run bench-live costs alarms accuracy ablation classes forecasts gallery docs wheel wheel-aarch64 release clean
 
 # The paper's experiment, then a stream of sensors.
 run: .venv/ready $(CORE)
@@ -37,6 +37,24 @@ test-all: .venv/dev-ready $(CORE)
 ATTACK ?= --kills 1000 --faults 300 --forged 100000 --sources 100000 --interrupts 500
 attack: .venv/dev-ready $(CORE)
 	$(BIN)/python tests/attack.py $(ATTACK)
+
+# The core with checked indices, AddressSanitizer and UBSan (of g++), in a package of links beside
+# the other: its tests, the same bits, and forged states.
+SANITIZE := build/sanitize
+sanitize: .venv/dev-ready
+	@rm -rf $(SANITIZE)/package
+	@mkdir -p $(SANITIZE)/package
+	@cp -rs $(CURDIR)/src/kernelbank $(SANITIZE)/package
+	@rm -f $(SANITIZE)/package/kernelbank/_core*.so
+	@$(BIN)/cmake -G Ninja -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja -DKERNELBANK_SANITIZE=ON \
+		-DCMAKE_CXX_COMPILER=g++ -DPython_EXECUTABLE=$(CURDIR)/$(BIN)/python \
+		-DCMAKE_LIBRARY_OUTPUT_DIRECTORY=$(CURDIR)/$(SANITIZE)/package/kernelbank \
+		-B $(SANITIZE)/core -S src/core
+	@$(BIN)/cmake --build $(SANITIZE)/core
+	PYTHONPATH=$(SANITIZE)/package KERNELBANK_FORGED=4000 \
+		LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libstdc++.so)" \
+		ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
+		$(BIN)/python -m pytest -n auto --dist loadgroup tests/core tests/test_same_bits.py tests/test_output_bits.py
 
 lint: .venv/dev-ready
 	$(BIN)/ruff check src tests benchmarks packaging docs/gallery docs/generate

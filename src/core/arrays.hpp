@@ -1,6 +1,7 @@
 // Arrays that own their numbers, and the one list of an object's state that everything uses.
 #pragma once
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <new>
 #include <stdexcept>
@@ -60,13 +61,19 @@ class Matrix {
   Matrix() = default;
   Matrix(int rows, int columns, T value = T(0.0))
       : numbers(std::size_t(rows) * columns, value), rows_(rows), columns_(columns) {}
-  T* operator[](int row) { return numbers.data() + std::size_t(row) * columns_; }
-  const T* operator[](int row) const { return numbers.data() + std::size_t(row) * columns_; }
+  T* operator[](int row) { return numbers.data() + start(row); }
+  const T* operator[](int row) const { return numbers.data() + start(row); }
   int rows() const { return rows_; }
   int columns() const { return columns_; }
   Array<T> numbers;
 
  private:
+  std::size_t start(int row) const {
+#if defined(KB_CHECKED)
+    if (row < 0 || (row >= rows_ && row > 0)) std::abort();  // an empty one has a row 0, of nothing
+#endif
+    return std::size_t(row) * columns_;
+  }
   int rows_ = 0, columns_ = 0;
 };
 

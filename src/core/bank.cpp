@@ -1,5 +1,6 @@
 #include "bank.hpp"
 
+#include <climits>
 #include <cmath>
 #include <cstring>
 #include <map>
@@ -265,6 +266,8 @@ void Ledger::visit(Archive& archive) {
   archive("effect", effect);
   archive("quarantined", quarantined);
   archive("missing", missing);
+  for (std::int64_t count : {quarantined, missing})
+    archive.require(count >= 0 && count < std::int64_t(1) << 53, "a count is out of range");
   archive("slot_cost", slot_cost);
   archive("slot_loss", slot_loss);
 }
@@ -309,6 +312,7 @@ Bank::Bank(const BankSpec& spec, Samples samples, std::vector<Pack> given,
       targets_(spec.objective.outputs()),
       query_weights_(spec.slots),
       query_values_(spec.slots) {
+  check(combiners.size(), first_weights.size());
   for (Cloned<Combiner>& combiner : combiners)
     outputs.emplace_back(std::move(combiner), first_weights, spec_);
   const int rows = (spec.objective.window + WIDTH - 1) / WIDTH;
@@ -324,9 +328,43 @@ Bank::Bank(const BankSpec& spec, Samples samples, std::vector<Pack> given,
   }
 }
 
+/// Refuse parts that do not fit together: loops over them would leave their arrays.
+void Bank::check(std::size_t combiners, std::size_t weights) const {
+  const int window = spec_.objective.window, slots = spec_.slots;
+  auto require = [](bool holds, const char* rule) {
+    if (!holds) throw std::invalid_argument(rule);
+  };
+  require(window >= 1 && spec_.dimension >= 1 && slots >= 1 && spec_.threads >= 1 &&
+              spec_.first_sample >= 0 && spec_.block >= 1,
+          "a length of the bank is out of range");
+  require(std::int64_t(spec_.block) * window < INT_MAX, "the window is too long");
+  require(spec_.objective.outputs() >= 1 && combiners == spec_.objective.losses.size() &&
+              weights == std::size_t(slots),
+          "each output needs a combiner, and each slot a first weight");
+  require(newest.dimension == spec_.dimension && newest.length >= window &&
+              newest.targets.size() == combiners,
+          "the newest samples are not those of the bank");
+  std::vector<int> packs_of(slots);
+  for (std::size_t i = 0; i < packs.size(); ++i) {
+    const Pack& pack = packs[i];
+    require(!pack.slots.empty() && pack.slots.size() <= WIDTH, "a pack has one to four slots");
+    for (int slot : pack.slots) {
+      require(slot >= 0 && slot < slots, "there is no such slot");
+      ++packs_of[slot];
+    }
+    require(newest.length >= pack.learner->history(), "the history is too short");
+    require(pack.outputs.size() == combiners, "a pack has other outputs");
+    const int base = pack.own.base_pack, lane = pack.own.base_lane;
+    require(base < int(i) && (base < 0 || (lane >= 0 && lane < int(packs[base].slots.size()))),
+            "there is no such base before the pack");
+  }
+  for (int count : packs_of) require(count == 1, "each slot is in one pack");
+}
+
 void Bank::visit(Archive& archive) {
   archive("seen", seen_);
-  archive.require(seen_ >= 0 && seen_ < (std::int64_t(1) << 53), "seen is not a count of samples");
+  archive.require(seen_ >= spec_.first_sample && seen_ < std::int64_t(1) << 53,
+                  "seen is not a count of samples");
   archive.part("samples", newest);
   for (std::size_t i = 0; i < packs.size(); ++i)
     archive.part("pack" + std::to_string(i), packs[i]);

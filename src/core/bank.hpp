@@ -197,6 +197,7 @@ class Bank {
   bool may_fail() const;
 
  private:
+  void check(std::size_t combiners, std::size_t weights) const;
   void learn_block(const double* X, const double* y, int count, const double* past);
   void score(Pack& pack, const Block& block);
   void use_past_predictions(int output, const Block& block, const double* past);

@@ -94,6 +94,8 @@ class Learner {
   /// Start at f = sum_j c_j k(points_j, .) instead of at 0: points (m, dimension), coefficients
   /// (m,) lanes. Sets norms[0] of the record of each output.
   virtual void start_from(const Matrix<double>& points, const Array<Lanes>& coefficients, Record*);
+  /// How many inputs before the present one it reads, if more than the window's.
+  virtual int history() const { return 0; }
   /// Whether it calls a function of the user's, which may fail.
   virtual bool may_fail() const { return false; }
 };

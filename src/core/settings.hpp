@@ -15,11 +15,28 @@ class Settings {
   std::map<std::string, std::shared_ptr<void>> objects;  // what only bindings know
 
   double number(const char* name) const { return find(numbers, name); }
+  /// So small that twice as many is a number too.
   int whole(const char* name) const {
     const double number = find(numbers, name);
-    if (!(number >= INT_MIN && number <= INT_MAX))
+    if (!(absolute(number) <= INT_MAX / 2))
       throw std::invalid_argument(std::string("the setting is too large: ") + name);
     return int(number);
+  }
+  /// How many of something there are, at least one.
+  int count(const char* name) const {
+    const int number = whole(name);
+    if (number < 1) throw std::invalid_argument(std::string("the setting is below 1: ") + name);
+    return number;
+  }
+  /// An array of indices below `end`.
+  std::vector<int> indices(const char* name, int end) const {
+    std::vector<int> found;
+    for (double number : array(name)) {
+      if (!(number >= 0.0 && number < end))
+        throw std::invalid_argument(std::string("the setting has an index out of range: ") + name);
+      found.push_back(int(number));
+    }
+    return found;
   }
   bool flag(const char* name) const { return find(numbers, name) != 0.0; }
   const std::string& word(const char* name) const { return find(words, name); }

@@ -151,7 +151,8 @@ std::uint64_t run(const Case& given) {
     arrays.clear();
     const std::size_t one = std::size_t(length) * K, all = one * P;
     const Trace trace{array(one), array(one), array(one), array(one), array(one), array(one),
-                      array(all), array(all), array(all), array(all), array(all), array(all)};
+                      array(all), array(all), array(all), array(all), array(all), array(all),
+                      array(all * given.window), array(all), array(all)};
     bank->learn(X.data() + start * d, y.data() + start * K, length, nullptr, trace, {});
     for (const std::vector<double>& numbers : arrays) hash.add(numbers.data(), numbers.size());
   }

@@ -67,6 +67,22 @@ class Turn {
   const Inside here_;
 };
 
+/// Refuse an array of another shape: loops would leave it.
+template <class Numbers>
+void require_shape(const char* name, const Numbers& array, const Shape& shape) {
+  bool fits = array.ndim() == shape.size();
+  for (std::size_t i = 0; fits && i < shape.size(); ++i) fits = array.shape(i) == shape[i];
+  if (fits) return;
+  auto text = [](std::size_t axes, auto length) {
+    std::string all;
+    for (std::size_t i = 0; i < axes; ++i) all += (i ? ", " : "") + std::to_string(length(i));
+    return "(" + all + ")";
+  };
+  const std::string found = text(array.ndim(), [&](std::size_t i) { return array.shape(i); });
+  const std::string wanted = text(shape.size(), [&](std::size_t i) { return shape[i]; });
+  throw nb::value_error((std::string(name) + " has shape " + found + ", not " + wanted).c_str());
+}
+
 /// A bank from its description in Python (`kernelbank.bank`).
 std::unique_ptr<Bank> make_bank(const nb::dict& given) {
   BankSpec spec{};
@@ -133,6 +149,9 @@ struct TargetRule {
 /// Inputs beyond this are declined: the square of a difference must not overflow.
 constexpr double LARGEST = 1e150;
 
+/// An array that results are written to.
+using Written = nb::ndarray<double, nb::c_contig, nb::device::cpu>;
+
 class PyBank {
  public:
   PyBank(const nb::dict& given, std::optional<std::size_t> most_bytes) {
@@ -145,6 +164,7 @@ class PyBank {
       rules_.push_back({std::max(nb::cast<double>(items[0]), -LARGEST),
                         std::min(nb::cast<double>(items[1]), LARGEST), nb::cast<bool>(items[2])});
     }
+    if (rules_.size() != bank_->outputs.size()) throw nb::value_error("a rule for each output");
     point_.resize(bank_->spec().dimension);
     targets_.resize(rules_.size());
     slots_.resize(rules_.size() * bank_->spec().slots);
@@ -166,11 +186,7 @@ class PyBank {
   /// name are filled.
   void learn(Floats X, Floats y, std::optional<Floats> past, const nb::dict& arrays) {
     Turn turn(turns_);
-    const Trace trace = read_trace(arrays);
-    whole([&] {
-      nb::gil_scoped_release unlocked;
-      bank_->learn(X.data(), y.data(), X.shape(0), past ? past->data() : nullptr, trace, nullptr);
-    });
+    learn_rows(X, y, past, arrays);
   }
 
   /// The same for a bank of `Remote` learners. shards : of each its packs, and what its slots have
@@ -178,16 +194,12 @@ class PyBank {
   void learn_elsewhere(Floats X, Floats y, std::optional<Floats> past, const nb::dict& arrays,
                        const nb::list& shards) {
     Turn turn(turns_);
-    const Trace trace = read_trace(arrays);
     const Forgotten forgotten{*this};
-    for (nb::handle item : shards) hand_over(nb::cast<nb::tuple>(item), X.shape(0));
+    for (nb::handle item : shards) hand_over(nb::cast<nb::tuple>(item), X.ndim() > 0 ? X.shape(0) : 0);
     for (Pack& pack : bank_->packs)
       if (!dynamic_cast<Remote&>(*pack.learner).is_ready())
         throw std::invalid_argument("the records of a pack were not handed over");
-    whole([&] {
-      nb::gil_scoped_release unlocked;
-      bank_->learn(X.data(), y.data(), X.shape(0), past ? past->data() : nullptr, trace, nullptr);
-    });
+    learn_rows(X, y, past, arrays);
   }
 
   /// Learn one sample if x is a float or a (d,) array of float64, y one or (K,), and all are in
@@ -201,7 +213,10 @@ class PyBank {
       if (!rules_[k].allows(targets_[k])) return 0;
     const std::int64_t number = bank_->samples(), seen = number + 1;
     const auto before = alerts_now();
-    whole([&] { bank_->learn(point_.data(), targets_.data(), 1, nullptr, {}, nullptr); });
+    whole([&] {
+      const auto unlocked = unlock_for_threads();
+      bank_->learn(point_.data(), targets_.data(), 1, nullptr, {}, nullptr);
+    });
     // Step sizes are checked when the samples have doubled, and at the end of a slide period.
     const bool due = (number ^ seen) > number || seen % SLIDE_PERIOD == 0;
     return due || alerts_now() != before ? 2 : 1;
@@ -213,17 +228,24 @@ class PyBank {
     if (!read_row(x, point_)) return nb::none();
     for (double number : point_)
       if (!(std::fabs(number) <= LARGEST)) return nb::none();
-    bank_->predict(point_.data(), targets_.data(), slots_.data());
+    {
+      const auto unlocked = unlock_for_threads();
+      bank_->predict(point_.data(), targets_.data(), slots_.data());
+    }
     if (targets_.size() == 1) return nb::float_(targets_[0]);
     return copied(targets_.data(), {targets_.size()});
   }
   /// (K,) predictions and (K, P) predictions of the slots at x (d,).
   nb::tuple predict_slots_one(Floats x) {
     Turn turn(turns_);
+    require_shape("x", x, {point_.size()});
     const std::size_t K = bank_->outputs.size(), P = bank_->spec().slots;
     double *predictions, *slots;
     Result one = new_array({K}, &predictions), other = new_array({K, P}, &slots);
-    bank_->predict(x.data(), predictions, slots);
+    {
+      const auto unlocked = unlock_for_threads();
+      bank_->predict(x.data(), predictions, slots);
+    }
     return nb::make_tuple(one, other);
   }
   Result predict(Floats X) {
@@ -251,7 +273,12 @@ class PyBank {
   /// k_p(points[j], .): points (m, d), coefficients (m, P).
   void begin(Floats x, std::optional<Floats> points, std::optional<Floats> coefficients) {
     Turn turn(turns_);
+    require_shape("x", x, {point_.size()});
     if (!points) return bank_->begin(x.data());
+    const std::size_t m = points->ndim() > 0 ? points->shape(0) : 0;
+    if (m < 1 || !coefficients) throw nb::value_error("points and their coefficients are needed");
+    require_shape("points", *points, {m, point_.size()});
+    require_shape("coefficients", *coefficients, {m, std::size_t(bank_->spec().slots)});
     bank_->start_from(points->data(), int(points->shape(0)), coefficients->data());
   }
   /// See Bank::continue_with; added : (bank, indices, whether they are on bases that go on)
@@ -366,16 +393,44 @@ class PyBank {
   }
 
  private:
-  static Trace read_trace(const nb::dict& arrays) {
-    auto find = [&](const char* name) -> double* {
+  void learn_rows(const Floats& X, const Floats& y, const std::optional<Floats>& past,
+                  const nb::dict& arrays) {
+    const std::size_t n = X.ndim() > 0 ? X.shape(0) : 0, K = rules_.size();
+    require_shape("X", X, {n, point_.size()});
+    require_shape("y", y, {n, K});
+    if (past) require_shape("past", *past, {n, K, slots_.size() / K});
+    std::vector<Written> kept;  // while other threads may change the dictionary
+    const Trace trace = read_trace(arrays, n, kept);
+    whole([&] {
+      nb::gil_scoped_release unlocked;
+      bank_->learn(X.data(), y.data(), n, past ? past->data() : nullptr, trace, nullptr);
+    });
+  }
+
+  /// The arrays that n samples are written to.
+  Trace read_trace(const nb::dict& arrays, std::size_t n, std::vector<Written>& kept) const {
+    const std::size_t K = rules_.size();
+    auto find = [&](const char* name, const Shape& shape) -> double* {
       if (!arrays.contains(name)) return nullptr;
-      return nb::cast<nb::ndarray<double, nb::c_contig, nb::device::cpu>>(arrays[name]).data();
+      Written array;
+      if (!nb::try_cast(arrays[name], array, false))  // a copy would be written in vain
+        throw nb::value_error((std::string(name) + " must be a writable array of float64 by rows").c_str());
+      require_shape(name, array, shape);
+      kept.push_back(array);
+      return array.data();
     };
-    return {find("predictions"), find("cost"),      find("loss"),
-            find("bound_gap"),   find("cumulative_cost"), find("regret"),
-            find("weights"),     find("slot_cost"), find("slot_loss"),
-            find("slot_predictions"), find("curvature"), find("window_loss"),
-            find("values"), find("norms"), find("effects")};
+    auto one = [&](const char* name) { return find(name, {n, K}); };
+    auto all = [&](const char* name) { return find(name, {n, K, slots_.size() / K}); };
+    return {one("predictions"), one("cost"), one("loss"), one("bound_gap"),
+            one("cumulative_cost"), one("regret"), all("weights"), all("slot_cost"),
+            all("slot_loss"), all("slot_predictions"), all("curvature"), all("window_loss"),
+            find("values", {n, K, std::size_t(bank_->spec().objective.window), slots_.size() / K}),
+            all("norms"), all("effects")};
+  }
+
+  /// Threads may need the interpreter's lock: give it away while they work.
+  std::unique_ptr<nb::gil_scoped_release> unlock_for_threads() const {
+    return bank_->spec().threads > 1 ? std::make_unique<nb::gil_scoped_release>() : nullptr;
   }
 
   /// When it ends, no learner points to records of another process any more.
@@ -468,6 +523,7 @@ class PyBank {
 
   Result rows(Floats X, Shape shape, void (Bank::*method)(const double*, std::size_t, double*)) {
     Turn turn(turns_);
+    require_shape("X", X, {X.ndim() > 0 ? X.shape(0) : 0, point_.size()});
     shape.insert(shape.begin(), X.shape(0));
     double* data;
     Result result = new_array(shape, &data);

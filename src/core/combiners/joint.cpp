@@ -27,7 +27,7 @@ class Joint final : public Combiner {
  public:
   explicit Joint(const CombinerSpec& spec)
       : slots_(spec.slots),
-        horizon_(spec.settings.word("evidence") == "prequential" ? spec.settings.whole("horizon") : 0),
+        horizon_(spec.settings.word("evidence") == "prequential" ? spec.settings.count("horizon") : 0),
         loss_(spec.loss),
         quadratic_(loss_->curvature_rule == CurvatureRule::constant),
         kinked_(loss_->curvature == 0.0),
@@ -40,6 +40,7 @@ class Joint final : public Combiner {
         certificate_(4),
         solver_(slots_) {
     const int longest = horizon_ > 0 ? horizon_ : spec.window;
+    if (int(powers_.size()) < longest) throw std::invalid_argument("too few powers of the discount");
     const std::size_t rows = std::size_t((longest + WIDTH - 1) / WIDTH * WIDTH);
     for (Array<double>* row : {&d_, &y_, &z_, &direction_, &c_, &h_, &slopes_, &point_, &shifted_, &other_})
       row->assign(rows, 1.0);
@@ -54,7 +55,7 @@ class Joint final : public Combiner {
     archive.by_slot("values", past_predictions_, 2);
     archive("targets", past_targets_);
     archive("taken", taken_);
-    archive.require(taken_ >= 0, "a count is negative");
+    archive.require(taken_ >= 0 && taken_ < std::int64_t(1) << 53, "taken is not a count");
   }
 
   void choose(const Evidence& e, const double* weights, double* chosen) override {

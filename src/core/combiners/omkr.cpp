@@ -14,7 +14,7 @@ class Omkr final : public Combiner {
   explicit Omkr(const CombinerSpec& spec)
       : first_rate_(spec.settings.number("learning_rate")),
         least_rate_(spec.settings.number("least_rate")),
-        halve_every_(spec.settings.whole("halve_every")),
+        halve_every_(spec.settings.count("halve_every")),
         ridge_(spec.settings.word("gradient") == "exact" ? 2.0 : spec.regularization),
         gradient_(spec.slots),
         f_((spec.window + WIDTH - 1) / WIDTH, Lanes(1.0)),

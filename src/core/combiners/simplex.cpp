@@ -11,7 +11,7 @@ class Simplex final : public Combiner {
   explicit Simplex(const CombinerSpec& spec)
       : prequential_(spec.settings.word("evidence") == "prequential"),
         jensen_(spec.settings.word("bound") == "jensen"),
-        horizon_(spec.settings.whole("horizon")),
+        horizon_(spec.settings.count("horizon")),
         terms_(2, spec.slots) {
     if (!prequential_) return;
     segment_ = suffixes_ = Matrix<double>(horizon_, spec.slots);

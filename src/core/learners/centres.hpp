@@ -56,7 +56,7 @@ struct Sample {
 class Centres {
  public:
   explicit Centres(const LearnerSpec& spec)
-      : capacity(spec.settings.whole("budget") + 1),
+      : capacity(spec.settings.count("budget") + 1),
         alpha(capacity),
         k(capacity),
         dimension_(spec.dimension),

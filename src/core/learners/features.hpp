@@ -55,7 +55,7 @@ class FourierFeatures {
     point_.resize(coordinates_.size());
   }
   explicit FourierFeatures(const LearnerSpec& spec)
-      : FourierFeatures(spec.dimension, whole_numbers(spec.settings.array("coordinates")),
+      : FourierFeatures(spec.dimension, spec.settings.indices("coordinates", spec.dimension),
                         spec.settings.whole("trigonometric"), spec.settings.array("frequencies"),
                         spec.settings.array("phases"), spec.settings.array("amplitudes")) {}
 
@@ -76,9 +76,6 @@ class FourierFeatures {
   }
 
  private:
-  static std::vector<int> whole_numbers(const Array<double>& numbers) {
-    return std::vector<int>(numbers.begin(), numbers.end());
-  }
   Lanes angles(int m) const {
     Lanes angle = load(phases_.data() + m);
     const double* frequencies = frequencies_.data() + m;

@@ -75,12 +75,13 @@ struct Sixteen {
 class NearestNeighborGP final : public Learner {
  public:
   explicit NearestNeighborGP(const LearnerSpec& spec)
-      : neighbors_(spec.settings.whole("neighbors")),
-        memory_(spec.settings.whole("memory")),
+      : neighbors_(spec.settings.count("neighbors")),
+        memory_(spec.settings.count("memory")),
         noise_(spec.settings.number("noise")),
         constant_(spec.settings.number("constant")),
         window_(spec.objective.window),
         calls_user_(calls_user(spec.kernels.at(0))),
+        coordinates_(spec.settings.indices("coordinates", spec.dimension)),
         kernel_(spec.kernels),
         nearest_(neighbors_),
         known_(neighbors_),
@@ -95,10 +96,6 @@ class NearestNeighborGP final : public Learner {
         scales_(neighbors_),
         solved_(neighbors_),
         projected_(neighbors_) {
-    for (double k : spec.settings.array("coordinates")) {
-      if (!(k >= 0 && k < spec.dimension)) throw std::invalid_argument("no such coordinate");
-      coordinates_.push_back(int(k));
-    }
     const int blocks = (memory_ + BLOCK - 1) / BLOCK;
     points_ = Matrix<float>(blocks, BLOCK * int(coordinates_.size()));
     for (int k = 0; k < spec.objective.outputs(); ++k) outputs_.emplace_back(memory_);

@@ -47,7 +47,7 @@ class Norma final : public Learner {
   explicit Norma(const LearnerSpec& spec)
       : step_size_(spec.settings, spec.objective.regularization),
         regularization_(spec.objective.regularization),
-        budget_(spec.settings.whole("budget")),
+        budget_(spec.settings.count("budget")),
         window_(spec.objective.window),
         first_sample_(spec.first_sample),
         kernels_(spec.kernels),
@@ -58,6 +58,7 @@ class Norma final : public Learner {
         old_values_(window_),
         gradient_(window_),
         k_g_(window_) {
+    if (budget_ < window_) throw std::invalid_argument("the budget is below the window");
     for (const auto& loss : spec.objective.losses) outputs_.emplace_back(loss, budget_, window_);
     double decay = 1.0 - step_size_.learning_rate * regularization_;
     if (step_size_.adapts()) decay = regularization_ > 0.0 ? 0.5 : 1.0;
@@ -104,6 +105,7 @@ class Norma final : public Learner {
   }
 
   Lanes dropped(int k) const override { return outputs_[k].dropped; }
+  int history() const override { return budget_; }
 
   /// From the largest g'Kg / g'g seen, a lower bound of the largest eigenvalue of K. A rate that
   /// decays or adapts gets below the bound by itself.
@@ -368,6 +370,7 @@ class Norma final : public Learner {
 void Norma::start_from(const Matrix<double>& points, const Array<Lanes>& coefficients,
                        Record* records) {
   const int m = points.rows(), first = budget_ - m;
+  if (first < 0) throw std::invalid_argument("more terms than the budget");
   const Matrix<Lanes> gram = gram_matrix(kernels_, points);
   const int passed = std::max(budget_ - window_ - first, 0);  // points that have left the window
   for (int j = 0; j < m; ++j) diagonals_[first + j] = gram[j][j];

@@ -25,7 +25,7 @@ class NystromSGD final : public Learner {
       : step_size_(spec.settings, spec.objective.regularization),
         regularization_(spec.objective.regularization),
         novelty_(spec.settings.number("novelty")),
-        most_(spec.settings.whole("landmarks")),
+        most_(spec.settings.count("landmarks")),
         window_(spec.objective.window),
         dimension_(spec.dimension),
         loss_(spec.objective.losses.at(0)),

@@ -96,13 +96,15 @@ double squares_saved(double precision, double mean, double other_precision, doub
 class PartitionTree final : public Learner {
  public:
   explicit PartitionTree(const LearnerSpec& spec)
-      : nodes_(spec.settings.whole("nodes")),
-        capacity_(spec.settings.whole("split_after")),
+      : nodes_(spec.settings.count("nodes")),
+        capacity_(spec.settings.count("split_after")),
         noise_(spec.settings.number("noise")),
         window_(spec.objective.window),
         variances_(spec.settings.array("variances")),
         levels_(int(variances_.size())),
         loss_(spec.objective.losses.at(0)),
+        coordinates_(spec.settings.indices("coordinates", spec.dimension)),
+        dimension_(int(coordinates_.size())),
         cells_(nodes_, CELL_SIZE),
         children_(nodes_),
         axes_(nodes_),
@@ -111,15 +113,13 @@ class PartitionTree final : public Learner {
         entry_counts_(nodes_),
         path_(levels_),
         path_above_(levels_) {
-    for (double k : spec.settings.array("coordinates")) {
-      if (!(k >= 0 && k < spec.dimension)) throw std::invalid_argument("no such coordinate");
-      coordinates_.push_back(int(k));
-    }
-    dimension_ = int(coordinates_.size());
-    if (nodes_ < 1 || levels_ < 1 || dimension_ < 1) throw std::invalid_argument("no cells");
+    if (levels_ < 1 || dimension_ < 1) throw std::invalid_argument("no cells");
     const Array<double>& seed = spec.settings.array("seed_parts");  // the upper 32 bits, the lower
-    const std::uint64_t whole_seed = std::uint64_t(seed.at(0)) << 32 | std::uint64_t(seed.at(1));
-    key_ = mix_key(mix_key(0, whole_seed), std::uint64_t(spec.settings.number("identity")));
+    const double identity = spec.settings.number("identity");
+    for (double number : {seed.at(0), seed.at(1), identity})
+      if (!(number >= 0.0 && number < 0x1p53)) throw std::invalid_argument("no seed");
+    const std::uint64_t whole_seed = std::uint64_t(seed[0]) << 32 | std::uint64_t(seed[1]);
+    key_ = mix_key(mix_key(0, whole_seed), std::uint64_t(identity));
     const std::int64_t rows = (std::int64_t(nodes_) + 1) / 2 * (dimension_ + ENTRY_EXTRA);
     if (rows > INT_MAX) throw TooLarge("the cells need more memory than there is");
     entries_ = Matrix<double>(int(rows), capacity_);
