@@ -223,16 +223,16 @@ class PyBank {
   }
 
   /// The prediction at x, a float or (K,); None if x is not a float or a (d,) array in range.
-  nb::object predict_one(nb::handle x) {
+  nb::any predict_one(nb::handle x) {
     Turn turn(turns_);
-    if (!read_row(x, point_)) return nb::none();
+    if (!read_row(x, point_)) return nb::borrow<nb::any>(nb::none());
     for (double number : point_)
-      if (!(std::fabs(number) <= LARGEST)) return nb::none();
+      if (!(std::fabs(number) <= LARGEST)) return nb::borrow<nb::any>(nb::none());
     {
       const auto unlocked = unlock_for_threads();
       bank_->predict(point_.data(), targets_.data(), slots_.data());
     }
-    if (targets_.size() == 1) return nb::float_(targets_[0]);
+    if (targets_.size() == 1) return nb::borrow<nb::any>(nb::float_(targets_[0]));
     return copied(targets_.data(), {targets_.size()});
   }
   /// (K,) predictions and (K, P) predictions of the slots at x (d,).

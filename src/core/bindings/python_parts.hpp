@@ -20,13 +20,14 @@ Result new_array(const Shape& shape, double** data);
 
 /// A copy of numbers as a NumPy array.
 template <class T>
-nb::object copied(const T* numbers, const Shape& shape) {
+nb::any copied(const T* numbers, const Shape& shape) {
   std::size_t size = 1;
   for (std::size_t n : shape) size *= n;
   T* data = new T[size];
   std::copy_n(numbers, size, data);
   nb::capsule owner(data, [](void* p) noexcept { delete[] (T*)p; });
-  return nb::cast(nb::ndarray<nb::numpy, T>(data, shape.size(), shape.data(), owner));
+  nb::object array = nb::cast(nb::ndarray<nb::numpy, T>(data, shape.size(), shape.data(), owner));
+  return nb::steal<nb::any>(array.release());
 }
 
 /// A kernel k(X, Z) -> (n, m) as a statistic.

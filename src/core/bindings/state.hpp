@@ -50,7 +50,7 @@ nb::class_<Saved<Object>> bind_object(nb::module_& m, const char* name) {
       .def("__getitem__",  // a copy of one of these arrays
            [](Self& self, const std::string& name) {
              for (const Entry& entry : list_state<Object>(self))
-               if (entry.name == name) return nb::object(state_arrays({entry})[name.c_str()]);
+               if (entry.name == name) return nb::borrow<nb::any>(state_arrays({entry})[name.c_str()]);
              throw nb::key_error(name.c_str());
            })
       .def("restore", restore, nb::arg("arrays"))

@@ -93,6 +93,14 @@ class KernelBank:
     np.True_
     """
 
+    _settings: BankSettings
+    _bank: EngineBank | None
+    _dimension: int | None
+    _names: SlotNames
+    _diagnostics: Diagnostics
+    _plain: bool
+    _lock: threading.RLock
+
     def __new__(cls, *arguments: Any, **named: Any) -> Self:
         self = super().__new__(cls)
         self._lock = threading.RLock()

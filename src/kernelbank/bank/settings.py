@@ -238,7 +238,8 @@ class BankSettings:
         first_sample : the number of the first sample that it learns. Not 0 only where new slots or
             outputs learn samples that their bank has learned before.
         """
-        packs, place = [], {}
+        packs: list[dict[str, Any]] = []
+        place: dict[int, list[int]] = {}
         objectives = [replace(self.objective, loss=loss) for loss in self.losses]
         for number, indices in enumerate(self.packs):
             place |= {slot: [number, lane] for lane, slot in enumerate(indices)}

@@ -218,7 +218,8 @@ class Forecaster:
         if not self.model.banks:
             return np.full((len(self.horizons), 3), self.targets[-1])
         made = self.stacking.forecasts(self.samples - 1)
-        return self.intervals.forecast(*self.stacking.combine(made).T, tail)
+        points, deviations = self.stacking.combine(made).T
+        return self.intervals.forecast(points, deviations, tail)
 
     def forecast(self, tail: float, future: Floats | None = None) -> Floats:
         """(H, 3): the forecasts from the newest row; changes nothing. See `learn`."""

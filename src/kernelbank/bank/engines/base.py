@@ -111,7 +111,8 @@ class Engine:
 
     def from_local(self, settings: BankSettings, dimension: int, bank: _core.Bank) -> EngineBank:
         """A bank of this engine that goes on from one of the core in this process."""
-        return bank
+        same: Any = bank
+        return same
 
 
 def checked_block(block: int | None, owner: str) -> None:

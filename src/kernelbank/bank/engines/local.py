@@ -25,7 +25,8 @@ class _Local(Engine):
         **options: Any,
     ) -> EngineBank:
         described = settings.describe(dimension, **self.local_options(), **options)
-        return _core.Bank(described, most_bytes)
+        bank: Any = _core.Bank(described, most_bytes)
+        return bank
 
 
 @dataclass(frozen=True)
