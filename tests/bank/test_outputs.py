@@ -294,8 +294,7 @@ def all_missing_slots():
             kb.KernelBank(slots=[kb.Slot(adapted_kernel(learner), learner)], window=1)
         except InvalidArgument:
             continue
-        if learner.accepts_missing:
-            slots.append(kb.Slot(adapted_kernel(learner), learner))
+        slots.append(kb.Slot(adapted_kernel(learner), learner))
     return [*slots, kb.Slot(K.Gaussian(0.6), L.KRLS(budget=15), residual_of=0)]
 
 

@@ -629,11 +629,13 @@ class KernelBank:
         """(m, d) and (m, K): the newest samples, for new slots to begin with."""
         points = check.samples(X, self.dimension)
         self._settings.check_inputs(points, "replay", first=self._bank is None)
-        targets = np.ascontiguousarray(y, dtype=np.float64).reshape(len(points), -1)
+        remedy = "Give as many targets as inputs."
+        targets = check.floats("replay", y, remedy)
+        targets = targets[:, None] if targets.ndim == 1 else targets
         if targets.shape != (len(points), self.outputs):
-            remedy = "Give as many targets as inputs."
             rule = f"have {len(points)} rows of {self.outputs}"
             raise check.refuse("replay", rule, targets.shape, remedy, "with_slots")
+        check.within_range("replay", np.where(np.isnan(targets), 0.0, targets))
         return points, targets
 
     def _continued(
