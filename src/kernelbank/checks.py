@@ -644,6 +644,7 @@ def _check_case(check: _Check, case: str, failures: Sequence[int], size: float =
         bank = KernelBank(slots=slots, combiner=check.component, window=3, **options)
         if special:
             core = bank._open(X)
+            core.begin(X[0])
             core.restore(core.state() | {"output0/recent": np.array([1000.0, 2000.0])})
         return bank
 

@@ -59,6 +59,7 @@ class SharedBetweenBanks(Sound):
         super().step(state, x, y, slope, kernel)
 
 
+@dataclass(frozen=True)
 class DrawnWithoutSeed(Sound):
     """Has a random number beside its settings, which a file does not keep."""
 
@@ -83,7 +84,12 @@ class ChangesBehindTheView(Sound):
         return super().value(state, x, kernel)
 
 
-class CountsPredictions:
+class Model:
+    def __repr__(self):
+        return f"{type(self).__name__}()"
+
+
+class CountsPredictions(Model):
     """A model that predicts something else each time."""
 
     count = 0
@@ -96,15 +102,17 @@ class CountsPredictions:
         pass
 
 
-class SharedModel:
+class SharedModel(Model):
     """A model that all its copies share."""
 
     targets = []  # noqa: RUF012
+    started = False
 
     def predict_one(self, x):
-        return 1e-3 * len(self.targets)
+        return 1e-3 * len(self.targets) if self.started else 0.0
 
     def learn_one(self, x, y):
+        self.started = True
         self.targets.append(y)
 
 
@@ -120,6 +128,7 @@ class HalfTheNorm(Sound):
         return 0.5 * super().norm(state, kernel)
 
 
+@dataclass(frozen=True)
 class KeepsAllInputs(Sound):
     def __post_init__(self):
         object.__setattr__(self, "inputs", [])
