@@ -216,7 +216,7 @@ class Bank {
   BankSpec spec_;
   int room_ = 1;                              // the longest block that the arrays have room for
   std::int64_t seen_;
-  bool begun_ = false;                        // whether the terms before the first sample are set
+  std::int64_t begun_ = 0;                    // whether the terms before the first sample are set
   Pool pool_;
   std::vector<std::vector<int>> tasks_;       // packs that depend on each other, bases first
   std::vector<const Lanes*> targets_;         // of the block

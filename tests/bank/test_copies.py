@@ -58,6 +58,15 @@ def test_custom_loss_is_copied_with_errors_of_its_own():
         pickle.dumps(bank)
 
 
+def test_bank_that_has_begun_nothing_is_copied_as_such():
+    """Terms before the first sample are at this sample, of copies as well."""
+    X, y = stream(5, 2 * ROWS, 2)
+    bank = kb.KernelBank(kb.gaussian_grid(0.5, 2, 3))
+    bank.run(X[:ROWS], y[:ROWS])
+    alone = bank.new_output(20)
+    agree(alone, [pickled(alone), copy.copy(alone)], X[20:], y[20:])
+
+
 def test_models_behind_adapters_are_copied():
     slots = [
         kb.Slot(kb.kernels.NoKernel(), kb.learners.Adapter(linear_model.LinearRegression())),

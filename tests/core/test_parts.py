@@ -8,11 +8,9 @@ from dataclasses import replace
 import fixed_runs
 import numpy as np
 import pytest
-from kernelbank.kernels.program import evaluate
 
 import kernelbank as kb
 from kernelbank import _core
-from kernelbank.kernels.base import kernel_matrix
 from support.core_banks import made
 
 pytestmark = pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
@@ -57,16 +55,6 @@ def run(bank):
     core = made(bank, X.shape[1], threads=2)
     core.learn(X, Y[:, None], None, trace)
     return trace
-
-
-@pytest.mark.parametrize("name", fixed_runs.KERNELS)
-def test_matrices_of_kernels_have_the_bits_of_the_present_engine(name):
-    kernel = fixed_runs.KERNELS[name]
-    kernel = kernel if isinstance(kernel, kb.kernels.Kernel) else next(iter(kernel))
-    inputs = np.abs(X)
-    assert np.array_equal(
-        kernel_matrix(kernel, inputs[:9], inputs), evaluate(kernel, inputs[:9], inputs)
-    )
 
 
 def test_kernel_in_c_has_the_bits_of_the_same_in_numpy(addresses):
