@@ -363,14 +363,10 @@ void Bank::check(std::size_t combiners, std::size_t weights) const {
 
 void Bank::visit(Archive& archive) {
   archive("seen", seen_);
-<<<<<<< ours
   archive.require(seen_ >= spec_.first_sample && seen_ < std::int64_t(1) << 53,
                   "seen is not a count of samples");
-=======
-  archive.require(seen_ >= 0 && seen_ < (std::int64_t(1) << 53), "seen is not a count of samples");
   archive("begun", begun_);
   archive.require(begun_ == 0 || begun_ == 1, "begun is neither 0 nor 1");
->>>>>>> theirs
   archive.part("samples", newest);
   for (std::size_t i = 0; i < packs.size(); ++i)
     archive.part("pack" + std::to_string(i), packs[i]);
