@@ -54,7 +54,7 @@ def test_replay_keeps_the_order_of_predictions_and_targets(kind, before):
     rows, targets = kept_X[chosen], kept_y[chosen]
     buffer.replay(count, replayed, rows, targets, None if kind == "delay" else chosen)
     replay_naively(naive, rows, targets, first, predicted_at[first:], chosen.tolist())
-    one, other = replayed._state(), naive._state()
+    one, other = replayed.state(), naive.state()
     for name, array in one.items():
         np.testing.assert_array_equal(array, other[name], err_msg=name)
     on_time = new_bank()

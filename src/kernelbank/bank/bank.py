@@ -453,6 +453,8 @@ class KernelBank:
         self._settings.check_inputs(points, "X", first=self._bank is None)
         trace = Trace(len(points), self._names, fields, outputs=self.outputs)
         arrays = {name: getattr(trace, name) for name in fields}
+        if self.outputs == 1:  # with an axis of outputs, as the core has it
+            arrays = {name: array[:, None] for name, array in arrays.items()}
         done, names, most = 0, self._names, self._settings.engine.rows
         if self.calls_python:  # slow, and what an interrupt or an error ends is undone
             most = self._settings.engine.local_options().get("block") or _core.SLIDE_PERIOD
