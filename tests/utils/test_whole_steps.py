@@ -9,7 +9,6 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
-from kernelbank.bank.engines.threads import ThreadExecutor
 
 import kernelbank as kb
 from kernelbank.errors import HalfLearned, KernelBankWarning, SlotQuarantined
@@ -158,24 +157,6 @@ def test_bank_that_was_cut_off_refuses_every_use_and_others_are_whole(tmp_path):
             bank.run(X[bank.samples :], y[bank.samples :])
         assert_same_auto(bank, undisturbed)
     assert refused
-
-
-def test_bank_in_threads_that_was_cut_off_refuses_every_use(monkeypatch, tmp_path):
-    make, X, y = cases()["bank in threads"]
-    bank = make()
-    bank.run(X[:500], y[:500])
-    together, calls = ThreadExecutor._together, []
-
-    def cut_at_the_third_stage(*arguments):
-        calls.append(1)
-        if len(calls) == 3:
-            raise MemoryError
-        together(*arguments)
-
-    monkeypatch.setattr(ThreadExecutor, "_together", cut_at_the_third_stage)
-    with pytest.raises(MemoryError):
-        bank.run(X[500:], y[500:])
-    check_refuses(bank, X, y, tmp_path / "bank.kb")
 
 
 # --- forks ----------------------------------------------------------------------------------------

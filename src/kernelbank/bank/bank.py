@@ -716,7 +716,8 @@ class KernelBank:
                 "first", "be one of a bank with samples", first, remedy, "new_output"
             )
         new = replace(self._settings.with_losses([self.loss]), engine=Serial())
-        bank = _core.Bank(new.describe(dimension, first_sample=start))
+        new = replace(new, first_sample=start)
+        bank = _core.Bank(new.describe(dimension))
         return self._of(new, bank, dimension, self._diagnostics.warned)
 
     def with_output(self, output: int, alone: Self, past_target: float = float("nan")) -> Self:
@@ -781,6 +782,7 @@ class KernelBank:
             **serialization.describe_settings(self._settings),
             "dimension": self._dimension if known else None,
             "warned": sorted(self._diagnostics.warned),
+            "first_sample": self._settings.first_sample,
             **self._settings.history.describe(),
         }
         return header, self.state() if known else {}
@@ -808,7 +810,8 @@ class KernelBank:
         history = SlotHistory.parse(header, len(slots))
         if selection is not None:
             settings = settings.with_slots(slots, history, selection)
-        settings = replace(settings, history=history)
+        first = check.count("first_sample", header["first_sample"], "the file", "", least=0)
+        settings = replace(settings, history=history, first_sample=first)
         bank = serialization.restored_bank(settings, header["dimension"], arrays, most_memory)
         history.check(0 if bank is None else bank.samples)
         warned = [str(name) for name in header["warned"]]

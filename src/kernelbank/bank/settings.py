@@ -97,6 +97,9 @@ class BankSettings:
     """What chooses the slots in the course of the stream, if anything."""
     selection: Selection | None = None
     """Which kernels of the dictionary run."""
+    first_sample: int = 0
+    """The number of the first sample that is learned. Not 0 only where new slots or outputs learn
+    samples that their bank has learned before."""
 
     @classmethod
     def checked(
@@ -230,13 +233,10 @@ class BankSettings:
         threads: int = 1,
         block: int | None = None,
         models: Models | None = None,
-        first_sample: int = 0,
     ) -> dict[str, Any]:
         """What a bank of the core is made from, for inputs with that many columns.
 
         models : those to begin with; by default new ones.
-        first_sample : the number of the first sample that it learns. Not 0 only where new slots or
-            outputs learn samples that their bank has learned before.
         """
         packs: list[dict[str, Any]] = []
         place: dict[int, list[int]] = {}
@@ -272,7 +272,7 @@ class BankSettings:
             "on_simplex": self.combiner.on_simplex,
             "needs_values": "values" in self.combiner.needs,
             "sums_weights": self.dictionary is not None,
-            "first_sample": first_sample,
+            "first_sample": self.first_sample,
             "packs": packs,
             "combiner": self.combiner.core_spec(objectives, len(self.slots)),
             "history": self.history_length,

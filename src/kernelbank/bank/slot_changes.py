@@ -242,8 +242,9 @@ def _begun(
         initial=None,
         dictionary=None,
         selection=None,
+        first_sample=samples - len(X),
     )
-    bank = _core.Bank(alone.describe(X.shape[1], first_sample=samples - len(X)))
+    bank = _core.Bank(alone.describe(X.shape[1]))
     if len(X):
         alone.check_inputs(X, "the samples so far", first=False)
         bank.learn(X, y, None, {})

@@ -43,13 +43,13 @@ class EngineBank(Protocol):
         """(K,) and (K, P): the predictions of the bank and of its slots at (d,) x."""
 
     def predict(self, X: Floats) -> Floats:
-        """(n, K)."""
+        """(n, K): the predictions of the bank at the rows of X."""
 
     def predict_slots(self, X: Floats) -> Floats:
-        """(n, K, P)."""
+        """(n, K, P): of every slot at the rows of X."""
 
     def variance_slots(self, X: Floats) -> Floats:
-        """(n, K, P)."""
+        """(n, K, P): of every slot at the rows of X."""
 
     def weights(self) -> Floats:
         """(K, P): the weights of the next prediction."""
@@ -95,7 +95,7 @@ class Engine:
     def open(self, settings: BankSettings, dimension: int, **options: Any) -> EngineBank:
         """A bank that has learned nothing, for inputs with that many columns.
 
-        options : `models` and `first_sample` of `BankSettings.describe`; `most_bytes`, the memory
+        options : `models` of `BankSettings.describe`; `most_bytes`, the memory
             that its arrays may take.
         """
         raise NotImplementedError
