@@ -150,6 +150,35 @@ def test_hostile_data_leave_finite_values_or_a_quarantined_slot(loss, kind):
             assert largest <= 1e6 * max(np.abs(y).max(), 1e-300), learner
 
 
+COUNTS = (
+    "budget",
+    "landmarks",
+    "features",
+    "nodes",
+    "split_after",
+    "neighbors",
+    "memory",
+    "restart",
+)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [(k, f.name) for k in L.standalone() for f in fields(k) if f.name in (*COUNTS, "column")],
+)
+def test_count_that_the_core_cannot_hold_is_refused(kind, name):
+    message = rf"'{name}' of {kind.__name__} must be a whole number .* <= 1000000000; got 1\d+\. \w"
+    with pytest.raises(kb.errors.InvalidArgument, match=message):
+        kind(**{name: 10**12})
+
+
+def test_core_refuses_whole_numbers_beyond_32_bits():
+    learner = L.KLMS()
+    object.__setattr__(learner, "budget", 10**12)
+    with pytest.raises(ValueError, match="the setting is too large: budget"):
+        kb.KernelBank([K.Gaussian(1.0)], learner).learn_one(0.0, 1.0)
+
+
 def test_docstrings_state_cost_memory_parameters_and_example():
     for learner in LEARNERS:
         text = type(learner).__doc__

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kernelbank.learners.tree_inference import CELL
 
 import kernelbank as kb
 from support.naive.tree import NaiveTree
