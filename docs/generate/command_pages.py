@@ -12,7 +12,7 @@ from kernelbank.app.cli.commands import cli
 class MarkdownFormatter(click.HelpFormatter):
     """Writes Markdown where click would write the text for a terminal."""
 
-    def write_usage(self, prog: str, args: str = "", prefix: str | None = None) -> None:  # noqa: ARG002
+    def write_usage(self, prog: str, args: str = "", prefix: str | None = None) -> None:
         self.write(f"```text\n{prog} {args}\n```\n\n")
 
     def write_heading(self, heading: str) -> None:

@@ -170,6 +170,7 @@ def test_status_is_short_and_harmless_in_every_state(make):
 
 def test_status_draws_weights_of_any_sign_and_size():
     """Those of a rule off the simplex may be negative, and grow beyond all floats."""
+
     def bank_with(*weights):
         bank = kb.KernelBank(kb.gaussian_grid(0.1, 10, 8), combiner=Fixed(weights))
         bank.run(*sine(5))

@@ -301,7 +301,9 @@ def test_combiner_judges_a_new_slot_like_the_previous_one():
     moments = bank.state()["output0/combiner/moments"]
     other = bank.with_slots([NEW, *bank.slots[1:]], [None, 1, 2, 3], previous=[2, None, None, None])
     source = [2, 1, 2, 3]
-    assert np.array_equal(other.state()["output0/combiner/moments"], moments[np.ix_(source, source)])
+    assert np.array_equal(
+        other.state()["output0/combiner/moments"], moments[np.ix_(source, source)]
+    )
     assert np.array_equal(other.ledger.slot_loss, bank.ledger.slot_loss[source])
     worst = int(np.argmax(bank.ledger.slot_cumulative_cost))
     by_default = bank.with_slots([*bank.slots, NEW], [0, 1, 2, 3, None])

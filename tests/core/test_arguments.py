@@ -22,7 +22,7 @@ def described(**changes):
 
 
 @pytest.mark.parametrize(
-    "arguments, name",
+    ("arguments", "name"),
     [
         ((X[:, :1].copy(), Y, None, {}), "X"),
         ((X[:, 0].copy(), Y, None, {}), "X"),
@@ -49,11 +49,11 @@ def test_predictions_refuse_other_widths(method):
     core = made(bank(), 2)
     core.learn(X, Y, None, {})
     for wrong in (X[:, :1].copy(), X[0], np.zeros((0, 3)), np.zeros((2, 2, 2)), np.array(1.0)):
-        with pytest.raises(ValueError, match="^X has shape"):
+        with pytest.raises(ValueError, match=r"^X has shape"):
             getattr(core, method)(wrong)
     assert len(getattr(core, method)(np.zeros((0, 2)))) == 0
     assert np.array_equal(getattr(core, method)(X[::2]), getattr(core, method)(X[::2].copy()), True)
-    with pytest.raises(ValueError, match="^x has shape"):
+    with pytest.raises(ValueError, match=r"^x has shape"):
         core.predict_slots_one(np.zeros(3))
 
 
@@ -75,7 +75,7 @@ def test_begin_refuses_other_shapes():
         (X[0], np.zeros((4, 2)), None),
         (X[0], np.zeros((31, 2)), np.zeros((31, 6))),  # beyond the budget
     ):
-        with pytest.raises(ValueError):
+        with pytest.raises(ValueError, match=r"\w"):
             made(bank(), 2).begin(*arguments)
 
 
@@ -126,7 +126,9 @@ def test_descriptions_that_do_not_fit_are_refused(description):
 def test_threads_get_the_interpreters_lock_for_single_samples():
     """Python's functions in threads need the lock that the caller has."""
     # So many packs that threads are worth it for one sample.
-    kernels = [kb.kernels.Custom(lambda A, B, w=w: np.exp(-abs(A - B.T) / w)) for w in range(1, 530)]
+    kernels = [
+        kb.kernels.Custom(lambda A, B, w=w: np.exp(-abs(A - B.T) / w)) for w in range(1, 530)
+    ]
     threads = kb.KernelBank(kernels, kb.learners.KLMS(), engine=kb.engines.Threads(2))
     alone = kb.KernelBank(kernels, kb.learners.KLMS())
     for x in np.linspace(0, 1, 3):
@@ -140,4 +142,5 @@ def test_trace_is_written_to_the_arrays_that_were_given():
     core = made(bank(), 2)
     found = learned(core, X, Y)
     assert set(found) == {*BY_SAMPLE, *BY_SLOT}
-    assert np.all(np.isfinite(found["cost"])) and found["weights"].sum() > 19
+    assert np.all(np.isfinite(found["cost"]))
+    assert found["weights"].sum() > 19

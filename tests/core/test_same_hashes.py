@@ -80,7 +80,8 @@ def expected(tmp_path_factory):
     way = next(iter(WAYS))
     need(way)
     lines = hashes(way, tmp_path_factory.mktemp("hashes") / "first")
-    assert len(lines) > 25 and len({line.split(": ")[1] for line in lines}) == len(lines)
+    assert len(lines) > 25
+    assert len({line.split(": ")[1] for line in lines}) == len(lines)
     return lines
 
 

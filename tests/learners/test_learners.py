@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import kernelbank as kb
-from kernelbank.io import checkpoint
 from support import naive
 from support.instances import LEARNERS, STEP_SIZES, name_of, stream
 from support.learner_cases import LOSS_PAIRS, RANDOM_FEATURES, kernel_of, losses_of, oracle_of

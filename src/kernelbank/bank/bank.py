@@ -230,7 +230,7 @@ class KernelBank:
     def calls_python(self) -> bool:
         """Whether learning calls functions of the user's, which may fail."""
         slots = self.slots
-        parts = [*self._settings.losses, *(slot.kernel for slot in slots), self.combiner]
+        parts: list[Any] = [*self._settings.losses, *(slot.kernel for slot in slots), self.combiner]
         return any(p.in_python for p in parts) or not all(s.learner.core_name for s in slots)
 
     # --- what it has learned ---------------------------------------------------------------------

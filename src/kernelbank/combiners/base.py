@@ -142,7 +142,7 @@ class Combiner:
     def diagnostics(self, state: State, weights: Floats) -> dict[str, Floats]:
         """The numbers behind the last weights, for `KernelBank.evidence`.
 
-        Small arrays by name, made from copies of the state (all zero before the first sample) and of
+        Small arrays by name, made from copies of the state (all 0 before the first sample) and of
         the weights of the next prediction. By default the state.
         """
         return dict(state)

@@ -99,7 +99,8 @@ class Forecasting:
         """How good the forecasts were, by horizon."""
         if self.forecaster is None:
             return ()
-        pairs = zip(self.forecaster.horizons, self.forecaster.intervals.sums.tolist(), strict=True)
+        known: Any = self.forecaster.intervals.sums
+        pairs = zip(self.forecaster.horizons, known.tolist(), strict=True)
         return tuple(_score(horizon, *sums) for horizon, sums in pairs)
 
 
