@@ -159,6 +159,14 @@ def with_each_number(data: bytes, seen: Counter[Any]) -> Iterator[bytes]:
 # --- forging ----------------------------------------------------------------------------------------
 
 
+def _entry(draw, array):
+    """A number that does not belong there; a whole one for counts and indices."""
+    value = draw.choice(ENTRIES)
+    if array.dtype.kind != "i":
+        return value
+    return int(value) if abs(value) < 2**62 else -1
+
+
 class Forger:
     """Changes saved files by chance."""
 
@@ -218,10 +226,10 @@ class Forger:
         if how < 0.5 and array.size:
             with np.errstate(all="ignore"):
                 for _ in range(draw.choice([1, 1, 3])):
-                    array.flat[draw.randrange(array.size)] = draw.choice(ENTRIES)
+                    array.flat[draw.randrange(array.size)] = _entry(draw, array)
         elif how < 0.65:
             with np.errstate(all="ignore"):
-                array[...] = draw.choice(ENTRIES)
+                array[...] = _entry(draw, array)
         elif how < 0.7:
             arrays[name] = array[: draw.randrange(len(array) + 1)] if array.ndim else array
         elif how < 0.75:
