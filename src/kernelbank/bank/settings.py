@@ -325,9 +325,11 @@ class BankSettings:
             kernel.check_inputs(X, name)
 
     def check_width(self, width: int, name: str) -> None:
-        """Refuse a number of columns that a kernel does not take."""
+        """Refuse a number of columns that a kernel or a learner does not take."""
         for kernel in self._all_kernels:
             kernel.check_width(width, name)
+        for learner in dict.fromkeys(slot.learner for slot in self.slots):
+            learner.check_width(width)
 
     def fewest_columns(self) -> int:
         """A power of two near the fewest columns of inputs that all kernels take."""

@@ -86,6 +86,9 @@ class Learner:
                 'same: kb.Slot(..., loss="squared").',
             )
 
+    def check_width(self, width: int) -> None:
+        """Refuse a number of columns of the inputs that the method cannot work with."""
+
     def check_kernel(self, kernel: Kernel) -> None:
         """Refuse a kernel that the method cannot work with."""
         if not kernel.pairwise:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from .. import _core
 from ..kernels import NoKernel
@@ -53,13 +53,10 @@ class LastValue(Learner):
             remedy = "Use kb.Slot(kb.kernels.NoKernel(), kb.learners.LastValue())."
             raise check.refuse("kernel", "be NoKernel for LastValue", kernel, remedy)
 
-    def core_settings(
-        self, kernels: Sequence[Kernel], dimension: int, identity: int
-    ) -> dict[str, Any]:
-        if self.column is not None and self.column >= dimension:
-            rule = f"be the index of one of {dimension} inputs"
+    def check_width(self, width: int) -> None:
+        if self.column is not None and self.column >= width:
+            rule = f"be the index of one of {width} inputs"
             raise check.refuse("column", rule, self.column, _COLUMN, "LastValue")
-        return super().core_settings(kernels, dimension, identity)
 
     def core_kernels(self, kernels: Sequence[Kernel], dimension: int) -> list[CoreSpec]:
         return []
