@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 import kernelbank as kb
-from kernelbank.auto import config, model_state
+from kernelbank.auto import config
 from kernelbank.auto.scaling import scaling as scaling_module
 from kernelbank.auto.scaling.target_skewness import log_shift
 from kernelbank.auto.slots import default_pool as default_pool_module
@@ -44,7 +44,7 @@ class Variant:
     keep: Keep | None = None
     scalings: tuple[str, ...] = SCALINGS
     combiner: Combiner | None = None
-    starts: tuple[int, ...] = model_state.RESTARTS
+    starts: tuple[int, ...] = config.AutoConfig.restarts
     size: str = "default"
     seed: int = 0
     seasons: str | None = None
@@ -77,7 +77,7 @@ class Variant:
 
         with ExitStack() as stack:
             patches = (
-                (model_state, "RESTARTS", self.starts),
+                (config.AutoConfig, "restarts", self.starts),
                 (config, "default_pool", pool),
                 (slot_revision, "is_due", slot_revision.is_due if self.revises else _never),
                 (default_pool_module, "LIMIT", self.limit),

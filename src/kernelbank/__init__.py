@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from . import checks, combiners, errors, kernels, learners, losses, transforms
     from .auto import AutoBank, AutoLedger, Change
-    from .auto.loading.loading import load
+    from .auto.loading import load
     from .bank import AdaptiveDictionary, KernelBank, Ledger, Slot, Trace, engines
     from .combiners.simplex import kkt_residual, simplex_qp
     from .io import sources
@@ -59,7 +59,7 @@ _NAMES = {
     "compare": "research.comparison",
     "gaussian_grid": "kernels.dictionary",
     "kkt_residual": "combiners.simplex",
-    "load": "auto.loading.loading",
+    "load": "auto.loading",
     "simplex_qp": "combiners.simplex",
 }
 """Public names and the modules that define them."""

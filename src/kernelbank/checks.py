@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from . import kernels, losses
-from .auto.loading.loading import load
+from .auto.loading import load
 from .bank.bank import KernelBank
 from .bank.engines import Serial
 from .bank.slot import Slot

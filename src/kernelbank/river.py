@@ -35,7 +35,7 @@ except ModuleNotFoundError as error:
     ) from error
 
 from .auto import AutoBank
-from .auto.auto_predictions import COVERAGE
+from .auto.auto_bank import COVERAGE
 from .bank.slot import Slot
 from .kernels import NoKernel
 from .learners import Adapter

@@ -74,6 +74,7 @@ class Intervals {
   explicit Intervals(Bounds bounds);
 
   ErrorStats stats() { return ErrorStats(stats_.data()); }
+  const Bounds& bounds() const { return bounds_; }
 
   /// score, deviation : the scaled prediction, and the weighted standard deviation of the slots around
   /// it; mean, sd : the target's center and scale. Learns nothing.

@@ -9,17 +9,20 @@ int RowLayout::past() const { return targets + seasons * SEASON_PAST + previous;
 
 Scaling::Scaling(RowLayout layout)
     : relevance(layout.relevant_sources.size(), 1.0),
+      target_shift(std::max(layout.outputs, 1)),
       layout_(std::move(layout)),
       columns_(layout_.inputs, Column::STATS),
       rings_(layout_.inputs, layout_.ring),
-      target_(Column::STATS),
-      target_ring_(layout_.target_ring),
+      targets_(std::max(layout_.outputs, 1), Column::STATS),
+      target_rings_(std::max(layout_.outputs, 1), layout_.target_ring),
       forms_(layout_.inputs, FORMS) {
   for (int source : layout_.relevant_sources) {
-    bool found = false;
-    for (int i = layout_.inputs; i < layout_.inputs + layout_.targets; ++i)
-      found = found || layout_.places[STANDARD][i] == source || layout_.places[PLAIN][i] == source;
-    is_past_target_.push_back(found);
+    int found = -1;
+    for (int i = 0; i < layout_.targets; ++i)
+      for (int scaling : {STANDARD, PLAIN})
+        if (layout_.places[scaling][layout_.inputs + i] == source)
+          found = layout_.output_of(i);
+    past_target_.push_back(found);
   }
 }
 
@@ -50,16 +53,18 @@ void Scaling::scale(const double* x, const double* past, double* out) {
     const double plain = filled_in ? column.center + column.scale * forms_[k][FIXED] : x[k];
     place(k, forms_[k], plain, out);
   }
-  for (int i = 0; own.has_target && i < own.targets; ++i) {
+  for (int i = 0; own.outputs > 0 && i < own.targets; ++i) {
+    const Column target = this->target(own.output_of(i));
     double forms[FORMS] = {};
     // A far target is held back until it is clear what it means: only columns that the user asked for
     // have it meanwhile.
-    const bool far = i >= own.shown && target().is_far(past[i]);
-    if (!(std::isnan(past[i]) || far)) target().normalize(past[i], forms);
+    const bool far = i >= own.shown && target.is_far(past[i]);
+    if (!(std::isnan(past[i]) || far)) target.normalize(past[i], forms);
     place(own.inputs + i, forms, forms[FIXED], out);
   }
   for (int i = 0; i < own.seasons; ++i)
-    scale_season(past + own.targets + i * SEASON_PAST, out + own.season_column + i * SEASON_INPUTS);
+    scale_season(past + own.targets + i * SEASON_PAST, own.output_of(i),
+                 out + own.season_column + i * SEASON_INPUTS);
   for (int k = 0; k < own.previous; ++k) {
     const Column column = input(k);
     const double value = past[own.past() - own.previous + k];
@@ -68,23 +73,24 @@ void Scaling::scale(const double* x, const double* past, double* out) {
   }
   for (std::size_t j = 0; j < relevance.size(); ++j) {
     double value = out[own.relevant_sources[j]];
-    if (is_past_target_[j]) value = shifted_log(value, target_shift);
+    if (past_target_[j] >= 0) value = shifted_log(value, target_shift[past_target_[j]]);
     out[own.relevant_column + j] = relevance[j] * value;
   }
 }
 
-/// The columns (SEASON_INPUTS,) of a period, from what a row knows of it (SEASON_PAST,).
-void Scaling::scale_season(const double* past, double* out) {
+/// The columns (SEASON_INPUTS,) of a period, from what a row knows of it and target k (SEASON_PAST,).
+void Scaling::scale_season(const double* past, int k, double* out) {
   for (int i = 0; i < 2 * HARMONICS; ++i) {
     const double phase = past[RECALLED + i];
     out[2 + i] = -1.0 <= phase && phase <= 1.0 ? phase : 0.0;  // a forged file may claim anything
   }
-  if (!layout_.has_target) return;
+  if (layout_.outputs == 0) return;
+  const Column target = this->target(k);
   double known = 0.0;
   out[0] = out[1] = 0.0;
   for (int i = 0; i < RECALLED; ++i) {
-    if (std::isnan(past[i]) || target().is_extreme(past[i])) continue;
-    const double z = clipped(target().deviation(past[i]), CLIP);
+    if (std::isnan(past[i]) || target.is_extreme(past[i])) continue;
+    const double z = clipped(target.deviation(past[i]), CLIP);
     if (i == 0) out[0] = z;
     out[1] += z;
     known += 1.0;
@@ -92,37 +98,75 @@ void Scaling::scale_season(const double* past, double* out) {
   if (known > 0.0) out[1] /= known;
 }
 
-void Scaling::add_inputs(const double* x, int t, NewLevels& levels) {
+void Scaling::add_inputs(const double* x, std::vector<int>& levels) {
   double forms[FORMS];
   for (int k = 0; k < layout_.inputs; ++k) {
     input(k).normalize(x[k], forms);
-    if (input(k).update(x[k], forms)) levels.emplace_back(t, k);
+    if (input(k).update(x[k], forms)) levels.push_back(k);
   }
 }
 
-int Scaling::scale_and_add(const double* X, const double* past, const double* y, int n, double* out,
-                           double* scaled, double* scale_before, NewLevels& levels) {
-  const int inputs = layout_.inputs;
-  for (int t = 0; t < n; ++t, X += inputs, past += layout_.past(), out += layout_.width) {
-    if (y != nullptr) {
-      if (target().is_far(y[t])) return t;
-      scaled[t] = target().deviation(y[t]);
-      scale_before[2 * t] = target().center;
-      scale_before[2 * t + 1] = target().scale;
+bool Scaling::scale_and_add(const double* x, const double* past, const double* y, double* out,
+                            double* deviations, double* scales, std::vector<int>& levels) {
+  for (int k = 0; k < layout_.outputs; ++k)
+    if (outlier_level(y[k], k) != USUAL) return false;
+  scale(x, past, out);
+  for (int k = 0; k < layout_.inputs; ++k)
+    if (input(k).update(x[k], forms_[k])) levels.push_back(k);
+  for (int k = 0; k < layout_.outputs; ++k) {
+    const bool known = target(k).count > 0.0;
+    deviations[k] = known && !std::isnan(y[k]) ? target(k).deviation(y[k]) : NOT_A_NUMBER;
+    scales[2 * k] = known ? target(k).center : NOT_A_NUMBER;
+    scales[2 * k + 1] = target(k).scale;
+    add_usual(y[k], k);
+  }
+  return true;
+}
+
+double Scaling::mean_square(const double* row) {
+  double total = 0.0;
+  for (int k = 0; k < layout_.inputs; ++k) {
+    const auto place = [&](int scaling) { return layout_.places[scaling][k]; };
+    double z = 0.0;
+    if (place(STANDARD) >= 0) {
+      z = row[place(STANDARD)];
+    } else if (place(ASINH) >= 0) {
+      z = row[place(ASINH)];
+    } else if (place(RANKS) >= 0) {
+      z = row[place(RANKS)];
+    } else if (input(k).scale > 0.0) {
+      z = (row[place(PLAIN)] - input(k).center) / input(k).scale;
     }
-    scale(X, past, out);
-    for (int k = 0; k < inputs; ++k)
-      if (input(k).update(X[k], forms_[k])) levels.emplace_back(t, k);
-    if (y != nullptr) add_target(y[t]);
+    total += z * z;
   }
-  return n;
+  return total / layout_.inputs;
 }
 
-// --- the target ----------------------------------------------------------------------------------
+// --- targets -------------------------------------------------------------------------------------
 
-int Scaling::outlier_level(double y) {
-  if (target().is_extreme(y)) return EXTREME;
-  return target().is_far(y) ? FAR : USUAL;
+int Scaling::outlier_level(double y, int k) {
+  if (std::isnan(y) || target(k).count == 0.0) return USUAL;
+  if (target(k).is_extreme(y)) return EXTREME;
+  return target(k).is_far(y) ? FAR : USUAL;
+}
+
+/// Add a target that may be missing. The first ones of a target that comes late are held back, until
+/// they have a mean and a scale.
+void Scaling::add_usual(double y, int k) {
+  if (std::isnan(y)) return;
+  if (target(k).count > 0.0) return add_target(y, k);
+  if (hold_target(y, k)) restart_target(k);
+}
+
+double Scaling::scaled_target(double y, int k) {
+  const Column own = target(k);
+  if (std::isnan(y) || own.count == 0.0) return NOT_A_NUMBER;
+  return own.scale == 0.0 ? 0.0 : clipped((y - own.center) / own.scale, FAR_DEVIATIONS);
+}
+
+double Scaling::target_correlation(int k) {
+  const Column own = target(k);
+  return own.power > 0.0 ? std::min(std::max(own.product / own.power, 0.0), 1.0) : 0.0;
 }
 
 /// Add the targets that are held back, as if they were at most `most` deviations away.
@@ -132,9 +176,9 @@ void Scaling::add_held(Column target, double most) {
   target.streak = 0.0;
 }
 
-void Scaling::add_target(double y) {
+void Scaling::add_target(double y, int k) {
   double forms[FORMS];
-  Column own = target();
+  Column own = target(k);
   own.normalize(y, forms);
   own.remember_last(y, forms);
   add_held(own, FAR_DEVIATIONS);
@@ -142,9 +186,9 @@ void Scaling::add_target(double y) {
   own.push(y);
 }
 
-bool Scaling::hold_target(double y) {
+bool Scaling::hold_target(double y, int k) {
   double forms[FORMS];
-  Column own = target();
+  Column own = target(k);
   own.normalize(y, forms);
   own.remember_last(y, forms);
   own.push(y);
@@ -152,8 +196,8 @@ bool Scaling::hold_target(double y) {
   return own.streak >= CHANGE_AFTER;
 }
 
-void Scaling::shift_target(double shift) {
-  Column own = target();
+void Scaling::shift_target(double shift, int k) {
+  Column own = target(k);
   own.mean += shift;
   own.center += shift;
   for (int i = CHANGE_AFTER + 1; i <= own.held(); ++i) own.newest(i) += shift;
@@ -166,8 +210,8 @@ void Scaling::continue_from(const Scaling& before) {
   std::copy(before.columns_.numbers.begin(), before.columns_.numbers.end(),
             columns_.numbers.begin());
   std::copy(before.rings_.numbers.begin(), before.rings_.numbers.end(), rings_.numbers.begin());
-  target_ = before.target_;
-  target_ring_ = before.target_ring_;
+  targets_ = before.targets_;
+  target_rings_ = before.target_rings_;
   target_shift = before.target_shift;
   if (relevance.size() == before.relevance.size()) relevance = before.relevance;  // else all are new
 }
@@ -175,18 +219,18 @@ void Scaling::continue_from(const Scaling& before) {
 void Scaling::visit(Archive& archive) {
   archive("columns", columns_);
   archive("rings", rings_);
-  archive("target", target_);
-  archive("ring", target_ring_);
+  archive("targets", targets_);
+  archive("target_rings", target_rings_);
   if (!relevance.empty()) {
     archive("relevance", relevance);
     archive("target_shift", target_shift);
   }
   if (!archive.loaded) return;
   for (int k = 0; k < layout_.inputs; ++k) input(k).check(archive);
-  target().check(archive);
+  for (int k = 0; k < targets_.rows(); ++k) target(k).check(archive);
   for (double factor : relevance)
     archive.require(0.0 < factor && factor <= double(relevance.size()), "relevance is a share");
-  archive.require(std::isfinite(target_shift), "the shift of the target is finite");
+  archive.require(all_finite(target_shift.data(), target_shift.size()), "shifts are finite");
 }
 
 }  // namespace kb

@@ -1,5 +1,7 @@
 // Seasons: what a row knows of earlier periods, and tests of whether a stream has a period.
 #pragma once
+#include <algorithm>
+
 #include "../arrays.hpp"
 
 namespace kb {
@@ -26,6 +28,14 @@ class SeasonHistory {
   /// Add the newest target of a stream of `rows` rows.
   void append(std::int64_t rows, double target) { targets_[(rows - 1) % size()] = target; }
 
+  /// The targets that are kept of so many rows, the oldest first.
+  Array<double> newest(std::int64_t rows) const {
+    Array<double> found(std::min(rows, size()));
+    for (std::size_t i = 0; i < found.size(); ++i)
+      found[i] = targets_[(rows - std::int64_t(found.size() - i)) % size()];
+    return found;
+  }
+
   /// out (width,): for each period the last known targets of the row's phase, and the phase.
   ///
   /// With position n and period p these are the targets of the rows n - mp, n - (m + 1) p, ... (the
@@ -38,7 +48,12 @@ class SeasonHistory {
   void recall(std::int64_t rows, const double* later, std::int64_t position, std::int64_t known,
               double* out) const;
 
-  void visit(Archive& archive) { archive("targets", targets_); }
+  void visit(Archive& archive) {
+    archive("targets", targets_);
+    archive("periods", periods);
+    for (std::int64_t period : periods)
+      archive.require(0 <= period && period <= size(), "periods are those of targets that are kept");
+  }
 
  private:
   std::int64_t size() const { return std::int64_t(targets_.size()); }

@@ -60,7 +60,8 @@ Scaling make_scaling(const nb::dict& given) {
   layout.season_column = whole("season_column");
   layout.previous = whole("previous");
   layout.previous_column = whole("previous_column");
-  layout.has_target = take<bool>(given, "has_target");
+  layout.outputs = whole("outputs");
+  layout.each = std::max(whole("each"), 1);
   layout.ring = whole("ring");
   layout.target_ring = whole("target_ring");
   layout.relevant_column = whole("relevant_column");
@@ -78,14 +79,22 @@ void bind_scaling(nb::module_& m) {
     expect(X, {X.shape(0), std::size_t(self.layout().inputs)});
     expect(past, {X.shape(0), std::size_t(self.layout().past())});
   };
+  const auto target = [](const Self& self, int k) {
+    if (k < 0 || k >= std::max(self.layout().outputs, 1)) throw nb::index_error("no such target");
+    return k;
+  };
   bind_object<Scaling, make_scaling>(m, "Scaling")
-      .def("fit",  // from first rows X (n, inputs) and first targets, which may be more
-           [](Self& self, Floats X, OptionalFloats y) {
+      .def("fit_inputs",  // from first rows X (n, inputs)
+           [](Self& self, Floats X) {
              expect(X, {X.shape(0), std::size_t(self.layout().inputs)});
              self.fit_inputs(X.data(), int(X.shape(0)));
-             if (y) self.target().fit(y->data(), int(y->size()));
            },
-           "X"_a, "y"_a.none())
+           "X"_a)
+      .def("fit_target",
+           [=](Self& self, Floats y, int k) {
+             self.target(target(self, k)).fit(y.data(), int(y.size()));
+           },
+           "y"_a, "k"_a = 0)
       .def("scale_rows",
            [=](Self& self, Floats X, Floats past) {
              check_rows(self, X, past);
@@ -94,44 +103,45 @@ void bind_scaling(nb::module_& m) {
              });
            },
            "X"_a, "past"_a)
-      .def("scale_and_add",  // -> rows done, scaled rows, scaled targets, their scale, new levels
-           [=](Self& self, Floats X, Floats past, OptionalFloats y) {
-             check_rows(self, X, past);
-             const std::size_t n = X.shape(0), targets = y ? n : 0;
-             if (y) expect(*y, {n});
-             double *rows, *scaled, *scale;
-             Result out = new_array({n, std::size_t(self.layout().width)}, &rows);
-             Result out_scaled = new_array({targets}, &scaled);
-             Result out_scale = new_array({targets, 2}, &scale);
-             NewLevels levels;
-             const int done = self.scale_and_add(X.data(), past.data(), y ? y->data() : nullptr,
-                                                 int(n), rows, scaled, scale, levels);
-             return nb::make_tuple(done, out, out_scaled, out_scale, levels);
+      .def("scale_targets",
+           [=](Self& self, Floats y, int k) {
+             double* out;
+             Result result = new_array({y.size()}, &out);
+             for (std::size_t i = 0; i < y.size(); ++i)
+               out[i] = self.scaled_target(y.data()[i], target(self, k));
+             return result;
            },
-           "X"_a, "past"_a, "y"_a.none())
+           "y"_a, "k"_a = 0)
       .def("add_inputs",  // -> the columns that have a new level
            [](Self& self, Floats x) {
              expect(x, {std::size_t(self.layout().inputs)});
-             NewLevels levels;
-             self.add_inputs(x.data(), 0, levels);
-             std::vector<int> columns;
-             for (const auto& level : levels) columns.push_back(level.second);
-             return columns;
+             std::vector<int> levels;
+             self.add_inputs(x.data(), levels);
+             return levels;
            },
            "x"_a)
-      .def("outlier_level", &Scaling::outlier_level, "y"_a)
-      .def("add_target", &Scaling::add_target, "y"_a)
-      .def("hold_target", &Scaling::hold_target, "y"_a)
-      .def("restart_target", &Scaling::restart_target)
-      .def("shift_target", &Scaling::shift_target, "shift"_a)
-      .def("widen_target", &Scaling::widen_target)
-      .def_prop_ro("target_scale",
-                   [](Self& self) {
-                     return std::pair<double, double>(self.target().center, self.target().scale);
-                   })
-      .def_prop_rw(
-          "target_shift", [](const Self& self) { return self.target_shift; },
-          [](Self& self, double shift) { self.target_shift = shift; })
+      .def("outlier_level",
+           [=](Self& self, double y, int k) { return self.outlier_level(y, target(self, k)); },
+           "y"_a, "k"_a = 0)
+      .def("add_target",
+           [=](Self& self, double y, int k) { self.add_target(y, target(self, k)); }, "y"_a,
+           "k"_a = 0)
+      .def("hold_target",
+           [=](Self& self, double y, int k) { return self.hold_target(y, target(self, k)); }, "y"_a,
+           "k"_a = 0)
+      .def("restart_target", [=](Self& self, int k) { self.restart_target(target(self, k)); },
+           "k"_a = 0)
+      .def("target_scale",  // -> center and scale
+           [=](Self& self, int k) {
+             const Column own = self.target(target(self, k));
+             return std::pair<double, double>(own.center, own.scale);
+           },
+           "k"_a = 0)
+      .def("target_shift", [=](Self& self, int k) { return self.target_shift[target(self, k)]; },
+           "k"_a = 0)
+      .def("set_target_shift",
+           [=](Self& self, double shift, int k) { self.target_shift[target(self, k)] = shift; },
+           "shift"_a, "k"_a = 0)
       .def("set_relevance",
            [](Self& self, Floats relevance) {
              expect(relevance, {self.relevance.size()});

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cmath>
 
+#include "../auto/prediction.hpp"
 #include "../bank.hpp"
 #include "../learners/remote.hpp"
 #include "module.hpp"
@@ -202,6 +203,31 @@ class PyBank {
     learn_rows(X, y, past, arrays);
   }
 
+  /// The same for a model of an AutoBank, whose arrays fit; whether there may be something to warn of.
+  bool learn_for_model(const double* X, const double* y, std::size_t n, const double* past,
+                       const Trace& trace) {
+    Turn turn(turns_);
+    const std::int64_t before = bank_->samples();
+    const auto alerts = alerts_now();
+    whole([&] {
+      nb::gil_scoped_release unlocked;
+      bank_->learn(X, y, n, past, trace, nullptr);
+    });
+    return check_is_due(before) || alerts_now() != alerts;
+  }
+  void predict_for_model(const double* X, std::size_t n, double* predictions, double* slots) {
+    Turn turn(turns_);
+    const auto unlocked = unlock_for_threads();
+    if (n == 1) return bank_->predict(X, predictions, slots);
+    bank_->predict_rows(X, n, predictions);
+    bank_->predict_slots(X, n, slots);
+  }
+  void weights_for_model(double* out) {
+    Turn turn(turns_);
+    for (Bank::Output& output : bank_->outputs)
+      out = std::copy(output.weights.begin(), output.weights.end(), out);
+  }
+
   /// Learn one sample if x is a float or a (d,) array of float64, y one or (K,), and all are in
   /// range: 0 declined, 1 learned, 2 learned, and there may be something to warn of.
   int learn_one(nb::handle x, nb::handle y) {
@@ -211,15 +237,13 @@ class PyBank {
       if (!(std::fabs(number) <= LARGEST)) return 0;
     for (std::size_t k = 0; k < rules_.size(); ++k)
       if (!rules_[k].allows(targets_[k])) return 0;
-    const std::int64_t number = bank_->samples(), seen = number + 1;
+    const std::int64_t number = bank_->samples();
     const auto before = alerts_now();
     whole([&] {
       const auto unlocked = unlock_for_threads();
       bank_->learn(point_.data(), targets_.data(), 1, nullptr, {}, nullptr);
     });
-    // Step sizes are checked when the samples have doubled, and at the end of a slide period.
-    const bool due = (number ^ seen) > number || seen % SLIDE_PERIOD == 0;
-    return due || alerts_now() != before ? 2 : 1;
+    return check_is_due(number) || alerts_now() != before ? 2 : 1;
   }
 
   /// The prediction at x, a float or (K,); None if x is not a float or a (d,) array in range.
@@ -488,6 +512,12 @@ class PyBank {
     return found;
   }
 
+  /// Step sizes are checked when the samples have doubled, and at the end of a slide period.
+  bool check_is_due(std::int64_t before) const {
+    const std::int64_t now = bank_->samples();
+    return (before ^ now) > before || before / SLIDE_PERIOD != now / SLIDE_PERIOD;
+  }
+
   /// Copy a float, or an array of float64 of the right length; false for anything else.
   static bool read_row(nb::handle given, std::vector<double>& row) {
     if (PyFloat_Check(given.ptr())) {
@@ -552,7 +582,82 @@ class PyBank {
   Turns turns_;
 };
 
+/// A KernelBank as a model sees it: its core where that is here, else its methods.
+class PythonBank : public ModelBank {
+ public:
+  explicit PythonBank(nb::object bank)
+      : bank_(std::move(bank)),
+        direct_(nb::cast<bool>(bank_.attr("_plain")) && !nb::cast<bool>(bank_.attr("calls_python"))),
+        outputs_(nb::cast<int>(bank_.attr("outputs"))),
+        slots_(int(nb::len(nb::object(bank_.attr("slots"))))) {}
+
+  int outputs() const override { return outputs_; }
+  int slots() const override { return slots_; }
+
+  void learn(const double* X, const double* y, int n, const double* past, double* predictions,
+             double* weights, double* slots) override {
+    if (nb::object core = local(); core.is_valid()) {
+      auto& own = nb::cast<PyBank&>(core);
+      const std::int64_t first = own.samples();
+      Trace trace{};
+      trace.predictions = predictions, trace.weights = weights, trace.slot_predictions = slots;
+      if (own.learn_for_model(X, y, n, past, trace)) bank_.attr("_check")(first);
+      return;
+    }
+    const std::size_t rows = n, K = outputs_, P = slots_;
+    nb::dict arrays;
+    const auto add = [&](const char* name, double* to, Shape shape) {
+      if (to) arrays[name] = nb::ndarray<nb::numpy, double>(to, shape.size(), shape.data(), nb::none());
+    };
+    add("predictions", predictions, {rows, K});
+    add("weights", weights, {rows, K, P});
+    add("slot_predictions", slots, {rows, K, P});
+    nb::object earlier = nb::none();
+    if (past) earlier = copied(past, {rows, K, P});
+    bank_.attr("_learn_rows")(array(X, rows), copied(y, {rows, K}), earlier, arrays);
+  }
+
+  void predict(const double* X, int n, double* predictions, double* slots) override {
+    if (nb::object core = local(); core.is_valid())
+      return nb::cast<PyBank&>(core).predict_for_model(X, n, predictions, slots);
+    const nb::object rows = array(X, n);
+    write(bank_.attr("predict")(rows), n * outputs_, predictions);
+    write(bank_.attr("predict_slots")(rows), n * outputs_ * slots_, slots);
+  }
+
+  void write_weights(double* weights) override {
+    if (nb::object core = local(); core.is_valid())
+      return nb::cast<PyBank&>(core).weights_for_model(weights);
+    write(bank_.attr("weights"), outputs_ * slots_, weights);
+  }
+
+ private:
+  /// The bank of the core, if it is in this process and nothing has to be checked; else nothing.
+  nb::object local() const {
+    nb::object core;
+    if (direct_) core = bank_.attr("_bank");
+    return core.is_valid() && nb::isinstance<PyBank>(core) ? core : nb::object();
+  }
+  nb::object array(const double* X, std::size_t n) const {
+    const std::size_t width = nb::cast<std::size_t>(bank_.attr("dimension"));
+    return copied(X, {n, width});
+  }
+  static void write(nb::handle array, std::size_t size, double* out) {
+    const auto numbers = nb::cast<Floats>(array);
+    if (numbers.size() != size) throw std::invalid_argument("a bank has other outputs or slots");
+    std::copy_n(numbers.data(), size, out);
+  }
+
+  nb::object bank_;
+  bool direct_;
+  int outputs_, slots_;
+};
+
 }  // namespace
+
+std::shared_ptr<ModelBank> kb::model_bank(nb::handle bank) {
+  return std::make_shared<PythonBank>(nb::borrow(bank));
+}
 
 void kb::bind_bank(nb::module_& m) {
   nb::exception<TooLarge>(m, "TooLarge", PyExc_ValueError);

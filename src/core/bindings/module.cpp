@@ -5,5 +5,6 @@ NB_MODULE(_core, m) {
   kb::bind_auto(m);
   kb::bind_bank(m);
   kb::bind_combiner(m);
+  kb::bind_models(m);
   kb::bind_parts(m);
 }

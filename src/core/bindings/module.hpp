@@ -2,11 +2,18 @@
 #pragma once
 #include <nanobind/nanobind.h>
 
+#include <memory>
+
 namespace kb {
 
 void bind_auto(nanobind::module_& m);
 void bind_combiner(nanobind::module_& m);
 void bind_bank(nanobind::module_& m);
+void bind_models(nanobind::module_& m);
 void bind_parts(nanobind::module_& m);
+
+class ModelBank;
+/// A KernelBank of Python as the bank of a model.
+std::shared_ptr<ModelBank> model_bank(nanobind::handle bank);
 
 }  // namespace kb

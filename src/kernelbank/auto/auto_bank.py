@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import copy
+import os
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
+from .. import _core
+from ..bank.bank import KernelBank
 from ..bank.engines import as_engine
 from ..bank.slot import Slot
+from ..bank.status import Status
 from ..bank.trace import Trace, chosen_fields
 from ..combiners import Combiner
+from ..errors import HalfLearned, InvalidArgument
+from ..io import checkpoint
 from ..utils import validation as check
 from ..utils.interrupts import defer_signals
-from ..utils.whole_steps import new_turn, whole_step
+from ..utils.validation import Floats
+from ..utils.whole_steps import CutOff, new_turn, whole_step
 from .arguments import (
     checked_bounds,
     checked_coverage,
@@ -23,22 +31,37 @@ from .arguments import (
     checked_quantiles,
     checked_scalings,
     checked_slots,
+    checked_targets,
 )
 from .auto_ledger import AutoLedger
-from .auto_predictions import COVERAGE, AutoBankPredictions, tail_of
+from .auto_status import auto_status
+from .classes import ClassModel
 from .config import AutoConfig
-from .encoding.class_labels import ClassLabels
-from .encoding.column_encoder import ColumnEncoder
+from .encoding.class_labels import ClassLabels, checked_labels
+from .encoding.column_encoder import NUMBER, ColumnEncoder
+from .encoding.named_inputs import NamedInputs, read_named
 from .encoding.plain_inputs import checked_inputs
+from .forecasts.forecast import LEVELS, Forecast, ordered
+from .forecasts.forecaster import Forecaster
+from .forecasts.known_inputs import KnownInputs, known_slots, known_table
+from .model import Model
+from .numbers import NumberModel
 from .pending_predictions import PendingPredictions
-from .prequential_run import PrequentialRun
+from .prequential_run import PrequentialRun, make_trace
+from .quantiles import Quantiles, quantile_config
 from .seasons import checked_seasons
+from .serialization import describe
 from .slots.default_slots import SIZES
 from .table_run import TableRun, learn_row
-from .task_model import TaskModel
+
+COVERAGE = 0.9
+"""Of intervals, by default."""
+
+_SETTINGS = ("_turn", "_config", "_ledger")
+"""Attributes that no step changes."""
 
 
-class AutoBank(AutoBankPredictions):
+class AutoBank:
     """A bank that needs no parameters: scaling, slots, weights and intervals all run online.
 
     Inputs are scaled in three ways, the target by its running mean and standard deviation. Slots
@@ -170,7 +193,7 @@ class AutoBank(AutoBankPredictions):
             labels=self._task == "classification",
         )
         self._config.check()
-        self._model: TaskModel | None = None
+        self._model: Model | None = None
         self._target_names: tuple[str, ...] | None = None
         """Of several targets, once some were given."""
         self._encoder: ColumnEncoder | None = None
@@ -214,11 +237,11 @@ class AutoBank(AutoBankPredictions):
                     model = self._model_for(row.shape[1])
                     past = self._pending.pop(row[0] if named is None else named.codes[0])
                     if past is None and new:  # predicted without its class
-                        past = model.predict(row, model.past_row(), tail_of(COVERAGE))
+                        past = model.predict_one(row[0], model.past_row(), tail_of(COVERAGE))
                     if self._task == "classification":
                         target = np.array([float(self._encode(label))])
                     if named is None:
-                        model.update(row, target, tail_of(COVERAGE), past=past)
+                        model.update(row, target, tail_of(COVERAGE), made=past)
                     else:
                         self._keep_columns(named.encoder)
                         learn_row(self, named, target, tail_of(COVERAGE), past)
@@ -275,3 +298,745 @@ class AutoBank(AutoBankPredictions):
                 if named.encoder.statistics:
                     return TableRun(self, named, targets, labels, tail, fields).run(steps)
             return PrequentialRun(self, rows, targets, labels, tail, fields, steps).run()
+
+    # --- predicting ---------------------------------------------------------------------------
+    def predict_one(self, x: Any) -> Any:
+        """The prediction for one input: a number, or a label; for several targets (K,).
+        Learns nothing.
+
+        Before the first target is known there is none: NaN, or None without known classes.
+
+        The prediction is kept until its target comes, so that a delayed target is learned with what
+        was known when the prediction was made (see `learn_one`).
+        """
+        output = self._output_one(x, COVERAGE)
+        if self._task == "regression":
+            return np.array(output[::3]) if self._several else output[0]
+        return self._classes.known[output.index(max(output))] if output else None
+
+    def predict_interval_one(self, x: Any, coverage: float = COVERAGE) -> Any:
+        """The ends of an interval that holds the target with this probability: two numbers, or
+        (K, 2) for several targets.
+
+        Calibrated online on the predictions so far, also under drift: in the long run a share of
+        `coverage` of the targets lies inside, whatever the stream does.
+        """
+        output = self._output_one(x, self._interval_coverage(coverage))
+        if self._several:
+            return np.array(output).reshape(-1, 3)[:, 1:].copy()
+        return output[1], output[2]
+
+    def predict_proba_one(self, x: Any) -> dict[Any, float]:
+        """The probability of each label so far, in the order of `classes`."""
+        self._need("classification", "predict_proba_one")
+        output = self._output_one(x, COVERAGE)
+        return dict(zip(self.classes, output, strict=True))
+
+    def predict_trace_one(self, x: Any, record: Any = "light", coverage: float = COVERAGE) -> Trace:
+        """The prediction for one input, as the row that `run` would record. Learns nothing.
+
+        The prediction is kept, as by `predict_one`, but each call counts as a row of its own, even
+        if inputs are equal.
+        """
+        with self._turn:
+            missing = ("forecast", *self._no_fields)  # forecasts are made after learning
+            fields = chosen_fields(record, self._task, without=missing)
+            prediction = self._predict_one(x, checked_coverage(coverage), distinct=True)
+            assert self._model is not None
+            found = self._model.record(prediction)
+            names, targets = self._model.names, self.target_names
+            return make_trace(self._task, [found], fields, names, self._classes, targets)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """(n,): predictions for the rows of an (n, d) array; (n, K) for several targets.
+        Learns nothing.
+
+        Without lags and seasons, each row is predicted as the next one of the stream. With them,
+        the rows are the next n of the stream in their order: each prediction is a lagged target of
+        later rows, and each row has its own phase.
+        """
+        output = self._predict_many(X, COVERAGE)
+        if self._task == "regression":
+            return output[:, ::3].copy() if self._several else output[:, 0].copy()
+        self._need_classes("predict")
+        return self._classes.array(np.argmax(output, axis=1))
+
+    def predict_interval(self, X: Any, coverage: float = COVERAGE) -> Floats:
+        """(n, 2): the ends of the intervals, each as of a prediction one step ahead; (n, K, 2) for
+        several targets.
+
+        With lags or seasons for one row only: later rows would go on from predictions, and be less
+        certain than one step ahead. `forecast` has an interval for every step.
+        """
+        share = self._interval_coverage(coverage)
+        output = self._predict_many(X, share, intervals=True)
+        if self._several:
+            return output.reshape(len(output), -1, 3)[:, :, 1:].copy()
+        return output[:, 1:3].copy()
+
+    def predict_quantiles(self, X: Any) -> Floats:
+        """(n, Q): the quantiles of the targets of rows (n, d), at the levels `quantiles`.
+
+        >>> import numpy as np, kernelbank as kb
+        >>> draw = np.random.default_rng(0)
+        >>> x = draw.uniform(0, 1, 500)
+        >>> bank = kb.AutoBank(quantiles=(0.1, 0.9), size="small")
+        >>> trace = bank.run(x, x * draw.normal(size=500))
+        >>> low, high = bank.predict_quantiles([[0.1], [0.9]]).T
+        >>> bool(high[1] - low[1] > high[0] - low[0])
+        True
+        """
+        levels = self._config.quantiles
+        if not levels:
+            raise InvalidArgument(
+                "predict_quantiles needs quantiles, which this AutoBank does not have. Make one "
+                "with kb.AutoBank(quantiles=(0.05, 0.5, 0.95))."
+            )
+        with self._turn:
+            rows = self._inputs(X, "X")
+            part = cast(NumberModel, self._model_for(rows.shape[1])).quantile_part
+            assert part is not None
+            return part.predict(rows)
+
+    def predict_proba(self, X: Any) -> Floats:
+        """(n, classes): probabilities, columns in the order of `classes`."""
+        self._need("classification", "predict_proba")
+        output = self._predict_many(X, COVERAGE)
+        self._need_classes("predict_proba")
+        return output
+
+    def predict_at(self, X: Any, coverage: float = COVERAGE) -> Floats:
+        """Predict every row as if it were the next of the stream, with the present lagged targets.
+
+        (n, 3): prediction and the ends of its interval, (n, K, 3) for several targets; for classes
+        (n, classes): probabilities. So the function can be drawn along an input. Without lags,
+        `predict` does the same.
+        """
+        with self._turn:
+            return self._predict_inputs(self._inputs(X, "X"), coverage)
+
+    def forecast(self, X_future: Any = None, coverage: float = COVERAGE) -> Forecast:
+        """Direct forecasts of the targets after the last learned row, one for each of `horizons`.
+
+        Parameters
+        ----------
+        X_future : with `known`, the values of these columns in the next rows: a row for each of the
+            next max(horizons) rows, or for each horizon. An array has the known columns only, in
+            their order, or all columns. Where they are not given, or had not made forecasts better
+            lately, forecasts are made without them.
+        coverage : of the intervals, which are calibrated for each horizon from its past errors.
+
+        Learns nothing. Before the first rows are learned forecasts are the last value.
+
+        >>> import numpy as np, kernelbank as kb
+        >>> hours = np.arange(400) % 24
+        >>> y = 10 + np.sin(hours / 24 * 2 * np.pi)
+        >>> bank = kb.AutoBank(horizons=(1, 12), known=[0], size="small")
+        >>> trace = bank.run(hours, y)
+        >>> forecast = bank.forecast((400 + np.arange(12)) % 24)
+        >>> bool(abs(forecast.point[1] - (10 + np.sin(411 % 24 / 24 * 2 * np.pi))) < 0.1)
+        True
+        """
+        with self._turn:
+            forecaster = self._forecaster()
+            tail = tail_of(checked_coverage(coverage))
+            if forecaster.known is None and X_future is not None:
+                remedy = "Leave it out, or name such columns: kb.AutoBank(horizons=..., known=...)."
+                rule = "be left out for a bank without known columns"
+                raise check.refuse("X_future", rule, np.shape(X_future), remedy, "forecast")
+            history = forecaster.observed[~np.isnan(forecaster.observed)]
+            future = None if X_future is None else self._known_rows(X_future, forecaster)
+            output = forecaster.forecast(tail, future)
+            levels = np.array([forecaster.quantile(level, future) for level in LEVELS]).T
+            quantiles = dict(zip(LEVELS, ordered(levels).T.copy(), strict=True))
+            point, lower, upper = output.T.copy()
+            return Forecast(
+                self.samples,
+                self.horizons,
+                point,
+                lower,
+                upper,
+                checked_coverage(coverage),
+                quantiles,
+                history,
+            )
+
+    @property
+    def forecast_weights(self) -> dict[str, Floats]:
+        """(H,) by slot: the weights of the forecasts at every horizon; empty before the first rows.
+
+        They tell which kernels matter at which distance; see `kb.plots.horizon_weights`.
+        """
+        with self._turn:
+            forecaster = self._forecaster()
+            if forecaster.model.bank is None:
+                return {}
+            return dict(zip(forecaster.model.names, forecaster.weights().T.copy(), strict=True))
+
+    # --- internals --------------------------------------------------------------------------------
+
+    def _predict_inputs(self, rows: Floats, coverage: float) -> Floats:
+        """`predict_at` for inputs of the model, which have been encoded."""
+        with self._turn:
+            model = self._model_for(rows.shape[1])
+            pasts = np.tile(model.past_row(self._pending.fresh), (len(rows), 1))
+            output = model.predict_rows(rows, pasts, tail_of(checked_coverage(coverage)))
+            return output.reshape(len(output), -1, 3) if self._several else output
+
+    def _output_one(self, x: Any, coverage: float) -> list[float]:
+        """Prediction and ends of the interval, or probabilities."""
+        return self._predict_one(x, coverage).output.tolist()
+
+    def _predict_one(self, x: Any, coverage: float, *, distinct: bool = False) -> _core.Prediction:
+        with self._turn:
+            named = self._named(x, "x", one=True)
+            row = (
+                checked_inputs(x, self._dimension, "x", one=True) if named is None else named.inputs
+            )
+            model = self._model_for(row.shape[1])
+            key = row if named is None else named.codes
+            pending = self._pending
+            waiting = (
+                pending.fresh if distinct else pending.waiting_before(key[0].tobytes(), model.rows)
+            )
+            prediction = model.predict_one(row[0], model.past_row(waiting), tail_of(coverage))
+            with defer_signals():
+                self._pending.add(key[0], prediction, distinct=distinct)
+            return prediction
+
+    def _predict_many(self, X: Any, coverage: float, *, intervals: bool = False) -> Floats:
+        with self._turn:
+            rows = self._inputs(X, "X")
+            if intervals and len(rows) > 1 and (self.lags or self.seasons is not None):
+                rule = "be one row for predict_interval with lags or seasons"
+                remedy = (
+                    "Use kb.AutoBank(..., horizons=24) and forecast(), which has an interval for "
+                    "every step, or predict_at for rows that are each the next one."
+                )
+                raise check.refuse("X", rule, rows.shape, remedy)
+            model, fresh = self._model_for(rows.shape[1]), self._pending.fresh
+            waiting = range(fresh, fresh + len(rows))
+            pasts = np.array([model.past_row(n) for n in waiting]).reshape(len(rows), -1)
+            if not (self.lags or (model.previous and self.seasons is not None)):
+                return model.predict_rows(rows, pasts, tail_of(coverage))
+            known, inputs_at = model.core.known_targets, pasts.shape[1] - model.previous
+            lagged, before = pasts[0, :known], pasts[0, inputs_at:]
+            outputs = []
+            for row, own in zip(rows, pasts, strict=True):
+                own[:known], own[inputs_at:] = lagged, before
+                output = model.predict_rows(row[None], own[None], tail_of(coverage))
+                lagged = np.append(model.as_target(output[0]), lagged)[:known]
+                before = row[: model.previous]
+                outputs.append(output)
+            return np.concatenate(outputs)
+
+    def _forecaster(self) -> Forecaster:
+        if not self.horizons:
+            raise InvalidArgument(
+                "forecast needs horizons, which this AutoBank does not have. Make one with "
+                "kb.AutoBank(lags=24, horizons=24)."
+            )
+        found = None if self._model is None else self._model.forecasting.forecaster
+        if found is None or not found.samples:
+            raise InvalidArgument("forecast needs targets. Learn some rows first.")
+        return found
+
+    def _known_rows(self, X_future: Any, forecaster: Forecaster) -> Floats:
+        """(H, known): the known inputs at each horizon."""
+        horizons, known = self.horizons, forecaster.known
+        assert known is not None
+        names = ", ".join(map(str, self._config.known))
+        remedy = f"Give the columns {names} of the next {horizons[-1]} rows."
+        rows = known_table(X_future, self._config.known, self._encoder, forecaster, remedy)
+        if len(rows) >= horizons[-1]:
+            return rows[np.array(horizons) - 1]
+        if len(rows) != len(horizons):
+            rule = f"have {horizons[-1]} rows, or one for each of {len(horizons)} horizons"
+            raise check.refuse("X_future", rule, len(rows), remedy, "forecast")
+        return rows
+
+    def _need_classes(self, method: str) -> None:
+        if not len(self._classes):
+            raise InvalidArgument(
+                f"{method} needs to know the labels. Learn some rows first, or name them: "
+                "kb.AutoBank(classes=[...])."
+            )
+
+    def _interval_coverage(self, coverage: Any) -> float:
+        self._need("regression", "an interval")
+        return checked_coverage(coverage)
+
+    # --- new columns and classes ------------------------------------------------------------------
+
+    def name_columns(self, names: Iterable[str]) -> None:
+        """Name the columns of a bank that will learn arrays of numbers.
+
+        Then tables and dictionaries with these names can be given too, and messages have the names.
+        A bank that learns tables takes the names from them.
+
+        >>> import kernelbank as kb
+        >>> bank = kb.AutoBank()
+        >>> bank.name_columns(["load", "wind"])
+        >>> bank.learn_one([1.0, 2.0], 3.0)
+        >>> bank.predict_one({"wind": 2.0, "load": 1.0})
+        3.0
+        """
+        remedy = 'Give one name for each column, such as ["load", "wind"], none twice.'
+        given = names if isinstance(names, Iterable) and not isinstance(names, str) else []
+        columns = [str(name) for name in given]
+        if not columns or len(set(columns)) < len(columns):
+            raise check.refuse("names", "be a list of different names", names, remedy)
+        with self._turn:
+            if self._encoder is not None and not self._encoder.tentative:
+                remedy = "Start a new bank for other names."
+                raise check.refuse("names", "be given once, before any row", columns, remedy)
+            check.check_width(len(columns), self._dimension, "names")
+            pairs = [(name, NUMBER) for name in columns]
+            self._encoder = ColumnEncoder(pairs, labels=self._task == "classification")
+
+    def add_inputs(self, count: int = 1) -> None:
+        """From now on, every input has `count` more numbers, behind the others.
+
+        Nothing that was learned is lost: all is as if they had been missing (NaN) so far. Linear
+        slots and trees take them up as they come; random features keep to the first inputs until
+        the next restart (after 5, 32 and 128 rows). Predictions that wait for targets are kept.
+
+        >>> import kernelbank as kb
+        >>> bank = kb.AutoBank()
+        >>> for n in range(300):
+        ...     bank.learn_one([n % 7], n % 7)
+        >>> bank.add_inputs()
+        >>> round(bank.predict_one([6.0, float("nan")]), 1)
+        6.0
+        """
+        if self._encoder is not None and not self._encoder.tentative:
+            remedy = "Start a new bank with the new columns, NaN in rows without them."
+            raise check.refuse("add_inputs", "have names for new columns", count, remedy)
+        remedy = "Give how many inputs are added."
+        self._add_inputs(check.count("count", count, "add_inputs", remedy, least=1, most=10**6))
+
+    def add_classes(self, classes: Iterable[Any]) -> None:
+        """Add labels that may occur from now on, also beyond those named and beyond max_classes.
+
+        Nothing that was learned is lost. A class beyond two starts from the last 512 rows, as one
+        that first appears there. Known labels may be among them.
+
+        >>> import kernelbank as kb
+        >>> bank = kb.AutoBank("classification", classes=["no", "yes"])
+        >>> bank.learn_one([1.0], "yes")
+        >>> bank.add_classes(["perhaps"])
+        >>> bank.classes
+        ('no', 'yes', 'perhaps')
+        """
+        self._need("classification", "add_classes")
+        labels = checked_labels(classes)
+        with self._turn, whole_step(self):
+            for label in labels:
+                self._encode(label)
+            self._classes.limit = max(self._classes.limit, len(self._classes))
+
+    # --- saving -------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write everything that the next prediction depends on to one file, atomically.
+
+        `kb.load(path)` continues bit for bit. The file holds arrays and JSON, no code.
+        """
+        with self._turn:
+            header, arrays = describe(self)
+        checkpoint.write(path, header, arrays)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For copy and pickle: everything but the lock."""
+        with self._turn:
+            return {name: value for name, value in self.__dict__.items() if name != "_turn"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._turn = new_turn(self)
+
+    # --- whole steps --------------------------------------------------------------------------
+
+    def _before_step(self) -> dict[str, Any] | None:
+        """A copy of the state where users' functions may fail; else None."""
+        if self._config.has_own_parts and (
+            not self._model
+            or not self._model.banks
+            or any(bank.calls_python for bank in self._model.banks)
+        ):
+            memo: dict[int, Any] = {id(part): part for part in (self, self._config)}
+            state = {name: value for name, value in self.__dict__.items() if name not in _SETTINGS}
+            return copy.deepcopy(state, memo)
+        return None
+
+    def _failed_step(self, before: dict[str, Any] | None, error: BaseException) -> None:
+        if before is None:
+            self._cut_off(f"a step was cut off by {error!r}")
+        else:
+            self.__dict__.update(before)
+
+    def _cut_off(self, why: str) -> None:
+        self._model = cast(Any, CutOff(why))
+
+    # --- columns and the model --------------------------------------------------------------------
+
+    def _named(self, X: Any, name: str, *, one: bool = False, added: int = 0) -> NamedInputs | None:
+        """Rows with names, or for a bank with names; None for arrays that have none."""
+        if self._encoder is None and type(X) is np.ndarray:
+            return None
+        labels = self._task == "classification"
+        encoder = None if self._encoder is None or self._encoder.tentative else self._encoder
+        named = read_named(X, encoder, self._dimension, name, labels=labels, one=one)
+        if named is not None and added:
+            remedy = "Leave it out: columns with names are known."
+            raise check.refuse("added", "be 0 for rows with names", added, remedy)
+        if encoder is None and self._dimension is None:
+            self._try_columns(None if named is None else named.encoder)
+        return named
+
+    def _try_columns(self, encoder: ColumnEncoder | None) -> None:
+        """Take the columns of rows that are not learned yet, in place of others."""
+        now = None if self._encoder is None else self._encoder.columns
+        if now != (None if encoder is None else encoder.columns):
+            self._pending.clear()  # of other columns
+        self._encoder = encoder
+        if encoder is not None:
+            encoder.tentative = True
+
+    def _keep_columns(self, encoder: ColumnEncoder) -> None:
+        """The columns of the first learned rows are those of all later ones."""
+        encoder.tentative = False
+        self._encoder = encoder
+
+    def _inputs(self, X: Any, name: str) -> Floats:
+        """(n, d): the inputs of the model."""
+        named = self._named(X, name)
+        return checked_inputs(X, self._dimension, name) if named is None else named.inputs
+
+    @property
+    def _outputs(self) -> int | None:
+        """How many targets a row has; None before the first row was learned."""
+        if self._model is None or not self._model.rows:
+            return None if self._target_names is None else len(self._target_names)
+        return self._model.target_count
+
+    def _checked_targets(
+        self, y: Any, count: int, *, one: bool = False
+    ) -> tuple[Floats, tuple[str, ...] | None]:
+        """Targets of rows, (n,) or (n, K), and the names of several ones, if they have names."""
+        known = self._target_names
+        return checked_targets(y, count, self._outputs, self._config, known=known, one=one)
+
+    def _use_targets(self, targets: Floats, names: tuple[str, ...] | None) -> None:
+        """Take the targets of the first rows for those of all later ones."""
+        if self._outputs is None and targets.ndim == 2:
+            self._target_names = names or tuple(f"target {k}" for k in range(targets.shape[1]))
+
+    def _model_for(self, dimension: int) -> Model:
+        """The model for inputs of this width; a new one if nothing has been learned yet."""
+        outputs = self._outputs or 1
+        if (
+            self._model is None
+            or self._model.dimension != dimension
+            or (self._task == "regression" and self._model.target_count != outputs)
+        ):
+            same_inputs = self._model is not None and self._model.dimension == dimension
+            waiting = list(self._pending.items) if same_inputs else []
+            self._pending.clear()
+            self._model = self._new_model(dimension, outputs)
+            if self._task == "regression":
+                self._predict_unknown([key for key, _ in waiting], self._model)
+        return self._model
+
+    def _predict_unknown(self, keys: Iterable[bytes], model: Model) -> None:
+        """Let predictions wait that were made before the number of targets was known."""
+        unknown = np.full((1, model.dimension), np.nan)
+        for key in keys:
+            prediction = model.predict_one(unknown[0], model.past_row(), 0.5)
+            self._pending.append(key, prediction)
+
+    def _new_model(self, dimension: int, outputs: int, previous: int | None = None) -> Model:
+        config = self._config
+        if self._task == "classification":
+            return ClassModel(config, dimension, len(self._classes), previous)
+        model = NumberModel(config, dimension, outputs, previous)
+        if config.horizons:
+            model.forecasting.forecaster = self._new_forecaster(dimension, model.periods)
+        if config.quantiles:
+            levels = config.quantiles
+            inner = NumberModel(quantile_config(config), dimension, outputs=len(levels))
+            model.quantile_part = Quantiles(inner, levels)
+        return model
+
+    def _new_forecaster(self, dimension: int, periods: tuple[int, ...]) -> Forecaster:
+        """Forecasts for inputs of this width, with nothing learned."""
+        config, known = self._config, None
+        if config.known:
+            columns = self._known_columns(dimension)
+            slots = known_slots(len(columns), SIZES[config.size], config.seed)
+            make: Any = type(self)
+            banks = [make(slots=slots, scalings="standard") for _ in range(2)]
+            known = KnownInputs(columns, banks[0], banks[1], config.horizons[-1])
+        return Forecaster(config, dimension, config.horizons, periods, known)
+
+    def _known_columns(self, dimension: int) -> list[int]:
+        """The inputs of the columns that are known in advance."""
+        found: list[int] = []
+        for column in self._config.known:
+            own: list[int] = []
+            if self._encoder is not None:
+                own = self._encoder.inputs_of(column)
+            elif isinstance(column, int) and column < dimension:
+                own = [column]
+            if not own:
+                names = self._encoder.names if self._encoder is not None else range(dimension)
+                remedy = f"Columns are {', '.join(map(str, list(names)[:10]))}."
+                rule = "name columns of numbers or times among the inputs"
+                raise check.refuse("known", rule, column, remedy, "AutoBank")
+            found += own
+        return found
+
+    def _width_with(self, added: int) -> int | None:
+        """The width that inputs must have with `added` columns more."""
+        remedy = "Give how many of the last columns are new."
+        count = check.count("added", added, "AutoBank", remedy, least=0, most=10**6)
+        return None if self._dimension is None else self._dimension + count
+
+    def _add_inputs(self, count: int) -> None:
+        if count:
+            with self._turn, defer_signals():
+                if self._dimension is not None and self._model is not None:
+                    self._model.add_inputs(count)
+                    self._pending.add_inputs(count)
+
+    def _encode(self, label: Any) -> int:
+        """The number of a label's class, which may be new."""
+        if label not in self._classes:
+            self._classes.add([label])
+            if isinstance(self._model, ClassModel):
+                self._model.add_class()
+        return self._classes.number(label)
+
+    # --- what it is ---------------------------------------------------------------------------
+
+    @property
+    def task(self) -> str:
+        """ "regression" or "classification"."""
+        return self._task
+
+    @property
+    def lags(self) -> int:
+        """How many of the last targets are inputs."""
+        return self._config.lags
+
+    @property
+    def seasons(self) -> str | tuple[int, ...] | None:
+        """The periods that were named, in rows; "auto" if they are found, None for no seasons."""
+        return self._config.seasons
+
+    @property
+    def quantiles(self) -> tuple[float, ...]:
+        """The levels of `predict_quantiles`; empty without quantiles."""
+        return self._config.quantiles
+
+    @property
+    def _several(self) -> bool:
+        """Whether rows have several targets."""
+        return (
+            self._task == "regression" and self._model is not None and self._model.target_count > 1
+        )
+
+    @property
+    def _no_fields(self) -> tuple[str, ...]:
+        """How the names of arrays begin that a trace does not have."""
+        unused = {"forecast": self.horizons, "quantiles": self.quantiles}
+        return tuple(name for name, setting in unused.items() if not setting)
+
+    @property
+    def horizons(self) -> tuple[int, ...]:
+        """How many rows ahead `forecast` goes; empty without horizons."""
+        return self._config.horizons
+
+    @property
+    def periods(self) -> tuple[int, ...]:
+        """The periods in use, in rows: those that were named, or found so far."""
+        if self._model is not None:
+            return self._model.periods
+        return self.seasons if isinstance(self.seasons, tuple) else ()
+
+    @property
+    def size(self) -> str:
+        """ "small", "default" or "large"."""
+        return self._config.size
+
+    @property
+    def lower(self) -> float | None:
+        """What no target lies below; None for no bound."""
+        return self._config.lower
+
+    @property
+    def upper(self) -> float | None:
+        """What no target lies above; None for no bound."""
+        return self._config.upper
+
+    @property
+    def samples(self) -> int:
+        """How many rows have been learned."""
+        return self._ledger.samples
+
+    @property
+    def classes(self) -> tuple[Any, ...]:
+        """The labels, in the order of the columns of probabilities."""
+        return tuple(self._classes.known)
+
+    @property
+    def target_names(self) -> tuple[str, ...]:
+        """The names of several targets: those of the columns of y, or "target 0", ...; else empty.
+
+        >>> import kernelbank as kb
+        >>> bank = kb.AutoBank()
+        >>> bank.learn_one([1.0], {"load": 2.0, "price": 3.0})
+        >>> bank.target_names
+        ('load', 'price')
+        """
+        return self._target_names or ()
+
+    @property
+    def feature_names_in_(self) -> np.ndarray:
+        """The names of the columns, if the bank has learned rows with names."""
+        if self._encoder is None or self._encoder.tentative:
+            raise AttributeError("this AutoBank has learned no rows with names")
+        return np.array(self._encoder.names, dtype=object)
+
+    @property
+    def ledger(self) -> AutoLedger:
+        """Errors so far, and signals of change."""
+        return self._ledger
+
+    @property
+    def bank(self) -> KernelBank | None:
+        """The inner bank, on scaled inputs; None before the fifth row.
+
+        With more than two classes, these are its outputs; but with lagged labels or seasons each
+        class has a bank, all of which are in `banks`, and this is the first.
+        """
+        return self.banks[0] if self.banks else None
+
+    @property
+    def banks(self) -> tuple[KernelBank, ...]:
+        """The inner banks: one; with lags or seasons one per class if there are more than two."""
+        return () if self._model is None else tuple(self._model.banks)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of all slots that may run; empty before the first row.
+
+        A default slot is named `scaling: method`; "a + b" is slot a plus one that learns its
+        residual. The scalings are "standard" (deviations from the running mean), "asinh" (the same,
+        for heavy tails) and "rank". The methods:
+
+        - "random features, no forgetting": least squares on random features of the kernels;
+          "..., forgetting": old rows count less; "..., adaptive bias": and the constant follows the
+          last errors; "narrow", "all inputs": with other kernels;
+        - "linear, no forgetting" and "linear, adaptive bias": least squares on the inputs;
+        - "tree 1", "tree 2", ...: a partition tree;
+        - "nearest neighbors, width w, noise v": a small Gaussian process on the nearest rows;
+        - "last value": the last target again;
+        - "slow shift", "fast shift": gradient steps on the loss, for other losses than the squared
+          one.
+
+        Instead of a scaling stand "relevant" (the inputs, past targets and inputs of the row before
+        that matter most), "past" (the same columns, all alike) and, with seasons, "season" (the
+        targets of earlier periods, and the phase).
+
+        >>> import numpy as np, kernelbank as kb
+        >>> X = np.random.default_rng(0).normal(size=(10, 2))
+        >>> bank = kb.AutoBank()
+        >>> _ = bank.run(X, X[:, 0])
+        >>> sorted({name.split(":")[0].split(" + ")[0] for name in bank.names})
+        ['asinh', 'last value', 'past', 'rank', 'relevant', 'standard']
+        >>> bank.names[0]
+        'standard: random features, no forgetting'
+        """
+        return () if self._model is None else tuple(self._model.names)
+
+    @property
+    def weights(self) -> Floats:
+        """(slots,): the weights of the next prediction, in the order of `names`.
+
+        0 for slots that do not run; with more than two classes the mean over them; empty
+        before the slots start, after the fifth row.
+        """
+        with self._turn:
+            if self._model is None or not self._model.banks:
+                return np.zeros(0)
+            return self._model.mean_weights_of_outputs()
+
+    def input_ranges(self) -> Floats:
+        """(inputs, 3): median, minimum and maximum of the last values of every input.
+
+        >>> import kernelbank as kb
+        >>> bank = kb.AutoBank(size="small")
+        >>> for n in range(101):
+        ...     bank.learn_one([n, n % 2], n)
+        >>> bank.input_ranges()[0]
+        array([ 50.,   0., 100.])
+        """
+        with self._turn:
+            if self._model is None or not self._model.rows:
+                raise InvalidArgument("input_ranges() needs inputs. Learn some rows first.")
+            return self._model.scaling.input_ranges()
+
+    @property
+    def input_names(self) -> tuple[str, ...]:
+        """A name for every input of the model, in the order of `input_ranges`.
+
+        A column of times or categories gives several inputs; columns without names are numbered.
+        """
+        width = self._dimension or 0
+        if self._encoder is None or self._encoder.tentative or not width:
+            return tuple(f"input {k}" for k in range(width))
+        return tuple(self._encoder.input_names)
+
+    def _title(self) -> str:
+        lags = f", lags={self.lags}" if self.lags else ""
+        if self.seasons is not None:
+            lags += f", seasons={self.seasons!r}"
+        size = "" if self.size == "default" else f", size={self.size!r}"
+        slots = "" if self._model is None else f"; {len(self._model.members)} slots"
+        targets = f"; {len(self.target_names)} targets" if self.target_names else ""
+        return f"AutoBank({self.task!r}{lags}{size}{targets}{slots}; {self.samples} samples)"
+
+    def __repr__(self) -> str:
+        try:
+            return self.status().text()
+        except HalfLearned as error:
+            return f"AutoBank: {error}"
+
+    def _repr_html_(self) -> str:
+        return self.status().html()
+
+    def status(self) -> Status:
+        """What the model is, how well it does and which slots carry it, at this moment."""
+        with self._turn:
+            known = self._classes.known
+            title = self._title()
+            facts = (self._task, self._config, self._ledger, self._model, known, self._encoder)
+            return auto_status(title, *facts, self.target_names)
+
+    @property
+    def _dimension(self) -> int | None:
+        """The width of the inputs, once something was learned: a prediction fixes nothing."""
+        return None if self._model is None or not self._model.rows else self._model.dimension
+
+    def _need(self, task: str, method: str) -> None:
+        if self._task != task:
+            raise InvalidArgument(
+                f"{method} needs task={task!r}; this AutoBank does {self._task}. "
+                f"Make one with kb.AutoBank(task={task!r})."
+            )
+
+
+def tail_of(coverage: float) -> float:
+    """The probability beyond each end of an interval."""
+    return 0.5 * (1 - coverage)

@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..bank.slot_history import SlotChange
+from ..utils.validation import Floats
 from .change_detection import Change
-from .classification import ClassificationModel
 from .forecasts.forecasting import HorizonScore
-from .many_targets import TargetsModel
-from .quantiles import Quantiles, QuantileScore
-from .regression import RegressionModel
-from .task_model import TaskModel
+from .model import Model
+from .quantiles import QuantileScore
 
 if TYPE_CHECKING:
     from .auto_bank import AutoBank
@@ -26,7 +24,7 @@ class AutoLedger:
         self._bank = bank
 
     @property
-    def _model(self) -> TaskModel | None:
+    def _model(self) -> Model | None:
         return self._bank._model
 
     @property
@@ -43,26 +41,13 @@ class AutoLedger:
         no others.
         """
         model = self._model
-        if isinstance(model, TargetsModel):
-            return model.mean_error()
-        count = 0 if model is None else model.rows - model.unscored
-        if isinstance(model, RegressionModel) and count:
-            return float(model.intervals.loss / count)
-        if isinstance(model, ClassificationModel) and count:
-            return float(model.wrong[0] / count)
-        return float("nan")
+        return float("nan") if model is None else _of_targets(model.mean_error())
 
     @property
     def baseline_loss(self) -> Any:
         """The same for the baseline, which predicts the last target, from the second row on."""
         model = self._model
-        if isinstance(model, TargetsModel):
-            return model.baseline_error()
-        if isinstance(model, RegressionModel) and model.rows > 1:
-            return float(model.intervals.baseline_loss / (model.rows - 1))
-        if isinstance(model, ClassificationModel) and model.rows > 1:
-            return float(model.wrong[1] / (model.rows - 1))
-        return float("nan")
+        return float("nan") if model is None else _of_targets(model.baseline_error())
 
     @property
     def changes(self) -> tuple[Change, ...]:
@@ -82,14 +67,14 @@ class AutoLedger:
         """How good the forecasts were, for each of `horizons`: `HorizonScore`s with horizon,
         scored, error, last_value, seasonal, absolute_error, coverage and width."""
         model = self._model
-        return model.horizon_scores() if isinstance(model, RegressionModel) else ()
+        return () if model is None else model.forecasting.horizon_scores()
 
     @property
     def quantiles(self) -> tuple[QuantileScore, ...]:
         """How good the quantiles were, for each level: `QuantileScore`s with level, scored,
         pinball, conformal (of the ends of intervals at that level) and below."""
         part = getattr(self._model, "quantile_part", None)
-        return part.scores() if isinstance(part, Quantiles) else ()
+        return () if part is None else part.scores()
 
     @property
     def slot_changes(self) -> tuple[SlotChange, ...]:
@@ -108,6 +93,11 @@ class AutoLedger:
             f"AutoLedger({self.samples} samples; mean loss {_listed(self.mean_loss)}, baseline "
             f"{_listed(self.baseline_loss)}; {count} signal{'s' * (count != 1)} of change)"
         )
+
+
+def _of_targets(values: Floats) -> Any:
+    """A number for one target, (K,) for several."""
+    return values if len(values) > 1 else float(values[0])
 
 
 def _listed(losses: Any) -> str:

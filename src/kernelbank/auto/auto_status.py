@@ -13,14 +13,12 @@ from ..bank.naming import full_name, short_name
 from ..bank.status import Metric, Status, columns_note, engine_note, quarantine_note
 from ..utils.frames import unique
 from ..utils.rendering import one_line, shortened
-from . import model_state
 from .auto_ledger import AutoLedger
 from .change_detection import MAX_CHANGES
 from .config import AutoConfig
 from .encoding.column_encoder import ColumnEncoder
-from .many_targets import TargetsModel
+from .model import Model
 from .seasons import Setting
-from .task_model import TaskModel
 
 MAX_LABELS = 6
 """How many classes are listed, at most."""
@@ -32,7 +30,7 @@ def auto_status(
     task: str,
     config: AutoConfig,
     ledger: AutoLedger,
-    model: TaskModel | None,
+    model: Model | None,
     classes: Sequence[Any],
     encoder: ColumnEncoder | None = None,
     targets: Sequence[str] = (),
@@ -53,8 +51,8 @@ def auto_status(
     lags = f" and {config.lags} lagged target{'s' * (config.lags > 1)}" if config.lags else ""
     columns = model.dimension if encoder is None else len(encoder.columns)
     notes = {"inputs": columns_note(columns) + lags}
-    if model.seasons is not None:
-        periods = " and ".join(map(str, model.seasons.periods))
+    if config.seasons is not None:
+        periods = " and ".join(map(str, model.periods))
         notes["seasons"] = f"{periods} rows" if periods else "none found so far"
     if task == "classification":
         notes["classes"] = _class_list(classes)
@@ -67,7 +65,7 @@ def auto_status(
     if not model.banks:
         why = "there is only one class"
         if not model.started:
-            why = f"the slots start after {model_state.RESTARTS[0]} rows"
+            why = f"the slots start after {config.restarts[0]} rows"
         return replace(status, no_weights=f"none yet: {why}")
     count = model.outputs
     quarantined = Counter(
@@ -93,15 +91,15 @@ def auto_status(
     )
 
 
-def _heading(model: TaskModel) -> str:
+def _heading(model: Model) -> str:
     if model.outputs == 1:
         return "weights"
-    what = "targets" if isinstance(model, TargetsModel) else "classes"
+    what = "targets" if model.targets else "classes"
     return f"weights, mean of {model.outputs} {what}"
 
 
 def _metrics(
-    task: str, ledger: AutoLedger, model: TaskModel, targets: Sequence[str]
+    task: str, ledger: AutoLedger, model: Model, targets: Sequence[str]
 ) -> dict[str, Metric]:
     """RMSE or error rate, beside the baseline, which predicts the last target."""
     own, baseline = ledger.mean_loss, ledger.baseline_loss
@@ -109,7 +107,7 @@ def _metrics(
     if task == "regression" and model.target_count == 1:
         name, own, baseline = "RMSE", float(np.sqrt(own)), float(np.sqrt(baseline))
     scored = model.rows - model.unscored
-    if isinstance(model, TargetsModel):
+    if model.target_count > 1:
         names = [shortened(one_line(name), 20) for name in targets[:MAX_LABELS]]
         shown = zip(unique(names), np.sqrt(own), np.sqrt(baseline), strict=False)
         note = "baseline (last value)"
@@ -129,7 +127,7 @@ def _class_list(classes: Sequence[Any]) -> str:
     return f"{len(classes)}: {listed}{', ...' if len(classes) > MAX_LABELS else ''}"
 
 
-def _last_change(model: TaskModel, encoder: ColumnEncoder | None) -> str:
+def _last_change(model: Model, encoder: ColumnEncoder | None) -> str:
     if not model.changes:
         return "none so far"
     last = model.changes[-1]

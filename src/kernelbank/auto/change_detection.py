@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
-from .. import _core
+from typing import NamedTuple
 
 FALSE_ALARM_ROWS = 10_000.0
 """A false signal of a changed error comes at most once in this many rows, on average."""
@@ -30,8 +28,3 @@ class Change(NamedTuple):
     what: str
     column: int = -1
     period: int = 0
-
-
-def new_detector(slots: int = 0) -> Any:
-    """A detector of changes of errors, and of this many weights, that has seen nothing."""
-    return _core.ChangeDetector(slots=slots, recent=RECENT_ERRORS, limit=FALSE_ALARM_ROWS)

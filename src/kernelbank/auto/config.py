@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from ..losses import Loss, Squared
 from ..utils import validation as check
 from ..utils.validation import Floats
 from .scaling.scaling import Scaling
-from .seasons import AUTO, PAST, SeasonHistory, Setting, season_places
+from .seasons import AUTO, PAST, Setting, season_places
 from .slots.default_pool import default_pool
 from .slots.default_slots import SIZES, default_combiner
 from .slots.loss_slots import needs_shift
@@ -51,6 +51,9 @@ class AutoConfig:
     """Of several outputs, if they differ."""
     labels: bool = False
     """Whether targets are labels."""
+    restarts: ClassVar[tuple[int, ...]] = (5, 32, 128)
+    """After these numbers of rows, scaling and banks start anew from all rows so far: what was
+    learned while the running statistics still moved does not fit the later ones."""
 
     @cached_property
     def bounds(self) -> Floats:
@@ -61,7 +64,7 @@ class AutoConfig:
     def check(self) -> None:
         """Refuse settings that cannot work together, before there is a stream."""
         if self.has_own_parts:
-            self.first_bank(self.make_scaling(1, target=True))
+            self.first_bank(self.make_scaling(1))
 
     def check_several(self, targets: int) -> None:
         """Refuse settings that do not work with several targets per row.
@@ -76,7 +79,7 @@ class AutoConfig:
             if given:
                 remedy = f"Leave {name} out, or use an AutoBank for each target."
                 raise check.refuse(name, "be left out for several targets", given, remedy)
-        why = self.first_bank(self.make_scaling(1, target=True)).no_missing_because
+        why = self.first_bank(self.make_scaling(1)).no_missing_because
         if why:
             remedy = "Use an AutoBank for each target, or the default parts."
             rule = f"have one target per row, as one of several cannot be left out {why}"
@@ -99,16 +102,13 @@ class AutoConfig:
         """How many numbers a row knows of the past: lagged targets, then those of seasons."""
         return self.lags + season_places(self.seasons) * PAST
 
-    def make_history(self) -> SeasonHistory | None:
-        """The history of targets from which rows know earlier periods; None without seasons."""
-        return None if self.seasons is None else SeasonHistory(self.seasons)
-
     def make_scaling(
         self,
         dimension: int,
         core: int | None = None,
         *,
-        target: bool,
+        targets: int = 1,
+        outputs: int | None = None,
         periods: int | None = None,
         **past: int,
     ) -> Scaling:
@@ -123,7 +123,8 @@ class AutoConfig:
             dimension,
             self.lags,
             self.scalings,
-            target=target,
+            targets=targets,
+            outputs=outputs,
             core=core,
             seasons=season_places(self.seasons),
             periods=named if periods is None else periods,

@@ -6,8 +6,8 @@ from collections import Counter
 
 import numpy as np
 
+from .. import _core
 from ..utils.validation import Floats
-from .prediction import Prediction
 
 DEFAULT_LIMIT = 1000
 """How many are kept, unless a bank is set to targets that are delayed by more rows."""
@@ -23,7 +23,7 @@ class PendingPredictions:
     """
 
     def __init__(self) -> None:
-        self.items: list[tuple[bytes, Prediction]] = []
+        self.items: list[tuple[bytes, _core.Prediction]] = []
         """The bytes of each input, and its prediction. Changed by the methods below only."""
         self.limit = DEFAULT_LIMIT
         self._counts: Counter[bytes] = Counter()
@@ -51,7 +51,7 @@ class PendingPredictions:
                 return index
         return None
 
-    def add(self, x: Floats, prediction: Prediction, *, distinct: bool = False) -> None:
+    def add(self, x: Floats, prediction: _core.Prediction, *, distinct: bool = False) -> None:
         """Keep a prediction; `distinct` if it is a row of its own even where the input is equal."""
         key = x.tobytes()
         index = None if distinct else self._index(key, prediction.rows_before)
@@ -63,7 +63,7 @@ class PendingPredictions:
             self._forget(self.items.pop(0)[0])
             self.stale = max(self.stale - 1, 0)
 
-    def append(self, key: bytes, prediction: Prediction) -> None:
+    def append(self, key: bytes, prediction: _core.Prediction) -> None:
         """Keep the prediction of a row of its own, whatever the limit."""
         self.items.append((key, prediction))
         self._counts[key] += 1
@@ -89,7 +89,7 @@ class PendingPredictions:
         self.items = [(key + missing, prediction) for key, prediction in self.items]
         self._counts = Counter(key for key, _ in self.items)
 
-    def pop(self, x: Floats) -> Prediction | None:
+    def pop(self, x: Floats) -> _core.Prediction | None:
         """Remove and return the oldest prediction for this input, which is learned now, or None."""
         key = x.tobytes()
         if key not in self._counts:

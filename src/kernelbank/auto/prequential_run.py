@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .. import _core
 from ..bank.trace import Trace
 from ..utils.validation import Floats
 from ..utils.whole_steps import whole_step
 from .encoding.class_labels import ClassLabels
-from .prediction import Prediction, Record, best_class
-from .task_model import CHUNK
+from .model import CHUNK
+from .prediction import Record, best_class
 
 if TYPE_CHECKING:
     from .auto_bank import AutoBank
@@ -52,16 +53,17 @@ class PrequentialRun:
         self._tail = tail
         self._fields = fields
         self._delay = delay
-        self._waiting: deque[tuple[int, Prediction]] = deque()
+        self._waiting: deque[tuple[int, _core.Prediction]] = deque()
         self._records: list[Record] = []
 
     def run(self) -> Trace:
         """The trace of all rows, predicted and learned."""
-        self._model.collect_forecasts(self._rows, self._tail)
+        forecasting = self._model.forecasting
+        forecasting.collect(self._rows, self._tail)
         try:
             records = self.records()
         finally:
-            forecasts = self._model.collected_forecasts()
+            forecasts = forecasting.collected()
         task = "regression" if self._labels is None else "classification"
         names, targets = self._model.names, self._bank.target_names
         columns = {"horizons": self._bank.horizons, "levels": self._bank.quantiles}
@@ -110,9 +112,8 @@ class PrequentialRun:
 
     def _predict(self, row: int) -> None:
         """Predict a row whose target is delayed, or whose class is not known yet."""
-        prediction = self._model.predict(
-            self._rows[row : row + 1], self._model.past_row(len(self._waiting)), self._tail
-        )
+        past = self._model.past_row(len(self._waiting))
+        prediction = self._model.predict_one(self._rows[row], past, self._tail)
         self._keep(self._model.record(prediction))
         self._waiting.append((row, prediction))
 
@@ -121,7 +122,7 @@ class PrequentialRun:
         if self._labels is not None:
             self._targets[row] = self._bank._encode(self._labels[row])
         batch = slice(row, row + 1)
-        self._model.update(self._rows[batch], self._targets[batch], self._tail, past=past)
+        self._model.update(self._rows[batch], self._targets[batch], self._tail, made=past)
 
     def _keep(self, record: Record) -> None:
         wanted = (*self._fields, "predictions", "probabilities")

@@ -8,7 +8,7 @@ their losses (Chernozhukov, Fernandez-Val and Galichon 2010).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -17,9 +17,7 @@ import numpy as np
 from ..losses import Pinball
 from ..utils.validation import Floats
 from .config import AutoConfig
-from .many_targets import TargetsModel
-from .model_state import under
-from .prediction import lagged_rows
+from .model import Model
 
 
 class QuantileScore(NamedTuple):
@@ -40,33 +38,11 @@ class QuantileScore(NamedTuple):
     below: float
 
 
-class QuantilesModel(TargetsModel):
-    """A model for several targets that are all the same, with a pinball loss for each level."""
-
-    def __init__(self, config: AutoConfig, dimension: int, levels: Sequence[float]) -> None:
-        losses = tuple(Pinball(level) for level in levels)
-        own = replace(
-            config,
-            loss=losses[len(losses) // 2],
-            losses=losses,
-            seasons=None,
-            horizons=(),
-            known=(),
-            quantiles=(),
-        )
-        super().__init__(own, dimension, len(levels))
-
-    def past_size(self, config: AutoConfig) -> int:
-        return config.lags
-
-    def add_targets(self, targets: Floats) -> None:
-        lags = self.config.lags
-        if lags:
-            newest = targets[::-1, 0]
-            self.lagged[:lags] = np.concatenate([newest, self.lagged[:lags]])[:lags]
-
-    def past_rows(self, X: Floats, targets: Floats) -> Floats:
-        return lagged_rows(targets[:, 0], self.lagged)
+def quantile_config(config: AutoConfig) -> AutoConfig:
+    """The settings of the model of quantiles: those of the AutoBank, with a loss for each level."""
+    losses = tuple(Pinball(level) for level in config.quantiles)
+    none: dict[str, Any] = {"seasons": None, "horizons": (), "known": (), "quantiles": ()}
+    return replace(config, loss=losses[len(losses) // 2], losses=losses, **none)
 
 
 class Quantiles:
@@ -74,39 +50,33 @@ class Quantiles:
 
     Parameters
     ----------
-    config : the settings of the AutoBank.
-    dimension : number of inputs.
+    model : with an output for each level, all with the same target, and `quantile_config`.
     levels : between 0 and 1, ascending.
     """
 
-    def __init__(self, config: AutoConfig, dimension: int, levels: Sequence[float]) -> None:
-        self.levels = tuple(levels)
-        self.model = QuantilesModel(config, dimension, levels)
+    def __init__(self, model: Model, levels: Sequence[float]) -> None:
+        self.model, self.levels = model, tuple(levels)
         self.totals = np.zeros((len(self.levels), 3))
         """Sums of pinball losses, of those of calibrated ends, and how many targets lay below."""
         self.scored = 0
 
     def predict(self, X: Floats) -> Floats:
         """(n, Q): quantiles of rows (n, d), each as the next one; changes nothing."""
-        lagged = np.tile(self.model.lagged, (len(X), 1))
-        output = self.model.predict(X, lagged, 0.05).output
-        return np.sort(output[:, ::3], axis=1)
+        pasts = np.tile(self.model.past_row(), (len(X), 1))
+        return np.sort(self.model.predict_rows(X, pasts, 0.05)[:, ::3], axis=1)
 
-    def update(self, X: Floats, targets: Floats, fields: Collection[str] = ()) -> Floats:
-        """Predict and learn rows in their order; (n, Q): the quantiles, made before each target."""
-        tiled = np.repeat(targets[:, None], len(self.levels), axis=1)
-        records = self.model.update(X, tiled, 0.05, fields)
-        return np.sort(np.concatenate([record["predictions"] for record in records]), axis=1)
+    def update(self, X: Floats, y: float) -> None:
+        """Learn a row (1, d)."""
+        self.model.update(X, np.full((1, len(self.levels)), y), 0.05)
 
-    def score(self, quantiles: Floats, conformal: Floats, targets: Floats) -> None:
-        """Add up the losses of quantiles and calibrated ends, (n, Q) each, row after row."""
-        for own, ends, y in zip(quantiles, conformal, targets.tolist(), strict=True):
-            if np.isnan(own).any():
-                continue
-            self.totals[:, 0] += _pinball(own, y, self.levels)
-            self.totals[:, 1] += _pinball(ends, y, self.levels)
-            self.totals[:, 2] += y <= own
-            self.scored += 1
+    def score(self, quantiles: Floats, conformal: Floats, y: float) -> None:
+        """Add up the losses of quantiles and calibrated ends (Q,) of a row."""
+        if np.isnan(quantiles).any():
+            return
+        self.totals[:, 0] += _pinball(quantiles, y, self.levels)
+        self.totals[:, 1] += _pinball(conformal, y, self.levels)
+        self.totals[:, 2] += y <= quantiles
+        self.scored += 1
 
     def scores(self) -> tuple[QuantileScore, ...]:
         """How good the quantiles were, by level."""
@@ -116,20 +86,6 @@ class Quantiles:
         means = (self.totals / self.scored).tolist()
         pairs = zip(self.levels, means, strict=True)
         return tuple(QuantileScore(level, self.scored, *own) for level, own in pairs)
-
-    def state(self) -> dict[str, Floats]:
-        """The arrays without those of the bank, by their names in a file."""
-        return {"totals": self.totals} | {f"model/{n}": a for n, a in self.model.state().items()}
-
-    def counters(self) -> dict[str, Any]:
-        """The rest of the state, as plain data."""
-        return {"scored": self.scored, "model": self.model.counters()}
-
-    def restore(self, state: dict[str, Floats], counters: dict[str, Any]) -> None:
-        """Continue from what `state` and `counters` returned, without the bank."""
-        self.model.restore(under("model/", state), counters["model"])
-        self.totals[:] = state["totals"]
-        self.scored = int(counters["scored"])
 
 
 def _pinball(quantiles: Floats, y: float, levels: Sequence[float]) -> Floats:

@@ -4,13 +4,13 @@ With a period of p rows, a row knows the targets p, 2p and 3p rows before its ow
 These are further inputs, but for some slots only (`season_slots`). A row's number in the stream is
 how many rows were learned, and how many were predicted that still wait for their targets.
 
-Periods are named by the user, or found in the stream (`SeasonHistory.find`): after fixed numbers of
+Periods are named by the user, or found in the stream (`find_new_periods`): after fixed numbers of
 rows and from the newest targets alone, so that nothing depends on how a stream is cut.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from math import sqrt
 from typing import Any
 
@@ -105,113 +105,57 @@ def season_places(seasons: Setting) -> int:
     return PLACES if isinstance(seasons, str) else len(seasons)
 
 
-class SeasonHistory:
-    """The newest targets of a stream, its periods, and what a row knows of earlier periods.
+def history_size(seasons: Setting) -> int:
+    """How many of the newest targets are kept."""
+    if seasons is None:
+        return 0
+    return WINDOW if isinstance(seasons, str) else RECALLED * max(seasons)
 
-    Parameters
-    ----------
-    seasons : periods, or "auto".
+
+def rows_to_look(rows: int) -> int:
+    """After how many further rows periods are looked for, if they are not named."""
+    first = [look - rows for look in FIRST_LOOKS if look > rows]
+    return min([*first, NEXT_LOOKS - rows % NEXT_LOOKS])
+
+
+def is_due(rows: int) -> bool:
+    """Whether periods are looked for after so many rows."""
+    return rows > 0 and (rows in FIRST_LOOKS or rows % NEXT_LOOKS == 0)
+
+
+def find_new_periods(core: Any, rows: int, targets: int, before: tuple[int, ...]) -> Any:
+    """Look for periods in the newest targets; those to use from now on, None to stay with `before`.
+
+    targets : how many there are, of which the first with a new period counts; 0 if they are numbers
+        of classes: then the share of the most frequent one is looked at.
     """
-
-    def __init__(self, seasons: str | tuple[int, ...]) -> None:
-        self.automatic = isinstance(seasons, str)
-        periods = () if isinstance(seasons, str) else seasons
-        self.size = WINDOW if self.automatic else RECALLED * max(periods)
-        self.history = _core.SeasonHistory(size=self.size, places=season_places(seasons))
-        """The newest targets; that of row n is at n % size."""
-        self.width = season_places(seasons) * PAST
-        """How many numbers a row knows."""
-        self.periods = periods
-
-    @property
-    def periods(self) -> tuple[int, ...]:
-        """The periods in use, in their order."""
-        return self._periods
-
-    @periods.setter
-    def periods(self, periods: tuple[int, ...]) -> None:
-        self._periods = periods
-        self.history.set_periods(periods)
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """For copy and pickle: periods are not in the arrays of the history."""
-        self.__dict__.update(state)
-        self.history.set_periods(self._periods)
-
-    @property
-    def is_known(self) -> bool:
-        """Whether there is a period. As long as there is none, rows know nothing: NaN."""
-        return len(self._periods) > 0
-
-    def append(self, rows: int, targets: Floats) -> None:
-        """Add the newest targets of a stream of `rows` rows."""
-        self.history.append(rows, targets)
-
-    def recall(
-        self, rows: int, positions: Any, known: Any, targets: Floats | None = None
-    ) -> Floats:
-        """(n, width): what rows know of earlier periods; NaN where there is none.
-
-        Parameters
-        ----------
-        rows : how many rows have been learned.
-        positions : the numbers of the rows in the stream.
-        known : how many targets were known when each was predicted.
-        targets : of rows after those that have been learned.
-        """
-        return self.history.recall(rows, np.asarray(positions), np.asarray(known), targets)
-
-    def recall_one(self, rows: int, position: int) -> Floats:
-        """(width,): what a row at this position knows, if `rows` were learned."""
-        return self.recall(rows, [position], [rows])[0]
-
-    # --- finding periods --------------------------------------------------------------------------
-
-    def rows_to_look(self, rows: int) -> int:
-        """After how many further rows periods are looked for, if they are not named."""
-        first = [look - rows for look in FIRST_LOOKS if look > rows]
-        return min([*first, NEXT_LOOKS - rows % NEXT_LOOKS])
-
-    def is_due(self, rows: int) -> bool:
-        """Whether periods are looked for after so many rows."""
-        return self.automatic and rows > 0 and (rows in FIRST_LOOKS or rows % NEXT_LOOKS == 0)
-
-    def find(self, rows: int, *, classes: bool) -> tuple[int, ...]:
-        """Look for periods in the newest targets; the new ones, which are in use from now on.
-
-        classes : whether targets are numbers of classes: then the share of the most frequent one
-            is looked at.
-        """
-        count = min(rows, self.size)
-        values = self.history["targets"][(rows - count + np.arange(count)) % self.size]
-        if classes:
+    for k in range(max(targets, 1)):
+        values = core.season_targets(k)
+        if not targets:
             names, frequency = np.unique(values, return_counts=True)
             values = (values == names[np.argmax(frequency)]).astype(np.float64)
-        least = LEAST_HEIGHT if rows <= LATE else LEAST_LATE_HEIGHT
-        before = self.periods
-        found = find_periods(values, before, least)
-        if not found or found == before:
-            return ()
-        self.periods = found
-        return tuple(period for period in found if period not in before)
+        missing = np.isnan(values)
+        if missing.any():
+            if 2 * missing.sum() > len(values):
+                continue
+            values = np.where(missing, np.median(values[~missing]), values)
+        found = find_periods(values, before, LEAST_HEIGHT if rows <= LATE else LEAST_LATE_HEIGHT)
+        if found and found != before:
+            return found
+    return None
 
-    # --- saving -----------------------------------------------------------------------------------
 
-    def counters(self) -> dict[str, Any]:
-        """The rest of the state, as plain data."""
-        return {"periods": list(self.periods)}
-
-    def restore_periods(self, counters: Mapping[str, Any]) -> None:
-        """Continue with the periods of `counters`, which may be anything in a forged file."""
-        found = checked_seasons(counters["periods"] or None)
-        if found is not None and (
-            isinstance(found, str) or len(found) > PLACES or found[-1] > WINDOW // 4
-        ):
-            raise ValueError("such periods cannot be found")
-        if self.automatic:
-            self.periods = found or ()
-        elif found != self.periods:
+def restored_periods(setting: Setting, periods: Any) -> tuple[int, ...]:
+    """Periods from a file, which may be anything in a forged one."""
+    found = checked_seasons(periods or None) or ()
+    if isinstance(found, str):
+        raise ValueError("such periods cannot be found")
+    if setting != AUTO:
+        if found != (setting or ()):
             raise ValueError("its periods are not those of its settings")
+    elif len(found) > PLACES or (found and found[-1] > WINDOW // 4):
+        raise ValueError("such periods cannot be found")
+    return found
 
 
 def find_periods(

@@ -11,32 +11,33 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .. import _core
 from ..bank.trace import Trace
 from ..utils.validation import Floats
 from ..utils.whole_steps import whole_step
 from .encoding.column_encoder import EncodedRows
 from .encoding.named_inputs import NamedInputs
-from .prediction import Prediction, Record
+from .model import CHUNK
+from .prediction import Record
 from .prequential_run import PrequentialRun, make_trace
-from .task_model import CHUNK
 
 if TYPE_CHECKING:
     from .auto_bank import AutoBank
 
 
 def learn_row(
-    bank: AutoBank, named: NamedInputs, target: Floats, tail: float, past: Prediction | None
+    bank: AutoBank, named: NamedInputs, target: Floats, tail: float, past: _core.Prediction | None
 ) -> None:
     """Learn one row, whose target (1,) is a number or the number of a class."""
     model, encoder = bank._model, named.encoder
     assert model is not None
     if past is None and encoder.adds_inputs(named.codes):
         # Predicted before it adds inputs, as by `predict_one`: the same bits.
-        past = model.predict(named.inputs, model.past_row(), tail)
+        past = model.predict_one(named.inputs[0], model.past_row(), tail)
     row, added = encoder.take(named.codes, encoder.as_statistic(target), named.texts)
     if added:
         model.add_inputs(added)
-    model.update(row, target, tail, past=past)
+    model.update(row, target, tail, made=past)
 
 
 class TableRun:
@@ -76,14 +77,15 @@ class TableRun:
         """Predict each row, and learn it `delay` rows later."""
         codes, bank = self._named.codes, self._bank
         upcoming = self._encoder.expand(codes) if bank._config.known else np.zeros((0, 0))
-        self._model.collect_forecasts(upcoming, self._tail)
+        forecasting = self._model.forecasting
+        forecasting.collect(upcoming, self._tail)
         try:
             if delay:
                 self._run_delayed(delay)
             else:
                 self._run_pieces()
         finally:
-            forecasts = self._model.collected_forecasts()
+            forecasts = forecasting.collected()
         task = "regression" if self._labels is None else "classification"
         names, targets = self._model.names, bank.target_names
         return make_trace(
@@ -130,7 +132,7 @@ class TableRun:
 
     def _run_delayed(self, delay: int) -> None:
         """One row after the other: its inputs depend on which targets have come."""
-        waiting: deque[tuple[int, Prediction]] = deque()
+        waiting: deque[tuple[int, _core.Prediction]] = deque()
         for row in range(len(self._targets)):
             with whole_step(self._bank):
                 waiting.append((row, self._predict(row, len(waiting))))
@@ -140,15 +142,17 @@ class TableRun:
             with whole_step(self._bank):
                 self._learn(*waiting.popleft())
 
-    def _predict(self, row: int, waiting: int = 0) -> Prediction:
+    def _predict(self, row: int, waiting: int = 0) -> _core.Prediction:
         inputs = self._encoder.expand(self._named.codes[row : row + 1])
-        prediction = self._model.predict(inputs, self._model.past_row(waiting), self._tail)
+        prediction = self._model.predict_one(
+            inputs[0], self._model.past_row(waiting), self._tail
+        )
         wanted = (*self._fields, "probabilities")
         found = self._model.record(prediction)
         self._records.append({name: found[name] for name in wanted if name in found})
         return prediction
 
-    def _learn(self, row: int, past: Prediction) -> None:
+    def _learn(self, row: int, past: _core.Prediction) -> None:
         number = self._targets[row]
         if self._labels is not None:
             number = np.float64(self._bank._encode(self._labels[row]))

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from ...auto.loading.loading import RUN
+from ...auto.loading import RUN
 from ...errors import FileRefused, RunRefused
 from ...io import checkpoint
 from ...io.regular_files import check_regular, open_regular

@@ -12,7 +12,7 @@ from typing import Any
 
 from ... import __version__
 from ...auto import AutoBank
-from ...auto.loading.loading import DAMAGE
+from ...auto.loading import DAMAGE
 from ...errors import FileRefused, KernelBankError, RunRefused
 from ...io.checkpoint import damage_text
 from ...io.sinks.base import Sink

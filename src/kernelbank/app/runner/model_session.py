@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from ...auto import AutoBank
-from ...auto.auto_predictions import tail_of
-from ...auto.auto_serialization import describe
+from ...auto.auto_bank import tail_of
+from ...auto.serialization import describe
 from ...auto.encoding.category_statistics import category_code
 from ...auto.encoding.class_labels import MAX_CLASSES, RefusedLabel
 from ...auto.encoding.column_encoder import ColumnEncoder, EncodedRows
-from ...auto.loading.loading import restore
-from ...auto.loading.restored_auto import check_precision
+from ...auto.loading import restore
+from ...auto.loading import check_precision
 from ...auto.prediction import best_class
 from ...bank.engines import as_engine
 from ...bank.serialization import under
@@ -180,11 +180,11 @@ class ModelSession:
             return self._no_forecasts
         model = self.bank._model
         assert model is not None  # it has predicted the row
-        model.collect_forecasts(np.zeros((0, 0)), tail_of(self.options.coverage))
+        model.forecasting.collect(np.zeros((0, 0)), tail_of(self.options.coverage))
         try:
             self.bank.learn_one(x, target)
         finally:
-            found = model.collected_forecasts()
+            found = model.forecasting.collected()
         self._last_target = target
         return forecast_cells(found, self.options)[0] if found else ()
 

@@ -124,7 +124,7 @@ def take_snapshot(
     inputs = drawn_inputs(layout, bank)
     if kept:
         inputs = [inputs[k] for k in kept_inputs(inputs)]
-    ranges = model.input_ranges()  # (d, 3): median, low, high
+    ranges = model.scaling.input_ranges()  # (d, 3): median, low, high
     values = np.full((len(inputs), 4, GRID), np.nan)
     usual = _usual_row(bank, layout, history, ranges[:, 0])
     rows = np.tile(usual, (len(values) * GRID, 1))
@@ -149,7 +149,7 @@ def take_snapshot(
             seconds = STARTS[one.kind] + shares * PERIODS[one.kind]
             rows[own, first : first + 2] = [encode_time(float(s))[waves] for s in seconds]
     if len(values):
-        predictions = model.predict(rows, lagged, 0.5 * (1 - coverage)).output
+        predictions = model.predict_rows(rows, lagged, 0.5 * (1 - coverage))
         if bank.task == "classification":
             predictions = np.repeat(predictions[:, :1], 3, axis=1)
         else:
@@ -182,7 +182,7 @@ def _frequent(bank: AutoBank, column: str, layout: InputLayout) -> list[int]:
     if encoder is None or model is None or not codes:
         return []
     index = encoder.names.index(column)
-    known, shares = encoder.statistics[index], model.input_statistics()[:, MEAN]
+    known, shares = encoder.statistics[index], model.scaling.columns[:, MEAN]
     own = {code: number for (at, code), number in encoder._own.items() if at == index}
 
     def rank(k: int) -> tuple[float, float, int]:

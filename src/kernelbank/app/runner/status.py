@@ -16,7 +16,7 @@ import numpy as np
 from ...auto import AutoBank
 from ...auto.change_detection import Change
 from ...auto.forecasts.forecasting import HorizonScore
-from ...auto.loading.loading import DAMAGE
+from ...auto.loading import DAMAGE
 from ...bank.status import Status
 from ...errors import FileRefused, RunRefused
 from ...io.checkpoint import damage_text

@@ -71,7 +71,6 @@ class ForecastRows:
             dimension,
             self.past,
             names[:1],
-            target=True,
             core=core,
             seasons=periods,
             periods=periods,

@@ -12,12 +12,9 @@ import numpy as np
 from ... import _core
 from ...utils.validation import Floats
 from ..config import AutoConfig
-from ..model_parts.replay_buffer import with_missing
-from ..model_state import restore_parts, state_of, under
-from ..prediction import Prediction
-from ..seasons import AUTO, SeasonHistory
+from ..seasons import AUTO, history_size
 from .forecast_columns import rows_back
-from .horizons import HorizonsModel
+from .horizons import HorizonsModel, with_missing
 from .iterated_line import IteratedLine
 from .known_inputs import KnownInputs
 
@@ -92,7 +89,11 @@ class Forecaster:
         self._past = np.zeros((longest, rows.width))
         self._scores = np.zeros((longest, outputs))
         self._slots = np.zeros((longest, outputs, slots))
-        self._season_history = SeasonHistory(self.periods) if periods else None
+        self._season_history: Any = None
+        if periods:
+            size = history_size(self.periods)
+            self._season_history = _core.SeasonHistory(size=size, places=len(self.periods))
+            self._season_history.set_periods(self.periods)
 
     @property
     def dimension(self) -> int:
@@ -151,9 +152,9 @@ class Forecaster:
             self._season_history.append(self.samples, np.array([y]))
         model = self.model
         model.observe(x, y)
-        if model.banks:
+        if model.bank is not None:
             scaled = float(model.scaling.scale_targets(np.array([y]))[0])
-            self.line.learn(self.targets[:-1], scaled, model.scaling.target_scale)
+            self.line.learn(self.targets[:-1], scaled, model.scaling.target_scale())
         if self.samples > self.horizons[-1]:
             self._learn_oldest()
         return self._issue(x, tail)
@@ -169,10 +170,10 @@ class Forecaster:
     def _score(self, y: float, late: float, observed: float) -> None:
         """Score the forecasts of the newest target, and learn their weights."""
         longest = self.horizons[-1]
-        waiting = min(self.samples - self.begun, longest) if self.model.banks else 0
+        waiting = min(self.samples - self.begun, longest) if self.model.bank is not None else 0
         left = self._left(y, late)
         wanted = observed - self.stacking.shares_due(self.samples) * (observed - left)
-        scale = self.model.scaling.target_scale
+        scale = self.model.scaling.target_scale()
         self.intervals.score(self.samples, wanted, observed, waiting, *scale)
         self.stacking.learn(self.samples, waiting, left, observed)
 
@@ -183,18 +184,11 @@ class Forecaster:
         last = len(self.targets) - 1
         rows = last - longest + np.array(self.horizons)
         target = self._left(self.targets[rows], self.late_targets[rows])
-        started = bool(model.banks)
+        started = model.bank is not None
         known = started and not model.stacked and self.samples - 1 - longest >= self.begun
-        slots = self._slots[row][:, None] if known else np.zeros((len(self.horizons), 0, 0))
-        past = Prediction(
-            max(model.rows - longest, 0),
-            self._past[row : row + 1].copy(),
-            self._scores[row : row + 1].copy(),
-            slots,
-            np.zeros((1, 0)),
-        )
-        model.update(self._inputs[row : row + 1].copy(), target[None], 0.05, past=past)
-        if not started and model.banks:
+        made = (self._scores[row], self._slots[row]) if known else None
+        model.learn(self._inputs[row].copy(), self._past[row].copy(), target, made)
+        if not started and model.bank is not None:
             self.begun = self.samples - 1  # the moment whose forecasts follow
 
     def _issue(self, x: Floats, tail: float) -> Floats:
@@ -202,7 +196,7 @@ class Forecaster:
         moment, past = self.samples - 1, self._row()
         row = moment % self.horizons[-1]
         self._inputs[row], self._past[row] = x, past
-        if self.model.banks:
+        if self.model.bank is not None:
             columns, self._scores[row], slots = self.model.forecasts(x, past)
             self._slots[row] = slots[:, : self._slots.shape[2]]
             if self.plain is not None:
@@ -215,7 +209,7 @@ class Forecaster:
 
     def _output(self, tail: float) -> Floats:
         """(H, 3): forecasts and intervals from the newest row, without the part of known inputs."""
-        if not self.model.banks:
+        if self.model.bank is None:
             return np.full((len(self.horizons), 3), self.targets[-1])
         made = self.stacking.forecasts(self.samples - 1)
         points, deviations = self.stacking.combine(made).T
@@ -258,10 +252,11 @@ class Forecaster:
         """What is known after the newest row."""
         recalled, count = np.zeros(0), len(self.horizons)
         if self._season_history is not None:
-            recalled = self._season_history.recall_one(self.samples, self.samples)
+            at = np.array([self.samples])
+            recalled = self._season_history.recall(self.samples, at, at, None)[0]
         iterated = np.full(count, self.targets[-1])
-        if self.model.banks:
-            ahead = self.line.forecast(self.targets, self.model.scaling.target_scale)
+        if self.model.bank is not None:
+            ahead = self.line.forecast(self.targets, self.model.scaling.target_scale())
             iterated = ahead[np.array(self.horizons) - 1]
         return self.model.forecast_rows_of.row(self.targets, iterated, recalled)
 
@@ -293,7 +288,7 @@ class Forecaster:
     def _parts(self) -> dict[str, Any]:
         own = {"stacking": self.stacking, "intervals": self.intervals}
         seasons = self._season_history
-        return own if seasons is None else own | {"seasons": seasons.history}
+        return own if seasons is None else own | {"seasons": seasons}
 
     def state(self) -> dict[str, Floats]:
         """The arrays without those of banks, by their names in a file."""
@@ -301,7 +296,9 @@ class Forecaster:
             "recent_inputs": np.array([one[0] for one in self._recent]).reshape(-1, self.dimension),
             "recent_values": np.array([one[1:] for one in self._recent]).reshape(-1, 3),
         }
-        own = recent | self._arrays() | state_of(self._parts())
+        parts = self._parts().items()
+        own = recent | self._arrays()
+        own |= {f"{name}/{n}": array for name, part in parts for n, array in part.state().items()}
         return own | {f"model/{name}": a for name, a in self.model.state().items()}
 
     def counters(self) -> dict[str, Any]:
@@ -309,23 +306,29 @@ class Forecaster:
         return {
             "samples": self.samples,
             "begun": self.begun,
-            "core": self.model.core,
+            "first_inputs": self.model.scaling.core,
             "periods": list(self.periods),
             "series": self.model.series.tolist(),
-            "model": self.model.counters(),
+            "rows": self.model.rows,
         }
 
     def restore(self, state: Mapping[str, Floats], counters: Mapping[str, Any]) -> None:
         """Continue from what `state` and `counters` returned, without the banks."""
-        self.model.restore(under("model/", state), counters["model"])
+        self.model.restore(_under("model/", state), int(counters["rows"]))
         rows = zip(state["recent_inputs"], state["recent_values"].tolist(), strict=True)
         self._recent.extend((x.copy(), *values) for x, values in rows)
         for name, array in self._arrays().items():
             array[...] = state[name]
-        restore_parts(self._parts(), state)
+        for name, part in self._parts().items():
+            part.restore(_under(f"{name}/", state))
         if self.known is None:
             self.late_targets[...] = self.targets
         self.samples, self.begun = int(counters["samples"]), int(counters["begun"])
         if self.known is not None:
             self.known.rows = self.samples
         self.model.series = np.array(counters["series"], dtype=np.float64)
+
+
+def _under(prefix: str, arrays: Mapping[str, Floats]) -> dict[str, Floats]:
+    """The arrays whose names begin with the prefix, by the rest of their names."""
+    return {name[len(prefix) :]: a for name, a in arrays.items() if name.startswith(prefix)}

@@ -48,13 +48,27 @@ class Forecasting:
         self._upcoming = np.zeros((0, 0))
         self._done = 0
 
+    def __getstate__(self) -> dict[str, Any]:
+        """For copy and pickle: a copy collects no forecasts."""
+        return self.__dict__ | self._not_collecting()
+
     @staticmethod
     def _not_collecting() -> dict[str, Any]:
         """The attributes of a model outside of a run."""
         none = np.zeros((0, 0))
         return {"forecasts": None, "_tail": _USUAL_TAIL, "_upcoming": none, "_done": 0}
 
-    def collect_forecasts(self, rows: Floats, tail: float) -> None:
+    def add_inputs(self, count: int) -> None:
+        """Add `count` inputs behind the others, as if they had been missing so far."""
+        if self.forecaster is not None:
+            self.forecaster.add_inputs(count)
+
+    def use_periods(self, periods: tuple[int, ...]) -> None:
+        """Go on with these periods; the forecasts start anew if they are others."""
+        if self.forecaster is not None:
+            self.forecaster = self.forecaster.with_periods(periods, self._tail)
+
+    def collect(self, rows: Floats, tail: float) -> None:
         """Begin to collect forecasts; rows (n, d) are those that will be learned, in their order.
 
         tail : probability beyond each end of the intervals.
@@ -63,7 +77,7 @@ class Forecasting:
             self.forecasts, self._tail = [], tail
             self._upcoming, self._done = rows, 0
 
-    def collected_forecasts(self) -> dict[str, Floats]:
+    def collected(self) -> dict[str, Floats]:
         """What was collected since, as arrays of a trace (n, H); nothing without horizons."""
         found = self.forecasts
         self.__dict__ |= self._not_collecting()

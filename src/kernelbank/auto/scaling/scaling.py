@@ -53,13 +53,14 @@ class Scaling:
     Parameters
     ----------
     dimension : number of inputs.
-    lags : number of lagged targets.
+    lags : number of rows whose targets are inputs.
     names : the scalings, in the order of `SCALINGS`.
-    target : whether the target is a number, which has statistics too.
+    targets : how many targets a row has, which have statistics too; 0 for classes, which have none.
+    outputs : how many outputs of a bank they are; as many by default.
     core : number of inputs at the start; all by default.
     seasons : number of places for periods.
     periods : how many of them are known.
-    remembered : number of targets that a row knows, at least `lags`.
+    remembered : number of rows whose targets a row knows, at least `lags`.
     previous : number of inputs of the row before that a row knows.
     relevant : whether there are relevant columns.
     """
@@ -70,7 +71,8 @@ class Scaling:
         lags: int,
         names: Sequence[str],
         *,
-        target: bool,
+        targets: int = 1,
+        outputs: int | None = None,
         core: int | None = None,
         seasons: int = 0,
         periods: int = 0,
@@ -78,15 +80,18 @@ class Scaling:
         previous: int = 0,
         relevant: bool = False,
     ) -> None:
-        remembered = max(remembered, lags)
+        each = max(targets, 1)
+        remembered, lags = max(remembered, lags) * each, lags * each
+        seasons *= each
         self.dimension = dimension
         self.core = core = dimension if core is None else core
         self.lags = lags
         self.past = remembered + seasons * PAST + previous
         self.seasons = seasons
-        self.periods = periods
+        self.periods = periods * each
         self.names = tuple(names)
-        self.has_target = target
+        self.targets = targets
+        self.outputs = targets if outputs is None else outputs
         places = np.full((len(SCALINGS), dimension + remembered), -1)
         """The column of a scaled row for each scaling of each input and past target, or -1."""
         self.columns_of: dict[str, tuple[int, ...]] = {}
@@ -124,15 +129,16 @@ class Scaling:
         self.statistics = _core.Scaling(
             inputs=dimension,
             width=width,
+            outputs=targets if outputs is None else outputs,
+            each=each,
             targets=remembered,
             shown=lags,
             seasons=seasons,
             season_column=self.season_columns[0] if seasons else 0,
             previous=previous,
             previous_column=previous_columns.start,
-            has_target=target,
             ring=RING if "rank" in names else CHANGE_AFTER,
-            target_ring=RING if lags and target and "rank" in names else CHANGE_AFTER,
+            target_ring=RING if lags and targets and "rank" in names else CHANGE_AFTER,
             places=places,
             relevant_column=self.relevant_columns[0] if relevant else 0,
             relevant_sources=sources,
@@ -156,30 +162,18 @@ class Scaling:
         self.statistics.set_relevance(relevance)
 
     def fit(self, X: Floats, targets: Floats | None) -> None:
-        """Start all statistics from some first rows."""
-        self.statistics.fit(X, targets)
-        if targets is not None and self.relevant_columns:
-            self.statistics.target_shift = log_shift(self.scale_targets(targets))
+        """Start all statistics from some first rows (n, d), and their targets (n, K)."""
+        self.statistics.fit_inputs(X)
+        for k in range(self.outputs if targets is not None else 0):
+            known = targets[~np.isnan(targets[:, k]), k].copy()
+            if len(known):
+                self.statistics.fit_target(known, k)
+                if self.relevant_columns:
+                    self.statistics.set_target_shift(log_shift(self.scale_targets(known, k)), k)
 
-    def scale_rows(self, X: Floats, lagged: Floats) -> Floats:
-        """(n, width): scaled inputs (n, d) and past targets (n, past); changes nothing."""
-        return self.statistics.scale_rows(X, lagged)
-
-    def update_inputs(self, x: Floats) -> list[int]:
-        """Add one input (d,) to the statistics; the columns that have a new level."""
-        return self.statistics.add_inputs(x)
-
-    def scale_and_update(
-        self, X: Floats, lagged: Floats, y: Floats | None
-    ) -> tuple[Floats, Floats, Floats, list[tuple[int, int]]]:
-        """Scale rows and add each to the statistics, up to the first far target.
-
-        Returns the scaled rows (m, width), the scaled targets (m,), the target's center and scale
-        before each row (m, 2), and the (row, column) of new levels, for the m rows that were done.
-        Without targets `y`, the second and third are empty.
-        """
-        done, rows, scaled, scale, levels = self.statistics.scale_and_add(X, lagged, y)
-        return rows[:done], scaled[:done], scale[:done], levels
+    def scale_rows(self, X: Floats, past: Floats) -> Floats:
+        """(n, width): scaled inputs (n, d) of rows that know past (n, past); changes nothing."""
+        return self.statistics.scale_rows(X, past)
 
     def input_ranges(self) -> Floats:
         """(inputs, 3): median, minimum and maximum of the last values of every input.
@@ -198,33 +192,11 @@ class Scaling:
                     out[1:] = last.min(), last.max()
         return found
 
-    def input_deviations(self, row: Floats) -> Floats:
-        """(d,): the deviations of the inputs of a scaled row (width,), without lagged targets."""
-        own = self.columns_of[self.names[0]]
-        added = self.dimension - self.core
-        inputs = row[[*own[: self.core], *own[len(own) - added :]]]
-        if self.names[0] != "none":
-            return inputs
-        centers, scales = self.columns[:, [CENTER, SCALE]].T
-        away = inputs - centers
-        return np.divide(away, scales, out=np.zeros_like(away), where=scales > 0.0)
+    # --- targets --------------------------------------------------------------------------------
 
-    # --- the target -----------------------------------------------------------------------------
-
-    @property
-    def target_scale(self) -> tuple[float, float]:
-        """The target's center and scale."""
-        return self.statistics.target_scale
-
-    @property
-    def target_count(self) -> float:
-        """How many targets the statistics are of; old ones count less."""
-        return float(self.statistics["target"][COUNT])
-
-    @property
-    def held(self) -> int:
-        """How many targets are held back."""
-        return int(self.statistics["target"][STREAK])
+    def target_scale(self, k: int = 0) -> tuple[float, float]:
+        """The center and scale of target k."""
+        return self.statistics.target_scale(k)
 
     @property
     def target_transform(self) -> ShiftedLog | None:
@@ -232,55 +204,25 @@ class Scaling:
 
         None unless the target is skewed.
         """
-        if not (self.has_target and self.relevant_columns):
+        if self.outputs != 1 or not self.relevant_columns:
             return None
-        shift = self.statistics.target_shift
+        shift = self.statistics.target_shift()
         return ShiftedLog(shift) if shift and is_plausible_shift(shift) else None
 
-    @property
-    def target_correlation(self) -> float:
-        """The correlation of a target with the next one, at least 0."""
-        product, power = self.statistics["target"][[PRODUCT, POWER]].tolist()
-        return min(max(product / power, 0.0), 1.0) if power > 0.0 else 0.0
+    def scale_targets(self, y: Floats, k: int = 0) -> Floats:
+        """Targets k in their present deviations, at most 10 in size; NaN where one is missing."""
+        return self.statistics.scale_targets(np.ascontiguousarray(y), k)
 
-    def scale_targets(self, y: Floats) -> Floats:
-        """Targets in their present deviations, at most 10 in size."""
-        mean, sd = self.target_scale
-        if sd == 0.0:
-            return np.zeros(len(y))
-        return np.clip((y - mean) / sd, -_core.FAR_DEVIATIONS, _core.FAR_DEVIATIONS)
-
-    def outlier_level(self, y: float) -> int:
-        """0 for a usual target; FAR beyond 10 deviations, EXTREME beyond 1,000."""
-        return self.statistics.outlier_level(y)
-
-    def update_target(self, y: float, *, hold: bool) -> bool:
-        """Add a target to its statistics, or hold it back; True if it is the fifth held in a row.
-
-        Then one of `widen_target`, `shift_target` and `restart_target` has to follow.
-        """
-        if hold:
-            return self.statistics.hold_target(y)
-        self.statistics.add_target(y)
-        return False
-
-    def widen_target(self) -> None:
-        """Add the last five targets to the statistics as they are."""
-        self.statistics.widen_target()
-
-    def shift_target(self, shift: float) -> None:
-        """Shift the target's level."""
-        self.statistics.shift_target(shift)
-
-    def restart_target(self) -> None:
-        """Start the target's statistics anew from the last five."""
-        self.statistics.restart_target()
+    def outlier_level(self, y: float, k: int = 0) -> int:
+        """0 for a usual target k; FAR beyond 10 deviations, EXTREME beyond 1,000."""
+        return self.statistics.outlier_level(y, k)
 
     # --- saving and restarting ------------------------------------------------------------------
 
-    def is_plausible(self, held: int) -> bool:
-        """Whether statistics from a file can be those of a stream with `held` targets held back."""
-        return self.held == held and is_plausible_shift(self.statistics.target_shift)
+    def has_plausible_shifts(self) -> bool:
+        """Whether shifts from a file can be those of a stream."""
+        count = max(self.outputs, 1)
+        return all(is_plausible_shift(self.statistics.target_shift(k)) for k in range(count))
 
     def continue_from(self, before: Scaling) -> None:
         """Take over the statistics of a scaling that had fewer inputs."""

@@ -151,7 +151,8 @@ class _Builder:
     def add_last_value(self) -> None:
         """The last target, and slots on the change from one target to the next."""
         # A forecast of several rows goes on from its own predictions, which are lagged targets.
-        column = self.columns[self.scaling.core] if self.scaling.lags else None
+        one = self.scaling.lags and self.scaling.outputs <= 1
+        column = self.columns[self.scaling.core] if one else None
         last = self._add("last value", Slot(NoKernel(), LastValue(column)))
         line = ActiveDims(Linear(1.0), self.columns[:WIDE])
         linear = LinearRLS(ridge=LINEAR_RIDGE, **_FORGETTING)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..io.specs import check_names, to_spec
 from ..utils.validation import Floats
+from .classes import ClassModel
+from .model import Model
+from .numbers import NumberModel
 
 if TYPE_CHECKING:
-    from .auto_state import AutoBankState
+    from .auto_bank import AutoBank
     from .forecasts.forecaster import Forecaster
 
 Arrays = dict[str, Floats]
@@ -19,7 +23,7 @@ AUTO_BANK = "AutoBank"
 """The `kind` in the header of an AutoBank; a `KernelBank` has none."""
 
 
-def describe(auto: AutoBankState) -> tuple[dict[str, Any], Arrays]:
+def describe(auto: AutoBank) -> tuple[dict[str, Any], Arrays]:
     """Everything that the next prediction depends on: settings as plain data, and arrays."""
     config, model = auto._config, auto._model
     own = config.slots or ()
@@ -49,8 +53,7 @@ def describe(auto: AutoBankState) -> tuple[dict[str, Any], Arrays]:
         "known": list(config.known),
         "quantiles": list(config.quantiles),
         "dimension": None,
-        "counters": None,
-        "banks": [],
+        "model": None,
     }
     arrays: Arrays = {}
     if auto._encoder is not None:
@@ -58,27 +61,40 @@ def describe(auto: AutoBankState) -> tuple[dict[str, Any], Arrays]:
     if model is None:
         return header, arrays
     header["dimension"] = model.dimension
-    header["core"] = model.core
-    header["previous"] = model.previous
-    header["counters"] = model.counters()
     header["stale"] = auto._pending.stale
-    arrays |= {f"model/{name}": array.copy() for name, array in model.state().items()}
+    header["model"], own = describe_model(model)
+    arrays |= {f"model/{name}": array for name, array in own.items()}
     arrays |= {f"pending/{name}": array for name, array in _pending_arrays(auto).items()}
+    if model.forecasting.forecaster is not None:
+        header["forecaster"], own = _describe_forecaster(model.forecasting.forecaster)
+        arrays |= {f"forecaster/{name}": array for name, array in own.items()}
+    part = model.quantile_part if isinstance(model, NumberModel) else None
+    if part is not None:
+        header["quantile_part"], own = describe_model(part.model)
+        header["quantiles_scored"] = part.scored
+        arrays |= {f"quantiles/{name}": array for name, array in own.items()}
+        arrays["quantiles/totals"] = part.totals.copy()
+    return header, arrays
+
+
+def describe_model(model: Model) -> tuple[dict[str, Any], Arrays]:
+    """A model with its banks, without forecasts and quantiles."""
+    header: dict[str, Any] = {
+        "first_inputs": model.first_inputs,
+        "previous": model.previous,
+        "periods": list(model.periods),
+        "selection": model.selection.describe(),
+        "slot_changes": [asdict(change) for change in model.slot_changes],
+        "changes": [list(change) for change in model.changes],
+        "held": model.core.held if isinstance(model, NumberModel) else 0,
+        "classes": model.classes if isinstance(model, ClassModel) else 0,
+        "banks": [],
+    }
+    arrays: Arrays = {f"core/{name}": array for name, array in model.core.state().items()}
     for number, bank in enumerate(model.banks):
         inner, state = bank.describe()
         header["banks"].append(inner)
         arrays |= {f"bank{number}/{name}": array for name, array in state.items()}
-    forecaster = getattr(model, "forecaster", None)
-    if forecaster is not None:
-        header["forecaster"], state = _describe_forecaster(forecaster)
-        arrays |= {f"forecaster/{name}": array for name, array in state.items()}
-    part = getattr(model, "quantile_part", None)
-    if part is not None:
-        header["quantile_part"] = {"counters": part.counters(), "bank": None}
-        arrays |= {f"quantiles/state/{n}": array.copy() for n, array in part.state().items()}
-        for bank in part.model.banks:
-            header["quantile_part"]["bank"], state = bank.describe()
-            arrays |= {f"quantiles/bank/{n}": array for n, array in state.items()}
     return header, arrays
 
 
@@ -87,8 +103,8 @@ def _describe_forecaster(forecaster: Forecaster) -> tuple[dict[str, Any], Arrays
     header: dict[str, Any] = {"counters": forecaster.counters(), "bank": None, "known": None}
     arrays: Arrays = {f"state/{n}": array.copy() for n, array in forecaster.state().items()}
     parts = {"line": forecaster.line.bank}
-    if forecaster.model.banks:
-        parts["bank"] = forecaster.model.banks[0]
+    if forecaster.model.bank is not None:
+        parts["bank"] = forecaster.model.bank
     for name, bank in parts.items():
         header[name], own = bank.describe()
         arrays |= {f"{name}/{n}": array for n, array in own.items()}
@@ -102,42 +118,38 @@ def _describe_forecaster(forecaster: Forecaster) -> tuple[dict[str, Any], Arrays
     return header, arrays
 
 
-def pending_width(auto: AutoBankState) -> int:
+def pending_width(auto: AutoBank) -> int:
     """How many numbers a pending input has: as many as columns, where they have names."""
     assert auto._model is not None
     return auto._model.dimension if auto._encoder is None else len(auto._encoder.columns)
 
 
-def _pending_arrays(auto: AutoBankState) -> Arrays:
-    """The pending predictions, filled up with NaN where some had fewer banks or classes.
+def _pending_arrays(auto: AutoBank) -> Arrays:
+    """The pending predictions, filled up with NaN where some had fewer outputs or classes.
 
-    sizes (n, 3): the numbers of scores, of banks with slot predictions, and of outputs.
+    sizes (n, 3): the numbers of scores, of outputs with slot predictions, and of results.
     """
     model = auto._model
     assert model is not None
-    items = auto._pending.items
-    banks = max((one.scores.shape[1] for _, one in items), default=0)
-    outputs = max((one.output.shape[1] for _, one in items), default=0)
+    items = [(key, one, np.append(one.output, one.more)) for key, one in auto._pending.items]
+    outputs = max((len(one.scores) for _, one, _ in items), default=0)
+    results = max((len(found) for _, _, found in items), default=0)
     arrays = {
         "rows_before": np.zeros(len(items)),
         "sizes": np.zeros((len(items), 3)),
         "inputs": np.zeros((len(items), pending_width(auto))),
-        "lagged": np.zeros((len(items), model.past)),
-        "scores": np.full((len(items), banks), np.nan),
-        "slots": np.full((len(items), banks, len(model.names)), np.nan),
-        "outputs": np.full((len(items), outputs), np.nan),
+        "past": np.zeros((len(items), model.core.past)),
+        "scores": np.full((len(items), outputs), np.nan),
+        "slots": np.full((len(items), outputs, len(model.names)), np.nan),
+        "results": np.full((len(items), results), np.nan),
     }
-    for i, (key, one) in enumerate(items):
-        scores, slots, output = (
-            one.scores[0],
-            one.slots[:, :1].reshape(-1, len(model.names)),
-            one.output[0],
-        )
+    for i, (key, one, found) in enumerate(items):
+        scores, slots = one.scores, one.slots
         arrays["rows_before"][i] = one.rows_before
-        arrays["sizes"][i] = (len(scores), len(slots), len(output))
+        arrays["sizes"][i] = (len(scores), len(slots), len(found))
         arrays["inputs"][i] = np.frombuffer(key)
-        arrays["lagged"][i] = one.lagged[0]
+        arrays["past"][i] = one.past
         arrays["scores"][i, : len(scores)] = scores
         arrays["slots"][i, : len(slots)] = slots
-        arrays["outputs"][i, : len(output)] = output
+        arrays["results"][i, : len(found)] = found
     return arrays

@@ -1,0 +1,397 @@
+#include "number_model.hpp"
+
+namespace kb {
+
+/// Root mean square of the inputs, in standard deviations, beyond which they may explain a far target.
+static constexpr double UNUSUAL = 3.0;
+
+void TargetTrack::visit(Archive& archive) {
+  archive.part("intervals", intervals);
+  archive.part("changes", detector);
+  archive("unscored", unscored);
+}
+
+NumberModel::NumberModel(int outputs, Past past, Replay replay, Bounds bounds,
+                         std::vector<double> levels, int recent, double limit)
+    : past(std::move(past)),
+      replay(std::move(replay)),
+      held(outputs),
+      tracks(outputs, TargetTrack(bounds, recent, limit)),
+      levels_(std::move(levels)) {}
+
+void NumberModel::use_slots(int pool, std::vector<int> members) {
+  pool_ = pool;
+  members_ = std::move(members);
+  pool_row_.resize(pool);
+  for (TargetTrack& track : tracks)
+    if (track.detector.slots() != pool) track.detector.restart_weights(pool);
+}
+
+void NumberModel::add_inputs(int count) {
+  replay.add_inputs(count);
+  held.add_inputs(count);
+}
+
+/// out (pool,): values (P,) of the slots that run, `others` elsewhere.
+void NumberModel::spread(const double* values, double others, double* out) const {
+  std::fill_n(out, pool_, others);
+  for (std::size_t p = 0; p < members_.size(); ++p) out[members_[p]] = values[p];
+}
+
+void NumberModel::write_weights(double* out) const {
+  const std::size_t slots = members_.size();
+  Array<double> own(targets() * slots, 1.0 / double(slots));
+  if (bank) bank->write_weights(own.data());
+  for (int k = 0; k < targets(); ++k, out += pool_) spread(own.data() + k * slots, 0.0, out);
+}
+
+// --- predicting ----------------------------------------------------------------------------------
+
+/// The center of target k; before there is a bank its mean so far, NaN if it was never known.
+double NumberModel::center(int k) const {
+  if (bank) return scaling->target(k).count > 0.0 ? scaling->target(k).center : NOT_A_NUMBER;
+  double total = 0.0, known = 0.0;
+  for (std::int64_t n = rows - replay.count(rows); n < rows; ++n) {
+    const double y = replay.targets[replay.at(n)][k];
+    if (!std::isnan(y)) total += y, known += 1.0;
+  }
+  return known > 0.0 ? total / known : NOT_A_NUMBER;
+}
+
+double NumberModel::scale(int k) const { return bank ? scaling->target(k).scale : 0.0; }
+
+/// out (3 K), more (2, levels): from scores (K,), predictions of slots (K, P) and their weights (K, P).
+void NumberModel::write_outputs(const double* scores, const double* slots, const double* weights,
+                                double tail, double* out, double* more) {
+  const int P = int(members_.size());
+  for (int k = 0; k < targets(); ++k, out += 3) {
+    const double mean = center(k), sd = scale(k);
+    if (std::isnan(mean)) {
+      std::fill_n(out, 3, NOT_A_NUMBER);
+      continue;
+    }
+    const double deviation =
+        bank ? weighted_std(slots + k * P, scores[k], weights + k * P, P) : 0.0;
+    Intervals& intervals = tracks[k].intervals;
+    const auto ends = [&](double tail) {
+      return intervals.predict(bank ? scores[k] : 0.0, deviation, mean, sd, tail);
+    };
+    const Interval found = ends(tail);
+    out[0] = found.value, out[1] = found.low, out[2] = found.high;
+    if (!held.rows.empty()) {
+      const double error = held.expected_error(k, *scaling);
+      for (int i = 0; i < 3; ++i) out[i] = intervals.bounds().nearest(out[i] + error);
+    }
+    for (std::size_t i = 0; more && i < levels_.size(); ++i) {
+      const Interval own = ends(std::min(levels_[i], 1.0 - levels_[i]));
+      more[levels_.size() + i] = levels_[i] < 0.5 ? own.low : own.high;
+    }
+  }
+}
+
+void NumberModel::predict(const double* x, const double* row_past, double tail, Prediction& out) {
+  const int K = targets(), P = int(members_.size());
+  out.rows_before = rows;
+  out.past.assign(row_past, row_past + past.width());
+  out.scores.assign(K, 0.0);
+  out.output.resize(3 * K);
+  out.more.assign(2 * levels_.size(), NOT_A_NUMBER);
+  out.slots = Matrix<double>(bank ? K : 0, pool_);
+  if (bank) {
+    rows_ = Matrix<double>(1, scaling->layout().width);
+    slots_.resize(K * P), weights_.resize(K * P);
+    scaling->scale(x, row_past, rows_[0]);
+    bank->predict(rows_[0], 1, out.scores.data(), slots_.data());
+    bank->write_weights(weights_.data());
+    for (int k = 0; k < K; ++k) {
+      spread(slots_.data() + k * P, NOT_A_NUMBER, out.slots[k]);
+      for (int p = 0; p < pool_; ++p) out.slots[k][p] = center(k) + scale(k) * out.slots[k][p];
+    }
+  }
+  write_outputs(out.scores.data(), slots_.data(), weights_.data(), tail, out.output.data(),
+                out.more.data());
+}
+
+void NumberModel::predict_rows(const double* X, const double* pasts, int n, double tail,
+                               double* outputs, double* more) {
+  const int K = targets(), P = int(members_.size());
+  const int inputs = scaling->layout().inputs;
+  predictions_.resize(std::size_t(n) * K), slots_.resize(std::size_t(n) * K * P);
+  weights_.resize(K * P);
+  if (bank) {
+    rows_ = Matrix<double>(n, scaling->layout().width);
+    for (int t = 0; t < n; ++t)
+      scaling->scale(X + std::size_t(t) * inputs, pasts + std::size_t(t) * past.width(), rows_[t]);
+    bank->predict(rows_[0], n, predictions_.data(), slots_.data());
+    bank->write_weights(weights_.data());
+  }
+  for (int t = 0; t < n; ++t)
+    write_outputs(predictions_.data() + t * K, slots_.data() + std::size_t(t) * K * P, weights_.data(),
+                  tail, outputs + t * 3 * K, more ? more + t * 2 * levels_.size() : nullptr);
+}
+
+// --- a step --------------------------------------------------------------------------------------
+
+int NumberModel::step(const double* X, const double* y, int n, double tail, const Prediction* made,
+                      const StepRecord& record) {
+  const std::int64_t first = rows;
+  const bool delayed = made && made->rows_before < rows && made->slots.rows() > 0;
+  // 1. Scale rows with usual targets, and let the running statistics follow.
+  const int usual = bank && held.rows.empty() ? scale_rows(X, y, made ? 1 : n, made) : 0;
+  if (usual > 0 && !made) {
+    // 2. The bank predicts each, and learns it. 3. Predictions are calibrated, scored, and watched.
+    const std::size_t K = targets(), each = K * members_.size();
+    predictions_.resize(usual * K), weights_.resize(usual * each), slots_.resize(usual * each);
+    bank->learn(rows_[0], scaled_[0], usual, nullptr, predictions_.data(), weights_.data(),
+                slots_.data());
+    calibrate_block(y, usual, first, tail, record);
+    return usual;
+  }
+  // The same for one row, which was predicted before, or is not learned at once.
+  if (!made) {
+    pasts_ = Matrix<double>(1, past.width());
+    past.write(rows, 0, pasts_[0]);
+    predict(X, pasts_[0], tail, made_);
+    made = &made_;
+    write_record(made_, record);
+  }
+  if (usual > 0) {
+    score(rows, *made, y, scales_[0]);
+    const double* earlier = delayed ? past_slots(*made, scales_[0]) : nullptr;
+    bank->learn(rows_[0], scaled_[0], 1, earlier, nullptr, nullptr, nullptr);
+    return 1;
+  }
+  const int K = targets();
+  Array<double> scales(2 * K), predicted(K);
+  for (int k = 0; k < K; ++k) {
+    scales[2 * k] = scaling->target(k).center;
+    scales[2 * k + 1] = scaling->target(k).scale;
+    predicted[k] = scales[2 * k] + scales[2 * k + 1] * made->scores[k];
+  }
+  score(rows + 1, *made, y, scales.data());
+  count_row(X, made->past.data(), y, made->rows_before);
+  if (bank)
+    learn_or_hold({{X, X + scaling->layout().inputs}, made->past, {y, y + K}, predicted},
+                  delayed ? past_slots(*made, scales.data()) : nullptr);
+  return 1;
+}
+
+/// Scale rows and count them, up to the first with a far target; how many. made : the prediction of the
+/// first, if it was made before.
+int NumberModel::scale_rows(const double* X, const double* y, int n, const Prediction* made) {
+  const RowLayout& layout = scaling->layout();
+  const int K = targets();
+  if (rows_.rows() < n || rows_.columns() != layout.width) rows_ = Matrix<double>(n, layout.width);
+  if (pasts_.rows() < 1 || pasts_.columns() != past.width()) pasts_ = Matrix<double>(1, past.width());
+  if (scaled_.rows() < n) scaled_ = Matrix<double>(n, K), scales_ = Matrix<double>(n, 2 * K);
+  std::vector<int> levels;
+  for (int t = 0; t < n; ++t, X += layout.inputs, y += K) {
+    const double* row_past = made ? made->past.data() : pasts_[0];
+    if (!made) past.write(rows, 0, pasts_[0]);
+    if (!scaling->scale_and_add(X, row_past, y, rows_[t], scaled_[t], scales_[t], levels)) return t;
+    count_row(X, row_past, y, made ? made->rows_before : rows);
+    for (int column : levels) note(rows, Change::input_level, column);
+    levels.clear();
+  }
+  return n;
+}
+
+/// Count a learned row, keep it for replays, and let its targets be the last ones.
+void NumberModel::count_row(const double* x, const double* row_past, const double* y,
+                            std::int64_t predicted_at) {
+  rows += 1;
+  replay.add(rows, x, row_past, y, predicted_at);
+  Array<double> own(past.targets());  // of several outputs with the same target, the first
+  for (int k = 0; k < past.targets(); ++k) own[k] = y[k * (targets() / past.targets())];
+  past.add(rows, x, own.data());
+}
+
+/// Calibrate and score the predictions of n rows that the bank has just learned; see `step`.
+void NumberModel::calibrate_block(const double* y, int n, std::int64_t first, double tail,
+                                  const StepRecord& record) {
+  const int K = targets(), P = int(members_.size());
+  for (int t = 0; t < n; ++t)
+    for (int k = 0; k < K; ++k) {
+      const std::size_t i = std::size_t(t) * K + k;
+      const double mean = scales_[t][2 * k], sd = scales_[t][2 * k + 1], target = y[i];
+      const double *weights = weights_.data() + i * P, *slots = slots_.data() + i * P;
+      TargetTrack& track = tracks[k];
+      Interval found{NOT_A_NUMBER, NOT_A_NUMBER, NOT_A_NUMBER};
+      if (!std::isnan(mean)) {
+        const double deviation = weighted_std(slots, predictions_[i], weights, P);
+        found = track.intervals.predict(predictions_[i], deviation, mean, sd, tail);
+      }
+      if (record.outputs) {
+        double* out = record.outputs + 3 * i;
+        out[0] = found.value, out[1] = found.low, out[2] = found.high;
+      }
+      if (record.weights) spread(weights, 0.0, record.weights + i * pool_);
+      if (record.slots) {
+        double* out = record.slots + i * pool_;
+        spread(slots, 0.0, out);
+        for (int p = 0; p < pool_; ++p) out[p] = mean + sd * out[p];
+      }
+      if (std::isnan(target)) continue;
+      if (std::isnan(found.value)) {
+        track.intervals.skip(target, 0.0, 0.0);
+        track.unscored += 1;
+        continue;
+      }
+      detect(k, first + t + 1, track.intervals.score(found.value, target, mean, sd), weights);
+    }
+}
+
+/// Score the prediction of a row, made before. scales (2 K): centers and scales of the targets before it.
+void NumberModel::score(std::int64_t row, const Prediction& prediction, const double* y,
+                        const double* scales) {
+  const std::size_t P = members_.size();
+  weights_.resize(targets() * P);
+  if (bank) bank->write_weights(weights_.data());
+  for (int k = 0; k < targets(); ++k) {
+    if (std::isnan(y[k])) continue;
+    TargetTrack& track = tracks[k];
+    const double predicted = prediction.output[3 * k], mean = scales[2 * k], sd = scales[2 * k + 1];
+    const bool known = !std::isnan(predicted);
+    const double error = known ? track.intervals.score(predicted, y[k], mean, sd)
+                               : track.intervals.skip(y[k], mean, sd);
+    track.unscored += !known;
+    if (bank) detect(k, row, error, weights_.data() + k * P);
+  }
+}
+
+/// Look for changes in an error, and in the weights (P,) of target k.
+void NumberModel::detect(int k, std::int64_t row, double error, const double* weights) {
+  ChangeDetector& detector = tracks[k].detector;
+  const int signal = detector.see_error(error);
+  if (signal != 0) note(row, signal > 0 ? Change::error_grew : Change::error_fell, k);
+  spread(weights, 0.0, pool_row_.data());
+  if (detector.see_weights(pool_row_.data())) note(row, Change::weights, k);
+}
+
+void NumberModel::write_record(const Prediction& prediction, const StepRecord& record) const {
+  if (record.outputs) std::copy(prediction.output.begin(), prediction.output.end(), record.outputs);
+  if (record.weights) write_weights(record.weights);
+  if (!record.slots) return;
+  std::vector<bool> runs(pool_);
+  for (int member : members_) runs[member] = true;
+  for (int k = 0; k < targets(); ++k)
+    for (int p = 0; p < pool_; ++p)
+      record.slots[k * pool_ + p] = !bank     ? prediction.output[3 * k]
+                                    : runs[p] ? prediction.slots[k][p]
+                                              : scaling->target(k).center;
+}
+
+/// (K, P): what the slots that run now predicted then, scaled; the bank's prediction for those that did
+/// not run.
+const double* NumberModel::past_slots(const Prediction& prediction, const double* scales) {
+  const std::size_t P = members_.size();
+  earlier_.resize(targets() * P);
+  for (int k = 0; k < targets(); ++k)
+    for (std::size_t p = 0; p < P; ++p) {
+      const double value = prediction.slots[k][members_[p]], sd = scales[2 * k + 1];
+      const double z = sd == 0.0 ? 0.0 : clipped((value - scales[2 * k]) / sd, FAR_DEVIATIONS);
+      earlier_[k * P + p] = std::isnan(value) ? prediction.scores[k] : z;
+    }
+  return earlier_.data();
+}
+
+// --- far targets ---------------------------------------------------------------------------------
+
+/// Inputs (n, width) and targets (n, K) of rows, scaled by the present statistics.
+NumberModel::ScaledRows NumberModel::scaled(const std::vector<HeldRow>& some) {
+  const int n = int(some.size()), K = targets();
+  ScaledRows found{Matrix<double>(n, scaling->layout().width), Matrix<double>(n, K)};
+  for (int t = 0; t < n; ++t) {
+    scaling->scale(some[t].x.data(), some[t].past.data(), found.inputs[t]);
+    for (int k = 0; k < K; ++k) found.targets[t][k] = scaling->scaled_target(some[t].y[k], k);
+  }
+  return found;
+}
+
+/// Learn a far row, or one after such rows, or hold it back. earlier (K, P): what the slots predicted, if
+/// the target was delayed, else null.
+void NumberModel::learn_or_hold(HeldRow row, const double* earlier) {
+  const int K = targets();
+  held.rows.push_back(std::move(row));
+  const HeldRow& newest = held.rows.back();
+  ScaledRows found = scaled(held.rows);
+  const bool unusual = scaling->mean_square(found.inputs[found.inputs.rows() - 1]) > UNUSUAL * UNUSUAL;
+  std::vector<int> levels;
+  scaling->add_inputs(newest.x.data(), levels);
+  for (int column : levels) note(rows, Change::input_level, column);
+  bool far = false, change = false;
+  std::vector<bool> changed(K);
+  for (int k = 0; k < K; ++k) {
+    if (unusual || scaling->outlier_level(newest.y[k], k) == USUAL) {
+      scaling->add_usual(newest.y[k], k);
+      continue;
+    }
+    held.count_streak(k, int(scaling->target(k).streak));
+    changed[k] = scaling->hold_target(newest.y[k], k);
+    far = true, change = change || changed[k];
+  }
+  if (far && !change && held.rows.size() < CHANGE_AFTER) return;  // what it means is not clear yet
+  if (change) {
+    for (int k = 0; k < K; ++k)
+      if (changed[k]) follow_change(k);
+    found = scaled(held.rows);
+  } else if (held.rows.size() == 1) {
+    held.rows.clear();
+    return bank->learn(found.inputs[0], found.targets[0], 1, earlier, nullptr, nullptr, nullptr);
+  }
+  // The others of these rows were outliers: extreme ones are not learned.
+  int kept = 0;
+  for (std::size_t t = 0; t < held.rows.size(); ++t) {
+    bool known = false;
+    for (int k = 0; k < K; ++k) {
+      double& target = found.targets[int(t)][k];
+      if (!changed[k] && scaling->outlier_level(held.rows[t].y[k], k) == EXTREME) target = NOT_A_NUMBER;
+      known = known || !std::isnan(target);
+    }
+    if (!known) continue;
+    std::copy_n(found.inputs[int(t)], found.inputs.columns(), found.inputs[kept]);
+    std::copy_n(found.targets[int(t)], K, found.targets[kept++]);
+  }
+  held.rows.clear();
+  if (kept > 0)
+    bank->learn(found.inputs[0], found.targets[0], kept, nullptr, nullptr, nullptr, nullptr);
+}
+
+/// Five values of target k in a row were far: its statistics and the range of predictions follow.
+void NumberModel::follow_change(int k) {
+  if (held.adapt(k, *scaling)) note(rows, Change::target_level, k);
+  ErrorStats stats = tracks[k].intervals.stats();
+  const double mean = scaling->target(k).center, sd = scaling->target(k).scale;
+  stats.low = mean - sd, stats.high = mean + sd;
+  for (const HeldRow& row : held.rows) {
+    stats.low = std::min(stats.low, row.y[k]);
+    stats.high = std::max(stats.high, row.y[k]);
+  }
+}
+
+// --- state ---------------------------------------------------------------------------------------
+
+void NumberModel::allocate(int held_rows) {
+  const int inputs = scaling->layout().inputs;
+  if (held_rows < 0 || held_rows >= CHANGE_AFTER) throw StateRefused("five held rows are a change");
+  held.rows.assign(held_rows, HeldRow{Array<double>(inputs), Array<double>(past.width()),
+                                      Array<double>(targets()), Array<double>(targets())});
+}
+
+void NumberModel::visit(Archive& archive) {
+  archive("rows", rows);
+  archive.part("scaling", *scaling);
+  archive.part("past", past);
+  archive.part("replay", replay);
+  archive.part("held", held);
+  for (int k = 0; k < targets(); ++k) {
+    archive.part("target" + std::to_string(k), tracks[k]);
+    const Column own = scaling->target(k);
+    archive.require(own.count == 0.0 || own.streak <= double(held.rows.size()),
+                    "far targets are held back");
+    archive.require(0 <= tracks[k].unscored && tracks[k].unscored <= rows, "counts are of rows");
+  }
+  archive.require(rows >= 0, "counts are of rows");
+}
+
+}  // namespace kb

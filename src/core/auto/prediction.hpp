@@ -1,0 +1,52 @@
+// What a model says of a row, kept until the row's target comes; and the bank that says it.
+#pragma once
+#include "../arrays.hpp"
+
+namespace kb {
+
+/// The prediction of one row.
+struct Prediction {
+  std::int64_t rows_before = 0;  // how many rows had been learned
+  Array<double> past;            // (past,): what the row knew of those before it
+  Array<double> scores;          // (outputs,): of the bank, scaled
+  /// (outputs, slots of the pool): in the units of the target, NaN where a slot did not run; no rows
+  /// before there is a bank.
+  Matrix<double> slots;
+  Array<double> output;          // (targets, 3): prediction, lower, upper; or (classes,): probabilities
+  Array<double> more;            // (2, levels): quantiles and calibrated ends, if they are asked for
+};
+
+/// The bank of a model: here, or in other processes.
+class ModelBank {
+ public:
+  virtual ~ModelBank() = default;
+  virtual int outputs() const = 0;
+  virtual int slots() const = 0;
+  /// Learn n rows X (n, width) with targets y (n, K); past (n, K, P) are what slots predicted earlier, or
+  /// null. predictions (n, K), weights and slot predictions (n, K, P): those before each row is learned,
+  /// where they are not null.
+  virtual void learn(const double* X, const double* y, int n, const double* past, double* predictions,
+                     double* weights, double* slots) = 0;
+  /// predictions (n, K) and those of slots (n, K, P) at rows X (n, width). Learns nothing.
+  virtual void predict(const double* X, int n, double* predictions, double* slots) = 0;
+  /// (K, P): the weights of the next prediction.
+  virtual void write_weights(double* weights) = 0;
+};
+
+/// What a step writes of each of its rows; null where nobody asks. Axes: row, output, slot of the pool.
+struct StepRecord {
+  double* outputs;     // (n, 3 K), or (n, classes)
+  double* weights;     // (n, K, pool)
+  double* slots;       // (n, K, pool): predictions of the slots
+};
+
+enum class Change { error_grew, error_fell, weights, target_level, input_level };
+
+/// A signal of change: after so many rows, of which target or which column.
+struct Signal {
+  std::int64_t row;
+  Change what;
+  int of;
+};
+
+}  // namespace kb

@@ -1,0 +1,360 @@
+// The models of an AutoBank as Python sees them.
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include "../auto/class_model.hpp"
+#include "../auto/number_model.hpp"
+#include "module.hpp"
+#include "specs.hpp"
+#include "state.hpp"
+
+using namespace nb::literals;
+using namespace kb;
+
+namespace {
+
+/// Refuse an array of another shape: the loops do not look at it again.
+void expect(const Floats& array, const Shape& shape) {
+  bool fits = array.ndim() == shape.size();
+  for (std::size_t i = 0; fits && i < shape.size(); ++i) fits = array.shape(i) == shape[i];
+  if (!fits) throw std::invalid_argument("an array has another shape");
+}
+
+nb::any copied(const Array<double>& numbers) { return kb::copied(numbers.data(), {numbers.size()}); }
+
+Array<double> read(const Floats& array) { return {array.data(), array.data() + array.size()}; }
+
+Past make_past(const nb::dict& given) {
+  return {take<int>(given, "targets"), take<int>(given, "remembered"), take<int>(given, "previous"),
+          take<int>(given, "places"), take<int>(given, "season_size")};
+}
+
+Replay make_replay(const nb::dict& given, const Past& past) {
+  return {take<int>(given, "replay"), take<std::int64_t>(given, "replay_until"),
+          take<int>(given, "inputs"), past.width(), take<int>(given, "outputs")};
+}
+
+NumberModel make_model(const nb::dict& given, NumberModel*) {
+  Past past = make_past(given);
+  Replay replay = make_replay(given, past);
+  return {take<int>(given, "outputs"), std::move(past), std::move(replay),
+          Bounds{take<double>(given, "lower"), take<double>(given, "upper")},
+          take<std::vector<double>>(given, "levels"), take<int>(given, "recent"),
+          take<double>(given, "limit")};
+}
+
+ClassModel make_model(const nb::dict& given, ClassModel*) {
+  Past past = make_past(given);
+  Replay replay = make_replay(given, past);
+  return {std::move(past), std::move(replay), take<int>(given, "lags"), take<int>(given, "recent"),
+          take<double>(given, "limit")};
+}
+
+/// A model with what Python made it of.
+template <class Model>
+class PyModel {
+ public:
+  explicit PyModel(nb::dict settings)
+      : settings_(std::move(settings)), model(make_model(settings_, (Model*)nullptr)) {}
+
+ private:
+  nb::dict settings_;
+
+ public:
+  Model model;
+
+  int inputs() const { return model.replay.inputs.columns(); }
+
+  void use_scaling(std::shared_ptr<Saved<Scaling>> scaling) {
+    const RowLayout& layout = scaling->layout();
+    if (layout.inputs != inputs() || layout.past() != model.past.width())
+      throw std::invalid_argument("a scaling for other rows");
+    model.scaling = std::move(scaling);
+  }
+  void use_slots(int pool, const std::vector<int>& members) {
+    for (int member : members)
+      if (member < 0 || member >= pool) throw std::invalid_argument("no such slot");
+    model.use_slots(pool, members);
+  }
+  void use_banks(const nb::list& banks) {
+    std::vector<std::shared_ptr<ModelBank>> made;
+    for (nb::handle bank : banks) made.push_back(model_bank(bank));
+    if constexpr (std::is_same_v<Model, ClassModel>)
+      model.banks = std::move(made);
+    else
+      model.bank = made.empty() ? nullptr : made.at(0);
+  }
+
+  nb::any past_row(std::int64_t waiting) const {
+    Array<double> row(model.past.width());
+    model.past.write(model.rows, waiting, row.data());
+    return copied(row);
+  }
+
+  Prediction predict(Floats x, Floats past, double tail) {
+    expect(x, {std::size_t(inputs())});
+    expect(past, {std::size_t(model.past.width())});
+    Prediction made;
+    if constexpr (std::is_same_v<Model, ClassModel>)
+      model.predict(x.data(), past.data(), made);
+    else
+      model.predict(x.data(), past.data(), tail, made);
+    return made;
+  }
+
+  /// (n, 3 K) and (n, 2, levels); or (n, classes) and nothing
+  nb::tuple predict_rows(Floats X, Floats pasts, double tail) {
+    const std::size_t n = X.shape(0);
+    expect(X, {n, std::size_t(inputs())});
+    expect(pasts, {n, std::size_t(model.past.width())});
+    double *outputs, *more;
+    if constexpr (std::is_same_v<Model, ClassModel>) {
+      Result result = new_array({n, std::size_t(model.classes())}, &outputs);
+      model.predict_rows(X.data(), pasts.data(), int(n), outputs);
+      return nb::make_tuple(result, nb::none());
+    } else {
+      Result result = new_array({n, 3 * std::size_t(model.targets())}, &outputs);
+      Result ends = new_array({n, 2, model.levels().size()}, &more);
+      model.predict_rows(X.data(), pasts.data(), int(n), tail, outputs, more);
+      return nb::make_tuple(result, ends);
+    }
+  }
+
+  /// Predict and learn the first rows; -> how many, and what is recorded of them: outputs, weights,
+  /// predictions of slots (or None).
+  nb::tuple step(Floats X, Floats y, double tail, const Prediction* made, bool slots) {
+    const std::size_t n = X.shape(0), pool = model.pool();
+    expect(X, {n, std::size_t(inputs())});
+    expect(y, {n, std::size_t(model.replay.targets.columns())});
+    if (made && int(made->past.size()) != model.past.width())
+      throw std::invalid_argument("a prediction of other rows");
+    std::size_t width, weighed = 1, outputs;
+    if constexpr (std::is_same_v<Model, ClassModel>) {
+      width = model.classes(), outputs = model.outputs();
+      for (std::size_t t = 0; t < n; ++t)
+        if (!(0.0 <= y.data()[t] && y.data()[t] < model.classes()))
+          throw std::invalid_argument("no such class");
+    } else {
+      outputs = weighed = model.targets(), width = 3 * outputs;
+    }
+    StepRecord record{};
+    nb::object all[3] = {nb::none(), nb::none(), nb::none()};
+    if (!made) {
+      all[0] = nb::cast(new_array({n, width}, &record.outputs));
+      all[1] = nb::cast(new_array({n, weighed, pool}, &record.weights));
+      if (slots) all[2] = nb::cast(new_array({n, outputs, pool}, &record.slots));
+    }
+    const int done = call_step(X.data(), y.data(), int(n), tail, made, record);
+    return nb::make_tuple(done, all[0], all[1], all[2]);
+  }
+
+  /// (row, what, of which target or column) since the last call
+  nb::list take_signals() {
+    static const char* names[] = {"error grew", "error fell", "weights", "target level", "input level"};
+    nb::list found;
+    for (const Signal& signal : model.signals)
+      found.append(nb::make_tuple(signal.row, names[int(signal.what)], signal.of));
+    model.signals.clear();
+    return found;
+  }
+
+  /// Inputs, pasts, targets, numbers of the kept rows, and how many were learned when each was predicted.
+  nb::tuple latest() const {
+    const Replay& replay = model.replay;
+    const std::size_t count = replay.count(model.rows);
+    double *x, *past, *y, *number, *at;
+    Result X = new_array({count, std::size_t(inputs())}, &x);
+    Result pasts = new_array({count, std::size_t(model.past.width())}, &past);
+    const int outputs = replay.targets.columns();
+    Result targets = new_array({count, std::size_t(outputs)}, &y);
+    Result numbers = new_array({count}, &number), predicted_at = new_array({count}, &at);
+    for (std::size_t t = 0; t < count; ++t) {
+      const std::int64_t n = model.rows - std::int64_t(count) + std::int64_t(t);
+      const int i = replay.at(n);
+      x = std::copy_n(replay.inputs[i], inputs(), x);
+      past = std::copy_n(replay.past[i], model.past.width(), past);
+      y = std::copy_n(replay.targets[i], outputs, y);
+      number[t] = double(n), at[t] = double(replay.predicted_at[i]);
+    }
+    return nb::make_tuple(X, pasts, targets, numbers, predicted_at);
+  }
+
+  void set_periods(const std::vector<std::int64_t>& periods) {
+    for (SeasonHistory& season : model.past.seasons) {
+      if (periods.size() > season.periods.size())
+        throw std::invalid_argument("there are too many periods");
+      std::fill(season.periods.begin(), season.periods.end(), 0);
+      std::copy(periods.begin(), periods.end(), season.periods.begin());
+    }
+  }
+  std::vector<std::int64_t> periods() const {
+    std::vector<std::int64_t> found;
+    for (std::int64_t period : model.past.seasons[0].periods)
+      if (period > 0) found.push_back(period);
+    return found;
+  }
+  /// The last targets k, the oldest first.
+  nb::any season_targets(int k) const {
+    return copied(model.past.seasons.at(k).newest(model.rows));
+  }
+
+  void add_inputs(int count) {
+    model.add_inputs(count);
+    settings_ = nb::cast<nb::dict>(settings_.attr("copy")());
+    settings_["inputs"] = inputs();
+  }
+
+  nb::dict state() { return state_arrays(model); }
+  void restore(const nb::dict& arrays) { write_state(model, arrays); }
+
+ private:
+  int call_step(const double* X, const double* y, int n, double tail, const Prediction* made,
+                const StepRecord& record) {
+    if constexpr (std::is_same_v<Model, ClassModel>)
+      return model.step(X, y, n, nb::cast<int>(settings_["first_restart"]) <= model.rows, made, record);
+    else
+      return model.step(X, y, n, tail, made, record);
+  }
+};
+
+template <class Model>
+nb::class_<PyModel<Model>> bind_model(nb::module_& m, const char* name) {
+  using Self = PyModel<Model>;
+  return nb::class_<Self>(m, name)
+      .def("__init__", [](Self* self, const nb::kwargs& settings) { new (self) Self(settings); })
+      .def("use_scaling", &Self::use_scaling, "scaling"_a)
+      .def("use_slots", &Self::use_slots, "pool"_a, "members"_a)
+      .def("restart_weights", [](Self& self) { self.model.restart_weights(); })
+      .def("use_banks", &Self::use_banks, "banks"_a)
+      .def("past_row", &Self::past_row, "waiting"_a = 0)
+      .def("predict", &Self::predict, "x"_a, "past"_a, "tail"_a)
+      .def("predict_rows", &Self::predict_rows, "X"_a, "pasts"_a, "tail"_a)
+      .def("step", &Self::step, "X"_a, "y"_a, "tail"_a, "made"_a.none(), "slots"_a)
+      .def("take_signals", &Self::take_signals)
+      .def("latest", &Self::latest)
+      .def("set_periods", &Self::set_periods, "periods"_a)
+      .def("season_targets", &Self::season_targets, "k"_a = 0)
+      .def("add_inputs", &Self::add_inputs, "count"_a)
+      .def("state", &Self::state)
+      .def("restore", &Self::restore, "arrays"_a)
+      .def_prop_ro("periods", &Self::periods)
+      .def_prop_ro("past", [](const Self& self) { return self.model.past.width(); })
+      .def_prop_ro("known_targets", [](const Self& self) { return self.model.past.known_targets(); })
+      .def_prop_ro("previous",
+                   [](const Self& self) { return self.model.past.width() - self.model.past.inputs_at(); })
+      .def_prop_ro("rows", [](const Self& self) { return self.model.rows; });
+}
+
+Prediction make_prediction(std::int64_t rows_before, Floats past, Floats scores, Floats slots,
+                           Floats output, Floats more) {
+  if (slots.ndim() != 2) throw std::invalid_argument("slots (outputs, pool)");
+  Matrix<double> own(int(slots.shape(0)), int(slots.shape(1)));
+  std::copy_n(slots.data(), slots.size(), own.numbers.data());
+  return {rows_before, read(past), read(scores), std::move(own), read(output), read(more)};
+}
+
+void bind_prediction(nb::module_& m) {
+  const auto slots = [](const Prediction& self) {
+    const Shape shape = {std::size_t(self.slots.rows()), std::size_t(self.slots.columns())};
+    return kb::copied(self.slots.numbers.data(), shape);
+  };
+  nb::class_<Prediction>(m, "Prediction")
+      .def("__init__",
+           [](Prediction* self, std::int64_t rows_before, Floats past, Floats scores, Floats slots,
+              Floats output, Floats more) {
+             new (self) Prediction(make_prediction(rows_before, past, scores, slots, output, more));
+           },
+           "rows_before"_a, "past"_a, "scores"_a, "slots"_a, "output"_a, "more"_a)
+      .def("__getstate__",
+           [=](const Prediction& self) {
+             return nb::make_tuple(self.rows_before, copied(self.past), copied(self.scores), slots(self),
+                                   copied(self.output), copied(self.more));
+           })
+      .def("__setstate__",
+           [](Prediction& self, const nb::tuple& saved) {
+             const auto part = [&](int i) { return nb::cast<Floats>(saved[i]); };
+             new (&self) Prediction(make_prediction(nb::cast<std::int64_t>(saved[0]), part(1), part(2),
+                                                    part(3), part(4), part(5)));
+           })
+      .def_ro("rows_before", &Prediction::rows_before)
+      .def_prop_ro("past", [](const Prediction& self) { return copied(self.past); })
+      .def_prop_ro("scores", [](const Prediction& self) { return copied(self.scores); })
+      .def_prop_ro("slots", slots)
+      .def_prop_ro("output", [](const Prediction& self) { return copied(self.output); })
+      .def_prop_rw("more", [](const Prediction& self) { return copied(self.more); },
+                   [](Prediction& self, Floats more) { self.more = read(more); });
+}
+
+}  // namespace
+
+void kb::bind_models(nb::module_& m) {
+  bind_prediction(m);
+  using Numbers = PyModel<NumberModel>;
+  bind_model<NumberModel>(m, "NumberModel")
+      .def("track",  // -> statistics of target k: rows, unscored, loss, baseline_loss, variance
+           [](Numbers& self, int k) {
+             TargetTrack& track = self.model.tracks.at(k);
+             const ErrorStats stats = track.intervals.stats();
+             return nb::make_tuple(stats.rows, track.unscored, stats.loss, stats.baseline_loss,
+                                   stats.variance);
+           },
+           "k"_a = 0)
+      .def("long_mean",  // (pool,): the long running mean of the weights of target k
+           [](Numbers& self, int k) {
+             const ChangeDetector& detector = self.model.tracks.at(k).detector;
+             return kb::copied(detector.long_mean(), {std::size_t(detector.slots())});
+           },
+           "k"_a = 0)
+      .def("release", [](Numbers& self) { self.model.held.rows.clear(); })
+      .def("weights",  // (K, pool)
+           [](const Numbers& self) {
+             double* out;
+             Result result = new_array({std::size_t(self.model.targets()), std::size_t(self.model.pool())},
+                                       &out);
+             self.model.write_weights(out);
+             return result;
+           })
+      .def("allocate", [](Numbers& self, int held) { self.model.allocate(held); }, "held"_a)
+      .def_prop_ro("held", [](const Numbers& self) { return self.model.held.rows.size(); });
+  using Classes = PyModel<ClassModel>;
+  bind_model<ClassModel>(m, "ClassModel")
+      .def("allocate",  // for so many classes and scores
+           [](Classes& self, int classes, int scores) {
+             self.model.counts.assign(classes, 0.0);
+             self.model.probabilities.start(scores);
+           },
+           "classes"_a, "scores"_a)
+      .def("add_class", [](Classes& self) { self.model.add_class(); })
+      .def("start_scores", [](Classes& self, int n) { self.model.probabilities.start(n); }, "scores"_a)
+      .def("grow_scores", [](Classes& self, int n) { self.model.probabilities.grow(n); }, "scores"_a)
+      .def_prop_ro("scores", [](const Classes& self) { return self.model.probabilities.scores(); })
+      .def("with_labels",  // scaled rows (n, width) as the output of a class sees them
+           [](const Classes& self, Floats rows, Floats pasts, int positive) {
+             const std::size_t n = rows.shape(0), width = self.model.scaling->layout().width;
+             expect(rows, {n, width});
+             expect(pasts, {n, std::size_t(self.model.past.width())});
+             double* out;
+             Result result = new_array({n, width}, &out);
+             self.model.write_labels(rows.data(), pasts.data(), int(n), positive, out);
+             return result;
+           },
+           "rows"_a, "pasts"_a, "positive"_a)
+      .def("weights",  // (pool,)
+           [](const Classes& self) {
+             double* out;
+             Result result = new_array({std::size_t(self.model.pool())}, &out);
+             self.model.write_weights(out);
+             return result;
+           })
+      .def_prop_ro("long_mean",
+                   [](const Classes& self) {
+                     const ChangeDetector& detector = self.model.detector;
+                     return kb::copied(detector.long_mean(), {std::size_t(detector.slots())});
+                   })
+      .def_prop_ro("wrong",
+                   [](const Classes& self) {
+                     return std::pair<double, double>(self.model.wrong, self.model.last_wrong);
+                   })
+      .def_prop_ro("unscored", [](const Classes& self) { return self.model.unscored; });
+}

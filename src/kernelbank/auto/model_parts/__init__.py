@@ -1,1 +1,0 @@
-"""What the models of both tasks are made of."""
