@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from . import checks, combiners, errors, kernels, learners, losses, transforms
     from .auto import AutoBank, AutoLedger, Change
-    from .auto.loading import load
+    from .auto.loading import from_bytes, load
     from .bank import AdaptiveDictionary, KernelBank, Ledger, Slot, Trace, engines
     from .combiners.simplex import kkt_residual, simplex_qp
     from .io import sources
@@ -57,6 +57,7 @@ _NAMES = {
     "Trace": "bank",
     "batch_solution": "research.batch",
     "compare": "research.comparison",
+    "from_bytes": "auto.loading",
     "gaussian_grid": "kernels.dictionary",
     "kkt_residual": "combiners.simplex",
     "load": "auto.loading",
@@ -83,6 +84,7 @@ __all__ = [
     "datasets",
     "engines",
     "errors",
+    "from_bytes",
     "gaussian_grid",
     "kernels",
     "kkt_residual",

@@ -472,6 +472,14 @@ void kb::bind_auto(nb::module_& m) {
   bind_probabilities(m);
   bind_detector(m);
   bind_horizons(m);
+  m.def("is_within",  // whether all numbers are at most so large; NaN is not
+        [](Floats numbers, double most) {
+          bool within = true;
+          for (std::size_t i = 0; i < numbers.size(); ++i)
+            within = within && std::fabs(numbers.data()[i]) <= most;
+          return within;
+        },
+        "numbers"_a, "most"_a);
   m.def("normal_quantile", &normal_quantile, "p"_a);
   m.attr("TAILS") = copied(TAILS, {TRACKED});
   m.attr("CHANGE_AFTER") = CHANGE_AFTER;

@@ -402,10 +402,12 @@ class PyBank {
     return total;
   }
 
-  /// All numbers that the next sample depends on, by name.
-  nb::dict state() {
+  /// All numbers that the next sample depends on, by name; those alone whose names begin so.
+  nb::dict state(const std::string& begin) {
     Turn turn(turns_);
-    return state_arrays(*bank_);
+    std::vector<Entry> entries = list_state(*bank_);
+    std::erase_if(entries, [&](const Entry& entry) { return !entry.name.starts_with(begin); });
+    return state_arrays(std::as_const(entries));
   }
 
   /// Continue from what `state` returned; a state that is refused changes nothing.
@@ -676,7 +678,7 @@ void kb::bind_bank(nb::module_& m) {
       .def("combine", &PyBank::combine, "slots"_a)
       .def("predict_slots", &PyBank::predict_slots, "X"_a)
       .def("variance_slots", &PyBank::variance_slots, "X"_a)
-      .def("state", &PyBank::state)
+      .def("state", &PyBank::state, "begin"_a = "")
       .def("restore", &PyBank::restore, "arrays"_a)
       .def("copy", &PyBank::copy_of)
       .def("begin", &PyBank::begin, "x"_a, "points"_a.none() = nb::none(),

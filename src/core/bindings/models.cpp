@@ -92,9 +92,11 @@ class PyModel {
     return copied(row);
   }
 
-  Prediction predict(Floats x, Floats past, double tail) {
+  /// The prediction of the row that comes after those that wait for their targets.
+  Prediction predict_next(Floats x, std::int64_t waiting, double tail) {
     expect(x, {std::size_t(inputs())});
-    expect(past, {std::size_t(model.past.width())});
+    Array<double> past(model.past.width());
+    model.past.write(model.rows, waiting, past.data());
     Prediction made;
     if constexpr (std::is_same_v<Model, ClassModel>)
       model.predict(x.data(), past.data(), made);
@@ -121,8 +123,8 @@ class PyModel {
     }
   }
 
-  /// Predict and learn the first rows; -> how many, and what is recorded of them: outputs, weights,
-  /// predictions of slots (or None).
+  /// Predict and learn the first rows; -> how many, what is recorded of them (outputs, weights,
+  /// predictions of slots, or None), and signals: row, what, and of which target or column.
   nb::tuple step(Floats X, Floats y, double tail, const Prediction* made, bool slots) {
     const std::size_t n = X.shape(0), pool = model.pool();
     expect(X, {n, std::size_t(inputs())});
@@ -146,17 +148,7 @@ class PyModel {
       if (slots) all[2] = nb::cast(new_array({n, outputs, pool}, &record.slots));
     }
     const int done = call_step(X.data(), y.data(), int(n), tail, made, record);
-    return nb::make_tuple(done, all[0], all[1], all[2]);
-  }
-
-  /// (row, what, of which target or column) since the last call
-  nb::list take_signals() {
-    static const char* names[] = {"error grew", "error fell", "weights", "target level", "input level"};
-    nb::list found;
-    for (const Signal& signal : model.signals)
-      found.append(nb::make_tuple(signal.row, names[int(signal.what)], signal.of));
-    model.signals.clear();
-    return found;
+    return nb::make_tuple(done, all[0], all[1], all[2], take_signals());
   }
 
   /// Inputs, pasts, targets, numbers of the kept rows, and how many were learned when each was predicted.
@@ -209,6 +201,14 @@ class PyModel {
   void restore(const nb::dict& arrays) { write_state(model, arrays); }
 
  private:
+  nb::list take_signals() {
+    static const char* names[] = {"error grew", "error fell", "weights", "target level", "input level"};
+    nb::list found;
+    for (const Signal& signal : model.signals)
+      found.append(nb::make_tuple(signal.row, names[int(signal.what)], signal.of));
+    model.signals.clear();
+    return found;
+  }
   int call_step(const double* X, const double* y, int n, double tail, const Prediction* made,
                 const StepRecord& record) {
     if constexpr (std::is_same_v<Model, ClassModel>)
@@ -228,10 +228,9 @@ nb::class_<PyModel<Model>> bind_model(nb::module_& m, const char* name) {
       .def("restart_weights", [](Self& self) { self.model.restart_weights(); })
       .def("use_banks", &Self::use_banks, "banks"_a)
       .def("past_row", &Self::past_row, "waiting"_a = 0)
-      .def("predict", &Self::predict, "x"_a, "past"_a, "tail"_a)
+      .def("predict_next", &Self::predict_next, "x"_a, "waiting"_a, "tail"_a)
       .def("predict_rows", &Self::predict_rows, "X"_a, "pasts"_a, "tail"_a)
       .def("step", &Self::step, "X"_a, "y"_a, "tail"_a, "made"_a.none(), "slots"_a)
-      .def("take_signals", &Self::take_signals)
       .def("latest", &Self::latest)
       .def("set_periods", &Self::set_periods, "periods"_a)
       .def("season_targets", &Self::season_targets, "k"_a = 0)

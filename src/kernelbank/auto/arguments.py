@@ -139,6 +139,10 @@ def checked_targets(
     outputs : how many targets a row has; None if the first rows are to say it.
     known : the names of several targets, if rows with some were learned.
     """
+    if one and outputs == 1 and type(y) is float and -check.LARGEST <= y <= check.LARGEST:
+        found = np.array([y])
+        check_within_bounds(found, config.bounds)
+        return found, None
     values, names = read_targets(y, known, one=one)
     if outputs == 1 or _is_single(values, outputs, one=one):
         found = check.one_target(values) if one else check.targets(values, count)
@@ -176,7 +180,10 @@ def _is_single(values: Any, outputs: int | None, *, one: bool) -> bool:
 
 def check_within_bounds(targets: Floats, bounds: Floats) -> None:
     """Refuse targets beyond the bounds: predictions never go there, so they could not be right."""
-    if not (targets.min() >= bounds[0] and targets.max() <= bounds[1]):
+    lower, upper = bounds.tolist()
+    if (lower > -np.inf or upper < np.inf) and not (
+        targets.min() >= lower and targets.max() <= upper
+    ):
         outside = (targets < bounds[0]) | (targets > bounds[1])
         row = int(np.argmax(outside))
         below = targets[row] < bounds[0]

@@ -229,22 +229,21 @@ class AutoBank:
             else:
                 (label,) = self._classes.check(y, None)
                 new = label not in self._classes
-            with defer_signals():
+            with whole_step(self):
                 self._add_inputs(added)
-                with whole_step(self):
-                    if self._task == "regression":
-                        self._use_targets(target, names)
-                    model = self._model_for(row.shape[1])
-                    past = self._pending.pop(row[0] if named is None else named.codes[0])
-                    if past is None and new:  # predicted without its class
-                        past = model.predict_one(row[0], model.past_row(), tail_of(COVERAGE))
-                    if self._task == "classification":
-                        target = np.array([float(self._encode(label))])
-                    if named is None:
-                        model.update(row, target, tail_of(COVERAGE), made=past)
-                    else:
-                        self._keep_columns(named.encoder)
-                        learn_row(self, named, target, tail_of(COVERAGE), past)
+                if self._task == "regression":
+                    self._use_targets(target, names)
+                model = self._model_for(row.shape[1])
+                past = self._pending.pop(row[0] if named is None else named.codes[0])
+                if past is None and new:  # predicted without its class
+                    past = model.predict_next(row[0], 0, tail_of(COVERAGE))
+                if self._task == "classification":
+                    target = np.array([float(self._encode(label))])
+                if named is None:
+                    model.update(row, target, tail_of(COVERAGE), made=past)
+                else:
+                    self._keep_columns(named.encoder)
+                    learn_row(self, named, target, tail_of(COVERAGE), past)
 
     def run(
         self,
@@ -499,9 +498,8 @@ class AutoBank:
             waiting = (
                 pending.fresh if distinct else pending.waiting_before(key[0].tobytes(), model.rows)
             )
-            prediction = model.predict_one(row[0], model.past_row(waiting), tail_of(coverage))
-            with defer_signals():
-                self._pending.add(key[0], prediction, distinct=distinct)
+            prediction = model.predict_next(row[0], waiting, tail_of(coverage))
+            pending.add(key[0], prediction, distinct=distinct)
             return prediction
 
     def _predict_many(self, X: Any, coverage: float, *, intervals: bool = False) -> Floats:
@@ -646,6 +644,11 @@ class AutoBank:
             header, arrays = describe(self)
         checkpoint.write(path, header, arrays)
 
+    def to_bytes(self) -> bytes:
+        """The same as bytes, for a database or a message; `kb.from_bytes` is the way back."""
+        with self._turn:
+            return checkpoint.to_bytes(*describe(self))
+
     def __getstate__(self) -> dict[str, Any]:
         """For copy and pickle: everything but the lock."""
         with self._turn:
@@ -752,7 +755,7 @@ class AutoBank:
         """Let predictions wait that were made before the number of targets was known."""
         unknown = np.full((1, model.dimension), np.nan)
         for key in keys:
-            prediction = model.predict_one(unknown[0], model.past_row(), 0.5)
+            prediction = model.predict_next(unknown[0], 0, 0.5)
             self._pending.append(key, prediction)
 
     def _new_model(self, dimension: int, outputs: int, previous: int | None = None) -> Model:

@@ -21,7 +21,6 @@ from ..utils.validation import Floats
 from .config import AutoConfig
 from .model import REPLAY, Model
 from .prediction import Record, best_class
-from .slots.default_slots import WIDE
 from .slots.slot_pool import START
 
 
@@ -53,9 +52,9 @@ class ClassModel(Model):
     def remembered_targets(self) -> int:
         return self.config.lags
 
-    def previous_inputs(self) -> int:
-        known = self.config.revises and self._one_bank and self.dimension <= WIDE
-        return self.dimension if known else 0
+    @property
+    def knows_previous(self) -> bool:
+        return self.config.revises and self._one_bank
 
     # --- outputs --------------------------------------------------------------------------------
 
@@ -188,19 +187,16 @@ class ClassModel(Model):
 
     @property
     def unscored(self) -> int:
-        """How many predictions were made before the first label was known: they do not count."""
         return self.core.unscored
 
     def long_mean_weights(self) -> Floats:
         return self.core.long_mean
 
     def mean_error(self) -> Floats:
-        """(1,): the share of wrong predictions; NaN before the first."""
         count = self.rows - self.unscored
         return np.array([self.core.wrong[0] / count if count else np.nan])
 
     def baseline_error(self) -> Floats:
-        """(1,): the same of the last label as a prediction."""
         return np.array([self.core.wrong[1] / (self.rows - 1) if self.rows > 1 else np.nan])
 
 

@@ -72,7 +72,6 @@ class AutoConfig:
         A target that is missing or far is left out, so all parts of a bank have to be able to.
         """
         for name, given in (
-            ("seasons", self.seasons),
             ("horizons", self.horizons),
             ("quantiles", self.quantiles),
         ):

@@ -35,6 +35,7 @@ from .pending_predictions import LARGEST_LIMIT
 from .scaling.scaling import CHANGE_AFTER
 from .seasons import restored_periods
 from .serialization import AUTO_BANK, Arrays, pending_width
+from .slots.default_slots import WIDE
 
 _MAY_MISS = ("inputs", "past", "lagged")
 """How the names of arrays end that may hold NaN."""
@@ -97,12 +98,46 @@ def load(
     >>> again.predict_one(0.5) == bank.predict_one(0.5)
     True
     """
+    return _loaded(lambda: checkpoint.read(path), path, components, engine, most_memory)
+
+
+def from_bytes(
+    data: bytes,
+    components: Mapping[str, Any] | None = None,
+    engine: Any = "serial",
+    most_memory: int | None = None,
+) -> Any:
+    """The bank that `KernelBank.to_bytes` or `AutoBank.to_bytes` returned; see `load`.
+
+    >>> import kernelbank as kb
+    >>> bank = kb.AutoBank()
+    >>> bank.learn_one([1.0], 2.0)
+    >>> kb.from_bytes(bank.to_bytes()).predict_one([1.0])
+    2.0
+    """
+    if not isinstance(data, (bytes, bytearray, memoryview)):
+        remedy = "Give what to_bytes() returned."
+        raise check.refuse("data", "be bytes", type(data).__name__, remedy, "from_bytes")
+    whole = bytes(data)
+    name = "the state in 'data'"
+    return _loaded(
+        lambda: checkpoint.from_bytes(whole, name), name, components, engine, most_memory
+    )
+
+
+def _loaded(
+    read: Callable[[], tuple[dict[str, Any], Arrays]],
+    path: Any,
+    components: Mapping[str, Any] | None,
+    engine: Any,
+    most_memory: int | None,
+) -> Any:
     given = components if components is not None else {}
     if not isinstance(given, Mapping):
         remedy = "Give a dictionary from names to components."
         raise check.refuse("components", "be a dictionary", components, remedy)
     chosen = as_engine(engine)
-    header, arrays = checkpoint.read(path)
+    header, arrays = read()
     try:
         if header.get("kind") == RUN:
             header, arrays = header["bank"], under("bank/", arrays)
@@ -216,12 +251,12 @@ def _restore_model(
         raise FileRefused("its inputs do not fit its arrays.")
     if arrays["core/replay/targets"].shape != (rows, targets):
         raise FileRefused("its targets do not fit its arrays.")
-    previous = whole_number(own["previous"], 0, dimension, "inputs of the row before")
+    most = min(dimension, WIDE)
+    previous = whole_number(own["previous"], 0, most, "inputs of the row before")
     classes = whole_number(own["classes"], 0, len(header["classes"]), "classes")
     auto._model = model = auto._new_model(dimension, targets, previous)
-    if isinstance(model, ClassModel):
-        if previous > model.previous_inputs() or classes < len(auto._classes):
-            raise FileRefused("its classes do not fit its model.")
+    if (previous and not model.knows_previous) or classes != getattr(model, "classes", 0):
+        raise FileRefused("its classes or inputs do not fit its model.")
     restore_state(model, own, arrays, restore_bank)
 
 
@@ -483,7 +518,10 @@ def check_forecasts(
         come = min(samples, len(state[name]))
         if not np.isfinite(state[name][len(state[name]) - come :]).all():
             raise FileRefused(f"its last {name} are not numbers.")
-    series, kept = counters["series"], min(samples, forecaster.model.config.restarts[-1] + longest + 1)
+    series, kept = (
+        counters["series"],
+        min(samples, forecaster.model.config.restarts[-1] + longest + 1),
+    )
     if len(series) != kept or not all(map(_is_number, series)):
         raise FileRefused("its series does not fit its rows.")
 

@@ -34,6 +34,7 @@ from .prediction import Record
 from .scaling.scaling import Scaling
 from .seasons import AUTO, find_new_periods, history_size, is_due, rows_to_look, season_places
 from .slots import slot_revision
+from .slots.default_slots import WIDE
 from .slots.relevance import ROWS as RELEVANCE_ROWS
 from .slots.relevance import new_relevance
 from .slots.slot_pool import START, SlotPool
@@ -68,12 +69,15 @@ class Model(ABC):
         self, config: AutoConfig, dimension: int, targets: int, previous: int | None = None
     ) -> None:
         self.config, self.dimension, self.targets = config, dimension, targets
-        self.previous = self.previous_inputs() if previous is None else previous
+        known = dimension if self.knows_previous and dimension <= WIDE else 0
+        self.previous = known if previous is None else previous
         """How many inputs of the last row a row knows: the first ones, or none."""
         self.banks: list[KernelBank] = []
         self.forecasting = Forecasting()
         """Forecasts beside predictions; none without horizons."""
         self.changes: list[Change] = []
+        self._due_at = 0
+        """After how many rows there may be something to do; 0 if that is not known."""
         self._large = False
         """Whether there was a warning that the model is large."""
         self.core = self._make_core()
@@ -99,15 +103,16 @@ class Model(ABC):
 
     @abstractmethod
     def _sizes(self) -> tuple[int, ...]:
-        """What `allocate` of the core is told, so that its arrays have the lengths they have now."""
+        """What `allocate` of the core is told, for arrays of the lengths that they have now."""
 
     @abstractmethod
     def _make_core(self) -> Any:
         """The part of the core, which has learned nothing."""
 
+    @property
     @abstractmethod
-    def previous_inputs(self) -> int:
-        """How many inputs of the last row a row knows."""
+    def knows_previous(self) -> bool:
+        """Whether a row knows the inputs of the last one, unless they are many."""
 
     @abstractmethod
     def remembered_targets(self) -> int:
@@ -130,6 +135,20 @@ class Model(ABC):
     def outputs_per_pool(self) -> int:
         """How many outputs each bank has, or will have."""
 
+    @property
+    @abstractmethod
+    def unscored(self) -> int:
+        """How many predictions were made before the first target was known: they do not count."""
+
+    @abstractmethod
+    def mean_error(self) -> Floats:
+        """(K,): the mean squared error of the predictions of every target, or the share of wrong
+        labels (1,); NaN before the first."""
+
+    @abstractmethod
+    def baseline_error(self) -> Floats:
+        """The same of the last target as a prediction."""
+
     @abstractmethod
     def long_mean_weights(self) -> Floats:
         """The long running mean of the weights of the slots of the pool."""
@@ -137,9 +156,6 @@ class Model(ABC):
     @abstractmethod
     def replay_samples(self) -> tuple[Floats, Floats] | None:
         """Scaled rows and targets that new slots learn first; None for those of the banks."""
-
-    def _after_step(self, X: Floats, targets: Floats) -> None:
-        """Do what follows from rows that have just been learned."""
 
     # --- predicting and learning ----------------------------------------------------------------
 
@@ -160,12 +176,12 @@ class Model(ABC):
         """
         return self.core.past_row(waiting)
 
-    def predict_one(self, x: Floats, past: Floats, tail: float) -> _core.Prediction:
-        """Predict a row (d,) that knows past (past,); changes nothing.
+    def predict_next(self, x: Floats, waiting: int, tail: float) -> _core.Prediction:
+        """Predict a row (d,) after those that wait for their targets; changes nothing.
 
         tail : probability beyond each end of the intervals.
         """
-        return self.core.predict(x, past, tail)
+        return self.core.predict_next(x, waiting, tail)
 
     def predict_rows(self, X: Floats, pasts: Floats, tail: float) -> Floats:
         """(n, 3 K) or (n, classes): the same for rows (n, d) that know pasts (n, past)."""
@@ -207,7 +223,7 @@ class Model(ABC):
         records, done = [], 0
         slots = not {"slot_predictions", "slot_classes"}.isdisjoint(fields)
         while done < len(X):
-            end = done + min(CHUNK, self._rows_to_event())
+            end = done + min(CHUNK, max(self._due_at - self.rows, 1))
             count, record = self._step(X[done:end], rows[done:end], tail, None, slots=slots)
             records.append(record)
             done += count
@@ -223,15 +239,18 @@ class Model(ABC):
         slots: bool,
     ) -> tuple[int, Record]:
         """Predict and learn the first rows; how many, and what a trace has of them."""
-        count, outputs, weights, own = self.core.step(X, targets, tail, made, slots)
+        count, outputs, weights, own, signals = self.core.step(X, targets, tail, made, slots)
         record = {}
         if made is None:
             own = None if own is None else own[:count]
             record = self._make_record(outputs[:count], weights[:count], own)
-        for row, what, of in self.core.take_signals():
+        for row, what, of in signals:
             self._note_signal(row, what, of)
-        self._after_step(X[:count], targets[:count])
-        self._do_what_is_due()
+        if self.forecasting.forecaster is not None:
+            self.forecasting.forecast_after(X[:count], targets[:count, 0])
+        if self.rows >= self._due_at:
+            self._do_what_is_due()
+            self._due_at = self.rows + self._rows_to_event()
         return count, record
 
     def _do_what_is_due(self) -> None:

@@ -1,8 +1,8 @@
 """The model of an AutoBank for targets that are numbers: one, or several per row.
 
-All targets are outputs of one bank, each in its standard deviations. Inputs are scaled once for all,
-lagged targets are those of all targets. A target may be missing in a row of several: then the row
-is not learned for that target only.
+All targets are outputs of one bank, each in its standard deviations. Inputs are scaled once for
+all, lagged targets are those of all targets. A target may be missing in a row of several: then the
+row is not learned for that target only.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from .model import REPLAY, Model
 from .prediction import Record
 from .quantiles import Quantiles
 from .scaling.scaling import EXTREME
-from .slots.default_slots import WIDE
 
 REMEMBERED = 3
 """How many of the last targets the slots on relevant columns see, whatever `lags` is."""
@@ -64,8 +63,9 @@ class NumberModel(Model):
     def remembered_targets(self) -> int:
         return max(self.config.lags, REMEMBERED) if self.previous else self.config.lags
 
-    def previous_inputs(self) -> int:
-        return self.dimension if self.config.revises and self.dimension <= WIDE else 0
+    @property
+    def knows_previous(self) -> bool:
+        return self.config.revises
 
     @property
     def outputs_per_pool(self) -> int:
@@ -79,8 +79,8 @@ class NumberModel(Model):
 
     # --- predicting -----------------------------------------------------------------------------
 
-    def predict_one(self, x: Floats, past: Floats, tail: float) -> _core.Prediction:
-        found = self.core.predict(x, past, tail)
+    def predict_next(self, x: Floats, waiting: int, tail: float) -> _core.Prediction:
+        found = self.core.predict_next(x, waiting, tail)
         if self.quantile_part is not None:
             more = found.more
             more[: len(more) // 2] = self.quantile_part.predict(x[None])[0]
@@ -127,15 +127,13 @@ class NumberModel(Model):
             return super().update(X, targets, tail, fields, made)
         records = []
         for x, y in zip(X, targets, strict=True):  # compared with ends of intervals, row by row
-            own = self.predict_one(x, self.past_row(), tail) if made is None else made
+            own = self.predict_next(x, 0, tail) if made is None else made
             records.append(self.record(own))
-            part.score(*own.more.reshape(2, -1), float(y))
+            quantiles, ends = own.more.reshape(2, -1)
+            part.score(quantiles, ends, float(y))
             part.update(x[None], float(y))
             self._step(x[None], np.array([[y]]), tail, own, slots=False)
         return records if made is None else []
-
-    def _after_step(self, X: Floats, targets: Floats) -> None:
-        self.forecasting.forecast_after(X, targets[:, 0])
 
     def _find_seasons(self) -> None:
         super()._find_seasons()
@@ -150,8 +148,10 @@ class NumberModel(Model):
         X, _, targets, *_ = self.core.latest()
         self._drop_banks()
         self.start_groups()
+        transform = self.scaling.target_transform
         self.scaling.fit(X, targets)
-        self.pool = self.make_pool(self.scaling)  # a target may be skewed
+        if self.scaling.target_transform != transform:  # the target is skewed, or no longer
+            self.pool = self.make_pool(self.scaling)
         self.core.release()
         bank = self.new_bank(self.target_count)
         self.replay(bank, *self._usual_rows())
@@ -179,14 +179,12 @@ class NumberModel(Model):
 
     @property
     def unscored(self) -> int:
-        """How many predictions of the first target were made before one was known."""
         return self.core.track(0)[1]
 
     def long_mean_weights(self) -> Floats:
         return np.mean([self.core.long_mean(k) for k in range(self.target_count)], axis=0)
 
     def mean_error(self) -> Floats:
-        """(K,): the mean squared error of the predictions of every target; NaN before the first."""
         found = []
         for k in range(self.target_count):
             rows, unscored, loss, _, _ = self.core.track(k)
@@ -194,7 +192,6 @@ class NumberModel(Model):
         return np.array(found)
 
     def baseline_error(self) -> Floats:
-        """(K,): the same of the last target as a prediction."""
         found = []
         for k in range(self.target_count):
             rows, _, _, loss, _ = self.core.track(k)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 import numpy as np
 
 from .. import _core
+from ..utils.interrupts import defer_signals
 from ..utils.validation import Floats
 
 DEFAULT_LIMIT = 1000
@@ -26,7 +25,6 @@ class PendingPredictions:
         self.items: list[tuple[bytes, _core.Prediction]] = []
         """The bytes of each input, and its prediction. Changed by the methods below only."""
         self.limit = DEFAULT_LIMIT
-        self._counts: Counter[bytes] = Counter()
         self.stale = 0
         """How many, the oldest, were made before the row that was learned last: their targets may
         never come."""
@@ -58,47 +56,36 @@ class PendingPredictions:
         if index is not None:
             self.items[index] = (key, prediction)
             return
-        self.append(key, prediction)
-        while len(self.items) > self.limit:
-            self._forget(self.items.pop(0)[0])
-            self.stale = max(self.stale - 1, 0)
+        if len(self.items) < self.limit:
+            self.append(key, prediction)
+            return
+        with defer_signals():
+            self.append(key, prediction)
+            forgotten = len(self.items) - self.limit
+            del self.items[:forgotten]
+            self.stale = max(self.stale - forgotten, 0)
 
     def append(self, key: bytes, prediction: _core.Prediction) -> None:
         """Keep the prediction of a row of its own, whatever the limit."""
         self.items.append((key, prediction))
-        self._counts[key] += 1
-
-    def _forget(self, key: bytes) -> None:
-        self._counts[key] -= 1
-        if not self._counts[key]:
-            del self._counts[key]
-
-    def __contains__(self, key: bytes) -> bool:
-        """Whether a prediction waits for the target of the input with these bytes."""
-        return key in self._counts
 
     def clear(self) -> None:
         """Forget all predictions."""
         self.items.clear()
-        self._counts.clear()
         self.stale = 0
 
     def add_inputs(self, count: int) -> None:
         """Add `count` columns, which were missing when the predictions were made."""
         missing = np.full(count, np.nan).tobytes()
         self.items = [(key + missing, prediction) for key, prediction in self.items]
-        self._counts = Counter(key for key, _ in self.items)
 
     def pop(self, x: Floats) -> _core.Prediction | None:
         """Remove and return the oldest prediction for this input, which is learned now, or None."""
         key = x.tobytes()
-        if key not in self._counts:
-            self.stale = len(self.items)
-            return None
         for index, (other, prediction) in enumerate(self.items):
             if other == key:
                 del self.items[index]
-                self._forget(key)
                 self.stale = index
                 return prediction
+        self.stale = len(self.items)
         return None

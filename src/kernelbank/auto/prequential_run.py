@@ -112,8 +112,7 @@ class PrequentialRun:
 
     def _predict(self, row: int) -> None:
         """Predict a row whose target is delayed, or whose class is not known yet."""
-        past = self._model.past_row(len(self._waiting))
-        prediction = self._model.predict_one(self._rows[row], past, self._tail)
+        prediction = self._model.predict_next(self._rows[row], len(self._waiting), self._tail)
         self._keep(self._model.record(prediction))
         self._waiting.append((row, prediction))
 

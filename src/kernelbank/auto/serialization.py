@@ -26,9 +26,9 @@ AUTO_BANK = "AutoBank"
 def describe(auto: AutoBank) -> tuple[dict[str, Any], Arrays]:
     """Everything that the next prediction depends on: settings as plain data, and arrays."""
     config, model = auto._config, auto._model
-    own = config.slots or ()
+    slots = config.slots or ()
     check_names([config.loss])
-    check_names(own)
+    check_names(slots)
     header: dict[str, Any] = {
         "kind": AUTO_BANK,
         "task": auto.task,
@@ -36,7 +36,7 @@ def describe(auto: AutoBank) -> tuple[dict[str, Any], Arrays]:
         "size": config.size,
         "seed": config.seed,
         "scalings": list(config.scalings),
-        "slots": [to_spec(slot) for slot in own],
+        "slots": [to_spec(slot) for slot in slots],
         "combiner": None if config.combiner is None else to_spec(config.combiner),
         "loss": to_spec(config.loss),
         "window": config.window,

@@ -33,7 +33,7 @@ def learn_row(
     assert model is not None
     if past is None and encoder.adds_inputs(named.codes):
         # Predicted before it adds inputs, as by `predict_one`: the same bits.
-        past = model.predict_one(named.inputs[0], model.past_row(), tail)
+        past = model.predict_next(named.inputs[0], 0, tail)
     row, added = encoder.take(named.codes, encoder.as_statistic(target), named.texts)
     if added:
         model.add_inputs(added)
@@ -144,9 +144,7 @@ class TableRun:
 
     def _predict(self, row: int, waiting: int = 0) -> _core.Prediction:
         inputs = self._encoder.expand(self._named.codes[row : row + 1])
-        prediction = self._model.predict_one(
-            inputs[0], self._model.past_row(waiting), self._tail
-        )
+        prediction = self._model.predict_next(inputs[0], waiting, self._tail)
         wanted = (*self._fields, "probabilities")
         found = self._model.record(prediction)
         self._records.append({name: found[name] for name in wanted if name in found})

@@ -306,8 +306,10 @@ class KernelBank:
         remedy = "Give the index of a slot, from 0."
         index = check.count("slot", slot, "slot_state", remedy, least=0, most=len(self.slots) - 1)
         pack = next(i for i, own in enumerate(self._settings.packs) if index in own)
-        state = self._settings.empty_state() if self._bank is None else self._bank.state()
-        return serialization.under(f"pack{pack}/learner/", state)
+        begin = f"pack{pack}/learner/"
+        bank = self._bank
+        state = self._settings.empty_state() if bank is None else bank.state(begin)
+        return serialization.under(begin, state)
 
     def state_bytes(self, dimension: int) -> int:
         """The bytes of all that the next sample depends on, for inputs of so many columns."""
@@ -770,6 +772,10 @@ class KernelBank:
         """
         header, arrays = self.describe()
         checkpoint.write(path, header, arrays)
+
+    def to_bytes(self) -> bytes:
+        """The same as bytes, for a database or a message; `kb.from_bytes` is the way back."""
+        return checkpoint.to_bytes(*self.describe())
 
     def describe(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Everything that the next sample depends on: settings as JSON data, and arrays."""

@@ -219,7 +219,7 @@ def _has_kept_base(slot: Slot, plan: SlotPlan) -> bool:
 
 def _held_samples(bank: _core.Bank, settings: BankSettings) -> Samples:
     """The samples that a bank still holds."""
-    samples, state = bank.samples, bank.state()
+    samples, state = bank.samples, bank.state("samples/")
     end = settings.history_length + (samples - 1) % _core.SLIDE_PERIOD + 1
     held = slice(end - (samples - oldest_held(settings, samples)), end)
     targets = [state[f"samples/output{k}/targets"][held, 0] for k in range(settings.outputs)]

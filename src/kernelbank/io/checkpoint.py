@@ -50,26 +50,35 @@ here nor the present one is not read. Version 3 is that of kernelbank 0.1; while
 one, there are none. tests/files holds a file of each version that must be read."""
 
 
-def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Arrays) -> None:
-    """Write the file atomically: at any moment the old or the new one is there, complete.
+def _pieces(header: Mapping[str, Any], arrays: Arrays) -> list[Any]:
+    """What a file is made of, in its order, the checksum last.
 
     The arrays are in the order of their names, so equal states are equal files.
     """
     arrays = dict(sorted(arrays.items()))
     table = [[name, array.dtype.str, list(array.shape)] for name, array in arrays.items()]
     text = json.dumps({**header, "arrays": table}, allow_nan=False).encode()
-    pieces = [text, *(np.ascontiguousarray(array).tobytes() for array in arrays.values())]
-    total = len(MAGIC) + _PREFIX.size + sum(map(len, pieces)) + _DIGEST
-    pieces.insert(0, MAGIC + _PREFIX.pack(VERSION, total, len(text)))
+    numbers = [np.ascontiguousarray(array).reshape(-1).view(np.uint8) for array in arrays.values()]
+    total = len(MAGIC) + _PREFIX.size + len(text) + sum(map(len, numbers)) + _DIGEST
+    pieces: list[Any] = [MAGIC + _PREFIX.pack(VERSION, total, len(text)), text, *numbers]
     digest = hashlib.sha256()
-    target = Path(path)
+    for piece in pieces:
+        digest.update(piece)
+    return [*pieces, digest.digest()]
+
+
+def to_bytes(header: Mapping[str, Any], arrays: Arrays) -> bytes:
+    """What `write` would write."""
+    return b"".join(_pieces(header, arrays))
+
+
+def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Arrays) -> None:
+    """Write the file atomically: at any moment the old or the new one is there, complete."""
+    pieces, target = _pieces(header, arrays), Path(path)
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(6)}")
     try:
         with open(temporary, "xb") as file:
-            for piece in pieces:
-                digest.update(piece)
-                file.write(piece)
-            file.write(digest.digest())
+            file.writelines(pieces)
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, target)
@@ -93,12 +102,18 @@ def read(
 
     opener : how the file is opened, as in `open`.
     """
-    start = len(MAGIC) + _PREFIX.size
     with _open_file(path, opener) as file:
         size = os.fstat(file.fileno()).st_size
-        version, total, length = _check_prefix(path, file.read(start), size)
+        _, total, _ = _check_prefix(path, file.read(len(MAGIC) + _PREFIX.size), size)
         file.seek(0)
         data = file.read(total)
+    return from_bytes(data, path)
+
+
+def from_bytes(data: bytes, path: Any = "the state") -> tuple[dict[str, Any], Arrays]:
+    """The same from what `to_bytes` returned; `path` is its name for people."""
+    start = len(MAGIC) + _PREFIX.size
+    version, total, length = _check_prefix(path, data[:start], len(data))
     if len(data) < total:
         raise FileRefused(f"{path} is truncated: it has {len(data)} of {total} bytes.")
     body = memoryview(data)[:-_DIGEST]

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import _core
 from ..errors import InvalidArgument
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]  # numpy.typing is slow to import
@@ -161,7 +162,7 @@ def reads_as_number(text: str) -> bool:
 
 def is_within_range(array: Floats) -> bool:
     """Whether all numbers are finite and not too large."""
-    return array.size == 0 or bool(np.maximum.reduce(np.abs(array), axis=None) <= LARGEST)
+    return _core.is_within(np.ascontiguousarray(array), LARGEST)
 
 
 def within_range(name: str, array: Floats) -> None:

@@ -10,13 +10,12 @@ import numpy as np
 
 from ...auto import AutoBank
 from ...auto.auto_bank import tail_of
-from ...auto.serialization import describe
 from ...auto.encoding.category_statistics import category_code
 from ...auto.encoding.class_labels import MAX_CLASSES, RefusedLabel
 from ...auto.encoding.column_encoder import ColumnEncoder, EncodedRows
-from ...auto.loading import restore
-from ...auto.loading import check_precision
+from ...auto.loading import check_precision, restore
 from ...auto.prediction import best_class
+from ...auto.serialization import describe
 from ...bank.engines import as_engine
 from ...bank.serialization import under
 from ...bank.slot import Slot

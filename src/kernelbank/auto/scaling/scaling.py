@@ -164,8 +164,8 @@ class Scaling:
     def fit(self, X: Floats, targets: Floats | None) -> None:
         """Start all statistics from some first rows (n, d), and their targets (n, K)."""
         self.statistics.fit_inputs(X)
-        for k in range(self.outputs if targets is not None else 0):
-            known = targets[~np.isnan(targets[:, k]), k].copy()
+        for k, column in enumerate(() if targets is None else targets.T):
+            known: Floats = column[~np.isnan(column)].copy()
             if len(known):
                 self.statistics.fit_target(known, k)
                 if self.relevant_columns:

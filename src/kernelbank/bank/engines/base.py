@@ -72,8 +72,8 @@ class EngineBank(Protocol):
     def combiner_step(self) -> list[tuple[float, float]]:
         """For each output the same of the combiner, and its rate."""
 
-    def state(self) -> dict[str, Any]:
-        """Copies of all arrays that the next sample depends on, by name."""
+    def state(self, begin: str = "") -> dict[str, Any]:
+        """Copies of all arrays that the next sample depends on, or of those named so."""
 
     def restore(self, arrays: Mapping[str, Any]) -> None:
         """Continue from what `state` returned."""

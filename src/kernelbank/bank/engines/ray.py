@@ -607,8 +607,8 @@ class RayBank:
 
     # --- state ------------------------------------------------------------------------------------
 
-    def state(self) -> dict[str, Any]:
-        return self._parts()[0]
+    def state(self, begin: str = "") -> dict[str, Any]:
+        return {name: a for name, a in self._parts()[0].items() if name.startswith(begin)}
 
     def models(self) -> dict[int, list[Any]]:
         return self._parts()[1]
