@@ -1,11 +1,13 @@
 // Arrays that own their numbers, and the one list of an object's state that everything uses.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
 #include <new>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "lanes.hpp"
@@ -54,18 +56,65 @@ struct CacheAligned {
 template <class T>
 using Array = std::vector<T, CacheAligned<T>>;
 
+/// Numbers that are 0 until they are written. The system gives pages of zeros when they are first
+/// touched: what a tree or a memory may need one day costs neither time nor memory before.
+template <class T>
+class Zeroed {
+  static_assert(std::is_trivially_copyable_v<T>);
+
+ public:
+  Zeroed() = default;
+  explicit Zeroed(std::size_t size) : size_(size) {
+    if (size == 0) return;
+    MemoryLimit::take(size * sizeof(T));
+    owned_.reset(std::calloc(size * sizeof(T) + LINE, 1));
+    if (!owned_) throw std::bad_alloc();
+    const auto start = reinterpret_cast<std::uintptr_t>(owned_.get());
+    data_ = reinterpret_cast<T*>((start + LINE - 1) / LINE * LINE);
+  }
+  Zeroed(const Zeroed& other) : Zeroed(other.size_) { std::copy_n(other.data_, size_, data_); }
+  Zeroed(Zeroed&& other) noexcept { swap(other); }
+  Zeroed& operator=(Zeroed other) noexcept {
+    swap(other);
+    return *this;
+  }
+  T* data() { return data_; }
+  const T* data() const { return data_; }
+  std::size_t size() const { return size_; }
+  T* begin() { return data_; }
+  T* end() { return data_ + size_; }
+  const T* begin() const { return data_; }
+  const T* end() const { return data_ + size_; }
+
+ private:
+  static constexpr std::size_t LINE = 64;  // of the cache
+  struct Free {
+    void operator()(void* memory) const { std::free(memory); }
+  };
+  void swap(Zeroed& other) {
+    std::swap(owned_, other.owned_);
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+  }
+  std::unique_ptr<void, Free> owned_;
+  T* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
 /// Rows of numbers; m[i] is a pointer to row i.
 template <class T>
 class Matrix {
  public:
   Matrix() = default;
-  Matrix(int rows, int columns, T value = T(0.0))
-      : numbers(std::size_t(rows) * columns, value), rows_(rows), columns_(columns) {}
+  Matrix(int rows, int columns) : numbers(std::size_t(rows) * columns), rows_(rows), columns_(columns) {}
+  Matrix(int rows, int columns, T value) : Matrix(rows, columns) {
+    std::fill(numbers.begin(), numbers.end(), value);
+  }
   T* operator[](int row) { return numbers.data() + start(row); }
   const T* operator[](int row) const { return numbers.data() + start(row); }
   int rows() const { return rows_; }
   int columns() const { return columns_; }
-  Array<T> numbers;
+  Zeroed<T> numbers;
 
  private:
   std::size_t start(int row) const {

@@ -78,8 +78,9 @@ void ChangeDetector::visit(Archive& archive) {
   archive("apart", apart_);
   archive("mean_weights", means_);
   if (!archive.loaded) return;
-  for (const Array<double>* numbers : {&grew_, &fell_, &errors_, &means_.numbers})
+  for (const Array<double>* numbers : {&grew_, &fell_, &errors_})
     archive.require(all_finite(numbers->data(), numbers->size()), "all numbers are finite");
+  archive.require(all_finite(means_[0], means_.numbers.size()), "all numbers are finite");
   archive.require(is_count(seen_) && is_count(rows_) && is_count(apart_, 1.0), "counts are whole");
 }
 

@@ -84,7 +84,9 @@ void HorizonStacking::visit(Archive& archive) {
   archive("made", made_);
   archive("shares", shares_);
   if (!archive.loaded) return;
-  for (const Array<double>* numbers : {&sums_.numbers, &counts_, &made_.numbers, &shares_})
+  for (const Matrix<double>* rows : {&sums_, &made_})
+    archive.require(all_finite((*rows)[0], rows->numbers.size()), "all numbers are finite");
+  for (const Array<double>* numbers : {&counts_, &shares_})
     archive.require(all_finite(numbers->data(), numbers->size()), "all numbers are finite");
   for (int k = 0; k < outputs(); ++k) {
     double total = 0.0;
