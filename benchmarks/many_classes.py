@@ -22,7 +22,6 @@ import json
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -137,25 +136,6 @@ def _numbered(name: str, X: np.ndarray, labels: list[Any]) -> LabelledRows:
 # --- AutoBank -------------------------------------------------------------------------------------
 
 
-@contextmanager
-def unfitted() -> Iterator[None]:
-    """Within it new AutoBanks do not update the curves that turn scores into probabilities."""
-    kept = _core.Probabilities
-
-    class Unfitted(kept):
-        def predict_and_update(self, scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
-            return self.predict(scores)
-
-        def update(self, scores: np.ndarray, labels: np.ndarray) -> None:
-            pass
-
-    try:
-        _core.Probabilities = Unfitted
-        yield
-    finally:
-        _core.Probabilities = kept
-
-
 def run_auto_bank(stream: LabelledRows) -> Scores:
     """AutoBank with its default settings, which finds the classes in the stream."""
     bank = kb.AutoBank("classification", max_classes=max(stream.classes, 2))
@@ -256,8 +236,6 @@ def report(stream: LabelledRows, rivals: RivalScores) -> Iterator[str]:
     yield "| model | error | log loss | calibration error | time per row |"
     yield "|---|---|---|---|---|"
     yield table_line("AutoBank", run_auto_bank(stream))
-    with unfitted():
-        yield table_line("AutoBank, unfitted", run_auto_bank(stream))
     yield table_line("AutoBank, two classes", run_auto_bank(stream.halved()))
     for name, make in river_models().items():
         yield table_line(name, rivals.get(name, make, stream))

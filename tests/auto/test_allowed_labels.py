@@ -74,7 +74,7 @@ def test_class_that_never_came_has_a_small_probability():
 
 
 def test_large_model_warns_once(monkeypatch):
-    monkeypatch.setattr("kernelbank.auto.model_state.LARGE_MODEL", 1_000_000)
+    monkeypatch.setattr("kernelbank.auto.model.LARGE_MODEL", 1_000_000)
     bank = kb.AutoBank("classification", size="small")
     labels = np.arange(COUNT) % 2
     with pytest.warns(LargeModel, match=r"\d+ MB for 2 inputs, as a file") as told:
@@ -88,7 +88,7 @@ def test_large_model_warns_once(monkeypatch):
 
 
 def test_warning_of_a_large_model_has_the_size_of_its_file(monkeypatch, tmp_path):
-    monkeypatch.setattr("kernelbank.auto.model_state.LARGE_MODEL", 300_000)
+    monkeypatch.setattr("kernelbank.auto.model.LARGE_MODEL", 300_000)
     bank = kb.AutoBank("classification", size="small", classes=range(12))
     with pytest.warns(LargeModel, match="MB for 12 classes and 2 inputs") as told:
         bank.run(X, np.arange(COUNT) // 10 % 12)

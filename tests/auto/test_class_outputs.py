@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import kernelbank as kb
-from kernelbank.auto.auto_serialization import describe
-from kernelbank.auto.classification import ClassificationModel
+from kernelbank.auto.classes import ClassModel
 from kernelbank.auto.config import AutoConfig
-from kernelbank.auto.model_parts.replay_buffer import REPLAY
+from kernelbank.auto.model import REPLAY
+from kernelbank.auto.serialization import describe
 from kernelbank.auto.slots.default_pool import default_pool
 from kernelbank.auto.slots.default_slots import SCALINGS, SIZES
 from kernelbank.auto.slots.slot_pool import LARGEST_STATE, START
@@ -81,12 +81,12 @@ def test_outputs_of_one_bank_are_like_one_bank_per_class(slots, delay, monkeypat
     y = np.where(X[:, 1] > 0.8, "top", y)
     monkeypatch.setattr("kernelbank.auto.slots.slot_pool.SEVERAL_OUTPUTS", 100.0)  # all slots run
     # A bank per class has no relevant columns, since these are the same for all classes.
-    monkeypatch.setattr(ClassificationModel, "previous_inputs", lambda self, dimension: 0)
+    monkeypatch.setattr(ClassModel, "knows_previous", False)
     options = {"slots": slots, "classes": ["left", "right", "top"], "size": "small"}
     one = kb.AutoBank("classification", **options)
     trace = one.run(X, y, delay=delay, record="all")
     assert [bank.outputs for bank in one.banks] == [3]
-    monkeypatch.setattr(ClassificationModel, "_one_bank", False)
+    monkeypatch.setattr(ClassModel, "_one_bank", False)
     each = kb.AutoBank("classification", **options)
     other = each.run(X, y, delay=delay, record="all")
     assert [bank.outputs for bank in each.banks] == [1, 1, 1]
@@ -117,11 +117,8 @@ def test_third_class_leaves_the_output_of_two_as_it_is_and_replays_the_others(sl
     y = np.where(X[:, 0] > 0, "right", "left")
     bank = kb.AutoBank("classification", slots=slots, **SMALL)
     bank.run(X, y)
-    inner, rows = (
-        bank.bank,
-        bank._model.scaling.scale_rows(X[:50], np.zeros((50, bank._model.past))),
-    )
-    before = inner.predict(rows)
+    rows = bank._model.scaling.scale_rows(X[:50], np.zeros((50, bank._model.core.past)))
+    before = bank.bank.predict(rows)
     first = bank.classes[0]
     bank.add_classes(["top"])
     assert bank.bank.outputs == 3
@@ -224,7 +221,7 @@ def test_thousand_classes_fit_into_memory(late, tmp_path):
 
 def pool_for(outputs, size="default", dimension=20):
     config = AutoConfig(0, size, 0, SCALINGS, None, None, "serial")
-    scaling = config.make_scaling(dimension, target=False)
+    scaling = config.make_scaling(dimension, targets=0)
     return default_pool(scaling, SIZES[size], 0, Squared(), outputs)
 
 
@@ -290,13 +287,14 @@ def test_file_with_other_outputs_than_classes_is_refused(tmp_path):
     path = tmp_path / "x.kb"
     checkpoint.write(path, header, arrays)
     assert kb.load(path).bank.outputs == 3
-    (inner,) = header["banks"]
+    model = header["model"]
+    (inner,) = model["banks"]
     for outputs in (1, 2, 4, 10**9, 0, -1, 1.5, "3", None, True):
-        forged = header | {"banks": [inner | {"outputs": outputs}]}
-        checkpoint.write(path, forged, arrays)
+        forged = model | {"banks": [inner | {"outputs": outputs}]}
+        checkpoint.write(path, header | {"model": forged}, arrays)
         with pytest.raises(FileRefused):
             kb.load(path)
     for banks in ([], [inner, inner], [{**inner, "outputs": 1}] * 3):
-        checkpoint.write(path, header | {"banks": banks}, arrays)
+        checkpoint.write(path, header | {"model": model | {"banks": banks}}, arrays)
         with pytest.raises(FileRefused):
             kb.load(path)

@@ -35,7 +35,7 @@ def test_class_that_appears_between_prediction_and_target_gets_its_own_output(la
     model = bank._model
     row = [3.0, 0.3]
     _, own = model.banks[0].predict_slots_one(
-        model.scaling.scale_rows(np.array([row]), np.zeros((1, 0)))[0]
+        model.scaling.scale_rows(np.array([row]), np.zeros((1, model.core.past)))[0]
     )
     bank.predict_one(row)
     if late:  # the third class is that of another row
@@ -45,7 +45,7 @@ def test_class_that_appears_between_prediction_and_target_gets_its_own_output(la
         bank = kb.load(tmp_path / "bank")
         model = bank._model
         losses = bank.bank.ledger.slot_loss
-        shown = model.scaling.scale_rows(np.array([row]), np.zeros((1, 0)))
+        shown = model.scaling.scale_rows(np.array([row]), np.zeros((1, model.core.past)))
         now = bank.bank.predict_slots(shown)[0]
         bank.learn_one(row, "b")
         for head, (past, sign) in enumerate([(now[0], -1), (own, 1), (now[2], -1)]):
@@ -55,8 +55,9 @@ def test_class_that_appears_between_prediction_and_target_gets_its_own_output(la
         bank.learn_one(row, "c")
     # Rows that were predicted without the scores of all classes do not change the softmax.
     start, late = [0.0, 0.0, 10.0, 0.0, 30.0], [0.0, 1.0, 10.0, 0.0, 30.0]
-    assert model.probabilities["curves"].tolist() == [start, start, late]
-    assert model.probabilities["common"].tolist() == [2.0, 1.0, 1.0, 0.0, 1.0]
+    state = model.core.state()
+    assert state["probabilities/curves"].tolist() == [start, start, late]
+    assert state["probabilities/common"].tolist() == [2.0, 1.0, 1.0, 0.0, 1.0]
 
 
 def test_changes_of_a_classifier_are_detected_in_its_error_rate():
@@ -67,7 +68,7 @@ def test_changes_of_a_classifier_are_detected_in_its_error_rate():
     bank = kb.AutoBank("classification", slots=slots()[::2])
     found = bank.run(X, labels).predictions
     wrong = (found != labels).astype(float)
-    ring = bank._model.detector["errors"]
+    ring = bank._model.core.state()["changes/errors"]
     signals = [c.row for c in bank.ledger.changes if c.what.startswith("error")]
     start = signals[-1] - 1 if signals else 5
     assert np.array_equal(ring[: 600 - start], wrong[start:])

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 import kernelbank as kb
-from kernelbank.auto import model_state
 from kernelbank.auto.config import AutoConfig
-from kernelbank.auto.regression import RegressionModel
+from kernelbank.auto.numbers import NumberModel
 from kernelbank.bank.engines import as_engine
 from support.column_pair import ColumnPair, hostile_values, target_scale
 from support.marks import slow_unless
@@ -18,7 +17,7 @@ LINEAR = (kb.Slot(kb.kernels.Linear(), kb.learners.LinearRLS()),)
 @pytest.fixture(autouse=True)
 def late_restart(monkeypatch):
     """A last restart late enough for quiet statistics."""
-    monkeypatch.setattr(model_state, "RESTARTS", (5, 32, 128, 512))
+    monkeypatch.setattr(AutoConfig, "restarts", (5, 32, 128, 512))
 
 
 def config(slots, combiner=None, lags=0):
@@ -104,12 +103,27 @@ def test_five_held_targets_shift_widen_or_restart_the_statistics():
     assert target_scale(pair.column) == pytest.approx((102, unit), rel=1e-9)
 
 
+class SpiedBank:
+    """A bank as a model sees it, which keeps the targets that it learns."""
+
+    _plain = calls_python = False
+
+    def __init__(self, bank):
+        self.bank, self.learned = bank, []
+
+    def __getattr__(self, name):
+        return getattr(self.bank, name)
+
+    def _learn_rows(self, X, y, past, trace):
+        self.learned += y[:, 0].tolist()
+        self.bank._learn_rows(X, y, past, trace)
+
+
 class ModelPair:
     """A model, and the naive form of its decisions from row 512 on."""
 
     def __init__(self, X, y, slots=LINEAR):
-        self.model = RegressionModel(config(slots), X.shape[1])
-        self.learned = []
+        self.model = NumberModel(config(slots), X.shape[1])
         for x, target in zip(X[:512], y[:512], strict=True):
             self._learn(x, target)
         columns = [naive.Column(5) for _ in range(X.shape[1])]
@@ -118,21 +132,17 @@ class ModelPair:
             column.begin(X[:512, k])
         target.begin(y[:512])
         self.naive = naive.RegressionSteps(columns, target)
-        inner = self.model._learn
-
-        def learn(inputs, targets, past=None):
-            self.learned += targets.tolist()
-            inner(inputs, targets, past)
-
-        self.model._learn = learn
+        self.spy = SpiedBank(self.model.banks[0])
+        self.learned = self.spy.learned
+        self.model.core.use_banks([self.spy])
         self.changes = []
 
     def _learn(self, x, y):
         model = self.model
-        prediction = model.predict(x[None], model.lagged[None], 0.05)
-        mean, sd = model.scaling.target_scale
-        model.update(x[None], np.array([y]), 0.05, past=prediction)
-        return mean + sd * prediction.scores[0, 0]
+        prediction = model.predict_next(x, 0, 0.05)
+        mean, sd = model.scaling.target_scale()
+        model.update(x[None], np.array([y]), 0.05, made=prediction)
+        return mean + sd * prediction.scores[0]
 
     def feed(self, X, y):
         """How many rows were learned after each."""
@@ -144,9 +154,13 @@ class ModelPair:
             numbers, what = self.naive.take(x, target, expected)
             assert self.learned == pytest.approx(numbers, rel=1e-9, abs=1e-9)
             assert self.model.banks[0].samples - samples == len(numbers)
-            assert [row.target for row in self.model.held.rows] == [v for v, _ in self.naive.held]
+            state, held = self.model.core.state(), range(self.model.core.held)
+            targets = [state[f"held/row{i}/targets"][0] for i in held]
+            assert targets == [v for v, _ in self.naive.held]
             own = self.naive.target
-            assert self.model.scaling.target_scale == pytest.approx((own.base, own.unit), rel=1e-9)
+            assert self.model.scaling.target_scale() == pytest.approx(
+                (own.base, own.unit), rel=1e-9
+            )
             signalled = "target level" in [c.what for c in self.model.changes[notes:]]
             assert signalled == (what in ("level", "scale"))
             if what:
@@ -172,7 +186,7 @@ def test_five_equal_errors_are_a_new_level():
     pair = ModelPair(X, y)
     assert pair.feed(X[512:], y[512:]) == [1] * 88 + [0] * 4 + [5] + [1] * 95
     assert pair.changes == ["level"]
-    mean, sd = pair.model.scaling.target_scale
+    mean, sd = pair.model.scaling.target_scale()
     assert abs(mean - 200) < 2
     assert abs(sd - 3) < 0.6  # as before
 
@@ -186,7 +200,7 @@ def test_five_different_errors_are_a_new_scale():
     counts = pair.feed(X[512:], y[512:])
     assert counts[88:93] == [0, 0, 0, 0, 5]
     assert pair.changes == ["scale"]
-    assert 100 < pair.model.scaling.target_scale[1] < 1000
+    assert 100 < pair.model.scaling.target_scale()[1] < 1000
 
 
 def test_five_predicted_far_targets_are_no_change():

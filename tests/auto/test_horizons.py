@@ -184,7 +184,7 @@ def test_horizons_do_not_wait_for_the_weights_of_farther_ones():
 def test_scores_with_known_inputs_are_those_of_the_forecasts_of_the_trace(with_known):
     """One row ahead and at the longest horizon, where it is known what the known inputs left."""
     bank, trace = with_known
-    begun = bank._model.forecaster.begun
+    begun = bank._model.forecasting.forecaster.begun
     for k in (0, 2):
         score, h = bank.ledger.horizons[k], HORIZONS[k]
         rows = np.arange(begun, len(Y) - h)
@@ -194,7 +194,7 @@ def test_scores_with_known_inputs_are_those_of_the_forecasts_of_the_trace(with_k
 
 def test_scores_are_those_of_the_forecasts_of_the_trace(whole):
     bank, trace = whole
-    begun = bank._model.forecaster.begun
+    begun = bank._model.forecasting.forecaster.begun
     for k, score in enumerate(bank.ledger.horizons):
         h, rows = score.horizon, np.arange(begun, len(Y) - score.horizon)
         error = Y[rows + h] - trace.forecasts[rows, k]
@@ -217,7 +217,7 @@ def test_scores_are_those_of_the_forecasts_of_the_trace(whole):
 def test_baselines_are_of_the_targets_also_with_known_inputs_and_seasons():
     bank = small(known=[0], seasons=(24,))
     bank.run(X[:90], Y[:90])
-    begun = bank._model.forecaster.begun
+    begun = bank._model.forecasting.forecaster.begun
     for score in bank.ledger.horizons:
         rows = np.arange(begun, 90 - score.horizon)
         last = Y[rows + score.horizon] - Y[rows]
@@ -295,8 +295,8 @@ def test_a_run_that_fails_collects_no_more():
     run._keep = None  # not callable: the first batch fails
     with pytest.raises(TypeError):
         run.run()
-    assert model.forecasts is None
-    assert copy.deepcopy(model).forecasts is None
+    assert model.forecasting.forecasts is None
+    assert copy.deepcopy(model).forecasting.forecasts is None
 
 
 # --- legality -------------------------------------------------------------------------------------
@@ -339,8 +339,8 @@ def test_known_inputs_are_used_where_they_help():
     useful, useless = small(known=[0], horizons=(1, 5)), small(known=[0], horizons=(1, 5))
     useful.run(price, 10 + 4 * price + 0.1 * draw.normal(size=200))
     useless.run(price, walk)
-    assert useful._model.forecaster.stacking.share.min() > 0.9
-    assert useless._model.forecaster.stacking.share.max() < 0.3
+    assert useful._model.forecasting.forecaster.stacking.share.min() > 0.9
+    assert useless._model.forecasting.forecaster.stacking.share.max() < 0.3
 
 
 # --- how good they are ----------------------------------------------------------------------------
@@ -391,7 +391,7 @@ def test_found_seasons_restart_the_forecasts():
     found, told = small(seasons="auto"), small(seasons=12)
     one, other = found.run(x[:, 1], y), told.run(x[:, 1], y)
     (row,) = (change.row for change in found.ledger.changes if change.what == "season")
-    assert found.periods == found._model.forecaster.periods == (12,)
+    assert found.periods == found._model.forecasting.forecaster.periods == (12,)
     assert np.any(one.forecasts[: row - 1] != other.forecasts[: row - 1])
     same_forecasts(one, other, slice(row, None))
 
@@ -428,7 +428,7 @@ def test_new_inputs_are_taken_up_and_saved(tmp_path):
     bank = small(seasons="auto")
     bank.run(X[:60], Y[:60])
     bank.add_inputs(1)
-    assert len(bank._model.forecaster._recent) == 60
+    assert len(bank._model.forecasting.forecaster._recent) == 60
     wider = np.column_stack([X, X[:, 1]])
     bank.run(wider[60:70], Y[60:70])
     bank.save(tmp_path / "bank.kb")
@@ -468,7 +468,7 @@ def test_tables_have_names_times_and_categories(tmp_path):
 def test_weights_are_by_slot_and_horizon(whole):
     bank, _ = whole
     weights = bank.forecast_weights
-    forecaster = bank._model.forecaster
+    forecaster = bank._model.forecasting.forecaster
     slots = dict(zip(weights, forecaster.stacking.forecasts(len(Y) - 1).T, strict=True))
     np.testing.assert_allclose(slots["last value"], Y[-1], rtol=1e-12)
     combined = sum(weights[name] * slots[name] for name in weights)
@@ -579,12 +579,11 @@ FORGED_HEADERS = [  # places inside of the header's forecaster
     ("counters/samples", -1),
     ("counters/samples", 10**6),
     ("counters/begun", 10**6),
-    ("counters/core", 0),
+    ("counters/first_inputs", 0),
     ("counters/periods", [7]),
     ("counters/series", [1.0]),
     ("counters/series", ["1"] * 61),
-    ("counters/model/rows", 57),
-    ("counters/model/unscored", 10**6),
+    ("counters/rows", 57),
     ("bank", None),
     ("bank/outputs", 10**6),
     ("line", None),

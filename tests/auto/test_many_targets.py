@@ -9,8 +9,8 @@ import pytest
 
 import kernelbank as kb
 from kernelbank.auto import auto_status
-from kernelbank.auto.auto_serialization import describe
-from kernelbank.auto.regression import RegressionModel
+from kernelbank.auto.scaling.scaling import CHANGE_AFTER
+from kernelbank.auto.serialization import describe
 from kernelbank.errors import FileRefused, InvalidArgument
 from kernelbank.io import checkpoint
 from support.auto_streams import SMALL, assert_same_state, predict_and_learn
@@ -140,29 +140,18 @@ def test_blocks_and_single_rows_have_the_same_bits(make, delay, count, tmp_path)
     assert_same_state(bank, other)
 
 
-def test_learned_alone_a_target_has_the_same_bits_up_to_the_first_revision(monkeypatch):
-    """Inputs are scaled alike, and each output is a bank of its own; only slots are chosen for all.
-
-    Far targets are different: alone they are held back and may be learned later. And alone there
-    are slots on relevant columns, which are left out here.
-    """
-    monkeypatch.setattr(RegressionModel, "previous_inputs", lambda self, dimension: 0)
-    monkeypatch.setattr(RegressionModel, "remembered_targets", lambda self: self.config.lags)
+def test_inputs_and_targets_are_scaled_as_for_each_target_alone():
+    """What slots learn differs: they see the past of all targets, and are chosen for all."""
     X, Y = stream(300)
     bank, trace = learned(X, Y)
     for k in range(2):
         alone, own = learned(X, Y[:, k])
-        for name in trace.fields:
-            assert np.array_equal(
-                getattr(trace.of_output(k), name), getattr(own, name), equal_nan=True
-            ), name
-        assert bank.ledger.mean_loss[k] == alone.ledger.mean_loss
+        both = bank._model.scaling, alone._model.scaling
+        assert np.array_equal(both[0].columns, both[1].columns)
+        assert both[0].target_scale(k) == both[1].target_scale()
         assert bank.ledger.baseline_loss[k] == alone.ledger.baseline_loss
-        both = bank._model.scaling.columns, alone._model.scaling.columns
-        assert np.array_equal(*both)
-        changes = [change for change in bank.ledger.changes if change.what.endswith(f"target {k}")]
-        expected = [change.what for change in alone.ledger.changes]
-        assert [change.what.partition(",")[0] for change in changes] == expected
+        errors = [np.std((one.predictions - Y[:, k])[150:]) for one in (trace.of_output(k), own)]
+        assert errors[0] == pytest.approx(errors[1], rel=0.3)
 
 
 @pytest.mark.slow
@@ -182,7 +171,10 @@ def test_errors_of_a_long_stream_are_those_of_each_target_alone():
 
 
 def test_lagged_targets_are_those_of_all_targets():
-    """The second target is the first one of the row before: only its lag tells."""
+    """The second target is the first one of the row before: only its lag tells.
+
+    Without lags, slots on relevant columns see it too.
+    """
     draw = np.random.default_rng(0)
     first = draw.normal(size=300)
     Y = np.column_stack([first, np.concatenate([[0.0], first[:-1]])])
@@ -190,20 +182,54 @@ def test_lagged_targets_are_those_of_all_targets():
     errors = {}
     for lags in (0, 1):
         bank, trace = learned(X, Y, lags=lags)
-        assert bank._model.past == 2 * lags
+        assert bank._model.scaling.lags == 2 * lags
         errors[lags] = np.mean((trace.predictions[200:, 1] - Y[200:, 1]) ** 2)
-    assert errors[1] < 0.02 * errors[0]
-    assert bank._model.lagged.tolist() == Y[-1].tolist()
+    assert errors[1] < 0.5 * errors[0] < 0.01
+    core = bank._model.core
+    assert core.past_row()[: core.known_targets].tolist() == Y[:-4:-1].ravel().tolist()
 
 
 def test_predictions_of_several_rows_feed_the_lags():
     X, Y = stream(100)
     bank, _ = learned(X, Y, lags=2)
-    ahead = bank.predict(X[:4])
-    step = copy.deepcopy(bank)
+    ahead, model = bank.predict(X[:4]), bank._model
+    known, past = model.core.known_targets, model.past_row()
     for x, expected in zip(X[:4], ahead, strict=True):
-        assert np.array_equal(step.predict(x[None])[0], expected)
-        step._model.add_targets(expected[None])
+        assert np.array_equal(model.predict_rows(x[None], past[None], 0.05)[0, ::3], expected)
+        past[:known] = np.append(expected, past[:known])[:known]
+        past[known:] = x
+
+
+# --- seasons, far targets ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seasons", [(24,), "auto"])
+def test_seasons_of_several_targets_are_learned_and_saved(seasons, tmp_path):
+    X, Y = stream(420)
+    levels = np.random.default_rng(1).normal(size=(24, 2)) * Y.std(axis=0)
+    Y = 0.05 * Y + levels[np.arange(420) % 24]
+    bank, trace = learned(X, Y, seasons=seasons)
+    assert bank._model.periods == (24,)
+    _, plain = learned(X, Y)
+    errors = [np.std((one.predictions - Y)[300:], axis=0) for one in (trace, plain)]
+    assert (errors[0] < 0.85 * errors[1]).all()
+    path = tmp_path / "bank.kb"
+    answers, other = predict_and_learn(
+        kb.AutoBank(seasons=seasons, **SMALL), X, Y, files=(100, 250), path=path
+    )
+    assert np.array_equal(np.array(answers[1:]), trace.predictions[1:])
+    assert_same_state(bank, other)
+
+
+def test_a_row_with_a_far_target_is_held_back_whole_until_it_is_clear():
+    X, Y = stream(151)
+    bank, _ = learned(X[:150], Y[:150])
+    learned_before = bank.bank.samples
+    bank.learn_one(X[0], [1e4, Y[0, 1]])
+    assert (bank._model.core.held, bank.bank.samples) == (1, learned_before)
+    bank.learn_one(X[150], Y[150])  # a usual row: the one before was an outlier
+    assert (bank._model.core.held, bank.bank.samples) == (0, learned_before + 2)
+    assert bank.bank.ledger.missing.tolist() == [1, 0]
 
 
 # --- bounds, levels, changes ----------------------------------------------------------------------
@@ -332,20 +358,22 @@ def test_added_inputs_are_used():
 
 
 def test_a_missing_target_is_learned_for_the_others_only():
-    """A target does not notice what is missing of another, nor rows in which it is missing itself
-    beyond the inputs that they show."""
+    """Another target hardly notices: slots on relevant columns see the last targets of all."""
     X, Y = stream(300)
     gaps = Y.copy()
     gaps[np.random.default_rng(0).random(300) < 0.5, 1] = np.nan
     bank, trace = learned(X, Y)
     with_missing, other = learned(X, gaps)
-    assert np.array_equal(trace.predictions[:, 0], other.predictions[:, 0], equal_nan=True)
-    assert np.array_equal(trace.lower[:, 0], other.lower[:, 0], equal_nan=True)
+    for name in ("predictions", "lower"):
+        apart = getattr(trace, name)[200:, 0] - getattr(other, name)[200:, 0]
+        assert np.abs(apart).max() < 0.1 * Y[:, 0].std()
     assert np.isfinite(other.predictions[20:]).all()  # missing ones are predicted
     full = np.sqrt(np.mean((trace.predictions - Y)[200:, 1] ** 2))
     half = np.sqrt(np.mean((other.predictions - Y)[200:, 1] ** 2))
     assert half < 3 * full
-    assert with_missing.ledger.mean_loss[0] == bank.ledger.mean_loss[0]
+    assert with_missing.ledger.mean_loss[0] == pytest.approx(bank.ledger.mean_loss[0], rel=0.2)
+    assert np.array_equal(with_missing._model.scaling.columns, bank._model.scaling.columns)
+    assert with_missing._model.scaling.target_scale(0) == bank._model.scaling.target_scale(0)
     assert with_missing.bank.ledger.missing.tolist()[0] == 0
 
 
@@ -365,12 +393,13 @@ def test_a_target_that_comes_late_is_unknown_before_and_learned_then():
     X, Y = stream(400)
     Y[:200, 1] = np.nan
     bank, trace = learned(X, Y)
-    assert np.isnan(trace.predictions[:201, 1]).all()
-    assert np.isnan(trace.upper[:201, 1]).all()
-    assert np.isfinite(trace.predictions[201:, 1]).all()
+    begin = 200 + CHANGE_AFTER  # so many values have a mean and a scale
+    assert np.isnan(trace.predictions[:begin, 1]).all()
+    assert np.isnan(trace.upper[:begin, 1]).all()
+    assert np.isfinite(trace.predictions[begin:, 1]).all()
     errors = (trace.predictions - Y)[:, 1]
     assert np.sqrt(np.mean(errors[250:] ** 2)) < 0.5 * Y[250:, 1].std()
-    assert bank.ledger.mean_loss[1] == pytest.approx(np.mean(errors[201:] ** 2))
+    assert bank.ledger.mean_loss[1] == pytest.approx(np.mean(errors[begin:] ** 2))
     inside = (trace.lower <= Y) & (trace.upper >= Y)
     assert inside[250:, 1].mean() > 0.8
     assert not any(change.what.startswith("target level") for change in bank.ledger.changes)
@@ -392,7 +421,8 @@ def test_ledger_counts_known_targets():
     [
         {"window": 3},
         {"combiner": kb.combiners.Simplex()},
-        {"seasons": 7},
+        {"horizons": [1, 3]},
+        {"quantiles": [0.1, 0.9]},
     ],
 )
 def test_settings_that_cannot_leave_targets_out_are_refused_at_the_first_row(settings):
@@ -541,6 +571,11 @@ def test_two_targets_of_one_name_are_refused():
 
 # --- files ----------------------------------------------------------------------------------------
 
+
+def with_model(header, **changes):
+    return {"model": header["model"] | changes}
+
+
 FORGED = {
     "one name": lambda header: {"targets": ["load"]},
     "three names": lambda header: {"targets": ["a", "b", "c"]},
@@ -549,8 +584,10 @@ FORGED = {
     "numbers": lambda header: {"targets": [1, 2]},
     "another task": lambda header: {"task": "classification"},
     "seasons": lambda header: {"seasons": [5]},
-    "no banks": lambda header: {"banks": []},
-    "one output": lambda header: {"banks": [header["banks"][0] | {"outputs": 1}]},
+    "no banks": lambda header: with_model(header, banks=[]),
+    "one output": lambda header: with_model(
+        header, banks=[header["model"]["banks"][0] | {"outputs": 1}]
+    ),
 }
 
 
@@ -567,14 +604,14 @@ def test_forged_files_are_refused(change, named_bank, tmp_path):
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("target1/scaling/target", np.nan),
+        ("scaling/targets", np.nan),
         ("target0/intervals/stats", np.inf),
-        ("target1/scaling/target", -1.0),
+        ("scaling/targets", -1.0),
     ],
 )
 def test_files_with_impossible_statistics_are_refused(name, value, named_bank, tmp_path):
     header, arrays = describe(named_bank)
-    arrays[f"model/{name}"][:] = value
+    arrays[f"model/core/{name}"][-1:] = value
     checkpoint.write(tmp_path / "bank.kb", header, arrays)
     with pytest.raises(FileRefused):
         kb.load(tmp_path / "bank.kb")

@@ -100,8 +100,8 @@ def test_new_inputs_are_taken_up(stream):
 
 
 def test_unknown_quantiles_are_not_scored():
-    part = Quantiles(small()._config, 1, LEVELS)
-    part.score(np.full((1, 3), np.nan), np.zeros((1, 3)), np.zeros(1))
+    part = Quantiles(None, LEVELS)
+    part.score(np.full(3, np.nan), np.zeros(3), 0.0)
     assert part.scored == 0
     assert np.isnan(part.scores()[0].pinball)
 

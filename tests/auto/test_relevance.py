@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import kernelbank as kb
-from kernelbank.auto.regression import REMEMBERED
+from kernelbank.auto.numbers import REMEMBERED
 from kernelbank.auto.scaling.scaling import Scaling
 from kernelbank.auto.slots import relevance
 from kernelbank.auto.slots.slot_revision import FIRST_REVISION
@@ -25,10 +25,9 @@ def data(rows, inputs=4, seed=0):
 @pytest.mark.parametrize("lags", [0, 2, 5])
 def test_relevant_columns_are_the_first_scaling_and_the_past_times_their_relevance(names, lags):
     X, y = data(60)
-    own = {"remembered": 3, "previous": 4, "relevant": True}
-    scaling = Scaling(4, lags, names, target=True, **own)
-    scaling.fit(X, y)
-    scaling.relevance[:] = np.linspace(0.1, 2.0, len(scaling.relevance))
+    scaling = Scaling(4, lags, names, remembered=3, previous=4, relevant=True)
+    scaling.fit(X, y[:, None])
+    scaling.relevance = np.linspace(0.1, 2.0, len(scaling.relevance))
     known = max(lags, 3)
     lagged = np.hstack([np.tile(y[:known], (10, 1)), X[:10]])
     rows = scaling.scale_rows(X[10:20], lagged)
@@ -45,8 +44,8 @@ def test_relevant_columns_are_the_first_scaling_and_the_past_times_their_relevan
 
 def test_missing_past_is_zero():
     X, y = data(60)
-    scaling = Scaling(4, 0, ("standard",), target=True, remembered=3, previous=4, relevant=True)
-    scaling.fit(X, y)
+    scaling = Scaling(4, 0, ("standard",), remembered=3, previous=4, relevant=True)
+    scaling.fit(X, y[:, None])
     row = scaling.scale_rows(X[:1], np.full((1, 7), np.nan))[0]
     assert not row[list(scaling.past_columns)].any()
 
@@ -57,11 +56,12 @@ def test_rows_know_the_last_targets_and_the_inputs_of_the_row_before():
     bank.run(X[:30], y[:30])
     model = bank._model
     expected = np.concatenate([y[29:26:-1], X[29]])
-    assert np.array_equal(model.past_row()[0], expected)
-    rows = model.past_rows(X[30:33], y[30:33])
+    assert np.array_equal(model.past_row(), expected)
+    bank.run(X[30:33], y[30:33])
+    rows = model.core.latest()[1][-3:]
     assert np.array_equal(rows[0], expected)
     assert np.array_equal(rows[2], np.concatenate([y[31:28:-1], X[31]]))
-    assert model.remembered == REMEMBERED
+    assert model.remembered_targets() == REMEMBERED
 
 
 def test_forecast_with_lags_goes_on_from_the_rows_that_are_given():
@@ -135,7 +135,7 @@ def test_without_revision_there_are_no_relevant_columns():
         bank = kb.AutoBank(**options)
         bank.run(X, y)
         assert not bank._model.scaling.relevant_columns
-        assert bank._model.past == 0
+        assert bank._model.core.past == 0
 
 
 def test_forged_relevance_is_refused(tmp_path):
@@ -149,7 +149,7 @@ def test_forged_relevance_is_refused(tmp_path):
     header, arrays = checkpoint.read(path)
     for value in (0.0, -1.0, np.nan, 1e9):
         forged = {name: array.copy() for name, array in arrays.items()}
-        forged["model/scaling/relevance"][0] = value
+        forged["model/core/scaling/relevance"][0] = value
         checkpoint.write(path, header, forged)
         with pytest.raises(kb.errors.FileRefused):
             kb.load(path)

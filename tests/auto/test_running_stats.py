@@ -199,7 +199,7 @@ def test_extreme_value_at_the_end_of_the_first_rows_is_not_the_last_value():
 
 def test_outlier_level_is_far_beyond_ten_and_extreme_beyond_a_thousand():
     pair = ColumnPair(5, target=True)
-    pair.set([names.CENTER, names.SCALE], [5.0, 2.0])
+    pair.set([names.COUNT, names.CENTER, names.SCALE], [9.0, 5.0, 2.0])
     for z, kind in [
         (0, 0),
         (9.9, 0),

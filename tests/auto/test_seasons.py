@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import kernelbank as kb
-from kernelbank.auto import seasons
-from kernelbank.auto.seasons import SeasonHistory, find_periods
+from kernelbank import _core
+from kernelbank.auto.seasons import LARGEST_PERIOD, RECALLED, WINDOW, find_periods
 from kernelbank.errors import InvalidArgument
 from support.auto_streams import assert_same_state, predict_and_learn
 from support.marks import slow
@@ -18,9 +18,10 @@ def small(task="regression", **settings):
     return kb.AutoBank(task, size="small", **settings)
 
 
-def learned(setting, targets, batch=1):
+def learned(periods, targets, batch, size=None):
     """A history that has learned these targets, in batches."""
-    history = SeasonHistory(setting)
+    history = _core.SeasonHistory(size=size or RECALLED * max(periods), places=len(periods))
+    history.set_periods(periods)
     for start in range(0, len(targets), batch):
         some = targets[start : start + batch]
         history.append(start + len(some), some)
@@ -35,7 +36,7 @@ def learned(setting, targets, batch=1):
 def test_a_row_knows_the_targets_of_its_phase(rows, waiting):
     targets = np.random.default_rng(0).normal(size=rows)
     history = learned((5, 24), targets, batch=7)
-    out = history.recall_one(rows, rows + waiting)
+    out = history.recall(rows, np.array([rows + waiting]), np.array([rows]), None)
     for own, period in zip(out.reshape(2, -1), (5, 24), strict=True):
         np.testing.assert_array_equal(own[:3], recalled(targets, rows + waiting, period))
         np.testing.assert_allclose(own[3:], phase(rows + waiting, period), atol=1e-15)
@@ -46,16 +47,15 @@ def test_rows_of_a_batch_know_what_they_know_one_by_one():
     history = learned((3, 50), targets[:60], batch=60)
     numbers = np.arange(60, 300)
     together = history.recall(60, numbers, numbers, targets[60:])
-    for row in numbers:
-        np.testing.assert_array_equal(history.recall_one(row, row), together[row - 60])
-        history.append(row + 1, targets[row : row + 1])
+    for row, known in zip(numbers[:, None], together, strict=True):
+        np.testing.assert_array_equal(history.recall(row[0], row, row, None), [known])
+        history.append(row[0] + 1, targets[row])
 
 
 def test_targets_that_the_history_has_forgotten_are_unknown():
-    targets = np.arange(5000.0)
-    history = learned("auto", targets, batch=5000)
-    history.periods = (1000,)
-    found = history.recall(5000, np.array([1500, 5000]), np.array([1500, 5000]))
+    history = learned((1000,), np.arange(5000.0), batch=5000, size=WINDOW)
+    numbers = np.array([1500, 5000])
+    found = history.recall(5000, numbers, numbers, None)
     assert math.isnan(found[0, 0])  # row 500, older than the newest 4,096
     assert found[1, :3].tolist() == [4000.0, 3000.0, 2000.0]
 
@@ -66,8 +66,8 @@ def test_scaled_rows_have_the_columns_of_the_definition(lags):
     bank = small(seasons=(7, 90), lags=lags)
     bank.run(X, y)
     model = bank._model
-    row = model.scaling.scale_rows(X[:1], model.past_row(waiting=3))[0]
-    mean, sd = model.scaling.target_scale
+    row = model.scaling.scale_rows(X[:1], model.past_row(waiting=3)[None])[0]
+    mean, sd = model.scaling.target_scale()
 
     def scaled(target):
         return min(max((target - mean) / sd, -8.0), 8.0)
@@ -85,11 +85,11 @@ def test_classes_are_labels_of_each_bank(period):
     bank = small("classification", seasons=period)
     bank.run(X, kinds)
     model = bank._model
-    past = model.past_row()
+    past = model.past_row()[None]
     rows = model.scaling.scale_rows(X[:1], past)
     numbers = [bank.classes.index(kind) for kind in kinds]
     for positive in range(3):
-        own = model._with_lags(rows, past, positive)[0][list(model.scaling.season_columns)]
+        own = model.core.with_labels(rows, past, positive)[0][list(model.scaling.season_columns)]
         labels = [1.0 if number == positive else -1.0 for number in numbers]
         assert own[:2].tolist() == season_columns(labels, 160, period, float)[:2]
 
@@ -233,7 +233,8 @@ def test_running_means_of_weights_outlive_the_slots():
     bank = small(seasons="auto")
     bank.run(X, y)
     assert [change.row for change in bank.ledger.changes if change.what == "season"] == [500]
-    np.testing.assert_allclose(bank._model.detector["mean_weights"].sum(axis=1), 1.0)
+    means = bank._model.core.state()["target0/changes/mean_weights"]
+    np.testing.assert_allclose(means.sum(axis=1), 1.0)
 
 
 def test_probabilities_stay_calibrated_when_a_season_is_found():
@@ -241,7 +242,7 @@ def test_probabilities_stay_calibrated_when_a_season_is_found():
     bank = small("classification", seasons="auto")
     bank.run(X, labels(y, "two"))
     assert bank.periods
-    assert bank._model.probabilities["curves"].tolist() != [[2.0, 0.0, 1.0, 0.0, 1.0]]
+    assert bank._model.core.state()["probabilities/curves"].tolist() != [[2.0, 0.0, 1.0, 0.0, 1.0]]
 
 
 # --- the same bits --------------------------------------------------------------------------------
@@ -337,8 +338,7 @@ def test_a_row_is_counted_from_the_row_that_was_learned_last(rows, tmp_path):
     bank.save(tmp_path / "bank.kb")
     bank = kb.load(tmp_path / "bank.kb")
     bank.predict_one(X[rows])
-    prediction = bank._pending.items[-1][1]
-    np.testing.assert_allclose(prediction.lagged[0, 6:10], phase(rows, 24), atol=1e-15)
+    np.testing.assert_allclose(bank._pending.items[-1][1].past[6:10], phase(rows, 24), atol=1e-15)
 
 
 # --- arguments ------------------------------------------------------------------------------------
@@ -378,7 +378,7 @@ def test_periods_are_kept(given, kept, tmp_path):
 
 
 def test_the_longest_period_works():
-    bank = small(seasons=seasons.LARGEST_PERIOD)
+    bank = small(seasons=LARGEST_PERIOD)
     bank.run(np.arange(40.0), np.arange(40.0))
     assert np.isfinite(bank.predict_one(1.0))
 

@@ -109,7 +109,7 @@ def test_slots_that_do_not_run_have_no_weight_and_predict_the_mean():
     assert (shown == shown[:, :1]).all()
     assert np.abs(shown - y.mean()).max() < 0.2 * y.std()  # as the scaling knows it
     one = bank.predict_trace_one(X[0], record="all")
-    assert (one.slot_predictions[0, idle] == bank._model.scaling.target_scale[0]).all()
+    assert (one.slot_predictions[0, idle] == bank._model.scaling.target_scale()[0]).all()
     assert trace.names == bank.names
 
 
@@ -156,7 +156,7 @@ def test_a_file_whose_running_slots_cannot_be_is_refused(tmp_path, damage):
     path = tmp_path / "bank.kb"
     bank.save(path)
     header, arrays = checkpoint.read(path)
-    counters = header["counters"]
+    counters = header["model"]
     (counters if damage.keys() <= counters.keys() else counters["selection"]).update(damage)
     checkpoint.write(path, header, arrays)
     with pytest.raises(kb.errors.FileRefused):
@@ -172,7 +172,7 @@ def test_a_file_without_the_base_of_a_running_slot_is_refused(tmp_path):
     path = tmp_path / "bank.kb"
     bank.save(path)
     header, arrays = checkpoint.read(path)
-    header["counters"]["selection"]["running"].remove(groups[child].base)
+    header["model"]["selection"]["running"].remove(groups[child].base)
     checkpoint.write(path, header, arrays)
     with pytest.raises(kb.errors.FileRefused):
         kb.load(path)

@@ -128,10 +128,10 @@ def test_restart_of_a_bank_starts_its_softmax_anew():
     bank = kb.AutoBank("classification", classes=[0, 1, 2], **SMALL)
     bank.run(X[:127], y[:127])
     model = bank._model
-    assert model.probabilities["common"].tolist() != COMMON_START
+    assert model.core.state()["probabilities/common"].tolist() != COMMON_START
     bank.learn_one(X[127], int(y[127]))
-    assert model.probabilities["common"].tolist() == COMMON_START
-    assert model.probabilities["curves"].tolist() == [CLASS_START] * 3
+    assert model.core.state()["probabilities/common"].tolist() == COMMON_START
+    assert model.core.state()["probabilities/curves"].tolist() == [CLASS_START] * 3
 
 
 # --- what it is for -------------------------------------------------------------------------------
@@ -199,13 +199,16 @@ def test_class_that_appears_late_keeps_the_curves_of_the_others():
     bank = kb.AutoBank("classification", **SMALL)
     bank.run(X[:first], y[:first])
     model = bank._model
-    curves, common = model.probabilities["curves"], model.probabilities["common"]
+    curves, common = (
+        model.core.state()["probabilities/curves"],
+        model.core.state()["probabilities/common"],
+    )
     bank.learn_one(X[first], 3)
     # The row of the new class was predicted without its score, so it is left out.
-    np.testing.assert_array_equal(model.probabilities["curves"], [*curves, LATE])
-    np.testing.assert_array_equal(model.probabilities["common"], common)
+    np.testing.assert_array_equal(model.core.state()["probabilities/curves"], [*curves, LATE])
+    np.testing.assert_array_equal(model.core.state()["probabilities/common"], common)
     bank.learn_one(X[first], 3)
-    assert model.probabilities["curves"][3].tolist() != LATE
+    assert model.core.state()["probabilities/curves"][3].tolist() != LATE
 
 
 # --- whatever comes -------------------------------------------------------------------------------

@@ -61,9 +61,9 @@ def test_heavy_tails_leave_a_least_shift():
 
 def test_past_targets_among_the_relevant_columns_are_transformed():
     X, y = skewed(60)
-    scaling = Scaling(3, 1, ("standard",), target=True, remembered=3, previous=3, relevant=True)
-    scaling.fit(X, y)
-    shift = scaling.statistics.target_shift
+    scaling = Scaling(3, 1, ("standard",), remembered=3, previous=3, relevant=True)
+    scaling.fit(X, y[:, None])
+    shift = scaling.statistics.target_shift()
     assert shift > 0
     scaling.relevance = np.linspace(0.5, 2.0, len(scaling.relevance))
     lagged = np.hstack([np.tile(y[:3], (5, 1)), X[:5]])
@@ -91,7 +91,7 @@ def test_slots_on_ranks_and_relevant_columns_learn_the_logarithm_of_a_skewed_tar
     bank.run(X, y)
     by_transform = slots_by_transform(bank)
     (transform,) = set(by_transform) - {None}
-    assert transform == T.ShiftedLog(bank._model.scaling.statistics.target_shift)
+    assert transform == T.ShiftedLog(bank._model.scaling.statistics.target_shift())
     assert {name.split(" + ")[0] for name in by_transform[transform]} == {"rank", "relevant"}
     for index, slot in zip(bank._model.members, bank.bank.slots, strict=True):
         uses = bank.names[index].startswith(("rank", "relevant"))
@@ -139,7 +139,7 @@ def test_forged_shift_is_refused(tmp_path):
     header, arrays = checkpoint.read(path)
     for value in (1e-300, -1.0, np.nan, 1e9, 2.5):  # the last one does not fit the bank's slots
         forged = {name: array.copy() for name, array in arrays.items()}
-        forged["model/scaling/target_shift"][...] = value
+        forged["model/core/scaling/target_shift"][...] = value
         checkpoint.write(path, header, forged)
         with pytest.raises(kb.errors.FileRefused):
             kb.load(path)

@@ -8,8 +8,6 @@ import pytest
 from many_classes import LabelledRows
 
 import kernelbank as kb
-from kernelbank import _core
-from support.auto_streams import SMALL
 
 
 @pytest.fixture(autouse=True)
@@ -42,20 +40,6 @@ def small_stream():
     draw = np.random.default_rng(1)
     X = draw.normal(size=(200, 2))
     return LabelledRows("small", X, np.digitize(X[:, 0], [-0.5, 0.5]))
-
-
-def test_curves_of_an_unfitted_bank_stay_at_their_start():
-    stream = small_stream()
-    kept = _core.Probabilities
-    fitted, start = (kb.AutoBank("classification", **SMALL) for _ in range(2))
-    with many_classes.unfitted():
-        start.run(stream.X[:150], stream.labels[:150])
-        start.learn_one(stream.X[150], int(stream.labels[150]))
-    assert _core.Probabilities is kept
-    fitted.run(stream.X, stream.labels)
-    first = _core.Probabilities(scores=3).state()
-    np.testing.assert_equal(start._model.probabilities.state(), first)
-    assert not np.array_equal(fitted._model.probabilities["common"], first["common"])
 
 
 def test_columns_of_a_bank_are_put_in_the_order_of_the_classes(monkeypatch):

@@ -3,7 +3,7 @@
 import numpy as np
 
 import kernelbank as kb
-from kernelbank.auto.auto_serialization import describe
+from kernelbank.auto.serialization import describe
 
 SMALL = {"size": "small"}
 

@@ -38,7 +38,8 @@ def scaling_of(inputs, memory):
         season_column=0,
         previous=0,
         previous_column=0,
-        has_target=True,
+        outputs=1,
+        each=1,
         ring=memory,
         target_ring=memory,
         places=np.vstack([columns, np.full(inputs + 1, -1)]),
@@ -61,23 +62,24 @@ class ColumnPair:
     @property
     def column(self):
         """(13,): the statistics."""
-        return self.scaling["target"] if self.is_target else self.scaling["columns"][0]
+        return self.scaling["targets"][0] if self.is_target else self.scaling["columns"][0]
 
     @property
     def ring(self):
-        return self.scaling["ring"] if self.is_target else self.scaling["rings"][0]
+        return self.scaling["target_rings"][0] if self.is_target else self.scaling["rings"][0]
 
     def set(self, entry, value):
         """Change one of the statistics."""
         if self.is_target:
-            put_entry(self.scaling, "target", entry, value)
+            put_entry(self.scaling, "targets", (0, entry), value)
         else:
             put_entry(self.scaling, "columns", (0, entry), value)
 
     def begin(self, values):
         """Start the column from first values, without the naive form."""
         values = np.array(values, dtype=float)
-        self.scaling.fit(values[:, None], values)
+        self.scaling.fit_inputs(values[:, None])
+        self.scaling.fit_target(values)
 
     def fit(self, values):
         self.begin(values)

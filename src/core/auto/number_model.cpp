@@ -213,13 +213,12 @@ void NumberModel::calibrate_block(const double* y, int n, std::int64_t first, do
   for (int t = 0; t < n; ++t)
     for (int k = 0; k < K; ++k) {
       const std::size_t i = std::size_t(t) * K + k;
-      const double mean = scales_[t][2 * k], sd = scales_[t][2 * k + 1], target = y[i];
+      const double mean = scales_[t][2 * k], sd = scales_[t][2 * k + 1];
       const double *weights = weights_.data() + i * P, *slots = slots_.data() + i * P;
-      TargetTrack& track = tracks[k];
       Interval found{NOT_A_NUMBER, NOT_A_NUMBER, NOT_A_NUMBER};
       if (!std::isnan(mean)) {
         const double deviation = weighted_std(slots, predictions_[i], weights, P);
-        found = track.intervals.predict(predictions_[i], deviation, mean, sd, tail);
+        found = tracks[k].intervals.predict(predictions_[i], deviation, mean, sd, tail);
       }
       if (record.outputs) {
         double* out = record.outputs + 3 * i;
@@ -231,13 +230,7 @@ void NumberModel::calibrate_block(const double* y, int n, std::int64_t first, do
         spread(slots, 0.0, out);
         for (int p = 0; p < pool_; ++p) out[p] = mean + sd * out[p];
       }
-      if (std::isnan(target)) continue;
-      if (std::isnan(found.value)) {
-        track.intervals.skip(target, 0.0, 0.0);
-        track.unscored += 1;
-        continue;
-      }
-      detect(k, first + t + 1, track.intervals.score(found.value, target, mean, sd), weights);
+      score(k, first + t + 1, found.value, y[i], mean, sd, weights);
     }
 }
 
@@ -247,16 +240,23 @@ void NumberModel::score(std::int64_t row, const Prediction& prediction, const do
   const std::size_t P = members_.size();
   weights_.resize(targets() * P);
   if (bank) bank->write_weights(weights_.data());
-  for (int k = 0; k < targets(); ++k) {
-    if (std::isnan(y[k])) continue;
-    TargetTrack& track = tracks[k];
-    const double predicted = prediction.output[3 * k], mean = scales[2 * k], sd = scales[2 * k + 1];
-    const bool known = !std::isnan(predicted);
-    const double error = known ? track.intervals.score(predicted, y[k], mean, sd)
-                               : track.intervals.skip(y[k], mean, sd);
-    track.unscored += !known;
-    if (bank) detect(k, row, error, weights_.data() + k * P);
+  for (int k = 0; k < targets(); ++k)
+    score(k, row, prediction.output[3 * k], y[k], scales[2 * k], scales[2 * k + 1],
+          weights_.data() + k * P);
+}
+
+/// Score what was predicted for target k, if both are known, and look for changes.
+void NumberModel::score(int k, std::int64_t row, double predicted, double y, double mean, double sd,
+                        const double* weights) {
+  if (std::isnan(y)) return;
+  Intervals& intervals = tracks[k].intervals;
+  if (std::isnan(predicted)) {
+    intervals.skip(y, std::isnan(mean) ? 0.0 : mean, std::isnan(mean) ? 0.0 : sd);
+    tracks[k].unscored += 1;
+    return;
   }
+  const double error = intervals.score(predicted, y, mean, sd);
+  if (bank) detect(k, row, error, weights);
 }
 
 /// Look for changes in an error, and in the weights (P,) of target k.

@@ -76,6 +76,8 @@ class NumberModel {
                      double* out, double* more);
   void calibrate_block(const double* y, int n, std::int64_t first, double tail, const StepRecord& record);
   void score(std::int64_t row, const Prediction& prediction, const double* y, const double* scales);
+  void score(int k, std::int64_t row, double predicted, double y, double mean, double sd,
+             const double* weights);
   void detect(int k, std::int64_t row, double error, const double* weights);
   void write_record(const Prediction& prediction, const StepRecord& record) const;
   void spread(const double* values, double others, double* out) const;

@@ -129,6 +129,10 @@ void bind_scaling(nb::module_& m) {
       .def("hold_target",
            [=](Self& self, double y, int k) { return self.hold_target(y, target(self, k)); }, "y"_a,
            "k"_a = 0)
+      .def("shift_target",
+           [=](Self& self, double shift, int k) { self.shift_target(shift, target(self, k)); },
+           "shift"_a, "k"_a = 0)
+      .def("widen_target", [=](Self& self, int k) { self.widen_target(target(self, k)); }, "k"_a = 0)
       .def("restart_target", [=](Self& self, int k) { self.restart_target(target(self, k)); },
            "k"_a = 0)
       .def("target_scale",  // -> center and scale

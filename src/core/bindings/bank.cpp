@@ -587,8 +587,9 @@ class PyBank {
 /// A KernelBank as a model sees it: its core where that is here, else its methods.
 class PythonBank : public ModelBank {
  public:
-  explicit PythonBank(nb::object bank)
+  PythonBank(nb::object bank, std::size_t width)
       : bank_(std::move(bank)),
+        width_(width),
         direct_(nb::cast<bool>(bank_.attr("_plain")) && !nb::cast<bool>(bank_.attr("calls_python"))),
         outputs_(nb::cast<int>(bank_.attr("outputs"))),
         slots_(int(nb::len(nb::object(bank_.attr("slots"))))) {}
@@ -616,13 +617,13 @@ class PythonBank : public ModelBank {
     add("slot_predictions", slots, {rows, K, P});
     nb::object earlier = nb::none();
     if (past) earlier = copied(past, {rows, K, P});
-    bank_.attr("_learn_rows")(array(X, rows), copied(y, {rows, K}), earlier, arrays);
+    bank_.attr("_learn_rows")(copied(X, {rows, width_}), copied(y, {rows, K}), earlier, arrays);
   }
 
   void predict(const double* X, int n, double* predictions, double* slots) override {
     if (nb::object core = local(); core.is_valid())
       return nb::cast<PyBank&>(core).predict_for_model(X, n, predictions, slots);
-    const nb::object rows = array(X, n);
+    const nb::object rows = copied(X, {std::size_t(n), width_});
     write(bank_.attr("predict")(rows), n * outputs_, predictions);
     write(bank_.attr("predict_slots")(rows), n * outputs_ * slots_, slots);
   }
@@ -640,10 +641,6 @@ class PythonBank : public ModelBank {
     if (direct_) core = bank_.attr("_bank");
     return core.is_valid() && nb::isinstance<PyBank>(core) ? core : nb::object();
   }
-  nb::object array(const double* X, std::size_t n) const {
-    const std::size_t width = nb::cast<std::size_t>(bank_.attr("dimension"));
-    return copied(X, {n, width});
-  }
   static void write(nb::handle array, std::size_t size, double* out) {
     const auto numbers = nb::cast<Floats>(array);
     if (numbers.size() != size) throw std::invalid_argument("a bank has other outputs or slots");
@@ -651,14 +648,15 @@ class PythonBank : public ModelBank {
   }
 
   nb::object bank_;
+  std::size_t width_;  // of a row
   bool direct_;
   int outputs_, slots_;
 };
 
 }  // namespace
 
-std::shared_ptr<ModelBank> kb::model_bank(nb::handle bank) {
-  return std::make_shared<PythonBank>(nb::borrow(bank));
+std::shared_ptr<ModelBank> kb::model_bank(nb::handle bank, int width) {
+  return std::make_shared<PythonBank>(nb::borrow(bank), width);
 }
 
 void kb::bind_bank(nb::module_& m) {

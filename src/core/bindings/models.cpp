@@ -79,7 +79,7 @@ class PyModel {
   }
   void use_banks(const nb::list& banks) {
     std::vector<std::shared_ptr<ModelBank>> made;
-    for (nb::handle bank : banks) made.push_back(model_bank(bank));
+    for (nb::handle bank : banks) made.push_back(model_bank(bank, model.scaling->layout().width));
     if constexpr (std::is_same_v<Model, ClassModel>)
       model.banks = std::move(made);
     else

@@ -13,7 +13,7 @@ void bind_models(nanobind::module_& m);
 void bind_parts(nanobind::module_& m);
 
 class ModelBank;
-/// A KernelBank of Python as the bank of a model.
-std::shared_ptr<ModelBank> model_bank(nanobind::handle bank);
+/// A KernelBank of Python, on rows of this width, as the bank of a model.
+std::shared_ptr<ModelBank> model_bank(nanobind::handle bank, int width);
 
 }  // namespace kb

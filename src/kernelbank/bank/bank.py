@@ -477,6 +477,15 @@ class KernelBank:
             trace.bound_gap[...] = np.nan
         return trace
 
+    def _learn_rows(self, X: Floats, y: Floats, past: Floats | None, trace: Any) -> None:
+        """Learn rows of the model of an AutoBank: X (n, d), y (n, K), past (n, K, P) or None.
+
+        trace : arrays to be filled, by name.
+        """
+        self._settings.check_inputs(X, "X", first=self._bank is None)
+        with self._changing():
+            self._learn(X, y, past, trace)
+
     def _changing(self) -> Any:
         """The lock under which the bank of the core is made, and exchanged in a revision.
 

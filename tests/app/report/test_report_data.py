@@ -163,10 +163,10 @@ def test_curves_of_lagged_targets_are_those_of_the_model(tmp_path):
     where = np.linspace(Y.min(), Y.max(), 24)
     lagged = np.tile(bank._model.past_row(), (24, 1))
     lagged[:, 1] = where
-    expected = bank._model.predict(np.zeros((24, 1)), lagged, 0.05)
+    expected = bank._model.predict_rows(np.zeros((24, 1)), lagged, 0.05)
     line = parts["curves/now"]["lines"][1]
     assert near(line["x"], where, 6)
-    assert near(line["prediction"], expected.output[:, 0], 6)
+    assert near(line["prediction"], expected[:, 0], 6)
 
 
 def test_details_name_source_inputs_categories_and_versions(tmp_path):
