@@ -106,11 +106,12 @@ void visit_arrays(Archive& archive, const nb::object& owner) {
   }
 }
 
-/// Calls a model in Python, one sample at a time: one slot, in lane 0, and one output.
+/// Calls a model in Python, one sample at a time: one slot, in lane 0, and one output. The model is a
+/// copy of its own: arrays of one that was sent by Ray cannot be written to.
 class PythonLearner final : public Learner {
  public:
-  PythonLearner(nb::object model, const LearnerSpec& spec)
-      : model_(std::move(model)),
+  PythonLearner(const nb::object& model, const LearnerSpec& spec)
+      : model_(model.attr("copy")()),
         window_(spec.objective.window),
         loss_(spec.objective.losses[0]),
         point_(spec.dimension) {

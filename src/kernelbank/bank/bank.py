@@ -761,9 +761,9 @@ class KernelBank:
         assert alone._bank is not None
         assert dimension is not None
         before, single = settings.engine.to_local(self._bank), Serial().to_local(alone._bank)
-        models = {pack: [m.copy() for m in known] for pack, known in before.models().items()}
+        models = {pack: [*known] for pack, known in before.models().items()}
         for pack, (model,) in single.models().items():
-            models[pack].insert(output, model.copy())
+            models[pack].insert(output, model)
         new = settings.with_losses(
             [*settings.losses[:output], alone.loss, *settings.losses[output:]]
         )

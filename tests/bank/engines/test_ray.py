@@ -309,7 +309,9 @@ def test_missing_targets_on_ray_have_the_bits_of_serial(cluster, combiner):
 @pytest.mark.slow
 def test_output_and_slots_are_added_on_ray_with_the_bits_of_serial(cluster):
     serial, on_ray = run_both(bank_maker(), Ray(shards=2, block=90), X, Y)
-    pair = [bank.with_output(1, (X[-50:], X[-50:, 0])) for bank in (serial, on_ray)]
+    alone = serial.new_output(len(Y) - 50)
+    alone.run(X[-50:], X[-50:, 0])
+    pair = [bank.with_output(1, alone) for bank in (serial, on_ray)]
     more = output_banks.columns(Y)[:, :2]
     assert_same_traces(*[bank.run(X, more) for bank in pair])
     assert_same_banks(*pair)
