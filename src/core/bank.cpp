@@ -15,6 +15,9 @@ static constexpr double LARGEST_WEIGHT_SUM = 1e300;
 /// Packs times samples, a microsecond each; fewer are done before a thread wakes.
 static constexpr int WORTH_THREADS = 512;
 
+/// The longest block for which there is room between calls: arrays of long ones would be most of a bank.
+static constexpr int KEPT_ROOM = 8;
+
 static std::string output_name(std::size_t k) { return "output" + std::to_string(k); }
 
 /// rows[0] + ... + rows[count - 1], in this order.
@@ -583,6 +586,7 @@ void Bank::learn(const double* X, const double* y, std::size_t n, const double* 
     done += count;
     if (between) between();
   }
+  if (room_ > KEPT_ROOM) reserve(KEPT_ROOM);
 }
 
 /// The order of a sample's steps.
