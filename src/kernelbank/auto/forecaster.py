@@ -188,14 +188,6 @@ class IteratedLine:
         scaled = (values - mean) / sd if sd > 0.0 else np.zeros(len(values))
         return np.where(np.isnan(scaled), 0.0, np.clip(scaled, -10.0, 10.0))
 
-    def state(self) -> dict[str, Floats]:
-        """The arrays of the bank, by name."""
-        return self.bank.state()
-
-    def describe(self) -> tuple[dict[str, Any], Mapping[str, Floats]]:
-        """The bank as plain data and arrays."""
-        return self.bank.describe()
-
 
 # --- forecasts after every row --------------------------------------------------------------------
 

@@ -7,7 +7,8 @@ with categories are encoded just before they are predicted or learned.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,7 +26,53 @@ if TYPE_CHECKING:
     from .auto_bank import AutoBank
 
 
-class PrequentialRun:
+class _Run:
+    """The bank that runs, the targets of its rows, and what is recorded of them."""
+
+    def __init__(
+        self,
+        bank: AutoBank,
+        targets: Floats,
+        labels: list[Any] | None,
+        tail: float,
+        fields: tuple[str, ...],
+    ) -> None:
+        assert bank._model is not None
+        self._bank = bank
+        self._model = bank._model
+        self._targets = targets
+        self._labels = labels
+        self._tail = tail
+        self._fields = fields
+        self._waiting: deque[tuple[int, _core.Prediction]] = deque()
+        """Rows whose targets have not come, with their predictions."""
+        self._records: list[Record] = []
+
+    def _traced(self, steps: Callable[[], object], upcoming: Floats) -> Trace:
+        """The trace of the steps; `upcoming` are the inputs of their rows, for forecasts."""
+        bank, forecasting = self._bank, self._model.forecasting
+        forecasting.collect(upcoming, self._tail)
+        try:
+            steps()
+        finally:
+            forecasts = forecasting.collected()
+        return make_trace(
+            "regression" if self._labels is None else "classification",
+            self._records,
+            self._fields,
+            self._model.names,
+            bank._classes,
+            bank.target_names,
+            forecasts,
+            {"horizons": bank.horizons, "levels": bank.quantiles},
+        )
+
+    def _keep(self, record: Record) -> None:
+        wanted = (*self._fields, "predictions", "probabilities")
+        self._records.append({name: record[name] for name in wanted if name in record})
+
+
+class PrequentialRun(_Run):
     """Test, then train, over the rows of a stream.
 
     Parameters
@@ -48,33 +95,14 @@ class PrequentialRun:
         fields: tuple[str, ...],
         delay: int,
     ) -> None:
-        assert bank._model is not None
-        self._bank = bank
-        self._model = bank._model
+        super().__init__(bank, targets, labels, tail, fields)
         self._rows = rows
-        self._targets = targets
-        self._labels = labels
         self._classes = bank._classes
-        self._tail = tail
-        self._fields = fields
         self._delay = delay
-        self._waiting: deque[tuple[int, _core.Prediction]] = deque()
-        self._records: list[Record] = []
 
     def run(self) -> Trace:
         """The trace of all rows, predicted and learned."""
-        forecasting = self._model.forecasting
-        forecasting.collect(self._rows, self._tail)
-        try:
-            records = self.records()
-        finally:
-            forecasts = forecasting.collected()
-        task = "regression" if self._labels is None else "classification"
-        names, targets = self._model.names, self._bank.target_names
-        columns = {"horizons": self._bank.horizons, "levels": self._bank.quantiles}
-        return make_trace(
-            task, records, self._fields, names, self._classes, targets, forecasts, columns
-        )
+        return self._traced(self.records, self._rows)
 
     def records(self) -> list[Record]:
         """Predict and learn all rows, in batches that are done whole."""
@@ -127,10 +155,6 @@ class PrequentialRun:
             self._targets[row] = self._bank._encode(self._labels[row])
         batch = slice(row, row + 1)
         self._model.update(self._rows[batch], self._targets[batch], self._tail, made=past)
-
-    def _keep(self, record: Record) -> None:
-        wanted = (*self._fields, "predictions", "probabilities")
-        self._records.append({name: record[name] for name in wanted if name in record})
 
 
 def make_trace(
@@ -210,7 +234,7 @@ def learn_row(
     model.update(row, target, tail, made=past)
 
 
-class TableRun:
+class TableRun(_Run):
     """Test, then train, over the rows of a table; as `PrequentialRun`.
 
     Parameters
@@ -232,42 +256,16 @@ class TableRun:
         tail: float,
         fields: tuple[str, ...],
     ) -> None:
-        assert bank._model is not None
-        self._bank = bank
-        self._model = bank._model
+        super().__init__(bank, targets, labels, tail, fields)
         self._named = named
         self._encoder = named.encoder
-        self._targets = targets
-        self._labels = labels
-        self._tail = tail
-        self._fields = fields
-        self._records: list[Record] = []
 
     def run(self, delay: int) -> Trace:
         """Predict each row, and learn it `delay` rows later."""
-        codes, bank = self._named.codes, self._bank
-        upcoming = self._encoder.expand(codes) if bank._config.known else np.zeros((0, 0))
-        forecasting = self._model.forecasting
-        forecasting.collect(upcoming, self._tail)
-        try:
-            if delay:
-                self._run_delayed(delay)
-            else:
-                self._run_pieces()
-        finally:
-            forecasts = forecasting.collected()
-        task = "regression" if self._labels is None else "classification"
-        names, targets = self._model.names, bank.target_names
-        return make_trace(
-            task,
-            self._records,
-            self._fields,
-            names,
-            bank._classes,
-            targets,
-            forecasts,
-            {"horizons": bank.horizons, "levels": bank.quantiles},
-        )
+        known = self._bank._config.known
+        upcoming = self._encoder.expand(self._named.codes) if known else np.zeros((0, 0))
+        steps = partial(self._run_delayed, delay) if delay else self._run_pieces
+        return self._traced(steps, upcoming)
 
     def _run_pieces(self) -> None:
         """Pieces in which no row adds inputs. Each piece is done whole."""
@@ -302,7 +300,7 @@ class TableRun:
 
     def _run_delayed(self, delay: int) -> None:
         """One row after the other: its inputs depend on which targets have come."""
-        waiting: deque[tuple[int, _core.Prediction]] = deque()
+        waiting = self._waiting
         for row in range(len(self._targets)):
             with whole_step(self._bank):
                 waiting.append((row, self._predict(row, len(waiting))))
@@ -315,9 +313,7 @@ class TableRun:
     def _predict(self, row: int, waiting: int = 0) -> _core.Prediction:
         inputs = self._encoder.expand(self._named.codes[row : row + 1])
         prediction = self._model.predict_next(inputs[0], waiting, self._tail)
-        wanted = (*self._fields, "probabilities")
-        found = self._model.record(prediction)
-        self._records.append({name: found[name] for name in wanted if name in found})
+        self._keep(self._model.record(prediction))
         return prediction
 
     def _learn(self, row: int, past: _core.Prediction) -> None:

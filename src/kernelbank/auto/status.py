@@ -36,7 +36,6 @@ RECENT_ERRORS = 500
 MAX_CHANGES = 1000
 """Signals of change that are kept."""
 
-
 MAX_LABELS = 6
 """How many classes are listed, at most."""
 
