@@ -11,7 +11,7 @@ import numpy as np
 from measuring import Measurement, interleaved, microseconds, noise
 
 import kernelbank as kb
-from kernelbank.auto.serialization import describe
+from kernelbank.auto.saving import describe
 
 K, L, C = kb.kernels, kb.learners, kb.combiners
 

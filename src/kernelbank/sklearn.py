@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from .auto.auto_bank import COVERAGE, AutoBank
-from .auto.encoding.tables import text_columns
+from .auto.inputs import text_columns
 from .integration import make_bank
 from .utils.validation import Floats
 

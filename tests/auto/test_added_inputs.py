@@ -149,7 +149,7 @@ def test_added_inputs_without_scaling_are_used():
     assert np.isfinite(bank.predict_one([np.nan]))
     shown = bank._model.scaling.scale_rows(np.array([[7.0], [np.nan]]), np.zeros((2, 0)))
     column = bank._model.scaling.columns[0]
-    from kernelbank.auto.scaling import scaling as s
+    from kernelbank.auto import scaling as s
 
     expected = column[s.CENTER] + column[s.SCALE] * column[s.LAST_FIXED] * max(
         0.0, min(1.0, column[s.PRODUCT] / column[s.POWER])

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from kernelbank.auto.encoding import category_statistics as module
-from kernelbank.auto.encoding.category_statistics import CategoryStatistics, category_code
+from kernelbank.auto import inputs
+from kernelbank.auto.inputs import CategoryStatistics, category_code
 from kernelbank.errors import FileRefused
 
 
@@ -56,7 +56,7 @@ def test_new_level_is_reached():
 
 
 def test_categories_beyond_the_limit_share_one_mean(monkeypatch):
-    monkeypatch.setattr(module, "MOST_CATEGORIES", 3)
+    monkeypatch.setattr(inputs, "MOST_CATEGORIES", 3)
     known = fed([f"k{n}" for n in range(10)], np.arange(10.0))
     assert len(known) == 4
     assert known.is_full

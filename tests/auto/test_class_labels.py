@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernelbank.auto.encoding.class_labels import MAX_CLASSES, ClassLabels, nearest_label, plain
+from kernelbank.auto.targets import MAX_CLASSES, ClassLabels, nearest_label, plain
 from kernelbank.errors import InvalidArgument
 
 

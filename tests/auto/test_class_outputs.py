@@ -6,12 +6,10 @@ import pytest
 import kernelbank as kb
 from kernelbank.auto.classes import ClassModel
 from kernelbank.auto.config import AutoConfig
+from kernelbank.auto.default_slots import SCALINGS, SIZES, default_pool
 from kernelbank.auto.model import REPLAY
-from kernelbank.auto.serialization import describe
-from kernelbank.auto.slots.default_pool import default_pool
-from kernelbank.auto.slots.default_slots import SCALINGS, SIZES
-from kernelbank.auto.slots.slot_pool import LARGEST_STATE, START
-from kernelbank.auto.slots.slot_revision import revise
+from kernelbank.auto.saving import describe
+from kernelbank.auto.slot_pool import LARGEST_STATE, START, revise
 from kernelbank.bank.revision import Selection
 from kernelbank.errors import FileRefused
 from kernelbank.io import checkpoint
@@ -79,7 +77,7 @@ def test_late_classes_have_the_same_bits_in_every_way(way, whole, tmp_path):
 def test_outputs_of_one_bank_are_like_one_bank_per_class(slots, delay, monkeypatch):
     X, y = late_classes(400)
     y = np.where(X[:, 1] > 0.8, "top", y)
-    monkeypatch.setattr("kernelbank.auto.slots.slot_pool.SEVERAL_OUTPUTS", 100.0)  # all slots run
+    monkeypatch.setattr("kernelbank.auto.slot_pool.SEVERAL_OUTPUTS", 100.0)  # all slots run
     # A bank per class has no relevant columns, since these are the same for all classes.
     monkeypatch.setattr(ClassModel, "knows_previous", False)
     options = {"slots": slots, "classes": ["left", "right", "top"], "size": "small"}
@@ -110,9 +108,7 @@ def test_classes_with_lagged_labels_have_a_bank_each():
 
 @pytest.mark.parametrize("slots", [None, own_slots()], ids=["default", "own"])
 def test_third_class_leaves_the_output_of_two_as_it_is_and_replays_the_others(slots, monkeypatch):
-    monkeypatch.setattr(
-        "kernelbank.auto.slots.slot_pool.SEVERAL_OUTPUTS", 100.0
-    )  # no slot is retired
+    monkeypatch.setattr("kernelbank.auto.slot_pool.SEVERAL_OUTPUTS", 100.0)  # no slot is retired
     X, y = late_classes(700)
     y = np.where(X[:, 0] > 0, "right", "left")
     bank = kb.AutoBank("classification", slots=slots, **SMALL)

@@ -5,13 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from kernelbank.auto.encoding.category_statistics import category_code
-from kernelbank.auto.encoding.column_encoder import (
-    OWN_INPUTS,
-    PERIODS,
-    ColumnEncoder,
-    encode_time,
-)
+from kernelbank.auto.inputs import OWN_INPUTS, PERIODS, ColumnEncoder, category_code, encode_time
 from kernelbank.errors import FileRefused
 
 COLUMNS = [("site", "category"), ("load", "number"), ("when", "time"), ("kind", "category")]

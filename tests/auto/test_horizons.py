@@ -8,10 +8,9 @@ import pytest
 
 import kernelbank as kb
 from kernelbank import _core
-from kernelbank.auto.forecasts.forecast import LEVELS
-from kernelbank.auto.forecasts.forecast_columns import ForecastRows
-from kernelbank.auto.forecasts.iterated_line import IteratedLine
-from kernelbank.auto.prequential_run import PrequentialRun
+from kernelbank.auto.forecaster import LEVELS, IteratedLine
+from kernelbank.auto.horizons import ForecastRows
+from kernelbank.auto.run import PrequentialRun
 from kernelbank.errors import FileRefused, InvalidArgument
 from kernelbank.io import checkpoint
 from support.auto_streams import assert_same_state, predict_and_learn

@@ -8,9 +8,9 @@ import polars as pl
 import pytest
 
 import kernelbank as kb
-from kernelbank.auto import auto_status
-from kernelbank.auto.scaling.scaling import CHANGE_AFTER
-from kernelbank.auto.serialization import describe
+from kernelbank.auto import status
+from kernelbank.auto.saving import describe
+from kernelbank.auto.scaling import CHANGE_AFTER
 from kernelbank.errors import FileRefused, InvalidArgument
 from kernelbank.io import checkpoint
 from support.auto_streams import SMALL, assert_same_state, predict_and_learn
@@ -455,7 +455,7 @@ def test_status_of_many_targets_stays_short():
     X, _ = stream(20)
     bank, _ = learned(X, np.tile(X, (1, 4)))
     text = repr(bank)
-    assert text.count("RMSE of") == auto_status.MAX_LABELS
+    assert text.count("RMSE of") == status.MAX_LABELS
     assert "12: 'target 0'" in text
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kernelbank import _core
-from kernelbank.auto.scaling import scaling as names
+from kernelbank.auto import scaling as names
 from support.column_pair import NAN, ColumnPair, hostile_values, standard_deviation, target_scale
 from support.naive import auto as naive
 

@@ -5,15 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from kernelbank.auto.scaling.scaling import (
-    AGE,
-    CENTER,
-    COUNT,
-    SCALE,
-    SEEN,
-    STREAK,
-    Scaling,
-)
+from kernelbank.auto.scaling import AGE, CENTER, COUNT, SCALE, SEEN, STREAK, Scaling
 from support.column_pair import NAN, scaling_of
 from support.core_state import put_entry
 from support.naive import auto as naive

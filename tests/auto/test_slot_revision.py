@@ -8,9 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kernelbank as kb
-from kernelbank.auto.slots import slot_revision
-from kernelbank.auto.slots.slot_pool import SlotPool
-from kernelbank.auto.slots.slot_revision import FIRST_REVISION, NEGLIGIBLE, revise
+from kernelbank.auto import slot_pool
+from kernelbank.auto.slot_pool import FIRST_REVISION, NEGLIGIBLE, SlotPool, revise
 from kernelbank.bank.revision import Selection
 from kernelbank.io import checkpoint
 from support.marks import slow
@@ -268,9 +267,9 @@ def test_whatever_the_weights_groups_fit_have_their_bases_and_depend_on_nothing_
 
 
 def test_revisions_are_after_the_same_rows_however_one_counts():
-    due = [row for row in range(1, 3 * slot_revision.PERIOD) if slot_revision.is_due(row)]
+    due = [row for row in range(1, 3 * slot_pool.PERIOD) if slot_pool.is_due(row)]
     found, row = [], 0
-    while row < 3 * slot_revision.PERIOD - slot_revision.PERIOD:
-        row += slot_revision.rows_to_revision(row)
+    while row < 3 * slot_pool.PERIOD - slot_pool.PERIOD:
+        row += slot_pool.rows_to_revision(row)
         found.append(row)
     assert found == due

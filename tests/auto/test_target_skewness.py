@@ -4,13 +4,7 @@ import numpy as np
 import pytest
 
 import kernelbank as kb
-from kernelbank.auto.scaling.scaling import Scaling
-from kernelbank.auto.scaling.target_skewness import (
-    LEAST_ROWS,
-    LEAST_SHIFT,
-    is_plausible_shift,
-    log_shift,
-)
+from kernelbank.auto.scaling import LEAST_ROWS, LEAST_SHIFT, Scaling, is_plausible_shift, log_shift
 from support.naive.transforms import shifted_log
 
 T = kb.transforms
@@ -120,7 +114,7 @@ def test_multiplied_effects_are_learned_with_less_error_than_without(monkeypatch
     X, y = skewed(600)
     y = y * np.exp(0.3 * np.random.default_rng(1).normal(size=600))
     own = kb.AutoBank(size="small").run(X, y).predictions
-    monkeypatch.setattr("kernelbank.auto.scaling.scaling.log_shift", lambda deviations: 0.0)
+    monkeypatch.setattr("kernelbank.auto.scaling.log_shift", lambda deviations: 0.0)
     without = kb.AutoBank(size="small").run(X, y).predictions
     assert np.mean((own - y)[150:] ** 2) < 0.9 * np.mean((without - y)[150:] ** 2)
 

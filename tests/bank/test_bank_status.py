@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import kernelbank as kb
-from kernelbank.auto.serialization import describe
+from kernelbank.auto.saving import describe
 from kernelbank.utils.rendering import (
     number,
 )

@@ -3,7 +3,7 @@
 import numpy as np
 
 import kernelbank as kb
-from kernelbank.auto.serialization import describe
+from kernelbank.auto.saving import describe
 
 SMALL = {"size": "small"}
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from kernelbank import _core
-from kernelbank.auto.scaling import scaling as names
+from kernelbank.auto import scaling as names
 from support.core_state import put_entry
 from support.naive import auto as naive
 

@@ -1,7 +1,6 @@
 """AutoBank: the bank for people who want no parameters."""
 
 from .auto_bank import AutoBank
-from .auto_ledger import AutoLedger
-from .change_detection import Change
+from .status import AutoLedger, Change
 
 __all__ = ["AutoBank", "AutoLedger", "Change"]

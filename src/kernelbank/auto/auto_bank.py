@@ -22,7 +22,9 @@ from ..utils import validation as check
 from ..utils.interrupts import defer_signals
 from ..utils.validation import Floats
 from ..utils.whole_steps import CutOff, new_turn, whole_step
-from .arguments import (
+from .classes import ClassModel
+from .config import (
+    AutoConfig,
     checked_bounds,
     checked_coverage,
     checked_horizons,
@@ -31,28 +33,19 @@ from .arguments import (
     checked_quantiles,
     checked_scalings,
     checked_slots,
-    checked_targets,
 )
-from .auto_ledger import AutoLedger
-from .auto_status import auto_status
-from .classes import ClassModel
-from .config import AutoConfig
-from .encoding.class_labels import ClassLabels, checked_labels
-from .encoding.column_encoder import NUMBER, ColumnEncoder
-from .encoding.named_inputs import NamedInputs, read_named
-from .encoding.plain_inputs import checked_inputs
-from .forecasts.forecast import LEVELS, Forecast, ordered
-from .forecasts.forecaster import Forecaster
-from .forecasts.known_inputs import KnownInputs, known_slots, known_table
+from .default_slots import SIZES
+from .forecaster import LEVELS, Forecast, Forecaster, ordered
+from .horizons import KnownInputs, known_slots, known_table
+from .inputs import NUMBER, ColumnEncoder, NamedInputs, checked_inputs, read_named
 from .model import Model
 from .numbers import NumberModel
-from .pending_predictions import PendingPredictions
-from .prequential_run import PrequentialRun, make_trace
 from .quantiles import Quantiles, quantile_config
+from .run import PendingPredictions, PrequentialRun, TableRun, learn_row, make_trace
+from .saving import describe
 from .seasons import checked_seasons
-from .serialization import describe
-from .slots.default_slots import SIZES
-from .table_run import TableRun, learn_row
+from .status import AutoLedger, auto_status
+from .targets import ClassLabels, checked_labels, checked_targets
 
 COVERAGE = 0.9
 """Of intervals, by default."""

@@ -17,11 +17,12 @@ import numpy as np
 
 from .. import _core
 from ..bank.bank import KernelBank
+from ..bank.trace import Record
 from ..utils.validation import Floats
 from .config import AutoConfig
 from .model import REPLAY, Model
-from .prediction import Record, best_class
-from .slots.slot_pool import START
+from .slot_pool import START
+from .targets import best_class
 
 
 class ClassModel(Model):

@@ -1,8 +1,8 @@
-"""The settings of an AutoBank, and the scaling, slots and banks that follow from them."""
+"""The settings of an AutoBank, checked, and the scaling, slots and banks that follow from them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -11,19 +11,17 @@ import numpy as np
 
 from ..bank.bank import KernelBank
 from ..bank.naming import SlotNames
-from ..bank.slot import Slot
+from ..bank.slot import Slot, given_slots
 from ..bank.slot_changes import accepts_columns
 from ..combiners import Combiner
 from ..kernels import ActiveDims
-from ..losses import Loss, Squared
+from ..losses import Loss, Squared, as_loss
 from ..utils import validation as check
 from ..utils.validation import Floats
-from .scaling.scaling import Scaling
+from .default_slots import SIZES, default_combiner, default_pool, needs_shift
+from .scaling import SCALINGS, Scaling
 from .seasons import AUTO, PAST, Setting, season_places
-from .slots.default_pool import default_pool
-from .slots.default_slots import SIZES, default_combiner
-from .slots.loss_slots import needs_shift
-from .slots.slot_pool import SlotPool
+from .slot_pool import SlotPool
 
 
 @dataclass(frozen=True)
@@ -133,7 +131,7 @@ class AutoConfig:
 
     @property
     def revises(self) -> bool:
-        """Whether slots without weight give their time to others; see `slot_revision`.
+        """Whether slots without weight give their time to others; see `slot_pool`.
 
         Slots or combiners of the user's own stay as they are.
         """
@@ -173,3 +171,126 @@ def _on_known_columns(slot: Slot, scaling: Scaling) -> Slot:
     if first == scaling.width or accepts_columns(slot, first, scaling.width):
         return slot
     return replace(slot, kernel=ActiveDims(slot.kernel, tuple(range(first))))
+
+
+# --- checks of arguments --------------------------------------------------------------------------
+
+LONGEST_HORIZON = 1000
+"""How many rows ahead a forecast may be."""
+
+
+def checked_coverage(coverage: Any) -> float:
+    """The coverage of an interval, between 0 and 1."""
+    remedy = "Give a share between 0 and 1, such as 0.9."
+    return check.number("coverage", coverage, "AutoBank", remedy, above=0, below=1)
+
+
+def checked_slots(slots: Any) -> tuple[Slot, ...]:
+    """The user's own slots."""
+    remedy = "Give a list of kb.Slot(kernel, learner), or leave it out for the default ones."
+    return given_slots(slots, "AutoBank", remedy)
+
+
+def checked_loss(loss: Any, task: str) -> Loss:
+    """A loss that fits the task."""
+    found = as_loss(loss)
+    if found.labels and task == "regression":
+        remedy = 'Use task="classification", or a loss for numbers, such as "squared".'
+        raise check.refuse("loss", "be one for numbers in regression", loss, remedy, "AutoBank")
+    if not found.labels and not found.any_target:
+        remedy = (
+            'Use "squared" with lower=0, which predicts the mean of counts, or '
+            "kb.KernelBank(loss=...), which takes targets as they are."
+        )
+        rule = "be one for all numbers, because targets are standardised"
+        raise check.refuse("loss", rule, loss, remedy, "AutoBank")
+    return found
+
+
+def checked_bounds(lower: Any, upper: Any, task: str) -> tuple[float | None, float | None]:
+    """What no target lies below and above; None for no bound."""
+    found = []
+    for name, bound in (("lower", lower), ("upper", upper)):
+        if bound is not None and task == "classification":
+            remedy = "Leave it out: labels have no bounds."
+            raise check.refuse(name, "be left out for classification", bound, remedy, "AutoBank")
+        remedy = "Give the number that no target can pass, or leave it out."
+        known = bound is not None
+        most = check.LARGEST
+        found.append(
+            check.number(name, bound, "AutoBank", remedy, least=-most, most=most) if known else None
+        )
+    low, high = found
+    if low is not None and high is not None and not low < high:
+        remedy = "Give the smaller number as lower and the larger one as upper."
+        raise check.refuse("lower", f"be less than upper, which is {high:g}", low, remedy)
+    return low, high
+
+
+def checked_horizons(horizons: Any, task: str) -> tuple[int, ...]:
+    """Horizons in ascending order; none for None."""
+    if horizons is None:
+        return ()
+    owner, remedy = "AutoBank", "Give rows ahead, such as (1, 6, 24), or 24 for 1 to 24."
+    if task == "classification":
+        rule = "be left out for classification"
+        raise check.refuse("horizons", rule, horizons, "Leave it out.", owner)
+    if isinstance(horizons, Iterable) and not isinstance(horizons, (str, bytes)):
+        given = [
+            check.count("horizons", one, owner, remedy, most=LONGEST_HORIZON) for one in horizons
+        ]
+        if not given or len(set(given)) < len(given):
+            raise check.refuse("horizons", "name at least one, none twice", given, remedy, owner)
+        return tuple(sorted(given))
+    last = check.count("horizons", horizons, owner, remedy, most=LONGEST_HORIZON)
+    return tuple(range(1, last + 1))
+
+
+def checked_quantiles(quantiles: Any, task: str) -> tuple[float, ...]:
+    """Levels in ascending order; none for None."""
+    if quantiles is None:
+        return ()
+    owner, remedy = "AutoBank", "Give levels between 0 and 1, such as (0.05, 0.5, 0.95)."
+    if task == "classification":
+        rule = "be left out for classification"
+        raise check.refuse("quantiles", rule, quantiles, "Leave it out.", owner)
+    is_list = isinstance(quantiles, Iterable) and not isinstance(quantiles, (str, bytes))
+    listed = list(quantiles) if is_list else [quantiles]
+    levels = [check.number("quantiles", level, owner, remedy, above=0, below=1) for level in listed]
+    if len(levels) < 2 or len(set(levels)) < len(levels):
+        rule = "be two levels or more, none twice"
+        remedy += " For one quantile use loss=kb.losses.Pinball(level)."
+        raise check.refuse("quantiles", rule, quantiles, remedy, owner)
+    return tuple(sorted(levels))
+
+
+def checked_known(known: Any, horizons: tuple[int, ...]) -> tuple[Any, ...]:
+    """Names or indices of columns whose future values are known; none for None."""
+    if known is None:
+        return ()
+    remedy = 'Give names or indices of columns, such as ["hour", "price"].'
+    listed = list(known) if isinstance(known, Iterable) and not isinstance(known, str) else [known]
+    if not horizons:
+        rule = "be given with horizons only"
+        raise check.refuse("known", rule, known, "Add horizons, such as horizons=24.", "AutoBank")
+    for one in listed:
+        whole = isinstance(one, (int, np.integer)) and not isinstance(one, bool) and one >= 0
+        if not (isinstance(one, str) or whole):
+            raise check.refuse("known", "be names or indices of columns", one, remedy, "AutoBank")
+    if not listed or len(set(listed)) < len(listed):
+        raise check.refuse("known", "name at least one, none twice", known, remedy, "AutoBank")
+    return tuple(one if isinstance(one, str) else int(one) for one in listed)
+
+
+def checked_scalings(scalings: Any, usual: tuple[str, ...]) -> tuple[str, ...]:
+    """The names of scalings, in their usual order; `usual` if None is given."""
+    if scalings is None:
+        return usual
+    remedy = 'Give one or a list of some of them, such as ["standard", "rank"].'
+    if not isinstance(scalings, Iterable):
+        raise check.refuse("scalings", "be a word or a list of words", scalings, remedy, "AutoBank")
+    words = [scalings] if isinstance(scalings, str) else scalings
+    given = tuple(check.choice("scalings", name, "AutoBank", SCALINGS) for name in words)
+    if not given or len(set(given)) < len(given):
+        raise check.refuse("scalings", "name at least one, none twice", given, remedy, "AutoBank")
+    return tuple(name for name in SCALINGS if name in given)

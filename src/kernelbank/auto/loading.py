@@ -24,18 +24,18 @@ from ..io.specs import from_spec
 from ..utils import validation as check
 from ..utils.validation import Floats
 from .auto_bank import AutoBank
-from .change_detection import Change
 from .classes import ClassModel
-from .encoding.class_labels import MAX_CLASSES, ClassLabels
-from .encoding.column_encoder import ColumnEncoder
-from .forecasts.forecaster import RECENT, Forecaster
+from .default_slots import WIDE
+from .forecaster import RECENT, Forecaster
+from .inputs import ColumnEncoder
 from .model import REPLAY, Model
 from .numbers import NumberModel
-from .pending_predictions import LARGEST_LIMIT
-from .scaling.scaling import CHANGE_AFTER
+from .run import LARGEST_LIMIT
+from .saving import AUTO_BANK, Arrays, pending_width
+from .scaling import CHANGE_AFTER
 from .seasons import restored_periods
-from .serialization import AUTO_BANK, Arrays, pending_width
-from .slots.default_slots import WIDE
+from .status import Change
+from .targets import MAX_CLASSES, ClassLabels
 
 _MAY_MISS = ("inputs", "past", "lagged")
 """How the names of arrays end that may hold NaN."""

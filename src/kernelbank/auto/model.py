@@ -24,20 +24,18 @@ from ..bank.bank import KernelBank
 from ..bank.revision import Selection, continued_slots
 from ..bank.slot import Slot
 from ..bank.slot_history import SlotChange, newest_changes
+from ..bank.trace import Record
 from ..errors import LargeModel
 from ..utils.validation import Floats
 from ..utils.whole_steps import warn_after_step
-from .change_detection import FALSE_ALARM_ROWS, MAX_CHANGES, RECENT_ERRORS, Change
+from . import slot_pool as slot_revision
 from .config import AutoConfig
-from .forecasts.forecasting import Forecasting
-from .prediction import Record
-from .scaling.scaling import Scaling
+from .default_slots import RELEVANCE_ROWS, WIDE, new_relevance
+from .forecaster import Forecasting
+from .scaling import Scaling
 from .seasons import AUTO, find_new_periods, history_size, is_due, rows_to_look, season_places
-from .slots import slot_revision
-from .slots.default_slots import WIDE
-from .slots.relevance import ROWS as RELEVANCE_ROWS
-from .slots.relevance import new_relevance
-from .slots.slot_pool import START, SlotPool
+from .slot_pool import START, SlotPool
+from .status import FALSE_ALARM_ROWS, MAX_CHANGES, RECENT_ERRORS, Change
 
 REPLAY = 512
 """How many of the newest rows are kept for outputs and slots that start later."""

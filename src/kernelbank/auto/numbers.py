@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from .. import _core
+from ..bank.trace import Record
 from ..utils.validation import Floats
 from .config import AutoConfig
 from .model import REPLAY, Model
-from .prediction import Record
 from .quantiles import Quantiles
-from .scaling.scaling import EXTREME
+from .scaling import EXTREME
 
 REMEMBERED = 3
 """How many of the last targets the slots on relevant columns see, whatever `lags` is."""

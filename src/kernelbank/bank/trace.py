@@ -14,6 +14,9 @@ from ..utils.validation import Floats
 if TYPE_CHECKING:
     import pandas
 
+Record = dict[str, Floats]
+"""Predictions of some rows of a trace: arrays of equal length, by field."""
+
 FIELDS = {
     None: (
         "predictions",

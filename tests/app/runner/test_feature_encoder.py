@@ -11,7 +11,7 @@ import pytest
 import kernelbank as kb
 from kernelbank.app.runner import model_session
 from kernelbank.app.runner.status import RunStatus
-from kernelbank.auto.encoding.column_encoder import OWN_INPUTS, encode_time
+from kernelbank.auto.inputs import OWN_INPUTS, encode_time
 from support import run_command
 from support.run_command import (
     ROWS,

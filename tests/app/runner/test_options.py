@@ -10,7 +10,7 @@ from kernelbank.app.cli.run_options import run_command
 from kernelbank.app.runner import forecast_options, options
 from kernelbank.app.runner.option_spec import FIXED
 from kernelbank.app.runner.options import DEFAULTS, OPTIONS, RunOptions
-from kernelbank.auto import arguments, seasons
+from kernelbank.auto import config, seasons
 from kernelbank.errors import FileRefused, RunRefused
 
 OPTION = RunOptions(source="s.csv", target="y", features=("a", "b"), lags=2)
@@ -134,7 +134,7 @@ def test_one_horizon_means_all_up_to_it(text, horizons):
 
 
 def test_horizons_have_the_limit_of_autobank():
-    assert forecast_options.LONGEST_HORIZON == arguments.LONGEST_HORIZON
+    assert forecast_options.LONGEST_HORIZON == config.LONGEST_HORIZON
 
 
 def test_horizons_of_labels_are_refused():

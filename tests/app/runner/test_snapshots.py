@@ -13,8 +13,8 @@ from kernelbank.app.runner.snapshots import (
     take_snapshot,
 )
 from kernelbank.app.runner.status import RunStatus
-from kernelbank.auto.change_detection import Change
-from kernelbank.auto.encoding.column_encoder import PERIODS, encode_time
+from kernelbank.auto.inputs import PERIODS, encode_time
+from kernelbank.auto.status import Change
 from support.run_command import make_rows, succeed, write_csv
 
 ROWS = 700

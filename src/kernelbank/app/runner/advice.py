@@ -10,7 +10,7 @@ import io
 import re
 from collections.abc import Mapping, Sequence
 
-from ...auto.encoding.class_labels import MAX_CLASSES, nearest_label
+from ...auto.targets import MAX_CLASSES, nearest_label
 from ...io.sources import RejectedRow, Source
 from ...io.sources.parsing import MISSING, NOT_A_NUMBER, NOT_TEXT
 from ...io.times import parse_time

@@ -1,4 +1,4 @@
-"""Rows of a source to codes of a model's columns; `column_encoder` makes inputs of them."""
+"""Rows of a source to codes of a model's columns; `auto.inputs` makes inputs of them."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...auto.encoding.category_statistics import category_code
-from ...auto.encoding.column_encoder import CATEGORY, NUMBER, TIME
+from ...auto.inputs import CATEGORY, NUMBER, TIME, category_code
 from ...errors import RunRefused
 from ...io.sources import RejectedRow, RowBlock
 from ...io.sources.parsing import MISSING, shown_cell

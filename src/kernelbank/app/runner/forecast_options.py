@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from .options import RunOptions
 
 LONGEST_HORIZON = 1000
-"""The constant of `auto.arguments`, which the help must not import."""
+"""The constant of `auto.config`, which the help must not import."""
 
 FIELDS = {"forecast": "forecasts", "lower": "forecast_lower", "upper": "forecast_upper"}
 """How columns of the predictions begin, and the fields of a trace that are written there."""

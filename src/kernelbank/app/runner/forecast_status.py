@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...auto import AutoBank
-from ...auto.forecasts.forecasting import HorizonScore
+from ...auto.forecaster import HorizonScore
 
 
 def forecast_scores(bank: AutoBank) -> list[HorizonScore]:

@@ -10,12 +10,10 @@ import numpy as np
 
 from ...auto import AutoBank
 from ...auto.auto_bank import tail_of
-from ...auto.encoding.category_statistics import category_code
-from ...auto.encoding.class_labels import MAX_CLASSES, RefusedLabel
-from ...auto.encoding.column_encoder import ColumnEncoder, EncodedRows
+from ...auto.inputs import ColumnEncoder, EncodedRows, category_code
 from ...auto.loading import check_precision, restore
-from ...auto.prediction import best_class
-from ...auto.serialization import describe
+from ...auto.saving import describe
+from ...auto.targets import MAX_CLASSES, RefusedLabel, best_class
 from ...bank.engines import as_engine
 from ...bank.serialization import under
 from ...bank.slot import Slot

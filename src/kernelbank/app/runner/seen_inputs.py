@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ...auto.encoding.column_encoder import PERIODS
+from ...auto.inputs import PERIODS
 from ...errors import FileRefused
 from ...utils.validation import Floats
 

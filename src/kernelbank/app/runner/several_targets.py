@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...auto.encoding.column_encoder import EncodedRows
+from ...auto.inputs import EncodedRows
 from ...bank.serialization import under
 from ...errors import FileRefused
 from ...io.sinks.base import Row

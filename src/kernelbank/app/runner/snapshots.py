@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ...auto import AutoBank
-from ...auto.encoding.column_encoder import NUMBER, PERIODS, encode_time
-from ...auto.scaling.scaling import MEAN
+from ...auto.inputs import NUMBER, PERIODS, encode_time
+from ...auto.scaling import MEAN
 from ...utils.validation import Floats
 from .history import DRAWN, GRID, History, Snapshot
 from .options import RunOptions

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...auto import AutoBank
-from ...auto.change_detection import Change
-from ...auto.forecasts.forecasting import HorizonScore
+from ...auto.forecaster import HorizonScore
 from ...auto.loading import DAMAGE
+from ...auto.status import Change
 from ...bank.status import Status
 from ...errors import FileRefused, RunRefused
 from ...io.checkpoint import damage_text

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...auto import AutoBank
-from ...auto.forecasts.forecast import Forecast
+from ...auto.forecaster import Forecast
 from ...utils import validation as check
 from ...utils.validation import Floats
 from .style import BLUE, COLUMN, INK, ORANGE, PAGE, RED, SKY, canvas, figure_of, plain

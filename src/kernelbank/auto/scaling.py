@@ -1,16 +1,16 @@
-"""Online scaling: of every input in up to three ways, and of the target."""
+"""Online scaling: of every input in up to three ways, and of the target, which may be skewed."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import fsum, sqrt
 
 import numpy as np
 
-from ... import _core
-from ...transforms import ShiftedLog
-from ...utils.validation import Floats
-from ..seasons import INPUTS, PAST
-from .target_skewness import is_plausible_shift, log_shift
+from .. import _core
+from ..transforms import ShiftedLog
+from ..utils.validation import Floats
+from .seasons import INPUTS, PAST
 
 (
     COUNT, MEAN, SQUARES, CENTER, SCALE, STREAK, SEEN,
@@ -227,3 +227,53 @@ class Scaling:
     def continue_from(self, before: Scaling) -> None:
         """Take over the statistics of a scaling that had fewer inputs."""
         self.statistics.continue_from(before.statistics)
+
+
+# --- skewed targets -------------------------------------------------------------------------------
+
+LEAST_ROWS = 30
+"""With fewer rows nothing is said about skewness."""
+
+SKEWED = 0.5
+"""Skewness beyond which a target is transformed."""
+
+LEAST_SHIFT = 1.2
+"""In standard deviations: with a pole nearer to the mean, small differences at the lower end of a
+heavy-tailed target would count more than all others."""
+
+LARGEST_DEVIATION = 10.0
+"""Deviations beyond this count as this."""
+
+_LOW_END = 0.02
+
+
+def is_plausible_shift(shift: float) -> bool:
+    """Whether `log_shift` can have returned this."""
+    return shift == 0.0 or LEAST_SHIFT <= abs(shift) <= 3.0 * LARGEST_DEVIATION
+
+
+def log_shift(deviations: Floats) -> float:
+    """The shift of a ShiftedLog for targets (n,), in deviations from their mean; 0 for none.
+
+    Counts, concentrations and loads have a lower end and a long upper tail; effects on them
+    multiply, and errors grow with their level. Some slots then learn a shifted logarithm of the
+    target (`kb.transforms.ShiftedLog`), and see past targets by the same logarithm.
+
+    With z as the targets, mirrored if they are skewed to the left, q their 2 % quantile and m
+    their median, the shift is -q + (m - q): the pole of the logarithm is as far below the low end
+    as the median is above it.
+    """
+    z = np.clip(deviations, -LARGEST_DEVIATION, LARGEST_DEVIATION)
+    if len(z) < LEAST_ROWS:
+        return 0.0
+    centered = z - fsum(z) / len(z)  # sums and powers that are the same on every machine
+    squares = centered * centered
+    variance = fsum(squares) / len(z)
+    if not variance > 0.0:
+        return 0.0
+    skewness = fsum(squares * centered) / len(z) / (variance * sqrt(variance))
+    if abs(skewness) < SKEWED:
+        return 0.0
+    side = 1.0 if skewness > 0.0 else -1.0
+    low, middle = np.quantile(side * z, (_LOW_END, 0.5))
+    return side * max(float(middle - 2.0 * low), LEAST_SHIFT)

@@ -1,11 +1,11 @@
-"""The status of an `AutoBank`: what it is, how well it does, which slots carry it."""
+"""What an `AutoBank` says of itself: its errors so far, signals of change, and its status."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -13,15 +13,134 @@ from ..bank.naming import full_name, short_name
 from ..bank.status import Metric, Status, columns_note, engine_note, quarantine_note
 from ..utils.frames import unique
 from ..utils.rendering import one_line, shortened
-from .auto_ledger import AutoLedger
-from .change_detection import MAX_CHANGES
-from .config import AutoConfig
-from .encoding.column_encoder import ColumnEncoder
-from .model import Model
-from .seasons import Setting
+from ..utils.validation import Floats
+
+# The model imports from here, so its types are only for type checkers.
+if TYPE_CHECKING:
+    from ..bank.slot_history import SlotChange
+    from .auto_bank import AutoBank
+    from .config import AutoConfig
+    from .forecaster import HorizonScore
+    from .inputs import ColumnEncoder
+    from .model import Model
+    from .quantiles import QuantileScore
+    from .seasons import Setting
+
+
+FALSE_ALARM_ROWS = 10_000.0
+"""A false signal of a changed error comes at most once in this many rows, on average."""
+
+RECENT_ERRORS = 500
+"""Errors among which a new one is ranked, to detect changes."""
+
+MAX_CHANGES = 1000
+"""Signals of change that are kept."""
 
 MAX_LABELS = 6
 """How many classes are listed, at most."""
+
+
+class Change(NamedTuple):
+    """A signal of change.
+
+    row : after how many rows.
+    what : "error grew", "error fell", "weights" (more than half of the weight has moved), "target
+        level", "input level" or "season" (a period was found).
+    column : of the input, else -1.
+    period : of the season in rows, else 0.
+    """
+
+    row: int
+    what: str
+    column: int = -1
+    period: int = 0
+
+
+class AutoLedger:
+    """Errors and signals of change, over all rows learned so far."""
+
+    def __init__(self, bank: AutoBank) -> None:
+        self._bank = bank
+
+    @property
+    def _model(self) -> Model | None:
+        return self._bank._model
+
+    @property
+    def samples(self) -> int:
+        """How many rows have been learned."""
+        return 0 if self._model is None else self._model.rows
+
+    @property
+    def mean_loss(self) -> Any:
+        """Mean squared error of the predictions, or the share of wrong labels; for several targets
+        (K,).
+
+        Predictions that were made before the first target was known do not count; NaN if there are
+        no others.
+        """
+        model = self._model
+        return float("nan") if model is None else _of_targets(model.mean_error())
+
+    @property
+    def baseline_loss(self) -> Any:
+        """The same for the baseline, which predicts the last target, from the second row on."""
+        model = self._model
+        return float("nan") if model is None else _of_targets(model.baseline_error())
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        """Signals of change, at most the last 1,000.
+
+        `what` is "error grew" or "error fell" (the size of the errors, or how often a label was
+        wrong; each false at most once in 10,000 rows on average while errors are exchangeable),
+        "weights" (more than half of the weight has moved to other slots), "target level" (five in a
+        row beyond 10 standard deviations that were not predicted), "input level" (five in a row
+        beyond 10 standard deviations; not of an input that only steps through a few values) or
+        "season" (a period was found, for `seasons="auto"`; `period` says how many rows it has).
+        """
+        return () if self._model is None else tuple(self._model.changes)
+
+    @property
+    def horizons(self) -> tuple[HorizonScore, ...]:
+        """How good the forecasts were, for each of `horizons`: `HorizonScore`s with horizon,
+        scored, error, last_value, seasonal, absolute_error, coverage and width."""
+        model = self._model
+        return () if model is None else model.forecasting.horizon_scores()
+
+    @property
+    def quantiles(self) -> tuple[QuantileScore, ...]:
+        """How good the quantiles were, for each level: `QuantileScore`s with level, scored,
+        pinball, conformal (of the ends of intervals at that level) and below."""
+        part = getattr(self._model, "quantile_part", None)
+        return () if part is None else part.scores()
+
+    @property
+    def slot_changes(self) -> tuple[SlotChange, ...]:
+        """Slots that were added or retired, at most the last 1,000, with the reason.
+
+        `index` is that in `bank.names`; slots that go together are listed as one.
+
+        Slots without weight give their time to others, after 512 and 4,096 rows and then every
+        8,192 rows.
+        """
+        return () if self._model is None else self._model.slot_changes
+
+    def __repr__(self) -> str:
+        count = len(self.changes)
+        return (
+            f"AutoLedger({self.samples} samples; mean loss {_listed(self.mean_loss)}, baseline "
+            f"{_listed(self.baseline_loss)}; {count} signal{'s' * (count != 1)} of change)"
+        )
+
+
+def _of_targets(values: Floats) -> Any:
+    """A number for one target, (K,) for several."""
+    return values if len(values) > 1 else float(values[0])
+
+
+def _listed(losses: Any) -> str:
+    return ", ".join(f"{loss:.6g}" for loss in np.ravel(losses))
 
 
 @np.errstate(all="ignore")  # values may be beyond all floats, and showing them must not warn

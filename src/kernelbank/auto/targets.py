@@ -1,16 +1,173 @@
-"""The labels of classes: as they are given, and as numbers from 0."""
+"""Targets that a user gives: numbers, with names or without, and the labels of classes."""
 
 from __future__ import annotations
 
 import difflib
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from decimal import Decimal
+from numbers import Real
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ...errors import InvalidArgument
-from ...utils import validation as check
+from ..errors import InvalidArgument
+from ..utils import validation as check
+from ..utils.validation import Floats
+from .inputs import (
+    NUMBER,
+    Columns,
+    codes_of,
+    is_missing,
+    is_named_row,
+    is_table,
+    read_row,
+    read_table,
+)
+
+if TYPE_CHECKING:
+    from .config import AutoConfig
+
+# --- numbers --------------------------------------------------------------------------------------
+
+
+def checked_targets(
+    y: Any,
+    count: int,
+    outputs: int | None,
+    config: AutoConfig,
+    *,
+    known: Sequence[str] | None = None,
+    one: bool = False,
+) -> tuple[Floats, tuple[str, ...] | None]:
+    """Targets of `count` rows, (n,) or (n, K), and the names of several ones, if they have names.
+
+    outputs : how many targets a row has; None if the first rows are to say it.
+    known : the names of several targets, if rows with some were learned.
+    """
+    if one and outputs == 1 and type(y) is float and -check.LARGEST <= y <= check.LARGEST:
+        found = np.array([y])
+        check_within_bounds(found, config.bounds)
+        return found, None
+    values, names = read_targets(y, known, one=one)
+    if outputs == 1 or _is_single(values, outputs, one=one):
+        found = check.one_target(values) if one else check.targets(values, count)
+        check_within_bounds(found, config.bounds)
+        return found, None
+    remedy = "Give numbers, NaN where a target is missing."
+    array = check.floats("y", with_missing_as_nan(values), remedy)
+    array = array[None] if one and array.ndim else array
+    width = array.shape[1] if array.ndim == 2 else 0
+    if len(array.shape) != 2 or len(array) != count or width != (outputs or width) or not width:
+        wanted = f"{'K' if outputs is None else outputs}"
+        shape = f"({wanted},)" if one else f"({count}, {wanted})"
+        remedy = "Give all targets of each row, as many as in the rows before."
+        raise check.refuse("y", f"have the shape {shape}", np.shape(values), remedy)
+    if outputs is None:
+        config.check_several(width)
+    missing = np.isnan(array)
+    check.within_range("y", np.where(missing, 0.0, array))
+    for column, gaps in zip(array.T, missing.T, strict=True):
+        if not gaps.all():
+            check_within_bounds(column[~gaps], config.bounds)
+    return np.ascontiguousarray(array), names
+
+
+def _is_single(values: Any, outputs: int | None, *, one: bool) -> bool:
+    """Whether targets are those of one per row; unknown ones are left to the checks of arrays."""
+    if outputs is not None:
+        return False
+    try:
+        shape = np.shape(values)
+    except ValueError:  # ragged
+        return False
+    return len(shape) < (1 if one else 2) or shape[-1] == 1
+
+
+def check_within_bounds(targets: Floats, bounds: Floats) -> None:
+    """Refuse targets beyond the bounds: predictions never go there, so they could not be right."""
+    lower, upper = bounds.tolist()
+    if (lower > -np.inf or upper < np.inf) and not (
+        targets.min() >= lower and targets.max() <= upper
+    ):
+        outside = (targets < bounds[0]) | (targets > bounds[1])
+        row = int(np.argmax(outside))
+        below = targets[row] < bounds[0]
+        name, bound = ("lower", bounds[0]) if below else ("upper", bounds[1])
+        raise check.refuse(
+            "y",
+            f"be {'at least' if below else 'at most'} {name}={bound:g}",
+            float(targets[row]),
+            f"Correct the target of row {row}, or make the AutoBank with another {name}.",
+        )
+
+
+def read_targets(
+    y: Any, known: Sequence[str] | None, *, one: bool
+) -> tuple[Any, tuple[str, ...] | None]:
+    """Targets in the order of the bank's, and their names; without names y as it is, and None.
+
+    Parameters
+    ----------
+    y : for `one` row a dictionary or a series by names, for several rows a table.
+    known : the names of the bank's targets; None if these are the first.
+    """
+    if one and is_named_row(y):
+        columns = read_row(y, "y")
+    elif not one and is_table(y):
+        columns = read_table(y, "y")
+    else:
+        return y, None
+    if known is not None:
+        columns = _in_order(columns, known, one=one)
+    numbers = [_numbers(name, values) for name, values in columns.items()]
+    array = np.column_stack(numbers) if numbers else np.zeros((1, 0))
+    return array[0] if one else array, tuple(columns)
+
+
+def _in_order(columns: Columns, known: Sequence[str], *, one: bool) -> Columns:
+    """The columns of known targets. One that a dictionary does not have is missing in this row."""
+    unknown = [name for name in columns if name not in known]
+    absent = [] if one else [name for name in known if name not in columns]
+    if unknown or absent:
+        rule = f"have the targets {', '.join(map(repr, known))}, as in the rows learned so far"
+        remedy = "Give these names, in any order, NaN where a target is missing."
+        raise check.refuse("y", rule, list(columns), remedy)
+    return {name: columns.get(name, np.array([math.nan])) for name in known}
+
+
+def _numbers(name: str, values: np.ndarray) -> np.ndarray:
+    """(n,): the targets of one name; NaN for those that are missing, which may be None too."""
+    try:
+        return codes_of(name, NUMBER, values, {})
+    except InvalidArgument:
+        wrong = next((one for one in values.tolist() if not _is_number(one)), values[0])
+        remedy = (
+            "Give a number, or float('nan') where the target is missing; "
+            'kb.AutoBank("classification") learns labels.'
+        )
+        raise check.refuse("y", f"hold numbers for {name!r}", wrong, remedy) from None
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (Real, Decimal)) or is_missing(value)
+
+
+def with_missing_as_nan(values: Any) -> Any:
+    """Targets without names, with NaN for None and pandas.NA; anything else as it is."""
+    try:
+        array = np.asarray(values)
+    except (ValueError, TypeError):  # ragged
+        return values
+    if array.dtype.kind != "O":
+        return values
+    members = array.ravel().tolist()
+    if not members or not all(_is_number(one) for one in members):
+        return values
+    return _numbers("y", np.array([*members, None], dtype=object)[:-1]).reshape(array.shape)
+
+
+# --- labels ---------------------------------------------------------------------------------------
 
 MAX_CLASSES = 100
 """How many labels are found in a stream by default: a target with more may be a number."""
@@ -207,3 +364,10 @@ def _listed(y: Any, length: int) -> list[Any]:
         remedy = "Give one label for each row of X."
         raise check.refuse("y", f"have as many rows as X ({length})", len(values), remedy)
     return values
+
+
+def best_class(probabilities: Floats) -> np.ndarray:
+    """(n,): the most probable class; -1 if no class is known."""
+    if not probabilities.shape[1]:
+        return np.full(len(probabilities), -1)
+    return np.argmax(probabilities, axis=1)

@@ -15,7 +15,8 @@ from .numbers import NumberModel
 
 if TYPE_CHECKING:
     from .auto_bank import AutoBank
-    from .forecasts.forecaster import Forecaster
+    from .forecaster import Forecaster
+
 
 Arrays = dict[str, Floats]
 

@@ -4,19 +4,192 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ... import _core
-from ...utils.validation import Floats
-from ..config import AutoConfig
-from ..seasons import AUTO, history_size
-from .forecast_columns import rows_back
-from .horizons import HorizonsModel, with_missing
-from .iterated_line import IteratedLine
-from .known_inputs import KnownInputs
+from .. import _core
+from ..bank.bank import KernelBank
+from ..bank.serialization import under
+from ..bank.slot import Slot
+from ..bank.trace import BY_HORIZON
+from ..combiners import Stacking
+from ..errors import KernelBankError
+from ..kernels import ActiveDims, Linear
+from ..learners import LinearRLS
+from ..utils.validation import Floats
+from .config import AutoConfig
+from .horizons import HorizonsModel, KnownInputs, rows_back, with_missing
+from .seasons import AUTO, history_size
+
+if TYPE_CHECKING:
+    import pandas
+
+# --- what is returned -----------------------------------------------------------------------------
+
+LEVELS = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)
+"""Of the quantiles of a forecast."""
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """Forecasts of the next targets, one for every horizon.
+
+    Parameters
+    ----------
+    samples : how many rows had been learned.
+    horizons : how many rows ahead each forecast is.
+    point, lower, upper : (H,), the forecasts and the ends of their intervals.
+    coverage : of the intervals.
+    quantiles : (H,) by level, 0.05 to 0.95; they do not cross.
+    history : the last targets, the newest last, for drawings.
+
+    >>> import numpy as np, kernelbank as kb
+    >>> y = np.sin(np.arange(300) / 4)
+    >>> bank = kb.AutoBank(lags=8, horizons=(1, 4), size="small")
+    >>> trace = bank.run(np.zeros((300, 1)), y)
+    >>> forecast = bank.forecast()
+    >>> forecast.horizons, forecast.point.shape
+    ((1, 4), (2,))
+    >>> bool((forecast.lower <= forecast.point).all())
+    True
+    """
+
+    samples: int
+    horizons: tuple[int, ...]
+    point: Floats
+    lower: Floats
+    upper: Floats
+    coverage: float
+    quantiles: Mapping[float, Floats]
+    history: Floats
+
+    def __len__(self) -> int:
+        return len(self.horizons)
+
+    def to_frame(self) -> pandas.DataFrame:
+        """A data frame with one row per horizon: point, lower, upper and the quantiles."""
+        try:
+            import pandas
+        except ImportError:
+            raise KernelBankError(
+                "to_frame() needs pandas, which is not installed. Install it with: "
+                "pip install pandas"
+            ) from None
+        columns = {"point": self.point, "lower": self.lower, "upper": self.upper}
+        columns |= {f"quantile {level:g}": values for level, values in self.quantiles.items()}
+        return pandas.DataFrame(columns, index=pandas.Index(self.horizons, name="horizon"))
+
+    def __repr__(self) -> str:
+        lines = [f"Forecast(after {self.samples:,} rows, intervals of {self.coverage:.0%})"]
+        shown = zip(self.horizons, self.point, self.lower, self.upper, strict=True)
+        for number, (horizon, point, lower, upper) in enumerate(shown):
+            if number == 12 and len(self) > 13:
+                lines.append(f"  ... and {len(self) - 12} more")
+                break
+            lines.append(f"  +{horizon:<4} {point:.6g}  [{lower:.6g}, {upper:.6g}]")
+        return "\n".join(lines)
+
+
+class HorizonScore(NamedTuple):
+    """How good the forecasts of one horizon were, over all whose targets have come.
+
+    horizon : in rows.
+    scored : how many.
+    error : mean squared error.
+    last_value, seasonal : the same of the last value, and of the last value of the same phase (of
+        the longest period; equal to the first without seasons).
+    absolute_error : mean absolute error.
+    coverage : the share of targets within their intervals.
+    width : mean width of the intervals.
+    """
+
+    horizon: int
+    scored: int
+    error: float
+    last_value: float
+    seasonal: float
+    absolute_error: float
+    coverage: float
+    width: float
+
+
+def ordered(quantiles: Floats) -> Floats:
+    """(H, levels): quantiles in the order of their levels, so that none cross."""
+    return np.sort(quantiles, axis=1)
+
+
+# --- a line that goes on from its own forecasts ---------------------------------------------------
+
+_RIDGE = 1.0
+_FORGETTING = (1.0, 0.998)
+_AROUND = (-1, 0, 1)
+"""Which targets around that of one period before are inputs too."""
+
+
+class IteratedLine:
+    """Least squares from the last targets, and from those of earlier periods, to the next target.
+
+    A direct forecast at a long horizon has few independent errors to learn from: those of
+    neighboring rows overlap. A line that is learned one step ahead, and used again and again, has
+    as many as rows.
+
+    Parameters
+    ----------
+    lags : how many of the last targets are inputs.
+    periods : of seasons.
+    steps : how many steps ahead it forecasts.
+    """
+
+    def __init__(self, lags: int, periods: Sequence[int], steps: int) -> None:
+        back = {*range(1, lags + 1)}
+        for period in periods:
+            back |= {period + k for k in _AROUND if period + k > 0}
+        self.back = np.array(sorted(back))
+        """How many rows before the next one its inputs are."""
+        self.steps = steps
+        few = tuple(range(min(3, lags)))
+        everything = tuple(range(len(self.back)))
+        self.bank = KernelBank(
+            slots=[
+                Slot(ActiveDims(Linear(1.0), columns), LinearRLS(ridge=_RIDGE, forgetting=rate))
+                for columns in dict.fromkeys([few, everything])
+                for rate in (_FORGETTING if len(columns) <= 3 else _FORGETTING[:1])
+            ],
+            combiner=Stacking(),
+            window=1,
+            regularization=0.0,
+        )
+
+    @property
+    def history(self) -> int:
+        """How many of the last targets it needs."""
+        return int(self.back[-1])
+
+    def learn(self, targets: Floats, scaled: float, scale: tuple[float, float]) -> None:
+        """Learn the next target, which is scaled; targets (m,) are those before it, newest last."""
+        self.bank.learn_one(self._inputs(targets, scale), scaled)
+
+    def forecast(self, targets: Floats, scale: tuple[float, float]) -> Floats:
+        """(steps,): the next targets, in their units; targets (m,) are the last, newest last."""
+        mean, sd = scale
+        length = len(targets)
+        values = np.concatenate([targets, np.zeros(self.steps)])
+        for step in range(self.steps):
+            inputs = self._inputs(values[: length + step], scale)
+            value = min(max(self.bank.predict_one(inputs), -10.0), 10.0)
+            values[length + step] = mean + sd * value
+        return values[length:]
+
+    def _inputs(self, targets: Floats, scale: tuple[float, float]) -> Floats:
+        mean, sd = scale
+        values = targets[len(targets) - self.back]
+        scaled = (values - mean) / sd if sd > 0.0 else np.zeros(len(values))
+        return np.where(np.isnan(scaled), 0.0, np.clip(scaled, -10.0, 10.0))
+
+
+# --- forecasts after every row --------------------------------------------------------------------
 
 RECENT = 1000
 """How many of the last rows are kept where periods are to be found."""
@@ -314,13 +487,13 @@ class Forecaster:
 
     def restore(self, state: Mapping[str, Floats], counters: Mapping[str, Any]) -> None:
         """Continue from what `state` and `counters` returned, without the banks."""
-        self.model.restore(_under("model/", state), int(counters["rows"]))
+        self.model.restore(under("model/", state), int(counters["rows"]))
         rows = zip(state["recent_inputs"], state["recent_values"].tolist(), strict=True)
         self._recent.extend((x.copy(), *values) for x, values in rows)
         for name, array in self._arrays().items():
             array[...] = state[name]
         for name, part in self._parts().items():
-            part.restore(_under(f"{name}/", state))
+            part.restore(under(f"{name}/", state))
         if self.known is None:
             self.late_targets[...] = self.targets
         self.samples, self.begun = int(counters["samples"]), int(counters["begun"])
@@ -329,6 +502,97 @@ class Forecaster:
         self.model.series = np.array(counters["series"], dtype=np.float64)
 
 
-def _under(prefix: str, arrays: Mapping[str, Floats]) -> dict[str, Floats]:
-    """The arrays whose names begin with the prefix, by the rest of their names."""
-    return {name[len(prefix) :]: a for name, a in arrays.items() if name.startswith(prefix)}
+# --- forecasts beside predictions -----------------------------------------------------------------
+
+_USUAL_TAIL = 0.5 * (1 - 0.9)
+"""Of rows that are learned outside of a run: `tail_of(COVERAGE)`, to the bit."""
+
+
+class Forecasting:
+    """The part of a model for numbers that forecasts: it hands every learned row to a `Forecaster`.
+
+    Without horizons it does nothing.
+    """
+
+    def __init__(self) -> None:
+        self.forecaster: Forecaster | None = None
+        self.forecasts: list[Floats] | None = None
+        """The forecasts (H, 3) after each learned row, while a run collects them."""
+        self._tail = _USUAL_TAIL
+        self._upcoming = np.zeros((0, 0))
+        self._done = 0
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For copy and pickle: a copy collects no forecasts."""
+        return self.__dict__ | self._not_collecting()
+
+    @staticmethod
+    def _not_collecting() -> dict[str, Any]:
+        """The attributes of a model outside of a run."""
+        none = np.zeros((0, 0))
+        return {"forecasts": None, "_tail": _USUAL_TAIL, "_upcoming": none, "_done": 0}
+
+    def add_inputs(self, count: int) -> None:
+        """Add `count` inputs behind the others, as if they had been missing so far."""
+        if self.forecaster is not None:
+            self.forecaster.add_inputs(count)
+
+    def use_periods(self, periods: tuple[int, ...]) -> None:
+        """Go on with these periods; the forecasts start anew if they are others."""
+        if self.forecaster is not None:
+            self.forecaster = self.forecaster.with_periods(periods, self._tail)
+
+    def collect(self, rows: Floats, tail: float) -> None:
+        """Begin to collect forecasts; rows (n, d) are those that will be learned, in their order.
+
+        tail : probability beyond each end of the intervals.
+        """
+        if self.forecaster is not None:
+            self.forecasts, self._tail = [], tail
+            self._upcoming, self._done = rows, 0
+
+    def collected(self) -> dict[str, Floats]:
+        """What was collected since, as arrays of a trace (n, H); nothing without horizons."""
+        found = self.forecasts
+        self.__dict__ |= self._not_collecting()
+        if not found:
+            return {}
+        parts = np.moveaxis(np.array(found), 2, 0).copy()
+        return dict(zip(BY_HORIZON, parts, strict=True))
+
+    def forecast_after(self, X: Floats, targets: Floats) -> None:
+        """Forecast after each of these rows, which have just been learned."""
+        if self.forecaster is None:
+            return
+        for x, y in zip(X, targets.tolist(), strict=True):
+            made = self.forecaster.learn(x, y, self._tail, self._future())
+            if self.forecasts is not None:
+                self.forecasts.append(made)
+
+    def _future(self) -> Floats | None:
+        """The inputs that are known in advance, of the rows after the present one."""
+        forecaster, rows = self.forecaster, self._upcoming
+        assert forecaster is not None
+        if forecaster.known is None or self.forecasts is None:
+            return None
+        columns = list(forecaster.known.columns)
+        found = np.full((len(forecaster.horizons), len(columns)), np.nan)
+        for k, horizon in enumerate(forecaster.horizons):
+            if self._done + horizon < len(rows):
+                found[k] = rows[self._done + horizon, columns]
+        self._done += 1
+        return found
+
+    def horizon_scores(self) -> tuple[HorizonScore, ...]:
+        """How good the forecasts were, by horizon."""
+        if self.forecaster is None:
+            return ()
+        known: Any = self.forecaster.intervals.sums
+        pairs = zip(self.forecaster.horizons, known.tolist(), strict=True)
+        return tuple(_score(horizon, *sums) for horizon, sums in pairs)
+
+
+def _score(horizon: int, count: float, *sums: float) -> HorizonScore:
+    """From the number of scored forecasts, and sums in the order of HorizonScore."""
+    means = [total / count if count else float("nan") for total in sums]
+    return HorizonScore(horizon, int(count), *means)

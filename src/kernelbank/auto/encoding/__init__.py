@@ -1,1 +1,0 @@
-"""What a user gives, as numbers: columns with names, categories, targets and class labels."""

@@ -1,1 +1,0 @@
-"""Forecasts at several horizons; `forecaster` is the way in."""

@@ -1,0 +1,908 @@
+"""What a user gives as inputs, as numbers for a model: arrays, and rows whose columns have names.
+
+A row with names, of a dictionary or a table, is first written as *codes*, one number per column: a
+number as it is, a time as seconds since 1970, a category as a hash of its text; NaN where it is
+missing. Codes depend on the row alone. The inputs of the model follow from codes and from what was
+learned:
+
+- numbers, as they are;
+- per time, sine and cosine of the time of day, week and year;
+- per column of categories, the mean of the earlier targets with the same category (of labels: the
+  shares of the second to fourth class);
+- for each of the first 32 categories of a column an input that is 1 for this category, else 0. They
+  stand behind the others. To add inputs takes a while, so they are added in groups: when a category
+  without one is learned for the third time, all categories so far get theirs.
+"""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import math
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
+from functools import lru_cache
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..errors import FileRefused, InvalidArgument, NumbersAsText
+from ..io.times import parse_time
+from ..utils import validation as check
+from ..utils.validation import LARGEST, Floats
+
+NUMBER, TIME, CATEGORY = "number", "time", "category"
+KINDS = (NUMBER, TIME, CATEGORY)
+"""Of columns with names."""
+
+# --- arrays ---------------------------------------------------------------------------------------
+
+
+def checked_inputs(X: Any, dimension: int | None, name: str, *, one: bool = False) -> Floats:
+    """Inputs as (n, d), NaN where a value is missing; `one` for a single row.
+
+    Rows without columns, and None for a single row, are a series without inputs: a column of 0.
+    """
+    if X is None and one:
+        X = np.zeros(1)
+    shape = "a number or have the shape (d,)" if one else "have the shape (n, d)"
+    remedy = "Give one sample as a (d,) array." if one else "Give one sample per row."
+    array = check.floats(name, X, remedy)
+    if one:
+        if array.ndim > 1 or array.size == 0:
+            raise check.refuse(name, f"be {shape}", array.shape, remedy)
+        array = array.reshape(1, -1)
+    elif array.ndim == 1:
+        array = array[:, None]
+    if array.ndim != 2:
+        raise check.refuse(name, shape, array.shape, remedy)
+    if array.shape[1] == 0 and len(array):  # a series without inputs
+        array = np.zeros((len(array), 1))
+    if array.size == 0:
+        rule = "have at least one row and one column"
+        remedy = "Leave the call out where there are no rows."
+        raise check.refuse(name, rule, array.shape, remedy)
+    check.check_width(array.shape[1], dimension, name)
+    if not check.is_within_range(array):
+        check.within_range(name, np.where(np.isnan(array), 0.0, array))
+    return array
+
+
+# --- rows with names ------------------------------------------------------------------------------
+
+LISTED = 5
+"""Names that a message lists before the rest is only counted."""
+
+
+class NamedInputs:
+    """Rows as codes, with the encoder that understands them."""
+
+    def __init__(self, encoder: ColumnEncoder, rows: EncodedRows) -> None:
+        self.encoder = encoder
+        self.codes, self.texts = rows
+
+    @property
+    def inputs(self) -> Floats:
+        """(n, width): the inputs of the model, by what is known now."""
+        return self.encoder.expand(self.codes)
+
+
+def read_named(
+    X: Any,
+    encoder: ColumnEncoder | None,
+    dimension: int | None,
+    name: str,
+    *,
+    labels: bool,
+    one: bool,
+) -> NamedInputs | None:
+    """Rows with names, or for a bank with names; None for arrays that have none.
+
+    Parameters
+    ----------
+    X : a table, one row with names, or an array.
+    encoder : of the bank, if it has learned names.
+    dimension : the width of the inputs, once something was learned.
+    """
+    if isinstance(X, EncodedRows):
+        assert encoder is not None
+        return NamedInputs(encoder, X)
+    columns: Columns | None = None
+    if is_table(X):
+        columns = read_table(X, name)
+        if one:
+            columns = _only_row(columns, name)
+    elif is_named_row(X) and (one or not hasattr(X, "iloc")):
+        columns = read_row(X, name)
+        if not one and isinstance(X, dict) and any(np.ndim(v[0]) for v in columns.values()):
+            remedy = "Make a table of it, such as pandas.DataFrame(X), or give one row."
+            raise check.refuse(name, "be a table or an array", X, remedy)
+    if columns is None:
+        if encoder is None:
+            return None
+        return NamedInputs(encoder, _unnamed(X, encoder, name, one=one))
+    if not columns or not len(next(iter(columns.values()))):
+        remedy = "Give at least one; a call without rows can be left out."
+        raise check.refuse(name, "have at least one row and one column", _size(columns), remedy)
+    if encoder is None:
+        kinds = [(column, kind_of(column, values)) for column, values in columns.items()]
+        if isinstance(X, dict):
+            _warn_of_numbers_as_text(columns, kinds)
+        fresh = ColumnEncoder(kinds, labels=labels)
+        if dimension is None:
+            encoder = fresh
+        else:  # the bank has learned arrays: by position
+            encoder = _without_names(fresh, dimension, name)
+            columns = dict(zip(encoder.names, columns.values(), strict=True))
+    _check_names(columns, encoder, name)
+    texts: dict[float, str] = {}
+    codes = np.column_stack(
+        [codes_of(one, kind, columns[one], texts) for one, kind in encoder.columns]
+    )
+    _check_range(codes, encoder)
+    return NamedInputs(encoder, EncodedRows(codes, texts))
+
+
+def _warn_of_numbers_as_text(columns: Columns, kinds: list[tuple[str, str]]) -> None:
+    """Rows of csv.DictReader hold text only: learned as categories, numbers say little."""
+    texts = {name: str(columns[name][0]) for name, kind in kinds if kind == CATEGORY}
+    name = next((name for name, text in texts.items() if check.reads_as_number(text)), None)
+    if name is not None:
+        warnings.warn(
+            f"{name!r} is the text {texts[name]!r}, and is taken for a category. If it is a "
+            "number, start a new bank and give float(...).",
+            NumbersAsText,
+            stacklevel=5,
+        )
+
+
+def _size(columns: Columns) -> tuple[int, int]:
+    return (len(next(iter(columns.values()))) if columns else 0, len(columns))
+
+
+def _only_row(columns: Columns, name: str) -> Columns:
+    rows, _ = _size(columns)
+    if rows != 1:
+        remedy = "Give a dictionary or a table of one row; `predict` and `run` take several."
+        raise check.refuse(name, "be one row", f"a table of {rows} rows", remedy)
+    return columns
+
+
+def _unnamed(X: Any, encoder: ColumnEncoder, name: str, *, one: bool) -> EncodedRows:
+    """An array for a bank that knows names: by position, if all columns are numbers."""
+    if not encoder.is_numeric:
+        column, kind = next(pair for pair in encoder.columns if pair[1] != NUMBER)
+        what = "categories" if kind == CATEGORY else "times"
+        remedy = "Give a dictionary by names." if one else "Give a table with these columns."
+        rule = f"have names, as column {column!r} holds {what}"
+        raise check.refuse(name, rule, type(X).__name__, remedy)
+    return EncodedRows(checked_inputs(X, len(encoder.columns), name, one=one), {})
+
+
+def _without_names(encoder: ColumnEncoder, dimension: int, name: str) -> ColumnEncoder:
+    """A table for a bank that has learned arrays."""
+    other = next((pair for pair in encoder.columns if pair[1] != NUMBER), None)
+    if other is not None:
+        raise InvalidArgument(
+            f"'{name}' has the column {other[0]!r} of {other[1]} values, but this bank has learned "
+            "arrays of numbers. Start a new bank with tables from the first row on."
+        )
+    check.check_width(len(encoder.columns), dimension, name)
+    return encoder
+
+
+def _check_names(columns: Columns, encoder: ColumnEncoder, name: str) -> None:
+    """Refuse other columns than those learned; their order does not matter."""
+    known = encoder.names
+    missing = [one for one in known if one not in columns]
+    unknown = [one for one in columns if one not in known]
+    if missing or unknown:
+        found = [f"has no {_listed(missing)}"] if missing else []
+        found += [f"has {_listed(unknown)}, not learned so far"] if unknown else []
+        raise InvalidArgument(
+            f"'{name}' must have the columns {_listed(known)}, as in the rows learned so far; it "
+            f"{' and '.join(found)}. Give these names, in any order (bank.feature_names_in_ lists "
+            "them; NaN where a value is missing), or start a new bank."
+        )
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
+    return ", ".join(map(repr, names[:LISTED])) + more
+
+
+def _check_range(codes: Floats, encoder: ColumnEncoder) -> None:
+    """Refuse infinity and numbers whose squares overflow, by name and row."""
+    with np.errstate(invalid="ignore"):
+        bad = np.abs(codes) > LARGEST
+    if bad.any():
+        row, column = (int(i) for i in np.argwhere(bad)[0])
+        where = f" in row {row}" if len(codes) > 1 else ""
+        raise InvalidArgument(
+            f"column {encoder.names[column]!r} must be finite and at most {LARGEST:g} in size; got "
+            f"{codes[row, column]!s}{where}. Repair it, or give NaN if it is missing."
+        )
+
+
+# --- tables and dictionaries as columns -----------------------------------------------------------
+
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+_SECOND = np.timedelta64(1, "s")
+
+Columns = dict[str, np.ndarray]
+"""Values by the name of their column: arrays of numbers, times or Python objects."""
+
+
+def is_table(X: Any) -> bool:
+    """Whether this is a table of pandas, polars or arrow.
+
+    None of these libraries is imported: a table is known by what it offers.
+    """
+    if hasattr(X, "iloc"):  # pandas; a series is no table
+        return hasattr(X, "columns")
+    return hasattr(X, "column_names") or (hasattr(X, "columns") and hasattr(X, "get_column"))
+
+
+def is_named_row(x: Any) -> bool:
+    """Whether this is one row with names: a dictionary, or a pandas series by names."""
+    if isinstance(x, Mapping):
+        return True
+    index = getattr(x, "index", None) if hasattr(x, "iloc") else None
+    return index is not None and len(index) > 0 and all(isinstance(name, str) for name in index)
+
+
+def read_table(X: Any, name: str) -> Columns:
+    """The columns of a table by name, in their order."""
+    if hasattr(X, "iloc"):
+        names: Iterable[Any] = X.columns
+        arrays = [_pandas_array(X.iloc[:, i]) for i in range(X.shape[1])]
+    elif hasattr(X, "column_names"):
+        names = X.column_names
+        arrays = [_arrow_array(X.column(i)) for i in range(len(X.column_names))]
+    else:
+        names = X.columns
+        arrays = [X.get_column(one).to_numpy() for one in X.columns]
+    texts = [str(one) for one in names]
+    twice = next((one for one in texts if texts.count(one) > 1), None)
+    if twice is not None:
+        raise InvalidArgument(f"'{name}' has two columns {twice!r}. Give each column its own name.")
+    return dict(zip(texts, arrays, strict=True))
+
+
+def read_row(x: Any, name: str) -> Columns:
+    """The values of one named row, as columns of length one."""
+    columns: Columns = {}
+    for key, value in x.items():
+        if str(key) in columns:
+            raise InvalidArgument(f"'{name}' has two values of {str(key)!r}. Give one.")
+        array = np.empty(1, dtype=object)
+        array[0] = value.item() if isinstance(value, (np.number, np.bool_)) else value
+        columns[str(key)] = array
+    return columns
+
+
+def text_columns(X: Any) -> list[str]:
+    """The columns of a table that hold no numbers; none of anything else."""
+    if not is_table(X):
+        return []
+    columns = read_table(X, "X")
+    return [name for name, values in columns.items() if kind_of(name, values) != NUMBER]
+
+
+def _pandas_array(column: Any) -> np.ndarray:
+    if hasattr(column.dtype, "categories"):
+        return _category_array(column.tolist())
+    kind = getattr(column.dtype, "kind", "O")
+    if kind in "biuf":
+        return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
+    if kind == "M":
+        return np.asarray(column.to_numpy(dtype="datetime64[ns]"))  # UTC
+    return np.asarray(column, dtype=None if kind == "m" else object)
+
+
+def _category_array(values: Iterable[Any]) -> np.ndarray:
+    """Categories as text, None where they are missing; they may be numbers."""
+    texts = [None if is_missing(value) else as_category(value) for value in values]
+    return np.array([*texts, None], dtype=object)[:-1]
+
+
+def _arrow_array(column: Any) -> np.ndarray:
+    if hasattr(column.type, "index_type"):  # a dictionary of categories
+        return _category_array(column.to_pylist())
+    chunked = hasattr(column, "chunks")
+    return np.asarray(column.to_numpy() if chunked else column.to_numpy(zero_copy_only=False))
+
+
+# --- kinds ----------------------------------------------------------------------------------------
+
+
+def kind_of(name: str, values: np.ndarray) -> str:
+    """The kind of a column, by its type or, for Python objects, by its values."""
+    if values.dtype.kind in "biufm":
+        return NUMBER
+    if values.dtype.kind == "M":
+        return TIME
+    found: dict[str, Any] = {}
+    for value in values.tolist():
+        if not is_missing(value):
+            found.setdefault(_kind_of_value(name, value), value)
+    if len(found) > 1:
+        (one, first), (two, second) = list(found.items())[:2]
+        raise InvalidArgument(
+            f"column {name!r} must hold values of one kind; got {first!r} ({one}) and {second!r} "
+            f"({two}). Make all of them text for categories, such as X[{name!r}].astype(str), or "
+            "all of them numbers, with NaN where one is missing."
+        )
+    return next(iter(found), NUMBER)
+
+
+def _kind_of_value(name: str, value: Any) -> str:
+    if isinstance(value, str):
+        return CATEGORY
+    if isinstance(value, (datetime.date, np.datetime64)):
+        return TIME
+    if isinstance(value, (Real, Decimal, np.bool_, datetime.timedelta, datetime.time)):
+        return NUMBER
+    raise InvalidArgument(
+        f"column {name!r} must hold numbers, text or times; got {_shown(value)}. Give a column for "
+        "each number in it, or leave it out."
+    )
+
+
+def is_missing(value: Any) -> bool:
+    """None, NaN, pandas.NA or pandas.NaT."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(value, (float, np.floating, Decimal)) and math.isnan(value)
+
+
+# --- codes ----------------------------------------------------------------------------------------
+
+
+def codes_of(name: str, kind: str, values: np.ndarray, texts: dict[float, str]) -> Floats:
+    """(n,): a column as codes; categories are added to `texts`."""
+    if kind == NUMBER:
+        return _numbers(name, values)
+    if kind == TIME:
+        if values.dtype.kind == "M":
+            return _seconds(values)
+        return np.array([_time(name, value) for value in values.tolist()])
+    codes = np.full(len(values), np.nan)
+    for i, value in enumerate(values.tolist()):
+        text = "" if is_missing(value) else as_category(value)
+        if text:
+            codes[i] = code = category_code(text)
+            texts[code] = text
+    return codes
+
+
+def as_category(value: Any) -> str:
+    """A value as the text of a category, as a source of `kernelbank run` has it."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, (bool, np.bool_)):
+        return "true" if value else "false"
+    if isinstance(value, (float, np.floating)) and float(value).is_integer():
+        return str(int(value))
+    return value.isoformat() if isinstance(value, datetime.date) else str(value)
+
+
+def _numbers(name: str, values: np.ndarray) -> Floats:
+    if values.dtype.kind in "biuf":
+        return np.asarray(values, dtype=np.float64)
+    if values.dtype.kind == "m":
+        return np.where(np.isnat(values), np.nan, values / _SECOND)
+    if values.dtype.kind != "O":
+        raise _not_a_number(name, values.tolist()[0] if len(values) else None)
+    return np.array([_number(name, value) for value in values.tolist()])
+
+
+def _number(name: str, value: Any) -> float:
+    if is_missing(value):
+        return math.nan
+    if isinstance(value, datetime.timedelta):
+        return value.total_seconds()
+    if isinstance(value, datetime.time):
+        return value.hour * 3600 + value.minute * 60 + value.second + value.microsecond / 1e6
+    if isinstance(value, (Real, Decimal, np.bool_)):
+        try:
+            return float(value)
+        except OverflowError:
+            return math.inf  # refused with all that is too large
+    raise _not_a_number(name, value)
+
+
+def _not_a_number(name: str, value: Any) -> InvalidArgument:
+    return InvalidArgument(
+        f"column {name!r} must hold numbers, as in the rows learned so far; got {_shown(value)}. "
+        "Give a number, or float('nan') if it is missing; to use it as categories, start a new "
+        "bank in whose first row it is text."
+    )
+
+
+def _time(name: str, value: Any) -> float:
+    if is_missing(value):
+        return math.nan
+    if isinstance(value, np.datetime64):
+        return float(_seconds(np.array([value]))[0])
+    if isinstance(value, datetime.date):
+        if not isinstance(value, datetime.datetime):
+            value = datetime.datetime(value.year, value.month, value.day)
+        moment = value if value.tzinfo else value.replace(tzinfo=datetime.UTC)
+        return (moment - _EPOCH).total_seconds()
+    try:
+        if isinstance(value, (str, Real)) and not isinstance(value, bool):
+            return parse_time(str(value))
+    except ValueError as error:
+        raise InvalidArgument(f"column {name!r}: {_shown(value)} {error}.") from None
+    raise InvalidArgument(
+        f"column {name!r} must hold times, as in the rows learned so far; got {_shown(value)}. "
+        "Give a datetime, or None if it is missing."
+    )
+
+
+def _seconds(values: np.ndarray) -> Floats:
+    """datetime64 as seconds since 1970; NaN for NaT."""
+    if values.dtype.itemsize and np.datetime_data(values.dtype)[0] in ("D", "M", "Y", "W", "h"):
+        values = values.astype("datetime64[s]")
+    seconds = (values - np.datetime64(0, "s")) / _SECOND
+    return np.where(np.isnat(values), np.nan, seconds)
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+# --- columns as inputs ----------------------------------------------------------------------------
+
+OWN_INPUTS = 32
+"""The most categories of a column that have an input of their own. A stream of 400 sites is learned
+as well with 8, 16 or 32; hashing the others into 16 inputs made it slower and no better."""
+
+DUE_ROWS = 3
+"""When a category is learned this often, it gets an input of its own."""
+
+CLASS_SHARES = 3
+"""How many classes have their share as an input, from the second class on."""
+
+PERIODS = {"day": 86_400.0, "week": 604_800.0, "year": 31_556_952.0}
+"""Seconds."""
+
+
+def encode_time(seconds: float) -> list[float]:
+    """Sine and cosine of the time of day, week and year; NaN for a missing time."""
+    if math.isnan(seconds):
+        return [math.nan] * (2 * len(PERIODS))
+    angles = [2 * math.pi * math.fmod(seconds, period) / period for period in PERIODS.values()]
+    return [wave(angle) for angle in angles for wave in (math.sin, math.cos)]
+
+
+class EncodedRows(NamedTuple):
+    """Rows as codes, in the order of an encoder's columns."""
+
+    codes: Floats
+    """(n, columns)."""
+    texts: Mapping[float, str]
+    """The categories in these rows, by their codes."""
+
+
+class ColumnEncoder:
+    """The columns that a bank has learned, and their encoding.
+
+    Parameters
+    ----------
+    columns : names and kinds ("number", "time" or "category") in their order.
+    labels : whether the targets are labels.
+    """
+
+    def __init__(self, columns: Sequence[tuple[str, str]], *, labels: bool) -> None:
+        self.columns = tuple(columns)
+        self.tentative = False
+        """Whether rows were only predicted so far: the first learned row decides."""
+        kinds = [kind for _, kind in self.columns]
+        self._labels = labels
+        self._numbers = [i for i, kind in enumerate(kinds) if kind == NUMBER]
+        self._times = [i for i, kind in enumerate(kinds) if kind == TIME]
+        self.is_numeric = bool(self.columns) and len(self._numbers) == len(self.columns)
+        """Whether all columns are numbers: then codes are inputs."""
+        self.targets_width = CLASS_SHARES if labels else 1
+        self.statistics = {
+            i: CategoryStatistics(self.targets_width, clipped=not labels)
+            for i, kind in enumerate(kinds)
+            if kind == CATEGORY
+        }
+        """By the index of a column of categories."""
+        self._own: dict[tuple[int, float], int] = {}
+        """By column and code, the number of the category's own input behind the fixed ones."""
+        self._own_counts = dict.fromkeys(self.statistics, 0)
+
+    # --- columns and inputs ---------------------------------------------------------------------
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the columns."""
+        return [name for name, _ in self.columns]
+
+    def inputs_of(self, column: str | int) -> list[int]:
+        """The inputs of a column of numbers or times, by its name or index; else none."""
+        names = self.names
+        index = column if isinstance(column, int) else -1
+        if isinstance(column, str) and column in names:
+            index = names.index(column)
+        if index in self._numbers:
+            return [self._numbers.index(index)]
+        if index in self._times:
+            waves = 2 * len(PERIODS)
+            start = len(self._numbers) + waves * self._times.index(index)
+            return [*range(start, start + waves)]
+        return []
+
+    @property
+    def first_category(self) -> int:
+        """The index of the first input of a single category."""
+        fixed = len(self._numbers) + 2 * len(PERIODS) * len(self._times)
+        return max(fixed + self.targets_width * len(self.statistics), 1)
+
+    @property
+    def width(self) -> int:
+        """The number of inputs; at least one, which is 0 where there are no columns."""
+        return self.first_category + len(self._own)
+
+    @property
+    def categories(self) -> list[tuple[str, str]]:
+        """(column, category) of the inputs of single categories, in their order."""
+        return [
+            (self.columns[column][0], self.statistics[column].name(code))
+            for column, code in self._own
+        ]
+
+    @property
+    def beyond(self) -> dict[str, dict[str, int]]:
+        """By column: how many categories will have no input of their own, and in how many rows
+        they came since all inputs are taken."""
+        found = {}
+        for column, known in self.statistics.items():
+            if known.rows_beyond:
+                counts = {"categories": len(known) - OWN_INPUTS, "rows": known.rows_beyond}
+                found[self.columns[column][0]] = counts
+        return found
+
+    @property
+    def input_names(self) -> list[str]:
+        """A name for every input of the model."""
+        found = [self.columns[i][0] for i in self._numbers]
+        for i in self._times:
+            for period in PERIODS:
+                found += [
+                    f"{self.columns[i][0]} ({wave} of {period})" for wave in ("sine", "cosine")
+                ]
+        for i in self.statistics:
+            name = self.columns[i][0]
+            shares = [f"{name} (share of class {k + 2})" for k in range(CLASS_SHARES)]
+            found += shares if self._labels else [f"{name} (mean target)"]
+        found = found or ["(nothing)"]
+        return found + [f"{column} = {category}" for column, category in self.categories]
+
+    # --- encoding -------------------------------------------------------------------------------
+
+    def expand(self, codes: Floats) -> Floats:
+        """(n, width): the inputs of rows, by what is known now; changes nothing."""
+        if self.is_numeric:
+            return codes
+        out = self._fixed_inputs(codes)
+        if self.statistics:
+            for row, own in zip(codes.tolist(), out, strict=True):
+                self._write_categories(row, own)
+        return out
+
+    def _fixed_inputs(self, codes: Floats) -> Floats:
+        """(n, width): numbers and times; 0 elsewhere."""
+        out = np.zeros((len(codes), self.width))
+        out[:, : len(self._numbers)] = codes[:, self._numbers]
+        place = len(self._numbers)
+        for column in self._times:
+            waves = [encode_time(seconds) for seconds in codes[:, column].tolist()]
+            out[:, place : place + 2 * len(PERIODS)] = waves
+            place += 2 * len(PERIODS)
+        return out
+
+    def _write_categories(self, row: list[float], out: Floats) -> None:
+        """Write the inputs of a row's categories."""
+        first = self.first_category
+        place = first - self.targets_width * len(self.statistics)
+        for column, known in self.statistics.items():
+            code = row[column]
+            out[place : place + self.targets_width] = known.mean(code)
+            place += self.targets_width
+            if math.isnan(code):
+                for (other, _), number in self._own.items():
+                    if other == column:
+                        out[first + number] = math.nan
+            elif (column, code) in self._own:
+                out[first + self._own[column, code]] = 1.0
+
+    def set_category(self, column: str, category_code: float, out: Floats) -> None:
+        """Write the inputs of one category into an input (width,), in place of another one's."""
+        index = self.names.index(column)
+        place = self.first_category - self.targets_width * len(self.statistics)
+        place += self.targets_width * list(self.statistics).index(index)
+        out[place : place + self.targets_width] = self.statistics[index].mean(category_code)
+        for (other, code), number in self._own.items():
+            if other == index:
+                out[self.first_category + number] = float(code == category_code)
+
+    # --- learning -------------------------------------------------------------------------------
+
+    def adds_inputs(self, codes: Floats) -> bool:
+        """Whether learning a row (1, columns) adds inputs."""
+        return bool(self.statistics) and bool(self._new_inputs(codes[0].tolist()))
+
+    def _new_inputs(self, row: list[float]) -> list[tuple[int, float]]:
+        """The categories that get an input of their own when a row is learned."""
+        found: list[tuple[int, float]] = []
+        for column, known in self.statistics.items():
+            free, code = OWN_INPUTS - self._own_counts[column], row[column]
+            if free and (column, code) not in self._own and known.count(code) + 1 >= DUE_ROWS:
+                waiting = [(column, other) for other in known.codes]
+                found += [pair for pair in waiting if pair not in self._own][:free]
+        return found
+
+    def take(
+        self, codes: Floats, targets: Floats, texts: Mapping[float, str]
+    ) -> tuple[Floats, int]:
+        """Encode the first of some rows, and learn from their targets.
+
+        Parameters
+        ----------
+        codes : (n, columns).
+        targets : (n, targets_width), each what `as_statistic` returns.
+        texts : the categories by their codes.
+
+        Returns
+        -------
+        (m, width): inputs, each by what was known before its row. A row that adds inputs is taken
+        alone, so m may be less than n.
+        How many inputs it has added.
+        """
+        if not self.statistics:
+            return self.expand(codes), 0
+        rows = codes.tolist()
+        new = self._new_inputs(rows[0])
+        for column, code in new:
+            self._own[column, code] = len(self._own)
+            self._own_counts[column] += 1
+        out = self._fixed_inputs(codes)
+        for t, (row, target) in enumerate(zip(rows, targets.tolist(), strict=True)):
+            if t and (new or self._new_inputs(row)):
+                return out[:t], len(new)
+            self._write_categories(row, out[t])
+            for column, known in self.statistics.items():
+                code = row[column]
+                if not math.isnan(code):
+                    full = self._own_counts[column] == OWN_INPUTS
+                    beyond = full and (column, code) not in self._own
+                    known.update(code, texts.get(code, "?"), target, beyond=beyond)
+        return out, len(new)
+
+    def as_statistic(self, targets: Floats) -> Floats:
+        """(n, targets_width): what is averaged by category, of targets or class numbers (n,).
+
+        Of several targets, (n, K), it is the first.
+        """
+        if not self._labels:
+            return targets[:, :1] if targets.ndim == 2 else targets[:, None]
+        return (targets[:, None] == np.arange(1, CLASS_SHARES + 1)).astype(np.float64)
+
+    # --- saving ---------------------------------------------------------------------------------
+
+    def to_json(self) -> dict[str, Any]:
+        """Columns and names of categories as plain data."""
+        return {
+            "columns": [list(column) for column in self.columns],
+            "tentative": self.tentative,
+            "categories": [known.to_json() for known in self.statistics.values()],
+        }
+
+    def arrays(self) -> dict[str, Floats]:
+        """The codes and statistics of categories."""
+        if not self.statistics:
+            return {}
+        own = np.array([[float(column), code] for column, code in self._own]).reshape(-1, 2)
+        known = {f"statistics{i}": one.array() for i, one in self.statistics.items()}
+        return {"own": own, **known}
+
+    @classmethod
+    def restore(
+        cls, facts: Mapping[str, Any], arrays: Mapping[str, Floats], *, labels: bool
+    ) -> ColumnEncoder:
+        """The encoder from what `to_json` and `arrays` returned, after checking it."""
+        columns = [(str(name), str(kind)) for name, kind in facts["columns"]]
+        names = [name for name, _ in columns]
+        if len(set(names)) < len(names) or any(kind not in KINDS for _, kind in columns):
+            raise FileRefused("it has impossible columns.")
+        encoder = cls(columns, labels=labels)
+        if not isinstance(facts["tentative"], bool):
+            raise FileRefused("it does not say whether its columns are tentative.")
+        encoder.tentative = facts["tentative"]
+        if not encoder.statistics:
+            return encoder
+        for (i, known), one in zip(encoder.statistics.items(), facts["categories"], strict=True):
+            known.restore(one, arrays[f"statistics{i}"])
+        for column, code in arrays["own"].tolist():
+            if column not in encoder.statistics or code not in encoder.statistics[int(column)]:
+                raise FileRefused("it has inputs of categories that were never learned.")
+            encoder._own[int(column), code] = len(encoder._own)
+            encoder._own_counts[int(column)] += 1
+        if len(encoder._own) < len(arrays["own"]) or any(
+            count > OWN_INPUTS for count in encoder._own_counts.values()
+        ):
+            raise FileRefused("it has too many inputs of categories.")
+        return encoder
+
+
+# --- categories -----------------------------------------------------------------------------------
+
+MOST_CATEGORIES = 10_000
+"""The most categories of a column that have a mean of their own; later ones share one."""
+
+PRIOR_ROWS = 1.0
+"""The mean of a category is drawn towards the mean of all rows, as by so many rows with it."""
+
+CATEGORY_ROWS = 200
+"""About so many rows back a category's mean reaches, once there are as many."""
+
+OVERALL_ROWS = 500
+"""The same for the mean of all rows."""
+
+FAR = 10.0
+"""Targets count as at most so many mean deviations from the mean: an outlier must not stay."""
+
+
+@lru_cache(maxsize=100_000)
+def category_code(text: str) -> float:
+    """A category as a number: 48 bits of a hash, which a float holds exactly."""
+    digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=6)
+    return float(int.from_bytes(digest.digest()))
+
+
+class CategoryStatistics:
+    """Counts and mean targets of the categories of a column, by their codes.
+
+    The mean target is one input, whatever the number of categories. It uses earlier targets only: a
+    row is encoded before its own target is added. A mean of few rows is drawn towards the mean of
+    all.
+
+    Parameters
+    ----------
+    width : how many numbers a target has: 1, or the shares of some classes.
+    clipped : whether far targets are clipped: numbers, not shares.
+    """
+
+    def __init__(self, width: int, *, clipped: bool) -> None:
+        self._width = width
+        self._clipped = clipped
+        self.names: list[str] = []
+        """In the order in which they were first learned."""
+        self._index: dict[float, int] = {}
+        self._codes: list[float] = []
+        self._counts: list[float] = []
+        self._means: list[list[float]] = []
+        self.rows = 0
+        """Learned rows with a category."""
+        self.rows_beyond = 0
+        """Learned rows whose category has no input of its own, since all are taken."""
+        self._overall = [0.0] * width
+        self._deviation = 0.0
+
+    def __len__(self) -> int:
+        return len(self._codes)
+
+    def __contains__(self, code: float) -> bool:
+        return code in self._index
+
+    def name(self, code: float) -> str:
+        """The name of a category that was learned."""
+        return self.names[self._index[code]]
+
+    @property
+    def codes(self) -> Sequence[float]:
+        """The categories in the order in which they were first learned."""
+        return self._codes
+
+    def count(self, code: float) -> float:
+        """How often a category was learned, at most CATEGORY_ROWS."""
+        index = self._index.get(code)
+        return 0.0 if index is None else self._counts[index]
+
+    @property
+    def is_full(self) -> bool:
+        """Whether further categories share one mean."""
+        return len(self._codes) > MOST_CATEGORIES
+
+    def mean(self, code: float) -> list[float]:
+        """The mean target of a category; NaN if the category is missing or nothing is known."""
+        if math.isnan(code) or not self.rows:
+            return [math.nan] * self._width
+        index = self._index.get(code, MOST_CATEGORIES if self.is_full else -1)
+        if index < 0:
+            return self._overall
+        count = self._counts[index]
+        return [
+            (count * own + PRIOR_ROWS * all_rows) / (count + PRIOR_ROWS)
+            for own, all_rows in zip(self._means[index], self._overall, strict=True)
+        ]
+
+    def update(self, code: float, name: str, target: Sequence[float], *, beyond: bool) -> None:
+        """Add the target of a row with a category; `name` is kept if the category is new.
+
+        Where the target is missing, its expected value stands for it: the row only counts.
+        """
+        if math.isnan(target[0]):
+            target = self.mean(code)
+            if math.isnan(target[0]):
+                return
+        index = self._index.get(code)
+        if index is None:
+            index = min(len(self._codes), MOST_CATEGORIES)
+            if index == len(self._codes):  # the last one stands for all that come later
+                self._index[code] = index
+                self._codes.append(code)
+                self.names.append(name)
+                self._counts.append(0.0)
+                self._means.append([0.0] * self._width)
+        self.rows += 1
+        self.rows_beyond += beyond
+        values = self._clip(target) if self._clipped else target
+        self._counts[index] = min(self._counts[index] + 1.0, CATEGORY_ROWS)
+        mean = self._means[index]
+        for k, value in enumerate(values):
+            mean[k] += (value - mean[k]) / self._counts[index]
+            self._overall[k] += (value - self._overall[k]) / min(self.rows, OVERALL_ROWS)
+
+    def _clip(self, target: Sequence[float]) -> list[float]:
+        (value,) = target
+        if self.rows == 1:
+            return [value]
+        step = value - self._overall[0]
+        if self._deviation:
+            farthest = FAR * self._deviation
+            step = min(max(step, -farthest), farthest)
+        self._deviation += (abs(step) - self._deviation) / min(self.rows, OVERALL_ROWS)
+        return [self._overall[0] + step]
+
+    # --- saving ---------------------------------------------------------------------------------
+
+    def to_json(self) -> dict[str, Any]:
+        """The names and counts as plain data."""
+        return {
+            "names": list(self.names),
+            "rows": self.rows,
+            "rows_beyond": self.rows_beyond,
+        }
+
+    def array(self) -> Floats:
+        """(categories + 1, 2 + width): code, count and means of each; in the last row the
+        deviation, 0 and the means of all rows."""
+        rows = zip(self._codes, self._counts, self._means, strict=True)
+        own = [[code, count, *means] for code, count, means in rows]
+        return np.array([*own, [self._deviation, 0.0, *self._overall]])
+
+    def restore(self, facts: Mapping[str, Any], array: Floats) -> None:
+        """Continue from what `to_json` and `array` returned, after checking it."""
+        names = [str(name) for name in facts["names"]]
+        if array.shape != (len(names) + 1, 2 + self._width) or not np.isfinite(array).all():
+            raise FileRefused("its categories do not fit their statistics.")
+        codes = array[:-1, 0].tolist()
+        if len(codes) > MOST_CATEGORIES + 1 or len(set(codes)) < len(codes):
+            raise FileRefused("it has impossible categories.")
+        if (array[:-1, 1] < 1).any() or (array[:-1, 1] > CATEGORY_ROWS).any():
+            raise FileRefused("its categories have impossible counts.")
+        self.names, self._codes = names, codes
+        self._index = {code: index for index, code in enumerate(codes)}
+        self._counts = array[:-1, 1].tolist()
+        self._means = array[:-1, 2:].tolist()
+        self._deviation, self._overall = float(array[-1, 0]), array[-1, 2:].tolist()
+        self.rows, self.rows_beyond = int(facts["rows"]), int(facts["rows_beyond"])

@@ -1,1 +1,0 @@
-"""Rows and targets scaled by running statistics; `scaling` is the way in."""
