@@ -28,7 +28,7 @@ from ..bank.trace import Record
 from ..errors import LargeModel
 from ..utils.validation import Floats
 from ..utils.whole_steps import warn_after_step
-from . import slot_pool as slot_revision
+from . import slot_pool
 from .config import AutoConfig
 from .default_slots import RELEVANCE_ROWS, WIDE, new_relevance
 from .forecaster import Forecasting
@@ -266,7 +266,7 @@ class Model(ABC):
         ends = [n - self.rows for n in self.config.restarts if n > self.rows]
         if self.config.seasons == AUTO:
             ends.append(rows_to_look(self.rows))
-        return min([*ends, slot_revision.rows_to_revision(self.rows)])
+        return min([*ends, slot_pool.rows_to_revision(self.rows)])
 
     # --- signals of change ----------------------------------------------------------------------
 
@@ -517,13 +517,13 @@ class Model(ABC):
 
     def revise_slots(self, rows: int, *, due: bool | None = None) -> bool:
         """Let slots without weight give their time to others, if it is time; whether some did."""
-        due = slot_revision.is_due(rows) if due is None else due
+        due = slot_pool.is_due(rows) if due is None else due
         if not (self.config.revises and self.banks and due):
             return False
         weights = np.maximum(self.mean_weights_of_outputs(), self.long_mean_weights())
         before, slots_before = self.selection, self._running_slots()
         anew = self.pool.relevant_slots if self.learn_relevance() else ()
-        after, reasons = slot_revision.revise(self.pool, before, rows, weights)
+        after, reasons = slot_pool.revise(self.pool, before, rows, weights)
         self._select(after)
         for kind, number in before.changes(after):
             group = self.pool.groups[number]
