@@ -39,21 +39,24 @@ attack: .venv/dev-ready $(CORE)
 	$(BIN)/python tests/attack.py $(ATTACK)
 
 # The core with checked indices, AddressSanitizer and UBSan (of g++), in a package of links beside
-# the other: its tests, the same bits, and forged states.
+# the other: its tests, the same bits, and forged states. The finder of the editable installation
+# comes before PYTHONPATH, so it is taken out there.
 SANITIZE := build/sanitize
 sanitize: .venv/dev-ready
 	@rm -rf $(SANITIZE)/package
 	@mkdir -p $(SANITIZE)/package
 	@cp -rs $(CURDIR)/src/kernelbank $(SANITIZE)/package
 	@rm -f $(SANITIZE)/package/kernelbank/_core*.so
+	@cp packaging/without_editable.py $(SANITIZE)/package/sitecustomize.py
 	@$(BIN)/cmake -G Ninja -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja -DKERNELBANK_SANITIZE=ON \
 		-DCMAKE_CXX_COMPILER=g++ -DPython_EXECUTABLE=$(CURDIR)/$(BIN)/python \
 		-DCMAKE_LIBRARY_OUTPUT_DIRECTORY=$(CURDIR)/$(SANITIZE)/package/kernelbank \
 		-B $(SANITIZE)/core -S src/core
 	@$(BIN)/cmake --build $(SANITIZE)/core
-	PYTHONPATH=$(SANITIZE)/package KERNELBANK_FORGED=4000 \
+	PYTHONPATH=$(CURDIR)/$(SANITIZE)/package KERNELBANK_FORGED=4000 KERNELBANK_SANITIZED=1 \
 		LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libstdc++.so)" \
-		ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
+		ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 \
+		UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 \
 		$(BIN)/python -m pytest -n auto --dist loadgroup tests/core tests/test_same_bits.py tests/test_output_bits.py
 
 lint: .venv/dev-ready

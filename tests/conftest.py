@@ -1,4 +1,3 @@
-import os
 
 import pytest
 from hypothesis import settings
@@ -8,9 +7,6 @@ from support import crash_scenarios, source_fixtures
 # Examples are drawn the same way in every run, so that a failure here is a failure everywhere.
 settings.register_profile("house", deadline=None, max_examples=60, derandomize=True)
 settings.load_profile("house")
-
-# These compile functions of their own: tests/native/test_just_in_time.py runs them.
-collect_ignore = [] if os.environ.get("KERNELBANK_NATIVE") == "jit" else ["jit"]
 
 # Files that one process runs one after another: Ray's, so that there is one cluster at a time, and
 # those that share the process that `kernelbank run` is forked from.

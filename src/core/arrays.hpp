@@ -26,8 +26,11 @@ class MemoryLimit {
   explicit MemoryLimit(std::size_t bytes) : before_(left) { left = &bytes_, bytes_ = bytes; }
   ~MemoryLimit() { left = before_; }
   MemoryLimit(const MemoryLimit&) = delete;
-  static void take(std::size_t bytes) {
+  /// Room for so many numbers of a size; their bytes must be a number too.
+  static void take(std::size_t count, std::size_t size) {
+    if (count > PTRDIFF_MAX / 2 / size) throw std::bad_alloc();
     if (!left) return;
+    const std::size_t bytes = count * size;
     if (bytes > *left) throw TooLarge("the arrays need more memory than is allowed");
     *left -= bytes;
   }
@@ -46,7 +49,7 @@ struct CacheAligned {
   template <class U>
   CacheAligned(const CacheAligned<U>&) {}
   T* allocate(std::size_t n) {
-    MemoryLimit::take(n * sizeof(T));
+    MemoryLimit::take(n, sizeof(T));
     return static_cast<T*>(::operator new(n * sizeof(T), line));
   }
   void deallocate(T* p, std::size_t) { ::operator delete(p, line); }
@@ -66,7 +69,7 @@ class Zeroed {
   Zeroed() = default;
   explicit Zeroed(std::size_t size) : size_(size) {
     if (size == 0) return;
-    MemoryLimit::take(size * sizeof(T));
+    MemoryLimit::take(size, sizeof(T));
     owned_.reset(std::calloc(size * sizeof(T) + LINE, 1));
     if (!owned_) throw std::bad_alloc();
     const auto start = reinterpret_cast<std::uintptr_t>(owned_.get());

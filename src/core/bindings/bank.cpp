@@ -7,6 +7,7 @@
 #include <pthread.h>
 
 #include <atomic>
+#include <climits>
 #include <cmath>
 
 #include "../auto/prediction.hpp"
@@ -84,16 +85,25 @@ void require_shape(const char* name, const Numbers& array, const Shape& shape) {
   throw nb::value_error((std::string(name) + " has shape " + found + ", not " + wanted).c_str());
 }
 
+/// How many of something there are, at least one, and so few that twice as many is a number too:
+/// parts add to it before the bank compares them.
+static int take_count(const nb::dict& given, const char* name) {
+  const int number = take<int>(given, name);
+  if (number < 1 || number > INT_MAX / 2)
+    throw std::invalid_argument(std::string(name) + " is out of range");
+  return number;
+}
+
 /// A bank from its description in Python (`kernelbank.bank`).
 std::unique_ptr<Bank> make_bank(const nb::dict& given) {
   BankSpec spec{};
-  spec.objective.window = take<int>(given, "window");
+  spec.objective.window = take_count(given, "window");
   spec.objective.regularization = take<double>(given, "regularization");
   for (nb::handle loss : given["losses"]) spec.objective.losses.push_back(read_loss(loss));
-  spec.dimension = take<int>(given, "dimension");
-  spec.slots = take<int>(given, "slots");
-  spec.block = take<int>(given, "block");
-  spec.threads = take<int>(given, "threads");
+  spec.dimension = take_count(given, "dimension");
+  spec.slots = take_count(given, "slots");
+  spec.block = take_count(given, "block");
+  spec.threads = take_count(given, "threads");
   spec.on_simplex = take<bool>(given, "on_simplex");
   spec.needs_values = take<bool>(given, "needs_values");
   spec.sums_weights = take<bool>(given, "sums_weights");
@@ -133,7 +143,7 @@ std::unique_ptr<Bank> make_bank(const nb::dict& given) {
         {read_settings(nb::cast<nb::dict>(rule[1])), spec.slots, spec.objective.window,
          spec.objective.regularization, spec.objective.losses[k]}));
   }
-  Samples samples(take<int>(given, "history"), spec.dimension, outputs, std::move(statistics), 1);
+  Samples samples(take_count(given, "history"), spec.dimension, outputs, std::move(statistics), 1);
   return std::make_unique<Bank>(spec, std::move(samples), std::move(packs), std::move(combiners),
                                 take<std::vector<double>>(given, "first_weights"));
 }
