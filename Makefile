@@ -181,7 +181,7 @@ $(CORE): build/core/build.ninja $(CORE_SOURCES)
 	@$(INSTALL) --no-build-isolation --editable ".[cli,plot,live,test,lint]"
 	@touch $@
 
-# River, scikit-learn, LightGBM and statsforecast (with Numba) are only for the comparison.
+# River, scikit-learn, LightGBM and statsforecast are only for the comparison.
 .venv/bench-ready: .venv/dev-ready
 	@$(INSTALL) --no-build-isolation --editable ".[bench]"
 	@touch $@

@@ -453,7 +453,7 @@ def test_unclosed_quote_does_not_delay_the_rows_after_it(tmp_path, rest):
 def test_csv_source_needs_no_optional_package(tmp_path):
     code = (
         "import sys, kernelbank, kernelbank.io.sources\n"
-        "heavy = {'pyarrow', 'polars', 'pandas', 'redis', 'confluent_kafka', 'numba'}\n"
+        "heavy = {'pyarrow', 'polars', 'pandas', 'redis', 'confluent_kafka'}\n"
         "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
         "for name in ('pyarrow', 'redis', 'confluent_kafka'): sys.modules[name] = None\n"
         "from kernelbank.io.sources import open_source\n"
