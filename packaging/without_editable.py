@@ -1,4 +1,4 @@
-"""As sitecustomize.py in a folder of PYTHONPATH: the package there is imported, not the editable one.
+"""As sitecustomize.py in a folder of PYTHONPATH: its package is imported, not the editable one.
 
 The finder of an editable installation comes before the paths, so that a build beside it would never
 be loaded. `make sanitize` uses this.

@@ -1,6 +1,6 @@
 #include "class_model.hpp"
 
-#include "seasons.hpp"
+#include "past.hpp"
 
 namespace kb {
 

@@ -8,7 +8,6 @@
 #include "past.hpp"
 #include "prediction.hpp"
 #include "probabilities.hpp"
-#include "replay.hpp"
 #include "scaling.hpp"
 
 namespace kb {

@@ -1,7 +1,6 @@
 #include "intervals.hpp"
 
 #include "../math.hpp"
-#include "normal_quantile.hpp"
 #include "running_stats.hpp"
 
 namespace kb {

@@ -10,7 +10,6 @@
 #include "intervals.hpp"
 #include "past.hpp"
 #include "prediction.hpp"
-#include "replay.hpp"
 
 namespace kb {
 

@@ -20,11 +20,14 @@
 // A missing value (NaN) is filled in as an autoregressive process with the column's own correlation
 // would predict it: by r^k times the forms seen k rows ago. It changes no other statistic. An
 // *extreme* value, beyond EXTREME_DEVIATIONS, is filled in likewise: it is not a measurement.
+//
+// Beside them: quantiles of the standard normal distribution.
 #pragma once
 #include <algorithm>
 #include <cmath>
 
 #include "../arrays.hpp"
+#include "../math.hpp"
 
 namespace kb {
 
@@ -123,5 +126,13 @@ class Column {
 bool all_finite(const double* numbers, std::size_t count);
 /// Whether a number is 0, 1, ... and at most `most`.
 bool is_count(double number, double most = 0x1p53);
+
+/// The quantile of the standard normal distribution at 1e-10 < p < 1 - 1e-10, to about 1e-16 of
+/// it: algorithm AS 241 of M. J. Wichura, The percentage points of the normal distribution, Applied
+/// Statistics 37 (1988), but for its farthest tails.
+double normal_quantile(double p);
+
+/// Normal quantiles over equal steps of probability, from 0 to 1; the ends are those of half a step.
+const Array<double>& normal_quantile_table();
 
 }  // namespace kb

@@ -1,7 +1,7 @@
 #include "scaling.hpp"
 
 #include "../transforms.hpp"
-#include "seasons.hpp"
+#include "past.hpp"
 
 namespace kb {
 

@@ -4,12 +4,11 @@
 #include <nanobind/stl/vector.h>
 
 #include "../auto/change_detection.hpp"
-#include "../auto/horizon_intervals.hpp"
-#include "../auto/horizon_stacking.hpp"
-#include "../auto/normal_quantile.hpp"
+#include "../auto/horizons.hpp"
+#include "../auto/running_stats.hpp"
 #include "../auto/probabilities.hpp"
 #include "../auto/scaling.hpp"
-#include "../auto/seasons.hpp"
+#include "../auto/past.hpp"
 #include "module.hpp"
 #include "specs.hpp"
 #include "state.hpp"

@@ -7,7 +7,6 @@ was restarted, or a caller that has lost count, is noticed at once.
 from __future__ import annotations
 
 import hashlib
-import importlib.metadata
 import os
 from collections.abc import Mapping
 from functools import cache
@@ -33,7 +32,7 @@ def build_fingerprint() -> str:
     """Versions that must be equal on all nodes, so that all compute the same bits."""
     files = [*sorted(Path(__file__).parents[2].rglob("*.py")), Path(_core.__file__)]
     build = hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:12]
-    return f"kernelbank {__version__} ({build}), numpy {importlib.metadata.version('numpy')}"
+    return f"kernelbank {__version__} ({build}), numpy {np.__version__}"
 
 
 class ShardWorker:
