@@ -129,6 +129,12 @@ class Matrix {
   int rows_ = 0, columns_ = 0;
 };
 
+/// Give back the memory of these arrays; an assignment alone may keep it.
+template <class... Arrays>
+void release(Arrays&... arrays) {
+  ((arrays = Arrays()), ...);
+}
+
 /// A pointer whose copy is a copy of what it points to: objects with such parts can be copied.
 template <class T>
 class Cloned {

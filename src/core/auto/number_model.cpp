@@ -145,7 +145,7 @@ int NumberModel::step(const double* X, const double* y, int n, double tail, cons
     bank->learn(rows_[0], scaled_[0], usual, nullptr, predictions_.data(), weights_.data(),
                 slots_.data());
     calibrate_block(y, usual, first, tail, record);
-    if (usual > 1) rows_ = scaled_ = scales_ = {}, predictions_ = weights_ = slots_ = {};  // all but state
+    if (usual > 1) release(rows_, scaled_, scales_, predictions_, weights_, slots_);
     return usual;
   }
   // The same for one row, which was predicted before, or is not learned at once.
