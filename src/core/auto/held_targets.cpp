@@ -11,15 +11,39 @@ static double median(std::vector<double> values) {
   return values.size() % 2 ? values[half] : 0.5 * (values[half - 1] + values[half]);
 }
 
-double HeldTargets::expected_error(int k, Scaling& scaling) const {
+Stay HeldTargets::expected(int k, Scaling& scaling) const {
   const int count = std::min(int(scaling.target(k).streak), int(rows.size()));
-  if (count == 0 || scaling.target(k).count == 0.0) return 0.0;
-  for (std::size_t i = rows.size() - count; i < rows.size(); ++i)
-    if (scaling.outlier_level(rows[i].y[k], k) == EXTREME) return 0.0;
+  if (count == 0 || scaling.target(k).count == 0.0) return {};
+  double least = INF, most = -INF;
+  for (std::size_t i = rows.size() - count; i < rows.size(); ++i) {
+    if (std::isnan(rows[i].y[k])) continue;
+    if (scaling.outlier_level(rows[i].y[k], k) == EXTREME) return {};
+    const double error = rows[i].y[k] - rows[i].predicted[k];
+    least = std::min(least, error), most = std::max(most, error);
+  }
+  const double nearer = std::min(std::fabs(least), std::fabs(most));
+  if (least * most < 0.0 || most - least > nearer) return {};  // not one level: spikes
   const double before = streaks_[k][count - 1] - 1.0;  // without this streak, whose end is unknown
   const double continued = (streaks_[k][count] + std::min(count, 2)) / (before + 2.0);
-  const double share = std::max(continued, scaling.target_correlation(k));
-  return share * (rows.back().y[k] - rows.back().predicted[k]);
+  return {continued, rows.back().y[k] - rows.back().predicted[k]};
+}
+
+std::vector<double> HeldTargets::believed(int k) const {
+  std::vector<double> found;
+  for (std::size_t i = rows.size() - 1; i-- > 0;)
+    if (!std::isnan(rows[i].y[k])) found.push_back(rows[i].believed[k]);
+  return found;
+}
+
+void HeldTargets::believe(int k, int each) {
+  const int outputs = int(rows[0].y.size()) / each;  // of a target; the first is what later rows know
+  for (std::size_t i = 0; k % outputs == 0 && i < rows.size(); ++i)
+    // Lagged targets of row i, the newest first: those of rows i - 1, i - 2, ...
+    for (std::size_t j = 0; j < i && (j + 1) * each <= rows[i].past.size(); ++j) {
+      double& lagged = rows[i].past[j * each + k / outputs];
+      if (lagged == rows[i - 1 - j].believed[k]) lagged = rows[i - 1 - j].y[k];
+    }
+  for (HeldRow& row : rows) row.believed[k] = row.y[k];
 }
 
 bool HeldTargets::adapt(int k, Scaling& scaling) const {
@@ -56,6 +80,7 @@ void HeldTargets::visit(Archive& archive) {
     archive((name + "past").c_str(), row.past);
     archive((name + "targets").c_str(), row.y);
     archive((name + "predicted").c_str(), row.predicted);
+    archive((name + "believed").c_str(), row.believed);
   }
 }
 

@@ -15,6 +15,7 @@ static constexpr double RANGE_AFTER = 30.0;
 static constexpr double STEP = 0.05;
 static constexpr double START = 10.0;   // the first steps are larger: 1 / (rows + this)
 static constexpr double MEMORY = 50.0;  // rows of the running mean square
+static constexpr double BELIEVED = 1.0;  // root mean square errors, of a target that may be a spike
 static constexpr double LEAP = 100.0;   // a squared error counts as at most this many times the mean
 
 void ErrorStats::widen_range(double y) {
@@ -86,10 +87,16 @@ Interval Intervals::predict(double score, double deviation, double mean, double 
   return interval_around(value, stats(), quantiles_[0], quantiles_[1], tail, bounds_);
 }
 
-double Intervals::score(double predicted, double y, double mean, double sd) {
+double Intervals::believed(double y, double predicted) {
+  const double most = BELIEVED * std::sqrt(stats().variance);
+  return predicted + clipped(y - predicted, most);
+}
+
+double Intervals::score(double predicted, double y, double mean, double sd, bool far) {
   ErrorStats stats = this->stats();
   const double error = y - predicted;
-  const double usual = sd == 0.0 ? y : mean + clipped((y - mean) / sd, FAR_DEVIATIONS) * sd;
+  double usual = sd == 0.0 ? y : mean + clipped((y - mean) / sd, FAR_DEVIATIONS) * sd;
+  if (far) usual = believed(y, predicted);
   if (stats.rows == 0.0) {
     stats.low = stats.high = usual;
     stats.variance = sd * sd;
@@ -113,7 +120,8 @@ double Intervals::score(double predicted, double y, double mean, double sd) {
     quantiles_[0][g] += move * (below - tail);
     quantiles_[1][g] += move * (above - tail);
   }
-  stats.add_square(error * error, MEMORY);
+  const double width_error = far ? usual - predicted : error;
+  stats.add_square(width_error * width_error, MEMORY);
   stats.rows += 1.0;
   return std::fabs(error);
 }

@@ -78,14 +78,26 @@ void NumberModel::write_outputs(const double* scores, const double* slots, const
     };
     const Interval found = ends(tail);
     out[0] = found.value, out[1] = found.low, out[2] = found.high;
-    if (!held.rows.empty()) {
-      const double error = held.expected_error(k, *scaling);
-      for (int i = 0; i < 3; ++i) out[i] = intervals.bounds().nearest(out[i] + error);
-    }
+    if (!held.rows.empty()) expect_far(k, tail, out);
     for (std::size_t i = 0; more && i < levels_.size(); ++i) {
       const Interval own = ends(std::min(levels_[i], 1.0 - levels_[i]));
       more[levels_.size() + i] = levels_[i] < 0.5 ? own.low : own.high;
     }
+  }
+}
+
+/// out (3,): a prediction and its interval, while rows are held back. It is that of the bank unless far
+/// targets are more likely to stay; the interval has both, unless one is less likely than a tail.
+void NumberModel::expect_far(int k, double tail, double* out) {
+  const Stay stay = held.expected(k, *scaling);
+  const Bounds& bounds = tracks[k].intervals.bounds();
+  const double low = bounds.nearest(out[1] + stay.error), high = bounds.nearest(out[2] + stay.error);
+  const bool stays = stay.probability > 0.5;
+  if (stays) out[0] = bounds.nearest(out[0] + stay.error);
+  if (stays && 1.0 - stay.probability <= tail) {
+    out[1] = low, out[2] = high;
+  } else if (stay.probability > tail) {
+    out[1] = std::min(out[1], low), out[2] = std::max(out[2], high);
   }
 }
 
@@ -157,24 +169,39 @@ int NumberModel::step(const double* X, const double* y, int n, double tail, cons
     write_record(made_, record);
   }
   if (usual > 0) {
-    score(rows, *made, y, scales_[0]);
+    score(rows, *made, y, scales_[0], std::vector<bool>(targets()));
     const double* earlier = delayed ? past_slots(*made, scales_[0]) : nullptr;
     bank->learn(rows_[0], scaled_[0], 1, earlier, nullptr, nullptr, nullptr);
     return 1;
   }
   const int K = targets();
-  Array<double> scales(2 * K), predicted(K);
+  Array<double> scales(2 * K), predicted(K), believed(y, y + K);
+  const std::vector<bool> far = far_targets(X, made->past.data(), y);
   for (int k = 0; k < K; ++k) {
     scales[2 * k] = scaling->target(k).center;
     scales[2 * k + 1] = scaling->target(k).scale;
     predicted[k] = scales[2 * k] + scales[2 * k + 1] * made->scores[k];
+    if (far[k]) believed[k] = tracks[k].intervals.believed(y[k], predicted[k]);
   }
-  score(rows + 1, *made, y, scales.data());
-  count_row(X, made->past.data(), y, made->rows_before);
+  score(rows + 1, *made, y, scales.data(), far);
+  count_row(X, made->past.data(), believed.data(), made->rows_before);
   if (bank)
-    learn_or_hold({{X, X + scaling->layout().inputs}, made->past, {y, y + K}, predicted},
-                  delayed ? past_slots(*made, scales.data()) : nullptr);
+    learn_or_hold({{X, X + scaling->layout().inputs}, made->past, {y, y + K}, predicted, believed},
+                  far, delayed ? past_slots(*made, scales.data()) : nullptr);
   return 1;
+}
+
+/// Which targets (K,) of a row are far, though its inputs are usual.
+std::vector<bool> NumberModel::far_targets(const double* x, const double* row_past, const double* y) {
+  std::vector<bool> far(targets());
+  bool any = false;
+  for (int k = 0; bank && k < targets(); ++k)
+    any |= far[k] = scaling->outlier_level(y[k], k) != USUAL;
+  if (!any) return far;
+  Array<double> row(scaling->layout().width);
+  scaling->scale(x, row_past, row.data());
+  if (scaling->mean_square(row.data()) > UNUSUAL * UNUSUAL) far.assign(targets(), false);
+  return far;
 }
 
 /// Scale rows and count them, up to the first with a far target; how many. made : the prediction of the
@@ -231,24 +258,25 @@ void NumberModel::calibrate_block(const double* y, int n, std::int64_t first, do
         spread(slots, 0.0, out);
         for (int p = 0; p < pool_; ++p) out[p] = mean + sd * out[p];
       }
-      score(k, first + t + 1, found.value, y[i], mean, sd, weights);
+      score(k, first + t + 1, found.value, y[i], mean, sd, weights, false);
     }
 }
 
 /// Score the prediction of a row, made before. scales (2 K): centers and scales of the targets before it.
 void NumberModel::score(std::int64_t row, const Prediction& prediction, const double* y,
-                        const double* scales) {
+                        const double* scales, const std::vector<bool>& far) {
   const std::size_t P = members_.size();
   weights_.resize(targets() * P);
   if (bank) bank->write_weights(weights_.data());
   for (int k = 0; k < targets(); ++k)
     score(k, row, prediction.output[3 * k], y[k], scales[2 * k], scales[2 * k + 1],
-          weights_.data() + k * P);
+          weights_.data() + k * P, far[k]);
 }
 
-/// Score what was predicted for target k, if both are known, and look for changes.
+/// Score what was predicted for target k, if both are known, and look for changes; a far target is none
+/// before it is clear that it stays.
 void NumberModel::score(int k, std::int64_t row, double predicted, double y, double mean, double sd,
-                        const double* weights) {
+                        const double* weights, bool far) {
   if (std::isnan(y)) return;
   Intervals& intervals = tracks[k].intervals;
   if (std::isnan(predicted)) {
@@ -256,8 +284,8 @@ void NumberModel::score(int k, std::int64_t row, double predicted, double y, dou
     tracks[k].unscored += 1;
     return;
   }
-  const double error = intervals.score(predicted, y, mean, sd);
-  if (bank) detect(k, row, error, weights);
+  const double error = intervals.score(predicted, y, mean, sd, far);
+  if (bank && !far) detect(k, row, error, weights);
 }
 
 /// Look for changes in an error, and in the weights (P,) of target k.
@@ -304,34 +332,34 @@ NumberModel::ScaledRows NumberModel::scaled(const std::vector<HeldRow>& some) {
   ScaledRows found{Matrix<double>(n, scaling->layout().width), Matrix<double>(n, K)};
   for (int t = 0; t < n; ++t) {
     scaling->scale(some[t].x.data(), some[t].past.data(), found.inputs[t]);
-    for (int k = 0; k < K; ++k) found.targets[t][k] = scaling->scaled_target(some[t].y[k], k);
+    for (int k = 0; k < K; ++k) found.targets[t][k] = scaling->scaled_target(some[t].believed[k], k);
   }
   return found;
 }
 
-/// Learn a far row, or one after such rows, or hold it back. earlier (K, P): what the slots predicted, if
-/// the target was delayed, else null.
-void NumberModel::learn_or_hold(HeldRow row, const double* earlier) {
+/// Learn a far row, or one after such rows, or hold it back. far (K,): which of its targets are far;
+/// earlier (K, P): what the slots predicted, if the target was delayed, else null.
+void NumberModel::learn_or_hold(HeldRow row, const std::vector<bool>& far, const double* earlier) {
   const int K = targets();
   held.rows.push_back(std::move(row));
   const HeldRow& newest = held.rows.back();
   ScaledRows found = scaled(held.rows);
-  const bool unusual = scaling->mean_square(found.inputs[found.inputs.rows() - 1]) > UNUSUAL * UNUSUAL;
   std::vector<int> levels;
   scaling->add_inputs(newest.x.data(), levels);
   for (int column : levels) note(rows, Change::input_level, column);
-  bool far = false, change = false;
+  bool unclear = false, change = false;
   std::vector<bool> changed(K);
   for (int k = 0; k < K; ++k) {
-    if (unusual || scaling->outlier_level(newest.y[k], k) == USUAL) {
+    if (!far[k]) {
+      if (!std::isnan(newest.y[k])) scaling->replace_held(held.believed(k), k);
       scaling->add_usual(newest.y[k], k);
       continue;
     }
     held.count_streak(k, int(scaling->target(k).streak));
     changed[k] = scaling->hold_target(newest.y[k], k);
-    far = true, change = change || changed[k];
+    unclear = true, change = change || changed[k];
   }
-  if (far && !change && held.rows.size() < CHANGE_AFTER) return;  // what it means is not clear yet
+  if (unclear && !change && held.rows.size() < CHANGE_AFTER) return;  // what it means is not clear yet
   if (change) {
     for (int k = 0; k < K; ++k)
       if (changed[k]) follow_change(k);
@@ -340,7 +368,7 @@ void NumberModel::learn_or_hold(HeldRow row, const double* earlier) {
     held.rows.clear();
     return bank->learn(found.inputs[0], found.targets[0], 1, earlier, nullptr, nullptr, nullptr);
   }
-  // The others of these rows were outliers: extreme ones are not learned.
+  // The others of these rows were spikes: extreme ones are not learned.
   int kept = 0;
   for (std::size_t t = 0; t < held.rows.size(); ++t) {
     bool known = false;
@@ -361,6 +389,12 @@ void NumberModel::learn_or_hold(HeldRow row, const double* earlier) {
 /// Five values of target k in a row were far: its statistics and the range of predictions follow.
 void NumberModel::follow_change(int k) {
   if (held.adapt(k, *scaling)) note(rows, Change::target_level, k);
+  const int outputs = targets() / past.targets(), count = int(held.rows.size());
+  held.believe(k, past.targets());
+  for (int i = 0; i < count; ++i) {
+    replay.replace(rows - count + i, k, held.rows[i].y[k]);
+    if (k % outputs == 0) past.replace(rows, count - 1 - i, k / outputs, held.rows[i].y[k]);
+  }
   ErrorStats stats = tracks[k].intervals.stats();
   const double mean = scaling->target(k).center, sd = scaling->target(k).scale;
   stats.low = mean - sd, stats.high = mean + sd;
@@ -376,7 +410,8 @@ void NumberModel::allocate(int held_rows) {
   const int inputs = scaling->layout().inputs;
   if (held_rows < 0 || held_rows >= CHANGE_AFTER) throw StateRefused("five held rows are a change");
   held.rows.assign(held_rows, HeldRow{Array<double>(inputs), Array<double>(past.width()),
-                                      Array<double>(targets()), Array<double>(targets())});
+                                      Array<double>(targets()), Array<double>(targets()),
+                                      Array<double>(targets())});
 }
 
 void NumberModel::visit(Archive& archive) {

@@ -74,9 +74,12 @@ class NumberModel {
   void write_outputs(const double* scores, const double* slots, const double* weights, double tail,
                      double* out, double* more);
   void calibrate_block(const double* y, int n, std::int64_t first, double tail, const StepRecord& record);
-  void score(std::int64_t row, const Prediction& prediction, const double* y, const double* scales);
+  void expect_far(int k, double tail, double* out);
+  std::vector<bool> far_targets(const double* x, const double* row_past, const double* y);
+  void score(std::int64_t row, const Prediction& prediction, const double* y, const double* scales,
+             const std::vector<bool>& far);
   void score(int k, std::int64_t row, double predicted, double y, double mean, double sd,
-             const double* weights);
+             const double* weights, bool far);
   void detect(int k, std::int64_t row, double error, const double* weights);
   void write_record(const Prediction& prediction, const StepRecord& record) const;
   void spread(const double* values, double others, double* out) const;
@@ -87,7 +90,7 @@ class NumberModel {
     Matrix<double> inputs, targets;
   };
   ScaledRows scaled(const std::vector<HeldRow>& some);
-  void learn_or_hold(HeldRow row, const double* earlier);
+  void learn_or_hold(HeldRow row, const std::vector<bool>& far, const double* earlier);
   void follow_change(int k);
   void note(std::int64_t row, Change what, int of) { signals.push_back({row, what, of}); }
 

@@ -113,6 +113,11 @@ class Past {
   void write(std::int64_t rows, std::int64_t waiting, double* out) const;
   /// Remember the newest row, of `rows` by now, with targets y (targets,).
   void add(std::int64_t rows, const double* x, const double* y);
+  /// Replace target k of the row `ago` rows before the newest of `rows`.
+  void replace(std::int64_t rows, int ago, int k, double y) {
+    if (ago < known_targets() / targets_) lagged_[ago * targets_ + k] = y;
+    if (season_width() > 0) seasons[k].append(rows - ago, y);
+  }
   void visit(Archive& archive);
 
  private:
@@ -153,6 +158,10 @@ class Replay {
     std::copy_n(row_past, past.columns(), past[i]);
     std::copy_n(y, targets.columns(), targets[i]);
     predicted_at[i] = predicted;
+  }
+  /// Replace target k of row n, the newest but few.
+  void replace(std::int64_t n, int k, double y) {
+    if (n < until_) targets[at(n)][k] = y;
   }
   /// Add inputs, which were missing so far.
   void add_inputs(int count) {

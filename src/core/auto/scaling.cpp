@@ -196,6 +196,12 @@ bool Scaling::hold_target(double y, int k) {
   return own.streak >= CHANGE_AFTER;
 }
 
+void Scaling::replace_held(const std::vector<double>& believed, int k) {
+  const Column own = target(k);
+  const int held = std::min(int(own.streak), own.held());
+  for (int i = 0; i < held && i < int(believed.size()); ++i) own.newest(i + 1) = believed[i];
+}
+
 void Scaling::shift_target(double shift, int k) {
   Column own = target(k);
   own.mean += shift;

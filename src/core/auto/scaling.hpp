@@ -82,6 +82,8 @@ class Scaling {
   /// Hold a target back; whether these are CHANGE_AFTER by now. Then `restart_target`, `shift_target`
   /// or `widen_target` has to follow.
   bool hold_target(double y, int k = 0);
+  /// The held targets were spikes: these are believed, the newest first, before others are added.
+  void replace_held(const std::vector<double>& believed, int k);
   /// The held targets have a level and a scale of their own: the statistics start from them.
   void restart_target(int k = 0) { target(k).restart(); }
   /// The held targets are as before but for a shift: move the mean and all values in the ring.

@@ -238,7 +238,7 @@ void bind_intervals(nb::module_& m) {
              return nb::make_tuple(rows, out_errors);
            },
            "scores"_a, "deviations"_a, "scale"_a, "y"_a, "tail"_a)
-      .def("score", &Intervals::score, "predicted"_a, "y"_a, "mean"_a, "sd"_a)
+      .def("score", &Intervals::score, "predicted"_a, "y"_a, "mean"_a, "sd"_a, "far"_a = false)
       .def("skip", &Intervals::skip, "y"_a, "mean"_a, "sd"_a)
       .def("set_range",
            [](Self& self, double low, double high) {

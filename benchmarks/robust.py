@@ -1,0 +1,160 @@
+"""What spikes in the target, jumps of its level and late targets do to AutoBank (`make robust`).
+
+Every regression stream is run as it is, and with spikes: in one row of a hundred, chosen at random
+after the first 200, the target is moved by a number of its standard deviations up or down. The
+errors of the other rows are compared with those on the clean stream. Then lone spikes and jumps are
+planted into one series whose answer is known, and targets come late.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from accuracy_streams import REGRESSION, RowRange, from_folder
+from rich.console import Console
+from rich.table import Table
+
+import kernelbank as kb
+
+SPIKES = (20.0, 200.0)
+"""In standard deviations of the target."""
+
+SHARE, FIRST = 0.01, 200
+"""How many targets are spikes, and the first row that may be one."""
+
+DELAY = 50
+
+
+def spiked(y: np.ndarray, size: float, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Targets with spikes, and which of them are."""
+    draw = np.random.default_rng(seed)
+    hit = (draw.random(len(y)) < SHARE) & (np.arange(len(y)) >= FIRST)
+    sign = np.where(draw.random(len(y)) < 0.5, -1.0, 1.0)
+    return np.where(hit, y + size * sign * y.std(), y), hit
+
+
+def squared_errors(X: np.ndarray, y: np.ndarray, lags: int, answers: np.ndarray) -> np.ndarray:
+    """(n,): of the predictions of a stream (X, y), compared with the answers."""
+    trace = kb.AutoBank(lags=lags).run(X, y)
+    return (trace.predictions - answers) ** 2
+
+
+def spikes(streams: dict, console: Console) -> None:
+    """Errors on the rows without spikes, beside those of the clean stream."""
+    table = Table("stream", "nmse", *(f"spikes of {size:g} sd" for size in SPIKES))
+    ratios = []
+    for name, stream in streams.items():
+        X, y = stream.X, stream.y
+        clean = squared_errors(X, y, stream.lags, y)
+        row, found = [], []
+        for size in SPIKES:
+            moved, hit = spiked(y, size)
+            scored = ~hit & (np.arange(len(y)) >= FIRST)
+            error = squared_errors(X, moved, stream.lags, y)[scored].mean()
+            found.append(error / clean[scored].mean())
+            row.append(f"{found[-1]:.2f}")
+        ratios.append(found)
+        table.add_row(name, f"{clean[FIRST:].mean() / y.var():.4f}", *row)
+    means = np.exp(np.log(ratios).mean(axis=0))
+    table.add_row("geometric mean", "", *(f"{mean:.2f}" for mean in means))
+    console.print(table)
+
+
+def series(rows: int) -> tuple[np.ndarray, np.ndarray]:
+    """A smooth series around 42, and inputs that tell little of it."""
+    draw = np.random.default_rng(1)
+    t = np.arange(rows)
+    y = 42.0 + 2.0 * np.sin(t / 40.0) + 0.3 * draw.normal(size=rows)
+    return draw.normal(size=(rows, 2)), y
+
+
+def lone_spikes(console: Console) -> None:
+    """The share of the way to a spike that the next prediction goes, and whether its interval holds."""
+    X, y = series(1500)
+    table = Table("lone spikes", *(f"{number}." for number in range(1, 7)))
+    for lags in (0, 3):
+        moved, at = y.copy(), list(range(300, 1500, 200))
+        moved[at] = 600.0
+        trace = kb.AutoBank(lags=lags).run(X, moved)
+        shares = []
+        for row in at:
+            share = (trace.predictions[row + 1] - y[row + 1]) / (600.0 - y[row + 1])
+            covered = trace.lower[row + 1] <= y[row + 1] <= trace.upper[row + 1]
+            shares.append(f"{share:.3f}{'' if covered else ' missed'}")
+        table.add_row(f"share of the way, lags={lags}", *shares)
+    console.print(table)
+
+
+def settling(moved: Callable[[np.ndarray], np.ndarray], at: int, lags: int) -> int:
+    """How many rows after a change the error is within twice that of before, three rows in a row."""
+    X, y = series(2000)
+    y = moved(y)
+    errors = np.abs(kb.AutoBank(lags=lags).run(X, y).predictions - y)
+    usual = 2.0 * np.sqrt((errors[at - 200 : at] ** 2).mean())
+    for row in range(at, len(y) - 3):
+        if (errors[row : row + 3] <= usual).all():
+            return row - at
+    return len(y) - at
+
+
+def jumps(console: Console) -> None:
+    """Rows until the error is as before, after jumps of the level."""
+    table = Table("rows until the error is within twice that of before", "lags=0", "lags=3")
+    rows = np.arange(2000)
+    cases = {
+        "a jump by 10 sd": (lambda y: y + 10 * y.std() * (rows >= 1000), 1000),
+        "a jump by 40 sd": (lambda y: y + 40 * y.std() * (rows >= 1000), 1000),
+        "third stair of 20 sd": (lambda y: y + 20 * y.std() * np.clip(rows // 400, 0, 3), 1200),
+    }
+    for name, (moved, at) in cases.items():
+        table.add_row(name, *(str(settling(moved, at, lags)) for lags in (0, 3)))
+    console.print(table)
+
+
+def late_targets(streams: dict, console: Console) -> None:
+    """Errors and coverage where each target comes 50 rows after its prediction."""
+    table = Table("stream", f"error, delay {DELAY} / none", "coverage of 90 %")
+    ratios = []
+    for name, stream in streams.items():
+        X, y = stream.X, stream.y
+        prompt = squared_errors(X, y, stream.lags, y)[FIRST:].mean()
+        bank = kb.AutoBank(lags=stream.lags)
+        errors, covered = [], []
+        for n in range(len(y) + DELAY):
+            if n < len(y):
+                low, high = bank.predict_interval_one(X[n])
+                value = bank.predict_one(X[n])
+                if n >= FIRST:
+                    errors.append((value - y[n]) ** 2)
+                    covered.append(low <= y[n] <= high)
+            if n >= DELAY:
+                bank.learn_one(X[n - DELAY], y[n - DELAY])
+        ratios.append(np.mean(errors) / prompt)
+        table.add_row(name, f"{ratios[-1]:.2f}", f"{np.mean(covered):.3f}")
+    table.add_row("geometric mean", f"{np.exp(np.log(ratios).mean()):.2f}", "")
+    console.print(table)
+
+
+def main() -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, required=True, help="a folder of streams")
+    parser.add_argument("--only", nargs="*", default=[], help="names of streams")
+    parser.add_argument("--rows", type=int, default=4000, help="of each stream")
+    parser.add_argument("--late", action="store_true", help="with targets that come late")
+    given = parser.parse_args()
+    console = Console()
+    lone_spikes(console)
+    jumps(console)
+    found = from_folder(given.data, RowRange(rows=given.rows), given.only)
+    streams = {name: own for name, own in found.items() if own.task == REGRESSION}
+    spikes(streams, console)
+    if given.late:
+        late_targets(streams, console)
+
+
+if __name__ == "__main__":
+    main()
