@@ -22,10 +22,10 @@ from urllib.parse import urlsplit
 import numpy as np
 from run_cost import options, written
 
-from kernelbank.app.cli import run as command
-from kernelbank.app.live.live_page import LivePage
-from kernelbank.app.live.publisher import Publisher
-from kernelbank.app.runner.timings import PAGE
+from kernelbank.cli import run as command
+from kernelbank.run.live.live_page import LivePage
+from kernelbank.run.live.publisher import Publisher
+from kernelbank.run.timings import PAGE
 
 CASES = {"none": (0, False), "5 that follow": (5, True), "50 stuck": (50, False)}
 

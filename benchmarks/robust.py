@@ -72,7 +72,7 @@ def series(rows: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def lone_spikes(console: Console) -> None:
-    """The share of the way to a spike that the next prediction goes, and whether its interval holds."""
+    """The share of the way to a spike that the next prediction goes; does its interval hold?"""
     X, y = series(1500)
     table = Table("lone spikes", *(f"{number}." for number in range(1, 7)))
     for lags in (0, 3):
@@ -89,7 +89,7 @@ def lone_spikes(console: Console) -> None:
 
 
 def settling(moved: Callable[[np.ndarray], np.ndarray], at: int, lags: int) -> int:
-    """How many rows after a change the error is within twice that of before, three rows in a row."""
+    """How many rows after a change the error of three rows is within twice that of before."""
     X, y = series(2000)
     y = moved(y)
     errors = np.abs(kb.AutoBank(lags=lags).run(X, y).predictions - y)

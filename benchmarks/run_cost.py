@@ -17,9 +17,9 @@ from pathlib import Path
 import numpy as np
 
 import kernelbank as kb
-from kernelbank.app.cli.run import run
-from kernelbank.app.runner.runner import Runner
+from kernelbank.cli.run import run
 from kernelbank.io.sources import open_source
+from kernelbank.run.runner import Runner
 
 COLUMNS = ["wind", "rain", "sun", "hour"]
 

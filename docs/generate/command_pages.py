@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from docstring_markdown import escaped
-from kernelbank.app.cli.commands import cli
+from kernelbank.cli.commands import cli
 
 
 class MarkdownFormatter(click.HelpFormatter):

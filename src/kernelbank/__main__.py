@@ -1,5 +1,5 @@
 """`python -m kernelbank` is `kernelbank`."""
 
-from .app.cli import main
+from .cli import main
 
 main()

@@ -7,7 +7,7 @@ import pytest
 
 import kernelbank as kb
 from files import write as kept
-from kernelbank.app.runner.status import RunStatus
+from kernelbank.run.status import RunStatus
 from support import forged_files
 from support.saved_kinds import SavedRun
 

@@ -3,7 +3,7 @@
 import click
 
 import command_pages
-from kernelbank.app.cli.commands import cli
+from kernelbank.cli.commands import cli
 
 PAGE = command_pages.command_reference()["reference/command-line.md"]
 

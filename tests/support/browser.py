@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from kernelbank.app.report.page import content_security_policy, render_page
+from kernelbank.run.report.page import content_security_policy, render_page
 
 CHARTS = ("recent", "targets", "error", "loss", "weights", "curves", "coverage", "width")
 LIGHT_MODEL, DARK_MODEL = (0x00, 0x72, 0xB2), (0x56, 0xB4, 0xE9)  # the colour of the model

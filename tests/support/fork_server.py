@@ -133,13 +133,13 @@ def warm() -> None:
     import redis  # noqa: F401
 
     import kernelbank as kb
-    import kernelbank.app.cli.commands
-    import kernelbank.app.cli.run
-    import kernelbank.app.report.report_data
+    import kernelbank.cli.commands
+    import kernelbank.cli.run
     import kernelbank.io.sinks.redis
     import kernelbank.io.sources.kafka
     import kernelbank.io.sources.parquet
     import kernelbank.io.sources.redis
+    import kernelbank.run.report.report_data
 
     for task, lags in (("regression", 2), ("classification", 0)):
         bank = kb.AutoBank(task, lags=lags, size="small")
@@ -171,7 +171,7 @@ def child(job: dict[str, Any]) -> int:
     if job["limit"] is not None:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (job["limit"], job["limit"]))
-    from kernelbank.app.cli import commands
+    from kernelbank.cli import commands
     from kernelbank.errors import KernelBankError
     from kernelbank.io.sinks import parquet
 

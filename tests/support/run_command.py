@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import kernelbank as kb
-from kernelbank.app.cli import commands
-from kernelbank.app.runner.options import RunOptions
+from kernelbank.cli import commands
 from kernelbank.io import checkpoint
+from kernelbank.run.options import RunOptions
 
 
 class CommandOutput(NamedTuple):

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from kernelbank.app.runner.checkpoint_dir import CheckpointDir
-from kernelbank.app.runner.model_session import prediction_columns
-from kernelbank.app.runner.options import RunOptions
-from kernelbank.app.runner.runner import Runner
 from kernelbank.io.sinks.csv import CsvSink, JsonLinesSink
 from kernelbank.io.sources import open_source
+from kernelbank.run.checkpoint_dir import CheckpointDir
+from kernelbank.run.model_session import prediction_columns
+from kernelbank.run.options import RunOptions
+from kernelbank.run.runner import Runner
 
 
 @contextmanager

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import kernelbank as kb
-from kernelbank.app.report.report_data import ReportData
-from kernelbank.app.runner.options import RunOptions
-from kernelbank.app.runner.runner import Runner
-from kernelbank.app.runner.status import RunStatus
+from kernelbank.run.options import RunOptions
+from kernelbank.run.report.report_data import ReportData
+from kernelbank.run.runner import Runner
+from kernelbank.run.status import RunStatus
 from support import every_bank
 from support.run_in_process import open_run, run_to_end
 

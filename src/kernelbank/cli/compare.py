@@ -1,0 +1,259 @@
+"""`kernelbank compare`: AutoBank, learners and combiners on streams; tables and figures."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from .. import combiners, learners
+from ..bank.bank import KernelBank
+from ..errors import FileRefused, InvalidArgument, KernelBankWarning
+from ..io.sources.parsing import MISSING, NOT_A_NUMBER
+from ..losses import as_loss
+from ..research import datasets, rivals
+from ..research.comparison import compare as run_comparison
+from ..research.competitors import auto_bank
+from ..research.plots import styled
+from ..research.result_tables import table_cells, time_line
+from ..research.results import Comparison
+from ..utils.validation import Floats
+from . import component_parser as parts
+
+
+@dataclass(frozen=True)
+class CompareOptions:
+    """The options of the command."""
+
+    sources: tuple[str, ...]
+    target: str | None
+    features: tuple[str, ...] | None
+    learners: str
+    combiners: str
+    kernels: str
+    rivals: str
+    widths: str
+    loss: str
+    window: int
+    regularization: float
+    seeds: int
+    samples: int | None
+    standardise: int
+    skip: int | None
+    delimiter: str
+    decimal: str
+    data: Path | None
+    out: Path
+
+
+def compare(options: CompareOptions) -> None:
+    """Run everything, with progress on the terminal."""
+    console = Console(highlight=False)
+    banks = make_banks(options)
+    with warnings.catch_warnings(record=True) as noted:
+        warnings.simplefilter("always", KernelBankWarning)
+        found_streams = open_streams(options)
+    _print_warnings(console, noted)
+    options.out.mkdir(parents=True, exist_ok=True)
+    _need_matplotlib()  # refused before the work, not after it
+    start = time.perf_counter()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", KernelBankWarning)
+        comparison = _run(console, banks, found_streams, options)
+    for stream in comparison.streams:
+        console.print(stream_table(comparison, stream))
+    if comparison.overall:
+        console.print(overall_table(comparison))
+    console.print(
+        "p: how likely so large a difference from the best is by chance, by the test of Diebold "
+        "and Mariano with correlations in time counted, and Holm's correction."
+    )
+    if comparison.overall:
+        console.print(rank_line(comparison))
+    _print_warnings(console, caught)
+    console.print(f"\nDone in {time.perf_counter() - start:.1f} s; {time_line(comparison.times())}")
+    files = write_files(comparison, options.out)
+    console.print(f"Written to [bold]{escape(str(options.out.resolve()))}[/bold]:", soft_wrap=True)
+    for file in files:
+        console.print(f"  {file.name}")
+
+
+def write_files(comparison: Comparison, folder: Path) -> list[Path]:
+    """Tables and figures; ranks if there are several streams."""
+    markdown, latex = folder / "table.md", folder / "table.tex"
+    comparison.to_markdown(markdown)
+    comparison.to_latex(latex)
+    files = [comparison.to_json(folder / "table.json"), markdown, latex]
+    files += comparison.plot(folder / "running_loss.png")
+    if comparison.overall:
+        files += comparison.plot_ranks(folder / "critical_difference.png")
+    return files
+
+
+AUTO = "AutoBank"
+
+
+def make_banks(options: CompareOptions) -> dict[str, Any]:
+    """A bank for every learner and combiner, and rivals, by their text; an AutoBank; one loss."""
+    methods = parts.parse(options.learners, "--learners", learners.standalone())
+    rules = parts.parse(options.combiners, "--combiners", combiners.BUILT_IN)
+    kernels = parts.parse_kernels(options.kernels, parts.grid(options.widths))
+    loss = as_loss(options.loss)
+    banks: dict[str, Any] = {}
+    for method_text, method in methods.items():
+        for rule_text, rule in rules.items():
+            try:
+                banks[_name(method_text, rule_text, len(methods), len(rules))] = KernelBank(
+                    kernels,
+                    method,
+                    rule,
+                    loss=loss,
+                    window=options.window,
+                    regularization=options.regularization,
+                )
+            except InvalidArgument as error:
+                raise InvalidArgument(f"{method_text} with {rule_text}: {error}") from None
+    if options.rivals:
+        banks |= parts.parse_calls(options.rivals, "--rivals", rivals.BANKS, loss=loss)
+    banks[AUTO] = auto_bank(loss)
+    return banks
+
+
+def _name(method: str, rule: str, methods: int, rules: int) -> str:
+    """What distinguishes this bank from the others, so that tables stay narrow."""
+    if methods == 1 and rules > 1:
+        return rule
+    return method if rules == 1 and methods > 1 else f"{method} {rule}"
+
+
+def open_streams(options: CompareOptions) -> dict[str, Any]:
+    """The streams by short names: the source's own, or the file's without folder and suffix."""
+    found: dict[str, Any] = {}
+    for source in options.sources:
+        if source in datasets.BUILT_IN or source in datasets.BENCHMARKS:
+            found[source] = source
+            continue
+        if not source.endswith((".csv", ".csv.gz")):
+            names = ", ".join([*sorted(datasets.BUILT_IN), *datasets.BENCHMARKS])
+            raise InvalidArgument(
+                f"{source}: this is not the name of a stream ({names}) nor a .csv or .csv.gz file."
+            )
+        name = Path(source).name.removesuffix(".gz").removesuffix(".csv")
+        found[source if name in found else name] = _read(source, options)
+    return found
+
+
+def _read(source: str, options: CompareOptions) -> tuple[Floats, Floats]:
+    """A file's inputs and targets; an error about a cell says what may be done."""
+    try:
+        return datasets.read_csv(
+            source,
+            options.target,
+            options.features,
+            options.samples,
+            delimiter=options.delimiter,
+            decimal=options.decimal,
+        )
+    except FileRefused as error:
+        if not str(error).endswith((f"{NOT_A_NUMBER}.", f"{MISSING}.")):
+            raise
+        raise FileRefused(
+            f"{error} `kernelbank compare` needs a number in every cell: name columns that have "
+            "them with --features and --target; `kernelbank run` takes text, times and empty cells."
+        ) from None
+
+
+def stream_table(comparison: Comparison, stream: str) -> Table:
+    """The results on one stream, the best first."""
+    own = comparison.of(stream)
+    counted = f"{own[0].samples} samples scored"
+    runs = max(result.runs for result in own)
+    seeds = f", {runs} seeds" if runs > 1 else ""
+    table = Table(title=f"{escape(stream)}: {counted}{seeds}", title_justify="left")
+    table.add_column("", overflow="fold")
+    for name in table_cells(own[0]):
+        table.add_column(name, justify="right")
+    for result in own:
+        style = "bold" if result.best else "dim" if result.kind == "baseline" else ""
+        table.add_row(escape(result.name), *table_cells(result).values(), style=style)
+    return table
+
+
+def overall_table(comparison: Comparison) -> Table:
+    """All streams together."""
+    table = Table(title=f"all {len(comparison.streams)} streams", title_justify="left")
+    table.add_column("", overflow="fold")
+    for name in ("mean rank", "first on", "loss / leader's", "p (Wilcoxon)", "p (signs)"):
+        table.add_column(name, justify="right")
+    for row in comparison.overall:
+        chances = ["" if p is None else f"{p:.3f}" for p in (row.wilcoxon, row.sign)]
+        figures = (f"{row.mean_rank:.2f}", str(row.first), f"{row.ratio:.3g}")
+        table.add_row(escape(row.name), *figures, *chances)
+    return table
+
+
+def rank_line(comparison: Comparison) -> str:
+    """What the tests on ranks say."""
+    found = comparison.rank_test()
+    return (
+        f"Equal methods would give such ranks with p = {found.p_value:.2g} (Friedman's test). Mean "
+        f"ranks that differ by more than {found.difference:.2f} differ at a level of "
+        f"{found.level:.0%} (Nemenyi)."
+    )
+
+
+def _run(
+    console: Console,
+    banks: dict[str, Any],
+    found: dict[str, Any],
+    options: CompareOptions,
+) -> Comparison:
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TextColumn("{task.completed} of {task.total}"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task("Running", total=None)
+        return run_comparison(
+            banks,
+            found,
+            options.seeds,
+            loss=options.loss,
+            standardise=options.standardise,
+            skip=options.skip,
+            samples=options.samples,
+            folder=options.data,
+            progress=_shown(progress, task),
+        )
+
+
+def _print_warnings(console: Console, caught: list[warnings.WarningMessage]) -> None:
+    """One note for all warnings of one kind: the first of them, and how many there were."""
+    kinds: dict[type[Warning], list[str]] = {}
+    for warning in caught:
+        kinds.setdefault(warning.category, []).append(str(warning.message))
+    for messages in kinds.values():
+        more = f" (the first of {len(messages)} such warnings)" if len(messages) > 1 else ""
+        console.print(f"[yellow]note:[/yellow] {escape(messages[0])}{more}")
+
+
+def _shown(progress: Progress, task: Any) -> Callable[[int, int, str], object]:
+    def show(done: int, total: int, what: str) -> None:
+        progress.update(task, completed=done, total=total, description=what)
+
+    return show
+
+
+@styled
+def _need_matplotlib() -> None:
+    """Draws nothing: refused if matplotlib is missing."""

@@ -1,0 +1,316 @@
+"""What a run prints: a line that is updated on a terminal, a summary at the end, or a JSON log.
+
+Everything goes to standard error. Without a terminal there is no updated line and no control
+character.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import shlex
+import sys
+import time
+from collections import deque
+from collections.abc import Sequence
+from typing import Any, TextIO
+
+from ..run.forecast_status import chosen_scores, score_text
+from ..run.runner import Runner
+from ..run.status import RunStatus
+
+_LINE_PERIOD = 0.25
+_LOG_PERIOD = 5.0
+_SPEED_PERIOD = 10.0
+"""Seconds over which the displayed speed is averaged."""
+
+_CLEAR = "\r\x1b[K"
+_GAP = "  "
+_TARGETS_LISTED = 8
+"""How many of several targets the summary lists."""
+_SHORTEST_NAME = 16
+"""The least columns for the weight and the name of a slot."""
+
+
+class Console:
+    """Shows a run on a terminal, in a log, or not at all."""
+
+    def __init__(self, *, quiet: bool, log_json: bool, stream: TextIO | None = None) -> None:
+        self._stream = stream or sys.stderr
+        self._quiet, self._log = quiet, log_json
+        terminal = self._stream.isatty() and os.environ.get("TERM") != "dumb"
+        self._has_line = terminal and not quiet and not log_json
+        self._line = ""
+        self._updated = 0.0
+        self._speed = SpeedMeter()
+
+    def __enter__(self) -> Console:
+        self._draw("Starting.")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._draw("")
+        self._has_line = False
+
+    def message(self, event: str, text: str, *, always: bool = False, **facts: Any) -> None:
+        """Print a sentence, or an object of the log; with `always`, even if quiet."""
+        if self._quiet and not always:
+            return
+        if self._log:
+            self._write_json({"event": event, **facts})
+            return
+        line = self._line
+        self._draw("")
+        self._print(text)
+        self._draw(line)
+
+    def log_error(self, message: str) -> bool:
+        """Write an error to the log; False if there is no log."""
+        if self._log:
+            self._write_json({"event": "error", "message": message})
+        return self._log
+
+    def update(self, run: Runner) -> None:
+        """Show the status after a block, if it is time to."""
+        if self._quiet or not (self._log or self._has_line):
+            return
+        now = time.monotonic()
+        self._speed.add(now, run.rows + run.rejected.count, run.source.share)
+        if now - self._updated < (_LOG_PERIOD if self._log else _LINE_PERIOD):
+            return
+        self._updated = now
+        status = RunStatus.of_run(run)
+        if self._log:
+            self._write_json({"event": "progress", **status.to_log()})
+        else:
+            left = self._speed.seconds_left(run.options.max_rows, run.rows)
+            # A full last column would make some terminals begin a new line.
+            self._draw(status_line(status, self._speed.rows_per_second, left, self._width() - 1))
+
+    def summary(self, status: RunStatus, reason: str, places: Sequence[tuple[str, str]]) -> None:
+        """Print the summary at the end; `places` are names and addresses of what was written."""
+        if self._quiet:
+            return
+        if self._log:
+            where = {name: place for name, place in places if name in ("predictions", "state")}
+            self._write_json({"event": "end", "reason": reason, **status.to_log(), **where})
+            return
+        self._print("\n".join(summary_table(status, places, self._width())))
+
+    # --- writing --------------------------------------------------------------------------------
+
+    def _width(self) -> int:
+        """The width of the terminal; without one, lines may have any length."""
+        try:
+            return os.get_terminal_size(self._stream.fileno()).columns or 80
+        except (OSError, ValueError):  # not a terminal, or not a file
+            return 1000
+
+    def _draw(self, text: str) -> None:
+        """Replace the updated line."""
+        if self._has_line and (text or self._line):
+            self._stream.write(_CLEAR + text[: max(self._width() - 1, 0)])
+            self._stream.flush()
+            self._line = text
+
+    def _print(self, text: str) -> None:
+        self._stream.write(text + "\n")
+        self._stream.flush()
+
+    def _write_json(self, facts: dict[str, Any]) -> None:
+        self._print(json.dumps(facts, ensure_ascii=False, allow_nan=False))
+
+
+class SpeedMeter:
+    """The speed of a run over the last seconds, and the time that is left."""
+
+    def __init__(self) -> None:
+        self._points: deque[tuple[float, int, float | None]] = deque()
+
+    def add(self, now: float, rows: int, share: float | None) -> None:
+        """At time `now`, `rows` rows and the share `share` of the source are done."""
+        self._points.append((now, rows, share))
+        while len(self._points) > 2 and self._points[1][0] <= now - _SPEED_PERIOD:
+            self._points.popleft()
+
+    @property
+    def rows_per_second(self) -> float | None:
+        """None before it is known."""
+        (first, before, _), (now, rows, _) = self._points[0], self._points[-1]
+        return (rows - before) / (now - first) if now > first else None
+
+    def seconds_left(self, max_rows: int | None, rows: int) -> float | None:
+        """Seconds until the source ends, or `max_rows` is reached; None if that is unknown."""
+        (first, _, before), (now, _, share) = self._points[0], self._points[-1]
+        ends = []
+        if share is not None and before is not None and share > before:
+            ends.append((now - first) * (1 - share) / (share - before))
+        if max_rows is not None and self.rows_per_second:
+            ends.append((max_rows - rows) / self.rows_per_second)
+        return min(ends, default=None)
+
+
+def status_line(status: RunStatus, speed: float | None, left: float | None, width: int) -> str:
+    """The updated line: the most important parts are in it, whatever the width."""
+    labels = status.is_classification
+    bad = status.rejected.count
+    if len(status.options.targets) > 1:
+        return _line_of_targets(status, speed, left, width)
+    parts = [  # in the order of the line, each with its rank of importance
+        (0, f"{status.rows:>7,} rows"),
+        (4, "" if speed is None else f"{speed:>6,.0f}/s"),
+        (1, f"{'errors' if labels else 'RMSE'} {_fixed_width(status.error, labels)}"),
+        (5, f"baseline {_fixed_width(status.baseline_error, labels)}"),
+        (6, "" if labels else f"best slot {_fixed_width(status.best_slot[1], False)}"),
+        (2, f"{bad:,} bad" if bad else ""),
+        (3, "" if left is None else f"{_duration(max(left, 1)):>5} left"),
+    ]
+    words = _fitting(parts, width)
+    used = len(_GAP.join(words))
+    for slot, weight in status.largest_weights:
+        free = width - used - len(_GAP)
+        if free < _SHORTEST_NAME:
+            break
+        words.append(cropped(f"{weight:.2f} {slot}", free))
+        used += len(_GAP) + len(words[-1])
+    return _GAP.join(words)[:width]
+
+
+def _fitting(parts: Sequence[tuple[int, str]], width: int) -> list[str]:
+    """The texts that fit, in their order; those of lower rank come first."""
+    chosen: set[int] = set()
+    used = -len(_GAP)
+    for rank, text in sorted(parts):
+        if text and used + len(_GAP) + len(text) <= width:
+            chosen.add(rank)
+            used += len(_GAP) + len(text)
+    return [text for rank, text in parts if rank in chosen]
+
+
+def _line_of_targets(status: RunStatus, speed: float | None, left: float | None, width: int) -> str:
+    """The updated line of a run with several targets: the RMSE of as many as fit."""
+    bad = status.rejected.count
+    first, *others = [
+        f"{cropped(one.target, _SHORTEST_NAME)} {_fixed_width(one.error, False)}"
+        for one in status.each_target
+    ]
+    parts = [
+        (0, f"{status.rows:>7,} rows"),
+        (4, "" if speed is None else f"{speed:>6,.0f}/s"),
+        (2, f"{bad:,} bad" if bad else ""),
+        (3, "" if left is None else f"{_duration(max(left, 1)):>5} left"),
+        (1, f"RMSE of {first}"),
+    ]
+    line = _GAP.join(_fitting(parts, width))
+    for text in others if first in line else []:
+        if len(line) + len(_GAP) + len(text) > width:
+            break
+        line += _GAP + text
+    return line[:width]
+
+
+def summary_table(
+    status: RunStatus, places: Sequence[tuple[str, str]], width: int = 1000
+) -> list[str]:
+    """The lines of the summary. Only addresses may be longer than `width`."""
+    labels = status.is_classification
+    rows: list[tuple[str, str]] = [("rows", f"{status.rows:,}" if status.rows else "no rows")]
+    if status.rows_before:
+        rows.append(("  done before", f"{status.rows_before:,}"))
+    if status.rows_without_target:
+        rows.append(("  without a target", f"{status.rows_without_target:,}"))
+    several = len(status.options.targets) > 1
+    unscored = status.rows - status.rows_without_target - status.scored
+    if unscored > 0 and not several:
+        them = "it" if unscored == 1 else "them"
+        rows.append(("  not scored", f"{unscored:,}: no target was known before {them}"))
+    if status.missing_rows:
+        rows.append(("missing rows", f"{status.missing_rows:,}, deleted before they were read"))
+    for column, beyond in status.categories_beyond.items():
+        text = f"{beyond['categories']:,} without an input of their own, in {beyond['rows']:,} rows"
+        rows.append((f"categories of {column}", text))
+    new = status.rows > status.rows_before
+    speed = f"{status.rows_per_second:,.0f} rows/s" if new else "no new rows"
+    rows.append(("time", f"{_duration(status.seconds)}, {speed}"))
+    if several:
+        rows += _errors_of_targets(status)
+    elif status.scored:
+        name, best = status.best_slot
+        rows.append(("error rate" if labels else "RMSE", _number(status.error, labels)))
+        rows.append(("  baseline (last value)", _number(status.baseline_error, labels)))
+        rows.append(("  best slot", f"{_number(best, labels)}  {name}"))
+        if not labels:
+            level = f"{100 * status.options.coverage:.4g} %"
+            inside = f"{100 * status.coverage:.1f} % of the targets inside their {level} intervals"
+            rows.append(("coverage", inside))
+        else:
+            area = status.area_under_curve
+            known = "" if math.isnan(area) else f", area under the curve {area:.4f}"
+            rows.append(("log loss", f"{status.log_loss:.4f}{known}"))
+    for score in chosen_scores(status.forecasts):
+        text = score_text(score, status.options.coverage, seasons=bool(status.bank.periods))
+        ahead = f"RMSE, {score.horizon} row{'s' * (score.horizon != 1)} ahead"
+        rows.append((ahead, text))
+    for number, (slot, weight) in enumerate([] if several else status.largest_weights):
+        rows.append(("" if number else "largest weights", f"{weight:.2f}  {slot}"))
+    changes = status.changes
+    if changes:
+        last = changes[-1]
+        what, subject = status.change_text(last)
+        of = f" ({subject})" if several and subject else ""
+        text = f"{len(changes)}, the last after row {last.row:,}: {what}{of}"
+        rows.append(("detected changes", text))
+    first = max(len(label) for label, _ in (*rows, *places)) + len(_GAP)
+    lines = [cropped(f"{label:<{first}}{text}", width) for label, text in rows]
+    lines += [f"{label:<{first}}{text}" for label, text in places if text]
+    return lines
+
+
+def _errors_of_targets(status: RunStatus) -> list[tuple[str, str]]:
+    """The lines of each of several targets."""
+    rows: list[tuple[str, str]] = []
+    for one in status.each_target[:_TARGETS_LISTED]:
+        name, best = one.best_slot
+        label = f"RMSE of {cropped(one.target, 24)}"
+        if not one.scored:
+            rows.append((label, "unknown: no target was known before a prediction"))
+            continue
+        predictions = f"{one.scored:,} prediction{'s' * (one.scored != 1)}"
+        rows.append((label, f"{_number(one.error, False)}  over {predictions}"))
+        rows.append(("  baseline (last value)", _number(one.baseline_error, False)))
+        rows.append(("  best slot", f"{_number(best, False)}  {name}"))
+        level = f"{100 * one.options.coverage:.4g} %"
+        rows.append(("  coverage", f"{100 * one.coverage:.1f} % inside their {level} intervals"))
+    more = len(status.options.targets) - _TARGETS_LISTED
+    if more > 0:
+        rows.append(("", f"and {more} more target{'s' * (more > 1)}: --log-json lists all"))
+    return rows
+
+
+def cropped(text: str, width: int) -> str:
+    """The text, or its beginning and "..."."""
+    return text if len(text) <= width else text[: max(width - 3, 0)] + "..."
+
+
+def _fixed_width(value: float, is_share: bool) -> str:
+    """A number whose width seldom changes."""
+    return f"{100 * value:5.2f} %" if is_share else f"{value:#.3g}".rstrip(".").rjust(5)
+
+
+def _number(value: float, is_share: bool) -> str:
+    return f"{100 * value:.2f} %" if is_share else f"{value:.4g}"
+
+
+def _duration(seconds: float) -> str:
+    whole = round(seconds)
+    if whole < 100:
+        return f"{whole} s" if whole else "less than 1 s"
+    hours, rest = divmod(whole, 3600)
+    minutes, left = divmod(rest, 60)
+    return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {left:02d} s"
+
+
+def shell_command(words: Sequence[str]) -> str:
+    """A command as it can be typed again."""
+    return " ".join(shlex.quote(word) for word in words)

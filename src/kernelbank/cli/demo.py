@@ -1,0 +1,140 @@
+"""`kernelbank demo`: write a simulated stream, run on it, show what came out and what to try."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shlex
+from pathlib import Path
+
+import click
+
+from ..errors import RunRefused
+from . import demo_stream
+from .run import run
+
+COLUMNS = "--target power --time time \\\n        --categorical mode --allow-missing"
+"""The options that the stream needs, as they are typed, on two lines."""
+
+SHOWN_ROWS = [demo_stream.CHANGE_ROW + after for after in (-2, -1, 0, 1, 2, 10, 50)]
+"""Rows around the change of the stream whose predictions are shown."""
+
+
+def demo(out: Path) -> int:
+    """The whole demo, in the folder `out`; returns the exit code of the run."""
+    stream, predictions, report = _files(out)
+    _remove_earlier_demo(stream, predictions, report)
+    out.mkdir(parents=True, exist_ok=True)
+    demo_stream.write_stream(stream)
+    _introduce(stream)
+    results = [("--predictions", str(predictions)), ("--report", str(report))]
+    click.echo(f"    {_command(stream, *(f'{flag} {shlex.quote(v)}' for flag, v in results))}\n")
+    code = run(
+        {
+            "source": str(stream),
+            "target": "power",
+            "time": "time",
+            "categorical": ("mode",),
+            "allow_missing": True,
+            "predictions": str(predictions),
+            "report": report,
+        }
+    )
+    if code == 0:
+        _show_change(predictions)
+        _say_what_next(out, stream, predictions, report)
+    return code
+
+
+# --- files ----------------------------------------------------------------------------------------
+
+
+def _files(out: Path) -> tuple[Path, Path, Path]:
+    return out / "heat_pump.csv", out / "predictions.csv", out / "report.html"
+
+
+def _remove_earlier_demo(stream: Path, *results: Path) -> None:
+    """Make room for the results of this demo, and refuse to remove anything else."""
+    earlier = stream.is_file() and _is_demo_stream(stream)
+    for path in (stream, *results):
+        if path.exists() and not earlier:
+            raise RunRefused(
+                f"{path} exists, and is not from an earlier demo. Give another folder: --out NAME."
+            )
+    for path in results:
+        path.unlink(missing_ok=True)
+
+
+def _is_demo_stream(path: Path) -> bool:
+    with path.open(encoding="utf-8", errors="replace") as file:
+        return file.readline().rstrip("\n") == ",".join(demo_stream.COLUMNS)
+
+
+# --- what is printed ------------------------------------------------------------------------------
+
+
+def _introduce(stream: Path) -> None:
+    with stream.open(encoding="utf-8") as file:
+        first = [file.readline().rstrip("\n") for _ in range(4)]
+    click.echo(
+        f"A heat pump and its sensors, simulated (nothing here was measured): {stream}\n"
+        f"{demo_stream.ROWS:,} rows, one every half hour for {demo_stream.ROWS // 48} days:\n"
+    )
+    for line in first:
+        click.echo(f"    {line}")
+    click.echo(
+        "\nThe power (kW) is to be predicted, each row before its power is known. The outdoor\n"
+        "sensor is silent now and then. From row "
+        f"{demo_stream.CHANGE_ROW:,} on a valve does not close any more, which\n"
+        f"takes {demo_stream.CHANGE_KW} kW; nothing tells kernelbank so. This is the command:\n"
+    )
+
+
+def _command(source: Path | str, *results: str) -> str:
+    """A command on the stream as it is typed, on several lines; the first is not indented."""
+    first = f"kernelbank run {shlex.quote(str(source))} {COLUMNS}"
+    return " \\\n        ".join([first, " ".join(results)] if results else [first])
+
+
+def _show_change(predictions: Path) -> None:
+    """The predictions around the change, as a table."""
+    with predictions.open(newline="", encoding="utf-8") as file:
+        rows = {int(row["row"]): row for row in csv.DictReader(file)}
+    click.echo(
+        "\nRMSE is the typical error, here in kW; the baseline repeats the last power.\n"
+        f"The predictions around row {demo_stream.CHANGE_ROW:,}, where the valve fails:\n"
+    )
+    click.echo("       row  prediction   90 % interval   power   error")
+    for number in SHOWN_ROWS:
+        row = rows[number]
+        prediction, power = float(row["prediction"]), float(row["target"])
+        interval = f"{float(row['lower']):.2f} to {float(row['upper']):.2f}"
+        error = power - prediction
+        click.echo(
+            f"    {number:>6,}  {prediction:>10.2f}  {interval:>14}  {power:>6.2f}  {error:>+6.2f}"
+        )
+
+
+def _say_what_next(out: Path, stream: Path, predictions: Path, report: Path) -> None:
+    again, state = (shlex.quote(str(out / name)) for name in ("again.csv", "state"))
+    resumable = _command(stream, f"--predictions {again}", f"--state {state}")
+    model = f"print(kb.load({json.dumps(str(out / 'state' / 'state.kb'))}))"
+    click.echo(
+        f"""
+Look at
+    {report}    in a browser: errors, weights, intervals, changes
+    {predictions}
+
+Try next
+  A run that can be killed: stop it with Ctrl-C, then give the same command again.
+    {resumable}
+  Its model, in Python:
+    python -c {shlex.quote(f"import kernelbank as kb; {model}")}
+  The page during a run, with rows that come slowly:
+    while read -r row; do echo "$row"; sleep 0.05; done < {shlex.quote(str(stream))} |
+      {_command("-", "--live")}
+  A file of your own, where --categorical names columns of text and --time one of times:
+    kernelbank run FILE.csv --target COLUMN --predictions out.csv --report page.html
+  All options:
+    kernelbank run --help"""
+    )

@@ -1,0 +1,315 @@
+"""The state of a run as a viewer sees it: terminal line, JSON log, summary and page read this."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..auto import AutoBank
+from ..auto.forecaster import HorizonScore
+from ..auto.loading import DAMAGE
+from ..auto.status import Change
+from ..bank.status import Status
+from ..errors import FileRefused, RunRefused
+from ..io.checkpoint import damage_text
+from .checkpoint_dir import STATE, read_checkpoint
+from .forecast_status import chosen_scores, forecast_scores, scores_to_json
+from .history import TOTALS, History
+from .model_session import saved_count
+from .options import RunOptions
+from .rejected_rows import RejectedRows
+from .several_targets import make_session
+from .snapshots import InputLayout, layout_of
+from .timings import Timings, check_timings
+
+if TYPE_CHECKING:
+    from .runner import Runner
+
+OF_TARGET = (
+    "scored", "error", "baseline_error", "best_slot", "best_slot_error", "mean_absolute_error",
+    "coverage", "weights",
+)  # fmt: skip
+"""What the JSON log has for each of several targets."""
+
+_LARGEST_WEIGHTS = 3
+_VISIBLE_WEIGHT = 0.005
+
+
+@dataclass(frozen=True)
+class RunStatus:
+    """What a run has done and how well, at one moment.
+
+    `of_run` makes it from a run in this process, `of_state` from the folder of a checkpoint.
+    Errors are RMSE, or error rates of classification; NaN before any prediction is scored.
+    """
+
+    options: RunOptions
+    phase: str
+    """running, ended, stopped or saved."""
+    source: Mapping[str, Any]
+    """The fingerprint of the source."""
+    predictions: Sequence[str]
+    """Where the predictions are written."""
+    features: Sequence[str]
+    bank: AutoBank
+    """The model."""
+    histories: Sequence[History]
+    """One for each target, once there is a prediction."""
+    rows: int
+    rows_before: int
+    """Rows that were done when the present process started."""
+    rows_without_target: int
+    rejected: RejectedRows
+    missing_rows: int
+    """Rows that a broker deleted before they were read, where `--allow-gaps` allows it."""
+    timings: Mapping[str, Any]
+    """What `Timings.to_json` returns."""
+    seconds: float
+    """Since the present process started; of a saved run, the time of all processes."""
+    output: int = 0
+    """The number of the target whose errors these are, of several."""
+
+    @classmethod
+    def of_run(cls, run: Runner, phase: str = "running") -> RunStatus:
+        """The status of a run in this process."""
+        return cls(
+            options=run.options,
+            phase=phase,
+            source=run.source.fingerprint,
+            predictions=[sink.address for sink in run.sinks],
+            features=run.encoder.features,
+            bank=run.bank,
+            histories=run.session.histories,
+            rows=run.rows,
+            rows_before=run.rows_before,
+            rows_without_target=run.session.rows_without_target,
+            rejected=run.rejected,
+            missing_rows=run.source.missing_rows,
+            timings=run.timings.to_json(),
+            seconds=max(time.monotonic() - run.started, 1e-9),
+        )
+
+    @classmethod
+    def of_state(cls, folder: str | os.PathLike[str]) -> RunStatus:
+        """The status of a run from its checkpoint. The run may be active; it is not disturbed."""
+        path = Path(folder, STATE)
+        if not path.exists():
+            raise RunRefused(
+                f"{folder} is not the state of a run: there is no {STATE} in it. Give the folder "
+                "of --state of a `kernelbank run`."
+            )
+        header, arrays = read_checkpoint(path)
+        try:
+            options = RunOptions.from_json(header["options"])
+            session = make_session(options, "serial", Timings())
+            session.restore(header, arrays)
+            rejected = RejectedRows()
+            rejected.restore(header["rejected_rows"])
+            timings = check_timings(header["timings"])
+            return cls(
+                options=options,
+                phase="saved",
+                source=dict(header["source"]),
+                predictions=[str(address) for address in header["predictions"]],
+                features=[str(name) for name in header["features"] or []],
+                bank=session.bank,
+                histories=session.histories,
+                rows=saved_count(header["rows"], "rows"),
+                rows_before=0,
+                rows_without_target=session.rows_without_target,
+                rejected=rejected,
+                missing_rows=int(header.get("missing_rows", 0)),
+                timings=timings,
+                seconds=max(sum(timings["seconds"].values()), 1e-9),
+            )
+        except DAMAGE as error:
+            raise FileRefused(f"{path} is damaged: {damage_text(error)}.") from None
+
+    # --- derived ----------------------------------------------------------------------------------
+
+    def of_target(self, output: int) -> RunStatus:
+        """The same with the errors of another one of several targets."""
+        return replace(self, output=output)
+
+    @property
+    def target(self) -> str:
+        """The target whose errors these are."""
+        return self.options.targets[self.output]
+
+    @property
+    def each_target(self) -> list[RunStatus]:
+        """The status of every target."""
+        return [self.of_target(k) for k in range(len(self.options.targets))]
+
+    @property
+    def history(self) -> History | None:
+        """The history of the target's predictions, once there is one."""
+        return self.histories[self.output] if self.histories else None
+
+    @cached_property
+    def model(self) -> Status:
+        """The status of the model: its slots, weights, metrics and notes."""
+        return self.bank.status()
+
+    @property
+    def categories(self) -> Sequence[tuple[str, str]]:
+        """(column, category) of the inputs of single categories."""
+        return [] if self.bank._encoder is None else self.bank._encoder.categories
+
+    @property
+    def categories_beyond(self) -> Mapping[str, Mapping[str, int]]:
+        """By column: how many categories have no input of their own, and how many rows."""
+        return {} if self.bank._encoder is None else self.bank._encoder.beyond
+
+    @property
+    def is_classification(self) -> bool:
+        """Whether errors are error rates."""
+        return self.options.task == "classification"
+
+    @property
+    def layout(self) -> InputLayout:
+        """What the inputs of the model are."""
+        return layout_of(self.options, self.bank, self.output)
+
+    @property
+    def changes(self) -> list[Change]:
+        """Signals of change, without those of inputs that were made from a time or a category:
+        these only step through their values."""
+        return [c for c in self.bank.ledger.changes if c.column < len(self.features)]
+
+    def change_text(self, change: Change) -> tuple[str, str]:
+        """What has changed, and its subject: an input, a period, or one of several targets."""
+        what, _, number = change.what.partition(", target ")
+        if change.period:
+            return what, f"{change.period} rows"
+        if number.isdecimal() and int(number) < len(self.options.targets):
+            return what, self.options.targets[int(number)]
+        named = 0 <= change.column < len(self.features)
+        return what, self.features[change.column] if named else ""
+
+    @property
+    def rows_per_second(self) -> float:
+        """The mean speed of the present process."""
+        return (self.rows - self.rows_before) / max(self.seconds, 1e-9)
+
+    @cached_property
+    def scored(self) -> int:
+        """How many predictions the errors are taken over."""
+        return int(self._totals["scored"])
+
+    @property
+    def error(self) -> float:
+        """RMSE, or error rate, of the model."""
+        return self._error(self._totals["loss"])
+
+    @property
+    def baseline_error(self) -> float:
+        """RMSE, or error rate, of the baseline (last value)."""
+        return self._error(self._totals["baseline_loss"])
+
+    @property
+    def coverage(self) -> float:
+        """Share of the targets inside their intervals; NaN for classification."""
+        if self.is_classification or not self.scored:
+            return math.nan
+        return self._totals["covered"] / self.scored
+
+    @property
+    def absolute_error(self) -> float:
+        """The mean absolute error of the model; NaN for classification."""
+        return math.nan if self.is_classification else self._mean("absolute_error")
+
+    @property
+    def log_loss(self) -> float:
+        """The mean log loss of the probabilities; NaN for regression."""
+        return self._mean("log_loss") if self.is_classification else math.nan
+
+    @property
+    def area_under_curve(self) -> float:
+        """The mean area under the curve of the labels; NaN for regression."""
+        return math.nan if self.history is None else self.history.labels.area
+
+    @cached_property
+    def forecasts(self) -> list[HorizonScore]:
+        """How good the forecasts were, by horizon; errors are RMSE."""
+        return forecast_scores(self.bank)
+
+    @cached_property
+    def best_slot(self) -> tuple[str, float]:
+        """The name and the error of the slot that alone has the smallest error."""
+        if self.history is None or not self.scored:
+            return "", math.nan
+        losses = self.history.losses.sum(axis=0)
+        best = int(np.argmin(losses))
+        return self.bank.names[best], self._error(float(losses[best]))
+
+    @cached_property
+    def largest_weights(self) -> list[tuple[str, float]]:
+        """The slots with the largest weights now, and these weights."""
+        if self.history is None or not self.scored:
+            return []
+        weights = self.history.weights[-1]
+        order = np.argsort(-weights, kind="stable")[:_LARGEST_WEIGHTS].tolist()
+        names = self.bank.names
+        return [(names[i], float(weights[i])) for i in order if weights[i] > _VISIBLE_WEIGHT]
+
+    @cached_property
+    def _totals(self) -> dict[str, float]:
+        if self.history is None:
+            return dict.fromkeys(TOTALS, 0.0)
+        return {name: float(values.sum()) for name, values in self.history.totals.items()}
+
+    def _mean(self, name: str) -> float:
+        return self._totals[name] / self.scored if self.scored else math.nan
+
+    def _error(self, loss: float) -> float:
+        if not self.scored:
+            return math.nan
+        mean = loss / self.scored
+        return mean if self.is_classification else math.sqrt(mean)
+
+    def to_log(self) -> dict[str, Any]:
+        """The status as an object of the JSON log; of several targets, errors are by target."""
+        if len(self.options.targets) == 1:
+            return self.to_json()
+        each = {one.target: one.to_json() for one in self.each_target}
+        own = {name: {key: record[key] for key in OF_TARGET} for name, record in each.items()}
+        common = {key: value for key, value in self.to_json().items() if key not in OF_TARGET}
+        return {**common, "targets": own}
+
+    def to_json(self) -> dict[str, Any]:
+        """The status, with the errors of its target, as JSON data; None for what is unknown."""
+        name, error = self.best_slot
+        record = {
+            "rows": self.rows,
+            "bad_rows": self.rejected.count,
+            "missing_rows": self.missing_rows,
+            "rows_without_target": self.rows_without_target,
+            "scored": self.scored,
+            "categories_beyond_limit": dict(self.categories_beyond),
+            "seconds": round(self.seconds, 3),
+            "rows_per_second": round(self.rows_per_second, 1),
+            "error": self.error,
+            "baseline_error": self.baseline_error,
+            "best_slot": name or None,
+            "best_slot_error": error,
+            "mean_absolute_error": self.absolute_error,
+            "coverage": self.coverage,
+            "log_loss": self.log_loss,
+            "area_under_curve": self.area_under_curve,
+            "weights": dict(self.largest_weights),
+        }
+        if self.options.horizons:
+            record["forecasts"] = scores_to_json(chosen_scores(self.forecasts))
+        return {
+            name: None if isinstance(value, float) and not math.isfinite(value) else value
+            for name, value in record.items()
+        }

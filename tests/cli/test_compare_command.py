@@ -1,0 +1,266 @@
+"""The commands `kernelbank compare` and `kernelbank lorenz`."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import kernelbank as kb
+from kernelbank.cli import commands, component_parser
+from support.marks import slow
+from support.streams import noisy_stream, write_text
+
+pytestmark = pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
+
+
+def run(*arguments):
+    return CliRunner().invoke(commands.cli, [str(argument) for argument in arguments])
+
+
+def test_compare_command_writes_table_and_figure(tmp_path):
+    X, y = noisy_stream(0, 150)
+    lines = [f"{a},{b},{c}" for (a, b), c in zip(X.tolist(), y.tolist(), strict=True)]
+    path = write_text(tmp_path / "load.csv.gz", "a,b,load\n" + "\n".join(lines) + "\n")
+    result = run(
+        "compare", path, "sine", "--target", "load", "--learners", "Norma(learning_rate=0.1,budget=20)",
+        "--combiners", "Simplex,Simplex(evidence='prequential', horizon=9)", "--kernels", "Gaussian,Linear",
+        "--widths", "0.5:2:3", "--seeds", 2, "--samples", 140, "--standardise", 40, "--out", tmp_path / "out",
+    )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    written = json.loads((tmp_path / "out" / "table.json").read_text())
+    names = {row["name"] for row in written["results"]}
+    assert names == {
+        "Simplex",
+        "Simplex(evidence='prequential', horizon=9)",
+        "AutoBank",
+        "persistence",
+        "running mean",
+    }
+    assert {row["stream"]: row["samples"] for row in written["results"]} == {
+        "load": 100,
+        "sine": 100,
+    }
+    for figure in ("running_loss", "critical_difference"):
+        assert (tmp_path / "out" / f"{figure}.png").stat().st_size > 5000
+    table = (tmp_path / "out" / "table.md").read_text().splitlines()
+    assert table[0] == "|  | load | sine | mean rank |"  # more competitors than streams
+    latex = (tmp_path / "out" / "table.tex").read_text()
+    assert latex.count(r"\\") == 6
+    assert r"\mathbf{" in latex
+    for words in (
+        "load: 100 samples",
+        "sine: 100 samples scored, 2 seeds",
+        "persistence",
+        "mean rank",
+        "Friedman",
+        "s; time: AutoBank",
+    ):
+        assert words in " ".join(result.output.split()), words
+
+
+def test_default_bank_and_auto_bank_run_without_a_warning(tmp_path):
+    X, y = noisy_stream(1, 400)
+    lines = [f"{a},9,{b},{c}" for (a, b), c in zip(X.tolist(), y.tolist(), strict=True)]
+    path = write_text(tmp_path / "t.csv", 'a,c,"b, 2",load\n' + "\n".join(lines) + "\n")
+    result = run("compare", path, "--features", 'a,"b, 2"', "--out", tmp_path / "out")
+    assert result.exit_code == 0, result.output
+    assert "note" not in result.output
+    rows = json.loads((tmp_path / "out" / "table.json").read_text())["results"]
+    assert {row["inputs"] for row in rows} == {2}
+    assert [row["name"] for row in rows if row["kind"] == "bank"] == [
+        "FourierSGD Simplex",
+        "AutoBank",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("loss", "most"), [("logistic", 0.4), slow("hinge", 0.4), ("absolute", 0.9)]
+)
+def test_auto_bank_is_compared_by_every_loss(loss, most, tmp_path):
+    draw = np.random.default_rng(0)
+    lines = [f"{x},{1 if x > 3 else -1}" for x in draw.uniform(2, 4, 150)]
+    path = write_text(tmp_path / "l.csv", "x,y\n" + "\n".join(lines) + "\n")
+    result = run("compare", path, "--loss", loss, "--standardise", 20, "--out", tmp_path / "out")
+    assert result.exit_code == 0, result.output
+    rows = json.loads((tmp_path / "out" / "table.json").read_text())["results"]
+    losses = {row["name"]: row["mean_loss"] for row in rows}
+    assert losses["AutoBank"] < most < losses["persistence"]
+
+
+@pytest.mark.parametrize(
+    ("learners", "combiners", "names"),
+    [
+        slow("Norma", "Best", {"Norma Best"}),
+        slow("Norma,Norma(budget=30)", "Best", {"Norma", "Norma(budget=30)"}),
+        ("Norma,Norma(budget=30)", "Best,Uniform", {"Norma Best", "Norma(budget=30) Uniform"}),
+    ],
+)
+def test_banks_are_named_by_their_differences(learners, combiners, names, tmp_path):
+    result = run(
+        "compare", "ar1", "--samples", 40, "--learners", learners, "--combiners", combiners,
+        "--widths", "1,2", "--out", tmp_path,
+    )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    rows = json.loads((tmp_path / "table.json").read_text())["results"]
+    assert names <= {row["name"] for row in rows}
+
+
+def test_labels_are_not_scaled(tmp_path):
+    draw = np.random.default_rng(0)
+    lines = [f"{x},{1 if x > 3 else -1}" for x in draw.uniform(2, 4, 60)]
+    path = write_text(tmp_path / "l.csv", "x,y\n" + "\n".join(lines) + "\n")
+    result = run(
+        "compare", path, "--loss", "logistic", "--standardise", 10, "--out", tmp_path / "out"
+    )
+    assert result.exit_code == 0, result.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["nothing.csv"], "nothing.csv: there is no such file"),
+        (["nothing"], "not the name of a stream"),
+        (["ar1", "--learners", "Norm"], "no 'Norm'. Use"),
+        (["ar1", "--learners", "Norma(budget=__import__('os').getpid())"], "plain numbers"),
+        (["ar1", "--learners", "Norma(3)"], "settings need their names"),
+        (["ar1", "--learners", "Norma(**{'budget': 3})"], "settings need their names"),
+        (["ar1", "--learners", "Norma(bugdet=3)"], "no setting 'bugdet'"),
+        (["ar1", "--learners", "Norma(budget=3)"], "must be >= window (10)"),
+        (["ar1", "--learners", "Norma(budget='many')"], "'budget' of Norma"),
+        (["ar1", "--learners", "Norma("], "must list names"),
+        (["ar1", "--learners", "Norma()()"], "must list names"),
+        (["ar1", "--learners", "os.system('true')"], "must list names"),
+        (["ar1", "--learners", "1+1"], "must list names"),
+        (["ar1", "--learners", ""], "must list names"),
+        (["ar1", "--learners", "(" * 500], "must list names"),
+        (["ar1", "--combiners", "Simplex(evidence=1)"], "'evidence' of Simplex"),
+        (["ar1", "--kernels", "Sum"], "no 'Sum'"),
+        (["ar1", "--kernels", "Periodic"], "'Periodic' is not possible"),
+        (["ar1", "--widths", "1:2"], "--widths must be"),
+        (["ar1", "--widths", "1,-2"], "--widths must be"),
+        (["ar1", "--widths", "2:1:3"], "--widths must be"),
+        (["ar1", "--loss", "unheard"], "'loss' must be"),
+    ],
+)
+def test_wrong_options_are_refused_in_one_line(arguments, words, tmp_path):
+    result = run("compare", *arguments, "--out", tmp_path / "out")
+    assert result.exit_code == 2
+    assert words in result.output
+    assert len(result.output.strip().splitlines()) == 1
+
+
+def test_bad_cell_is_refused_in_one_line_with_line_and_column(tmp_path):
+    path = write_text(tmp_path / "t.csv", "a,y\n1,2\nyes,3\n")
+    result = run("compare", path, "--out", tmp_path / "out")
+    assert result.exit_code == 2
+    assert result.output.startswith(f"kernelbank: {path}, line 3, column 'a': 'yes' is no")
+    assert len(result.output.strip().splitlines()) == 1
+    assert "name columns that have them with --features and --target" in result.output
+    path.write_text("a,y\n1,2\n,3\n")
+    assert (
+        "is missing. `kernelbank compare` needs a number in every cell"
+        in run("compare", path).output
+    )
+
+
+def test_short_file_is_refused_with_fewer_rows_to_standardise_by(tmp_path):
+    path = write_text(tmp_path / "t.csv", ",y\n" + "1,2\n" * 50)
+    result = run("compare", "sine", path, "--standardise", 100, "--out", tmp_path / "out")
+    assert result.exit_code == 2
+    assert "shorter than stream 't' (50 samples); got 100" in result.output
+    assert "Use a smaller number for standardise, such as 10." in result.output
+    settings = ("--standardise", 10, "--widths", "1", "--out", tmp_path / "out")
+    result = run("compare", path, *settings)
+    assert result.exit_code == 0, result.output
+    assert result.output.startswith("note: ")
+    assert "line 1: column 1 has no name" in result.output.replace("\n", " ")
+
+
+def _figures(path):
+    rows = json.loads(path.read_text())["results"]
+    return {row["name"]: row["mean_loss"] for row in rows}
+
+
+@pytest.mark.parametrize("rows", [slow(0), 30])
+def test_path_arrays_and_command_are_standardised_by_one_rule(tmp_path, rows):
+    X, y = noisy_stream(5, 120)
+    X, y = 40 + 7 * X, 500 + 90 * y
+    lines = [f"{a};{b};{c}".replace(".", ",") for (a, b), c in zip(X, y, strict=True)]
+    plain = [f"{a},{b},{c}" for (a, b), c in zip(X, y, strict=True)]
+    semicolons = write_text(tmp_path / "s.csv", "a;b;y\n" + "\n".join(lines) + "\n")
+    path = write_text(tmp_path / "t.csv", "a,b,y\n" + "\n".join(plain) + "\n")
+    result = run(
+        "compare", semicolons, "--delimiter", ";", "--decimal", ",", "--standardise", rows,
+        "--learners", "Norma", "--widths", "1,2", "--out", tmp_path / "out",
+    )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    assert ("KernelBank starts at 0" in " ".join(result.output.split())) == (rows == 0)
+    by_command = _figures(tmp_path / "out" / "table.json")
+    banks = {"Norma Simplex": kb.KernelBank(kb.gaussian_grid(1, 2, 2))}
+    for stream in (path, (X, y), kb.datasets.Stream(X, y), lambda seed: (X, y)):
+        found = kb.compare(banks, {"t": stream}, standardise=rows)
+        assert found.skip == rows
+        for name in ("Norma Simplex", "persistence", "running mean"):
+            assert found.result("t", name).mean_loss == by_command[name]
+    scaled = kb.datasets.standardised(X, y, rows)[1] if rows else y
+    last = np.concatenate([[0.0], scaled[:-1]])
+    assert by_command["persistence"] == pytest.approx(((last - scaled)[rows:] ** 2).mean())
+
+
+def test_parsed_text_becomes_components():
+    found = component_parser.parse("Norma(budget=7), Norma", "--learners", kb.learners.BUILT_IN)
+    assert list(found.values()) == [kb.learners.Norma(budget=7), kb.learners.Norma()]
+    assert component_parser.grid("1:4:3") == pytest.approx([1, 2, 4])
+    assert component_parser.grid("3:3:1") == [3.0]
+    assert component_parser.grid("0.5,2") == [0.5, 2.0]
+    K = kb.kernels
+    kernels = component_parser.parse_kernels("Matern(nu=2.5),Linear,Gaussian(width=9)", [1.0, 2.0])
+    assert kernels == [K.Matern(1.0, 2.5), K.Matern(2.0, 2.5), K.Linear(), K.Gaussian(9.0)]
+
+
+def test_rivals_are_compared_by_name(tmp_path):
+    given = "raker(features=10),adaraker(features=10, levels=3)"
+    options = ("--samples", 60, "--widths", "1", "--rivals", given, "--out", tmp_path / "out")
+    result = run("compare", "sine", *options)
+    assert result.exit_code == 0, result.output
+    table = (tmp_path / "out" / "table.json").read_text()
+    assert "raker(features=10)" in table
+    assert "adaraker(features=10, levels=3)" in table
+
+
+def test_rivals_that_are_not_possible_are_refused():
+    text = "rakers"
+    with pytest.raises(ValueError, match=r"there is no 'rakers'. Use adaraker, raker"):
+        component_parser.parse_calls(text, "--rivals", kb.rivals.BANKS)
+    text = "raker(dictionary=3)"
+    with pytest.raises(ValueError, match=r"raker has no setting 'dictionary'. It has: features, "):
+        component_parser.parse_calls(text, "--rivals", kb.rivals.BANKS)
+    text = "raker(features=3)"
+    with pytest.raises(ValueError, match=r"--rivals: raker.features=3.: 'features' of FourierSGD"):
+        component_parser.parse_calls(text, "--rivals", kb.rivals.BANKS)
+    hinge = component_parser.parse_calls("raker", "--rivals", kb.rivals.BANKS, loss="hinge")
+    assert hinge["raker"].loss == kb.losses.Hinge()
+
+
+@pytest.mark.slow
+def test_lorenz_command_writes_table_and_figure(tmp_path):
+    result = run("lorenz", "--samples", 120, "--out", tmp_path / "out")
+    assert result.exit_code == 0, result.output
+    assert (tmp_path / "out" / "lorenz.png").stat().st_size > 5000
+    assert "Norma" in (tmp_path / "out" / "lorenz.csv").read_text()
+    assert "10.96" in result.output
+
+
+@pytest.mark.parametrize("command", ["compare", "lorenz"])
+def test_help_of_a_command_imports_no_numpy(command):
+    code = (
+        "import sys; from kernelbank.cli import commands\n"
+        f"try: commands.cli([{command!r}, '--help'], prog_name='kernelbank')\n"
+        "except SystemExit: pass\n"
+        "assert not {'numpy', 'matplotlib', 'rich'} & set(sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

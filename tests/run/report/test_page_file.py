@@ -1,0 +1,181 @@
+"""The file of a page: it needs nothing else, and no text of the data can run as a script."""
+
+import itertools
+import json
+import re
+import subprocess
+import sys
+
+import pytest
+
+from kernelbank.run.report.page import content_security_policy, render_page
+from support import browser
+from support.browser import as_parts, column, readout, tile
+from support.sample_reports import LABELS, sample_report
+
+chromium, show = browser.chromium, browser.show
+
+
+class TestFile:
+    def test_file_holds_no_url_and_is_small(self):
+        text = render_page(as_parts(sample_report(points=512, slots=60)))
+        assert len(text.encode()) < 2_000_000
+        assert re.findall("(?i)http.{8}", text) == ['http-equiv="']
+        assert "://" not in text
+
+    def test_urls_in_the_data_are_hidden_in_the_file(self):
+        report = sample_report(points=2)
+        report["run"]["title"] = "https://example.org/a.csv"
+        text = render_page(as_parts(report))
+        assert "https://" not in text
+        assert json.loads(embedded(text))["run"]["title"] == "https://example.org/a.csv"
+
+    def test_file_holds_the_licence_of_the_chart_library(self):
+        assert "uPlot 1.6.32\n\nThe MIT License" in render_page({})
+        assert "AUTHORS OR COPYRIGHT HOLDERS BE LIABLE" in render_page({})
+
+    def test_special_texts_are_kept_and_escaped(self):
+        texts = [
+            "</script>",
+            "<!--<script>",
+            "&lt;&amp;",
+            "\u2028\u2029",
+            "{{script}}",
+            "\ud800",
+            "\\",
+            '"',
+        ]
+        report = {"run": {"title": "".join(texts), "slots": texts}}
+        for ascii_only in (True, False):
+            parts = {
+                name: json.dumps(part, ensure_ascii=ascii_only) for name, part in report.items()
+            }
+            text = render_page(parts)
+            text.encode()
+            assert json.loads(embedded(text)) == report
+            assert not set(embedded(text)) & set("<>&\u2028\u2029")
+
+    def test_policy_allows_only_the_scripts_of_the_page(self):
+        assert content_security_policy(live=False) in render_page({}).replace("&#x27;", "'")
+        assert "connect-src" not in content_security_policy(live=False)
+        assert content_security_policy(live=True).endswith("connect-src 'self'")
+        assert "unsafe" not in content_security_policy(live=True)
+        assert content_security_policy(live=True).startswith(
+            "default-src 'none'; script-src 'sha256-"
+        )
+
+    def test_events_address_is_in_live_pages_only(self):
+        assert "data-events" not in re.sub("(?s)<script>.*?</script>", "", render_page({}))
+        assert 'data-events="events?after=3&amp;&quot;"' in render_page({}, 'events?after=3&"')
+
+    def test_page_module_does_not_import_numpy(self):
+        code = "import sys, kernelbank.run.report.page; sys.exit('numpy' in sys.modules)"
+        assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+    def test_scripts_never_write_html(self):
+        own = render_page({}).split("<script>")[-1]
+        for word in (
+            "innerHTML",
+            "outerHTML",
+            "insertAdjacent",
+            "document.write",
+            "eval(",
+            "new Function",
+        ):
+            assert word not in own
+
+
+def embedded(text):
+    return re.search('(?s)id="report"[^>]*>(.*?)</script>', text)[1]
+
+
+ATTACKS = [
+    "</script><script>window.attacked = 1</script>",
+    "<img src=x onerror='window.attacked = 1'>",
+    '"><svg onload="window.attacked = 1">',
+    "\u2028window.attacked = 1\u2029",
+    "javascript:window.attacked=1",
+    "\u202eright to left\u202d\u0000\u0007",
+    "{{report}}${window.attacked = 1}",
+    "long " * 2000,
+]
+
+
+def hostile(value, attacks):
+    """A report in which every text is an attack, except the few that are part of the format."""
+    if isinstance(value, str):
+        return next(attacks)
+    if isinstance(value, list):
+        return [hostile(each, attacks) for each in value]
+    if isinstance(value, dict):
+        kept = ("task", "phase", "started", "updated", "kind", "period")
+        return {
+            name: each if name in kept else hostile(each, attacks) for name, each in value.items()
+        }
+    return value
+
+
+@pytest.mark.slow
+class TestHostile:
+    # The worst one is everywhere once; the others take turns.
+    @pytest.mark.parametrize(
+        "attacks", [ATTACKS[:1], ATTACKS, ATTACKS[3:] + ATTACKS[:3]], ids=["one", "all", "turned"]
+    )
+    def test_scripts_in_the_data_are_shown_as_text_and_never_run(self, show, attacks):
+        report = hostile(sample_report(points=3, slots=12), itertools.cycle(attacks))
+        shown = show(report, width=360)
+        shown.page.locator("#weights-table summary").click()
+        shown.page.locator("#weights-chart .chart").focus()
+        for _ in range(12):
+            shown.page.keyboard.press("ArrowUp")
+        shown.page.keyboard.press("ArrowDown")
+        assert shown.page.evaluate("window.attacked") is None
+        assert shown.page.locator("main img, main svg, main script").count() == 0
+        run, bad = report["run"], report["bad_rows"]["examples"][0]
+        assert shown.text("#title") == run["title"]
+        assert run["slots"][1] in readout(shown, "weights")
+        texts = shown.page.locator("#curves-input option").all_text_contents()
+        assert texts == [one["name"] for one in run["inputs"]]
+        cells = (
+            shown.page.locator("#bad-rows-list tbody tr").first.locator("td").all_text_contents()
+        )
+        assert cells[1:] == [bad[name] for name in ("where", "column", "value", "reason")]
+        cells = shown.page.locator("#changes-list tbody tr").first.locator("td").all_text_contents()
+        assert cells[1:] == [": ".join(report["changes"][-1][2][0][:2])]
+        facts = [text for _, pairs in run["details"] for pair in pairs for text in pair]
+        assert shown.page.locator("#details-list :is(dt, dd)").all_text_contents() == facts
+        labels = [label for label, _ in report["status"]["time"]]
+        assert set(labels) <= set(shown.page.locator("#times-list .label").all_text_contents())
+        assert shown.page.evaluate("document.documentElement.scrollWidth") == 360
+
+    def test_scripts_in_labels_and_categories_are_shown_as_text_and_never_run(self, show):
+        report = sample_report(points=3, slots=12, task="classification", time=True)
+        report["labels"] = {**LABELS, "labels": report["run"]["classes"]}
+        line = report["curves/now"]["lines"][1]
+        report["run"]["inputs"][1] |= {"kind": "category", "labels": ["x"] * len(line["x"])}
+        for number in (1, 2):
+            line = {name: values[:3] for name, values in line.items() if name != "input"}
+            report["curves/now"]["lines"][number] = {"input": number, **line, "x": [0, 1, 2]}
+        report = hostile(report, itertools.cycle(ATTACKS))
+        report["labels"]["labels"] = report["run"]["classes"]
+        shown = show(report, width=360)
+        shown.page.locator("#curves-input").select_option(index=1)
+        category = report["run"]["inputs"][1]["labels"][1]
+        assert f"is {category}" in readout(shown, "curves")
+        headings = shown.page.locator(".confusion tbody th").all_text_contents()
+        assert headings == report["run"]["classes"]
+        assert report["run"]["target"] in shown.text("#headline")
+        assert shown.page.evaluate("window.attacked") is None
+        assert shown.page.locator("main img, main svg, main script").count() == 0
+        assert shown.page.evaluate("document.documentElement.scrollWidth") == 360
+
+    def test_parts_with_unknown_names_are_ignored(self, show):
+        report = sample_report(points=3)
+        report |= {
+            "points/x": {"rows": [1]},
+            "curves/": 3,
+            "__proto__": {"rows": 1},
+            "constructor": 7,
+        }
+        shown = show(report)
+        assert tile(shown, "rows") == sum(column(sample_report(points=3), "rows"))

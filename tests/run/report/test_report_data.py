@@ -1,0 +1,333 @@
+"""The data of a report: they are those of the model, in few and stable parts."""
+
+import dataclasses
+import json
+import re
+
+import numpy as np
+import pytest
+
+import kernelbank as kb
+from kernelbank.run import model_session
+from kernelbank.run.history import (
+    DRAWN,
+    EARLY,
+    EXTREMES,
+    SNAPSHOTS,
+    TOTALS,
+    History,
+)
+from kernelbank.run.report.report_data import POINTS_PER_PART, ReportData, change_groups
+from kernelbank.run.report.run_details import slot_terms
+from kernelbank.run.snapshots import MOST_INPUTS
+from kernelbank.run.status import RunStatus
+from support.run_command import make_rows, one_slot_model, succeed, write_csv
+
+ROWS = 700
+X, Y = make_rows(ROWS)
+
+
+def report_of(folder):
+    """The decoded parts of a run's state."""
+    return decoded(ReportData().parts(RunStatus.of_state(folder)))
+
+
+def decoded(parts):
+    return {name: json.loads(text, parse_constant=pytest.fail) for name, text in parts.items()}
+
+
+def joined(parts, name):
+    """A figure of all points."""
+    found = [
+        parts[f"points/{k}"][name] for k in range(-(-parts["status"]["points"] // POINTS_PER_PART))
+    ]
+    return [value for some in found for value in some]
+
+
+def near(shown, wanted, digits):
+    """Whether numbers are those, rounded to so many digits."""
+    wanted = np.asarray(wanted)
+    # Rounding to d digits errs by at most half a unit of the last one: 0.5 * 10^(1-d) of the value.
+    return (
+        np.abs(np.array(shown) - wanted) <= 0.5000001 * 10.0 ** (1 - digits) * abs(wanted)
+    ).all()
+
+
+@pytest.fixture(scope="module")
+def state(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("report")
+    source = write_csv(folder / "s.csv", ["a", "b", "y"], np.column_stack([X, Y]))
+    succeed(source, "--target", "y", "--state", folder / "state", "--coverage", 0.8)
+    source.unlink()  # nothing is read again
+    return folder / "state"
+
+
+def test_points_of_a_regression_are_those_of_the_model(state):
+    parts = report_of(state)
+    trace = kb.AutoBank(size="small").run(X, Y, record="all", coverage=0.8)
+    stride = parts["status"]["stride"]
+    cuts = np.arange(stride, ROWS, stride)
+    assert parts["status"]["rows"] == ROWS
+    assert stride == 2
+    assert joined(parts, "rows") == [len(part) for part in np.split(Y, cuts)]
+    errors = (trace.predictions - Y) ** 2
+    before = (np.concatenate([Y[:1], Y[:-1]]) - Y) ** 2
+    slots = (trace.slot_predictions - Y[:, None]) ** 2
+    inside = ((trace.lower <= Y) & (trace.upper >= Y)).astype(float)
+    errors[0] = before[0] = slots[0] = inside[0] = 0.0  # predicted before any target was known
+    width = trace.upper - trace.lower
+    width[0] = 0.0
+    for name, rows, digits in (
+        ("loss", errors, 7),
+        ("baseline_loss", before, 7),
+        ("covered", inside, 12),
+        ("width", width, 7),
+        ("losses", slots, 5),
+    ):
+        assert near(joined(parts, name), [p.sum(axis=0) for p in np.split(rows, cuts)], digits), (
+            name
+        )
+    answers = trace.predictions[1:]
+    for name, rows, extreme in (
+        ("worst_loss", errors[1:], np.max),
+        ("prediction_high", answers, np.max),
+        ("prediction_low", answers, np.min),
+    ):
+        wanted = [extreme(part) for part in np.split(rows, cuts - 1)]
+        assert near(joined(parts, name), wanted, 6), name
+    assert near(joined(parts, "target_low"), [part.min() for part in np.split(Y, cuts)], 6)
+    assert near(joined(parts, "target_high"), [part.max() for part in np.split(Y, cuts)], 6)
+    for name, extreme in (("weights", np.mean), ("weights_high", np.max)):
+        wanted = [extreme(part, axis=0) for part in np.split(trace.weights, cuts)]
+        assert np.abs(np.array(joined(parts, name)) / 1e4 - wanted).max() <= 0.5001e-4
+
+
+def test_curves_are_those_of_the_model(state):
+    parts = report_of(state)
+    assert [(one["kind"], one["name"]) for one in parts["run"]["inputs"]] == [
+        ("number", "a"),
+        ("number", "b"),
+    ]
+    bank, done = kb.AutoBank(size="small"), 0
+    for name, row in [*((f"curves/{n}", n) for n in (64, 128, 256, 512)), ("curves/now", ROWS)]:
+        bank.run(X[done:row], Y[done:row])
+        done = row
+        assert parts[name]["row"] == row
+        medians = np.median(X[:row], axis=0)
+        for k, line in enumerate(parts[name]["lines"]):
+            low, high = X[:row, k].min(), X[:row, k].max()
+            where = np.linspace(low, high, 24)
+            points = np.tile(medians, (24, 1))
+            points[:, k] = where
+            expected = bank.predict_at(points, 0.8)
+            assert near(line["x"], where, 6)
+            for column, one in enumerate(("prediction", "low", "high")):
+                assert near(line[one], expected[:, column], 6), (name, k, one)
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_points_of_a_classification_are_those_of_the_model(count, tmp_path):
+    labels = np.array(["no", "yes", "perhaps"])[
+        1 * (np.abs(X[:, 0]) > 0.7) + (X[:, 1] > 1) * (count > 2)
+    ]
+    rows = np.column_stack([X.astype(object), labels])
+    source = write_csv(tmp_path / "s.csv", ["a", "b", "y"], rows)
+    succeed(source, "--target", "y", "--task", "classification", "--state", tmp_path / "state")
+    parts = report_of(tmp_path / "state")
+    bank = kb.AutoBank("classification", size="small")
+    trace = bank.run(X, labels, record="all")
+    wrong = (trace.predictions != labels)[1:]
+    slots = (
+        trace.slot_classes[1:] != np.array([bank.classes.index(one) for one in labels])[1:, None]
+    )
+    assert sum(joined(parts, "loss")) == wrong.sum()
+    assert sum(joined(parts, "covered")) == (~wrong).sum()
+    assert (np.sum(joined(parts, "losses"), axis=0) == slots.sum(axis=0)).all()
+    assert near(sum(joined(parts, "width")), trace.probabilities.max(axis=1)[1:].sum(), 5)
+    assert joined(parts, "target_low") == [None] * parts["status"]["points"]
+    assert parts["run"]["classes"] == list(bank.classes)
+    assert parts["run"]["weights_of"] == ("" if count == 2 else bank.classes[0])
+    lines = parts["curves/512"]["lines"]
+    assert len(lines) == 2
+    assert all(0 <= share <= 1 for line in lines for share in line["prediction"])
+
+
+def test_curves_of_lagged_targets_are_those_of_the_model(tmp_path):
+    source = write_csv(tmp_path / "s.csv", ["y"], Y[:, None])
+    succeed(source, "--target", "y", "--lags", 3, "--state", tmp_path / "state")
+    parts = report_of(tmp_path / "state")
+    names = [one["name"] for one in parts["run"]["inputs"]]
+    assert names == ["y, 1 before", "y, 2 before", "y, 3 before"]
+    bank = kb.AutoBank(size="small", lags=3)
+    bank.run(np.zeros((ROWS, 1)), Y)
+    where = np.linspace(Y.min(), Y.max(), 24)
+    lagged = np.tile(bank._model.past_row(), (24, 1))
+    lagged[:, 1] = where
+    expected = bank._model.predict_rows(np.zeros((24, 1)), lagged, 0.05)
+    line = parts["curves/now"]["lines"][1]
+    assert near(line["x"], where, 6)
+    assert near(line["prediction"], expected[:, 0], 6)
+
+
+def test_details_name_source_inputs_categories_and_versions(tmp_path):
+    kinds = np.array(["u", "v", "w"])[np.arange(ROWS) % 3]
+    rows = np.column_stack([X.astype(object), kinds, Y.astype(object)])
+    rows[[30, 60], 0] = "oh"
+    source = write_csv(tmp_path / "s.csv", ["a", "b", "kind", "y"], rows)
+    options = ("--categorical", "kind", "--on-bad-row", "skip", "--max-rows", 300)
+    for _ in range(2):
+        succeed(source, "--target", "y", *options, "--state", tmp_path / "state")
+    parts = report_of(tmp_path / "state")
+    facts = {label: text for _, pairs in parts["run"]["details"] for label, text in pairs}
+    assert facts["source"] == str(source)
+    assert facts["numeric inputs"] == "a, b"
+    assert facts["categories of kind"] == "u, v, w"
+    assert facts["kernelbank"] == kb.__version__
+    assert parts["status"]["phase"] == "saved"
+    assert [one["row"] for one in parts["bad_rows"]["examples"]] == [31, 61]
+    assert parts["bad_rows"]["count"] == parts["status"]["bad_rows"] == 2
+    assert dict(parts["status"]["time"])["the model"] > 0
+    assert parts["status"]["starts"] == 2
+
+
+def test_changes_with_delay_have_the_row_at_which_they_were_noticed(tmp_path, monkeypatch):
+    monkeypatch.setattr(model_session, "make_model", one_slot_model)
+    level = Y + 1000 * (np.arange(ROWS) > 400)
+    source = write_csv(tmp_path / "s.csv", ["a", "b", "y"], np.column_stack([X, level]))
+    found = {}
+    for delay in (0, 5):
+        folder = tmp_path / str(delay)
+        succeed(source, "--target", "y", "--state", folder, "--delay", delay)
+        changes = kb.load(folder / "state.kb").ledger.changes
+        found[delay] = report_of(folder)["changes"]
+        signals = [[c.row + delay, c.what, ""] for c in changes]
+        assert found[delay] == change_groups(signals, ROWS)
+    assert "target level" in {what for _, _, kinds in found[0] for what, _, _ in kinds}
+
+
+def test_signals_close_together_are_one_group_with_counts():
+    signals = [[100, "error grew", ""]]
+    signals += [[110 + k, "input level", "a"] for k in range(5)]
+    signals += [[120, "input level", "b"], [180, "weights", ""], [1000, "weights", ""]]
+    assert change_groups(signals, 2000) == [
+        [100, 120, [["error grew", "", 1], ["input level", "a", 5], ["input level", "b", 1]]],
+        [180, 180, [["weights", "", 1]]],
+        [1000, 1000, [["weights", "", 1]]],
+    ]
+    assert [group[:2] for group in change_groups(signals, 50_000)] == [[100, 1000]]
+    assert change_groups([], 10) == []
+
+
+@pytest.mark.parametrize("count", [2, 20])
+def test_confusion_matrix_has_the_most_frequent_labels_and_the_others(count, tmp_path, monkeypatch):
+    monkeypatch.setattr(model_session, "make_model", one_slot_model)
+    draw = np.random.default_rng(0)
+    labels = np.array([f"l{k}" for k in np.minimum(draw.geometric(0.2, ROWS), count)])
+    rows = np.column_stack([X.astype(object), labels])
+    source = write_csv(tmp_path / "s.csv", ["a", "b", "y"], rows)
+    succeed(source, "--target", "y", "--task", "classification", "--state", tmp_path / "state")
+    parts = report_of(tmp_path / "state")
+    found, names = np.array(parts["labels"]["confusion"]), parts["labels"]["labels"]
+    assert found.sum() == parts["status"]["scored"] == ROWS - 1
+    values, counts = np.unique(labels[1:], return_counts=True)
+    frequency = dict(zip(values.tolist(), counts.tolist(), strict=True))
+    assert len(names) == min(count, 12)
+    assert len(found) == len(names) + (count > 12)
+    assert found[: len(names)].sum(axis=1).tolist() == [frequency[name] for name in names]
+    least = min(frequency[name] for name in names)
+    assert all(n <= least for name, n in frequency.items() if name not in names)
+    right = (ROWS - 1) * (1 - parts["status"]["error"])
+    # A rare label that is predicted as another rare label is on the diagonal too.
+    frequent = np.trace(found[: len(names), : len(names)])
+    assert frequent - 1e-6 <= right <= np.trace(found) + 1e-6
+    assert 0 < parts["status"]["log_loss"] < 14
+    assert 0 < parts["status"]["area_under_curve"] < 1
+
+
+def test_report_of_a_run_equals_the_report_of_its_state(tmp_path, monkeypatch):
+    """Also if the parts were made again and again."""
+    kept, repeated = {}, ReportData()
+
+    def noted(self, run):
+        repeated.parts(RunStatus.of_run(run, "running"))
+        kept["run"] = RunStatus.of_run(run, "saved")
+
+    monkeypatch.setattr("kernelbank.run.live.publisher.Publisher.update", noted)
+    source = write_csv(tmp_path / "s.csv", ["a", "b", "y"], np.column_stack([X, Y]))
+    succeed(source, "--target", "y", "--state", tmp_path / "state", "--checkpoint-every", 90)
+    mine, other = (
+        repeated.parts(kept["run"]),
+        ReportData().parts(RunStatus.of_state(tmp_path / "state")),
+    )
+    assert mine.keys() == other.keys()
+    assert {name for name in mine if mine[name] != other[name]} <= {"status"}
+    times = {"seconds", "rows_per_second", "time", "updated"}
+    status = [
+        {k: v for k, v in json.loads(one["status"]).items() if k not in times}
+        for one in (mine, other)
+    ]
+    assert status[0] == status[1]
+
+
+def filled_history(rows, slots):
+    """A history of random rows whose numbers have as many digits as there can be."""
+    draw = np.random.default_rng(0)
+    history = History(slots)
+    for _ in range(rows // 1000):
+        figures = np.abs(draw.normal(size=(1000, len(TOTALS)))) * 1e-9
+        figures[:, 0] = 1.0
+        extremes = draw.normal(size=(1000, len(EXTREMES))) * 1e-9
+        weights = draw.dirichlet(np.ones(slots), 1000)
+        history.add(figures, extremes, weights, draw.normal(size=(1000, slots)) * 1e-9)
+    return history
+
+
+def test_report_of_many_rows_and_slots_is_small(state):
+    """10^5 rows of as many slots as the largest size has."""
+    slots = len(_large().names)
+    given = dataclasses.replace(
+        RunStatus.of_state(state), histories=[filled_history(100_000, slots)]
+    )
+    parts = ReportData().parts(given)
+    line = len(parts["curves/now"]) / 2
+    # As many snapshots of as many inputs as there can be, and the present function along them all.
+    snapshots = line * (DRAWN * (SNAPSHOTS + len(EARLY)) + MOST_INPUTS)
+    assert sum(map(len, parts.values())) + snapshots < 1.7e6
+
+
+def _large():
+    bank = kb.AutoBank(size="large")
+    bank.learn_one([0.0] * 8, 0.0)
+    return bank
+
+
+def test_numbers_that_are_not_finite_become_null(state):
+    history = filled_history(0, 2)
+    rows = np.full((3, len(TOTALS)), np.nan)
+    rows[:, :2] = 1.0  # rows, and rows that are scored
+    wild = np.full((3, 2), np.inf)
+    history.add(rows, np.full((3, len(EXTREMES)), np.nan), np.full((3, 2), np.nan), wild)
+    parts = decoded(
+        ReportData().parts(dataclasses.replace(RunStatus.of_state(state), histories=[history]))
+    )
+    assert parts["points/0"]["loss"] == [None] * 3
+    assert parts["points/0"]["losses"] == [[None, None]] * 3
+    assert parts["points/0"]["worst_loss"] == [None] * 3
+    assert parts["status"]["error"] is None
+
+
+def test_slot_terms_explain_the_phrases_that_occur_in_names():
+    terms = dict(slot_terms(["rank: linear, adaptive bias + tree 1", "own slot"]))
+    assert list(terms) == ["rank", "linear", "adaptive bias", "+ tree"]
+    assert slot_terms(["Norma(width=1)"]) == []
+
+
+@pytest.mark.parametrize("task", ["regression", "classification"])
+def test_slot_terms_explain_every_default_slot(task):
+    bank = kb.AutoBank(task)
+    for row in range(2):
+        bank.learn_one([row], float(row) if task == "regression" else str(row))
+    for name in bank.names:
+        terms = dict(slot_terms([name]))
+        phrases = re.split(r": |, | (?=\+ )", name)
+        assert set(terms) == {phrase.rstrip(" .0123456789") for phrase in phrases}

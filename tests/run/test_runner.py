@@ -1,0 +1,308 @@
+"""`kernelbank run`: the answers are the bank's own, from every source, with every option."""
+
+import gzip
+import json
+import sys
+
+import numpy as np
+import pytest
+
+import kernelbank as kb
+from kernelbank.run import model_session
+from support import run_command
+from support.run_command import (
+    ROWS,
+    X,
+    Y,
+    check_predictions,
+    make_rows,
+    one_slot_model,
+    options_of,
+    read_csv,
+    read_jsonl,
+    read_state,
+    refusal,
+    run,
+    same_bits,
+    succeed,
+    write_csv,
+    write_jsonl,
+)
+
+folder, source = run_command.folder, run_command.source
+
+
+@pytest.fixture(scope="module")
+def trace():
+    return kb.AutoBank(size="small").run(X, Y)
+
+
+# --- sources --------------------------------------------------------------------------------------
+
+
+def test_csv_source_gives_the_models_predictions(source, trace, tmp_path):
+    succeed(source, "--target", "y", "--predictions", tmp_path / "out.csv")
+    check_predictions(tmp_path / "out.csv", trace, Y)
+
+
+@pytest.mark.parametrize("kind", ["csv.gz", "jsonl", "jsonl.gz", "parquet"])
+def test_every_file_format_gives_the_models_predictions(kind, source, trace, tmp_path):
+    path = tmp_path / f"rows.{kind}"
+    names, rows = ["a", "b", "y"], np.column_stack([X, Y])
+    if kind == "parquet":
+        arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+        parquet.write_table(arrow.table(dict(zip(names, rows.T, strict=True))), path)
+    else:
+        plain = source if kind == "csv.gz" else write_jsonl(tmp_path / "r.jsonl", names, rows)
+        text = plain.read_bytes()
+        path.write_bytes(gzip.compress(text) if kind.endswith("gz") else text)
+    succeed(path, "--target", "y", "--predictions", tmp_path / "out.csv")
+    check_predictions(tmp_path / "out.csv", trace, Y)
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+def test_standard_input_gives_the_models_predictions(kind, source, trace, tmp_path):
+    if kind == "jsonl":
+        source = write_jsonl(tmp_path / "r.jsonl", ["a", "b", "y"], np.column_stack([X, Y]))
+    succeed("-", "--target", "y", "--predictions", tmp_path / "out.csv", stdin=source)
+    check_predictions(tmp_path / "out.csv", trace, Y)
+
+
+def test_standard_input_when_closed_is_refused(monkeypatch):
+    monkeypatch.setattr(sys, "stdin", None)
+    assert "standard input is closed" in refusal("-", "--target", "y")
+
+
+def test_parquet_sink_of_a_stopped_run_has_all_rows(source, trace, tmp_path):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    succeed(source, "--target", "y", "--predictions", tmp_path / "all.parquet")
+    found = parquet.read_table(tmp_path / "all.parquet")
+    assert found.column_names == ["row", "prediction", "lower", "upper", "target"]
+    assert same_bits(found["prediction"].to_numpy(), trace.predictions)
+    state = ("--state", tmp_path / "state")
+    some = tmp_path / "some.parquet"
+    succeed(source, "--target", "y", "--predictions", some, *state, "--max-rows", 100)
+    assert parquet.read_table(some)["row"].to_pylist() == list(range(1, 101))
+    succeed(source, "--target", "y", "--predictions", some, *state)
+    assert parquet.read_table(some).equals(found)
+
+
+def test_delimiter_option_is_used_or_refused(source, trace, tmp_path):
+    rows = np.column_stack([X, Y])
+    path = write_csv(tmp_path / "semicolons.csv", ["a", "b", "y"], rows, delimiter=";")
+    succeed(path, "--target", "y", "--delimiter", ";", "--predictions", tmp_path / "out.csv")
+    check_predictions(tmp_path / "out.csv", trace, Y)
+    assert "delimiter" in refusal(path, "--target", "y", "--delimiter", ";;")
+
+
+# --- learning -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "settings", "playing"),
+    [
+        (("--lags", 3), {"lags": 3}, {}),
+        (("--coverage", 0.5), {}, {"coverage": 0.5}),
+        (("--delay", 7), {}, {"delay": 7}),
+        (("--delay", 7, "--lags", 2), {"lags": 2}, {"delay": 7}),
+        (("--delay", 7, "--seasons", "12,3"), {"seasons": (3, 12)}, {"delay": 7}),
+        (("--seasons", "auto"), {"seasons": "auto"}, {}),
+        (("--engine", "threads"), {}, {}),
+        (("--size", "default"), {"size": "default"}, {}),
+    ],
+)
+def test_model_options_give_the_same_predictions_as_autobank(
+    options, settings, playing, source, tmp_path
+):
+    succeed(
+        source,
+        "--target",
+        "y",
+        "--predictions",
+        tmp_path / "out.csv",
+        "--size",
+        "small",
+        *options,
+        size=None,
+    )
+    bank = kb.AutoBank(**{"size": "small", **settings})
+    check_predictions(tmp_path / "out.csv", bank.run(X, Y, **playing), Y)
+
+
+def test_preset_paper_gives_the_predictions_of_the_papers_bank(source, tmp_path):
+    succeed(source, "--target", "y", "--preset", "paper", "--predictions", tmp_path / "out.csv")
+    kernels = kb.gaussian_grid(0.1, 10, 20)
+    bank = kb.AutoBank(
+        size="small",
+        slots=[kb.Slot(kernel, kb.learners.Norma()) for kernel in kernels],
+        combiner=kb.combiners.Simplex(),
+        window=10,
+        regularization=0.01,
+    )
+    check_predictions(tmp_path / "out.csv", bank.run(X, Y), Y)
+
+
+@pytest.mark.parametrize(("delay", "equal"), [(7, True), (1100, False)])
+def test_delay_with_equal_or_many_pending_rows_learns_the_right_targets(
+    delay, equal, tmp_path, monkeypatch
+):
+    """More of them than a bank remembers by itself, or with the same inputs."""
+    monkeypatch.setattr(model_session, "make_model", one_slot_model)
+    count = delay + 200
+    rows, targets = make_rows(count)
+    if equal:
+        rows = np.ones((count, 2))
+    path = write_csv(tmp_path / "s.csv", ["a", "b", "y"], np.column_stack([rows, targets]))
+    out = tmp_path / "out.csv"
+    options = (
+        "--target",
+        "y",
+        "--delay",
+        delay,
+        "--predictions",
+        out,
+        "--state",
+        tmp_path / "state",
+    )
+    for most in (delay // 2, count - 50, count):  # also with all of them in a file
+        succeed(path, *options, "--max-rows", most)
+    check_predictions(out, one_slot_model().run(rows, targets, delay), targets)
+
+
+def test_baseline_with_delay_uses_only_known_targets(tmp_path):
+    targets = np.arange(50.0)
+    path = write_csv(tmp_path / "s.csv", ["a", "y"], np.column_stack([X[:50, 0], targets]))
+    for delay in (0, 4):
+        done = succeed(path, "--target", "y", "--delay", delay, "--log-json")
+        assert json.loads(done.err.splitlines()[-1])["baseline_error"] == delay + 1
+
+
+@pytest.mark.parametrize(("delay", "count"), [(0, 1100), (3, 300)])
+def test_classification_gives_the_models_labels_and_probabilities(
+    delay, count, tmp_path, monkeypatch
+):
+    if delay:  # row by row: one slot is enough
+        monkeypatch.setattr(model_session, "make_model", one_slot_model)
+    inputs, _ = make_rows(count)
+    labels = np.where(inputs[:, 0] * inputs[:, 1] > 0, "yes", "no").astype(object)
+    labels[count // 2 :: 50] = "perhaps, so"
+    path = write_csv(
+        tmp_path / "s.csv", ["a", "b", "y"], np.column_stack([inputs.astype(object), labels])
+    )
+    options = ("--target", "y", "--task", "classification", "--delay", delay)
+    files = []
+    for every in (10_000, count // 3):
+        files.append(tmp_path / f"{every}.csv")
+        succeed(path, *options, "--predictions", files[-1], "--checkpoint-every", every)
+    assert files[0].read_bytes() == files[1].read_bytes()
+    header, rows = read_csv(files[0])
+    assert header == ["row", "prediction", "probability", "target"]
+    assert [row[3] for row in rows] == labels.tolist()
+    assert all(row[1:3] == ["", ""] for row in rows[: delay + 1])  # no class was known
+    bank = model_session.make_model(options_of(task="classification"), "serial")
+    trace = bank.run(inputs, labels, delay)
+    assert [row[1] for row in rows[delay + 1 :]] == list(trace.predictions[delay + 1 :])
+    sure = trace.probabilities.max(axis=1)[delay + 1 :]
+    assert same_bits([float(row[2]) for row in rows[delay + 1 :]], sure)
+
+
+def test_source_with_only_a_target_needs_lags(tmp_path):
+    path = write_csv(tmp_path / "s.csv", ["y"], Y[:, None])
+    assert "--lags" in refusal(path, "--target", "y")
+    succeed(path, "--target", "y", "--lags", 2, "--predictions", tmp_path / "out.csv")
+    trace = kb.AutoBank(size="small", lags=2).run(np.zeros((ROWS, 1)), Y)
+    check_predictions(tmp_path / "out.csv", trace, Y)
+
+
+# --- what is said and kept ------------------------------------------------------------------------
+
+
+def test_quiet_run_prints_only_errors(source, tmp_path):
+    out = tmp_path / "out.csv"
+    state = ("--state", tmp_path / "state")
+    for _ in range(2):  # and nothing of going on, either
+        assert succeed(source, "--target", "y", "--quiet", "--predictions", out, *state).err == ""
+    assert len(read_csv(out)[1]) == ROWS
+    assert "no column" in refusal(source, "--target", "z", "--quiet")
+
+
+def test_json_log_prints_only_objects(source, tmp_path):
+    options = (
+        "--target",
+        "y",
+        "--log-json",
+        "--state",
+        tmp_path / "s",
+        "--predictions",
+        tmp_path / "o.csv",
+    )
+    first = [
+        json.loads(line) for line in succeed(source, *options, "--max-rows", 100).err.splitlines()
+    ]
+    assert [one["event"] for one in first] == ["progress", "end"]
+    assert first[-1]["reason"] == "--max-rows"
+    second = [json.loads(line) for line in succeed(source, *options).err.splitlines()]
+    assert [one["event"] for one in second] == ["resumed", "progress", "end"]
+    assert second[0]["rows"] == 100
+    end = second[-1]
+    assert (end["reason"], end["rows"], end["bad_rows"]) == ("end", ROWS, 0)
+    assert end["predictions"] == str(tmp_path / "o.csv")
+    wrong = run(source, "--target", "z", "--log-json")
+    assert wrong.code == 2
+    assert json.loads(wrong.err)["event"] == "error"
+
+
+def test_warnings_are_printed_as_notes(source, monkeypatch):
+    import warnings
+
+    def warn(settings, engine):
+        warnings.warn("a slot\nis out", kb.errors.SlotQuarantined, stacklevel=1)
+        return kb.AutoBank(size="small", engine=engine)
+
+    monkeypatch.setattr(model_session, "make_model", warn)
+    assert succeed(source, "--target", "y").err.startswith("note: a slot is out\n")
+    assert succeed(source, "--target", "y", "--quiet").err == ""
+    first = succeed(source, "--target", "y", "--log-json").err.splitlines()[0]
+    assert json.loads(first) == {"event": "note", "message": "a slot is out"}
+
+
+def test_missing_library_is_refused_with_its_install_command(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    monkeypatch.delitem(sys.modules, "kernelbank.io.sources.parquet", raising=False)
+    (tmp_path / "s.parquet").write_bytes(b"PAR1")
+    assert "kernelbank[files]" in refusal(tmp_path / "s.parquet", "--target", "y")
+
+
+@pytest.mark.parametrize(("delay", "count"), [(0, 1060), (2, 290)])
+def test_checkpoint_interval_changes_no_bit(delay, count, tmp_path, monkeypatch):
+    if delay:  # row by row: one slot is enough
+        monkeypatch.setattr(model_session, "make_model", one_slot_model)
+    inputs, targets = make_rows(count)
+    words = [f"k{2 * n // count}" for n in range(count)]
+    path = write_csv(
+        tmp_path / "s.csv", ["a", "k", "y"], zip(inputs[:, 0], words, targets, strict=True)
+    )
+    options = ("--target", "y", "--categorical", "k", "--lags", 1, "--delay", delay)
+    found = {}
+    for every in (10_000, 2 * count // 3, count // 5):
+        out, state = tmp_path / f"{every}.csv", tmp_path / f"{every}"
+        succeed(path, *options, "--predictions", out, "--state", state, "--checkpoint-every", every)
+        header, arrays = read_state(state)
+        found[every] = (out.read_bytes(), header["history"], header["bank"]["columns"], arrays)
+    first = found.pop(10_000)
+    assert first[1]["snapshots"] == [n for n in (64, 128, 256, 512, 1024) if n < count]
+    for other in found.values():
+        assert other[:3] == first[:3]
+        assert other[3].keys() == first[3].keys()
+        assert all(same_bits(other[3][name], first[3][name]) for name in first[3])
+
+
+def test_skipped_rows_without_state_are_written_beside_the_predictions(tmp_path):
+    path = write_csv(tmp_path / "s.csv", ["a", "y"], [(1, 2), ("x", 3), (4, 5)])
+    done = succeed(
+        path, "--target", "y", "--on-bad-row", "skip", "--predictions", tmp_path / "o.csv"
+    )
+    assert f"1 skipped, in {tmp_path}/o.csv.bad-rows.jsonl" in done.err
+    assert len(read_jsonl(tmp_path / "o.csv.bad-rows.jsonl")) == 1
+    done = succeed(path, "--target", "y", "--on-bad-row", "skip")
+    assert "1 skipped, not saved" in done.err

@@ -1,0 +1,396 @@
+"""`--target a,b`: predictions, logs, pages and checkpoints of a run with several targets."""
+
+import json
+
+import numpy as np
+import pyarrow.parquet
+import pytest
+
+import kernelbank as kb
+from kernelbank.cli.console import status_line
+from kernelbank.errors import FileRefused, RunRefused
+from kernelbank.io import checkpoint
+from kernelbank.run import model_session
+from kernelbank.run.report.report_data import ReportData
+from kernelbank.run.several_targets import DRAWN_TARGETS
+from kernelbank.run.snapshots import _frequent
+from kernelbank.run.status import RunStatus
+from support import browser
+from support.marks import slow
+from support.run_command import (
+    make_rows,
+    one_slot_model,
+    options_of,
+    read_column,
+    read_csv,
+    refusal,
+    run,
+    succeed,
+    write_csv,
+    write_jsonl,
+)
+from support.source_fixtures import RedisServer, needs_redis_server
+
+chromium, show = browser.chromium, browser.show
+
+COUNT = 300
+X, LOAD = make_rows(COUNT)
+PRICE = 1000 - 300 * X[:, 1]
+Y = np.column_stack([LOAD, PRICE])
+Y[::7, 0] = np.nan
+Y[3::5, 1] = np.nan
+NONE = np.isnan(Y).all(axis=1)
+HEADER = [
+    "row",
+    *(
+        f"{field}:{name}"
+        for name in ("load", "price")
+        for field in ("prediction", "lower", "upper", "target")
+    ),
+]
+OPTIONS = ("--target", "load,price", "--predict-missing")
+
+
+def cells(values):
+    return ["" if np.isnan(value) else value for value in values]
+
+
+def write(path, Y=Y):
+    rows = [[*x, *cells(y)] for x, y in zip(X, Y, strict=True)]
+    return write_csv(path, ["a", "b", "load", "price"], rows)
+
+
+@pytest.fixture
+def source(tmp_path):
+    return write(tmp_path / "source.csv")
+
+
+@pytest.fixture
+def light(monkeypatch):
+    """A model of one slot: for tests of what is around it."""
+    monkeypatch.setattr(model_session, "make_model", one_slot_model)
+
+
+def test_predictions_of_all_targets_are_those_of_the_model(source, tmp_path):
+    out = tmp_path / "out.csv"
+    succeed(source, *OPTIONS, "--predictions", out)
+    header, rows = read_csv(out)
+    assert header == HEADER
+    assert len(rows) == COUNT
+    bank = kb.AutoBank(size="small")
+    trace = bank.run(X[~NONE], Y[~NONE])
+    for k, name in enumerate(("load", "price")):
+        for column, values in (
+            ("prediction", trace.predictions),
+            ("lower", trace.lower),
+            ("upper", trace.upper),
+            ("target", Y[~NONE]),
+        ):
+            found = read_column(out, f"{column}:{name}")
+            assert np.array_equal(found[~NONE], values[:, k], equal_nan=True), (column, name)
+        without = read_column(out, f"prediction:{name}")[NONE]
+        assert np.isfinite(without[1:]).all()  # predicted, though nothing was learned
+    assert rows[0][1:4] == ["", "", ""]  # nothing was known before the first
+
+
+def test_rows_of_json_may_lack_targets(tmp_path):
+    columns = ["a", "b", "load", "price"]
+    rows = [[*x, *(None if np.isnan(v) else v for v in y)] for x, y in zip(X, Y, strict=True)]
+    write_jsonl(tmp_path / "s.jsonl", columns, rows)
+    write(tmp_path / "s.csv")
+    for kind in ("jsonl", "csv"):
+        source = tmp_path / f"s.{kind}"
+        succeed(source, *OPTIONS, "--predictions", tmp_path / f"{kind}.csv", "--max-rows", 60)
+    assert (tmp_path / "csv.csv").read_bytes() == (tmp_path / "jsonl.csv").read_bytes()
+
+
+def test_one_target_has_the_columns_it_always_had(source, tmp_path, light):
+    out = tmp_path / "out.csv"
+    succeed(
+        source, "--target", "load", "--predict-missing", "--allow-missing", "--predictions", out
+    )
+    assert read_csv(out)[0] == ["row", "prediction", "lower", "upper", "target"]
+
+
+@pytest.mark.parametrize("more", [slow(()), ("--delay", "4", "--lags", "2")])
+def test_resumed_run_has_the_same_bytes(source, tmp_path, more):
+    whole, cut = tmp_path / "whole.csv", tmp_path / "cut.csv"
+    succeed(source, *OPTIONS, *more, "--predictions", whole, "--state", tmp_path / "one")
+    state = ("--predictions", cut, "--state", tmp_path / "two", "--checkpoint-every", 50)
+    for most in (1, 131):
+        succeed(source, *OPTIONS, *more, *state, "--max-rows", most)
+    succeed(source, *OPTIONS, *more, *state)
+    assert cut.read_bytes() == whole.read_bytes()
+    (one, first), (two, second) = (
+        checkpoint.read(tmp_path / name / "state.kb") for name in ("one", "two")
+    )
+    for header in (one, two):
+        del header["predictions"], header["timings"]
+        header["options"].pop("checkpoint_every", None)
+    assert one["last_target"] == two["last_target"]
+    assert one["histories"] == two["histories"]
+    assert first.keys() == second.keys()
+    for name in first:
+        assert np.array_equal(first[name], second[name], equal_nan=True), name
+    loaded = kb.load(tmp_path / "two/state.kb")
+    assert loaded.target_names == ("load", "price")
+    assert "--target was load,price, now load" in refusal(source, "--target", "load", *state)
+
+
+def test_delayed_targets_come_late_for_all(source, tmp_path):
+    out = tmp_path / "out.csv"
+    succeed(source, *OPTIONS, "--delay", 3, "--predictions", out, "--max-rows", 80)
+    known = ~NONE[:80]
+    trace = kb.AutoBank(size="small").run(X[:80][known], Y[:80][known], delay=3)
+    found = read_column(out, "prediction:price")
+    assert np.isnan(found[:4]).all()
+    # A row without targets waits like the others, so the model of a run has seen a little less.
+    assert np.array_equal(found[:7], trace.predictions[:7, 1], equal_nan=True)
+    assert np.isfinite(found[7:]).all()
+
+
+def test_parquet_has_numbers_and_nulls(source, tmp_path, light):
+    succeed(source, *OPTIONS, "--predictions", tmp_path / "out.parquet", "--max-rows", 50)
+    table = pyarrow.parquet.read_table(tmp_path / "out.parquet")
+    assert table.column_names == HEADER
+    assert {str(table.schema.field(name).type) for name in HEADER[1:]} == {"double"}
+    expected = [None if np.isnan(y) else y for y in Y[:50, 1].tolist()]
+    assert table["target:price"].to_pylist() == expected
+
+
+def test_redis_has_a_field_for_each_column(source, tmp_path, light):
+    needs_redis_server()
+    server = RedisServer(tmp_path)
+    try:
+        address = f"redis://127.0.0.1:{server.port}/out"
+        succeed(source, *OPTIONS, "--predictions", address, "--max-rows", 20)
+        entries = server.client.xrange("out")
+        assert [name.decode() for name in entries[-1][1]] == HEADER
+        assert float(entries[5][1][b"target:price"]) == Y[5, 1]
+        assert entries[3][1][b"target:price"] == b""
+    finally:
+        server.client.close()
+        server.stop()
+
+
+# --- what it tells --------------------------------------------------------------------------------
+
+
+def expected_errors(out):
+    found = {}
+    for name in ("load", "price"):
+        target, predicted = (read_column(out, f"{c}:{name}") for c in ("target", "prediction"))
+        low, high = (read_column(out, f"{c}:{name}") for c in ("lower", "upper"))
+        known = ~np.isnan(target + predicted)
+        last = np.array(
+            [target[:n][~np.isnan(target[:n])][-1:] for n in range(len(target))], object
+        )
+        inside = (low <= target) & (target <= high)
+        found[name] = {
+            "scored": int(known.sum()),
+            "error": np.sqrt(np.mean((predicted - target)[known] ** 2)),
+            "baseline_error": np.sqrt(
+                np.mean([(last[n][0] - target[n]) ** 2 for n in np.flatnonzero(known)])
+            ),
+            "coverage": inside[known].mean(),
+        }
+    return found
+
+
+def test_log_and_summary_have_the_errors_of_each_target(source, tmp_path):
+    out = tmp_path / "out.csv"
+    done = succeed(source, *OPTIONS, "--log-json", "--predictions", out)
+    end = json.loads(done.err.splitlines()[-1])
+    assert end["rows"] == COUNT
+    assert end["rows_without_target"] == NONE.sum()
+    assert "error" not in end
+    expected = expected_errors(out)
+    assert list(end["targets"]) == ["load", "price"]
+    for name, own in expected.items():
+        for field, value in own.items():
+            assert end["targets"][name][field] == pytest.approx(value), (name, field)
+        assert end["targets"][name]["weights"]
+    text = succeed(source, *OPTIONS).err
+    for name, own in expected.items():
+        assert f"RMSE of {name}" in text
+        assert f"{own['error']:.4g}  over {own['scored']} predictions" in text
+    assert text.count("baseline (last value)") == 2
+
+
+def test_summary_of_many_targets_is_short(tmp_path, light):
+    names = [f"t{k}" for k in range(11)]
+    rows = [[*x, *(x[0] * (k + 1) for k in range(11))] for x in X[:30]]
+    source = write_csv(tmp_path / "s.csv", ["a", "b", *names], rows)
+    text = succeed(source, "--target", ",".join(names)).err
+    assert text.count("RMSE of") == 8
+    assert "and 3 more targets: --log-json lists all" in text
+    succeed(source, "--target", ",".join(names), "--state", tmp_path / "state")
+    parts = ReportData().parts(RunStatus.of_state(tmp_path / "state"))
+    details = json.loads(parts["run"])
+    assert len(details["targets"]) == DRAWN_TARGETS
+    assert details["more_targets"] == 3
+    assert details["title"] == "t0, t1, t2 and 8 more from s.csv"
+
+
+def test_line_of_a_terminal_has_as_many_errors_as_fit(source, tmp_path):
+    succeed(source, *OPTIONS, "--state", tmp_path / "state")
+    status = RunStatus.of_state(tmp_path / "state")
+    load, price = (one.error for one in status.each_target)
+    wide = status_line(status, 1234.0, 5.0, 120)
+    assert f"RMSE of load {load:#.3g}" in " ".join(wide.split())
+    assert f"price {price:#.3g}".rstrip(".") in " ".join(wide.split())
+    assert "price" not in status_line(status, 1234.0, 5.0, 50)
+    for width in range(200):
+        assert len(status_line(status, 1234.0, 5.0, width)) <= width
+
+
+def test_changes_name_their_target(tmp_path):
+    moved = Y.copy()
+    moved[200:, 1] += 1e6
+    source = write(tmp_path / "s.csv", moved)
+    text = succeed(source, *OPTIONS, "--state", tmp_path / "state").err
+    assert "(price)" in text
+    parts = ReportData().parts(RunStatus.of_state(tmp_path / "state"))
+    kinds = [kind for _, _, kinds in json.loads(parts["changes"]) for kind in kinds]
+    assert ["target level", "price", 1] in kinds
+
+
+def test_report_has_the_parts_of_each_target(source, tmp_path):
+    succeed(source, *OPTIONS, "--lags", 1, "--state", tmp_path / "state")
+    status = RunStatus.of_state(tmp_path / "state")
+    parts = {name: json.loads(text) for name, text in ReportData().parts(status).items()}
+    assert parts["run"]["targets"] == ["load", "price"]
+    assert (parts["run"]["target"], parts["targets/1/run"]["target"]) == ("load", "price")
+    assert parts["run"]["inputs"][-1]["name"] == "load, 1 before"
+    assert parts["targets/1/run"]["inputs"][-1]["name"] == "price, 1 before"
+    first = {name for name in parts if not name.startswith("targets/")}
+    second = {name.removeprefix("targets/1/") for name in parts if name.startswith("targets/1/")}
+    assert first - second == {"changes", "bad_rows"}
+    for k, prefix in enumerate(("", "targets/1/")):
+        target = [y for y in parts[f"{prefix}recent"]["target"] if y is not None]
+        assert target[-1] == pytest.approx(Y[~np.isnan(Y[:, k]), k][-1], rel=1e-6)
+        assert parts[f"{prefix}status"]["error"] == status.of_target(k).error
+        line = parts[f"{prefix}curves/now"]["lines"][0]
+        rows = np.tile([np.nan, status.bank.input_ranges()[1, 0]], (len(line["x"]), 1))
+        rows[:, 0] = line["x"]
+        drawn = status.bank.predict_at(rows)[:, k, 0]
+        assert np.allclose(line["prediction"][1:-1], drawn[1:-1], rtol=1e-4)
+
+
+def test_snapshot_of_categories_is_by_input(tmp_path):
+    """The statistics of lagged targets stand before those of categories that come late."""
+    late = np.arange(COUNT) > 150
+    site = np.where((X[:, 0] > 1) & late, "rare", "usual")
+    rows = [[*x, s, *cells(y)] for x, s, y in zip(X, site, Y, strict=True)]
+    source = write_csv(tmp_path / "s.csv", ["a", "b", "site", "load", "price"], rows)
+    succeed(source, *OPTIONS, "--categorical", "site", "--lags", 3, "--state", tmp_path / "state")
+    status = RunStatus.of_state(tmp_path / "state")
+    codes = status.layout.categories["site"]
+    known = status.bank._encoder.statistics[2]
+    frequent = [known.name(codes[k]) for k in _frequent(status.bank, "site", status.layout)]
+    assert frequent == ["usual", "rare"]
+
+
+@pytest.mark.slow
+def test_page_shows_the_chosen_target(source, tmp_path, show):
+    page = tmp_path / "page.html"
+    succeed(source, *OPTIONS, "--report", page, "--state", tmp_path / "state")
+    status = RunStatus.of_state(tmp_path / "state")
+    report = {name: json.loads(text) for name, text in ReportData().parts(status).items()}
+    shown = show(report)
+    own = [one.error for one in status.each_target]
+    assert float(browser.tile(shown, "model")) == pytest.approx(own[0])
+    assert "load" in shown.page.locator("#headline").inner_text()
+    table = shown.page.locator("#targets-table").inner_text()
+    assert "load" in table
+    assert "price" in table
+    shown.page.select_option("#target-select", "1")
+    shown.wait_until(lambda: "price" in shown.page.locator("#headline").inner_text())
+    assert float(browser.tile(shown, "model")) == pytest.approx(own[1])
+
+
+# --- what is refused ------------------------------------------------------------------------------
+
+
+def test_rows_without_any_target_are_bad_unless_they_are_to_be_predicted(source):
+    line = refusal(source, "--target", "load,price")
+    row = int(np.flatnonzero(NONE)[0])
+    assert f"line {row + 2}, column 'load'" in line
+    assert "--predict-missing" in line
+    done = run(source, "--target", "load,price", "--on-bad-row", "skip")
+    assert done.code == 0
+    assert f"{NONE.sum()}" in done.err
+
+
+def test_wrong_cells_and_bounds_name_their_column(tmp_path, light):
+    rows = [[1.0, 2.0, 3.0], [1.0, "x", 3.0]]
+    source = write_csv(tmp_path / "s.csv", ["a", "load", "price"], rows)
+    line = refusal(source, "--target", "price,load")
+    assert "line 3, column 'load': 'x' is not a number" in line
+    assert "classification" not in line
+    source = write_csv(tmp_path / "t.csv", ["a", "load", "price"], [[1.0, 2.0, -3.0]])
+    line = refusal(source, "--target", "load,price", "--lower", 0)
+    assert "column 'price': '-3' is below --lower 0" in line
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--target", "load,cost"), "--target: there is no column 'cost'. There are: a, b"),
+        (("--target", "load,load"), "--target: column 'load' is named twice"),
+        (("--target", ","), "--target must name a column, or several: A,B"),
+        (("--target", 'load,"x'), "--target: 'load,\"x' has a quote that is not closed"),
+        (("--target", "load,price", "--features", "a,price"), "column 'price' is named twice"),
+        (
+            ("--target", "load,price", "--task", "classification"),
+            "names 2 columns, which must be numbers; with --task classification name one",
+        ),
+        (("--target", "load,price", "--seasons", "auto"), "with --seasons name one"),
+        (("--target", "load,price", "--preset", "paper"), "with --preset paper name one"),
+    ],
+)
+def test_wrong_targets_are_refused(source, options, words):
+    assert words in refusal(source, *options)
+
+
+def test_a_name_with_a_comma_stands_in_quotes(tmp_path, light):
+    source = write_csv(tmp_path / "s.csv", ["a", "load, 1", "b"], [[1.0, 2.0, 3.0]])
+    out = tmp_path / "out.csv"
+    succeed(source, "--target", '"load, 1",b', "--predictions", out)
+    assert "prediction:load, 1" in read_csv(out)[0]
+    assert options_of().targets == ("y",)
+
+
+def test_kept_columns_must_not_have_the_names_of_predictions(tmp_path, light):
+    rows = [[1.0, 2.0, 3.0, "x"]]
+    source = write_csv(tmp_path / "s.csv", ["a", "load", "price", "target:load"], rows)
+    line = refusal(source, "--target", "load,price", "--keep", "target:load", "--features", "a")
+    assert "have a column 'target:load' already" in line
+
+
+FORGED = {
+    "fewer histories": {"histories": []},
+    "a target of one": {"last_target": [1.0]},
+    "text": {"last_target": ["a", "b"]},
+    "number": {"last_target": 3.0},
+}
+
+
+@pytest.mark.parametrize("change", FORGED)
+def test_forged_states_are_refused(source, tmp_path, light, change):
+    state = tmp_path / "state"
+    succeed(source, *OPTIONS, "--state", state, "--max-rows", 20)
+    header, arrays = checkpoint.read(state / "state.kb")
+    checkpoint.write(state / "state.kb", {**header, **FORGED[change]}, arrays)
+    with pytest.raises(FileRefused):
+        RunStatus.of_state(state)
+
+
+def test_states_with_other_targets_are_refused(source, tmp_path, light):
+    state = tmp_path / "state"
+    succeed(source, *OPTIONS, "--state", state, "--max-rows", 20)
+    header, arrays = checkpoint.read(state / "state.kb")
+    header["options"]["target"] = "price,load"
+    checkpoint.write(state / "state.kb", header, arrays)
+    with pytest.raises((FileRefused, RunRefused)):
+        RunStatus.of_state(state)
