@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from kernelbank.cli import commands
-from kernelbank.research.experiments import theory
+from kernelbank.research import theory
 
 pytestmark = pytest.mark.filterwarnings("ignore::kernelbank.errors.TruncationMatters")
 
