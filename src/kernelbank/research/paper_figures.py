@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .. import plots
+from . import plots
 from .paper import EXACT, PRINTED, SCHEME, WINDOW, Estimates, PaperRun, widths
 
 if TYPE_CHECKING:

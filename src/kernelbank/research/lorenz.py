@@ -28,18 +28,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ... import learners
-from ...bank.bank import KernelBank
-from ...combiners import Uniform
-from ...errors import InvalidArgument
-from ...kernels import Gaussian, Kernel, Linear, TreeKernel
-from ...learners import Learner
-from ...utils.validation import Floats
-from .. import plots
-from ..datasets.synthetic import embedded, lorenz_path
+from .. import learners
+from ..bank.bank import KernelBank
+from ..combiners import Uniform
+from ..errors import InvalidArgument
+from ..kernels import Gaussian, Kernel, Linear, TreeKernel
+from ..learners import Learner
+from ..utils.validation import Floats
+from . import plots
+from .datasets.synthetic import embedded, lorenz_path
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
 
 START = (10.0, 7.0, 35.0)
 STEP = 0.01
