@@ -5,8 +5,8 @@ import os
 import pytest
 
 from kernelbank.errors import FileRefused, RunRefused
-from kernelbank.io import addresses
-from kernelbank.io.passwords import read_password, typed_without_password
+from kernelbank.io import brokers as addresses
+from kernelbank.io.brokers import read_password, typed_without_password
 from kernelbank.io.sources import open_source
 from support import source_fixtures
 from support.source_fixtures import read

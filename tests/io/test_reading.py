@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from kernelbank.io.reading import open_for_reading
+from kernelbank.io.files import open_for_reading
 
 
 def test_failed_read_names_the_file(tmp_path):

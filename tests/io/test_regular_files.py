@@ -6,7 +6,7 @@ import socket
 import pytest
 
 from kernelbank.errors import RunRefused
-from kernelbank.io.regular_files import check_regular, open_regular
+from kernelbank.io.files import check_regular, open_regular
 
 FLAGS = {
     "reading": os.O_RDONLY,

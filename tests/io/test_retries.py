@@ -5,8 +5,8 @@ import warnings
 import pytest
 
 from kernelbank.errors import BrokerConnection, SourceLost
-from kernelbank.io import retries
-from kernelbank.io.retries import Retries
+from kernelbank.io import brokers as retries
+from kernelbank.io.brokers import Retries
 
 
 class Clock:

@@ -9,7 +9,7 @@ import pyarrow.parquet
 import pytest
 
 from kernelbank.cli.stop_signals import StopFlag
-from kernelbank.io.sources import files
+from kernelbank.io import text as files
 from kernelbank.run import model_session
 from support.run_command import (
     make_rows,

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from kernelbank.io.sources import files, open_source
+from kernelbank.io import text as files
+from kernelbank.io.sources import open_source
 from kernelbank.run import model_session
 from support.fuzzed_sources import attack
 from support.run_command import one_slot_model, read_csv, read_jsonl, run

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from kernelbank.io.sources import files
+from kernelbank.io import text as files
 from kernelbank.run import model_session
 from support.run_command import (
     make_rows,

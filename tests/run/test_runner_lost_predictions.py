@@ -9,8 +9,8 @@ from unittest import mock
 import numpy as np
 import pytest
 
-from kernelbank.io.sinks import redis as redis_sink
-from kernelbank.io.sinks.redis import RedisSink
+from kernelbank.io import redis as redis_sink
+from kernelbank.io.redis import RedisSink
 from support import run_command
 from support.run_command import X, Y, make_rows, read_state, refusal, run, succeed, write_csv
 from support.source_fixtures import RedisServer, needs_redis_server

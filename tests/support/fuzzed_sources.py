@@ -23,9 +23,12 @@ from typing import Any
 from unittest import mock
 
 from kernelbank.errors import FileRefused
-from kernelbank.io.sources import files, followed_file, open_source, prefix_hash
-from kernelbank.io.sources.lines import LineSplitter
-from kernelbank.io.sources.standard_input import StandardInput
+from kernelbank.io import followed_file
+from kernelbank.io import lines as prefix_hash
+from kernelbank.io import text as files
+from kernelbank.io.lines import LineSplitter
+from kernelbank.io.sources import open_source
+from kernelbank.io.text import StandardInput
 
 KINDS = ("csv", "csv", "jsonl", "csv.gz", "jsonl.gz")
 TOKENS = [

@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import FileRefused
-from .reading import Opener, open_at_once, open_for_reading
+from .files import Opener, open_at_once, open_for_reading
 
 MAGIC = b"KERNELBANK\n"
 VERSION = 3

@@ -5,8 +5,8 @@ import uuid
 import pytest
 
 from kernelbank.errors import FileRefused, RunRefused, SourceLost
-from kernelbank.io.sinks import redis as redis_sink
-from kernelbank.io.sinks.redis import RedisSink
+from kernelbank.io import redis as redis_sink
+from kernelbank.io.redis import RedisSink
 from support.source_fixtures import RedisServer, needs_redis_server
 
 

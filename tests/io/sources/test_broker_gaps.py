@@ -8,7 +8,7 @@ import warnings
 import pytest
 
 from kernelbank.errors import FileRefused, InvalidArgument, KernelBankWarning
-from kernelbank.io import redis_streams
+from kernelbank.io import redis as redis_streams
 from kernelbank.io.sources import open_source
 from support.source_fixtures import KafkaFixture, RedisFixture
 

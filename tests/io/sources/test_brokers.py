@@ -10,7 +10,8 @@ from unittest import mock
 import pytest
 
 from kernelbank.errors import BrokerConnection, FileRefused, InvalidArgument, SourceLost
-from kernelbank.io import addresses, retries
+from kernelbank.io import brokers as addresses
+from kernelbank.io import brokers as retries
 from kernelbank.io.sources import open_source
 from support import source_fixtures
 from support.source_fixtures import EXPECTED, ROWS, KafkaFixture, RedisFixture, read

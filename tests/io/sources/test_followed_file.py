@@ -9,7 +9,9 @@ import time
 import pytest
 
 from kernelbank.errors import FileRefused, KernelBankWarning
-from kernelbank.io.sources import files, followed_file, open_source
+from kernelbank.io import followed_file
+from kernelbank.io import text as files
+from kernelbank.io.sources import open_source
 from support.marks import slow
 
 HEADER = "n,word\n"

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow
 import pytest
 
-from kernelbank.io.sources import parsing
+from kernelbank.io import cells as parsing
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,9 @@ import pyarrow.parquet
 import pytest
 
 from kernelbank.errors import FileRefused, InvalidArgument, KernelBankWarning
-from kernelbank.io.sources import files, open_source, parsing
+from kernelbank.io import cells as parsing
+from kernelbank.io import text as files
+from kernelbank.io.sources import open_source
 from support.source_fixtures import (
     COLUMNS,
     EXPECTED,

@@ -13,9 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kernelbank.errors import FileRefused
-from kernelbank.io.sources import files, open_source
-from kernelbank.io.sources.lines import LineSplitter
-from kernelbank.io.sources.standard_input import StandardInput
+from kernelbank.io import text as files
+from kernelbank.io.lines import LineSplitter
+from kernelbank.io.sources import open_source
+from kernelbank.io.text import StandardInput
 from support.source_fixtures import PipeFixture
 
 HEADER = b"a,b\n"

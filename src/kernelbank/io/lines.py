@@ -1,4 +1,4 @@
-"""Bytes to lines to rows, with the line and the byte at which each row ends.
+"""Bytes to lines to rows, with the line and the byte at which each row ends; rows of JSON.
 
 Bytes come in pieces of any size, and the rows do not depend on where pieces end. A row that is
 longer than `MAX_ROW_BYTES` is rejected: so no file takes more memory than a few such rows.
@@ -6,13 +6,17 @@ longer than `MAX_ROW_BYTES` is rejected: so no file takes more memory than a few
 
 from __future__ import annotations
 
+import hashlib
+import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from .source import RowBlock, RowData, empty_block
 
 MAX_ROW_BYTES = 1 << 18
 """The most bytes of one row, without its last line end."""
@@ -176,3 +180,129 @@ class LineSplitter(ABC):
         self._offset += len(raw)
         self._line += chunk.line_count
         return placed
+
+
+HashUpTo = Callable[[int], str]
+"""The hash of all bytes of a text up to a byte."""
+
+_PIECES_PER_SIGN = 64
+"""So many pieces are skipped between two empty blocks, at which a reader can stop."""
+
+
+class PrefixHash:
+    """The SHA-256 of a text from its first byte on."""
+
+    def __init__(self) -> None:
+        self._hash = hashlib.sha256()
+
+    def copy(self) -> PrefixHash:
+        """The same hash, to be continued by itself."""
+        copied = PrefixHash()
+        copied._hash = self._hash.copy()
+        return copied
+
+    @property
+    def hexdigest(self) -> str:
+        """The hash of the bytes so far."""
+        return self._hash.hexdigest()
+
+    def skip(
+        self, pieces: Iterator[bytes], count: int, rows: int
+    ) -> Generator[RowBlock, None, bytes | None]:
+        """Take in the first `count` bytes; yields empty blocks now and then.
+
+        Returns the bytes that came with the last of them, or None if there are fewer than `count`.
+        """
+        number = 0
+        data = b""
+        while count > len(data):
+            self._hash.update(data)
+            count -= len(data)
+            piece = next(pieces, None)
+            if piece is None:
+                return None
+            data = piece
+            number += 1
+            if not data or number % _PIECES_PER_SIGN == 0:
+                yield empty_block(rows)
+        self._hash.update(data[:count])
+        return data[count:]
+
+    def extend(self, chunk: TextChunk) -> HashUpTo:
+        """Take in a chunk; returns the hash up to any byte of it."""
+        before, raw, offset = self._hash.copy(), chunk.raw, chunk.offset
+        self._hash.update(raw)
+        reached, done = before.copy(), 0
+
+        def hash_up_to(end: int) -> str:
+            nonlocal reached, done
+            if end - offset < done:
+                reached, done = before.copy(), 0
+            reached.update(raw[done : end - offset])  # positions are mostly asked for in order
+            done = end - offset
+            return reached.hexdigest()
+
+        return hash_up_to
+
+
+INVALID_JSON = "is broken JSON"
+NOT_AN_OBJECT = "is not a JSON object"
+
+
+def parse_object(text: str) -> dict[str, Any] | str:
+    """The JSON object in a text, or why there is none."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):  # a number of thousands of digits is a ValueError too
+        return INVALID_JSON
+    return value if isinstance(value, dict) else NOT_AN_OBJECT
+
+
+class JsonSplitter(LineSplitter):
+    """Bytes of JSON lines to rows."""
+
+    def _parse(
+        self, text: str, lines: list[str], ends: NDArray[np.int64], following: int | None
+    ) -> TextChunk:
+        del text, following  # a row never takes more than a line
+        rows: list[dict[str, Any] | None] = []
+        row_lines: list[int] = []
+        broken: dict[int, tuple[str, str]] = {}
+        long = set(np.flatnonzero(self._line_lengths(ends) > self.max_row_bytes).tolist())
+        for index, line in enumerate(lines):
+            if not line or line.isspace():
+                continue
+            value = TOO_LONG if index in long else parse_object(line)
+            row_lines.append(index)
+            if isinstance(value, str):
+                shown = self._beginning(line) if index in long else line.strip()
+                broken[len(rows)] = (shown, value)
+                rows.append(None)
+            else:
+                rows.append(value)
+        return TextChunk(rows, row_lines, row_lines, len(lines), broken)
+
+
+class JsonRows(RowData):
+    """Rows that are dictionaries. A key that a row lacks is a missing value."""
+
+    def __init__(
+        self, rows: Sequence[Mapping[str, Any] | None], broken: dict[int, tuple[Any, str]]
+    ) -> None:
+        self.rows = rows
+        self.broken = broken
+        self._valid = [row for row in rows if row is not None]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def column(self, name: str) -> Sequence[Any]:
+        return [row.get(name) for row in self._valid]
+
+    def first_keys(self) -> tuple[str, ...] | None:
+        return next((tuple(row) for row in self._valid if row), None)
+
+
+def first_object_keys(rows: Sequence[Mapping[str, Any] | None]) -> tuple[str, ...] | None:
+    """The keys of the first row that is an object."""
+    return next((tuple(row) for row in rows if row is not None), None)

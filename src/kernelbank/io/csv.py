@@ -17,13 +17,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import FileRefused, KernelBankWarning
-from ...utils.validation import Floats
-from ..dialect import CsvDialect
-from . import parsing
+from ..errors import FileRefused, KernelBankWarning
+from ..utils.validation import Floats
+from .cells import Fault, parse_numbers, with_points
+from .dialect import CsvDialect
 from .lines import MAX_ROW_BYTES, TOO_LONG, LineSplitter, TextChunk
-from .parsing import Fault
-from .row_block import RowData, column_index
+from .source import RowData, column_index
 
 UNCLOSED = "has a quote that is not closed"
 CLOSED_TOO_LATE = f"{UNCLOSED} within {MAX_ROW_BYTES} bytes"
@@ -245,8 +244,8 @@ class CsvRows(RowData):
     def numbers(self, name: str, allow_missing: bool) -> tuple[Floats, list[Fault]]:
         cells = self.column(name)
         if self._decimal != ".":
-            cells = parsing.with_points(cells, self._decimal)
-        return parsing.parse_numbers(cells, allow_missing, kinds=frozenset((str,)))
+            cells = with_points(cells, self._decimal)
+        return parse_numbers(cells, allow_missing, kinds=frozenset((str,)))
 
 
 def header_names(header: Sequence[str], source: str, line: int) -> tuple[str, ...]:

@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from ...utils.rendering import shortened
-from ...utils.validation import LARGEST, Floats
+from ..utils.rendering import shortened
+from ..utils.validation import LARGEST, Floats
 
 _MISSING_WORDS = frozenset(("", "na", "n/a", "nan", "null", "none"))
 _BOOLEANS = {"true": 1.0, "false": 0.0}

@@ -10,13 +10,22 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import FileRefused
-from ...utils.validation import Floats
-from . import parsing
-from .base import DEFAULT_BLOCK_ROWS, Source, check_block_rows, position_count
-from .files import open_file, read_plain
-from .parsing import Fault
-from .row_block import Position, RowBlock, RowData, RowLocations, column_index
+from ..errors import FileRefused
+from ..utils.validation import Floats
+from .cells import Fault, range_faults
+from .files import open_file
+from .source import (
+    DEFAULT_BLOCK_ROWS,
+    Position,
+    RowBlock,
+    RowData,
+    RowLocations,
+    Source,
+    check_block_rows,
+    column_index,
+    position_count,
+)
+from .text import read_plain
 
 try:
     import pyarrow
@@ -177,7 +186,7 @@ class ArrowRows(RowData):
         # Beyond 2^53 whole numbers are rounded, as float() does.
         values = array.cast(pyarrow.float64(), safe=False).to_numpy(zero_copy_only=False)
         result = np.array(values, dtype=np.float64)
-        return result, parsing.range_faults(result, allow_missing)
+        return result, range_faults(result, allow_missing)
 
     def _array(self, name: str) -> Any:
         array = self._batch.column(column_index(name, self._names))

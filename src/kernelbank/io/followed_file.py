@@ -1,0 +1,453 @@
+"""A plain CSV or JSON-lines file that grows and is rotated, read as `tail -F` does.
+
+At its end the source waits. When the name belongs to another file, the old one is read until it has
+not changed for `SETTLE_SECONDS`, then the files that were rotated after it, in the order of their
+times of change, then the present one. A position holds the device and inode of its file and the
+hash of all its bytes so far: so a resumed run finds a file that was renamed or copied since.
+
+Where rows may be lost, because a file was removed, compressed or rewritten before its end was read,
+the source is refused; with `allow_gaps` it goes on at the start of the present file.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import time
+import warnings
+from collections.abc import Generator, Iterator
+from dataclasses import replace
+from itertools import chain
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+from ..errors import FileRefused, KernelBankWarning
+from .dialect import CsvDialect
+from .files import open_file
+from .lines import PrefixHash
+from .source import POLL_SECONDS, Position, RowBlock, Source, empty_block
+from .text import (
+    CHANGED,
+    CHUNK_BYTES,
+    HeaderReader,
+    TextFormat,
+    TextPosition,
+    TextReader,
+    check_encoding,
+    read_plain,
+    skip_read,
+    wait_until_settled,
+)
+
+_LAST_BYTES = 256
+"""So many bytes before the present place are compared again, to notice a file that was cut."""
+
+
+class _FileWasCut(Exception):
+    """The file that is being read was emptied or written anew in place."""
+
+
+class FollowedFile(Source):
+    """A plain .csv or .jsonl file to which rows are added."""
+
+    def __init__(
+        self,
+        path: Path,
+        kind: str,
+        dialect: CsvDialect,
+        idle: float | None = None,
+        allow_gaps: bool = False,
+    ) -> None:
+        self.kind = kind
+        self.is_csv = kind == "csv"
+        self.name = path.name
+        self.address = str(path.parent.resolve() / path.name)
+        self._path = path
+        self._form = TextFormat(kind, dialect)
+        self._idle = idle
+        self._files = RotatedFiles(path, allow_gaps)
+        self._is_idle = False
+        if not path.parent.is_dir():
+            raise FileRefused(f"{path}: there is no folder {path.parent}. Check its name.")
+        if os.path.lexists(path):
+            with open_file(path) as file:
+                self._check_plain(file.read(2))
+
+    def verify(self, fingerprint: dict[str, Any], position: Position | None = None) -> None:
+        super().verify(fingerprint)
+        if position is not None:
+            found = self._files.find(position)
+            if found is not None:
+                found[0].file.close()
+
+    def _start_at(self, position: Position | None) -> Position | None:
+        if position is not None:
+            TextPosition.parse(position, self.name)
+        return position
+
+    def _blocks(self, start: Position | None, size: int) -> Iterator[RowBlock]:
+        """The rows of one file after another."""
+        position = start  # of the last row so far
+        found = None if position is None else self._files.find(position)
+        opened = None
+        while True:
+            rows = 0 if position is None else int(position["rows"])
+            begin = None
+            if found is not None:
+                opened, begin = found[0], found[1:]
+            if opened is None:
+                opened = yield from self._wait_for_file(rows)
+            if opened is None:
+                return
+            following = found = None
+            with opened.file:
+                try:
+                    for block in self._read(opened, begin, rows, size):
+                        if len(block):
+                            position = block.position(len(block) - 1)
+                        yield block
+                    if self._is_idle:
+                        return
+                    following = self._files.open_following(opened)
+                except _FileWasCut:
+                    if position is not None and identity_in(position) == opened.identity:
+                        found = self._files.find(position, was_cut=True)
+            opened = following
+
+    # --- one file ---------------------------------------------------------------------------------
+
+    def _read(
+        self,
+        opened: OpenedFile,
+        begin: tuple[TextPosition, PrefixHash] | None,
+        rows: int,
+        size: int,
+    ) -> Iterator[RowBlock]:
+        """The rows of a file from a position on, with the hash of the bytes before it.
+
+        Without a position, from its first row on; `rows` have come before.
+        """
+        pieces = self._pieces(opened, 0 if begin is None else begin[0].bytes)
+        rest = b""
+        if begin is None:
+            start, head = yield from self._read_header(opened, pieces, rows)
+            pieces = chain([head], pieces)
+            prefix_hash, rest = yield from skip_read(start, pieces, opened.name, CHANGED)
+        else:
+            start, prefix_hash = begin
+            if self.columns is None:
+                yield from self._read_header(opened, self._pieces(opened, 0), rows)
+        more = dict(zip(("device", "inode"), opened.identity, strict=True))
+        if not start.rows:
+            counts = {"rows": 0, "bytes": start.bytes, "lines": start.lines}
+            self.start = {**counts, "sha256": prefix_hash.hexdigest, **more}
+        reader = TextReader(self._form, opened.name, self.columns, start, size, prefix_hash, more)
+        for piece in chain([rest], pieces):
+            if not piece:
+                yield empty_block(reader.rows)
+            for block in reader.feed(piece):
+                self.columns = reader.columns
+                yield block
+        if not self._is_idle:  # else the last line may be incomplete
+            for block in reader.finish():
+                self.columns = reader.columns
+                yield block
+
+    def _read_header(
+        self, opened: OpenedFile, pieces: Iterator[bytes], rows: int
+    ) -> Generator[RowBlock, None, tuple[TextPosition, bytes]]:
+        """Where the rows of a file begin, and the bytes that were read to know it.
+
+        In CSV, the first line of the first file is the header; the first line of a later one only
+        if it is the same.
+        """
+        head, start = b"", TextPosition(rows)
+        if not self.is_csv:
+            return start, head
+        header = HeaderReader(self._form, opened.name)
+        try:
+            for piece in pieces:
+                head += piece
+                if not piece:
+                    yield empty_block(rows)
+                elif header.feed(piece):
+                    break
+            else:
+                if self._is_idle or not head.strip():
+                    return start, head
+                header.finish(complete=True)
+        except FileRefused:
+            if self.columns is None:
+                raise
+        if self.columns is None:
+            self.columns = header.columns
+        if header.columns == self.columns:
+            start = replace(header.start, rows=rows)
+        return start, head
+
+    def _pieces(self, opened: OpenedFile, begin: int) -> Iterator[bytes]:
+        """The bytes of a file until it is rotated and settled; b"" while none comes."""
+        done, last = begin, opened.read_at(max(begin - _LAST_BYTES, 0), min(begin, _LAST_BYTES))
+        news = time.monotonic()
+        while True:
+            if opened.read_at(done - len(last), len(last)) != last:
+                raise _FileWasCut
+            data = opened.read_at(done, CHUNK_BYTES)
+            if data:
+                if not done:
+                    self._check_plain(data[:2])
+                done += len(data)
+                last = (last + data)[-_LAST_BYTES:]
+                yield data
+                news = time.monotonic()  # the time in which the rows were used is not idle
+                continue
+            if self._files.following(opened) is not None:
+                for _ in wait_until_settled(opened.file, done):
+                    yield b""
+                if opened.status.st_size == done:
+                    return
+                continue
+            if self._idle is not None and time.monotonic() - news > self._idle:
+                self._is_idle = True
+                return
+            time.sleep(POLL_SECONDS)
+            yield b""
+
+    def _check_plain(self, first: bytes) -> None:
+        if check_encoding(self._path, first):
+            raise FileRefused(
+                f"{self._path}: a compressed file cannot be followed. Leave out --follow."
+            )
+
+    # --- which file -------------------------------------------------------------------------------
+
+    def _wait_for_file(self, rows: int) -> Generator[RowBlock, None, OpenedFile | None]:
+        """The file that has the name, when there is one; None if it did not come in time."""
+        begun = time.monotonic()
+        while True:
+            try:
+                return OpenedFile(self.name, open_file(self._path))
+            except FileRefused:
+                if os.path.lexists(self._path):
+                    raise
+            if self._idle is not None and time.monotonic() - begun > self._idle:
+                return None
+            time.sleep(POLL_SECONDS)
+            yield empty_block(rows)
+
+
+_COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".zip")
+_NUMBER = r"[.-]\d[\dT:._-]*"
+
+
+class RotatedFile(NamedTuple):
+    """A file that is, or was, the file that is followed. They are ordered as they were written."""
+
+    mtime_ns: int
+    """When it was changed last: a file that is rotated later is changed later."""
+    number: int
+    """For equal times: minus the number in the name, of which the largest is the oldest."""
+    name: str
+    identity: tuple[int, int]
+    """Device and inode."""
+    is_compressed: bool
+
+
+class OpenedFile(NamedTuple):
+    """A file that is open; its name may have changed since."""
+
+    name: str
+    file: BinaryIO
+
+    @property
+    def status(self) -> os.stat_result:
+        """What the system knows of it."""
+        return os.fstat(self.file.fileno())
+
+    @property
+    def identity(self) -> tuple[int, int]:
+        """Device and inode."""
+        return identity_of(self.status)
+
+    def read_at(self, begin: int, count: int) -> bytes:
+        """At most `count` bytes from byte `begin` on."""
+        return os.pread(self.file.fileno(), count, begin)
+
+
+class RotatedFiles:
+    """The file with a name, and those beside it that had the name before."""
+
+    def __init__(self, path: Path, allow_gaps: bool) -> None:
+        self._path = path
+        self._allow_gaps = allow_gaps
+        self._verified: tuple[tuple[int, int], TextPosition, PrefixHash] | None = None
+        """The last file that was found, for which position, and the hash of the bytes before it."""
+
+    def following(self, opened: OpenedFile) -> RotatedFile | None:
+        """The file that comes after the open one; None while that one is not rotated."""
+        status, present = opened.status, present_file(self._path)
+        mine = identity_of(status)
+        if present is not None and present.identity == mine:
+            return None
+        others = beside(self._path)
+        me = next((one for one in others if one.identity == mine), None)
+        # log.2.csv comes after log.1.csv, but beside log.csv.1 it is another file.
+        how = (me is not None and numbering(me.name, self._path)) or "after"
+        others = [one for one in others if numbering(one.name, self._path) == how]
+        known = {mine, None if present is None else present.identity}
+        later = [
+            one
+            for one in others
+            if one.identity not in known
+            and not one.is_compressed
+            and (one > me if me is not None else one.mtime_ns >= status.st_mtime_ns)
+        ]
+        names = {one.name for one in others}
+        for one in others:
+            is_later = one.is_compressed and one.mtime_ns > status.st_mtime_ns
+            if is_later and one.name.rpartition(".")[0] not in names:
+                self._report_gap(f"{one.name} was compressed before it was read.")
+        return later[0] if later else present
+
+    def open_following(self, opened: OpenedFile) -> OpenedFile | None:
+        """The same, opened."""
+        while True:
+            entry = self.following(opened)
+            if entry is None:
+                return None
+            path = self._path.with_name(entry.name)
+            try:
+                following = OpenedFile(entry.name, open_file(path))
+            except FileRefused:
+                if os.path.lexists(path):
+                    raise
+                continue  # it was renamed meanwhile
+            if following.identity == entry.identity:
+                return following
+            following.file.close()
+
+    def find(
+        self, position: Position, was_cut: bool = False
+    ) -> tuple[OpenedFile, TextPosition, PrefixHash] | None:
+        """The file of a position: that with the same bytes before it, whose hash is returned too.
+
+        If there is none it is refused; None with `allow_gaps`, or if the file was cut just now.
+        """
+        start = TextPosition.parse(position, self._path.name)
+        if was_cut:
+            self._verified = None
+        present = present_file(self._path)
+        candidates = [one for one in beside(self._path) if not one.is_compressed]
+        candidates += [present] if present is not None else []
+        candidates.sort(key=lambda one: one.identity != identity_in(position))
+        for one in candidates:
+            try:
+                opened = OpenedFile(one.name, open_file(self._path.with_name(one.name)))
+            except FileRefused:
+                continue
+            prefix_hash = self._matching_hash(opened, start)
+            if prefix_hash is not None:
+                return opened, start, prefix_hash
+            opened.file.close()
+        if was_cut:
+            warnings.warn(
+                f"{self._path.name}: the file was emptied or rewritten while it was being read, "
+                "and there is no copy of it: rows may be lost. Going on at its start.",
+                KernelBankWarning,
+                stacklevel=2,
+            )
+            return None
+        self._report_gap(
+            f"{self._path.name}: no file of this name, or beside it with a name that begins with "
+            f"it, has the same first {start.bytes} bytes as that in which row {start.rows} was "
+            "read. It was removed, compressed or rewritten, so rows may be lost."
+        )
+        return None
+
+    def _matching_hash(self, opened: OpenedFile, start: TextPosition) -> PrefixHash | None:
+        """The hash of the bytes of a file before a position; None if they are others."""
+        if opened.status.st_size < start.bytes:
+            return None
+        if self._verified is None or self._verified[:2] != (opened.identity, start):
+            prefix_hash = PrefixHash()
+            for _ in prefix_hash.skip(read_plain(opened.file), start.bytes, start.rows):
+                pass
+            if prefix_hash.hexdigest != start.sha256:
+                return None
+            self._verified = opened.identity, start, prefix_hash
+        return self._verified[2].copy()
+
+    def _report_gap(self, text: str) -> None:
+        """Refuse, or with `allow_gaps` warn."""
+        if not self._allow_gaps:
+            raise FileRefused(
+                f"{text} Decompress or restore it beside {self._path.name}, or go on without its "
+                "rows with --allow-gaps."
+            )
+        warnings.warn(f"{text} Going on without its rows.", KernelBankWarning, stacklevel=2)
+
+
+def identity_in(position: Position) -> tuple[Any, Any]:
+    """The device and inode of the file of a position; a file that was not followed has none."""
+    return position.get("device"), position.get("inode")
+
+
+def identity_of(status: os.stat_result) -> tuple[int, int]:
+    """The device and the inode of a file."""
+    return status.st_dev, status.st_ino
+
+
+def present_file(path: Path) -> RotatedFile | None:
+    """The file that has the name now; None if there is none."""
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        return None
+    return RotatedFile(status.st_mtime_ns, 0, path.name, identity_of(status), False)
+
+
+def beside(path: Path) -> list[RotatedFile]:
+    """The other regular files in the folder whose names begin with that of the file."""
+    found = []
+    with os.scandir(path.parent) as entries:
+        for entry in entries:
+            if entry.name == path.name or not _belongs(entry.name, path):
+                continue
+            try:
+                status = entry.stat()
+            except FileNotFoundError:
+                continue  # renamed or removed meanwhile
+            if stat.S_ISREG(status.st_mode):
+                number = re.search(r"[.-](\d{1,6})(?!\d)", entry.name[len(path.stem) :])
+                found.append(
+                    RotatedFile(
+                        status.st_mtime_ns,
+                        -int(number[1]) if number else 0,
+                        entry.name,
+                        identity_of(status),
+                        entry.name.endswith(_COMPRESSED),
+                    )
+                )
+    return sorted(found)
+
+
+def numbering(name: str, path: Path) -> str:
+    """How a name is made of that of the file by a number or a date: "after" it or "inside"; or "".
+
+    >>> path = Path("log.csv")
+    >>> [numbering(name, path) for name in ("log.csv.1", "log.csv-20240131.gz", "log.1.csv")]
+    ['after', 'after', 'inside']
+    >>> numbering("log.csv.old", path)
+    ''
+    """
+    for suffix in _COMPRESSED:
+        name = name.removesuffix(suffix)
+    whole, stem, end = map(re.escape, (path.name, path.stem, path.suffix))
+    if re.fullmatch(f"{whole}{_NUMBER}", name):
+        return "after"
+    return "inside" if re.fullmatch(f"{stem}{_NUMBER}{end}", name) else ""
+
+
+def _belongs(name: str, path: Path) -> bool:
+    return name.startswith(path.name) or numbering(name, path) == "inside"
