@@ -5,7 +5,7 @@ import os
 import pytest
 
 from kernelbank.errors import FileRefused, RunRefused
-from kernelbank.io import brokers as addresses
+from kernelbank.io import brokers
 from kernelbank.io.brokers import read_password, typed_without_password
 from kernelbank.io.sources import open_source
 from support import source_fixtures
@@ -62,21 +62,21 @@ def test_what_is_no_regular_file_is_refused(tmp_path):
 
 def test_address_wins_over_file_and_file_over_environment(monkeypatch):
     plain, full = "redis://me@host/s", "redis://me:own@host/s"
-    assert addresses.redis_address(plain).password is None
-    assert addresses.redis_address(plain, "file").password == "file"
+    assert brokers.redis_address(plain).password is None
+    assert brokers.redis_address(plain, "file").password == "file"
     monkeypatch.setenv("KERNELBANK_REDIS_PASSWORD", "")
-    assert addresses.redis_address(plain).password is None
+    assert brokers.redis_address(plain).password is None
     monkeypatch.setenv("KERNELBANK_REDIS_PASSWORD", "environment")
-    assert addresses.redis_address(plain).password == "environment"
-    assert addresses.redis_address(plain, "file").password == "file"
-    assert addresses.redis_address(full, "file").password == "own"
+    assert brokers.redis_address(plain).password == "environment"
+    assert brokers.redis_address(plain, "file").password == "file"
+    assert brokers.redis_address(full, "file").password == "own"
     monkeypatch.setenv("KERNELBANK_KAFKA_PASSWORD", "environment")
     for settings, password in (
         ("", None),
         ("?sasl.username=me", "environment"),
         ("?sasl.username=me&sasl.password=own", "own"),
     ):
-        found = addresses.kafka_address(f"kafka://host/t{settings}").settings
+        found = brokers.kafka_address(f"kafka://host/t{settings}").settings
         assert found.get("sasl.password") == password
 
 
@@ -100,7 +100,7 @@ def test_address_wins_over_file_and_file_over_environment(monkeypatch):
 )  # fmt: skip
 def test_command_is_shown_without_passwords(word, shown):
     assert typed_without_password(word) == shown
-    assert "s3cret" not in addresses.without_password(word.rpartition("=redis")[2]) or shown == word
+    assert "s3cret" not in brokers.without_password(word.rpartition("=redis")[2]) or shown == word
 
 
 def test_password_of_the_environment_opens_redis(tmp_path, monkeypatch):

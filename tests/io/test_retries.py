@@ -5,14 +5,14 @@ import warnings
 import pytest
 
 from kernelbank.errors import BrokerConnection, SourceLost
-from kernelbank.io import brokers as retries
+from kernelbank.io import brokers
 from kernelbank.io.brokers import Retries
 
 
 class Clock:
     def __init__(self, monkeypatch):
         self.now = 100.0
-        monkeypatch.setattr(retries.time, "monotonic", lambda: self.now)
+        monkeypatch.setattr(brokers.time, "monotonic", lambda: self.now)
 
 
 @pytest.fixture

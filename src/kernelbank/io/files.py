@@ -18,21 +18,23 @@ from typing import Any, BinaryIO
 
 from ..errors import FileRefused, RunRefused
 
-Opener = Callable[[Any, int], int]
+PathName = str | os.PathLike[str]
+
+Opener = Callable[[PathName, int], int]
 """How a file is opened, as in `open`: a descriptor from its path and flags."""
 
 
-def open_for_reading(path: str | os.PathLike[str], opener: Opener = os.open) -> BinaryIO:
+def open_for_reading(path: PathName, opener: Opener = os.open) -> BinaryIO:
     """Open a file as `open(path, "rb", opener=opener)` does."""
     return named_reader(opener(path, os.O_RDONLY | os.O_CLOEXEC), path)
 
 
-def open_at_once(path: Any, flags: int) -> int:
+def open_at_once(path: PathName, flags: int) -> int:
     """An opener that does not wait for a writer, as the system does for a FIFO."""
     return os.open(path, flags | os.O_NONBLOCK)
 
 
-def named_reader(descriptor: int, path: str | os.PathLike[str]) -> BinaryIO:
+def named_reader(descriptor: int, path: PathName) -> BinaryIO:
     """The file of an open descriptor, which it closes."""
     try:
         with _named(os.fspath(path)):
@@ -45,7 +47,7 @@ def named_reader(descriptor: int, path: str | os.PathLike[str]) -> BinaryIO:
 class _NamedFile(io.FileIO):
     """The system tells of a read that failed only why, and not which file it was."""
 
-    def __init__(self, descriptor: int, path: str | os.PathLike[str]) -> None:
+    def __init__(self, descriptor: int, path: PathName) -> None:
         super().__init__(descriptor)
         self.path = os.fspath(path)
 
@@ -84,7 +86,7 @@ _NOT_REGULAR = (errno.ELOOP, errno.ENXIO, errno.EISDIR, errno.ENODEV, errno.EMLI
 """Errors of opening what is no regular file: a link, a FIFO or socket, a folder, a device."""
 
 
-def open_regular(path: str | os.PathLike[str], flags: int) -> int:
+def open_regular(path: PathName, flags: int) -> int:
     """As an `opener` of `open`: a descriptor of a regular file; anything else is refused.
 
     Nothing is waited for, and nothing that a link points to is opened.
@@ -109,7 +111,7 @@ def open_regular(path: str | os.PathLike[str], flags: int) -> int:
     return descriptor
 
 
-def check_regular(path: str | os.PathLike[str]) -> bool:
+def check_regular(path: PathName) -> bool:
     """Refuse what is there unless it is a regular file; False if nothing is there."""
     try:
         mode = os.lstat(path).st_mode
@@ -120,7 +122,7 @@ def check_regular(path: str | os.PathLike[str]) -> bool:
     return True
 
 
-def _refusal(path: str | os.PathLike[str], mode: int) -> RunRefused:
+def _refusal(path: PathName, mode: int) -> RunRefused:
     kind = _KINDS.get(stat.S_IFMT(mode), "no file")
     remedy = "Move it away, or give another name"
     if stat.S_ISLNK(mode):

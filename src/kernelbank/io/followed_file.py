@@ -11,12 +11,13 @@ the source is refused; with `allow_gaps` it goes on at the start of the present 
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import stat
 import time
 import warnings
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -25,7 +26,6 @@ from typing import Any, BinaryIO, NamedTuple
 from ..errors import FileRefused, KernelBankWarning
 from .dialect import CsvDialect
 from .files import open_file
-from .lines import PrefixHash
 from .source import POLL_SECONDS, Position, RowBlock, Source, empty_block
 from .text import (
     CHANGED,
@@ -35,13 +35,20 @@ from .text import (
     TextPosition,
     TextReader,
     check_encoding,
+    hash_prefix,
     read_plain,
     skip_read,
     wait_until_settled,
 )
 
 _LAST_BYTES = 256
-"""So many bytes before the present place are compared again, to notice a file that was cut."""
+"""How many bytes before the present place are compared again, to notice a file that was cut."""
+
+_COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".zip")
+_NUMBER = r"[.-]\d[\dT:._-]*"
+
+Identity = tuple[int, int]
+"""Device and inode."""
 
 
 class _FileWasCut(Exception):
@@ -64,7 +71,7 @@ class FollowedFile(Source):
         self.name = path.name
         self.address = str(path.parent.resolve() / path.name)
         self._path = path
-        self._form = TextFormat(kind, dialect)
+        self._form = TextFormat(self.is_csv, dialect)
         self._idle = idle
         self._files = RotatedFiles(path, allow_gaps)
         self._is_idle = False
@@ -77,30 +84,32 @@ class FollowedFile(Source):
     def verify(self, fingerprint: dict[str, Any], position: Position | None = None) -> None:
         super().verify(fingerprint)
         if position is not None:
-            found = self._files.find(position)
-            if found is not None:
-                found[0].file.close()
+            match = self._files.find(position)
+            if match is not None:
+                match[0].file.close()
 
-    def _start_at(self, position: Position | None) -> Position | None:
+    def _blocks(
+        self, position: Position | None, size: int, columns: Sequence[str] | None
+    ) -> Iterator[RowBlock]:
+        del columns
         if position is not None:
             TextPosition.parse(position, self.name)
-        return position
+        return self._blocks_from(position, size)
 
-    def _blocks(self, start: Position | None, size: int) -> Iterator[RowBlock]:
-        """The rows of one file after another."""
-        position = start  # of the last row so far
-        found = None if position is None else self._files.find(position)
+    def _blocks_from(self, position: Position | None, size: int) -> Iterator[RowBlock]:
+        """The rows of one file after another; `position` is that of the last row so far."""
+        match = None if position is None else self._files.find(position)
         opened = None
         while True:
             rows = 0 if position is None else int(position["rows"])
             begin = None
-            if found is not None:
-                opened, begin = found[0], found[1:]
+            if match is not None:
+                opened, begin = match[0], match[1:]
             if opened is None:
                 opened = yield from self._wait_for_file(rows)
             if opened is None:
                 return
-            following = found = None
+            following = match = None
             with opened.file:
                 try:
                     for block in self._read(opened, begin, rows, size):
@@ -111,8 +120,8 @@ class FollowedFile(Source):
                         return
                     following = self._files.open_following(opened)
                 except _FileWasCut:
-                    if position is not None and identity_in(position) == opened.identity:
-                        found = self._files.find(position, was_cut=True)
+                    if position is not None and _identity_in(position) == opened.identity:
+                        match = self._files.find(position, was_cut=True)
             opened = following
 
     # --- one file ---------------------------------------------------------------------------------
@@ -120,7 +129,7 @@ class FollowedFile(Source):
     def _read(
         self,
         opened: OpenedFile,
-        begin: tuple[TextPosition, PrefixHash] | None,
+        begin: tuple[TextPosition, hashlib._Hash] | None,
         rows: int,
         size: int,
     ) -> Iterator[RowBlock]:
@@ -141,18 +150,12 @@ class FollowedFile(Source):
         more = dict(zip(("device", "inode"), opened.identity, strict=True))
         if not start.rows:
             counts = {"rows": 0, "bytes": start.bytes, "lines": start.lines}
-            self.start = {**counts, "sha256": prefix_hash.hexdigest, **more}
-        reader = TextReader(self._form, opened.name, self.columns, start, size, prefix_hash, more)
+            self.start = {**counts, "sha256": prefix_hash.hexdigest(), **more}
+        reader = TextReader(self, opened.name, self._form, start, size, prefix_hash, more)
         for piece in chain([rest], pieces):
-            if not piece:
-                yield empty_block(reader.rows)
-            for block in reader.feed(piece):
-                self.columns = reader.columns
-                yield block
+            yield from reader.feed(piece)
         if not self._is_idle:  # else the last line may be incomplete
-            for block in reader.finish():
-                self.columns = reader.columns
-                yield block
+            yield from reader.finish()
 
     def _read_header(
         self, opened: OpenedFile, pieces: Iterator[bytes], rows: int
@@ -189,7 +192,7 @@ class FollowedFile(Source):
     def _pieces(self, opened: OpenedFile, begin: int) -> Iterator[bytes]:
         """The bytes of a file until it is rotated and settled; b"" while none comes."""
         done, last = begin, opened.read_at(max(begin - _LAST_BYTES, 0), min(begin, _LAST_BYTES))
-        news = time.monotonic()
+        last_read = time.monotonic()
         while True:
             if opened.read_at(done - len(last), len(last)) != last:
                 raise _FileWasCut
@@ -200,7 +203,7 @@ class FollowedFile(Source):
                 done += len(data)
                 last = (last + data)[-_LAST_BYTES:]
                 yield data
-                news = time.monotonic()  # the time in which the rows were used is not idle
+                last_read = time.monotonic()  # the time in which the rows were used is not idle
                 continue
             if self._files.following(opened) is not None:
                 for _ in wait_until_settled(opened.file, done):
@@ -208,7 +211,7 @@ class FollowedFile(Source):
                 if opened.status.st_size == done:
                     return
                 continue
-            if self._idle is not None and time.monotonic() - news > self._idle:
+            if self._idle is not None and time.monotonic() - last_read > self._idle:
                 self._is_idle = True
                 return
             time.sleep(POLL_SECONDS)
@@ -220,25 +223,24 @@ class FollowedFile(Source):
                 f"{self._path}: a compressed file cannot be followed. Leave out --follow."
             )
 
-    # --- which file -------------------------------------------------------------------------------
-
     def _wait_for_file(self, rows: int) -> Generator[RowBlock, None, OpenedFile | None]:
         """The file that has the name, when there is one; None if it did not come in time."""
-        begun = time.monotonic()
+        since = time.monotonic()
         while True:
             try:
                 return OpenedFile(self.name, open_file(self._path))
             except FileRefused:
                 if os.path.lexists(self._path):
                     raise
-            if self._idle is not None and time.monotonic() - begun > self._idle:
+            if self._idle is not None and time.monotonic() - since > self._idle:
                 return None
             time.sleep(POLL_SECONDS)
             yield empty_block(rows)
 
 
-_COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".zip")
-_NUMBER = r"[.-]\d[\dT:._-]*"
+# --- which file follows which, and in which a position is -----------------------------------------
+# By name and time of change the order is clear; by inode and by a hash of what was read, a file
+# that was renamed or copied since.
 
 
 class RotatedFile(NamedTuple):
@@ -249,8 +251,7 @@ class RotatedFile(NamedTuple):
     number: int
     """For equal times: minus the number in the name, of which the largest is the oldest."""
     name: str
-    identity: tuple[int, int]
-    """Device and inode."""
+    identity: Identity
     is_compressed: bool
 
 
@@ -266,9 +267,9 @@ class OpenedFile(NamedTuple):
         return os.fstat(self.file.fileno())
 
     @property
-    def identity(self) -> tuple[int, int]:
+    def identity(self) -> Identity:
         """Device and inode."""
-        return identity_of(self.status)
+        return _identity_of(self.status)
 
     def read_at(self, begin: int, count: int) -> bytes:
         """At most `count` bytes from byte `begin` on."""
@@ -276,38 +277,35 @@ class OpenedFile(NamedTuple):
 
 
 class RotatedFiles:
-    """The file with a name, and those beside it that had the name before."""
+    """The file with a name, and those in its folder that had the name before."""
 
     def __init__(self, path: Path, allow_gaps: bool) -> None:
         self._path = path
         self._allow_gaps = allow_gaps
-        self._verified: tuple[tuple[int, int], TextPosition, PrefixHash] | None = None
-        """The last file that was found, for which position, and the hash of the bytes before it."""
+        self._verified: tuple[Identity, TextPosition, hashlib._Hash] | None = None
+        """The file that `find` returned last, for which position, and the hash before it."""
 
     def following(self, opened: OpenedFile) -> RotatedFile | None:
         """The file that comes after the open one; None while that one is not rotated."""
-        status, present = opened.status, present_file(self._path)
-        mine = identity_of(status)
+        status, present = opened.status, self._present()
+        mine = _identity_of(status)
         if present is not None and present.identity == mine:
             return None
-        others = beside(self._path)
-        me = next((one for one in others if one.identity == mine), None)
-        # log.2.csv comes after log.1.csv, but beside log.csv.1 it is another file.
+        others = self._rotated()
+        me = next((other for other in others if other.identity == mine), None)
+        # log.2.csv comes after log.1.csv, but next to log.csv.1 it is another file.
         how = (me is not None and numbering(me.name, self._path)) or "after"
-        others = [one for one in others if numbering(one.name, self._path) == how]
-        known = {mine, None if present is None else present.identity}
-        later = [
-            one
-            for one in others
-            if one.identity not in known
-            and not one.is_compressed
-            and (one > me if me is not None else one.mtime_ns >= status.st_mtime_ns)
-        ]
-        names = {one.name for one in others}
-        for one in others:
-            is_later = one.is_compressed and one.mtime_ns > status.st_mtime_ns
-            if is_later and one.name.rpartition(".")[0] not in names:
-                self._report_gap(f"{one.name} was compressed before it was read.")
+        others = [other for other in others if numbering(other.name, self._path) == how]
+        names = {other.name for other in others}
+        later = []
+        for other in others:
+            if other.identity in (mine, present and present.identity):
+                continue
+            if not other.is_compressed:
+                if other > me if me is not None else other.mtime_ns >= status.st_mtime_ns:
+                    later.append(other)
+            elif other.mtime_ns > status.st_mtime_ns and other.name.rpartition(".")[0] not in names:
+                self._report_gap(f"{other.name} was compressed before it was read.")
         return later[0] if later else present
 
     def open_following(self, opened: OpenedFile) -> OpenedFile | None:
@@ -329,7 +327,7 @@ class RotatedFiles:
 
     def find(
         self, position: Position, was_cut: bool = False
-    ) -> tuple[OpenedFile, TextPosition, PrefixHash] | None:
+    ) -> tuple[OpenedFile, TextPosition, hashlib._Hash] | None:
         """The file of a position: that with the same bytes before it, whose hash is returned too.
 
         If there is none it is refused; None with `allow_gaps`, or if the file was cut just now.
@@ -337,19 +335,20 @@ class RotatedFiles:
         start = TextPosition.parse(position, self._path.name)
         if was_cut:
             self._verified = None
-        present = present_file(self._path)
-        candidates = [one for one in beside(self._path) if not one.is_compressed]
+        present = self._present()
+        candidates = [file for file in self._rotated() if not file.is_compressed]
         candidates += [present] if present is not None else []
-        candidates.sort(key=lambda one: one.identity != identity_in(position))
-        for one in candidates:
+        candidates.sort(key=lambda file: file.identity != _identity_in(position))
+        for candidate in candidates:
             try:
-                opened = OpenedFile(one.name, open_file(self._path.with_name(one.name)))
+                file = open_file(self._path.with_name(candidate.name))
             except FileRefused:
                 continue
+            opened = OpenedFile(candidate.name, file)
             prefix_hash = self._matching_hash(opened, start)
             if prefix_hash is not None:
                 return opened, start, prefix_hash
-            opened.file.close()
+            file.close()
         if was_cut:
             warnings.warn(
                 f"{self._path.name}: the file was emptied or rewritten while it was being read, "
@@ -365,18 +364,49 @@ class RotatedFiles:
         )
         return None
 
-    def _matching_hash(self, opened: OpenedFile, start: TextPosition) -> PrefixHash | None:
+    def _matching_hash(self, opened: OpenedFile, start: TextPosition) -> hashlib._Hash | None:
         """The hash of the bytes of a file before a position; None if they are others."""
         if opened.status.st_size < start.bytes:
             return None
         if self._verified is None or self._verified[:2] != (opened.identity, start):
-            prefix_hash = PrefixHash()
-            for _ in prefix_hash.skip(read_plain(opened.file), start.bytes, start.rows):
+            prefix_hash = hashlib.sha256()
+            for _ in hash_prefix(prefix_hash, read_plain(opened.file), start.bytes, start.rows):
                 pass
-            if prefix_hash.hexdigest != start.sha256:
+            if prefix_hash.hexdigest() != start.sha256:
                 return None
             self._verified = opened.identity, start, prefix_hash
         return self._verified[2].copy()
+
+    def _present(self) -> RotatedFile | None:
+        """The file that has the name now; None if there is none."""
+        try:
+            status = self._path.stat()
+        except FileNotFoundError:
+            return None
+        return RotatedFile(status.st_mtime_ns, 0, self._path.name, _identity_of(status), False)
+
+    def _rotated(self) -> list[RotatedFile]:
+        """The other regular files in the folder whose names begin with that of the file."""
+        path, files = self._path, []
+        with os.scandir(path.parent) as entries:
+            for entry in entries:
+                name = entry.name
+                belongs = name.startswith(path.name) or numbering(name, path) == "inside"
+                if name == path.name or not belongs:
+                    continue
+                try:
+                    status = entry.stat()
+                except FileNotFoundError:
+                    continue  # renamed or removed meanwhile
+                if stat.S_ISREG(status.st_mode):
+                    match = re.search(r"[.-](\d{1,6})(?!\d)", name[len(path.stem) :])
+                    number = -int(match[1]) if match else 0
+                    is_compressed = name.endswith(_COMPRESSED)
+                    identity = _identity_of(status)
+                    files.append(
+                        RotatedFile(status.st_mtime_ns, number, name, identity, is_compressed)
+                    )
+        return sorted(files)
 
     def _report_gap(self, text: str) -> None:
         """Refuse, or with `allow_gaps` warn."""
@@ -388,48 +418,13 @@ class RotatedFiles:
         warnings.warn(f"{text} Going on without its rows.", KernelBankWarning, stacklevel=2)
 
 
-def identity_in(position: Position) -> tuple[Any, Any]:
+def _identity_in(position: Position) -> tuple[object, object]:
     """The device and inode of the file of a position; a file that was not followed has none."""
     return position.get("device"), position.get("inode")
 
 
-def identity_of(status: os.stat_result) -> tuple[int, int]:
-    """The device and the inode of a file."""
+def _identity_of(status: os.stat_result) -> Identity:
     return status.st_dev, status.st_ino
-
-
-def present_file(path: Path) -> RotatedFile | None:
-    """The file that has the name now; None if there is none."""
-    try:
-        status = path.stat()
-    except FileNotFoundError:
-        return None
-    return RotatedFile(status.st_mtime_ns, 0, path.name, identity_of(status), False)
-
-
-def beside(path: Path) -> list[RotatedFile]:
-    """The other regular files in the folder whose names begin with that of the file."""
-    found = []
-    with os.scandir(path.parent) as entries:
-        for entry in entries:
-            if entry.name == path.name or not _belongs(entry.name, path):
-                continue
-            try:
-                status = entry.stat()
-            except FileNotFoundError:
-                continue  # renamed or removed meanwhile
-            if stat.S_ISREG(status.st_mode):
-                number = re.search(r"[.-](\d{1,6})(?!\d)", entry.name[len(path.stem) :])
-                found.append(
-                    RotatedFile(
-                        status.st_mtime_ns,
-                        -int(number[1]) if number else 0,
-                        entry.name,
-                        identity_of(status),
-                        entry.name.endswith(_COMPRESSED),
-                    )
-                )
-    return sorted(found)
 
 
 def numbering(name: str, path: Path) -> str:
@@ -447,7 +442,3 @@ def numbering(name: str, path: Path) -> str:
     if re.fullmatch(f"{whole}{_NUMBER}", name):
         return "after"
     return "inside" if re.fullmatch(f"{stem}{_NUMBER}{end}", name) else ""
-
-
-def _belongs(name: str, path: Path) -> bool:
-    return name.startswith(path.name) or numbering(name, path) == "inside"

@@ -6,34 +6,35 @@ longer than `MAX_ROW_BYTES` is rejected: so no file takes more memory than a few
 
 from __future__ import annotations
 
-import hashlib
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .source import RowBlock, RowData, empty_block
-
 MAX_ROW_BYTES = 1 << 18
 """The most bytes of one row, without its last line end."""
 
 BYTE_ORDER_MARK = "\ufeff"
 TOO_LONG = f"is the beginning of a row longer than {MAX_ROW_BYTES} bytes"
+INVALID_JSON = "is broken JSON"
+NOT_AN_OBJECT = "is not a JSON object"
+
+Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class TextChunk:
-    """Some complete rows of a text, and where each of them stands.
+    """Complete rows of a text, and where each of them stands.
 
     `LineSplitter._parse` returns it without its place in the text, which `feed` adds.
 
     Parameters
     ----------
-    rows : (n,) the rows, None for broken ones.
+    rows : (n,) the rows, None for broken ones: lists of cells (CSV) or dictionaries (JSON).
     first_lines, last_lines : (n,) the first and the last line of each row, counted from 0 in the
         chunk.
     line_count : how many lines the chunk has.
@@ -51,7 +52,7 @@ class TextChunk:
     raw: bytes = b""
     offset: int = 0
     line: int = 1
-    line_ends: NDArray[np.int64] | None = None
+    line_ends: Integers | None = None
 
     def first_line(self, row: int) -> int:
         """The line of the text, from 1, at which a row begins."""
@@ -91,6 +92,11 @@ class LineSplitter(ABC):
         self._ended = True
         """Whether the last of the present lines has an end."""
 
+    @property
+    def has_rest(self) -> bool:
+        """Whether bytes have come that are not part of a complete row."""
+        return bool(self._rest) or self._too_long is not None
+
     def feed(self, data: bytes, last: bool) -> Iterator[TextChunk]:
         """The rows that are complete now. With `last`, nothing comes after `data`."""
         data = self._rest + data if self._rest else data
@@ -112,7 +118,7 @@ class LineSplitter(ABC):
         if complete:
             text, lines, ends = self._lines(complete)
             chunk = self._parse(text, lines, ends, None if last else len(rest))
-            if chunk.line_count < len(lines):  # the last row is not complete: keep its bytes
+            if chunk.line_count < len(lines):  # the last row is not complete: its bytes wait
                 cut = int(ends[chunk.line_count - 1]) if chunk.line_count else 0
                 rest, complete = complete[cut:] + rest, complete[:cut]
             if complete:
@@ -124,28 +130,23 @@ class LineSplitter(ABC):
         else:
             self._rest = rest
 
-    @property
-    def has_rest(self) -> bool:
-        """Whether bytes have come that are not part of a complete row."""
-        return bool(self._rest) or self._too_long is not None
-
     @abstractmethod
     def _parse(
-        self, text: str, lines: list[str], ends: NDArray[np.int64], following: int | None
+        self, text: str, lines: list[str], ends: Integers, following: int | None
     ) -> TextChunk:
-        """The rows of some lines.
+        """The rows of lines.
 
         `following` counts the bytes of the line after them, whose end has not come. It is None if
-        nothing comes after them: then a row that is begun in them will not be completed.
+        nothing comes after them: then a row that is not complete will not be completed.
         """
 
-    def _line_lengths(self, ends: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _line_lengths(self, ends: Integers) -> Integers:
         """The bytes of each line, without its end."""
         lengths = np.diff(ends, prepend=0) - 1
         lengths[-1] += not self._ended
         return lengths
 
-    def _lines(self, data: bytes) -> tuple[str, list[str], NDArray[np.int64]]:
+    def _lines(self, data: bytes) -> tuple[str, list[str], Integers]:
         """The text, its lines without their ends, and the bytes up to the end of each.
 
         Bytes that are not UTF-8 become lone surrogates: they are rejected only where they are used.
@@ -171,85 +172,43 @@ class LineSplitter(ABC):
 
         The byte order mark, which is not shown, may be among the bytes that have come.
         """
-        known = self.max_row_bytes - len(BYTE_ORDER_MARK.encode())
+        surely_come = self.max_row_bytes - len(BYTE_ORDER_MARK.encode())
         data = line.encode("utf-8", "surrogateescape")
-        return data[: min(known, 100)].decode("utf-8", "surrogateescape")
+        return data[: min(surely_come, 100)].decode("utf-8", "surrogateescape")
 
-    def _placed(self, chunk: TextChunk, raw: bytes, ends: NDArray[np.int64] | None) -> TextChunk:
+    def _placed(self, chunk: TextChunk, raw: bytes, ends: Integers | None) -> TextChunk:
         placed = replace(chunk, raw=raw, offset=self._offset, line=self._line, line_ends=ends)
         self._offset += len(raw)
         self._line += chunk.line_count
         return placed
 
 
-HashUpTo = Callable[[int], str]
-"""The hash of all bytes of a text up to a byte."""
+class JsonSplitter(LineSplitter):
+    """Bytes of JSON lines to rows."""
 
-_PIECES_PER_SIGN = 64
-"""So many pieces are skipped between two empty blocks, at which a reader can stop."""
-
-
-class PrefixHash:
-    """The SHA-256 of a text from its first byte on."""
-
-    def __init__(self) -> None:
-        self._hash = hashlib.sha256()
-
-    def copy(self) -> PrefixHash:
-        """The same hash, to be continued by itself."""
-        copied = PrefixHash()
-        copied._hash = self._hash.copy()
-        return copied
-
-    @property
-    def hexdigest(self) -> str:
-        """The hash of the bytes so far."""
-        return self._hash.hexdigest()
-
-    def skip(
-        self, pieces: Iterator[bytes], count: int, rows: int
-    ) -> Generator[RowBlock, None, bytes | None]:
-        """Take in the first `count` bytes; yields empty blocks now and then.
-
-        Returns the bytes that came with the last of them, or None if there are fewer than `count`.
-        """
-        number = 0
-        data = b""
-        while count > len(data):
-            self._hash.update(data)
-            count -= len(data)
-            piece = next(pieces, None)
-            if piece is None:
-                return None
-            data = piece
-            number += 1
-            if not data or number % _PIECES_PER_SIGN == 0:
-                yield empty_block(rows)
-        self._hash.update(data[:count])
-        return data[count:]
-
-    def extend(self, chunk: TextChunk) -> HashUpTo:
-        """Take in a chunk; returns the hash up to any byte of it."""
-        before, raw, offset = self._hash.copy(), chunk.raw, chunk.offset
-        self._hash.update(raw)
-        reached, done = before.copy(), 0
-
-        def hash_up_to(end: int) -> str:
-            nonlocal reached, done
-            if end - offset < done:
-                reached, done = before.copy(), 0
-            reached.update(raw[done : end - offset])  # positions are mostly asked for in order
-            done = end - offset
-            return reached.hexdigest()
-
-        return hash_up_to
+    def _parse(
+        self, text: str, lines: list[str], ends: Integers, following: int | None
+    ) -> TextChunk:
+        del text, following  # a row never takes more than a line
+        rows: list[dict[str, object] | None] = []
+        row_lines: list[int] = []
+        broken: dict[int, tuple[str, str]] = {}
+        too_long = set(np.flatnonzero(self._line_lengths(ends) > self.max_row_bytes).tolist())
+        for index, line in enumerate(lines):
+            if not line or line.isspace():
+                continue
+            row = TOO_LONG if index in too_long else parse_object(line)
+            row_lines.append(index)
+            if isinstance(row, str):
+                shown = self._beginning(line) if index in too_long else line.strip()
+                broken[len(rows)] = (shown, row)
+                rows.append(None)
+            else:
+                rows.append(row)
+        return TextChunk(rows, row_lines, row_lines, len(lines), broken)
 
 
-INVALID_JSON = "is broken JSON"
-NOT_AN_OBJECT = "is not a JSON object"
-
-
-def parse_object(text: str) -> dict[str, Any] | str:
+def parse_object(text: str) -> dict[str, object] | str:
     """The JSON object in a text, or why there is none."""
     try:
         value = json.loads(text)
@@ -258,51 +217,6 @@ def parse_object(text: str) -> dict[str, Any] | str:
     return value if isinstance(value, dict) else NOT_AN_OBJECT
 
 
-class JsonSplitter(LineSplitter):
-    """Bytes of JSON lines to rows."""
-
-    def _parse(
-        self, text: str, lines: list[str], ends: NDArray[np.int64], following: int | None
-    ) -> TextChunk:
-        del text, following  # a row never takes more than a line
-        rows: list[dict[str, Any] | None] = []
-        row_lines: list[int] = []
-        broken: dict[int, tuple[str, str]] = {}
-        long = set(np.flatnonzero(self._line_lengths(ends) > self.max_row_bytes).tolist())
-        for index, line in enumerate(lines):
-            if not line or line.isspace():
-                continue
-            value = TOO_LONG if index in long else parse_object(line)
-            row_lines.append(index)
-            if isinstance(value, str):
-                shown = self._beginning(line) if index in long else line.strip()
-                broken[len(rows)] = (shown, value)
-                rows.append(None)
-            else:
-                rows.append(value)
-        return TextChunk(rows, row_lines, row_lines, len(lines), broken)
-
-
-class JsonRows(RowData):
-    """Rows that are dictionaries. A key that a row lacks is a missing value."""
-
-    def __init__(
-        self, rows: Sequence[Mapping[str, Any] | None], broken: dict[int, tuple[Any, str]]
-    ) -> None:
-        self.rows = rows
-        self.broken = broken
-        self._valid = [row for row in rows if row is not None]
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def column(self, name: str) -> Sequence[Any]:
-        return [row.get(name) for row in self._valid]
-
-    def first_keys(self) -> tuple[str, ...] | None:
-        return next((tuple(row) for row in self._valid if row), None)
-
-
-def first_object_keys(rows: Sequence[Mapping[str, Any] | None]) -> tuple[str, ...] | None:
+def first_object_keys(rows: Sequence[Mapping[str, object] | None]) -> tuple[str, ...] | None:
     """The keys of the first row that is an object."""
     return next((tuple(row) for row in rows if row is not None), None)

@@ -7,7 +7,7 @@ import socket
 import time
 import warnings
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from operator import itemgetter
@@ -15,11 +15,11 @@ from typing import Any, TypeVar
 
 from ..errors import BrokerConnection, FileRefused, KernelBankWarning, RunRefused
 from .brokers import PATIENCE, REDIS_PASSWORD, RedisAddress, Retries, redis_address
-from .lines import JsonRows
-from .sinks import RESTORE, Row, Sink, cell_text, occupied
+from .sinks import RESTORE, Commit, Row, Sink, cell_text, occupied
 from .source import (
     GO_ON_WITH_GAPS,
     POLL_SECONDS,
+    DictRows,
     Position,
     RowBlock,
     RowLocations,
@@ -40,6 +40,16 @@ except ModuleNotFoundError as error:
     ) from error
 
 Result = TypeVar("Result")
+
+Client = Any
+"""A client or pipeline of redis-py, whose stubs do not say what commands return."""
+
+Entry = tuple[bytes, dict[bytes, bytes]]
+Id = tuple[int, int]
+"""The two numbers of an id such as 1700000000000-0."""
+
+FIRST_ID: Id = (0, 0)
+"""Below the id of every entry."""
 
 BROKEN = (redis.ConnectionError, redis.TimeoutError)
 """The errors after which trying again may help."""
@@ -80,7 +90,7 @@ class RedisConnection:
             protocol=2,
         )
 
-    def attempt(self, action: Callable[[Any], Result]) -> Result | None:
+    def attempt(self, action: Callable[[Client], Result]) -> Result | None:
         """The action's result; None if the connection is broken, or its next attempt not due."""
         if self._retries.seconds_left:
             time.sleep(min(self._retries.seconds_left, _LONGEST_SLEEP))
@@ -106,7 +116,7 @@ class RedisConnection:
         self._retries.succeeded()
         return result
 
-    def call(self, action: Callable[[Any], Result]) -> Result:
+    def call(self, action: Callable[[Client], Result]) -> Result:
         """The action's result; it is tried again while the connection is broken."""
         while True:
             result = self.attempt(action)
@@ -150,11 +160,7 @@ def _reason(error: BaseException) -> str:
     return str(error).rstrip(".")
 
 
-Id = tuple[int, int]
-"""The two numbers of an id such as 1700000000000-0."""
-
-FIRST_ID: Id = (0, 0)
-"""Below the id of every entry."""
+# --- what a server says about a stream ------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -210,9 +216,9 @@ def shown_id(identifier: Id) -> str:
     return "{}-{}".format(*identifier)
 
 
-_ID = re.compile(r"\d{1,20}-\d{1,20}")
+# --- rows -----------------------------------------------------------------------------------------
 
-Entry = tuple[bytes, dict[bytes, bytes]]
+_ID = re.compile(r"\d{1,20}-\d{1,20}")
 
 
 @dataclass
@@ -257,7 +263,10 @@ class RedisStream(Source):
         self._allow_gaps = allow_gaps
         self._connection = RedisConnection(address, patience)
 
-    def _start_at(self, position: Position | None) -> Progress:
+    def _blocks(
+        self, position: Position | None, size: int, columns: Sequence[str] | None
+    ) -> Iterator[RowBlock]:
+        del columns
         at = Progress()
         if position is not None:
             at.rows = position_count(position, "rows", self.name)
@@ -269,10 +278,9 @@ class RedisStream(Source):
                 at.added = position_count(position, "added", self.name)
             at.missing = position_count({"missing": 0, **position}, "missing", self.name)
         self.missing_rows = at.missing
-        return at
+        return self._blocks_from(at, size)
 
-    def _blocks(self, start: Progress, size: int) -> Iterator[RowBlock]:
-        at = start
+    def _blocks_from(self, at: Progress, size: int) -> Iterator[RowBlock]:
         last_read = time.monotonic()
         while True:
             read = self._connection.attempt(partial(self._read, at, size))
@@ -283,11 +291,14 @@ class RedisStream(Source):
             self._check_gap(at, info, len(entries), size)
             if entries:
                 ids = [name.decode() for name, _ in entries]
-                locations = IdLocations(self.name, ids, at.rows, at.added, at.missing)
-                rows = [_row(fields) for _, fields in entries]
+                locations = IdLocations(self.name, at.rows, ids, at.added, at.missing)
+                rows = [
+                    {_text(name): _text(value) for name, value in fields.items()}
+                    for _, fields in entries
+                ]
                 if self.columns is None:
                     self.columns = tuple(rows[0])
-                yield RowBlock(JsonRows(rows, {}), locations)
+                yield RowBlock(DictRows(rows, {}), locations)
                 at.rows += len(rows)
                 at.last = parsed_id(ids[-1])
                 if at.added is not None:
@@ -298,7 +309,7 @@ class RedisStream(Source):
                     return
                 yield empty_block(at.rows)
 
-    def _read(self, at: Progress, size: int, client: Any) -> tuple[StreamInfo, list[Entry]]:
+    def _read(self, at: Progress, size: int, client: Client) -> tuple[StreamInfo, list[Entry]]:
         """The stream and its next entries at one moment; waits a while if there are none."""
         info, entries = self._read_now(at, size, client)
         place = {self._address.stream: shown_id(at.last)}
@@ -306,21 +317,21 @@ class RedisStream(Source):
             info, entries = self._read_now(at, size, client)
         return info, entries
 
-    def _read_now(self, at: Progress, size: int, client: Any) -> tuple[StreamInfo, list[Entry]]:
+    def _read_now(self, at: Progress, size: int, client: Client) -> tuple[StreamInfo, list[Entry]]:
         pipeline = client.pipeline(transaction=True)
         pipeline.xinfo_stream(self._address.stream)
         pipeline.xread({self._address.stream: shown_id(at.last)}, count=size)
-        reply, found = pipeline.execute(raise_on_error=False)
+        reply, streams = pipeline.execute(raise_on_error=False)
         info = StreamInfo.of_reply(reply, self._address.shown)
-        if isinstance(found, Exception):
-            raise found
+        if isinstance(streams, Exception):
+            raise streams
         if info.last < at.last:
             raise FileRefused(
                 f"{self._address.shown}: the stream was restarted: its last id is "
                 f"{shown_id(info.last)}, but {shown_id(at.last)} had been read. Restore the "
                 "stream, or start a new run."
             )
-        return info, list(found[0][1]) if found else []
+        return info, list(streams[0][1]) if streams else []
 
     def _check_gap(self, at: Progress, info: StreamInfo, count: int, size: int) -> None:
         """Refuse, or count, entries after our position that were deleted before they were read.
@@ -362,45 +373,43 @@ class RedisStream(Source):
         self._connection.close()
 
 
+@dataclass
 class IdLocations(RowLocations):
     """Entries by their ids; the numbers are those of `Progress` before the first one."""
 
-    def __init__(
-        self, name: str, ids: list[str], first: int, added: int | None, missing: int
-    ) -> None:
-        self.first = first
-        self.ids = ids
-        self._name = name
-        self._added = added
-        self._missing = missing
+    ids: list[str]
+    added: int | None
+    missing: int
 
     def where(self, row: int) -> str:
-        return f"{self._name}, id {self.ids[row]}"
+        return f"{self.name}, id {self.ids[row]}"
 
     def position(self, row: int) -> Position:
         return {
             "rows": self.first + row + 1,
             "id": self.ids[row],
-            "added": None if self._added is None else self._added + row + 1,
-            "missing": self._missing,
+            "added": None if self.added is None else self.added + row + 1,
+            "missing": self.missing,
         }
 
     def identifier(self, row: int) -> str:
         return self.ids[row]
 
 
-def _row(fields: dict[bytes, bytes]) -> dict[str, str]:
-    return {
-        name.decode("utf-8", "surrogateescape"): value.decode("utf-8", "surrogateescape")
-        for name, value in fields.items()
-    }
+def _text(value: bytes) -> str:
+    return value.decode("utf-8", "surrogateescape")
 
+
+# --- predictions ----------------------------------------------------------------------------------
+# A server that is killed may come back without rows that it had acknowledged. So the newest rows
+# stay here: before rows are sent, and at each commit, the server is asked how far the stream is,
+# on the connection that is then used; what it has lost is written again.
 
 BATCH_ROWS = 256
 """Rows that are sent together."""
 
-HELD_ROWS = 10_000
-"""Rows before the last commit that are held too, as a server may lose them later."""
+REWRITABLE_ROWS = 10_000
+"""Rows before the last commit that can be written again too, if the server loses them later."""
 
 WAIT_SECONDS = 10.0
 """Seconds in which the replicas must have acknowledged a commit."""
@@ -446,12 +455,12 @@ class RedisSink(Sink):
         self._columns = list(columns)
         self._connection = RedisConnection(parts, patience)
         self._wait = wait
-        self._held: list[Row] = []
+        self._newest: list[Row] = []
         """The rows since the last commit, and the newest ones before."""
         self._sent = 0
         """How many of them the server has acknowledged."""
         self._before = 0
-        """The number of the last row before those that are held."""
+        """The number of the last row before the newest."""
         self._added: int | None = None
         """How many entries the server has counted, at least; None if it does not count."""
 
@@ -465,22 +474,22 @@ class RedisSink(Sink):
 
     def write(self, rows: Sequence[Row]) -> None:
         for row in rows:
-            self._held.append(row)
-            if len(self._held) - self._sent >= BATCH_ROWS:
+            self._newest.append(row)
+            if len(self._newest) - self._sent >= BATCH_ROWS:
                 self._flush()
 
-    def commit(self) -> dict[str, Any]:
+    def commit(self) -> Commit:
         self._flush()
         while not self._connection.call(self._confirm):
             self._flush()
-        surplus = len(self._held) - HELD_ROWS
+        surplus = len(self._newest) - REWRITABLE_ROWS
         if surplus > 0:
-            self._before = self._held[surplus - 1][0]
+            self._before = self._newest[surplus - 1][0]
             self._sent -= surplus
-            del self._held[:surplus]
+            del self._newest[:surplus]
         return {"last": self._last_row}
 
-    def check(self, commit: Mapping[str, Any]) -> None:
+    def check(self, commit: Commit) -> None:
         # The highest id that ever was in the stream: readers may have removed entries.
         last, written = self._info().last, int(commit["last"])
         if last[0] < written:
@@ -490,9 +499,9 @@ class RedisSink(Sink):
             )
         self._check_ours(last)
 
-    def rewind(self, commit: Mapping[str, Any]) -> None:
+    def rewind(self, commit: Commit) -> None:
         """Rows that are there already stay; they are compared when they are written again."""
-        self._held, self._sent, self._before = [], 0, commit["last"]
+        self._newest, self._sent, self._before = [], 0, commit["last"]
         self._check_persistence()
 
     def clear(self) -> None:
@@ -506,13 +515,13 @@ class RedisSink(Sink):
     @property
     def _last_row(self) -> int:
         """The number of the last row that the server has acknowledged."""
-        number: int = self._held[self._sent - 1][0] if self._sent else self._before
+        number: int = self._newest[self._sent - 1][0] if self._sent else self._before
         return number
 
     def _flush(self) -> None:
         """Send all rows that are not sent, and return when Redis has them."""
-        while self._sent < len(self._held):
-            batch = self._held[self._sent : self._sent + BATCH_ROWS]
+        while self._sent < len(self._newest):
+            batch = self._newest[self._sent : self._sent + BATCH_ROWS]
             replies = self._connection.call(partial(self._send, batch))
             if not replies:  # earlier rows are lost: these first
                 continue
@@ -529,7 +538,7 @@ class RedisSink(Sink):
             if self._added is not None:
                 self._added += len(batch) - len(refused)
 
-    def _send(self, batch: Sequence[Row], client: Any) -> list[Any]:
+    def _send(self, batch: Sequence[Row], client: Client) -> list[object]:
         """The replies to the rows; none if rows before them are lost."""
         # One connection for both: a server that restarts between them would break it.
         with client.pipeline(transaction=False) as pipeline:
@@ -550,34 +559,34 @@ class RedisSink(Sink):
     def _check_present(self, rows: Sequence[Row]) -> None:
         """Refuse a stream that does not hold these rows; a reader may have removed some."""
 
-        def query(client: Any) -> tuple[StreamInfo, list[Any]]:
+        def query(client: Client) -> tuple[StreamInfo, list[list[Entry]]]:
             pipeline = client.pipeline(transaction=False)
             for row in rows:
                 pipeline.xrange(self._stream, _id(row), _id(row))
-            found = list(pipeline.execute())
+            entries = list(pipeline.execute())
             with client.pipeline(transaction=False) as pipeline:
-                return self._read_info(pipeline), found
+                return self._read_info(pipeline), entries
 
         info, entries = self._connection.call(query)
-        for row, found in zip(rows, entries, strict=True):
+        for row, row_entries in zip(rows, entries, strict=True):
             mine = (row[0], _SEQUENCE)
             trimmed = info.first is None or mine < info.first
-            if not found and (trimmed or (info.deleted is not None and mine <= info.deleted)):
+            if not row_entries and (trimmed or (info.deleted is not None and mine <= info.deleted)):
                 continue
             expected = {name.encode(): text.encode() for name, text in self._fields(row).items()}
-            if not found or dict(found[0][1]) != expected:
+            if not row_entries or dict(row_entries[0][1]) != expected:
                 raise self._foreign(_id(row))
 
     # --- what the server has ----------------------------------------------------------------------
 
     def _info(self) -> StreamInfo:
-        def query(client: Any) -> StreamInfo:
+        def query(client: Client) -> StreamInfo:
             with client.pipeline(transaction=False) as pipeline:
                 return self._read_info(pipeline)
 
         return self._connection.call(query)
 
-    def _read_info(self, pipeline: Any) -> StreamInfo:
+    def _read_info(self, pipeline: Client) -> StreamInfo:
         """The stream now; the connection stays that of the pipeline."""
         reply: Any
         try:
@@ -612,11 +621,11 @@ class RedisSink(Sink):
             BrokerConnection,
             stacklevel=2,
         )
-        self._sent = bisect_right(self._held, reached, hi=self._sent, key=itemgetter(0))
+        self._sent = bisect_right(self._newest, reached, hi=self._sent, key=itemgetter(0))
         self._added = info.added
         return False
 
-    def _confirm(self, client: Any) -> bool:
+    def _confirm(self, client: Client) -> bool:
         """Whether the server, and the replicas that are asked for, have all rows."""
         with client.pipeline(transaction=False) as pipeline:
             info = self._read_info(pipeline)
@@ -626,19 +635,19 @@ class RedisSink(Sink):
                 self._wait_for_replicas(pipeline, info)
         return True
 
-    def _wait_for_replicas(self, pipeline: Any, info: StreamInfo) -> None:
+    def _wait_for_replicas(self, pipeline: Client, info: StreamInfo) -> None:
         # WAIT is about the writes of its own connection, which may be new: so write something.
         if info.last != FIRST_ID:
             pipeline.immediate_execute_command("XSETID", self._stream, shown_id(info.last))
         deadline = time.monotonic() + WAIT_SECONDS
         while True:
             # For a second at a time, which is less than the timeout of the connection.
-            found = pipeline.immediate_execute_command("WAIT", self._wait, 1000)
-            if found >= self._wait:
+            replicas = pipeline.immediate_execute_command("WAIT", self._wait, 1000)
+            if replicas >= self._wait:
                 return
             if time.monotonic() > deadline:
                 raise RunRefused(
-                    f"{self.address}: {found} of {self._wait} replicas have the rows after "
+                    f"{self.address}: {replicas} of {self._wait} replicas have the rows after "
                     f"{WAIT_SECONDS:g} seconds (--redis-wait). Start the replicas, or give a "
                     "smaller number."
                 )
@@ -646,12 +655,11 @@ class RedisSink(Sink):
     def _check_persistence(self) -> None:
         """Warn of a server that loses acknowledged rows when it is killed."""
 
-        def query(client: Any) -> Mapping[str, Any]:
+        def query(client: Client) -> dict[str, object]:
             try:
-                facts: Mapping[str, Any] = client.info("persistence")
+                return dict(client.info("persistence"))
             except ResponseError:  # this user may not ask
                 return {}
-            return facts
 
         if self._connection.call(query).get("aof_enabled") == 0:
             warnings.warn(

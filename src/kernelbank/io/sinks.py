@@ -13,7 +13,7 @@ import json
 import os
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -30,6 +30,9 @@ from .files import (
 
 Row = tuple[Any, ...]
 """The plain values of one prediction, None where there is none."""
+
+Commit = dict[str, Any]
+"""How far a sink is: JSON data for the checkpoint."""
 
 CHUNK_BYTES = 1 << 20
 """How many bytes are read at once when a file is compared with its hash."""
@@ -63,15 +66,15 @@ class Sink(ABC):
         """Append rows; they need not be durable before `commit`."""
 
     @abstractmethod
-    def commit(self) -> dict[str, Any]:
+    def commit(self) -> Commit:
         """Make all rows durable; returns how far the sink is, as JSON data for the checkpoint."""
 
     @abstractmethod
-    def check(self, commit: Mapping[str, Any]) -> None:
+    def check(self, commit: Commit) -> None:
         """Refuse to resume if what was there at a commit has changed."""
 
     @abstractmethod
-    def rewind(self, commit: Mapping[str, Any]) -> None:
+    def rewind(self, commit: Commit) -> None:
         """Go back to a commit that was checked: what was written after it is removed."""
 
     @abstractmethod
@@ -83,7 +86,7 @@ class Sink(ABC):
         """Close; with `complete`, rows that are held back are written."""
 
 
-def committed_count(commit: Mapping[str, Any], key: str) -> int:
+def committed_count(commit: Commit, key: str) -> int:
     """A number of a commit, checked: it comes from a file that someone may have edited."""
     count = commit[key]
     if type(count) is not int or count < 0:
@@ -99,7 +102,7 @@ def occupied(address: object) -> RunRefused:
     )
 
 
-def cell_text(value: Any) -> str:
+def cell_text(value: object) -> str:
     """A value as text: floats with all their digits, nothing for None."""
     if value is None:
         return ""
@@ -161,7 +164,7 @@ class LineFileSink(Sink):
         self._hash.update(data)
         self._length += len(data)
 
-    def commit(self) -> dict[str, Any]:
+    def commit(self) -> Commit:
         assert self._file is not None
         with named_os_errors(self.path):
             self._file.flush()
@@ -171,15 +174,15 @@ class LineFileSink(Sink):
         self._is_new = False
         return {"bytes": self._length, "sha256": self._hash.hexdigest()}
 
-    def check(self, commit: Mapping[str, Any]) -> None:
+    def check(self, commit: Commit) -> None:
         length = committed_count(commit, "bytes")
         if not check_regular(self.path):
             raise RunRefused(f"{self.path} is gone. {RESTORE}")
         prefix_hash = hashlib.sha256()
         with open_for_reading(self.path, open_regular) as file:
-            found = os.fstat(file.fileno()).st_size
-            if found < length:
-                raise RunRefused(f"{self.path} was cut: {found} of {length} bytes. {RESTORE}")
+            size = os.fstat(file.fileno()).st_size
+            if size < length:
+                raise RunRefused(f"{self.path} was cut: {size} of {length} bytes. {RESTORE}")
             left = length
             while left:
                 chunk = file.read(min(left, CHUNK_BYTES))
@@ -191,7 +194,7 @@ class LineFileSink(Sink):
             raise RunRefused(f"{self.path} was changed since. {RESTORE}")
         self._hash, self._length = prefix_hash, length
 
-    def rewind(self, commit: Mapping[str, Any]) -> None:
+    def rewind(self, commit: Commit) -> None:
         self._open()
         self._truncate(commit["bytes"])
 
@@ -266,7 +269,7 @@ class ParquetSink(Sink):
         self._copied = list(copied)
         self._parts = 0
         self._hash = hashlib.sha256()
-        self._held_back: list[Row] = []
+        self._waiting: list[Row] = []
         self._is_new = False
 
     def check_vacant(self) -> None:
@@ -279,10 +282,10 @@ class ParquetSink(Sink):
         self._is_new = True
 
     def write(self, rows: Sequence[Row]) -> None:
-        self._held_back += rows
-        while len(self._held_back) >= PART_ROWS:
-            self._write_part(self._held_back[:PART_ROWS])
-            self._held_back = self._held_back[PART_ROWS:]
+        self._waiting += rows
+        while len(self._waiting) >= PART_ROWS:
+            self._write_part(self._waiting[:PART_ROWS])
+            self._waiting = self._waiting[PART_ROWS:]
 
     @property
     def _has_labels(self) -> bool:
@@ -315,7 +318,7 @@ class ParquetSink(Sink):
         self._hash.update(memory.getbuffer())
         self._parts += 1
 
-    def commit(self) -> dict[str, Any]:
+    def commit(self) -> Commit:
         with named_os_errors(self.path):
             fsync_folder(self.path)
             if self._is_new:
@@ -324,29 +327,29 @@ class ParquetSink(Sink):
         return {
             "parts": self._parts,
             "sha256": self._hash.hexdigest(),
-            "held_back": [list(row) for row in self._held_back],
+            "held_back": [list(row) for row in self._waiting],
         }
 
-    def check(self, commit: Mapping[str, Any]) -> None:
+    def check(self, commit: Commit) -> None:
         if not self.path.is_dir():
             raise RunRefused(f"{self.path} is gone. {RESTORE}")
         if not all(self._is_row(row) for row in commit["held_back"]):
             raise FileRefused("The state of the run holds rows that are no predictions.")
-        found = hashlib.sha256()
+        parts_hash = hashlib.sha256()
         for number in range(committed_count(commit, "parts")):
             part = self._part_path(number)
             if not check_regular(part):
                 raise RunRefused(f"{part} is gone. {RESTORE}")
             with open_for_reading(part, open_regular) as file:
                 while chunk := file.read(CHUNK_BYTES):
-                    found.update(chunk)
+                    parts_hash.update(chunk)
         for file_path in self._later_parts(commit):
             check_regular(file_path)
-        if found.hexdigest() != commit["sha256"]:
+        if parts_hash.hexdigest() != commit["sha256"]:
             raise RunRefused(f"{self.path}: a part was changed since. {RESTORE}")
-        self._hash = found
+        self._hash = parts_hash
 
-    def _is_row(self, row: Any) -> bool:
+    def _is_row(self, row: object) -> bool:
         """Whether a row from a commit has the values of a prediction."""
         if not isinstance(row, list) or len(row) != len(self._columns) or type(row[0]) is not int:
             return False
@@ -356,25 +359,25 @@ class ParquetSink(Sink):
             for name, value in zip(self._columns, row, strict=True)
         )
 
-    def rewind(self, commit: Mapping[str, Any]) -> None:
+    def rewind(self, commit: Commit) -> None:
         with named_os_errors(self.path):
             for file in self._later_parts(commit):
                 file.unlink()
         self._parts = commit["parts"]
-        self._held_back = [tuple(row) for row in commit["held_back"]]
+        self._waiting = [tuple(row) for row in commit["held_back"]]
 
-    def _later_parts(self, commit: Mapping[str, Any]) -> list[Path]:
+    def _later_parts(self, commit: Commit) -> list[Path]:
         """Parts that were written after a commit, also half-written ones."""
-        kept = {self._part_path(number).name for number in range(int(commit["parts"]))}
+        committed = {self._part_path(number).name for number in range(int(commit["parts"]))}
         names = [name for name in os.listdir(self.path) if _PART.fullmatch(name)]
-        return [self.path / name for name in names if name not in kept]
+        return [self.path / name for name in names if name not in committed]
 
     def clear(self) -> None:
         self.rewind({"parts": 0, "held_back": []})
 
     def close(self, *, complete: bool) -> None:
-        if complete and (self._held_back or not self._parts):
-            self._write_part(self._held_back)
-            self._held_back = []
+        if complete and (self._waiting or not self._parts):
+            self._write_part(self._waiting)
+            self._waiting = []
             with named_os_errors(self.path):
                 fsync_folder(self.path)

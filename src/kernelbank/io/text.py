@@ -1,13 +1,22 @@
-"""CSV and JSON lines in files, plain or compressed by gzip, and on standard input."""
+"""CSV and JSON lines: in files, plain or compressed by gzip, and on standard input.
+
+A position in a text holds the hash of all bytes before it. A row that was read and then rewritten
+would leave a model that no run over the source can give. So when a text is read again from a
+position on, the bytes before it are hashed and compared.
+
+Nothing can be read twice from standard input. To resume, the same rows must be sent again from the
+start; those that are done are skipped.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import os
 import select
 import sys
 import time
 import zlib
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -18,17 +27,10 @@ from ..utils import validation as check
 from .csv import CsvRows, CsvSplitter, header_names
 from .dialect import CsvDialect
 from .files import open_file
-from .lines import (
-    HashUpTo,
-    JsonRows,
-    JsonSplitter,
-    LineSplitter,
-    PrefixHash,
-    TextChunk,
-    first_object_keys,
-)
+from .lines import JsonSplitter, LineSplitter, TextChunk, first_object_keys
 from .source import (
     POLL_SECONDS,
+    DictRows,
     Position,
     RowBlock,
     RowData,
@@ -38,6 +40,32 @@ from .source import (
     foreign_position,
     position_count,
 )
+
+CHUNK_BYTES = 1 << 18
+"""How many bytes of a file are read at once."""
+
+READ_BYTES = 1 << 16
+"""How many bytes of standard input are read at once, at most."""
+
+SETTLE_SECONDS = 2.0
+"""A last line without its end is taken as it is when the file has not changed for this long."""
+
+CHANGED = (
+    "They must stay as they were, or the results could not be repeated; later rows may be changed. "
+    "Restore them, or start a new run."
+)
+"""What to do about rows that were read before and have changed since."""
+
+SEND_AGAIN = "Send the same rows from the start, or start a new run."
+GZIP_MAGIC = b"\x1f\x8b"
+UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+_BLANK = b" \t\r\n\xef\xbb\xbf"
+
+_PIECES_PER_SIGN = 64
+"""How many pieces are skipped between two empty blocks, at which a reader can stop."""
+
+
+# --- positions and the bytes before them ----------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -66,22 +94,44 @@ class TextPosition:
         return cls(rows, size, lines, unended, sha256)
 
 
+def hash_prefix(
+    prefix_hash: hashlib._Hash, pieces: Iterator[bytes], count: int, rows: int
+) -> Generator[RowBlock, None, bytes | None]:
+    """Update a hash with the first `count` bytes; yields empty blocks now and then.
+
+    Returns the bytes that came with the last of them, or None if there are fewer than `count`.
+    """
+    number, data = 0, b""
+    while count > len(data):
+        prefix_hash.update(data)
+        count -= len(data)
+        piece = next(pieces, None)
+        if piece is None:
+            return None
+        data = piece
+        number += 1
+        if not data or number % _PIECES_PER_SIGN == 0:
+            yield empty_block(rows)
+    prefix_hash.update(data[:count])
+    return data[count:]
+
+
 def skip_read(
     start: TextPosition, pieces: Iterator[bytes], name: str, remedy: str
-) -> Generator[RowBlock, None, tuple[PrefixHash, bytes]]:
+) -> Generator[RowBlock, None, tuple[hashlib._Hash, bytes]]:
     """Skip the bytes of a text before a position; refuse them if they have changed.
 
     Yields empty blocks now and then. Returns the hash of these bytes, and the bytes that came with
     the last of them.
     """
-    prefix_hash = PrefixHash()
-    rest = yield from prefix_hash.skip(pieces, start.bytes, start.rows)
+    prefix_hash = hashlib.sha256()
+    rest = yield from hash_prefix(prefix_hash, pieces, start.bytes, start.rows)
     if rest is None:
         raise FileRefused(
             f"{name}: there are fewer than the {start.bytes} bytes of the first {start.rows} rows, "
             f"which had been read before. {remedy}"
         )
-    if start.sha256 not in (None, prefix_hash.hexdigest):
+    if start.sha256 not in (None, prefix_hash.hexdigest()):
         raise FileRefused(
             f"{name}: the first {start.rows} rows are not those that were read before. {remedy}"
         )
@@ -98,28 +148,80 @@ def check_line_end(data: bytes, name: str) -> None:
         )
 
 
+def _hashes_in(chunk: TextChunk, prefix_hash: hashlib._Hash) -> Callable[[int], str]:
+    """A function: the hash of all bytes up to a byte of a chunk, from the hash of those before it.
+
+    Positions are mostly asked for in order, so the hash of the last one is continued.
+    """
+    reached, done = prefix_hash.copy(), 0
+
+    def hash_up_to(end: int) -> str:
+        nonlocal reached, done
+        if end - chunk.offset < done:
+            reached, done = prefix_hash.copy(), 0
+        reached.update(chunk.raw[done : end - chunk.offset])
+        done = end - chunk.offset
+        return reached.hexdigest()
+
+    return hash_up_to
+
+
+@dataclass
+class _LineLocations(RowLocations):
+    """The lines of rows `begin` and on of a chunk; `more` is added to every position."""
+
+    chunk: TextChunk
+    begin: int
+    hash_up_to: Callable[[int], str]
+    more: Mapping[str, object]
+
+    def where(self, row: int) -> str:
+        return f"{self.name}, line {self.chunk.first_line(self.begin + row)}"
+
+    def is_unended(self, row: int) -> bool:
+        return self.chunk.is_unended(self.begin + row)
+
+    def position(self, row: int) -> Position:
+        chunk, index = self.chunk, self.begin + row
+        end = chunk.end(index)
+        position: Position = {
+            "rows": self.first + row + 1,
+            "bytes": end,
+            "lines": chunk.last_line(index),
+            "sha256": self.hash_up_to(end),
+            **self.more,
+        }
+        if chunk.is_unended(index):
+            position["open"] = True
+        return position
+
+
+# --- bytes to blocks ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
 class TextFormat:
     """CSV or JSON lines: which splitter, and what its rows are."""
 
-    def __init__(self, kind: str, dialect: CsvDialect = CsvDialect()) -> None:  # noqa: B008  (frozen)
-        self.kind = kind
-        self.dialect = dialect
+    is_csv: bool
+    dialect: CsvDialect
 
     def splitter(self, start: TextPosition) -> LineSplitter:
         """A splitter that begins at `start`."""
         line = start.lines if start.unended else start.lines + 1
-        if self.kind == "csv":
+        if self.is_csv:
             return CsvSplitter(self.dialect.delimiter, start.bytes, line)
         return JsonSplitter(start.bytes, line)
 
     def row_data(self, chunk: TextChunk, begin: int, end: int, columns: tuple[str, ...]) -> RowData:
         """Rows `begin` to `end` of a chunk."""
         rows = chunk.rows[begin:end]
-        found = chunk.broken  # which may be long: it is not searched for every block
-        broken = {row - begin: found[row] for row in range(begin, end) if row in found}
-        if self.kind == "csv":
-            return CsvRows(rows, columns, broken, self.dialect)
-        return JsonRows(rows, broken)
+        # `chunk.broken` may be long: it is not searched for every block.
+        indices = [row for row in range(begin, end) if row in chunk.broken]
+        broken: dict[int, tuple[object, str]] = {row - begin: chunk.broken[row] for row in indices}
+        return (
+            CsvRows(rows, columns, broken, self.dialect) if self.is_csv else DictRows(rows, broken)
+        )
 
 
 class HeaderReader:
@@ -143,13 +245,12 @@ class HeaderReader:
 
     def finish(self, complete: bool) -> None:
         """Nothing comes any more. If the text is not complete, its header must have an end."""
-        is_csv = self._form.kind == "csv"
-        if is_csv and not complete and self._splitter.has_rest:
+        if self._form.is_csv and not complete and self._splitter.has_rest:
             raise FileRefused(
                 f"{self._name}: the header has no end yet: a line end or a closing quote may still "
                 "come. Start when it is written; if the text is complete, say so with --complete."
             )
-        if not self._take(self._splitter.feed(b"", last=True)) and is_csv:
+        if not self._take(self._splitter.feed(b"", last=True)) and self._form.is_csv:
             raise FileRefused(
                 f"{self._name}: there is no header. The first line must name the columns."
             )
@@ -158,7 +259,7 @@ class HeaderReader:
         for chunk in chunks:
             if not chunk.rows:
                 continue
-            if self._form.kind == "csv":
+            if self._form.is_csv:
                 self._read_header(chunk)
             else:
                 self.columns = first_object_keys(chunk.rows)
@@ -179,54 +280,14 @@ class HeaderReader:
         self.start = TextPosition(0, chunk.end(0), chunk.last_line(0), chunk.is_unended(0))
 
 
-class LineLocations(RowLocations):
-    """The lines of rows `begin` and on of a chunk; `more` is added to every position."""
-
-    def __init__(
-        self,
-        name: str,
-        chunk: TextChunk,
-        begin: int,
-        first: int,
-        hash_up_to: HashUpTo,
-        more: Mapping[str, Any],
-    ) -> None:
-        self.first = first
-        self._name = name
-        self._chunk = chunk
-        self._begin = begin
-        self._hash_up_to = hash_up_to
-        self._more = more
-
-    def where(self, row: int) -> str:
-        return f"{self._name}, line {self._chunk.first_line(self._begin + row)}"
-
-    def is_unended(self, row: int) -> bool:
-        return self._chunk.is_unended(self._begin + row)
-
-    def position(self, row: int) -> Position:
-        chunk, index = self._chunk, self._begin + row
-        end = chunk.end(index)
-        position: Position = {
-            "rows": self.first + row + 1,
-            "bytes": end,
-            "lines": chunk.last_line(index),
-            "sha256": self._hash_up_to(end),
-            **self._more,
-        }
-        if chunk.is_unended(index):
-            position["open"] = True
-        return position
-
-
 class TextReader:
     """Bytes of a text to blocks of at most `size` rows, from `start` on.
 
     Parameters
     ----------
-    form : CSV or JSON lines.
+    source : whose text it is. Its columns are set when the first object of JSON lines has come.
     name : what the text is called in messages.
-    columns : the names of the columns; None until the first object of JSON lines has come.
+    form : CSV or JSON lines.
     start : where rows begin.
     size : the most rows of a block.
     prefix_hash : the hash of the bytes before `start`.
@@ -235,38 +296,41 @@ class TextReader:
 
     def __init__(
         self,
-        form: TextFormat,
+        source: Source,
         name: str,
-        columns: tuple[str, ...] | None,
+        form: TextFormat,
         start: TextPosition,
         size: int,
-        prefix_hash: PrefixHash,
-        more: Mapping[str, Any] | None = None,
+        prefix_hash: hashlib._Hash,
+        more: Mapping[str, object] | None = None,
     ) -> None:
-        self._form = form
+        self._source = source
         self._name = name
+        self._form = form
         self._size = size
         self._splitter = form.splitter(start)
         self._must_end_line = start.unended
-        self._held = b""
+        self._waiting = b""
+        """Bytes after a row without line end, of which it is not clear whether they end it."""
         self._prefix_hash = prefix_hash
-        self._more = {} if more is None else more
-        self.columns = columns
-        self.rows = start.rows
-        """How many rows have come, with those before `start`."""
+        self._more = more or {}
+        self._rows = start.rows
 
     @property
     def has_rest(self) -> bool:
         """Whether bytes have come that are not part of a complete row."""
-        return bool(self._held) or self._splitter.has_rest
+        return bool(self._waiting) or self._splitter.has_rest
 
     def feed(self, data: bytes) -> Iterator[RowBlock]:
-        """The blocks that are complete now."""
+        """The blocks that are complete now; an empty block if nothing has come."""
+        if not data:
+            yield empty_block(self._rows)
+            return
         if self._must_end_line:
-            data = self._held = self._held + data
-            if data in (b"", b"\r"):
+            data = self._waiting = self._waiting + data
+            if data == b"\r":
                 return
-            self._must_end_line, self._held = False, b""
+            self._must_end_line, self._waiting = False, b""
             check_line_end(data, self._name)
         yield from self._blocks(data, last=False, provisional=False)
 
@@ -275,35 +339,26 @@ class TextReader:
 
         `provisional` marks them: the text may go on one day.
         """
-        yield from self._blocks(self._held, last=True, provisional=provisional)
+        yield from self._blocks(self._waiting, last=True, provisional=provisional)
 
     def _blocks(self, data: bytes, last: bool, provisional: bool) -> Iterator[RowBlock]:
+        source = self._source
         for chunk in self._splitter.feed(data, last):
-            hashes = self._prefix_hash.extend(chunk)
-            if self.columns is None:
-                self.columns = first_object_keys(chunk.rows)
+            hash_up_to = _hashes_in(chunk, self._prefix_hash.copy())
+            self._prefix_hash.update(chunk.raw)
+            if source.columns is None:
+                source.columns = first_object_keys(chunk.rows)
             for begin in range(0, len(chunk.rows), self._size):
                 end = min(begin + self._size, len(chunk.rows))
-                rows = self._form.row_data(chunk, begin, end, self.columns or ())
-                places = LineLocations(self._name, chunk, begin, self.rows, hashes, self._more)
+                rows = self._form.row_data(chunk, begin, end, source.columns or ())
+                places = _LineLocations(
+                    self._name, self._rows, chunk, begin, hash_up_to, self._more
+                )
                 yield RowBlock(rows, places, provisional)
-                self.rows += end - begin
+                self._rows += end - begin
 
 
-CHUNK_BYTES = 1 << 18
-"""How many bytes are read at once."""
-
-SETTLE_SECONDS = 2.0
-"""A last line without its end is taken as it is when the file has not changed for so long."""
-
-CHANGED = (
-    "They must stay as they were, or the results could not be repeated; later rows may be changed. "
-    "Restore them, or start a new run."
-)
-"""What to do about rows that were read before and have changed since."""
-
-GZIP_MAGIC = b"\x1f\x8b"
-UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+# --- files ----------------------------------------------------------------------------------------
 
 
 class TextFile(Source):
@@ -319,9 +374,9 @@ class TextFile(Source):
         self.name = path.name
         self.address = str(path.resolve())
         self._path = path
-        self._form = TextFormat(kind, dialect)
+        self._form = TextFormat(self.is_csv, dialect)
         self._bytes_read = 0
-        self._verified: tuple[TextPosition, PrefixHash] | None = None
+        self._verified: tuple[TextPosition, hashlib._Hash] | None = None
         with open_file(path) as file:
             self._size = os.fstat(file.fileno()).st_size
             if not self._size:
@@ -352,30 +407,34 @@ class TextFile(Source):
                 if start.unended:
                     check_line_end(next(self._read_from(file, start.bytes), b""), self.name)
 
-    def _start_at(self, position: Position | None) -> TextPosition:
-        return self._start if position is None else TextPosition.parse(position, self.name)
+    def _blocks(
+        self, position: Position | None, size: int, columns: Sequence[str] | None
+    ) -> Iterator[RowBlock]:
+        del columns
+        start = self._start if position is None else TextPosition.parse(position, self.name)
+        return self._blocks_from(start, size)
 
-    def _blocks(self, start: TextPosition, size: int) -> Iterator[RowBlock]:
+    def _blocks_from(self, start: TextPosition, size: int) -> Iterator[RowBlock]:
         with open_file(self._path) as file:
             prefix_hash, chunks = yield from self._open_at(file, start)
-            reader = TextReader(self._form, self.name, self.columns, start, size, prefix_hash)
+            reader = TextReader(self, self.name, self._form, start, size, prefix_hash)
             for data in chunks:
                 self._bytes_read = file.tell()
-                yield from reader.feed(data)
+                if data:
+                    yield from reader.feed(data)
             while not self._complete and reader.has_rest:
                 for _ in wait_until_settled(file, file.tell()):
-                    yield empty_block(reader.rows)
+                    yield from reader.feed(b"")
                 data = file.read(CHUNK_BYTES)
                 if not data:
                     break
                 yield from reader.feed(data)
             yield from reader.finish(provisional=not self._complete)
-            self.columns = reader.columns
             self._bytes_read = self._size
 
     def _open_at(
         self, file: BinaryIO, start: TextPosition
-    ) -> Generator[RowBlock, None, tuple[PrefixHash, Iterator[bytes]]]:
+    ) -> Generator[RowBlock, None, tuple[hashlib._Hash, Iterator[bytes]]]:
         """The hash of the bytes before `start`, which are compared, and the chunks after them."""
         if self._verified is not None and self._verified[0] == start:
             return self._verified[1].copy(), self._read_from(file, start.bytes)
@@ -386,11 +445,11 @@ class TextFile(Source):
 
     def _read_from(self, file: BinaryIO, begin: int) -> Iterator[bytes]:
         """The bytes of the text from byte `begin` on."""
-        if self._is_gzip:
-            file.seek(0)
-            return skip_bytes(read_gzip(file, self.name), begin)
-        file.seek(begin)
-        return read_plain(file)
+        if not self._is_gzip:
+            file.seek(begin)
+            return read_plain(file)
+        file.seek(0)
+        return _without_first(read_gzip(file, self.name), begin)
 
 
 def check_encoding(path: Path, first: bytes) -> bool:
@@ -461,7 +520,18 @@ def read_gzip(file: BinaryIO, name: str) -> Iterator[bytes]:
         )
 
 
-def skip_bytes(chunks: Iterator[bytes], count: int) -> Iterator[bytes]:
+def _until_damage(decompressor: zlib._Decompress, packed: bytes) -> bytes:
+    """What can be decompressed, byte by byte, before the damage."""
+    data = bytearray()
+    try:
+        for index in range(len(packed)):
+            data += decompressor.decompress(packed[index : index + 1])
+    except zlib.error:
+        pass
+    return bytes(data)
+
+
+def _without_first(chunks: Iterator[bytes], count: int) -> Iterator[bytes]:
     """The chunks without their first `count` bytes; nothing if there are fewer."""
     for data in chunks:
         if count < len(data):
@@ -471,24 +541,11 @@ def skip_bytes(chunks: Iterator[bytes], count: int) -> Iterator[bytes]:
     yield from chunks
 
 
-def _until_damage(decompressor: zlib._Decompress, packed: bytes) -> bytes:
-    """What can be decompressed, byte by byte, before the damage."""
-    found = bytearray()
-    try:
-        for index in range(len(packed)):
-            found += decompressor.decompress(packed[index : index + 1])
-    except zlib.error:
-        pass
-    return bytes(found)
-
-
-READ_BYTES = 1 << 16
-SEND_AGAIN = "Send the same rows from the start, or start a new run."
-_BLANK = b" \t\r\n\xef\xbb\xbf"
+# --- standard input -------------------------------------------------------------------------------
 
 
 class StandardInput(Source):
-    """Standard input, or another pipe of which `descriptor` is the number."""
+    """CSV or JSON lines on standard input, or another pipe of which `descriptor` is the number."""
 
     kind = "standard input"
     name = "standard input"
@@ -508,21 +565,22 @@ class StandardInput(Source):
         self._used = False
         self._ended = False
 
-    def _start_at(self, position: Position | None) -> TextPosition:
+    def _blocks(
+        self, position: Position | None, size: int, columns: Sequence[str] | None
+    ) -> Iterator[RowBlock]:
+        del columns
         if self._used:
             remedy = "Use the iterator of the first call."
             raise check.refuse("blocks", "be called once", "a second call", remedy, self.name)
         start = TextPosition() if position is None else TextPosition.parse(position, self.name)
         self._used = True
-        return start
+        return self._blocks_from(start, size)
 
-    def _blocks(self, start: TextPosition, size: int) -> Iterator[RowBlock]:
+    def _blocks_from(self, start: TextPosition, size: int) -> Iterator[RowBlock]:
         pieces = self._pieces()
-        # Read the beginning until the format and the columns are known. It is kept to be hashed.
-        head = b""
+        # Read the beginning until the format and the columns are known. It is hashed later.
+        head, fed = b"", 0
         header: HeaderReader | None = None
-        form = TextFormat("jsonl")
-        fed = 0
         for piece in pieces:
             if not piece:
                 yield empty_block(start.rows)
@@ -533,16 +591,14 @@ class StandardInput(Source):
                     f"{self.name}: these bytes are compressed. Send them uncompressed."
                 )
             if header is None and head.strip(_BLANK):
-                if head.strip(_BLANK)[:1] == b"{":
+                self.is_csv = head.strip(_BLANK)[:1] != b"{"
+                if not self.is_csv:
                     break
-                form = TextFormat("csv", self._dialect)
-                self.is_csv = True
-                header = HeaderReader(form, self.name)
+                header = HeaderReader(TextFormat(True, self._dialect), self.name)
             if header is not None:
-                known = header.feed(head[fed:])
-                fed = len(head)
-                if known:
+                if header.feed(head[fed:]):
                     break
+                fed = len(head)
         else:
             if not self._ended:
                 return
@@ -555,20 +611,13 @@ class StandardInput(Source):
             start = header.start if start.sha256 is None else start
         pieces = chain([head], pieces)
         prefix_hash, rest = yield from skip_read(start, pieces, self.name, SEND_AGAIN)
-        reader = TextReader(form, self.name, self.columns, start, size, prefix_hash)
-        yield from reader.feed(rest)
-        self.columns = reader.columns
-        for piece in pieces:
-            if not piece:
-                yield empty_block(reader.rows)
-            for block in reader.feed(piece):
-                self.columns = reader.columns
-                yield block
+        form = TextFormat(self.is_csv, self._dialect)
+        reader = TextReader(self, self.name, form, start, size, prefix_hash)
+        for piece in chain([rest] if rest else [], pieces):
+            yield from reader.feed(piece)
         if self._ended:  # else the last line may be incomplete
             # A sender that was killed may have stopped in the middle of a line.
-            for block in reader.finish(provisional=not self._complete):
-                self.columns = reader.columns
-                yield block
+            yield from reader.finish(provisional=not self._complete)
 
     def _pieces(self) -> Iterator[bytes]:
         """Bytes as soon as they come; no bytes when none has come for a while."""

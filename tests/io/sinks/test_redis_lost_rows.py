@@ -90,7 +90,7 @@ def test_stream_that_is_lost_as_a_whole_is_written_again(server, sink):
 @pytest.mark.parametrize("more", [0, 3])
 def test_rows_that_are_no_longer_held_are_missed(server, sink, monkeypatch, more):
     """At the end of a run, and when it goes on."""
-    monkeypatch.setattr(redis_sink, "HELD_ROWS", 2, raising=False)
+    monkeypatch.setattr(redis_sink, "REWRITABLE_ROWS", 2, raising=False)
     write(sink, 1, 6)
     server.client.save()
     write(sink, 6, 11)
@@ -203,7 +203,7 @@ def test_commit_waits_for_replicas(server, sink, tmp_path, monkeypatch):
 @pytest.mark.parametrize("seed", range(5))
 def test_random_losses_leave_every_row_once_or_an_error(server, sink, monkeypatch, seed):
     draw = random.Random(seed)
-    monkeypatch.setattr(redis_sink, "HELD_ROWS", draw.choice([0, 3, 50]), raising=False)
+    monkeypatch.setattr(redis_sink, "REWRITABLE_ROWS", draw.choice([0, 3, 50]), raising=False)
     monkeypatch.setattr(redis_sink, "BATCH_ROWS", 4)
     done, seen = 0, set()
     with warnings.catch_warnings():

@@ -8,7 +8,7 @@ import warnings
 import pytest
 
 from kernelbank.errors import FileRefused, InvalidArgument, KernelBankWarning
-from kernelbank.io import redis as redis_streams
+from kernelbank.io import redis
 from kernelbank.io.sources import open_source
 from support.source_fixtures import KafkaFixture, RedisFixture
 
@@ -143,7 +143,7 @@ def test_position_of_an_earlier_version_and_of_an_old_server(stream, monkeypatch
     stream.add(10)
     old = {"rows": 8, "id": "8-0"}
     assert stream.read(old)[0] == [9, 10]
-    of_reply = redis_streams.StreamInfo.of_reply.__func__
+    of_reply = redis.StreamInfo.of_reply.__func__
 
     def of_old_server(cls, reply, shown):
         counted = ("entries-added", "max-deleted-entry-id")
@@ -151,7 +151,7 @@ def test_position_of_an_earlier_version_and_of_an_old_server(stream, monkeypatch
             reply = {name: value for name, value in reply.items() if name not in counted}
         return of_reply(cls, reply, shown)
 
-    monkeypatch.setattr(redis_streams.StreamInfo, "of_reply", classmethod(of_old_server))
+    monkeypatch.setattr(redis.StreamInfo, "of_reply", classmethod(of_old_server))
     rows, position, _ = stream.read()
     assert (rows, position["added"]) == (list(range(1, 11)), None)
     stream.delete(4)

@@ -10,8 +10,7 @@ from unittest import mock
 import pytest
 
 from kernelbank.errors import BrokerConnection, FileRefused, InvalidArgument, SourceLost
-from kernelbank.io import brokers as addresses
-from kernelbank.io import brokers as retries
+from kernelbank.io import brokers
 from kernelbank.io.sources import open_source
 from support import source_fixtures
 from support.source_fixtures import EXPECTED, ROWS, KafkaFixture, RedisFixture, read
@@ -27,7 +26,7 @@ def own_server(tmp_path):
 
 
 def test_addresses_never_show_a_password():
-    address = addresses.redis_address("rediss://me:s%40cret@[::1]:7000/a%2Fb:c?db=3")
+    address = brokers.redis_address("rediss://me:s%40cret@[::1]:7000/a%2Fb:c?db=3")
     assert (address.user, address.password) == ("me", "s@cret")
     assert (address.host, address.port, address.stream, address.database) == (
         "::1",
@@ -36,7 +35,7 @@ def test_addresses_never_show_a_password():
         3,
     )
     assert address.shown == "rediss://[::1]:7000/a/b:c?db=3"
-    kafka = addresses.kafka_address("kafka://one,two:9999/t?sasl.password=s%40cret")
+    kafka = brokers.kafka_address("kafka://one,two:9999/t?sasl.password=s%40cret")
     assert (kafka.servers, kafka.settings) == ("one:9092,two:9999", {"sasl.password": "s@cret"})
     for shown in (address, kafka, address.shown, kafka.shown):
         assert "cret" not in repr(shown)
@@ -283,7 +282,7 @@ def test_kafka_refuses_deleted_messages_and_unknown_topics(kafka_broker):
 def test_kafka_out_of_reach_is_refused_after_patience():
     begun = time.monotonic()
     with (
-        mock.patch.object(retries, "FIRST_TIMEOUT", 0.3),
+        mock.patch.object(brokers, "FIRST_TIMEOUT", 0.3),
         pytest.warns(BrokerConnection, match="kafka://127.0.0.1:1/t cannot be reached"),
         open_source("kafka://127.0.0.1:1/t", patience=0.8) as source,
         pytest.raises(SourceLost, match=r"no connection for 0\.8 seconds"),
