@@ -6,17 +6,23 @@ import hashlib
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from ...errors import FileRefused
-from ...utils.validation import Floats
-from . import parsing
-from .base import DEFAULT_BLOCK_ROWS, Source, check_block_rows, position_count
-from .files import open_file, read_plain
-from .parsing import Fault
-from .row_block import Position, RowBlock, RowData, RowLocations, column_index
+from ..errors import FileRefused
+from ..utils.validation import Floats
+from .cells import Fault, Values, range_faults
+from .files import open_file
+from .source import (
+    Position,
+    RowBlock,
+    RowData,
+    RowLocations,
+    Source,
+    column_index,
+    position_count,
+)
+from .text import read_plain
 
 try:
     import pyarrow
@@ -71,7 +77,7 @@ class ParquetFile(Source):
         return self._rows_read / self.length if self.length else 1.0
 
     @property
-    def fingerprint(self) -> dict[str, Any]:
+    def fingerprint(self) -> dict[str, object]:
         if self._sha256 is None:
             with open_file(self._path) as file:
                 whole = hashlib.sha256()
@@ -80,32 +86,24 @@ class ParquetFile(Source):
             self._sha256 = whole.hexdigest()
         return {**super().fingerprint, "rows": self.length, "sha256": self._sha256}
 
-    def blocks(
-        self,
-        position: Position | None = None,
-        size: int = DEFAULT_BLOCK_ROWS,
-        columns: Sequence[str] | None = None,
+    def _blocks(
+        self, position: Position | None, size: int, columns: Sequence[str] | None
     ) -> Iterator[RowBlock]:
         assert self.columns is not None
+        assert self.length is not None
         for name in columns or ():
             column_index(name, self.columns)
-        count = check_block_rows(size)
-        return self._blocks(self._start_at(position), count, columns)
-
-    def _start_at(self, position: Position | None) -> int:
-        """How many rows are done."""
         done = 0 if position is None else position_count(position, "rows", self.name)
-        if self.length is not None and done > self.length:
+        if done > self.length:
             raise FileRefused(
                 f"{self.name}: the file has {self.length} rows, but {done} had been read. "
                 "Give the earlier file, or start a new run."
             )
-        return done
+        return self._blocks_from(done, size, columns)
 
-    def _blocks(
-        self, start: int, size: int, columns: Sequence[str] | None = None
+    def _blocks_from(
+        self, done: int, size: int, columns: Sequence[str] | None
     ) -> Iterator[RowBlock]:
-        done = start
         group, before = 0, 0
         while group < len(self._groups) and before + self._groups[group] <= done:
             before += self._groups[group]
@@ -128,7 +126,7 @@ class ParquetFile(Source):
                     if after > done:
                         part = batch.slice(max(done - before, 0))
                         first = after - part.num_rows
-                        yield RowBlock(ArrowRows(part), RowNumbers(self.name, first))
+                        yield RowBlock(ArrowRows(part), RowLocations(self.name, first))
                         self._rows_read = after
                     before = after
             except (pyarrow.ArrowException, OSError) as error:
@@ -138,24 +136,10 @@ class ParquetFile(Source):
                 ) from None
 
 
-class RowNumbers(RowLocations):
-    """Rows by their number, counted from 1 in messages."""
-
-    def __init__(self, name: str, first: int) -> None:
-        self.first = first
-        self._name = name
-
-    def where(self, row: int) -> str:
-        return f"{self._name}, row {self.first + row + 1}"
-
-    def position(self, row: int) -> Position:
-        return {"rows": self.first + row + 1}
-
-
 class ArrowRows(RowData):
     """A record batch of arrow. Null is missing."""
 
-    def __init__(self, batch: Any) -> None:
+    def __init__(self, batch: pyarrow.RecordBatch) -> None:
         self._batch = batch
         self._names = tuple(batch.schema.names)
         self.broken = {}
@@ -163,7 +147,7 @@ class ArrowRows(RowData):
     def __len__(self) -> int:
         return int(self._batch.num_rows)
 
-    def column(self, name: str) -> Sequence[Any]:
+    def column(self, name: str) -> Values:
         return _values(self._array(name))
 
     def numbers(self, name: str, allow_missing: bool) -> tuple[Floats, list[Fault]]:
@@ -177,14 +161,14 @@ class ArrowRows(RowData):
         # Beyond 2^53 whole numbers are rounded, as float() does.
         values = array.cast(pyarrow.float64(), safe=False).to_numpy(zero_copy_only=False)
         result = np.array(values, dtype=np.float64)
-        return result, parsing.range_faults(result, allow_missing)
+        return result, range_faults(result, allow_missing)
 
-    def _array(self, name: str) -> Any:
+    def _array(self, name: str) -> pyarrow.Array:
         array = self._batch.column(column_index(name, self._names))
         return array.dictionary_decode() if pyarrow.types.is_dictionary(array.type) else array
 
 
-def _values(array: Any) -> Sequence[Any]:
+def _values(array: pyarrow.Array) -> Values:
     """The values as Python's; times to the microsecond, which is all that Python can hold."""
     types = pyarrow.types
     if types.is_timestamp(array.type) and array.type.unit == "ns":
@@ -199,7 +183,7 @@ def _values(array: Any) -> Sequence[Any]:
         return [_value(item) for item in array]
 
 
-def _value(item: Any) -> Any:
+def _value(item: pyarrow.Scalar) -> object:
     try:
         return item.as_py()
     except (ValueError, OverflowError):
@@ -209,7 +193,7 @@ def _value(item: Any) -> Any:
 class _Unrepresentable:
     """A value that Python cannot hold: neither a number nor a text."""
 
-    def __init__(self, item: Any) -> None:
+    def __init__(self, item: pyarrow.Scalar) -> None:
         self._item = item
 
     def __repr__(self) -> str:

@@ -13,9 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kernelbank.errors import FileRefused
-from kernelbank.io.sources import files, open_source
-from kernelbank.io.sources.lines import LineSplitter
-from kernelbank.io.sources.standard_input import StandardInput
+from kernelbank.io import text as io_text
+from kernelbank.io.lines import LineSplitter
+from kernelbank.io.sources import open_source
+from kernelbank.io.text import StandardInput
 from support.source_fixtures import PipeFixture
 
 HEADER = b"a,b\n"
@@ -109,7 +110,7 @@ def test_random_csv_is_read_as_by_a_simple_reader(tmp_path_factory, data, piece,
     for line, row in simple_csv(HEADER + data):
         good = row is not None and is_text(row)
         expected.append((line, tuple(cell or None for cell in row) if good else None))
-    with mock.patch.object(files, "CHUNK_BYTES", piece):
+    with mock.patch.object(io_text, "CHUNK_BYTES", piece):
         source = open_source(path)
         found, positions = readings(source)
         assert found == expected
@@ -129,7 +130,7 @@ def test_too_long_csv_rows_do_not_depend_on_chunks(tmp_path_factory, data, piece
     path = tmp_path_factory.getbasetemp() / "fuzzed.csv"
     path.write_bytes(HEADER + data)
     with (
-        mock.patch.object(files, "CHUNK_BYTES", piece),
+        mock.patch.object(io_text, "CHUNK_BYTES", piece),
         mock.patch.object(LineSplitter, "max_row_bytes", longest),
     ):
         found, _ = readings(open_source(path))
@@ -185,7 +186,7 @@ def test_quotes_that_never_fit_take_linear_time(tmp_path, line):
             CountedReader.limit = 10 * path.stat().st_size
             with (
                 mock.patch.object(csv, "reader", CountedReader),
-                mock.patch.object(files, "CHUNK_BYTES", piece),
+                mock.patch.object(io_text, "CHUNK_BYTES", piece),
                 mock.patch.object(LineSplitter, "max_row_bytes", 1 << 14),
             ):
                 assert sum(map(len, open_source(path).blocks()))
@@ -196,7 +197,7 @@ def test_row_that_is_open_beyond_the_limit_is_rejected_in_the_same_way_in_all_pi
     path.write_text('a,b\n1,"2\n' + "3,4\n" * 20 + '5,"6"\n')
     for piece in (1, 7, 50, 1000):
         with (
-            mock.patch.object(files, "CHUNK_BYTES", piece),
+            mock.patch.object(io_text, "CHUNK_BYTES", piece),
             mock.patch.object(LineSplitter, "max_row_bytes", 30),
         ):
             rejected = [
@@ -227,7 +228,7 @@ def test_too_long_row_after_a_byte_order_mark_is_shown_alike_in_all_pieces(tmp_p
     shown = set()
     for piece in (1, 2, 3, 13, 1000):
         with (
-            mock.patch.object(files, "CHUNK_BYTES", piece),
+            mock.patch.object(io_text, "CHUNK_BYTES", piece),
             mock.patch.object(LineSplitter, "max_row_bytes", 9),
         ):
             for block in open_source(path).blocks():
@@ -256,7 +257,7 @@ def test_random_json_lines_are_read_as_by_a_simple_reader(tmp_path_factory, data
     path = tmp_path_factory.getbasetemp() / "fuzzed.jsonl"
     path.write_bytes(b'{"a": 0}\n' + data)
     expected = list(simple_json(path.read_bytes()))
-    with mock.patch.object(files, "CHUNK_BYTES", piece):
+    with mock.patch.object(io_text, "CHUNK_BYTES", piece):
         source = open_source(path)
         found, positions = readings(source, names=("a",))
         assert [line for line, _ in found] == [line for line, _ in expected]
@@ -280,7 +281,7 @@ def test_too_long_json_lines_are_rejected(tmp_path):
     path.write_bytes(b'{"a": 1}\n{"a": "' + b"x" * 40 + b'"}\n{"a": 2}\n{"a": "' + b"y" * 40)
     for piece in (1, 7, 30, 1000):
         with (
-            mock.patch.object(files, "CHUNK_BYTES", piece),
+            mock.patch.object(io_text, "CHUNK_BYTES", piece),
             mock.patch.object(LineSplitter, "max_row_bytes", 20),
         ):
             found, _ = readings(open_source(path), names=("a",))
@@ -297,7 +298,7 @@ def test_row_of_the_maximum_length_is_accepted(tmp_path, form, end):
         path.write_bytes((b"a\n" if form == "csv" else b'{"a": 1}\n') + row + end)
         for piece in (1, 8, 1000):
             with (
-                mock.patch.object(files, "CHUNK_BYTES", piece),
+                mock.patch.object(io_text, "CHUNK_BYTES", piece),
                 mock.patch.object(LineSplitter, "max_row_bytes", 20),
             ):
                 found, _ = readings(open_source(path), names=("a",))

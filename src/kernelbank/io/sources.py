@@ -32,16 +32,14 @@ from pathlib import Path
 
 import numpy as np
 
-from ...errors import FileRefused
-from ...utils import validation as check
-from ...utils.validation import Floats
-from ..addresses import kafka_address, redis_address, without_password
-from ..dialect import CsvDialect
-from .base import Source
-from .files import TextFile
+from ..errors import FileRefused
+from ..utils import validation as check
+from ..utils.validation import Floats
+from .brokers import kafka_address, redis_address, without_password
+from .dialect import CsvDialect
 from .followed_file import FollowedFile
-from .row_block import ParsedRows, RejectedRow, RowBlock
-from .standard_input import StandardInput
+from .source import ParsedRows, RejectedRow, RowBlock, Source
+from .text import StandardInput, TextFile
 
 __all__ = ["ParsedRows", "RejectedRow", "RowBlock", "Source", "open_source", "read_columns"]
 

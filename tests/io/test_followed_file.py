@@ -9,7 +9,9 @@ import time
 import pytest
 
 from kernelbank.errors import FileRefused, KernelBankWarning
-from kernelbank.io.sources import files, followed_file, open_source
+from kernelbank.io import followed_file
+from kernelbank.io import text as io_text
+from kernelbank.io.sources import open_source
 from support.marks import slow
 
 HEADER = "n,word\n"
@@ -17,8 +19,8 @@ HEADER = "n,word\n"
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
-    monkeypatch.setattr(files, "SETTLE_SECONDS", 0.02)
-    monkeypatch.setattr(files, "POLL_SECONDS", 0.002)
+    monkeypatch.setattr(io_text, "SETTLE_SECONDS", 0.02)
+    monkeypatch.setattr(io_text, "POLL_SECONDS", 0.002)
     monkeypatch.setattr(followed_file, "POLL_SECONDS", 0.002)
 
 
@@ -164,7 +166,7 @@ def test_rotated_files_are_read_in_order(log, same_process, end):
 
 def test_rotated_file_goes_on_until_it_is_settled(log, monkeypatch):
     """A writer may write to the old file for a while after it was renamed."""
-    monkeypatch.setattr(files, "SETTLE_SECONDS", 1.0)
+    monkeypatch.setattr(io_text, "SETTLE_SECONDS", 1.0)
     log.write(3)
     os.utime(log.path)
     follower = Follower(log, idle=None)

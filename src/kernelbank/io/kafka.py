@@ -7,20 +7,29 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
-from ...errors import FileRefused, KernelBankWarning, SourceLost
-from ...utils import validation as check
-from ..addresses import KafkaAddress
-from ..retries import PATIENCE, Retries
-from .base import GO_ON_WITH_GAPS, POLL_SECONDS, Source, foreign_position, position_count
-from .jsonl import first_object_keys
-from .kafka_rows import OffsetLocations, json_rows
-from .row_block import Position, RowBlock, empty_block
+from ..errors import FileRefused, KernelBankWarning, SourceLost
+from ..utils import validation as check
+from .brokers import PATIENCE, KafkaAddress, Retries
+from .lines import first_object_keys, parse_object
+from .source import (
+    GO_ON_WITH_GAPS,
+    POLL_SECONDS,
+    Broken,
+    DictRows,
+    Position,
+    RowBlock,
+    RowLocations,
+    Source,
+    empty_block,
+    foreign_position,
+    position_count,
+)
 
 try:
-    from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+    from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(
         "Kafka topics need confluent-kafka, which is not installed. Install both: "
@@ -78,7 +87,10 @@ class KafkaTopic(Source):
             text = address.hidden(_error_text(error))
             raise FileRefused(f"{address.shown}: {text}. Check the settings.") from None
 
-    def _start_at(self, position: Position | None) -> tuple[int, dict[int, int]]:
+    def _blocks(
+        self, position: Position | None, size: int, columns: Sequence[str] | None
+    ) -> Iterator[RowBlock]:
+        del columns
         count, missing, offsets = 0, 0, {}
         if position is not None:
             count = position_count(position, "rows", self.name)
@@ -88,10 +100,9 @@ class KafkaTopic(Source):
             offsets = {int(key): position_count(stored, key, self.name) for key in stored}
             missing = position_count({"missing": 0, **position}, "missing", self.name)
         self.missing_rows = missing
-        return count, offsets
+        return self._blocks_from(count, offsets, size)
 
-    def _blocks(self, start: tuple[int, dict[int, int]], size: int) -> Iterator[RowBlock]:
-        count, offsets = start
+    def _blocks_from(self, count: int, offsets: dict[int, int], size: int) -> Iterator[RowBlock]:
         assigned: set[int] = set()
         partitions_at = -PARTITION_PERIOD
         last_read = time.monotonic()
@@ -106,12 +117,13 @@ class KafkaTopic(Source):
                 continue
             messages = self._poll(size)
             if messages:
+                places = [(int(m.partition() or 0), int(m.offset() or 0)) for m in messages]
                 locations = OffsetLocations(
-                    self.name, count, messages, dict(offsets), self.missing_rows
+                    self.name, count, places, dict(offsets), self.missing_rows
                 )
-                data = json_rows(messages)
-                self.columns = self.columns or first_object_keys(data.rows)
-                yield RowBlock(data, locations)
+                rows, broken = parse_messages(messages)
+                self.columns = self.columns or first_object_keys(rows)
+                yield RowBlock(DictRows(rows, broken), locations)
                 count += len(messages)
                 offsets.update(locations.reached(len(messages) - 1))
                 last_read = time.monotonic()  # the time in which the rows were used is not idle
@@ -128,12 +140,13 @@ class KafkaTopic(Source):
             time.sleep(min(self._retries.seconds_left, POLL_SECONDS))
             return False
         try:
-            found = self._consumer.list_topics(topic, timeout=timeout).topics[topic]
-            if found.error is not None:
+            metadata = self._consumer.list_topics(topic, timeout=timeout).topics[topic]
+            if metadata.error is not None:
                 raise FileRefused(
-                    f"{self._address.shown}: {found.error.str()}. Make the topic, or give another."
+                    f"{self._address.shown}: {metadata.error.str()}. Make the topic, or give "
+                    "another."
                 )
-            new = sorted(set(found.partitions) - assigned)
+            new = sorted(set(metadata.partitions) - assigned)
             ranges = {}
             for partition in new:
                 ranges[partition] = self._consumer.get_watermark_offsets(
@@ -145,7 +158,7 @@ class KafkaTopic(Source):
         self._reached()
         for partition, (low, high) in ranges.items():
             self._check_offset(partition, low, high, offsets)
-        gone = sorted(set(offsets) - set(found.partitions))
+        gone = sorted(set(offsets) - set(metadata.partitions))
         if gone:
             raise FileRefused(
                 f"{self._address.shown}: partition {gone[0]}, which had been read, is no longer "
@@ -196,7 +209,7 @@ class KafkaTopic(Source):
         self._reached()
         return True
 
-    def _poll(self, size: int) -> list[Any]:
+    def _poll(self, size: int) -> list[Message]:
         """Messages that have come; an empty list if none came for a while."""
         if self._is_down and not self._retries.seconds_left:
             try:
@@ -209,9 +222,9 @@ class KafkaTopic(Source):
             wrong = message.error()
             if wrong is None:
                 good.append(message)
-            elif wrong.code() == KafkaError._AUTO_OFFSET_RESET:
+            elif wrong.name() == "_AUTO_OFFSET_RESET":
                 self._deleted.add(int(message.partition() or 0))
-            elif not wrong.retriable() and wrong.code() != KafkaError._PARTITION_EOF:
+            elif not wrong.retriable() and wrong.name() != "_PARTITION_EOF":
                 raise SourceLost(
                     f"{self._address.shown}, partition {message.partition()}: {wrong.str()}. "
                     "The run can be resumed when this is repaired."
@@ -228,8 +241,8 @@ class KafkaTopic(Source):
             return late > 0
         try:
             for partition, offset in offsets.items():
-                known = TopicPartition(self._address.topic, partition)
-                if offset < self._consumer.get_watermark_offsets(known, timeout=1.0)[1]:
+                topic_partition = TopicPartition(self._address.topic, partition)
+                if offset < self._consumer.get_watermark_offsets(topic_partition, timeout=1.0)[1]:
                     return False
         except KafkaException:
             return False
@@ -237,7 +250,7 @@ class KafkaTopic(Source):
 
     def _on_error(self, error: KafkaError) -> None:
         """Called by the client, which reconnects by itself."""
-        self._is_down |= error.code() == KafkaError._ALL_BROKERS_DOWN
+        self._is_down |= error.name() == "_ALL_BROKERS_DOWN"
 
     def _reached(self) -> None:
         self._is_down = False
@@ -251,3 +264,53 @@ def _error_text(error: KafkaException) -> str:
     inner = error.args[0] if error.args else error
     text = inner.str() if isinstance(inner, KafkaError) else str(inner)
     return text.rpartition("Local: ")[2]  # the client's word for an error of its own
+
+
+EMPTY = "is a message without a value"
+
+
+@dataclass
+class OffsetLocations(RowLocations):
+    """Messages by partition and offset.
+
+    Parameters
+    ----------
+    offsets : partition and offset of each message.
+    before : for every partition the next offset before the block.
+    missing : how many messages were deleted before they were read.
+    """
+
+    offsets: Sequence[tuple[int, int]]
+    before: dict[int, int]
+    missing: int
+
+    def reached(self, row: int) -> dict[int, int]:
+        """For every partition the next offset after a row."""
+        after = {partition: offset + 1 for partition, offset in self.offsets[: row + 1]}
+        return {**self.before, **after}
+
+    def where(self, row: int) -> str:
+        partition, offset = self.offsets[row]
+        return f"{self.name}, partition {partition}, offset {offset}"
+
+    def position(self, row: int) -> Position:
+        offsets = {str(key): value for key, value in sorted(self.reached(row).items())}
+        return {"rows": self.first + row + 1, "offsets": offsets, "missing": self.missing}
+
+    def identifier(self, row: int) -> str:
+        """Partition and offset: 0-17."""
+        return "{}-{}".format(*self.offsets[row])
+
+
+def parse_messages(messages: Sequence[Message]) -> tuple[list[dict[str, object] | None], Broken]:
+    """The JSON objects of messages, None for other values, and these."""
+    rows: list[dict[str, object] | None] = []
+    broken: Broken = {}
+    for index, message in enumerate(messages):
+        raw = message.value()
+        text = "" if raw is None else raw.decode("utf-8", "surrogateescape")
+        row = EMPTY if raw is None else parse_object(text)
+        if isinstance(row, str):
+            broken[index] = (text, row)
+        rows.append(None if isinstance(row, str) else row)
+    return rows, broken

@@ -1,4 +1,4 @@
-"""Bytes to lines to rows, with the line and the byte at which each row ends.
+"""Bytes to lines to rows, with the line and the byte at which each row ends; rows of JSON.
 
 Bytes come in pieces of any size, and the rows do not depend on where pieces end. A row that is
 longer than `MAX_ROW_BYTES` is rejected: so no file takes more memory than a few such rows.
@@ -6,8 +6,9 @@ longer than `MAX_ROW_BYTES` is rejected: so no file takes more memory than a few
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -19,17 +20,21 @@ MAX_ROW_BYTES = 1 << 18
 
 BYTE_ORDER_MARK = "\ufeff"
 TOO_LONG = f"is the beginning of a row longer than {MAX_ROW_BYTES} bytes"
+INVALID_JSON = "is broken JSON"
+NOT_AN_OBJECT = "is not a JSON object"
+
+Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class TextChunk:
-    """Some complete rows of a text, and where each of them stands.
+    """Complete rows of a text, and where each of them stands.
 
     `LineSplitter._parse` returns it without its place in the text, which `feed` adds.
 
     Parameters
     ----------
-    rows : (n,) the rows, None for broken ones.
+    rows : (n,) the rows, None for broken ones: lists of cells (CSV) or dictionaries (JSON).
     first_lines, last_lines : (n,) the first and the last line of each row, counted from 0 in the
         chunk.
     line_count : how many lines the chunk has.
@@ -47,7 +52,7 @@ class TextChunk:
     raw: bytes = b""
     offset: int = 0
     line: int = 1
-    line_ends: NDArray[np.int64] | None = None
+    line_ends: Integers | None = None
 
     def first_line(self, row: int) -> int:
         """The line of the text, from 1, at which a row begins."""
@@ -87,6 +92,11 @@ class LineSplitter(ABC):
         self._ended = True
         """Whether the last of the present lines has an end."""
 
+    @property
+    def has_rest(self) -> bool:
+        """Whether bytes have come that are not part of a complete row."""
+        return bool(self._rest) or self._too_long is not None
+
     def feed(self, data: bytes, last: bool) -> Iterator[TextChunk]:
         """The rows that are complete now. With `last`, nothing comes after `data`."""
         data = self._rest + data if self._rest else data
@@ -108,7 +118,7 @@ class LineSplitter(ABC):
         if complete:
             text, lines, ends = self._lines(complete)
             chunk = self._parse(text, lines, ends, None if last else len(rest))
-            if chunk.line_count < len(lines):  # the last row is not complete: keep its bytes
+            if chunk.line_count < len(lines):  # the last row is not complete: its bytes wait
                 cut = int(ends[chunk.line_count - 1]) if chunk.line_count else 0
                 rest, complete = complete[cut:] + rest, complete[:cut]
             if complete:
@@ -120,28 +130,23 @@ class LineSplitter(ABC):
         else:
             self._rest = rest
 
-    @property
-    def has_rest(self) -> bool:
-        """Whether bytes have come that are not part of a complete row."""
-        return bool(self._rest) or self._too_long is not None
-
     @abstractmethod
     def _parse(
-        self, text: str, lines: list[str], ends: NDArray[np.int64], following: int | None
+        self, text: str, lines: list[str], ends: Integers, following: int | None
     ) -> TextChunk:
-        """The rows of some lines.
+        """The rows of lines.
 
         `following` counts the bytes of the line after them, whose end has not come. It is None if
-        nothing comes after them: then a row that is begun in them will not be completed.
+        nothing comes after them: then a row that is not complete will not be completed.
         """
 
-    def _line_lengths(self, ends: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _line_lengths(self, ends: Integers) -> Integers:
         """The bytes of each line, without its end."""
         lengths = np.diff(ends, prepend=0) - 1
         lengths[-1] += not self._ended
         return lengths
 
-    def _lines(self, data: bytes) -> tuple[str, list[str], NDArray[np.int64]]:
+    def _lines(self, data: bytes) -> tuple[str, list[str], Integers]:
         """The text, its lines without their ends, and the bytes up to the end of each.
 
         Bytes that are not UTF-8 become lone surrogates: they are rejected only where they are used.
@@ -167,12 +172,51 @@ class LineSplitter(ABC):
 
         The byte order mark, which is not shown, may be among the bytes that have come.
         """
-        known = self.max_row_bytes - len(BYTE_ORDER_MARK.encode())
+        surely_come = self.max_row_bytes - len(BYTE_ORDER_MARK.encode())
         data = line.encode("utf-8", "surrogateescape")
-        return data[: min(known, 100)].decode("utf-8", "surrogateescape")
+        return data[: min(surely_come, 100)].decode("utf-8", "surrogateescape")
 
-    def _placed(self, chunk: TextChunk, raw: bytes, ends: NDArray[np.int64] | None) -> TextChunk:
+    def _placed(self, chunk: TextChunk, raw: bytes, ends: Integers | None) -> TextChunk:
         placed = replace(chunk, raw=raw, offset=self._offset, line=self._line, line_ends=ends)
         self._offset += len(raw)
         self._line += chunk.line_count
         return placed
+
+
+class JsonSplitter(LineSplitter):
+    """Bytes of JSON lines to rows."""
+
+    def _parse(
+        self, text: str, lines: list[str], ends: Integers, following: int | None
+    ) -> TextChunk:
+        del text, following  # a row never takes more than a line
+        rows: list[dict[str, object] | None] = []
+        row_lines: list[int] = []
+        broken: dict[int, tuple[str, str]] = {}
+        too_long = set(np.flatnonzero(self._line_lengths(ends) > self.max_row_bytes).tolist())
+        for index, line in enumerate(lines):
+            if not line or line.isspace():
+                continue
+            row = TOO_LONG if index in too_long else parse_object(line)
+            row_lines.append(index)
+            if isinstance(row, str):
+                shown = self._beginning(line) if index in too_long else line.strip()
+                broken[len(rows)] = (shown, row)
+                rows.append(None)
+            else:
+                rows.append(row)
+        return TextChunk(rows, row_lines, row_lines, len(lines), broken)
+
+
+def parse_object(text: str) -> dict[str, object] | str:
+    """The JSON object in a text, or why there is none."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):  # a number of thousands of digits is a ValueError too
+        return INVALID_JSON
+    return value if isinstance(value, dict) else NOT_AN_OBJECT
+
+
+def first_object_keys(rows: Sequence[Mapping[str, object] | None]) -> tuple[str, ...] | None:
+    """The keys of the first row that is an object."""
+    return next((tuple(row) for row in rows if row is not None), None)

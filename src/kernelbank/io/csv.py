@@ -11,19 +11,14 @@ from __future__ import annotations
 
 import csv
 import warnings
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
-import numpy as np
-from numpy.typing import NDArray
-
-from ...errors import FileRefused, KernelBankWarning
-from ...utils.validation import Floats
-from ..dialect import CsvDialect
-from . import parsing
-from .lines import MAX_ROW_BYTES, TOO_LONG, LineSplitter, TextChunk
-from .parsing import Fault
-from .row_block import RowData, column_index
+from ..errors import FileRefused, KernelBankWarning
+from ..utils.validation import Floats
+from .cells import Fault, parse_numbers, with_points
+from .dialect import CsvDialect
+from .lines import MAX_ROW_BYTES, TOO_LONG, Integers, LineSplitter, TextChunk
+from .source import Broken, RowData, column_index
 
 UNCLOSED = "has a quote that is not closed"
 CLOSED_TOO_LATE = f"{UNCLOSED} within {MAX_ROW_BYTES} bytes"
@@ -42,21 +37,17 @@ class CsvSplitter(LineSplitter):
         super().__init__(offset, line)
         self._delimiter = delimiter
         self._open_lines = 0
-        """So many first lines of the next text are known to end inside a quoted cell."""
+        """How many first lines of the next text are sure to end inside a quoted cell."""
 
     def _parse(
-        self, text: str, lines: list[str], ends: NDArray[np.int64], following: int | None
+        self, text: str, lines: list[str], ends: Integers, following: int | None
     ) -> TextChunk:
-        parsed = None
+        chunk = None
         if not self._open_lines:
-            parsed = self._parse_unquoted(text, lines, ends)
-            if parsed is None:
-                parsed = self._parse_quoted(lines, ends)
-        return self._parse_by_line(lines, ends, following) if parsed is None else parsed
+            chunk = self._parse_unquoted(text, lines, ends) or self._parse_quoted(lines, ends)
+        return chunk or self._parse_by_line(lines, ends, following)
 
-    def _parse_unquoted(
-        self, text: str, lines: list[str], ends: NDArray[np.int64]
-    ) -> TextChunk | None:
+    def _parse_unquoted(self, text: str, lines: list[str], ends: Integers) -> TextChunk | None:
         """The fast path: every line is a row; None if that may not be so."""
         if '"' in text:
             return None
@@ -72,7 +63,7 @@ class CsvSplitter(LineSplitter):
         rows = [lines[index].split(self._delimiter) for index in filled]
         return TextChunk(rows, filled, filled, len(lines))
 
-    def _parse_quoted(self, lines: list[str], ends: NDArray[np.int64]) -> TextChunk | None:
+    def _parse_quoted(self, lines: list[str], ends: Integers) -> TextChunk | None:
         """All rows by one reader; None if one of them is broken, too long or not complete."""
         ended_lines = (line + "\n" for line in lines)
         reader = csv.reader(ended_lines, delimiter=self._delimiter, strict=True)
@@ -95,9 +86,7 @@ class CsvSplitter(LineSplitter):
             return None
         return TextChunk(rows, first_lines, last_lines, len(lines))
 
-    def _parse_by_line(
-        self, lines: list[str], ends: NDArray[np.int64], following: int | None
-    ) -> TextChunk:
+    def _parse_by_line(self, lines: list[str], ends: Integers, following: int | None) -> TextChunk:
         """The same rows, with the broken ones between them, in linear time.
 
         Between two lines of a row, the reader is always inside a quoted cell. So what a line does
@@ -113,7 +102,7 @@ class CsvSplitter(LineSplitter):
         at = 0
         # The first line after `at` at which an open quoted cell does not just go on (`count` if
         # there is none), and what `parse` says of it. Both hold for every `at` before it.
-        stop, found_there = self._open_lines, None
+        stop, stop_cells = self._open_lines, None
         row: list[str] | str | None
         while at < count:
             too_long = bounds[at + 1] - bounds[at] - 1 > self.max_row_bytes
@@ -124,25 +113,25 @@ class CsvSplitter(LineSplitter):
             after = at + 1
             if row is None:
                 if stop <= at:
-                    stop, found_there = at + 1, None
-                while found_there is None and stop < count:
-                    found_there = parser.parse('"' + lines[stop])
-                    stop += found_there is None
-                if found_there is None:
+                    stop, stop_cells = at + 1, None
+                while stop_cells is None and stop < count:
+                    stop_cells = parser.parse('"' + lines[stop])
+                    stop += stop_cells is None
+                if stop_cells is None:
                     size = int(ends[-1]) - bounds[at] + (following or 0)
                 else:
                     size = bounds[stop + 1] - bounds[at] - 1
                 if size > self.max_row_bytes:
                     row = CLOSED_TOO_LATE
-                elif found_there is None and following is not None:
+                elif stop_cells is None and following is not None:
                     self._open_lines = count - at
                     break  # the end of the row may still come
-                elif found_there is None:
+                elif stop_cells is None:
                     row = UNCLOSED
-                elif isinstance(found_there, str):
-                    row = found_there
+                elif isinstance(stop_cells, str):
+                    row = stop_cells
                 else:
-                    row = parser.join(lines[at:stop], found_there)
+                    row = parser.join(lines[at:stop], stop_cells)
                     after = stop + 1
             if isinstance(row, str):
                 line = self._beginning(lines[at]) if too_long else lines[at].removesuffix("\r")
@@ -155,7 +144,7 @@ class CsvSplitter(LineSplitter):
             at = after
         return TextChunk(rows, first_lines, last_lines, at, broken)
 
-    def _bounds(self, ends: NDArray[np.int64]) -> list[int]:
+    def _bounds(self, ends: Integers) -> list[int]:
         """(lines + 1,) the byte at which each line begins, as if the last one had an end."""
         bounds = [0, *ends.tolist()]
         bounds[-1] += not self._ended
@@ -166,50 +155,48 @@ class _LineParser:
     """Parses single lines, as the first line of a row or inside a quoted cell."""
 
     def __init__(self, delimiter: str) -> None:
-        self._given: list[str] = []
-        self._reader = csv.reader(_Taken(self._given), delimiter=delimiter, strict=True)
+        self._line: list[str] = []
+        self._reader = csv.reader(self, delimiter=delimiter, strict=True)
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        """The line that waits to be parsed; an iterator that goes on after it was empty."""
+        if not self._line:
+            raise StopIteration
+        return self._line.pop()
 
     def parse(self, line: str) -> list[str] | str | None:
         """The cells, if a row ends with the line; None if it ends inside a quoted cell.
 
-        Otherwise the reason why it is not a row. A line that begins inside a quoted cell is given
+        Otherwise the reason why it is not a row. A line that begins inside a quoted cell is passed
         with a quote before it.
         """
-        self._given.append(line + "\n")
+        self._line.append(line + "\n")
         try:
             return next(self._reader)
         except csv.Error as error:
-            self._given.clear()
-            return None if "unexpected end" in str(error) else _reason(error)
+            self._line.clear()
+            text = str(error)
+            if "unexpected end" in text:
+                return None
+            words = (words for part, words in _REASONS.items() if part in text)
+            return next(words, f"is not a row ({text})")
 
     def join(self, lines: Sequence[str], last: list[str]) -> list[str]:
-        """The cells of a row: some lines that end inside a quoted cell, and a parsed last one."""
+        """The cells of a row: lines that end inside a quoted cell, and a parsed last one."""
         parsed = [self.parse(('"' if n else "") + line + '"') for n, line in enumerate(lines)]
         cells: list[str] = []
         parts: list[str] = []  # of the quoted cell that is open
-        for found in (*parsed, last):
-            assert isinstance(found, list)
+        for line_cells in (*parsed, last):
+            assert isinstance(line_cells, list)
             if parts:
-                parts.append(found.pop(0))
-            if found:
-                cells += ["\n".join(parts)] * bool(parts) + found[:-1]
-                parts = found[-1:]
+                parts.append(line_cells.pop(0))
+            if line_cells:
+                cells += ["\n".join(parts)] * bool(parts) + line_cells[:-1]
+                parts = line_cells[-1:]
         return [*cells, "\n".join(parts)]
-
-
-class _Taken:
-    """An iterator over what is put into a list, which goes on after the list was empty."""
-
-    def __init__(self, given: list[str]) -> None:
-        self._given = given
-
-    def __iter__(self) -> _Taken:
-        return self
-
-    def __next__(self) -> str:
-        if not self._given:
-            raise StopIteration
-        return self._given.pop()
 
 
 class CsvRows(RowData):
@@ -219,7 +206,7 @@ class CsvRows(RowData):
         self,
         rows: Sequence[list[str] | None],
         columns: tuple[str, ...],
-        broken: dict[int, tuple[Any, str]],
+        broken: Broken,
         dialect: CsvDialect,
     ) -> None:
         self._length = len(rows)
@@ -227,14 +214,14 @@ class CsvRows(RowData):
         self._columns = columns
         self.broken = dict(broken)
         width = len(columns)
-        valid = rows if not broken else [row for row in rows if row is not None]
-        if set(map(len, valid)) - {width}:  # type: ignore[arg-type]
+        valid = [row for row in rows if row is not None]
+        if set(map(len, valid)) - {width}:
             for index, row in enumerate(rows):
                 if row is not None and len(row) != width:
                     count = f"{len(row)} cell{'s' * (len(row) != 1)} under {width} columns"
                     self.broken[index] = (dialect.delimiter.join(row), f"has {count}")
-            valid = [row for index, row in enumerate(rows) if index not in self.broken]
-        self._values: list[Sequence[str]] = list(zip(*valid)) if valid else [()] * width  # type: ignore[arg-type]  # noqa: B905
+            valid = [row for row in valid if len(row) == width]
+        self._values: list[Sequence[str]] = list(zip(*valid, strict=True)) or [()] * width
 
     def __len__(self) -> int:
         return self._length
@@ -245,8 +232,8 @@ class CsvRows(RowData):
     def numbers(self, name: str, allow_missing: bool) -> tuple[Floats, list[Fault]]:
         cells = self.column(name)
         if self._decimal != ".":
-            cells = parsing.with_points(cells, self._decimal)
-        return parsing.parse_numbers(cells, allow_missing, kinds=frozenset((str,)))
+            cells = with_points(cells, self._decimal)
+        return parse_numbers(cells, allow_missing, kinds=frozenset((str,)))
 
 
 def header_names(header: Sequence[str], source: str, line: int) -> tuple[str, ...]:
@@ -276,10 +263,3 @@ def header_names(header: Sequence[str], source: str, line: int) -> tuple[str, ..
                 "Save the table as UTF-8."
             ) from None
     return names
-
-
-def _reason(error: csv.Error) -> str:
-    text = str(error)
-    return next(
-        (words for part, words in _REASONS.items() if part in text), f"is not a row ({text})"
-    )

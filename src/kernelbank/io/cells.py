@@ -16,12 +16,13 @@ import math
 from collections.abc import Sequence, Set
 from decimal import Decimal
 from functools import cache
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-from ...utils.rendering import shortened
-from ...utils.validation import LARGEST, Floats
+from ..utils.rendering import shortened
+from ..utils.validation import LARGEST, Floats
 
 _MISSING_WORDS = frozenset(("", "na", "n/a", "nan", "null", "none"))
 _BOOLEANS = {"true": 1.0, "false": 0.0}
@@ -35,6 +36,9 @@ TOO_LARGE = f"is an overflow, beyond {LARGEST:g}"
 NESTED = "is nested"
 NOT_TEXT = "is not UTF-8 text"
 
+Values = Sequence[Any]
+"""The values of a column, as they came."""
+
 Fault = tuple[int, str]
 """The index of an invalid value, and why it is invalid."""
 
@@ -45,8 +49,11 @@ _PLAIN = frozenset((float, int, bool))
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
 
+# --- numbers --------------------------------------------------------------------------------------
+
+
 def parse_numbers(
-    values: Sequence[Any], allow_missing: bool, kinds: Set[type] | None = None
+    values: Values, allow_missing: bool, kinds: Set[type] | None = None
 ) -> tuple[Floats, list[Fault]]:
     """The values as float64, missing ones as NaN, and the faults of the invalid ones.
 
@@ -56,7 +63,7 @@ def parse_numbers(
     kinds = set(map(type, values)) if kinds is None else kinds
     array = None
     if kinds == {str}:
-        array = _parse_all_numbers(values)
+        array = _parse_all(values)
     elif kinds <= _PLAIN:
         with contextlib.suppress(OverflowError):  # a whole number beyond all floats
             array = np.fromiter(map(float, values), np.float64, len(values))
@@ -69,6 +76,40 @@ def parse_numbers(
                 result = 0.0
             array[index] = result
     return array, faults + range_faults(array, allow_missing)
+
+
+def _parse_all(values: Sequence[str]) -> Floats | None:
+    """All texts as numbers, NaN for empty ones; None if any is neither a number nor empty.
+
+    By pyarrow if it is installed, else by Python's `float`. Both round correctly, so they give the
+    same bits; pyarrow is faster.
+    """
+    arrow = _pyarrow()
+    if arrow is None:
+        try:
+            array = np.fromiter(map(float, values), np.float64, len(values))
+        except ValueError:
+            return None
+        # float accepts 1_000, which is more likely a name than a number.
+        return None if "_" in "".join(values) else array
+    empty = values.count("")
+    texts = [value or None for value in values] if empty else values
+    try:
+        numbers = arrow.array(texts, arrow.string()).cast(arrow.float64())
+    except ValueError:  # errors of arrow and of encoding are ValueErrors
+        return None
+    array = np.array(numbers.to_numpy(zero_copy_only=False), dtype=np.float64)
+    # Arrow takes nan(0) for NaN; here it is not a number.
+    return array if np.count_nonzero(np.isnan(array)) == empty else None
+
+
+@cache
+def _pyarrow() -> ModuleType | None:
+    try:
+        import pyarrow
+    except ModuleNotFoundError:
+        return None
+    return pyarrow  # type: ignore[no-any-return]
 
 
 def with_points(values: Sequence[str], decimal: str) -> Sequence[str]:
@@ -97,10 +138,17 @@ def range_faults(array: Floats, allow_missing: bool) -> list[Fault]:
     return faults
 
 
-def parse_number(value: Any) -> float | str:  # noqa: PLR0911  (one for each type)
+def parse_number(value: object) -> float | str:  # noqa: PLR0911  (one for each type)
     """One value as a float, NaN if it is missing; or why it is not a number."""
+    if isinstance(value, bytes):
+        value = value.decode("utf-8", "surrogateescape")
     if isinstance(value, str):
-        return _text_to_number(value)
+        try:
+            number = float(value)
+        except ValueError:
+            word = value.strip().lower()
+            return math.nan if word in _MISSING_WORDS else _BOOLEANS.get(word, NOT_A_NUMBER)
+        return NOT_A_NUMBER if "_" in value else number
     if value is None:
         return math.nan
     if isinstance(value, (float, int, Decimal)):
@@ -110,14 +158,26 @@ def parse_number(value: Any) -> float | str:  # noqa: PLR0911  (one for each typ
             return TOO_LARGE
         except ValueError:  # a signalling NaN
             return math.nan
-    if isinstance(value, (datetime.date, datetime.time, datetime.timedelta)):
+    if isinstance(value, datetime.timedelta):
+        return value.total_seconds()
+    if isinstance(value, datetime.time):
+        return value.hour * 3600 + value.minute * 60 + value.second + value.microsecond / 1e6
+    if isinstance(value, datetime.date):
         return _seconds(value)
-    if isinstance(value, bytes):
-        return _text_to_number(value.decode("utf-8", "surrogateescape"))
     return NESTED if isinstance(value, (list, dict)) else NOT_A_NUMBER
 
 
-def parse_texts(values: Sequence[Any], allow_missing: bool) -> tuple[list[str | None], list[Fault]]:
+def _seconds(value: datetime.date) -> float:
+    if not isinstance(value, datetime.datetime):
+        value = datetime.datetime(value.year, value.month, value.day)
+    moment = value if value.tzinfo else value.replace(tzinfo=datetime.UTC)
+    return (moment - _EPOCH).total_seconds()
+
+
+# --- texts ----------------------------------------------------------------------------------------
+
+
+def parse_texts(values: Values, allow_missing: bool) -> tuple[list[str | None], list[Fault]]:
     """The values as unchanged text, None for missing ones, and the faults of the invalid ones."""
     faults: list[Fault] = []
     result: list[str | None] = []
@@ -136,7 +196,7 @@ def parse_texts(values: Sequence[Any], allow_missing: bool) -> tuple[list[str | 
     return result, faults
 
 
-def copied_text(value: Any) -> str | None:
+def copied_text(value: object) -> str | None:
     """A value as text for a copy of it, None if it is missing; nothing is refused."""
     if value is None:
         return None
@@ -146,35 +206,13 @@ def copied_text(value: Any) -> str | None:
     return text.encode("utf-8", "backslashreplace").decode("utf-8") or None
 
 
-def shown_cell(value: Any) -> str:
+def shown_cell(value: object) -> str:
     """The value of a cell for a message: short, and without lone surrogates."""
     text = shortened(value if isinstance(value, str) else repr(value), LONGEST_SHOWN)
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def _text_to_number(text: str) -> float | str:
-    try:
-        value = float(text)
-    except ValueError:
-        word = text.strip().lower()
-        if word in _MISSING_WORDS:
-            return math.nan
-        return _BOOLEANS.get(word, NOT_A_NUMBER)
-    return NOT_A_NUMBER if "_" in text else value
-
-
-def _seconds(value: datetime.date | datetime.time | datetime.timedelta) -> float:
-    if isinstance(value, datetime.timedelta):
-        return value.total_seconds()
-    if isinstance(value, datetime.time):
-        return value.hour * 3600 + value.minute * 60 + value.second + value.microsecond / 1e6
-    if not isinstance(value, datetime.datetime):
-        value = datetime.datetime(value.year, value.month, value.day)
-    moment = value if value.tzinfo else value.replace(tzinfo=datetime.UTC)
-    return (moment - _EPOCH).total_seconds()
-
-
-def _to_text(value: Any) -> str | None:  # noqa: PLR0911
+def _to_text(value: object) -> str | None:  # noqa: PLR0911
     """A value of another type as text; None if it has no text."""
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -198,44 +236,3 @@ def _is_text(text: str) -> bool:
     except UnicodeEncodeError:  # a byte that is not UTF-8, or a lone surrogate in JSON
         return False
     return True
-
-
-# --- a whole column at once -----------------------------------------------------------------------
-# By pyarrow if it is installed, else by Python's `float`. Both round correctly, so they give the
-# same bits; pyarrow is faster.
-
-
-def _parse_all_numbers(values: Sequence[str]) -> Floats | None:
-    """The numbers, NaN for empty texts; None if any text is neither a number nor empty."""
-    arrow = _pyarrow()
-    return _parse_by_float(values) if arrow is None else _parse_by_arrow(values, arrow)
-
-
-def _parse_by_arrow(values: Sequence[str], arrow: Any) -> Floats | None:
-    empty = values.count("")
-    texts = [value or None for value in values] if empty else values
-    try:
-        numbers = arrow.array(texts, arrow.string()).cast(arrow.float64())
-    except ValueError:  # errors of arrow and of encoding are ValueErrors
-        return None
-    array = np.array(numbers.to_numpy(zero_copy_only=False), dtype=np.float64)
-    # Arrow takes nan(0) for NaN; here it is not a number.
-    return array if np.count_nonzero(np.isnan(array)) == empty else None
-
-
-def _parse_by_float(values: Sequence[str]) -> Floats | None:
-    try:
-        array = np.fromiter(map(float, values), np.float64, len(values))
-    except ValueError:
-        return None
-    # float accepts 1_000, which is more likely a name than a number.
-    return None if "_" in "".join(values) else array
-
-
-@cache
-def _pyarrow() -> Any:
-    try:
-        import pyarrow
-    except ModuleNotFoundError:
-        return None
-    return pyarrow

@@ -17,7 +17,9 @@ import pyarrow.parquet
 import pytest
 
 from kernelbank.errors import FileRefused, InvalidArgument, KernelBankWarning
-from kernelbank.io.sources import files, open_source, parsing
+from kernelbank.io import cells
+from kernelbank.io import text as io_text
+from kernelbank.io.sources import open_source
 from support.source_fixtures import (
     COLUMNS,
     EXPECTED,
@@ -283,7 +285,7 @@ class Clock:
 )  # the last one: a file server whose clock is ahead
 def test_file_settles_when_it_has_not_changed_for_two_seconds(tmp_path, monkeypatch, age, signs):
     clock = Clock()
-    monkeypatch.setattr(files, "time", clock)
+    monkeypatch.setattr(io_text, "time", clock)
     path = tmp_path / "rows.csv"
     path.write_text("a\n1\n2")
     os.utime(path, (clock.now - age, clock.now - age))
@@ -295,7 +297,7 @@ def test_file_settles_when_it_has_not_changed_for_two_seconds(tmp_path, monkeypa
 
 def test_file_that_grows_while_it_settles_is_read_on(tmp_path, monkeypatch):
     clock = Clock()
-    monkeypatch.setattr(files, "time", clock)
+    monkeypatch.setattr(io_text, "time", clock)
     path = tmp_path / "rows.csv"
     path.write_text("a\n1\n2")
     os.utime(path, (clock.now, clock.now))
@@ -379,11 +381,11 @@ def test_parquet_types_are_parsed_as_numbers_and_texts(tmp_path):
     nan = pytest.approx(math.nan, nan_ok=True)
     assert column("whole") == ([1, nan, 2.0**60], ["1", None, str(2**60)], [])
     assert column("truth") == ([1, 0, nan], ["true", "false", None], [])
-    assert column("small") == ([0.5, nan], ["0.5", None, "inf"], [parsing.TOO_LARGE])
+    assert column("small") == ([0.5, nan], ["0.5", None, "inf"], [cells.TOO_LARGE])
     assert column("decimal") == ([0.1, nan, 7], ["0.10", None, "7.00"], [])
     assert column("time") == ([1704110400, nan, 1704110400], ["2024-01-01T12:00:00", None, "2024-01-01T12:00:00"], [])  # fmt: skip
-    assert column("kind") == ([nan, 2], ["x", None, "2"], [parsing.NOT_A_NUMBER])
-    assert column("list") == ([nan], [None], [parsing.NESTED] * 2)
+    assert column("kind") == ([nan, 2], ["x", None, "2"], [cells.NOT_A_NUMBER])
+    assert column("list") == ([nan], [None], [cells.NESTED] * 2)
     assert column("ancient")[0] == [0, nan]
     with pytest.raises(InvalidArgument, match=r"'column' must be a column .* 'nothing'"):
         source.blocks(columns=["nothing"])

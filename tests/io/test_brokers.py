@@ -1,12 +1,13 @@
 """Passwords from files and the environment, and commands without them."""
 
 import os
+import warnings
 
 import pytest
 
-from kernelbank.errors import FileRefused, RunRefused
-from kernelbank.io import addresses
-from kernelbank.io.passwords import read_password, typed_without_password
+from kernelbank.errors import BrokerConnection, FileRefused, RunRefused, SourceLost
+from kernelbank.io import brokers
+from kernelbank.io.brokers import Retries, read_password, typed_without_password
 from kernelbank.io.sources import open_source
 from support import source_fixtures
 from support.source_fixtures import read
@@ -62,21 +63,21 @@ def test_what_is_no_regular_file_is_refused(tmp_path):
 
 def test_address_wins_over_file_and_file_over_environment(monkeypatch):
     plain, full = "redis://me@host/s", "redis://me:own@host/s"
-    assert addresses.redis_address(plain).password is None
-    assert addresses.redis_address(plain, "file").password == "file"
+    assert brokers.redis_address(plain).password is None
+    assert brokers.redis_address(plain, "file").password == "file"
     monkeypatch.setenv("KERNELBANK_REDIS_PASSWORD", "")
-    assert addresses.redis_address(plain).password is None
+    assert brokers.redis_address(plain).password is None
     monkeypatch.setenv("KERNELBANK_REDIS_PASSWORD", "environment")
-    assert addresses.redis_address(plain).password == "environment"
-    assert addresses.redis_address(plain, "file").password == "file"
-    assert addresses.redis_address(full, "file").password == "own"
+    assert brokers.redis_address(plain).password == "environment"
+    assert brokers.redis_address(plain, "file").password == "file"
+    assert brokers.redis_address(full, "file").password == "own"
     monkeypatch.setenv("KERNELBANK_KAFKA_PASSWORD", "environment")
     for settings, password in (
         ("", None),
         ("?sasl.username=me", "environment"),
         ("?sasl.username=me&sasl.password=own", "own"),
     ):
-        found = addresses.kafka_address(f"kafka://host/t{settings}").settings
+        found = brokers.kafka_address(f"kafka://host/t{settings}").settings
         assert found.get("sasl.password") == password
 
 
@@ -100,7 +101,7 @@ def test_address_wins_over_file_and_file_over_environment(monkeypatch):
 )  # fmt: skip
 def test_command_is_shown_without_passwords(word, shown):
     assert typed_without_password(word) == shown
-    assert "s3cret" not in addresses.without_password(word.rpartition("=redis")[2]) or shown == word
+    assert "s3cret" not in brokers.without_password(word.rpartition("=redis")[2]) or shown == word
 
 
 def test_password_of_the_environment_opens_redis(tmp_path, monkeypatch):
@@ -121,3 +122,58 @@ def test_password_of_the_environment_opens_redis(tmp_path, monkeypatch):
     finally:
         server.client.close()
         server.stop()
+
+
+class Clock:
+    def __init__(self, monkeypatch):
+        self.now = 100.0
+        monkeypatch.setattr(brokers.time, "monotonic", lambda: self.now)
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    return Clock(monkeypatch)
+
+
+def test_pauses_grow_until_patience_ends(clock):
+    attempts = Retries("redis://host", 30.0)
+    pauses = []
+
+    def fail_until_the_end():
+        while True:
+            attempts.failed("broken")
+            pauses.append(attempts.seconds_left)
+            clock.now += pauses[-1]
+
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        with pytest.raises(SourceLost, match=r"^redis://host: no connection for 30 seconds"):
+            fail_until_the_end()
+    assert pauses == [0.25, 0.5, 1, 2, 4, 8, 8, 6.25]
+    assert clock.now == 130
+    assert len(told) == len(pauses)
+    assert str(told[0].message) == (
+        "redis://host cannot be reached (broken). Next attempt in 0.25 s; giving up in 30 s."
+    )
+
+
+def test_success_starts_again_with_short_pauses_but_keeps_the_time_for_an_answer(clock):
+    attempts = Retries("redis://host", 30.0)
+    assert attempts.timeout < 2
+    for _ in range(5):
+        with pytest.warns(BrokerConnection, match="cannot be reached"):
+            attempts.failed("slow")
+    assert attempts.timeout == 10.0
+    with pytest.warns(BrokerConnection, match="redis://host is reached again"):
+        attempts.succeeded()
+    assert attempts.seconds_left == 0
+    clock.now += 1000
+    with pytest.warns(BrokerConnection, match="giving up in 30 s"):
+        attempts.failed("slow")
+    assert attempts.timeout == 10.0
+
+
+def test_success_without_a_failure_says_nothing():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Retries("redis://host").succeeded()
