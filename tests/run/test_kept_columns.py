@@ -7,7 +7,7 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from kernelbank.run import model_session
+from kernelbank.run import session
 from support.run_command import (
     make_rows,
     one_slot_model,
@@ -27,7 +27,7 @@ OWN = ["row", "prediction", "lower", "upper", "target"]
 
 @pytest.fixture(autouse=True)
 def light(monkeypatch):
-    monkeypatch.setattr(model_session, "make_model", one_slot_model)
+    monkeypatch.setattr(session, "make_model", one_slot_model)
 
 
 @pytest.fixture

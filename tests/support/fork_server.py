@@ -139,7 +139,7 @@ def warm() -> None:
     import kernelbank.io.sources.kafka
     import kernelbank.io.sources.parquet
     import kernelbank.io.sources.redis
-    import kernelbank.run.report.report_data
+    import kernelbank.run.report.data
 
     for task, lags in (("regression", 2), ("classification", 0)):
         bank = kb.AutoBank(task, lags=lags, size="small")
