@@ -8,14 +8,7 @@ import pyarrow.parquet
 import pytest
 
 from kernelbank.run import session
-from support.run_command import (
-    make_rows,
-    one_slot_model,
-    read_csv,
-    refusal,
-    succeed,
-    write_csv,
-)
+from support.run_command import make_rows, one_slot_model, read_csv, refusal, succeed, write_csv
 from support.source_fixtures import KafkaFixture, RedisFixture
 
 COUNT = 40

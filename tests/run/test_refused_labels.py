@@ -53,8 +53,7 @@ def files(folder):
 
 
 @pytest.mark.parametrize(
-    ("delay", "every"),
-    [(7, 1), (0, 9), (0, 10_000), slow(0, 1), slow(7, 9), slow(7, 10_000)],
+    ("delay", "every"), [(7, 1), (0, 9), (0, 10_000), slow(0, 1), slow(7, 9), slow(7, 10_000)]
 )
 def test_label_beyond_the_limit_is_a_bad_row(delay, every, tmp_path):
     # Labels 0 to 5 come, then x (the seventh) twice among known ones.

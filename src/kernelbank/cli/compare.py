@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-# MODULE from . import component_parser as parts
 import ast
 import inspect
 import math
@@ -215,10 +214,7 @@ def rank_line(comparison: Comparison) -> str:
 
 
 def _run(
-    console: Console,
-    banks: dict[str, object],
-    found: dict[str, object],
-    options: CompareOptions,
+    console: Console, banks: dict[str, object], found: dict[str, object], options: CompareOptions
 ) -> Comparison:
     columns = (
         TextColumn("{task.description}", markup=False),

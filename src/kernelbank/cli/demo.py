@@ -17,7 +17,6 @@ import click
 
 from ..errors import RunRefused
 
-# MODULE from . import demo_stream
 from .run import run
 
 COLUMNS = ("time", "outdoor", "wind", "mode", "power")

@@ -19,9 +19,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from ..errors import KernelBankWarning
-from ..research.experiments import (
-    lorenz as lorenz_experiment,
-)
+from ..research.experiments import lorenz as lorenz_experiment
 from ..research.experiments import (
     paper,
     paper_claims,
@@ -29,9 +27,7 @@ from ..research.experiments import (
     paper_figures,
     paper_halving,
 )
-from ..research.experiments import (
-    theory as theory_experiment,
-)
+from ..research.experiments import theory as theory_experiment
 from ..research.experiments.lorenz import LearnerResult
 from ..research.experiments.paper import EXACT, PRINTED, READINGS, SCHEME, PaperRun
 from ..research.experiments.paper_claims import number_of_seeds

@@ -23,14 +23,7 @@ from kernelbank.errors import InvalidArgument, KernelBankWarning, RunRefused
 from kernelbank.run.live import page as live_page
 from kernelbank.run.live.page import LivePage
 from kernelbank.run.live.parts import Limits
-from support.live_viewers import (
-    Viewer,
-    host_and_port,
-    is_alive,
-    open_files,
-    request,
-    wait_until,
-)
+from support.live_viewers import Viewer, host_and_port, is_alive, open_files, request, wait_until
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="reads /proc")
 

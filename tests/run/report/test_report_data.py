@@ -9,15 +9,7 @@ import pytest
 
 import kernelbank as kb
 from kernelbank.run import session
-from kernelbank.run.history import (
-    DRAWN,
-    EARLY,
-    EXTREMES,
-    MOST_INPUTS,
-    SNAPSHOTS,
-    TOTALS,
-    History,
-)
+from kernelbank.run.history import DRAWN, EARLY, EXTREMES, MOST_INPUTS, SNAPSHOTS, TOTALS, History
 from kernelbank.run.report.data import POINTS_PER_PART, ReportData, change_groups, slot_terms
 from kernelbank.run.status import RunStatus
 from support.run_command import make_rows, one_slot_model, succeed, write_csv
