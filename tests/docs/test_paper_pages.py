@@ -60,11 +60,11 @@ def test_verdict_of_the_pages_is_what_is_computed(runs):
     shown = table(PAPER, "| 0.71519837 is")
     expected = []
     for group in (*runs.values(), generator):
-        found = paper_verdict.standings(group, paper_verdict.LENGTHS)
+        standings = paper_verdict.standings(group, paper_verdict.LENGTHS)
         for samples in paper_verdict.LENGTHS:
-            own = [s for s in found if s.samples == samples]
-            below = [f"{s.below}, " if len(group) > 1 else "" for s in own]
-            margins = [f"{b}{100 * s.margin:+.1f} %" for b, s in zip(below, own, strict=True)]
+            row = [s for s in standings if s.samples == samples]
+            below = [f"{s.below}, " if len(group) > 1 else "" for s in row]
+            margins = [f"{b}{100 * s.margin:+.1f} %" for b, s in zip(below, row, strict=True)]
             expected.append([str(samples), *margins])
     assert [row[1:] for row in shown] == expected
     for noise, group in zip(("variance", "standard deviation"), runs.values(), strict=True):
