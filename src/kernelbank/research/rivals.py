@@ -1,7 +1,7 @@
 """Rivals of the paper: Raker and AdaRaker, as banks to compare with.
 
 Both are gradient descent on random features for every kernel, mixed by exponential weights. They
-are written in Python on the public protocol of a combiner (see docs/own-combiner.md), to be read
+are written in Python on the public protocol of a combiner (docs/own-components.md), to be read
 beside their equations; a bank with `AdaRaker` is slower than one with a built-in combiner.
 """
 
