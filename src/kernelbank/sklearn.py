@@ -10,13 +10,17 @@ random order: a bank follows the last rows, and sorted rows would mislead it.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
 
 import numpy as np
 
 from .auto.auto_bank import COVERAGE, AutoBank
-from .auto.inputs import text_columns
-from .integration import make_bank
+from .auto.inputs import columns_without_numbers
+from .bank.engines import Engine
+from .bank.slot import Slot
+from .combiners import Combiner
+from .integration import Foreign, make_bank
+from .losses import Loss
 from .utils.validation import Floats
 
 try:
@@ -40,17 +44,17 @@ class _SklearnEstimator(BaseEstimator):  # type: ignore[misc]
         self,
         *,
         lags: int = 0,
-        seasons: Any = None,
+        seasons: str | int | Iterable[int] | None = None,
         size: str = "default",
-        slots: Any = None,
-        combiner: Any = None,
-        loss: Any = "squared",
+        slots: Iterable[Slot] | None = None,
+        combiner: Combiner | None = None,
+        loss: Loss | str = "squared",
         window: int = 1,
         regularization: float = 0.0,
-        scaling: Any = None,
-        engine: Any = "serial",
+        scaling: str | Iterable[str] | None = None,
+        engine: Engine | str = "serial",
         shuffle: bool = False,
-        random_state: Any = 0,
+        random_state: int | np.random.RandomState | None = 0,
     ) -> None:
         self.lags = lags
         self.seasons = seasons
@@ -65,12 +69,12 @@ class _SklearnEstimator(BaseEstimator):  # type: ignore[misc]
         self.shuffle = shuffle
         self.random_state = random_state
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Foreign:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
 
-    def _begin(self, X: Floats, y: Any, task: str, classes: Any = None) -> AutoBank:
+    def _begin(self, X: Floats, y: Any, task: str, classes: object = None) -> AutoBank:
         """A new bank that has learned these rows."""
         draw = check_random_state(self.random_state)
         bank = make_bank(self, task, int(draw.randint(2**31 - 1)), classes)
@@ -80,7 +84,7 @@ class _SklearnEstimator(BaseEstimator):  # type: ignore[misc]
         bank.run(X[order], y[order])
         return bank
 
-    def _rows(self, X: Any, y: Any = "no_validation", *, reset: bool, **more: Any) -> Any:
+    def _rows(self, X: object, y: object = "no_validation", *, reset: bool, **more: Any) -> Any:
         """Arrays of numbers; keeps or compares the names and number of features."""
         own = {"dtype": np.float64, "ensure_all_finite": "allow-nan", "reset": reset}
         try:
@@ -94,11 +98,11 @@ class _SklearnEstimator(BaseEstimator):  # type: ignore[misc]
                 "OneHotEncoder in a pipeline; kb.AutoBank takes text and times as they are."
             ) from None
 
-    def _query(self, X: Any) -> Floats:
+    def _query(self, X: object) -> Floats:
         check_is_fitted(self)
         return np.asarray(self._rows(X, reset=False))
 
-    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+    def _repr_mimebundle_(self, **kwargs: object) -> dict[str, str]:
         """scikit-learn's diagram, and the bank once there is one."""
         shown: dict[str, str] = super()._repr_mimebundle_(**kwargs)
         if "text/html" in shown:
@@ -155,18 +159,18 @@ class KernelBankRegressor(RegressorMixin, _SklearnEstimator):  # type: ignore[mi
     True
     """
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Foreign:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         return tags
 
-    def fit(self, X: Any, y: Any) -> KernelBankRegressor:
+    def fit(self, X: object, y: object) -> KernelBankRegressor:
         """Forget everything, then learn the rows once, in their order. y : (n,) or (n, K)."""
         X, y = self._rows_and_targets(X, y, reset=True)
         self.bank_ = self._begin(X, y, "regression")
         return self
 
-    def partial_fit(self, X: Any, y: Any) -> KernelBankRegressor:
+    def partial_fit(self, X: object, y: object) -> KernelBankRegressor:
         """Learn further rows, with as many targets as before."""
         if not hasattr(self, "bank_"):
             return self.fit(X, y)
@@ -174,19 +178,19 @@ class KernelBankRegressor(RegressorMixin, _SklearnEstimator):  # type: ignore[mi
         self.bank_.run(X, y)
         return self
 
-    def _rows_and_targets(self, X: Any, y: Any, *, reset: bool) -> tuple[Floats, Floats]:
+    def _rows_and_targets(self, X: object, y: object, *, reset: bool) -> tuple[Floats, Floats]:
         """Inputs (n, d) and targets (n,) or (n, K); a single column is (n,), with a warning."""
         X, y = self._rows(X, y, reset=reset, y_numeric=True, multi_output=True)
         if y.ndim == 2 and y.shape[1] == 1:
             y = column_or_1d(y, warn=True)
         return X, y
 
-    def predict(self, X: Any) -> Floats:
+    def predict(self, X: object) -> Floats:
         """(n,): the predictions; (n, K) for several targets."""
         X = self._query(X)
         return self.bank_.predict(X)
 
-    def predict_interval(self, X: Any, coverage: float = COVERAGE) -> Floats:
+    def predict_interval(self, X: object, coverage: float = COVERAGE) -> Floats:
         """(n, 2): the ends of intervals that hold the target with this probability; (n, K, 2) for
         several targets.
 
@@ -237,13 +241,13 @@ class KernelBankClassifier(ClassifierMixin, _SklearnEstimator):  # type: ignore[
     True
     """
 
-    def fit(self, X: Any, y: Any) -> KernelBankClassifier:
+    def fit(self, X: object, y: object) -> KernelBankClassifier:
         """Forget everything, then learn the rows once, in their order."""
         X, y = self._rows(X, y, reset=True)
         check_classification_targets(y)
         return self._begin_with(X, y, unique_labels(y))
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> KernelBankClassifier:
+    def partial_fit(self, X: object, y: object, classes: object = None) -> KernelBankClassifier:
         """Learn further rows; the first call has to name all `classes`."""
         first = not hasattr(self, "bank_")
         if first and classes is None:
@@ -279,12 +283,12 @@ class KernelBankClassifier(ClassifierMixin, _SklearnEstimator):  # type: ignore[
             )
         return np.searchsorted(classes, y)
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: object) -> Any:
         """(n,): the most probable labels."""
         X = self._query(X)
         return self.classes_[self.bank_.predict(X)]
 
-    def predict_proba(self, X: Any) -> Floats:
+    def predict_proba(self, X: object) -> Floats:
         """(n, classes): probabilities, columns in the order of `classes_`."""
         X = self._query(X)
         return self.bank_.predict_proba(X)

@@ -4,12 +4,9 @@ import numpy as np
 import pytest
 
 import kernelbank as kb
-from kernelbank.auto.classes import ClassModel
 from kernelbank.auto.config import AutoConfig
-from kernelbank.auto.default_slots import SCALINGS, SIZES, default_pool
-from kernelbank.auto.model import REPLAY
-from kernelbank.auto.saving import describe
-from kernelbank.auto.slot_pool import LARGEST_STATE, START, revise
+from kernelbank.auto.model import REPLAY, ClassModel
+from kernelbank.auto.slots import LARGEST_STATE, SCALINGS, SIZES, START, default_pool, revise
 from kernelbank.bank.revision import Selection
 from kernelbank.errors import FileRefused
 from kernelbank.io import checkpoint
@@ -77,7 +74,7 @@ def test_late_classes_have_the_same_bits_in_every_way(way, whole, tmp_path):
 def test_outputs_of_one_bank_are_like_one_bank_per_class(slots, delay, monkeypatch):
     X, y = late_classes(400)
     y = np.where(X[:, 1] > 0.8, "top", y)
-    monkeypatch.setattr("kernelbank.auto.slot_pool.SEVERAL_OUTPUTS", 100.0)  # all slots run
+    monkeypatch.setattr("kernelbank.auto.slots.SEVERAL_OUTPUTS", 100.0)  # all slots run
     # A bank per class has no relevant columns, since these are the same for all classes.
     monkeypatch.setattr(ClassModel, "knows_previous", False)
     options = {"slots": slots, "classes": ["left", "right", "top"], "size": "small"}
@@ -108,7 +105,7 @@ def test_classes_with_lagged_labels_have_a_bank_each():
 
 @pytest.mark.parametrize("slots", [None, own_slots()], ids=["default", "own"])
 def test_third_class_leaves_the_output_of_two_as_it_is_and_replays_the_others(slots, monkeypatch):
-    monkeypatch.setattr("kernelbank.auto.slot_pool.SEVERAL_OUTPUTS", 100.0)  # no slot is retired
+    monkeypatch.setattr("kernelbank.auto.slots.SEVERAL_OUTPUTS", 100.0)  # no slot is retired
     X, y = late_classes(700)
     y = np.where(X[:, 0] > 0, "right", "left")
     bank = kb.AutoBank("classification", slots=slots, **SMALL)
@@ -208,7 +205,7 @@ def test_thousand_classes_fit_into_memory(late, tmp_path):
     bank = kb.AutoBank("classification", **options)
     bank.run(X, y)
     assert bank.bank.outputs == 1000
-    _, arrays = describe(bank)
+    _, arrays = bank.describe()
     assert sum(array.nbytes for array in arrays.values()) < 1e9
 
 
@@ -279,7 +276,7 @@ def test_file_with_other_outputs_than_classes_is_refused(tmp_path):
     X, y = late_classes(200)
     bank = kb.AutoBank("classification", **SMALL)
     bank.run(X, y)
-    header, arrays = describe(bank)
+    header, arrays = bank.describe()
     path = tmp_path / "x.kb"
     checkpoint.write(path, header, arrays)
     assert kb.load(path).bank.outputs == 3

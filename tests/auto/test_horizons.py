@@ -5,12 +5,11 @@ import math
 
 import numpy as np
 import pytest
+from kernelbank.auto.run import PrequentialRun
 
 import kernelbank as kb
 from kernelbank import _core
-from kernelbank.auto.forecaster import LEVELS, IteratedLine
-from kernelbank.auto.horizons import ForecastRows
-from kernelbank.auto.run import PrequentialRun
+from kernelbank.auto.forecaster import LEVELS, ForecastRows, IteratedLine
 from kernelbank.errors import FileRefused, InvalidArgument
 from kernelbank.io import checkpoint
 from support.auto_streams import assert_same_state, predict_and_learn

@@ -9,7 +9,6 @@ import pytest
 
 import kernelbank as kb
 from kernelbank.auto import status
-from kernelbank.auto.saving import describe
 from kernelbank.auto.scaling import CHANGE_AFTER
 from kernelbank.errors import FileRefused, InvalidArgument
 from kernelbank.io import checkpoint
@@ -610,7 +609,7 @@ def test_forged_files_are_refused(change, named_bank, tmp_path):
     ],
 )
 def test_files_with_impossible_statistics_are_refused(name, value, named_bank, tmp_path):
-    header, arrays = describe(named_bank)
+    header, arrays = named_bank.describe()
     arrays[f"model/core/{name}"][-1:] = value
     checkpoint.write(tmp_path / "bank.kb", header, arrays)
     with pytest.raises(FileRefused):

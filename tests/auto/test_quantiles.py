@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import kernelbank as kb
-from kernelbank.auto.quantiles import Quantiles
+from kernelbank.auto.model import Quantiles
 from kernelbank.errors import InvalidArgument
 
 LEVELS = (0.1, 0.5, 0.9)

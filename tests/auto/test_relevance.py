@@ -5,9 +5,9 @@ import pytest
 
 import kernelbank as kb
 from kernelbank.auto import default_slots
-from kernelbank.auto.numbers import REMEMBERED
+from kernelbank.auto.model import REMEMBERED
 from kernelbank.auto.scaling import Scaling
-from kernelbank.auto.slot_pool import FIRST_REVISION
+from kernelbank.auto.slots import FIRST_REVISION
 
 K, L = kb.kernels, kb.learners
 
