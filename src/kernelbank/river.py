@@ -21,6 +21,7 @@ learned one by one or many at a time.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
+from typing import Any
 
 import numpy as np
 
@@ -199,9 +200,7 @@ class KernelBankRegressor(_RiverEstimator, base.MiniBatchRegressor):  # type: ig
         prediction = float(self._bank.predict_one(self._query(x)))
         return prediction if self._bank.samples else 0.0
 
-    def predict_interval_one(
-        self, x: Features, coverage: float = COVERAGE
-    ) -> tuple[float, float]:
+    def predict_interval_one(self, x: Features, coverage: float = COVERAGE) -> tuple[float, float]:
         """The ends of an interval that holds the target with this probability."""
         lower, upper = self._bank.predict_interval_one(self._query(x), coverage)
         return lower, upper
@@ -286,7 +285,7 @@ class KernelBankMultiTargetRegressor(_RiverEstimator, base.MultiTargetRegressor)
         """The names of the targets, in the order of the bank's; empty before the first row."""
         return self._targets.names
 
-    def learn_one(self, x: Features, y: Features, **kwargs: object) -> None:
+    def learn_one(self, x: Features, y: Any, **kwargs: object) -> None:
         """Learn a row. If `predict_one` was called for it before, that prediction is scored."""
         names, values = self._targets.row(y)
         if len(names) == 1 and np.isnan(values[0]):
@@ -386,7 +385,7 @@ class KernelBankClassifier(_RiverEstimator, base.MiniBatchClassifier):  # type: 
     def _multiclass(self) -> bool:
         return True
 
-    def predict_proba_one(self, x: Features, **kwargs: object) -> dict[Hashable, float]:
+    def predict_proba_one(self, x: Features, **kwargs: object) -> dict[Any, float]:
         """The probability of each label so far."""
         return self._bank.predict_proba_one(self._query(x))
 

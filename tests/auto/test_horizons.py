@@ -5,7 +5,6 @@ import math
 
 import numpy as np
 import pytest
-from kernelbank.auto.run import PrequentialRun
 
 import kernelbank as kb
 from kernelbank import _core
@@ -182,7 +181,7 @@ def test_horizons_do_not_wait_for_the_weights_of_farther_ones():
 def test_scores_with_known_inputs_are_those_of_the_forecasts_of_the_trace(with_known):
     """One row ahead and at the longest horizon, where it is known what the known inputs left."""
     bank, trace = with_known
-    begun = bank._model.forecasting.forecaster.begun
+    begun = bank._model.forecasting.forecaster.first_moment
     for k in (0, 2):
         score, h = bank.ledger.horizons[k], HORIZONS[k]
         rows = np.arange(begun, len(Y) - h)
@@ -192,7 +191,7 @@ def test_scores_with_known_inputs_are_those_of_the_forecasts_of_the_trace(with_k
 
 def test_scores_are_those_of_the_forecasts_of_the_trace(whole):
     bank, trace = whole
-    begun = bank._model.forecasting.forecaster.begun
+    begun = bank._model.forecasting.forecaster.first_moment
     for k, score in enumerate(bank.ledger.horizons):
         h, rows = score.horizon, np.arange(begun, len(Y) - score.horizon)
         error = Y[rows + h] - trace.forecasts[rows, k]
@@ -215,7 +214,7 @@ def test_scores_are_those_of_the_forecasts_of_the_trace(whole):
 def test_baselines_are_of_the_targets_also_with_known_inputs_and_seasons():
     bank = small(known=[0], seasons=(24,))
     bank.run(X[:90], Y[:90])
-    begun = bank._model.forecasting.forecaster.begun
+    begun = bank._model.forecasting.forecaster.first_moment
     for score in bank.ledger.horizons:
         rows = np.arange(begun, 90 - score.horizon)
         last = Y[rows + score.horizon] - Y[rows]
@@ -285,14 +284,14 @@ def test_delayed_targets_give_the_same_forecasts_later(whole):
     np.testing.assert_array_equal(bank.forecast().point, whole[1].forecasts[-1])
 
 
-def test_a_run_that_fails_collects_no_more():
+def test_a_run_that_fails_collects_no_more(monkeypatch):
     bank = small()
     bank.run(X[:20], Y[:20])
-    model = bank._model
-    run = PrequentialRun(bank, X[20:40], Y[20:40], None, 0.05, ("predictions",), 0)
-    run._keep = None  # not callable: the first batch fails
+    model = bank.model
+    monkeypatch.setattr(model, "update", None)  # not callable: the first batch fails
     with pytest.raises(TypeError):
-        run.run()
+        bank.run(X[20:40], Y[20:40])
+    monkeypatch.undo()
     assert model.forecasting.forecasts is None
     assert copy.deepcopy(model).forecasting.forecasts is None
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import kernelbank as kb
-from kernelbank.auto import default_slots
+from kernelbank.auto import slots
 from kernelbank.errors import InvalidArgument
 from support.auto_streams import HOSTILE, SMALL
 
@@ -84,7 +84,7 @@ def test_quantile_holds_for_all_inputs_only_with_shifted_slots(quantile, monkeyp
 
     assert np.abs(shares() - quantile).max() < 0.08
     if quantile == 0.9:  # without shifted slots nothing can be right
-        monkeypatch.setattr(default_slots, "SHIFTED", ())
+        monkeypatch.setattr(slots, "SHIFTED", ())
         assert np.abs(shares() - quantile).max() > 0.1
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import kernelbank as kb
-from kernelbank.auto import default_slots
+from kernelbank.auto import slots
 from kernelbank.auto.model import REMEMBERED
 from kernelbank.auto.scaling import Scaling
 from kernelbank.auto.slots import FIRST_REVISION
@@ -82,7 +82,7 @@ def test_relevance_is_the_root_of_the_mean_squared_derivative():
     bank = kb.KernelBank(slots=slots, window=1)
     bank.run(X, y + X[:, 1] ** 2)
     before = np.array([0.5, 1.0, 2.0])
-    found = default_slots.new_relevance(bank, 1, X[:50], before)
+    found = slots.new_relevance(bank, 1, X[:50], before)
     step, squares = 1e-4, []
     for column, factor in zip((1, 3, 2), before, strict=True):
         move = np.zeros(4)
@@ -90,7 +90,7 @@ def test_relevance_is_the_root_of_the_mean_squared_derivative():
         # Rounding of a central difference: 1e-16 / 1e-4; its own error: 1e-8 f''' / 6.
         slope = bank.predict_slots(X[:50] + move)[:, 1] - bank.predict_slots(X[:50] - move)[:, 1]
         squares.append(np.mean((factor * slope / (2 * step)) ** 2))
-    squares = np.maximum(squares / np.mean(squares), default_slots.LEAST_RELEVANCE)
+    squares = np.maximum(squares / np.mean(squares), slots.LEAST_RELEVANCE)
     assert np.allclose(found, np.sqrt(squares / squares.mean()), rtol=1e-5, atol=0)
 
 
@@ -99,7 +99,7 @@ def test_function_without_slope_leaves_the_relevance():
     bank = kb.KernelBank(K.Gaussian(1.0), L.FourierRLS(20), window=1)
     bank.run(X, np.zeros(40))
     before = np.array([0.5, 1.0, 2.0, 1.0])
-    assert np.array_equal(default_slots.new_relevance(bank, 0, X, before), before)
+    assert np.array_equal(slots.new_relevance(bank, 0, X, before), before)
 
 
 @pytest.mark.parametrize("task", ["regression", "classification"])

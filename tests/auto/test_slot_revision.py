@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kernelbank as kb
-from kernelbank.auto import slot_pool
+from kernelbank.auto import slots
 from kernelbank.auto.slots import FIRST_REVISION, NEGLIGIBLE, SlotPool, revise
 from kernelbank.bank.revision import Selection
 from kernelbank.io import checkpoint
@@ -267,9 +267,9 @@ def test_whatever_the_weights_groups_fit_have_their_bases_and_depend_on_nothing_
 
 
 def test_revisions_are_after_the_same_rows_however_one_counts():
-    due = [row for row in range(1, 3 * slot_pool.PERIOD) if slot_pool.is_due(row)]
+    due = [row for row in range(1, 3 * slots.PERIOD) if slots.revision_is_due(row)]
     found, row = [], 0
-    while row < 3 * slot_pool.PERIOD - slot_pool.PERIOD:
-        row += slot_pool.rows_to_revision(row)
+    while row < 3 * slots.PERIOD - slots.PERIOD:
+        row += slots.rows_to_revision(row)
         found.append(row)
     assert found == due

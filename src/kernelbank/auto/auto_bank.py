@@ -459,7 +459,7 @@ class AutoBank:
             if forecaster.known is None and X_future is not None:
                 remedy = "Leave it out, or name such columns: kb.AutoBank(horizons=..., known=...)."
                 rule = "be left out for a bank without known columns"
-                raise check.refuse("X_future", rule, np.shape(X_future), remedy, "forecast")
+                raise check.refuse("X_future", rule, np.asarray(X_future).shape, remedy, "forecast")
             history = forecaster.observed[~np.isnan(forecaster.observed)]
             future = None
             if forecaster.known is not None and X_future is not None:

@@ -300,12 +300,11 @@ def read_row(x: Foreign, name: str) -> Columns:
     return columns
 
 
-def text_columns(X: object) -> list[str]:
-    """The columns of a table that hold no numbers; none of anything else."""
-    if not is_table(X):
-        return []
-    columns = read_table(X, "X")
-    return [name for name, values in columns.items() if kind_of(name, values) != NUMBER]
+def columns_without_numbers(X: object) -> dict[str, str]:
+    """The columns of a table that hold no numbers, with their kinds; none of anything else."""
+    columns = read_table(X, "X") if is_table(X) else {}
+    kinds = {name: kind_of(name, values) for name, values in columns.items()}
+    return {name: kind for name, kind in kinds.items() if kind != NUMBER}
 
 
 def _pandas_array(column: Foreign) -> np.ndarray:
