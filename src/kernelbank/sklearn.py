@@ -15,7 +15,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from .auto.auto_bank import COVERAGE, AutoBank
-from .auto.inputs import TIME, columns_without_numbers, is_missing
+from .auto.inputs import TIME, columns_without_numbers, holds_times, is_missing
 from .bank.engines import Engine
 from .bank.slot import Slot
 from .combiners import Combiner
@@ -101,22 +101,22 @@ class _SklearnEstimator(BaseEstimator):  # type: ignore[misc]
         return np.asarray(X), np.asarray(y)
 
     def _checked(self, X: object, y: object, *, reset: bool, **more: bool) -> Foreign:
+        settings = {"dtype": np.float64, "ensure_all_finite": "allow-nan", "reset": reset}
         try:
-            if getattr(X, "dtype", np.dtype(float)).kind in "mM":
-                raise ValueError("its values are times")  # an array: they would become numbers
-            settings = {"dtype": np.float64, "ensure_all_finite": "allow-nan", "reset": reset}
+            if holds_times(X):  # scikit-learn would make numbers of them
+                raise TypeError("its values are times")
             return validate_data(self, X, y, **settings, **more)
         except (TypeError, ValueError) as error:
             others = columns_without_numbers(X)
-            if not others and isinstance(error, ValueError):
+            if not others and not holds_times(X):
                 raise
-            name, kind = next(iter(others.items()), ("X", ""))
-            remedy = "Encode it, for instance with OneHotEncoder in a pipeline"
-            if kind == TIME:
-                remedy = "Encode it, for instance as seconds, or as sine and cosine of the hour"
+            name, kind = next(iter(others.items()), ("X", TIME))
+            how = (
+                "OneHotEncoder in a pipeline" if kind != TIME else "the sine and cosine of the hour"
+            )
             raise ValueError(
-                f"column {name!r} must hold numbers: {error}. {remedy}; kb.AutoBank takes text and "
-                "times as they are."
+                f"column {name!r} must hold numbers: {error}. Encode it, for instance with {how}; "
+                "kb.AutoBank takes text and times as they are."
             ) from None
 
     def _query(self, X: object) -> Floats:
@@ -292,9 +292,10 @@ class KernelBankClassifier(ClassifierMixin, _SklearnEstimator):  # type: ignore[
         return self
 
     def _rows_and_labels(self, X: object, y: object, *, reset: bool) -> tuple[Floats, np.ndarray]:
-        rows, labels = self._rows_and_targets(X, y, reset=reset)
-        if labels.dtype.kind == "O" and any(map(is_missing, labels.tolist())):
+        objects = np.ravel(np.asarray(y)) if y is not None else np.zeros(0)
+        if objects.dtype.kind == "O" and any(map(is_missing, objects.tolist())):
             raise ValueError("'y' has a missing label. Leave such rows out of learning.")
+        rows, labels = self._rows_and_targets(X, y, reset=reset)
         check_classification_targets(labels)
         return rows, labels
 

@@ -102,8 +102,8 @@ def test_forged_encoders_are_refused():
     codes, texts = codes_of(["u"] * 3)
     for t in range(3):
         encoder.take(codes[t : t + 1], np.ones((1, 1)), texts)
-    facts, arrays = encoder.to_json(), encoder.arrays()
-    again = ColumnEncoder.restore(facts, arrays, labels=False)
+    facts, arrays = encoder.describe()
+    again = ColumnEncoder.restored(facts, arrays, labels=False)
     assert again.categories == encoder.categories == [("site", "u")]
     wrong = [
         (facts | {"columns": [["site", "colour"]]}, arrays),
@@ -112,4 +112,4 @@ def test_forged_encoders_are_refused():
     ]
     for some, more in wrong:
         with pytest.raises(FileRefused):
-            ColumnEncoder.restore(some, more, labels=False)
+            ColumnEncoder.restored(some, more, labels=False)

@@ -332,7 +332,7 @@ def test_categories_help_and_missing_first_targets_do_not_spoil_them():
     errors = (trace.predictions - Y)[300:]
     assert (np.sqrt(np.nanmean(errors**2, axis=0)) < 0.3).all()
     assert len(bank._encoder.categories) == 6
-    assert all(np.isfinite(array).all() for array in bank._encoder.arrays().values())
+    assert all(np.isfinite(array).all() for array in bank.encoder.describe()[1].values())
 
 
 def test_added_inputs_are_used():

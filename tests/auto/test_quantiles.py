@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import kernelbank as kb
-from kernelbank.auto.model import Quantiles
 from kernelbank.errors import InvalidArgument
 
 LEVELS = (0.1, 0.5, 0.9)
@@ -100,7 +99,9 @@ def test_new_inputs_are_taken_up(stream):
 
 
 def test_unknown_quantiles_are_not_scored():
-    part = Quantiles(None, LEVELS)
+    bank = kb.AutoBank(quantiles=LEVELS, size="small")
+    bank.predict_one([1.0])
+    part = bank.model.quantile_part
     part.score(np.full(3, np.nan), np.zeros(3), 0.0)
     assert part.scored == 0
     assert np.isnan(part.scores()[0].pinball)

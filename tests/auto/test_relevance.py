@@ -78,8 +78,8 @@ def test_forecast_with_lags_goes_on_from_the_rows_that_are_given():
 def test_relevance_is_the_root_of_the_mean_squared_derivative():
     X, y = data(200)
     kernel = K.ActiveDims(K.Gaussian(2.0), (1, 3, 2))
-    slots = [kb.Slot(K.Gaussian(1.0), L.KLMS()), kb.Slot(kernel, L.FourierRLS(40, ridge=0.1))]
-    bank = kb.KernelBank(slots=slots, window=1)
+    bank_slots = [kb.Slot(K.Gaussian(1.0), L.KLMS()), kb.Slot(kernel, L.FourierRLS(40, ridge=0.1))]
+    bank = kb.KernelBank(slots=bank_slots, window=1)
     bank.run(X, y + X[:, 1] ** 2)
     before = np.array([0.5, 1.0, 2.0])
     found = slots.new_relevance(bank, 1, X[:50], before)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import os
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -29,6 +29,7 @@ from ..utils.whole_steps import CutOff, new_turn, whole_step
 from .config import (
     Arrays,
     AutoConfig,
+    Column,
     Json,
     Reading,
     checked_bounds,
@@ -235,7 +236,7 @@ class AutoBank:
                 if self._task == "classification":
                     target = np.array([float(self._encode(label))])
                 if named is not None:
-                    self._use_columns(named.encoder)
+                    self._keep_columns(named.encoder)
                 self._learn(row if named is None else named, target, tail_of(COVERAGE), past)
 
     def _learn(
@@ -307,7 +308,7 @@ class AutoBank:
             self._pending.expired = len(self._pending.items)
             self._model_for(rows.shape[1] if named is None else named.encoder.width)
             if named is not None:
-                self._use_columns(named.encoder)
+                self._keep_columns(named.encoder)
                 if not named.encoder.statistics:
                     named = None  # codes are inputs that learning does not change
             return _Run(self, rows, named, targets, labels, tail, fields, steps).run()
@@ -875,7 +876,7 @@ class AutoBank:
         if encoder is not None:
             encoder.tentative = True
 
-    def _use_columns(self, encoder: ColumnEncoder) -> None:
+    def _keep_columns(self, encoder: ColumnEncoder) -> None:
         """The columns of the first learned rows are those of all later ones."""
         encoder.tentative = False
         self._encoder = encoder
@@ -1091,16 +1092,6 @@ class AutoBank:
         return AutoLedger(self)
 
     @property
-    def model(self) -> Model | None:
-        """What predicts and learns; None before the first row."""
-        return self._model
-
-    @property
-    def encoder(self) -> ColumnEncoder | None:
-        """The encoding of columns with names; None without names."""
-        return self._encoder
-
-    @property
     def bank(self) -> KernelBank | None:
         """The inner bank, on scaled inputs; None before the fifth row.
 
@@ -1184,6 +1175,55 @@ class AutoBank:
         if self._encoder is None or self._encoder.tentative or not width:
             return tuple(f"input {k}" for k in range(width))
         return tuple(self._encoder.input_names)
+
+    # --- for `kernelbank run` ---------------------------------------------------------------------
+
+    @property
+    def model(self) -> Model | None:
+        """What predicts rows that are encoded; None before the first row."""
+        return self._model
+
+    @property
+    def encoder(self) -> ColumnEncoder | None:
+        """How rows with names become inputs; None before the first one."""
+        return self._encoder
+
+    @property
+    def class_labels(self) -> ClassLabels:
+        """The labels so far, and which other ones may occur."""
+        return self._classes
+
+    @property
+    def known_columns(self) -> tuple[Column, ...]:
+        """The columns whose future values forecasts may be given."""
+        return self._config.known
+
+    def use_columns(self, columns: Sequence[tuple[str, str]]) -> Sequence[tuple[str, str]]:
+        """Set the names and kinds of the columns of all rows, if none are set; those that are."""
+        if self._encoder is None:
+            self._encoder = ColumnEncoder(columns, labels=self._task == "classification")
+        return self._encoder.columns
+
+    def name_targets(self, names: Sequence[str]) -> None:
+        """Name several targets before any of them is learned."""
+        self._target_names = tuple(names)
+
+    def expect_delay(self, rows: int) -> None:
+        """Keep at least so many predictions until their targets come."""
+        self._pending.limit = max(self._pending.limit, rows + 1)
+
+    def learn_and_forecast(self, x: object, y: object, coverage: float) -> dict[str, Floats]:
+        """Learn one row that was predicted; the forecasts after it, as `run` records them."""
+        assert self._model is not None
+        forecasting = self._model.forecasting
+        forecasting.collect(np.zeros((0, 0)), tail_of(coverage))
+        try:
+            self.learn_one(x, y)
+        finally:
+            forecasts = forecasting.collected()
+        return forecasts
+
+    # --- how it is shown ------------------------------------------------------------------------
 
     def _title(self) -> str:
         lags = f", lags={self.lags}" if self.lags else ""

@@ -307,6 +307,12 @@ def columns_without_numbers(X: object) -> dict[str, str]:
     return {name: kind for name, kind in kinds.items() if kind != NUMBER}
 
 
+def holds_times(X: Foreign) -> bool:
+    """Whether an array, or a column of a table, has a type of times."""
+    arrays = read_table(X, "X").values() if is_table(X) else [X]
+    return any(getattr(getattr(array, "dtype", None), "kind", "") in ("M", "m") for array in arrays)
+
+
 def _pandas_array(column: Foreign) -> np.ndarray:
     if hasattr(column.dtype, "categories"):
         return _category_array(column.tolist())
@@ -522,7 +528,7 @@ class ColumnEncoder:
             if kind == CATEGORY
         }
         """By the index of a column of categories."""
-        self.category_inputs: dict[tuple[int, float], int] = {}
+        self._category_inputs: dict[tuple[int, float], int] = {}
         """By column and code, the number of the category's own input behind the fixed ones."""
         self._input_counts = dict.fromkeys(self.statistics, 0)
 
@@ -556,15 +562,24 @@ class ColumnEncoder:
     @property
     def width(self) -> int:
         """The number of inputs; at least one, which is 0 where there are no columns."""
-        return self.first_category + len(self.category_inputs)
+        return self.first_category + len(self._category_inputs)
 
     @property
     def categories(self) -> list[tuple[str, str]]:
         """(column, category) of the inputs of single categories, in their order."""
         return [
             (self.columns[column][0], self.statistics[column].name(code))
-            for column, code in self.category_inputs
+            for column, code in self._category_inputs
         ]
+
+    def category_inputs(self, column: str) -> dict[float, int]:
+        """The index of the input of each category that has its own, by its code."""
+        index = self.names.index(column)
+        return {
+            code: self.first_category + number
+            for (other, code), number in self._category_inputs.items()
+            if other == index
+        }
 
     @property
     def beyond(self) -> dict[str, dict[str, int]]:
@@ -625,11 +640,11 @@ class ColumnEncoder:
             out[place : place + self.targets_width] = statistics.mean(code)
             place += self.targets_width
             if math.isnan(code):
-                for (other, _), number in self.category_inputs.items():
+                for (other, _), number in self._category_inputs.items():
                     if other == column:
                         out[first + number] = math.nan
-            elif (column, code) in self.category_inputs:
-                out[first + self.category_inputs[column, code]] = 1.0
+            elif (column, code) in self._category_inputs:
+                out[first + self._category_inputs[column, code]] = 1.0
 
     def set_category(self, column: str, category_code: float, out: Floats) -> None:
         """Write the inputs of one category into an input (width,), in place of another one's."""
@@ -637,7 +652,7 @@ class ColumnEncoder:
         place = self.first_category - self.targets_width * len(self.statistics)
         place += self.targets_width * list(self.statistics).index(index)
         out[place : place + self.targets_width] = self.statistics[index].mean(category_code)
-        for (other, code), number in self.category_inputs.items():
+        for (other, code), number in self._category_inputs.items():
             if other == index:
                 out[self.first_category + number] = float(code == category_code)
 
@@ -652,10 +667,10 @@ class ColumnEncoder:
         new: list[tuple[int, float]] = []
         for column, statistics in self.statistics.items():
             free, code = OWN_INPUTS - self._input_counts[column], row[column]
-            has_input = (column, code) in self.category_inputs
+            has_input = (column, code) in self._category_inputs
             if free and not has_input and statistics.count(code) + 1 >= DUE_ROWS:
                 waiting = [(column, other) for other in statistics.codes]
-                new += [pair for pair in waiting if pair not in self.category_inputs][:free]
+                new += [pair for pair in waiting if pair not in self._category_inputs][:free]
         return new
 
     def take(
@@ -680,7 +695,7 @@ class ColumnEncoder:
         rows = codes.tolist()
         new = self._new_inputs(rows[0])
         for column, code in new:
-            self.category_inputs[column, code] = len(self.category_inputs)
+            self._category_inputs[column, code] = len(self._category_inputs)
             self._input_counts[column] += 1
         out = self._fixed_inputs(codes)
         for t, (row, target) in enumerate(zip(rows, targets.tolist(), strict=True)):
@@ -691,7 +706,7 @@ class ColumnEncoder:
                 code = row[column]
                 if not math.isnan(code):
                     full = self._input_counts[column] == OWN_INPUTS
-                    beyond = full and (column, code) not in self.category_inputs
+                    beyond = full and (column, code) not in self._category_inputs
                     statistics.update(code, texts.get(code, "?"), target, beyond=beyond)
         return out, len(new)
 
@@ -715,7 +730,7 @@ class ColumnEncoder:
         }
         if not self.statistics:
             return facts, {}
-        pairs = [[float(column), code] for column, code in self.category_inputs]
+        pairs = [[float(column), code] for column, code in self._category_inputs]
         arrays = {f"statistics{i}": part.array() for i, part in self.statistics.items()}
         return facts, {"own": np.array(pairs).reshape(-1, 2), **arrays}
 
@@ -740,9 +755,9 @@ class ColumnEncoder:
         for column, code in arrays["own"].tolist():
             if column not in encoder.statistics or code not in encoder.statistics[int(column)]:
                 raise FileRefused("it has inputs of categories that were never learned.")
-            encoder.category_inputs[int(column), code] = len(encoder.category_inputs)
+            encoder._category_inputs[int(column), code] = len(encoder._category_inputs)
             encoder._input_counts[int(column)] += 1
-        if len(encoder.category_inputs) < len(arrays["own"]) or any(
+        if len(encoder._category_inputs) < len(arrays["own"]) or any(
             count > OWN_INPUTS for count in encoder._input_counts.values()
         ):
             raise FileRefused("it has too many inputs of categories.")

@@ -12,6 +12,7 @@ from ..auto import AutoBank
 from ..auto.auto_bank import tail_of
 from ..auto.inputs import ColumnEncoder, EncodedRows, category_code
 from ..auto.loading import check_precision, restore
+from ..auto.saving import describe
 from ..auto.targets import MAX_CLASSES, RefusedLabel, best_class
 from ..bank.engines import as_engine
 from ..bank.serialization import under
@@ -275,7 +276,7 @@ class ModelSession:
 
     def describe(self) -> tuple[dict[str, Any], dict[str, Floats]]:
         """Everything that the next prediction depends on: JSON data, and arrays."""
-        header, arrays = self.bank.describe()
+        header, arrays = describe(self.bank)
         state = {f"bank/{name}": array for name, array in arrays.items()}
         if self.history is not None:
             state |= {f"history/{name}": array for name, array in self.history.arrays().items()}
