@@ -43,8 +43,8 @@ from .combiners import Combiner
 from .kernels import NoKernel
 from .learners import Adapter
 from .losses import Loss
-from .utils.interrupts import defer_signals
 from .utils.validation import Floats
+from .utils.whole_steps import defer_signals
 
 Features = dict[Hashable, object]
 """A row: the values of features by their names."""

@@ -9,7 +9,7 @@ import pyarrow.parquet
 import pytest
 
 from kernelbank.cli.stop_signals import StopFlag
-from kernelbank.io.sources import files
+from kernelbank.io import text as io_text
 from kernelbank.run import model_session
 from support.run_command import (
     make_rows,
@@ -29,7 +29,7 @@ from support.run_command import (
 @pytest.fixture(autouse=True)
 def settled(monkeypatch):
     """A file that ends with an open quote is not waited for."""
-    monkeypatch.setattr(files, "SETTLE_SECONDS", 0.0)
+    monkeypatch.setattr(io_text, "SETTLE_SECONDS", 0.0)
 
 
 COUNT = 20

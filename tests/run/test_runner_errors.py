@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import kernelbank as kb
-from kernelbank.io.sources.files import TextFile
-from kernelbank.io.sources.row_block import RowBlock
+from kernelbank.io.source import RowBlock
+from kernelbank.io.text import TextFile
 from kernelbank.run import model_session
 from support.run_command import make_rows, one_slot_model, read_state, refusal, succeed, write_csv
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from kernelbank.io.sinks.csv import CsvSink, JsonLinesSink
+from kernelbank.io.sinks import CsvSink, JsonLinesSink
 from kernelbank.io.sources import open_source
 from kernelbank.run.checkpoint_dir import CheckpointDir
 from kernelbank.run.model_session import prediction_columns

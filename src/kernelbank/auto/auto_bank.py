@@ -23,9 +23,8 @@ from ..io import checkpoint
 from ..io.specs import check_names, to_spec
 from ..losses import Loss
 from ..utils import validation as check
-from ..utils.interrupts import defer_signals
 from ..utils.validation import Floats
-from ..utils.whole_steps import CutOff, new_turn, whole_step
+from ..utils.whole_steps import CutOff, defer_signals, new_turn, whole_step
 from .config import (
     Arrays,
     AutoConfig,
@@ -430,7 +429,7 @@ class AutoBank:
         `predict` does the same.
         """
         with self._turn:
-            return self._predict_inputs(self._inputs(X, "X"), coverage)
+            return self.predict_inputs(self._inputs(X, "X"), coverage)
 
     def forecast(self, X_future: object = None, coverage: float = COVERAGE) -> Forecast:
         """Direct forecasts of the targets after the last learned row, one for each of `horizons`.
@@ -494,7 +493,7 @@ class AutoBank:
 
     # --- internals --------------------------------------------------------------------------------
 
-    def _predict_inputs(self, rows: Floats, coverage: float) -> Floats:
+    def predict_inputs(self, rows: Floats, coverage: float) -> Floats:
         """`predict_at` for inputs of the model, which have been encoded."""
         with self._turn:
             model = self._model_for(rows.shape[1])

@@ -6,8 +6,8 @@ import numpy as np
 
 from .. import _core
 from ..errors import FileRefused
-from ..utils.interrupts import defer_signals
 from ..utils.validation import Floats
+from ..utils.whole_steps import defer_signals
 from .config import Arrays, whole_number
 from .model import Model
 

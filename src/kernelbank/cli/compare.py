@@ -17,7 +17,7 @@ from rich.table import Table
 from .. import combiners, learners
 from ..bank.bank import KernelBank
 from ..errors import FileRefused, InvalidArgument, KernelBankWarning
-from ..io.sources.parsing import MISSING, NOT_A_NUMBER
+from ..io.cells import MISSING, NOT_A_NUMBER
 from ..losses import as_loss
 from ..research import datasets, rivals
 from ..research.comparison import compare as run_comparison

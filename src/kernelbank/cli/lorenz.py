@@ -13,8 +13,8 @@ from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 
 from ..errors import KernelBankWarning
-from ..research.experiments import lorenz as experiment
-from ..research.experiments.lorenz import LearnerResult
+from ..research import lorenz as experiment
+from ..research.lorenz import LearnerResult
 from ..research.plots import save
 
 

@@ -11,16 +11,8 @@ from rich.markup import escape
 from rich.padding import Padding
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from ..research.experiments import (
-    paper,
-    paper_claims,
-    paper_combiners,
-    paper_figures,
-    paper_halving,
-)
-from ..research.experiments.paper import EXACT, READINGS, SCHEME, PaperRun
-from ..research.experiments.paper_claims import number_of_seeds
-from ..research.experiments.paper_verdict import LENGTHS, standings
+from ..research import paper, paper_figures
+from ..research.paper import LENGTHS, READINGS, PaperRun, number_of_seeds, standings
 from ..research.plots import save
 from . import reproduce_files, reproduce_tables
 
@@ -46,7 +38,6 @@ def reproduce(out: Path, seeds: int, samples: int, noise: str, combiners: bool) 
     console.print()
     console.print(reproduce_tables.verdict(verdict, seeds))
     _print_generator(console)
-    _print_halving(console, runs)
     _print_claims(console, runs)
     if combiners:
         results = _run_rules(console, runs)
@@ -80,10 +71,10 @@ def _run(console: Console, seeds: int, samples: int) -> dict[str, list[PaperRun]
     return runs
 
 
-def _run_rules(console: Console, runs: Sequence[PaperRun]) -> list[paper_combiners.RuleResult]:
+def _run_rules(console: Console, runs: Sequence[PaperRun]) -> list[paper.RuleResult]:
     """Every rule and the single slots, the least mean cost first."""
     with console.status("Running every rule of kb.combiners ..."):
-        results = [*paper_combiners.run_rules(runs), *paper_combiners.single_slots(runs)]
+        results = [*paper.run_rules(runs), *paper.single_slots(runs)]
     return sorted(results, key=lambda result: result.mean_cost)
 
 
@@ -100,24 +91,9 @@ def _print_generator(console: Console) -> None:
     )
 
 
-def _print_halving(console: Console, runs: Sequence[PaperRun]) -> None:
-    """What other readings of the schedule of OMKR's rate change."""
-    below = sum(run.final_cost(SCHEME) < run.final_cost(EXACT) for run in runs)
-    with console.status("Running OMKR with other rates ..."):
-        others = [
-            f"{paper_halving.seeds_below(runs, rule)} ({name})"
-            for name, rule in paper_halving.OTHER_READINGS.items()
-        ]
-    console.print(
-        '\nOMKR\'s rate is "halved every 50 steps", here in the index n of the weights w(n). After '
-        f"{len(runs[0].x)} samples, noise as above, the scheme is then below OMKR on {below} of "
-        f"{number_of_seeds(len(runs))}; in other readings on {', '.join(others)}."
-    )
-
-
 def _print_claims(console: Console, runs: Sequence[PaperRun]) -> None:
     titles = ("What the paper claims besides", "What it does not say")
-    for title, group in zip(titles, paper_claims.claims(runs), strict=True):
+    for title, group in zip(titles, paper.claims(runs), strict=True):
         console.print(f"\n[bold]{title}[/bold]")
         for claim in group:
             console.print(Padding(claim.text(), (0, 0, 0, 2)))

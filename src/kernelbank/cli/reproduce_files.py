@@ -7,10 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..research.experiments import paper, paper_claims
-from ..research.experiments.paper import EXACT, PRINTED, SCHEME, PaperRun
-from ..research.experiments.paper_combiners import RuleResult
-from ..research.experiments.paper_verdict import Standing
+from ..research import paper
+from ..research.paper import EXACT, PRINTED, SCHEME, PaperRun, RuleResult, Standing
 
 
 def write_curves(path: Path, run: PaperRun) -> Path:
@@ -28,7 +26,7 @@ def write_table(path: Path, runs: Sequence[PaperRun]) -> Path:
     """The table, one row per quantity and one column per seed."""
     rows = [
         [section, row.name, *("" if v is None else v for v in row.values)]
-        for section, group in paper_claims.table(runs)
+        for section, group in paper.table(runs)
         for row in group
     ]
     return _write(path, ["quantity", "of", *(f"seed_{run.seed}" for run in runs)], rows)

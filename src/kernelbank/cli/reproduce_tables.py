@@ -6,11 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from rich.table import Table
 
-from ..research.experiments import paper_claims
-from ..research.experiments.paper import PaperRun
-from ..research.experiments.paper_claims import number_of_seeds
-from ..research.experiments.paper_combiners import RuleResult
-from ..research.experiments.paper_verdict import RIVALS, Standing
+from ..research import paper
+from ..research.paper import RIVALS, PaperRun, RuleResult, Standing, number_of_seeds
 
 READING_NAMES = {
     "variance": "the variance",
@@ -28,7 +25,7 @@ def quantities(runs: Sequence[PaperRun], samples: int, noise: str) -> Table:
     result.add_column("")
     for name in ("seed 0", "mean", "least", "most"):
         result.add_column(name, justify="right")
-    for section, rows in paper_claims.table(runs):
+    for section, rows in paper.table(runs):
         result.add_section()
         result.add_row(f"[bold]{section}[/bold]")
         for row in rows:

@@ -20,10 +20,8 @@ from ..errors import (
     RunRefused,
     TooManyBadRows,
 )
-from ..io.passwords import read_password
-from ..io.sinks.base import Sink
-from ..io.sinks.csv import CsvSink, JsonLinesSink
-from ..io.sinks.parquet import ParquetSink
+from ..io.brokers import read_password
+from ..io.sinks import CsvSink, JsonLinesSink, ParquetSink, Sink
 from ..io.sources import open_source
 from ..run.checkpoint_dir import BAD_ROWS, CheckpointDir
 from ..run.live.live_page import LivePage, is_loopback
@@ -181,7 +179,7 @@ def _prediction_sinks(options: RunOptions, password: str | None) -> list[Sink]:
         return []
     columns = (*prediction_columns(options), *options.kept_columns)
     if options.predictions.startswith(REDIS_SCHEMES):
-        from ..io.sinks.redis import RedisSink
+        from ..io.redis import RedisSink
 
         wait = options.redis_wait
         return [RedisSink(options.predictions, columns, password=password, wait=wait)]

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import sys
 
-from ..io.addresses import KAFKA_PASSWORD, REDIS_PASSWORD, without_password
-from ..io.passwords import typed_without_password
-from ..io.sinks.csv import JsonLinesSink
+from ..io.brokers import KAFKA_PASSWORD, REDIS_PASSWORD, typed_without_password, without_password
+from ..io.sinks import JsonLinesSink
 from ..run.options import RunOptions
 from ..run.runner import Runner
 from .console import shell_command

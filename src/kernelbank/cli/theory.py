@@ -8,8 +8,8 @@ from rich.console import Console
 from rich.table import Table
 
 from ..errors import KernelBankWarning
-from ..research.experiments import theory as experiment
-from ..research.experiments.theory_base import Certificate
+from ..research import theory as experiment
+from ..research.theory import Certificate
 
 
 def theory(seeds: int, samples: int) -> bool:

@@ -15,7 +15,7 @@ from ..auto import AutoBank
 from ..auto.loading import DAMAGE
 from ..errors import FileRefused, KernelBankError, RunRefused
 from ..io.checkpoint import damage_text
-from ..io.sinks.base import Sink
+from ..io.sinks import Sink
 from ..io.sources import RowBlock, Source
 from ..utils.validation import Floats
 from .checkpoint_dir import CheckpointDir

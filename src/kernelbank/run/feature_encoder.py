@@ -10,8 +10,8 @@ import numpy as np
 
 from ..auto.inputs import CATEGORY, NUMBER, TIME, category_code
 from ..errors import RunRefused
+from ..io.cells import MISSING, shown_cell
 from ..io.sources import RejectedRow, RowBlock
-from ..io.sources.parsing import MISSING, shown_cell
 from ..io.times import parse_time
 from ..utils.validation import Floats
 from .forecast_options import check_known

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..errors import RunRefused
-from ..io.sinks.base import Row
+from ..io.sinks import Row
 from ..io.sources import RowBlock
 from .feature_encoder import listed_columns
 from .model_session import prediction_columns

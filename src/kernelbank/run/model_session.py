@@ -12,7 +12,6 @@ from ..auto import AutoBank
 from ..auto.auto_bank import tail_of
 from ..auto.inputs import ColumnEncoder, EncodedRows, category_code
 from ..auto.loading import check_precision, restore
-from ..auto.saving import describe
 from ..auto.targets import MAX_CLASSES, RefusedLabel, best_class
 from ..bank.engines import as_engine
 from ..bank.serialization import under
@@ -20,7 +19,7 @@ from ..bank.slot import Slot
 from ..bank.trace import BY_HORIZON
 from ..combiners import Simplex
 from ..errors import FileRefused, RunRefused
-from ..io.sinks.base import Row
+from ..io.sinks import Row
 from ..kernels.dictionary import gaussian_grid
 from ..learners import Norma
 from ..utils.validation import Floats
@@ -91,8 +90,7 @@ class ModelSession:
 
     def _raise_pending_limit(self) -> None:
         """Let the bank keep as many predicted rows as wait for their targets."""
-        pending = self.bank._pending
-        pending.limit = max(pending.limit, self.options.delay + 1)
+        self.bank.expect_delay(self.options.delay)
 
     def set_columns(self, columns: Sequence[tuple[str, str]]) -> None:
         """Tell the bank the names and kinds of its columns; a resumed bank must have the same."""
@@ -116,7 +114,7 @@ class ModelSession:
         """Which rows of a batch the model would refuse to learn, by their targets; changes nothing.
 
         With `--delay` too this is known when a row comes, long before it is learned. Numbers have
-        no such rule: `io/sources/parsing.py` and `FeatureEncoder` reject what a model refuses.
+        no such rule: `io/cells.py` and `FeatureEncoder` reject what a model refuses.
         """
         classes = self.bank._classes
         labels = [(row, label) for row, label in enumerate(targets) if label is not None]
@@ -276,7 +274,7 @@ class ModelSession:
 
     def describe(self) -> tuple[dict[str, Any], dict[str, Floats]]:
         """Everything that the next prediction depends on: JSON data, and arrays."""
-        header, arrays = describe(self.bank)
+        header, arrays = self.bank.describe()
         state = {f"bank/{name}": array for name, array in arrays.items()}
         if self.history is not None:
             state |= {f"history/{name}": array for name, array in self.history.arrays().items()}

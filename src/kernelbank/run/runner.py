@@ -9,9 +9,9 @@ from contextlib import contextmanager
 import numpy as np
 
 from ..errors import BadRow, KernelBankWarning, RunRefused, TooManyBadRows
-from ..io.sinks.base import Row
+from ..io.cells import shown_cell
+from ..io.sinks import Row
 from ..io.sources import RejectedRow, RowBlock
-from ..io.sources.parsing import shown_cell
 from .advice import bad_row_advice, first_row_advice, header_advice
 from .checkpointed_run import CheckpointedRun
 from .feature_encoder import Batch

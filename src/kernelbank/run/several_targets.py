@@ -10,7 +10,7 @@ import numpy as np
 from ..auto.inputs import EncodedRows
 from ..bank.serialization import under
 from ..errors import FileRefused
-from ..io.sinks.base import Row
+from ..io.sinks import Row
 from ..utils.validation import Floats
 from .history import History
 from .model_session import ModelSession, known_prediction

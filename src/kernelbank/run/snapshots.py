@@ -183,7 +183,7 @@ def _frequent(bank: AutoBank, column: str, layout: InputLayout) -> list[int]:
         return []
     index = encoder.names.index(column)
     known, shares = encoder.statistics[index], model.scaling.columns[:, MEAN]
-    own = {code: number for (at, code), number in encoder._own.items() if at == index}
+    own = {code: number for (at, code), number in encoder._category_inputs.items() if at == index}
 
     def rank(k: int) -> tuple[float, float, int]:
         number = own.get(codes[k])

@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import RunRefused
-from ...io.sinks.base import named_os_errors
+from ...io.files import named_os_errors
 from ..history import EXTREMES, TOTALS, History, Snapshot
 from ..recent_rows import FIELDS
 from ..several_targets import DRAWN_TARGETS
