@@ -75,15 +75,6 @@ def test_encoding_does_not_depend_on_pieces():
     assert single.beyond["site"]["rows"] > 0
 
 
-def test_shares_of_classes_are_means_too():
-    encoder = ColumnEncoder([("site", "category")], labels=True)
-    codes, texts = codes_of(["u", "u"])
-    seen = encoder.as_statistic(np.array([2.0, 0.0]))
-    assert seen.tolist() == [[0.0, 1.0, 0.0], [0.0, 0.0, 0.0]]
-    X, _ = encoder.take(codes, seen, texts)
-    assert X[1].tolist() == [0.0, 1.0, 0.0]
-
-
 def test_category_can_be_written_into_an_input():
     encoder = ColumnEncoder([("load", "number"), ("site", "category")], labels=False)
     codes, texts = codes_of(["u", "v"] * 4)

@@ -113,22 +113,6 @@ def test_inputs_that_matter_become_relevant(task):
     assert np.isclose(np.mean(found**2), 1.0)
 
 
-def test_several_classes_add_up_the_slopes_of_all_outputs():
-    X, _ = data(FIRST_REVISION + 8)
-    y = (X[:, 0] > 0) + 2 * (X[:, 2] > 0)
-    bank = kb.AutoBank("classification", size="small")
-    bank.run(X, y)
-    found = bank._model.scaling.relevance
-    assert set(np.argsort(found)[-2:].tolist()) == {0, 2}
-
-
-def test_slots_on_the_past_learn_what_the_row_before_tells():
-    X, _ = data(900)
-    y = np.concatenate([[0.0], X[:-1, 1] * X[:-1, 2]])
-    trace = kb.AutoBank().run(X, y)
-    assert np.mean((trace.predictions[600:] - y[600:]) ** 2) < 0.2 * np.var(y)
-
-
 def test_without_revision_there_are_no_relevant_columns():
     X, y = data(200)
     for options in ({"combiner": kb.combiners.Hedge()}, {"loss": "absolute"}):
