@@ -10,7 +10,7 @@ from kernelbank.auto.default_slots import SCALINGS, SIZES, default_pool
 from kernelbank.auto.model import REPLAY
 from kernelbank.auto.saving import describe
 from kernelbank.auto.slot_pool import LARGEST_STATE, START, revise
-from kernelbank.bank.revision import Selection
+from kernelbank.bank.slot_history import Selection
 from kernelbank.errors import FileRefused
 from kernelbank.io import checkpoint
 from kernelbank.losses import Squared

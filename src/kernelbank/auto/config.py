@@ -10,8 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..bank.bank import KernelBank
-from ..bank.naming import SlotNames
-from ..bank.slot import Slot, given_slots
+from ..bank.slot import Slot, SlotNames, given_slots
 from ..bank.slot_changes import accepts_columns
 from ..combiners import Combiner
 from ..kernels import ActiveDims

@@ -15,9 +15,8 @@ import numpy as np
 from .. import _core
 from ..bank.bank import KernelBank
 from ..bank.engines import Engine, Serial, as_engine
-from ..bank.revision import Selection
 from ..bank.serialization import KNOWN, memory_limit, under
-from ..bank.slot_history import parse_changes
+from ..bank.slot_history import Selection, parse_changes
 from ..errors import FileRefused, KernelBankError
 from ..io import checkpoint
 from ..io.specs import from_spec

@@ -21,9 +21,8 @@ import numpy as np
 
 from .. import _core
 from ..bank.bank import KernelBank
-from ..bank.revision import Selection, continued_slots
 from ..bank.slot import Slot
-from ..bank.slot_history import SlotChange, newest_changes
+from ..bank.slot_history import Selection, SlotChange, continued_slots, newest_changes
 from ..bank.trace import Record
 from ..errors import LargeModel
 from ..utils.validation import Floats

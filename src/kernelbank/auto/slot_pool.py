@@ -32,8 +32,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..bank.revision import Selection
 from ..bank.slot import Slot
+from ..bank.slot_history import Selection
 from ..kernels.dimensions import active_coordinates
 from ..kernels.random_features import feature_counts
 from ..learners import FourierRLS, FourierSGD, LinearRLS, NearestNeighborGP, Norma, PartitionTree

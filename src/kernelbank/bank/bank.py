@@ -23,12 +23,10 @@ from . import serialization
 from .diagnostics import Diagnostics
 from .engines import Engine, EngineBank, Serial
 from .ledger import Ledger
-from .naming import SlotNames
-from .revision import Selection, continued_slots
 from .settings import BankSettings
-from .slot import Slot, given_slots
+from .slot import Slot, SlotNames, given_slots
 from .slot_changes import Samples, changed_settings, check_wider, continued, plan_change
-from .slot_history import SlotHistory
+from .slot_history import Selection, SlotHistory, continued_slots
 from .status import Status, bank_status, bank_title
 from .trace import Trace, chosen_fields
 

@@ -21,14 +21,13 @@ from ..errors import InvalidArgument, KernelBankError
 from ..kernels import Kernel
 from ..kernels.dictionary import Dictionary
 from ..losses import Loss, as_loss
-from ..losses.objective import Objective
+from ..losses.base import Objective
 from ..utils import validation as check
 from ..utils.validation import Floats
 from .adaptive_dictionary import AdaptiveDictionary
 from .engines import Engine, as_engine
-from .revision import Selection
 from .slot import Method, Slot, bank_slots
-from .slot_history import SlotHistory
+from .slot_history import Selection, SlotHistory
 
 _OWNER = "KernelBank"
 _BLOCK_BYTES = 64 * 2**20

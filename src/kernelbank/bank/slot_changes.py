@@ -20,11 +20,9 @@ from ..errors import InvalidArgument
 from ..kernels.dimensions import active_coordinates, without_active_dims
 from ..utils import validation as check
 from ..utils.validation import Floats
-from .naming import SlotNames
-from .revision import Selection
 from .settings import BankSettings
-from .slot import Slot
-from .slot_history import SlotChange, SlotHistory
+from .slot import Slot, SlotNames
+from .slot_history import Selection, SlotChange, SlotHistory
 
 Samples = tuple[Floats, Floats]
 """Inputs (m, d) and targets (m, K): the newest ones of a stream."""

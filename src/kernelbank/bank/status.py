@@ -16,8 +16,8 @@ from ..utils.rendering import Pairs, number, one_line, render_html, render_text,
 from ..utils.validation import Floats
 from .engines import Engine, Serial
 from .ledger import Ledger
-from .naming import LONGEST, distinct_methods, full_name, method_name
 from .settings import BankSettings
+from .slot import LONGEST, distinct_methods, full_name, method_name
 
 MOST_BARS = 5
 """How many slots a drawing shows, at most."""

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
-from ..losses.objective import Objective
+from ..losses.base import Objective
 from ..utils import validation as check
 from ..utils.functions import quiet
 from ..utils.validation import Floats

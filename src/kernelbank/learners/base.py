@@ -13,7 +13,7 @@ from dataclasses import fields
 from typing import Any, ClassVar
 
 from ..kernels.base import CoreSpec, Kernel
-from ..losses.objective import Objective
+from ..losses.base import Objective
 from ..utils import validation as check
 
 MOST = 10**9

@@ -19,7 +19,7 @@ from ..kernels import Linear
 from ..kernels.base import CoreSpec, Kernel
 from ..kernels.dimensions import active_coordinates, without_active_dims
 from ..kernels.random_features import FeatureMap, feature_counts, feature_map
-from ..losses.objective import Objective
+from ..losses.base import Objective
 from ..utils import validation as check
 from .base import MOST, Learner, whole
 from .norma import check_decay, step_size_rule

@@ -12,7 +12,7 @@ from .. import _core
 from ..kernels.base import Kernel
 from ..kernels.dimensions import active_coordinates
 from ..losses import Squared
-from ..losses.objective import Objective
+from ..losses.base import Objective
 from ..utils import validation as check
 from .base import Learner, whole
 

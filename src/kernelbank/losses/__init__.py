@@ -10,10 +10,19 @@ from typing import Any
 
 from ..utils import validation as check
 from .base import Loss
-from .classification import Hinge, Logistic, SquaredHinge
-from .counts import Poisson, PoissonRate
 from .custom import Custom
-from .regression import Absolute, EpsilonInsensitive, Huber, Pinball, Squared
+from .elementary import (
+    Absolute,
+    EpsilonInsensitive,
+    Hinge,
+    Huber,
+    Logistic,
+    Pinball,
+    Poisson,
+    PoissonRate,
+    Squared,
+    SquaredHinge,
+)
 
 BUILT_IN: dict[str, type[Loss]] = {
     "absolute": Absolute,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
 import numpy as np
@@ -74,3 +74,16 @@ class Loss:
     def any_target(self) -> bool:
         """Whether the loss is defined for all numbers as targets."""
         return not self.labels and self.targets == Loss.targets
+
+
+@dataclass(frozen=True)
+class Objective:
+    """What the slots of a bank minimise: losses on a window plus regularization / 2 * norm^2."""
+
+    loss: Loss
+    window: int
+    regularization: float
+
+    @property
+    def half_regularization(self) -> float:
+        return 0.5 * self.regularization

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...utils import validation as check
-from .base import Engine, EngineBank
-from .local import Serial, Threads
+from .base import Engine, EngineBank, Serial, Threads
 from .ray import Ray
 
 BUILT_IN: dict[str, type[Engine]] = {"ray": Ray, "serial": Serial, "threads": Threads}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from ... import _core
@@ -120,3 +122,75 @@ def checked_block(block: int | None, owner: str) -> None:
     if block is not None:
         remedy = f"Give 1 to {_core.SLIDE_PERIOD}, or None for a default."
         check.count("block", block, owner, remedy, most=_core.SLIDE_PERIOD)
+
+
+class _Local(Engine):
+    """An engine of this process."""
+
+    def open(
+        self,
+        settings: BankSettings,
+        dimension: int,
+        most_bytes: int | None = None,
+        **options: Any,
+    ) -> EngineBank:
+        described = settings.describe(dimension, **self.local_options(), **options)
+        bank: Any = _core.Bank(described, most_bytes)
+        return bank
+
+
+@dataclass(frozen=True)
+class Serial(_Local):
+    """Run in the calling thread.
+
+    Parameters
+    ----------
+    block : samples per block, at most 256; by default chosen. Changes no bit.
+
+    >>> import kernelbank as kb
+    >>> bank = kb.KernelBank(engine=kb.engines.Serial())
+    """
+
+    block: int | None = None
+
+    def __post_init__(self) -> None:
+        checked_block(self.block, "Serial")
+
+    def local_options(self) -> dict[str, Any]:
+        return {"block": self.block}
+
+
+@dataclass(frozen=True)
+class Threads(_Local):
+    """Run in several threads, without the interpreter's lock. Same bits as `Serial`.
+
+    Threads learn their slots for a whole block before they synchronize. So they help in `run` with
+    many slots.
+
+    Parameters
+    ----------
+    threads : how many; by default one per core that this process may use.
+    block : samples per block, at most 256; by default chosen. Changes no bit.
+
+    >>> import kernelbank as kb
+    >>> bank = kb.KernelBank(engine=kb.engines.Threads(2))
+    """
+
+    threads: int | None = None
+    block: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.threads is not None:
+            remedy = "Give 1 or more, or None for all cores."
+            check.count("threads", self.threads, "Threads", remedy, most=1024)
+        checked_block(self.block, "Threads")
+
+    def local_options(self) -> dict[str, Any]:
+        return {"threads": self.threads or _cores(), "block": self.block}
+
+
+def _cores() -> int:
+    """The cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

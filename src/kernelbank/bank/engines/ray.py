@@ -37,11 +37,14 @@ from ...utils import validation as check
 from ...utils.interrupts import defer_signals
 from ...utils.validation import Floats
 from .base import Engine, EngineBank
-from .ray_worker import OutOfOrder, Samples, ShardWorker, build_fingerprint
-from .sharding import (
+from .ray_worker import (
     Description,
     Models,
+    OutOfOrder,
+    Samples,
+    ShardWorker,
     Snapshot,
+    build_fingerprint,
     describe_driver,
     describe_shard,
     has_c_function,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ...bank.naming import short_name
+from ...bank.slot import short_name
 from ...combiners import BUILT_IN, OMKR, Combiner, Joint, Simplex
 from .paper import PaperRun, bank
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from ...combiners import OMKR, Combiner
 from ...combiners.base import Evidence, State
-from ...losses.objective import Objective
+from ...losses.base import Objective
 from ...utils.validation import Floats
 from .paper import SCHEME, PaperRun, bank
 
