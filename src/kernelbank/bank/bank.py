@@ -11,12 +11,14 @@ from typing import Any, Self
 
 import numpy as np
 
-from .. import _core, losses
+from .. import _core
 from ..combiners import Combiner
 from ..errors import FileRefused, KernelBankError
 from ..io import checkpoint
 from ..io.specs import check_names
+from ..kernels import Kernel
 from ..kernels.dictionary import Dictionary
+from ..losses import Loss
 from ..utils import validation as check
 from ..utils.validation import Floats
 from . import serialization
@@ -99,7 +101,7 @@ class KernelBank:
     _plain: bool
     _lock: threading.RLock
 
-    def __new__(cls, *arguments: Any, **named: Any) -> Self:
+    def __new__(cls, *arguments: object, **named: object) -> Self:
         self = super().__new__(cls)
         self._lock = threading.RLock()
         _banks.add(self)
@@ -107,16 +109,16 @@ class KernelBank:
 
     def __init__(
         self,
-        dictionary: Any = None,
-        learner: Any = None,
-        combiner: Any = None,
-        loss: Any = "squared",
+        dictionary: object = None,
+        learner: object = None,
+        combiner: object = None,
+        loss: object = "squared",
         window: int = 10,
         regularization: float = 0.01,
-        engine: Any = "serial",
+        engine: object = "serial",
         *,
         slots: Iterable[Slot] | None = None,
-        initial: Any = None,
+        initial: object = None,
         outputs: int = 1,
     ) -> None:
         settings = BankSettings.checked(
@@ -134,11 +136,17 @@ class KernelBank:
         self._use(settings)
 
     @classmethod
-    def _of(cls, *parts: Any) -> Self:
+    def _of(
+        cls,
+        settings: BankSettings,
+        bank: EngineBank | None = None,
+        dimension: int | None = None,
+        warned: Iterable[str] = (),
+    ) -> Self:
         """The bank with these settings and this state; see `_use`."""
-        bank = cls.__new__(cls)
-        bank._use(*parts)
-        return bank
+        self = cls.__new__(cls)
+        self._use(settings, bank, dimension, warned)
+        return self
 
     def _use(
         self,
@@ -186,7 +194,7 @@ class KernelBank:
         return self._settings.combiner
 
     @property
-    def loss(self) -> losses.Loss:
+    def loss(self) -> Loss:
         """The loss, of the first output."""
         return self._settings.objective.loss
 
@@ -227,9 +235,11 @@ class KernelBank:
     @property
     def calls_python(self) -> bool:
         """Whether learning calls functions of the user's, which may fail."""
-        slots = self.slots
-        parts: list[Any] = [*self._settings.losses, *(slot.kernel for slot in slots), self.combiner]
-        return any(p.in_python for p in parts) or not all(s.learner.core_name for s in slots)
+        settings = self._settings
+        kernels = (slot.kernel for slot in settings.slots)
+        parts: list[Loss | Kernel | Combiner] = [*settings.losses, *kernels, settings.combiner]
+        in_core = all(slot.learner.core_name for slot in settings.slots)
+        return any(part.in_python for part in parts) or not in_core
 
     # --- what it has learned ---------------------------------------------------------------------
 
@@ -291,11 +301,11 @@ class KernelBank:
             return found[0]
         return {name: np.array([one[name] for one in found]) for name in found[0]}
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> dict[str, np.ndarray]:
         """Copies of all arrays that the next sample depends on, by name; none before the first."""
         return {} if self._bank is None else self._bank.state()
 
-    def slot_state(self, slot: int) -> dict[str, Any]:
+    def slot_state(self, slot: int) -> dict[str, np.ndarray]:
         """Copies of the arrays of the learner that a slot runs in, by name.
 
         Those of output k begin with "output<k>/", unless there is one output and the learner
@@ -338,7 +348,7 @@ class KernelBank:
 
     # --- predicting ------------------------------------------------------------------------------
 
-    def predict_one(self, x: Any) -> Any:
+    def predict_one(self, x: object) -> Any:
         """The prediction at one input, a number or a (d,) array. Learns nothing.
 
         A float; for several outputs (K,).
@@ -351,7 +361,7 @@ class KernelBank:
                 return value
         return self.predict_slots_one(x)[0]
 
-    def predict_slots_one(self, x: Any) -> tuple[Any, Floats]:
+    def predict_slots_one(self, x: object) -> tuple[Any, Floats]:
         """The prediction at one input, and (P,) the predictions of all slots. Learns nothing.
 
         For several outputs (K,) and (K, P).
@@ -366,7 +376,7 @@ class KernelBank:
             predictions, slots = bank.predict_slots_one(point[0])
         return (predictions, slots) if self.outputs > 1 else (float(predictions[0]), slots[0])
 
-    def predict(self, X: Any) -> Floats:
+    def predict(self, X: object) -> Floats:
         """(n,): the predictions at the rows of an (n, d) array. Learns nothing.
 
         For several outputs (n, K).
@@ -376,7 +386,7 @@ class KernelBank:
         values = np.zeros((len(points), self.outputs)) if bank is None else bank.predict(points)
         return values if self.outputs > 1 else values[:, 0]
 
-    def predict_slots(self, X: Any) -> Floats:
+    def predict_slots(self, X: object) -> Floats:
         """(n, P): the prediction of every slot at the rows of an (n, d) array. Learns nothing.
 
         For several outputs (n, K, P).
@@ -387,7 +397,7 @@ class KernelBank:
         values = np.zeros(shape) if bank is None else bank.predict_slots(points)
         return values if self.outputs > 1 else values[:, 0]
 
-    def predict_variance_slots(self, X: Any) -> Floats:
+    def predict_variance_slots(self, X: object) -> Floats:
         """(n, P): predictive variance of every slot's function, NaN for methods without one.
 
         Without the noise, and in units of the noise's variance. Learns nothing. For several outputs
@@ -409,7 +419,7 @@ class KernelBank:
 
     # --- learning --------------------------------------------------------------------------------
 
-    def learn_one(self, x: Any, y: Any, past_predictions: Any = None) -> None:
+    def learn_one(self, x: object, y: object, past_predictions: object = None) -> None:
         """Learn one sample, after the cost of the present prediction has been taken.
 
         y : a number; for several outputs (K,), NaN where a target is missing.
@@ -435,7 +445,7 @@ class KernelBank:
             self._revise_if_due()
             self._learn(point, target, past, {})
 
-    def run(self, X: Any, y: Any, record: Any = "all") -> Trace:
+    def run(self, X: object, y: object, record: object = "all") -> Trace:
         """Predict and learn every row in turn.
 
         Parameters
@@ -475,7 +485,9 @@ class KernelBank:
             trace.bound_gap[...] = np.nan
         return trace
 
-    def _learn_rows(self, X: Floats, y: Floats, past: Floats | None, trace: Any) -> None:
+    def _learn_rows(
+        self, X: Floats, y: Floats, past: Floats | None, trace: dict[str, Floats]
+    ) -> None:
         """Learn rows of the model of an AutoBank: X (n, d), y (n, K), past (n, K, P) or None.
 
         trace : arrays to be filled, by name.
@@ -484,7 +496,7 @@ class KernelBank:
         with self._changing():
             self._learn(X, y, past, trace)
 
-    def _changing(self) -> Any:
+    def _changing(self) -> threading.RLock:
         """The lock under which the bank of the core is made, and exchanged in a revision.
 
         It is held while the core learns: a call from inside, in a thread of the core, would wait
@@ -504,7 +516,7 @@ class KernelBank:
             self._bank, self._dimension = bank, points.shape[1]
         return self._bank
 
-    def _learn(self, X: Floats, y: Floats, past: Floats | None, trace: dict[str, Any]) -> None:
+    def _learn(self, X: Floats, y: Floats, past: Floats | None, trace: dict[str, Floats]) -> None:
         """Learn samples whole or not at all, then revise the slots if that is due."""
         before = self._bank
         bank = self._open(X)
@@ -591,7 +603,7 @@ class KernelBank:
         slots: Iterable[Slot],
         kept: Iterable[int | None],
         previous: Iterable[int | None] | None = None,
-        replay: tuple[Any, Any] | None = None,
+        replay: tuple[object, object] | None = None,
     ) -> Self:
         """A bank with other slots that continues from this one.
 
@@ -636,7 +648,7 @@ class KernelBank:
         samples = None if replay is None else self._checked_replay(*replay)
         return self._of(*self._continued(given, kept, previous, samples))
 
-    def _checked_replay(self, X: Any, y: Any) -> Samples:
+    def _checked_replay(self, X: object, y: object) -> Samples:
         """(m, d) and (m, K): the newest samples, for new slots to begin with."""
         points = check.samples(X, self.dimension)
         self._settings.check_inputs(points, "replay", first=self._bank is None)
@@ -657,7 +669,7 @@ class KernelBank:
         replay: Samples | None = None,
         reasons: Mapping[str, Mapping[int, str]] | None = None,
         selection: Selection | None = None,
-    ) -> tuple[Any, ...]:
+    ) -> tuple[BankSettings, EngineBank | None, int | None, set[str]]:
         """The arguments of `_use` to continue with other slots; see `with_slots`.
 
         reasons : why slots are "retired" and "added", by their indices.
@@ -784,7 +796,7 @@ class KernelBank:
         """The same as bytes, for a database or a message; `kb.from_bytes` is the way back."""
         return checkpoint.to_bytes(*self.describe())
 
-    def describe(self) -> tuple[dict[str, Any], dict[str, Any]]:
+    def describe(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Everything that the next sample depends on: settings as JSON data, and arrays."""
         remedy = "Save a bank without such slots, and keep the model yourself."
         self._settings.check_saveable("saved", remedy)
@@ -804,9 +816,9 @@ class KernelBank:
     def restored(
         cls,
         header: Mapping[str, Any],
-        arrays: Mapping[str, Any],
+        arrays: Mapping[str, np.ndarray],
         engine: Engine,
-        components: Mapping[str, Any],
+        components: Mapping[str, object],
         most_memory: int,
     ) -> Self:
         """The bank that `describe` described, checked in every respect; see `kb.load`."""
@@ -834,10 +846,10 @@ class KernelBank:
         bank = None if self._bank is None else self._bank.copy()
         return self._of(self._settings, bank, self._dimension, self._diagnostics.warned)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+    def __deepcopy__(self, memo: dict[int, object]) -> Self:
         return self.__copy__()
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         """For pickle, which keeps user-made parts and models behind adapters too."""
         bank, warned = self._bank, sorted(self._diagnostics.warned)
         state = None if bank is None else (self._dimension, bank.state(), bank.models())

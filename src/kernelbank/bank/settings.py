@@ -8,7 +8,7 @@ bits wherever the packs run.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -26,6 +26,7 @@ from ..utils import validation as check
 from ..utils.validation import Floats
 from .adaptive_dictionary import AdaptiveDictionary
 from .engines import Engine, as_engine
+from .engines.base import Description, Models
 from .slot import Method, Slot, bank_slots
 from .slot_history import Selection, SlotHistory
 
@@ -40,9 +41,6 @@ _OUTPUT_BYTES = 100
 _OUTPUT_SAMPLES = 8 * _core.SLIDE_PERIOD
 """Samples of a block times outputs, at most: with more than eight outputs blocks are shorter."""
 
-Models = Mapping[int, list[Any]]
-"""By pack: the models of its outputs, behind a slot whose state is not arrays."""
-
 
 @dataclass(frozen=True, eq=False)
 class InitialFunction:
@@ -54,7 +52,7 @@ class InitialFunction:
     """(m, P)."""
 
     @classmethod
-    def checked(cls, given: Any, slots: int) -> InitialFunction | None:
+    def checked(cls, given: object, slots: int) -> InitialFunction | None:
         """From the argument of `KernelBank`; None for none."""
         if given is None:
             return None
@@ -103,16 +101,16 @@ class BankSettings:
     @classmethod
     def checked(
         cls,
-        dictionary: Any = None,
-        learner: Any = None,
-        combiner: Any = None,
-        loss: Any = "squared",
-        window: Any = 10,
-        regularization: Any = 0.01,
-        engine: Any = "serial",
+        dictionary: object = None,
+        learner: object = None,
+        combiner: object = None,
+        loss: object = "squared",
+        window: object = 10,
+        regularization: object = 0.01,
+        engine: object = "serial",
         slots: Iterable[Slot] | None = None,
-        initial: Any = None,
-        outputs: Any = 1,
+        initial: object = None,
+        outputs: object = 1,
     ) -> BankSettings:
         """Settings from the arguments of `KernelBank`; raises `InvalidArgument` for wrong ones."""
         remedy = "Give how many recent samples a cost is taken over, such as 10."
@@ -160,10 +158,10 @@ class BankSettings:
 
     def arguments(self) -> dict[str, Any]:
         """Arguments with which `KernelBank` makes an equal bank, at its start."""
-        given: dict[str, Any] = {"slots": self.slots}
+        arguments: dict[str, Any] = {"slots": self.slots}
         if self.dictionary is not None:
-            given = {"dictionary": self.dictionary, "learner": self.slots[0].learner}
-        return given | self._other_arguments()
+            arguments = {"dictionary": self.dictionary, "learner": self.slots[0].learner}
+        return arguments | self._other_arguments()
 
     def _other_arguments(self) -> dict[str, Any]:
         start = self.initial
@@ -209,7 +207,7 @@ class BankSettings:
     @cached_property
     def packs(self) -> tuple[tuple[int, ...], ...]:
         """The slots of every pack, by their indices."""
-        members: dict[Any, list[int]] = {}
+        members: dict[object, list[int]] = {}
         for index, slot in enumerate(self.slots):
             members.setdefault((slot.kernel.structure_key, slot.method), []).append(index)
         found: list[tuple[int, ...]] = []
@@ -232,18 +230,18 @@ class BankSettings:
         threads: int = 1,
         block: int | None = None,
         models: Models | None = None,
-    ) -> dict[str, Any]:
+    ) -> Description:
         """What a bank of the core is made from, for inputs with that many columns.
 
         models : those to begin with; by default new ones.
         """
-        packs: list[dict[str, Any]] = []
+        packs: list[Description] = []
         place: dict[int, list[int]] = {}
         objectives = [replace(self.objective, loss=loss) for loss in self.losses]
         for number, indices in enumerate(self.packs):
             place |= {slot: [number, lane] for lane, slot in enumerate(indices)}
             slot, kernels = self.slots[indices[0]], [self.slots[i].kernel for i in indices]
-            pack: dict[str, Any] = {
+            pack: Description = {
                 "slots": list(indices),
                 "learner": slot.learner.core_name,
                 "loss": None if slot.loss is None else slot.loss.core_spec(),
@@ -278,11 +276,11 @@ class BankSettings:
             "first_weights": self.first_weights().tolist(),
         }
 
-    def empty_state(self) -> dict[str, Any]:
+    def empty_state(self) -> dict[str, np.ndarray]:
         """The arrays of a bank that has learned nothing, for the fewest columns of inputs."""
         return _core.Bank(self.describe(self.fewest_columns())).state()
 
-    def _models(self, pack: int, dimension: int, models: Models | None) -> list[Any]:
+    def _models(self, pack: int, dimension: int, models: Models | None) -> list[object]:
         if models is not None and pack in models:
             return models[pack]
         slot = self.slots[self.packs[pack][0]]
@@ -352,7 +350,7 @@ class BankSettings:
             if needed > most_bytes:
                 raise OverflowError("the settings of the slots need more memory than is allowed")
 
-    def check_past_predictions(self, past_predictions: Any) -> Floats:
+    def check_past_predictions(self, past_predictions: object) -> Floats:
         """(K, P): what the slots predicted earlier, as `KernelBank.learn_one` takes it."""
         name, slots = "past_predictions", len(self.slots)
         remedy = "Give the second value that predict_slots_one returned."
@@ -363,7 +361,7 @@ class BankSettings:
         check.within_range(name, np.where(np.isfinite(values), values, 0.0))
         return values.reshape(self.outputs, slots)
 
-    def check_targets(self, y: Any, count: int, *, one: bool = False) -> Floats:
+    def check_targets(self, y: object, count: int, *, one: bool = False) -> Floats:
         """(n, K): targets; with several outputs NaN is a missing one, if that is possible."""
         if self.outputs == 1:
             targets = check.one_target(y) if one else check.targets(y, count)
@@ -408,7 +406,7 @@ class BankSettings:
                 )
 
 
-def _checked_losses(loss: Any, outputs: int) -> tuple[Loss, ...]:
+def _checked_losses(loss: object, outputs: int) -> tuple[Loss, ...]:
     """The loss of every output: one for all, or a list with one for each."""
     if not isinstance(loss, (list, tuple)):
         return (as_loss(loss),) * outputs

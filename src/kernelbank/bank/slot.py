@@ -116,7 +116,7 @@ class Slot:
             raise check.refuse("transform", rule, self.transform, remedy, owner)
 
 
-def given_slots(slots: Any, owner: str, remedy: str) -> tuple[Slot, ...]:
+def given_slots(slots: object, owner: str, remedy: str) -> tuple[Slot, ...]:
     """The slots that a user gives, checked."""
     listed = tuple(slots) if isinstance(slots, Iterable) else ()
     if not listed or not all(isinstance(slot, Slot) for slot in listed):
@@ -124,7 +124,7 @@ def given_slots(slots: Any, owner: str, remedy: str) -> tuple[Slot, ...]:
     return listed
 
 
-def bank_slots(dictionary: Any, learner: Any, slots: Any) -> tuple[Slot, ...]:
+def bank_slots(dictionary: Any, learner: Any, slots: object) -> tuple[Slot, ...]:
     """The slots of a bank, given one by one or as kernels with a learner for all."""
     remedy = "Give a list of kb.Slot(kernel, learner), without dictionary and learner."
     if slots is not None:
@@ -142,7 +142,7 @@ LONGEST = 56
 """Characters of a kernel's or learner's name in the name of a slot."""
 
 
-def full_name(component: Any) -> str:
+def full_name(component: object) -> str:
     """The repr in one line, or the class if the repr raises."""
     try:
         return one_line(repr(component))
@@ -150,7 +150,7 @@ def full_name(component: Any) -> str:
         return type(component).__name__
 
 
-def short_name(component: Any) -> str:
+def short_name(component: object) -> str:
     """The component with those of its settings that are not the defaults."""
     try:
         return _call(component, defaults=False)
@@ -166,7 +166,7 @@ def kernel_name(kernel: Kernel) -> str:
         return type(kernel).__name__
 
 
-def method_name(slot: Slot, name: Callable[[Any], str] = short_name) -> str:
+def method_name(slot: Slot, name: Callable[[object], str] = short_name) -> str:
     """The learner; the slot's own loss, its transform and the slot whose residual it learns."""
     parts = [shortened(name(slot.learner), LONGEST)]
     if slot.loss is not None:
@@ -180,7 +180,7 @@ def method_name(slot: Slot, name: Callable[[Any], str] = short_name) -> str:
 
 def distinct_methods(slots: Sequence[Slot]) -> list[Slot]:
     """The first slot of every combination of learner, loss, transform and residual_of."""
-    found: dict[Any, Slot] = {}
+    found: dict[object, Slot] = {}
     for slot in slots:
         found.setdefault(slot.method, slot)
     return list(found.values())
@@ -213,7 +213,7 @@ class SlotNames(Sequence[str]):
     def __iter__(self) -> Iterator[str]:
         return (self[index] for index in range(len(self)))
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         """As text: slots may hold functions that cannot be pickled."""
         return tuple, (tuple(self),)
 
@@ -252,9 +252,9 @@ def _terms(kernel: Sum | Product) -> list[Kernel]:
     return found
 
 
-def _call(component: Any, *, defaults: bool) -> str:
+def _call(component: object, *, defaults: bool) -> str:
     if not is_dataclass(component):
-        shows: Any = type(component).__repr__
+        shows: object = type(component).__repr__
         return type(component).__name__ if shows is object.__repr__ else full_name(component)
     given = [
         f"{field.name}={_value(getattr(component, field.name), defaults=defaults)}"
@@ -264,7 +264,7 @@ def _call(component: Any, *, defaults: bool) -> str:
     return f"{type(component).__name__}({', '.join(given)})"
 
 
-def _value(value: Any, *, defaults: bool) -> str:
+def _value(value: object, *, defaults: bool) -> str:
     if isinstance(value, float):
         return f"{value:.4g}"
     if value is None or isinstance(value, (bool, int, str, tuple)):

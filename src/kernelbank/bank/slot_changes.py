@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -80,7 +79,7 @@ def plan_change(
     return SlotPlan(known, _previous(slots, known, chosen, costs))
 
 
-def _indices(name: str, given: Any, count: int, slots: int) -> tuple[int | None, ...]:
+def _indices(name: str, given: object, count: int, slots: int) -> tuple[int | None, ...]:
     listed = tuple(given) if isinstance(given, Iterable) else ()
     if len(listed) != count:
         shown = len(listed) if isinstance(given, Iterable) else given

@@ -104,7 +104,7 @@ class SlotHistory:
             self.change_count + len(changes),
         )
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, object]:
         """As JSON data; empty for a bank whose slots have never changed."""
         return {} if self == SlotHistory.of(len(self.since)) else {"slot_history": asdict(self)}
 
@@ -138,7 +138,7 @@ def tuples(spec: Mapping[str, Any]) -> dict[str, Any]:
     return {name: tuple(v) if isinstance(v, list) else v for name, v in spec.items()}
 
 
-def check_counts(numbers: Iterable[Any], least: int = 0) -> None:
+def check_counts(numbers: Iterable[object], least: int = 0) -> None:
     """Refuse numbers of a file that are not whole numbers from `least` on."""
     if not all(type(number) is int and least <= number < 2**53 for number in numbers):
         raise ValueError(f"a number in it is not a whole number from {least} on")
@@ -203,7 +203,7 @@ class Selection:
         retired = [("retired", group) for group in sorted(before - after)]
         return retired + [("added", group) for group in sorted(after - before)]
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, object]:
         """As JSON data."""
         return asdict(self)
 

@@ -225,7 +225,7 @@ class Trace:
         own._later_names = self._later_names
         return own
 
-    def output_index(self, output: Any, owner: str) -> int:
+    def output_index(self, output: object, owner: str) -> int:
         """The index of an output that is given by its index or name."""
         names = self.target_names
         if isinstance(output, str) and output in names:
@@ -315,7 +315,7 @@ def _numbered(outputs: int) -> tuple[str, ...]:
 
 
 def chosen_fields(
-    record: Any, task: str | None = None, *, without: tuple[str, ...] = ()
+    record: object, task: str | None = None, *, without: tuple[str, ...] = ()
 ) -> tuple[str, ...]:
     """The fields that `record` asks for, in their usual order.
 

@@ -71,7 +71,7 @@ _METHODS = {"sort": 0, "pivot": 1, "auto": 2}
 """The ways to solve the program, by their numbers in the core."""
 
 
-def simplex_qp(a: Any, b: Any, method: str = "auto") -> Floats:
+def simplex_qp(a: object, b: object, method: str = "auto") -> Floats:
     """Minimise sum_p a_p w_p^2 + b_p w_p subject to w >= 0 and sum_p w_p = 1.
 
     The solution is right to the last bits over the whole range of floats, also with some a_p = 0.
@@ -107,7 +107,7 @@ def simplex_qp(a: Any, b: Any, method: str = "auto") -> Floats:
     return weights.reshape(curvature.shape)
 
 
-def kkt_residual(theta: Any, a: Any, b: Any) -> Any:
+def kkt_residual(theta: object, a: object, b: object) -> Any:
     """How far `theta` is from the minimiser of `simplex_qp`: 0 is exact, 1e-15 is rounding.
 
     It is the largest of three numbers without unit:
@@ -169,7 +169,7 @@ def _gradients(a: Floats, b: Floats, weights: Floats) -> tuple[Floats, Floats]:
     return gradient, above
 
 
-def _problem(a: Any, b: Any) -> tuple[Floats, Floats]:
+def _problem(a: object, b: object) -> tuple[Floats, Floats]:
     remedy = "Give two arrays of numbers of the same shape, (P,) or (B, P), with P >= 1."
     curvature = check.floats("a", a, remedy)
     linear = check.floats("b", b, remedy)

@@ -9,7 +9,7 @@ On the simplex w'f - y = w'e, so the moments M are all that is needed of the str
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -259,7 +259,7 @@ class Joint(Combiner):
     def needs(self) -> frozenset[str]:  # type: ignore[override]
         return frozenset(["values"] if self.evidence == "window" else [])
 
-    def core_settings(self, objective: Objective) -> dict[str, Any]:
+    def core_settings(self, objective: Objective) -> dict[str, object]:
         rows = self.horizon if self.evidence == "prequential" else objective.window
         powers = self.discount ** np.arange(float(rows))
         return super().core_settings(objective) | {"powers": powers}

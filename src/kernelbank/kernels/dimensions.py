@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
 from math import comb
-from typing import Any
 
 from ..utils import validation as check
 from ..utils.validation import Floats
@@ -68,7 +67,7 @@ class ActiveDims(Kernel):
         return self.base.pairwise
 
     @property
-    def structure_key(self) -> tuple[Any, ...]:
+    def structure_key(self) -> tuple[object, ...]:
         return ("ActiveDims", self.coordinates, self.base.structure_key)
 
     def core_spec(self, dimension: int) -> CoreSpec:
@@ -156,7 +155,7 @@ class Additive(Kernel):
         return (self.base,)
 
     @property
-    def structure_key(self) -> tuple[Any, ...]:
+    def structure_key(self) -> tuple[object, ...]:
         return ("Additive", self.order, self.base.structure_key)
 
     def core_spec(self, dimension: int) -> CoreSpec:

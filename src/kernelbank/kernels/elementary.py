@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from ..io.specs import callable_field
 from ..utils import validation as check
@@ -323,7 +323,9 @@ class Custom(UsersFunctions, Kernel):
     [[0.5]]
     """
 
-    function: Callable[[Any, Any], Any] | int = field(repr=False, metadata=callable_field())
+    function: Callable[[Floats, Floats], object] | int = field(
+        repr=False, metadata=callable_field()
+    )
     name: str = ""
     function_fields: ClassVar[tuple[str, ...]] = ("function",)
 
@@ -334,7 +336,7 @@ class Custom(UsersFunctions, Kernel):
             raise check.refuse("name", "be text", name, "Give a short name.", "Custom")
         object.__setattr__(self, "name", name)
 
-    def __call__(self, X: Any, Z: Any) -> Floats:
+    def __call__(self, X: object, Z: object) -> Floats:
         if not callable(self.function):
             return super().__call__(X, Z)
         left = check.samples(X, None)
@@ -344,7 +346,7 @@ class Custom(UsersFunctions, Kernel):
 
     def core_spec(self, dimension: int) -> CoreSpec:
         function, everything = self.function, tuple(range(dimension))
-        statistic: tuple[Any, ...] = ("c_function", 0.0, everything, function)
+        statistic: tuple[object, ...] = ("c_function", 0.0, everything, function)
         if callable(function):
             statistic = ("python", 0.0, everything, quiet(function), self.name, function)
         return ("identity", statistic, (), ())
@@ -354,5 +356,5 @@ class Custom(UsersFunctions, Kernel):
         return not self.in_c
 
     @property
-    def structure_key(self) -> tuple[Any, ...]:
+    def structure_key(self) -> tuple[object, ...]:
         return ("Custom", self.function, self.name)

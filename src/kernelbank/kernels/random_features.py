@@ -68,7 +68,7 @@ class FeatureMap:
         """Number of features, with those of amplitude 0."""
         return int(self.frequencies.shape[1])
 
-    def __call__(self, X: Any) -> Floats:
+    def __call__(self, X: object) -> Floats:
         """(n, total): the features of the rows of an (n, d) array."""
         points = check.samples(X, None)
         if points.shape[1] != self.dimension:
@@ -223,7 +223,7 @@ class _Term:
     """factor * kernel on what the views (`ActiveDims`, `Additive`) select, outermost first."""
 
     factor: float
-    kernel: Any
+    kernel: Any  # with a spectrum, or linear
     views: tuple[ActiveDims | Additive, ...]
 
     @property
@@ -233,7 +233,7 @@ class _Term:
 
 
 def _as_terms(
-    kernel: Any, factor: float = 1.0, views: tuple[ActiveDims | Additive, ...] = ()
+    kernel: object, factor: float = 1.0, views: tuple[ActiveDims | Additive, ...] = ()
 ) -> list[_Term]:
     """The parts of a sum, each a factor times a kernel that has a spectrum or is linear."""
     if isinstance(kernel, Scaled):

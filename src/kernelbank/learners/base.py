@@ -48,7 +48,7 @@ class Learner:
 
     def core_settings(
         self, kernels: Sequence[Kernel], dimension: int, identity: int
-    ) -> dict[str, Any]:
+    ) -> dict[str, object]:
         """Numbers, words and arrays by name, of which the core makes the learner of a pack.
 
         The fields, and what follows from the kernels of the pack's slots and from the identity of

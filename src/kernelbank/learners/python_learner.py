@@ -52,7 +52,7 @@ class PythonLearner(Learner):
 
     accepts_new_inputs: ClassVar[bool] = False
 
-    def start(self, dimension: int, kernel: Kernel) -> dict[str, Any]:
+    def start(self, dimension: int, kernel: Kernel) -> dict[str, object]:
         """The state before the first sample: arrays by name, of shapes that never change.
 
         f must be 0 at first. Equal arguments must give equal arrays: draw random numbers
@@ -65,7 +65,7 @@ class PythonLearner(Learner):
         raise NotImplementedError
 
     def step(
-        self, state: dict[str, Floats], x: Floats, y: float, slope: float, kernel: Any
+        self, state: dict[str, Floats], x: Floats, y: float, slope: float, kernel: object
     ) -> None:
         """Learn a sample in the arrays of `state`; slope is l'(f(x), y), the loss's derivative.
 
@@ -146,7 +146,7 @@ class _Model:
             view.flags.writeable = False
         return views
 
-    def _number(self, value: Any, method: str) -> float:
+    def _number(self, value: object, method: str) -> float:
         """What a method returned, as a float."""
         array = np.asarray(value)
         if array.size != 1 or array.dtype.kind not in "fiub":
@@ -187,7 +187,7 @@ class Adapter(Learner):
     5.0
     """
 
-    model: Any
+    model: object
     curvature: float = 0.0
     saveable: ClassVar[bool] = False
 
@@ -216,7 +216,7 @@ class Adapter(Learner):
         return _AdaptedModel(copy.deepcopy(self.model), self.curvature / half if half else 0.0)
 
 
-def _predicts_probabilities(model: Any, from_river: bool) -> bool:
+def _predicts_probabilities(model: object, from_river: bool) -> bool:
     """Whether the model is a classifier with predict_proba_one."""
     if not hasattr(model, "predict_proba_one"):
         return False

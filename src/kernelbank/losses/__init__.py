@@ -6,8 +6,6 @@ infinite outside a domain, or has no bounded curvature, is replaced by its Morea
 finite and has one (`counts`).
 """
 
-from typing import Any
-
 from ..utils import validation as check
 from .base import Loss
 from .custom import Custom
@@ -39,7 +37,7 @@ BUILT_IN: dict[str, type[Loss]] = {
 """The losses by their names, as `loss=` accepts them."""
 
 
-def as_loss(loss: Any) -> Loss:
+def as_loss(loss: object) -> Loss:
     """A loss from a loss or from its name."""
     if isinstance(loss, Loss):
         return loss

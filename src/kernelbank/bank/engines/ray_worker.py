@@ -11,13 +11,13 @@ import os
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from ... import __version__, _core
 from ...errors import KernelBankError
 from ...utils.validation import Floats
+from .base import Description, Models
 
 Samples = tuple[Floats, Floats]
 """Inputs (n, d) and targets (n, K) of a block."""
@@ -104,17 +104,11 @@ class ShardWorker:
         self._next_sample = None
 
 
-Description = dict[str, Any]
-"""What a bank of the core is made from: see `BankSettings.describe`."""
-
-Models = Mapping[int, list[Any]]
-"""By pack: the models of its outputs, behind a slot whose state is not arrays."""
-
-Snapshot = tuple[dict[str, Any], dict[int, list[Any]]]
+Snapshot = tuple[dict[str, np.ndarray], Models]
 """The arrays of a shard by name, without its outputs, and its models, by pack."""
 
 
-def partition(packs: Sequence[Mapping[str, Any]], shards: int) -> list[list[int]]:
+def partition(packs: Sequence[Description], shards: int) -> list[list[int]]:
     """The packs of every shard, dealt in turn, since narrow kernels cost less than wide ones; packs
     that depend on each other stay together."""
     groups: list[list[int]] = []
@@ -174,7 +168,7 @@ def describe_driver(whole: Description, shards: Sequence[Sequence[int]]) -> Desc
     return {**whole, "packs": packs}
 
 
-def with_models(description: Description, models: Mapping[int, list[Any]]) -> Description:
+def with_models(description: Description, models: Mapping[int, list[object]]) -> Description:
     """The same bank with these models, by pack."""
     packs = [
         {**pack, "models": models[number]} if number in models else pack
@@ -183,7 +177,7 @@ def with_models(description: Description, models: Mapping[int, list[Any]]) -> De
     return {**description, "packs": packs}
 
 
-def renumbered(arrays: Mapping[str, Any], place: Mapping[int, int]) -> dict[str, Any]:
+def renumbered(arrays: Mapping[str, np.ndarray], place: Mapping[int, int]) -> dict[str, np.ndarray]:
     """The arrays of packs by other numbers, and those that are of no pack and no output."""
     prefixes = {f"pack{number}": f"pack{to}" for number, to in place.items()}
     found = {}
@@ -196,7 +190,7 @@ def renumbered(arrays: Mapping[str, Any], place: Mapping[int, int]) -> dict[str,
     return found
 
 
-def has_c_function(spec: Any) -> bool:
+def has_c_function(spec: object) -> bool:
     """Whether a kernel or loss, as the core is given it, is the address of a function, or any in a
     list is."""
     if not (isinstance(spec, (tuple, list)) and spec):
