@@ -293,13 +293,13 @@ class KernelBank:
         """
         settings, bank = self._settings, self._bank
         state = settings.empty_state() if bank is None else bank.state()
-        found = []
+        shown = []
         for k, weights in enumerate(np.reshape(self.weights, (self.outputs, -1))):
-            own = serialization.under(f"output{k}/combiner/", state)
-            found.append(settings.combiner.diagnostics(own, weights.copy()))
+            state_of_rule = serialization.under(f"output{k}/combiner/", state)
+            shown.append(settings.combiner.diagnostics(state_of_rule, weights.copy()))
         if self.outputs == 1:
-            return found[0]
-        return {name: np.array([one[name] for one in found]) for name in found[0]}
+            return shown[0]
+        return {name: np.array([arrays[name] for arrays in shown]) for name in shown[0]}
 
     def state(self) -> dict[str, np.ndarray]:
         """Copies of all arrays that the next sample depends on, by name; none before the first."""
@@ -313,7 +313,7 @@ class KernelBank:
         """
         remedy = "Give the index of a slot, from 0."
         index = check.count("slot", slot, "slot_state", remedy, least=0, most=len(self.slots) - 1)
-        pack = next(i for i, own in enumerate(self._settings.packs) if index in own)
+        pack = next(i for i, members in enumerate(self._settings.packs) if index in members)
         begin = f"pack{pack}/learner/"
         bank = self._bank
         state = self._settings.empty_state() if bank is None else bank.state(begin)
@@ -644,9 +644,9 @@ class KernelBank:
         np.True_
         """
         self._refuse_revised("with_slots")
-        given = given_slots(slots, "with_slots", "Give a list of kb.Slot, such as bank.slots.")
+        new_slots = given_slots(slots, "with_slots", "Give a list of kb.Slot, such as bank.slots.")
         samples = None if replay is None else self._checked_replay(*replay)
-        return self._of(*self._continued(given, kept, previous, samples))
+        return self._of(*self._continued(new_slots, kept, previous, samples))
 
     def _checked_replay(self, X: object, y: object) -> Samples:
         """(m, d) and (m, K): the newest samples, for new slots to begin with."""
@@ -708,8 +708,8 @@ class KernelBank:
         slots = settings.selected_slots(after)
         kept = continued_slots(settings.selected_slots(before), slots)
         reasons = {
-            kind: {place: why.get(kernel, "") for place, kernel in enumerate(own.running)}
-            for kind, own in (("retired", before), ("added", after))
+            kind: {place: why.get(kernel, "") for place, kernel in enumerate(selection.running)}
+            for kind, selection in (("retired", before), ("added", after))
         }
         places = range(len(slots))  # a new slot is judged like the one in whose place it comes
         chosen = (tuple(slots.values()), kept, places)
@@ -771,7 +771,7 @@ class KernelBank:
         assert alone._bank is not None
         assert dimension is not None
         before, single = settings.engine.to_local(self._bank), Serial().to_local(alone._bank)
-        models = {pack: [*known] for pack, known in before.models().items()}
+        models = {pack: [*pack_models] for pack, pack_models in before.models().items()}
         for pack, (model,) in single.models().items():
             models[pack].insert(output, model)
         new = settings.with_losses(
@@ -802,15 +802,15 @@ class KernelBank:
         self._settings.check_saveable("saved", remedy)
         pool = () if self._settings.dictionary is None else self._settings.dictionary.kernels
         check_names([*self._settings.losses, self.combiner, *self.slots, *pool])
-        known = self.samples > 0  # a bank without samples is saved as a new one
+        has_learned = self.samples > 0  # a bank without samples is saved as a new one
         header = {
             **serialization.describe_settings(self._settings),
-            "dimension": self._dimension if known else None,
+            "dimension": self._dimension if has_learned else None,
             "warned": sorted(self._diagnostics.warned),
             "first_sample": self._settings.first_sample,
             **self._settings.history.describe(),
         }
-        return header, self.state() if known else {}
+        return header, self.state() if has_learned else {}
 
     @classmethod
     def restored(

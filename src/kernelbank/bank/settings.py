@@ -52,15 +52,15 @@ class InitialFunction:
     """(m, P)."""
 
     @classmethod
-    def checked(cls, given: object, slots: int) -> InitialFunction | None:
+    def checked(cls, initial: object, slots: int) -> InitialFunction | None:
         """From the argument of `KernelBank`; None for none."""
-        if given is None:
+        if initial is None:
             return None
         remedy = "Give (points, coefficients): arrays of shape (m, d), and (m,) or (m, P)."
-        if not (isinstance(given, (tuple, list)) and len(given) == 2):
-            raise check.refuse("initial", "be points and coefficients", given, remedy)
-        points = check.samples(given[0], None).copy()
-        coefficients = check.floats("initial", given[1], remedy)
+        if not (isinstance(initial, (tuple, list)) and len(initial) == 2):
+            raise check.refuse("initial", "be points and coefficients", initial, remedy)
+        points = check.samples(initial[0], None).copy()
+        coefficients = check.floats("initial", initial[1], remedy)
         if coefficients.shape not in ((len(points),), (len(points), slots)):
             rule = f"have coefficients of shape {(len(points),)} or {(len(points), slots)}"
             raise check.refuse("initial", rule, coefficients.shape, remedy)
@@ -129,22 +129,24 @@ class BankSettings:
         selection = None if adaptive is None else adaptive.first_selection()
         if adaptive is not None and selection is not None:
             dictionary = Dictionary(adaptive.kernels[k] for k in selection.running)
-        given = bank_slots(dictionary, learner, slots)
+        members = bank_slots(dictionary, learner, slots)
         if adaptive is not None:
             rule.check_slot_changes()
             for kernel in adaptive.kernels:
-                given[0].learner.check_kernel(kernel)
-        start = InitialFunction.checked(initial, len(given))
-        for index, slot in enumerate(given):
+                members[0].learner.check_kernel(kernel)
+        start = InitialFunction.checked(initial, len(members))
+        for index, slot in enumerate(members):
             _check_place(slot, index)
-        for method in dict.fromkeys(slot.method for slot in given):  # many slots have the same one
+        for method in dict.fromkeys(
+            slot.method for slot in members
+        ):  # many slots have the same one
             _check_method(method, objective, losses, start)
         settings = cls(
-            given,
+            members,
             objective,
             rule,
             as_engine(engine),
-            SlotHistory.of(len(given)),
+            SlotHistory.of(len(members)),
             count,
             losses,
             start,
@@ -179,8 +181,8 @@ class BankSettings:
         self, slots: Iterable[Slot], history: SlotHistory, selection: Selection | None = None
     ) -> BankSettings:
         """The same settings for other slots."""
-        made = self.checked(**self._other_arguments(), slots=slots)
-        return replace(made, history=history, dictionary=self.dictionary, selection=selection)
+        settings = self.checked(**self._other_arguments(), slots=slots)
+        return replace(settings, history=history, dictionary=self.dictionary, selection=selection)
 
     def with_losses(self, losses: Sequence[Loss]) -> BankSettings:
         """The same settings for other outputs, with a loss for each."""
@@ -210,11 +212,11 @@ class BankSettings:
         members: dict[object, list[int]] = {}
         for index, slot in enumerate(self.slots):
             members.setdefault((slot.kernel.structure_key, slot.method), []).append(index)
-        found: list[tuple[int, ...]] = []
+        packs: list[tuple[int, ...]] = []
         for indices in members.values():
             width = self.slots[indices[0]].learner.pack_width
-            found += [tuple(indices[i : i + width]) for i in range(0, len(indices), width)]
-        return tuple(found)
+            packs += [tuple(indices[i : i + width]) for i in range(0, len(indices), width)]
+        return tuple(packs)
 
     @cached_property
     def history_length(self) -> int:
@@ -413,7 +415,7 @@ def _checked_losses(loss: object, outputs: int) -> tuple[Loss, ...]:
     if len(loss) != outputs:
         remedy = "Give one loss for all outputs, or a list with one for each."
         raise check.refuse("loss", f"be one, or a list of {outputs}", loss, remedy, _OWNER)
-    return tuple(as_loss(one) for one in loss)
+    return tuple(as_loss(output_loss) for output_loss in loss)
 
 
 def _check_place(slot: Slot, index: int) -> None:
@@ -433,17 +435,17 @@ def _check_method(
 ) -> None:
     """Refuse a method that cannot work in a bank with that objective and these losses."""
     for loss in dict.fromkeys(losses):
-        own = replace(objective, loss=method.loss or loss)
-        method.learner.check(own)
-        if method.has_own_target and not own.loss.any_target:
+        slot_objective = replace(objective, loss=method.loss or loss)
+        method.learner.check(slot_objective)
+        if method.has_own_target and not slot_objective.loss.any_target:
             remedy = 'Use a loss for regression, or kb.Slot(..., loss="squared") for these slots.'
             rule = "be one for all numbers where slots learn a residual or have a transform"
-            raise check.refuse("loss", rule, own.loss, remedy)
+            raise check.refuse("loss", rule, slot_objective.loss, remedy)
     if initial is None:
         return
     if method.has_own_target:
         remedy = "Leave it out, or use slots without residual_of and transform."
         rule = "be left out for slots that learn a residual or have a transform"
         raise check.refuse("initial", rule, len(initial.points), remedy)
-    own = replace(objective, loss=method.loss or losses[0])
-    method.learner.check_initial(own, len(initial.points))
+    slot_objective = replace(objective, loss=method.loss or losses[0])
+    method.learner.check_initial(slot_objective, len(initial.points))

@@ -180,10 +180,10 @@ def method_name(slot: Slot, name: Callable[[object], str] = short_name) -> str:
 
 def distinct_methods(slots: Sequence[Slot]) -> list[Slot]:
     """The first slot of every combination of learner, loss, transform and residual_of."""
-    found: dict[object, Slot] = {}
+    first_slots: dict[object, Slot] = {}
     for slot in slots:
-        found.setdefault(slot.method, slot)
-    return list(found.values())
+        first_slots.setdefault(slot.method, slot)
+    return list(first_slots.values())
 
 
 class SlotNames(Sequence[str]):
@@ -229,9 +229,9 @@ def _formula(kernel: Kernel) -> str:
     if isinstance(kernel, Scaled):
         return f"{kernel.factor:.4g} * {_factor(kernel.kernel)}"
     if isinstance(kernel, ActiveDims):
-        some = ", ".join(map(str, kernel.coordinates[:4]))
+        first_coordinates = ", ".join(map(str, kernel.coordinates[:4]))
         more = f", ... ({len(kernel.coordinates)})" if len(kernel.coordinates) > 4 else ""
-        return f"{_factor(kernel.base)} on [{some}{more}]"
+        return f"{_factor(kernel.base)} on [{first_coordinates}{more}]"
     return _call(kernel, defaults=True)
 
 
@@ -241,27 +241,27 @@ def _factor(kernel: Kernel) -> str:
 
 def _terms(kernel: Sum | Product) -> list[Kernel]:
     """The terms of a sum of sums, or the factors of a product of products, from left to right."""
-    found: list[Kernel] = []
+    terms: list[Kernel] = []
     waiting: list[Kernel] = [kernel]
     while waiting:
         part = waiting.pop()
         if isinstance(part, type(kernel)):
             waiting += [part.right, part.left]
         else:
-            found.append(part)
-    return found
+            terms.append(part)
+    return terms
 
 
 def _call(component: object, *, defaults: bool) -> str:
     if not is_dataclass(component):
         shows: object = type(component).__repr__
         return type(component).__name__ if shows is object.__repr__ else full_name(component)
-    given = [
+    settings = [
         f"{field.name}={_value(getattr(component, field.name), defaults=defaults)}"
         for field in fields(component)
         if field.repr and (defaults or getattr(component, field.name) != field.default)
     ]
-    return f"{type(component).__name__}({', '.join(given)})"
+    return f"{type(component).__name__}({', '.join(settings)})"
 
 
 def _value(value: object, *, defaults: bool) -> str:

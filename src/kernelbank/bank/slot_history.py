@@ -115,16 +115,18 @@ class SlotHistory:
         if spec is None:
             return cls.of(slots)
         try:
-            found = cls(**{**tuples(spec), "changes": parse_changes(spec["changes"])})
-            counts = (found.next_identity, found.held_from, found.change_count)
-            check_counts([*found.identities, *found.since, *counts])
-            if not len(found.identities) == len(found.since) == slots:
+            result = cls(**{**tuples(spec), "changes": parse_changes(spec["changes"])})
+            counts = (result.next_identity, result.held_from, result.change_count)
+            check_counts([*result.identities, *result.since, *counts])
+            if not len(result.identities) == len(result.since) == slots:
                 raise ValueError("it does not fit the slots")
-            if len(set(found.identities)) < slots or found.next_identity <= max(found.identities):
+            if len(set(result.identities)) < slots or result.next_identity <= max(
+                result.identities
+            ):
                 raise ValueError("two slots have the same identity")
         except (TypeError, ValueError, KeyError) as error:
             raise FileRefused(f"its slot_history is impossible: {error}.") from None
-        return found
+        return result
 
     def check(self, samples: int) -> None:
         """Refuse the history of a file that has learned only so many samples."""
@@ -211,17 +213,17 @@ class Selection:
     def parse(cls, spec: Any, pool: int) -> Selection:
         """From what `describe` returned, which may come from anybody, for a pool of that size."""
         try:
-            found = cls(**tuples(spec))
-            check_counts([*found.running, *found.tries, *found.retired, found.revised])
-            check_counts(found.idle, least=-1)
-            if {len(found.tries), len(found.retired), len(found.idle)} != {pool}:
+            result = cls(**tuples(spec))
+            check_counts([*result.running, *result.tries, *result.retired, result.revised])
+            check_counts(result.idle, least=-1)
+            if {len(result.tries), len(result.retired), len(result.idle)} != {pool}:
                 raise ValueError("it does not fit the pool")
-            distinct = set(found.running)
-            if not distinct or max(distinct) >= pool or len(distinct) < len(found.running):
+            distinct = set(result.running)
+            if not distinct or max(distinct) >= pool or len(distinct) < len(result.running):
                 raise ValueError("these slots cannot run")
         except (AttributeError, TypeError, ValueError) as error:
             raise FileRefused(f"its selection of slots is impossible: {error}.") from None
-        return found
+        return result
 
 
 def continued_slots(

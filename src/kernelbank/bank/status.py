@@ -231,12 +231,12 @@ def _mean_output(values: Floats) -> Floats:
 
 def _beside_best(value: float | np.floating, of_slots: Floats, names: Sequence[str]) -> Metric:
     """The value of the bank beside that of the best slot alone."""
-    known = np.where(np.isfinite(of_slots), of_slots, np.inf)
-    best = int(np.argmin(known))
-    if not np.isfinite(known[best]):
+    finite = np.where(np.isfinite(of_slots), of_slots, np.inf)
+    best = int(np.argmin(finite))
+    if not np.isfinite(finite[best]):
         return Metric(float(value))
     name = f"best slot alone, {shortened(names[best], LONGEST)}"
-    return Metric(float(value), float(known[best]), name)
+    return Metric(float(value), float(finite[best]), name)
 
 
 # --- notes that several models have -------------------------------------------------------------

@@ -289,8 +289,8 @@ class _AdaptedModel:
         if not self._started:
             return 0.0
         if self._probabilities:
-            found = self._model.predict_proba_one(self._input(x)) or {}
-            return 2.0 * float(found.get(1.0, 0.0)) - 1.0 if found else 0.0
+            probabilities = self._model.predict_proba_one(self._input(x)) or {}
+            return 2.0 * float(probabilities.get(1.0, 0.0)) - 1.0 if probabilities else 0.0
         if hasattr(self._model, "predict_one"):
             value = self._model.predict_one(self._input(x))
         else:

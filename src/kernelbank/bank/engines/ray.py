@@ -145,9 +145,9 @@ class Ray(Engine):
         return bank.to_local()
 
     def from_local(self, settings: BankSettings, dimension: int, bank: _core.Bank) -> RayBank:
-        made = self.open(settings, dimension, models=bank.models())
-        made.continue_from(bank)
-        return made
+        ray_bank = self.open(settings, dimension, models=bank.models())
+        ray_bank.continue_from(bank)
+        return ray_bank
 
     def block_length(self, description: Description) -> int:
         """Samples that are sent at a time."""
@@ -343,8 +343,10 @@ class ShardProcess:
     def part_of(self, arrays: Mapping[str, np.ndarray], models: Models) -> Snapshot:
         """The shard's part of the state of the bank."""
         place = {number: i for i, number in enumerate(self.packs)}
-        own = {place[number]: of for number, of in models.items() if number in place}
-        return renumbered(arrays, place), own
+        shard_models = {
+            place[number]: pack_models for number, pack_models in models.items() if number in place
+        }
+        return renumbered(arrays, place), shard_models
 
 
 _idle: list[tuple[str, Reference]] = []
@@ -529,11 +531,11 @@ class RayBank:
         trace: dict[str, Floats],
     ) -> None:
         """Let the driver learn a block."""
-        shards = [(p.packs, own) for p, own in zip(self._processes, records, strict=True)]
+        shards = [(p.packs, record) for p, record in zip(self._processes, records, strict=True)]
         with defer_signals():  # shards and driver must fit together
             self._driver.learn_elsewhere(*block.samples, past, trace, shards)
-            self._dropped = self._by_slot([own["dropped"] for own in records])
-            self._step_ratio = self._by_slot([own["step_ratio"] for own in records])
+            self._dropped = self._by_slot([record["dropped"] for record in records])
+            self._step_ratio = self._by_slot([record["step_ratio"] for record in records])
             block.records.clear()
             self._learned.append(self._in_flight.popleft())
 
@@ -645,9 +647,9 @@ class RayBank:
             snapshots = [process.rebuild(self._learned).snapshot() for process in self._processes]
         arrays: dict[str, np.ndarray] = {}
         models: dict[int, list[object]] = {}
-        for process, (own, own_models) in zip(self._processes, snapshots, strict=True):
-            arrays |= renumbered(own, dict(enumerate(process.packs)))
-            models |= {process.packs[i]: given for i, given in own_models.items()}
+        for process, (shard_arrays, shard_models) in zip(self._processes, snapshots, strict=True):
+            arrays |= renumbered(shard_arrays, dict(enumerate(process.packs)))
+            models |= {process.packs[i]: of_pack for i, of_pack in shard_models.items()}
         driver = self._driver.state().items()
         return arrays | {n: a for n, a in driver if not n.startswith("pack")}, models
 

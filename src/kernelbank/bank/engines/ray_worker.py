@@ -93,8 +93,8 @@ class ShardWorker:
     def snapshot(self) -> Snapshot:
         """Everything that the next block depends on; models are copied on their way."""
         arrays = self._bank.state()
-        own = {name: array for name, array in arrays.items() if not name.startswith("output")}
-        return own, self._bank.models()
+        of_slots = {name: array for name, array in arrays.items() if not name.startswith("output")}
+        return of_slots, self._bank.models()
 
     def load(self, snapshot: Snapshot) -> None:
         """Continue from a snapshot, at whichever sample comes."""
@@ -128,11 +128,11 @@ def describe_shard(whole: Description, packs: Sequence[int], block: int) -> Desc
     """The bank of some packs, which have their bases among them. Its slots are numbered anew, pack
     by pack, and its weights are of no use."""
     place = {number: i for i, number in enumerate(packs)}
-    own, count = [], 0
+    shard_packs, count = [], 0
     for number in packs:
         pack = whole["packs"][number]
         width, base = len(pack["slots"]), pack["base"]
-        own.append(
+        shard_packs.append(
             {
                 **pack,
                 "slots": list(range(count, count + width)),
@@ -142,7 +142,7 @@ def describe_shard(whole: Description, packs: Sequence[int], block: int) -> Desc
         count += width
     return {
         **whole,
-        "packs": own,
+        "packs": shard_packs,
         "slots": count,
         "block": block,
         "threads": 1,
@@ -180,14 +180,14 @@ def with_models(description: Description, models: Mapping[int, list[object]]) ->
 def renumbered(arrays: Mapping[str, np.ndarray], place: Mapping[int, int]) -> dict[str, np.ndarray]:
     """The arrays of packs by other numbers, and those that are of no pack and no output."""
     prefixes = {f"pack{number}": f"pack{to}" for number, to in place.items()}
-    found = {}
+    result = {}
     for name, array in arrays.items():
         part, _, rest = name.partition("/")
         if part in prefixes:
-            found[f"{prefixes[part]}/{rest}"] = array
+            result[f"{prefixes[part]}/{rest}"] = array
         elif not part.startswith(("pack", "output")):
-            found[name] = array
-    return found
+            result[name] = array
+    return result
 
 
 def has_c_function(spec: object) -> bool:
