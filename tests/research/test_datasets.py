@@ -187,19 +187,6 @@ def test_every_benchmark_says_what_and_whence_it_is():
         assert "/" not in name
 
 
-@pytest.mark.parametrize(
-    "name", [n for n, b in BENCHMARKS.items() if b.package in ("river", "sklearn")]
-)
-def test_rows_in_no_order_are_not_correlated_with_the_row_before(name):
-    stream = kb.datasets.load(name)
-    columns = np.column_stack([stream.X, stream.y])
-    columns = columns[:, columns.std(axis=0) > 0]
-    columns = (columns - columns.mean(axis=0)) / columns.std(axis=0)
-    correlated = np.abs((columns[1:] * columns[:-1]).mean(axis=0)).max() > 4 / len(stream) ** 0.5
-    if name != "SP500Stocks":  # days in their order, of which nothing can be predicted
-        assert correlated == (BENCHMARKS[name].order == "time")
-
-
 @pytest.mark.parametrize("place", ["tiny.csv", "tiny.csv.gz", "deeper/tiny.csv.gz"])
 def test_file_is_recognised_by_its_numbers_however_it_is_written(tmp_path, known, place):
     path = tmp_path / place
@@ -239,10 +226,17 @@ def test_what_is_not_there_says_where_it_comes_from(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "name", [n for n, b in BENCHMARKS.items() if b.package in ("river", "sklearn")]
 )
-def test_streams_of_river_and_scikit_learn_have_their_numbers(name):
-    one, stream = BENCHMARKS[name], kb.datasets.load(name)
-    assert stream.X.shape == (one.rows, one.inputs)
-    assert stream.task == one.task
+def test_streams_of_river_and_scikit_learn_have_their_numbers_and_order(name):
+    benchmark, stream = BENCHMARKS[name], kb.datasets.load(name)
+    assert stream.X.shape == (benchmark.rows, benchmark.inputs)
+    assert stream.task == benchmark.task
+    # Rows in no order are not correlated with the row before.
+    columns = np.column_stack([stream.X, stream.y])
+    columns = columns[:, columns.std(axis=0) > 0]
+    columns = (columns - columns.mean(axis=0)) / columns.std(axis=0)
+    correlated = np.abs((columns[1:] * columns[:-1]).mean(axis=0)).max() > 4 / len(stream) ** 0.5
+    if name != "SP500Stocks":  # days in their order, of which nothing can be predicted
+        assert correlated == (benchmark.order == "time")
 
 
 def test_package_with_other_numbers_warns(monkeypatch):

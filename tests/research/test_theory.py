@@ -55,11 +55,6 @@ def test_bound_of_gradient_descent_is_reached_by_one_step_to_the_comparator():
     assert bound == pytest.approx(regret)
 
 
-def test_bound_of_gradient_descent_with_a_path_is_almost_reached():
-    regret, bound = gradient_regret(1.0, [1.0, 0.0], [-100.0, 0.0])
-    assert regret <= bound <= 1.01 * regret
-
-
 def test_bound_of_gradient_descent_holds_for_random_costs():
     draw = np.random.default_rng(0)
     for _ in range(200):
@@ -244,9 +239,3 @@ def test_distance_of_truncated_and_full_estimates_is_below_its_recursion():
             first = False
     assert not first
     assert distance > 0.01 * d
-
-
-def test_truncation_of_the_library_is_below_its_bound_and_visible():
-    found = theory.truncation(0, 150)
-    assert found.held
-    assert 0.001 * found.bound < found.measured
