@@ -554,7 +554,7 @@ class AutoBank:
                 "forecast needs horizons, which this AutoBank does not have. Make one with "
                 "kb.AutoBank(lags=24, horizons=24)."
             )
-        forecaster = None if self._model is None else self._model.forecasting.forecaster
+        forecaster = None if self._model is None else self._model.forecaster
         if forecaster is None or not forecaster.samples:
             raise InvalidArgument("forecast needs targets. Learn some rows first.")
         return forecaster
@@ -682,8 +682,8 @@ class AutoBank:
             arrays |= {f"model/{name}": array for name, array in state.items()}
             state = self._pending.arrays(model, self._pending_width(model))
             arrays |= {f"pending/{name}": array for name, array in state.items()}
-            if model.forecasting.forecaster is not None:
-                header["forecaster"], state = model.forecasting.forecaster.describe()
+            if model.forecaster is not None:
+                header["forecaster"], state = model.forecaster.describe()
                 arrays |= {f"forecaster/{name}": array for name, array in state.items()}
             if isinstance(model, NumberModel) and model.quantile_part is not None:
                 header["quantile_part"], state = model.quantile_part.model.describe()
@@ -792,10 +792,9 @@ class AutoBank:
         ):
             raise FileRefused("its columns do not fit its inputs.")
         if header.get("forecaster") is not None or self.horizons:
-            model.forecasting.use_periods(model.periods)
-            forecaster = model.forecasting.forecaster
-            if forecaster is None:
+            if model.forecaster is None:
                 raise FileRefused("it has forecasts but no horizons.")
+            model.forecaster = forecaster = model.forecaster.with_periods(model.periods)
             forecaster.restore(header["forecaster"], under("forecaster/", arrays), reading)
         if header.get("quantile_part") is not None or self.quantiles:
             part = model.quantile_part if isinstance(model, NumberModel) else None
@@ -935,7 +934,7 @@ class AutoBank:
             return ClassModel(config, dimension, len(self._classes), previous)
         model = NumberModel(config, dimension, outputs, previous)
         if config.horizons:
-            model.forecasting.forecaster = self._new_forecaster(dimension, model.periods)
+            model.forecaster = self._new_forecaster(dimension, model.periods)
         if config.quantiles:
             model.quantile_part = Quantiles(config, dimension)
         return model
@@ -1214,12 +1213,14 @@ class AutoBank:
     def learn_and_forecast(self, x: object, y: object, coverage: float) -> dict[str, Floats]:
         """Learn one row that was predicted; the forecasts after it, as `run` records them."""
         assert self._model is not None
-        forecasting = self._model.forecasting
-        forecasting.collect(np.zeros((0, 0)), tail_of(coverage))
+        if self._model.forecaster is None:
+            self.learn_one(x, y)
+            return {}
+        self._model.forecaster.collect(np.zeros((0, 0)), tail_of(coverage))
         try:
             self.learn_one(x, y)
         finally:
-            forecasts = forecasting.collected()
+            forecasts = self._model.forecaster.collected()
         return forecasts
 
     # --- how it is shown ------------------------------------------------------------------------
@@ -1318,17 +1319,19 @@ class _Run:
 
     def run(self) -> Trace:
         """The trace of all rows, predicted and learned."""
-        forecasting, upcoming = self._model.forecasting, self._rows
+        upcoming, forecasts = self._rows, {}
         if self._table is not None:
             upcoming = self._table.inputs if self._bank._config.known else np.zeros((0, 0))
-        forecasting.collect(upcoming, self._tail)
+        if self._model.forecaster is not None:
+            self._model.forecaster.collect(upcoming, self._tail)
         try:
             row = 0
             while row < len(self._rows) or self._waiting:
                 with whole_step(self._bank):
                     row = self._step(row)
         finally:
-            forecasts = forecasting.collected()
+            if self._model.forecaster is not None:  # another one, if periods were found
+                forecasts = self._model.forecaster.collected()
         names = self._bank._several_names
         return make_trace(self._model, self._records, self._fields, self._classes, names, forecasts)
 

@@ -32,7 +32,7 @@ from ..losses import Pinball
 from ..utils.validation import Floats
 from ..utils.whole_steps import warn_after_step
 from .config import Arrays, AutoConfig, Json, Reading, restored_periods, whole_number
-from .forecaster import Forecasting
+from .forecaster import Forecaster
 from .scaling import (
     AUTO,
     CHANGE_AFTER,
@@ -94,8 +94,8 @@ class Model(ABC):
         self.previous = fitting_inputs if previous is None else previous
         """How many inputs of the last row a row knows: the first ones, or none."""
         self.banks: list[KernelBank] = []
-        self.forecasting = Forecasting()
-        """Forecasts beside predictions; none without horizons."""
+        self.forecaster: Forecaster | None = None
+        """Forecasts beside predictions, with horizons."""
         self.changes: list[Change] = []
         self._due_at = 0
         """After how many rows there may be something to do; 0 if that is not known."""
@@ -268,8 +268,8 @@ class Model(ABC):
             record = self._make_record(outputs[:count], weights[:count], by_slot)
         for row, what, of in signals:
             self._note_signal(row, what, of)
-        if self.forecasting.forecaster is not None:
-            self.forecasting.forecast_after(X[:count], targets[:count, 0])
+        if self.forecaster is not None:
+            self.forecaster.learn_rows(X[:count], targets[:count, 0])
         if self.rows >= self._due_at:
             self._do_what_is_due()
             self._due_at = self.rows + self._rows_to_event()
@@ -401,7 +401,8 @@ class Model(ABC):
                     self._note_change(Change(self.rows, "season", period=period))
             self.core.set_periods(periods)
             self._use_periods()
-        self.forecasting.use_periods(self.periods)
+        if self.forecaster is not None:
+            self.forecaster = self.forecaster.with_periods(self.periods)
 
     def _use_periods(self) -> None:
         """Let the slots for seasons start anew with the present periods."""
@@ -718,7 +719,8 @@ class NumberModel(Model):
 
     def add_inputs(self, count: int) -> None:
         super().add_inputs(count)
-        self.forecasting.add_inputs(count)
+        if self.forecaster is not None:
+            self.forecaster.add_inputs(count)
         if self.quantile_part is not None:
             self.quantile_part.model.add_inputs(count)
 

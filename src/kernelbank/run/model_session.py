@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from ..auto import AutoBank
-from ..auto.auto_bank import tail_of
 from ..auto.inputs import ColumnEncoder, EncodedRows, category_code
 from ..auto.loading import check_precision, restore
 from ..auto.targets import MAX_CLASSES, RefusedLabel, best_class
@@ -173,13 +172,7 @@ class ModelSession:
         x, target = self._pending.pop(0)
         if target is None:
             return self._no_forecasts
-        model = self.bank._model
-        assert model is not None  # it has predicted the row
-        model.forecasting.collect(np.zeros((0, 0)), tail_of(self.options.coverage))
-        try:
-            self.bank.learn_one(x, target)
-        finally:
-            found = model.forecasting.collected()
+        found = self.bank.learn_and_forecast(x, target, self.options.coverage)
         self._last_target = target
         return forecast_cells(found, self.options)[0] if found else ()
 
