@@ -215,12 +215,12 @@ class AutoBank:
         from; else the present ones.
         """
         with self._turn:
-            named = self._named(x, "x", one=True, added=added)
+            named = self._named(x, "x", single=True, added=added)
             width = self._width_with(added)
-            row = checked_inputs(x, width, "x", one=True) if named is None else named.inputs
+            row = checked_inputs(x, width, "x", single=True) if named is None else named.inputs
             new = False
             if self._task == "regression":
-                target, names = self._checked_targets(y, 1, one=True)
+                target, names = self._checked_targets(y, 1, single=True)
             else:
                 (label,) = self._classes.check(y, None)
                 new = label not in self._classes
@@ -256,7 +256,7 @@ class AutoBank:
             row, added = encoder.take(row.codes, encoder.as_statistic(target), row.texts)
             if added:
                 model.add_inputs(added)
-        model.update(row, target, tail, made=past)
+        model.update(row, target, tail, earlier=past)
 
     def run(
         self,
@@ -510,9 +510,9 @@ class AutoBank:
         self, x: object, coverage: float, *, distinct: bool = False
     ) -> _core.Prediction:
         with self._turn:
-            named = self._named(x, "x", one=True)
+            named = self._named(x, "x", single=True)
             width = self._dimension
-            row = checked_inputs(x, width, "x", one=True) if named is None else named.inputs
+            row = checked_inputs(x, width, "x", single=True) if named is None else named.inputs
             model, pending = self._model_for(row.shape[1]), self._pending
             key = row if named is None else named.codes
             waiting = pending.fresh
@@ -833,9 +833,9 @@ class AutoBank:
             or not self._model.banks
             or any(bank.calls_python for bank in self._model.banks)
         ):
-            memo: dict[int, object] = {id(part): part for part in (self, self._config)}
+            copied: dict[int, object] = {id(part): part for part in (self, self._config)}
             state = {name: value for name, value in self.__dict__.items() if name not in _SETTINGS}
-            return copy.deepcopy(state, memo)
+            return copy.deepcopy(state, copied)
         return None
 
     def _failed_step(self, before: dict[str, object] | None, error: BaseException) -> None:
@@ -850,14 +850,14 @@ class AutoBank:
     # --- columns and the model --------------------------------------------------------------------
 
     def _named(
-        self, X: object, name: str, *, one: bool = False, added: int = 0
+        self, X: object, name: str, *, single: bool = False, added: int = 0
     ) -> NamedInputs | None:
         """Rows with names, or for a bank with names; None for arrays that have none."""
         if self._encoder is None and type(X) is np.ndarray:
             return None
         labels = self._task == "classification"
         encoder = None if self._encoder is None or self._encoder.tentative else self._encoder
-        named = read_named(X, encoder, self._dimension, name, labels=labels, one=one)
+        named = read_named(X, encoder, self._dimension, name, labels=labels, single=single)
         if named is not None and added:
             remedy = "Leave it out: columns with names are known."
             raise check.refuse("added", "be 0 for rows with names", added, remedy)
@@ -892,11 +892,11 @@ class AutoBank:
         return self._model.target_count
 
     def _checked_targets(
-        self, y: object, count: int, *, one: bool = False
+        self, y: object, count: int, *, single: bool = False
     ) -> tuple[Floats, tuple[str, ...] | None]:
         """Targets of rows, (n,) or (n, K), and their names, if they have some."""
         names = self._target_names
-        return checked_targets(y, count, self._outputs, self._config, names=names, one=one)
+        return checked_targets(y, count, self._outputs, self._config, names=names, single=single)
 
     def _use_targets(self, targets: Floats, names: tuple[str, ...] | None) -> None:
         """Take the targets of the first rows, and their names, for those of all later ones."""

@@ -430,7 +430,7 @@ class HorizonsModel:
     # --- learning -------------------------------------------------------------------------------
 
     def learn(
-        self, x: Floats, past: Floats, targets: Floats, made: tuple[Floats, Floats] | None
+        self, x: Floats, past: Floats, targets: Floats, forecasts: tuple[Floats, Floats] | None
     ) -> None:
         """Learn a row (d,) with its past and its targets (H,), which are all known now.
 
@@ -444,8 +444,8 @@ class HorizonsModel:
         self.rows += 1
         if self.bank is not None:
             judged = None
-            if made is not None:
-                scores, slots = made
+            if forecasts is not None:
+                scores, slots = forecasts
                 scaled = self.scaling.scale_targets(slots.ravel()).reshape(slots.shape)
                 judged = self._of_outputs(np.where(np.isnan(slots), scores[:, None], scaled))
             row = self.scaling.scale_rows(x[None], past[None])[0]
@@ -736,8 +736,8 @@ class Forecaster:
         self._config, self._bounds = config, config.bounds
         self._collection: _Collection | None = None
         """While a run collects forecasts."""
-        kept = RECENT if config.seasons == AUTO else 0
-        self._recent = deque[tuple[Floats, float, float, float]](maxlen=kept)
+        size = RECENT if config.seasons == AUTO else 0
+        self._recent = deque[tuple[Floats, float, float, float]](maxlen=size)
         """Rows from which the forecasts start anew when periods are found."""
         self.plain: Forecaster | None = None
         """The forecasts without known inputs. Their slots are combined with those of this one."""
@@ -917,9 +917,9 @@ class Forecaster:
         rows = last - longest + np.array(self.horizons)
         target = self._left(self.targets[rows], self.late_targets[rows])
         started = model.bank is not None
-        known = started and not model.stacked and self.samples - 1 - longest >= self.first_moment
-        made = (self._scores[row], self._slots[row]) if known else None
-        model.learn(self._inputs[row].copy(), self._past[row].copy(), target, made)
+        scored = started and not model.stacked and self.samples - 1 - longest >= self.first_moment
+        forecasts = (self._scores[row], self._slots[row]) if scored else None
+        model.learn(self._inputs[row].copy(), self._past[row].copy(), target, forecasts)
         if not started and model.bank is not None:
             self.first_moment = self.samples - 1  # the moment whose forecasts follow
 
@@ -933,8 +933,8 @@ class Forecaster:
             self._slots[row] = slots[:, : self._slots.shape[2]]
             if self.plain is not None:
                 columns = np.hstack([columns, self.plain.stacking.forecasts(moment)])
-            known = np.isfinite(columns)
-            self.stacking.keep(moment, np.where(known, columns, self.observed[-1]))
+            columns = np.where(np.isfinite(columns), columns, self.observed[-1])
+            self.stacking.keep(moment, columns)
         output = self._output(tail)
         self.intervals.issue(moment, output, self._baselines())
         return output
@@ -943,8 +943,8 @@ class Forecaster:
         """(H, 3): forecasts and intervals from the newest row, without the part of known inputs."""
         if self.model.bank is None:
             return np.full((len(self.horizons), 3), self.targets[-1])
-        made = self.stacking.forecasts(self.samples - 1)
-        points, deviations = self.stacking.combine(made).T
+        forecasts = self.stacking.forecasts(self.samples - 1)
+        points, deviations = self.stacking.combine(forecasts).T
         return self.intervals.forecast(points, deviations, tail)
 
     def forecast(self, tail: float, future: Floats | None = None) -> Floats:
