@@ -20,7 +20,6 @@ from ..bank.trace import Record, Trace, chosen_fields
 from ..combiners import Combiner
 from ..errors import FileRefused, HalfLearned, InvalidArgument
 from ..io import checkpoint
-from ..io.specs import check_names, to_spec
 from ..losses import Loss
 from ..utils import validation as check
 from ..utils.validation import Floats
@@ -40,6 +39,7 @@ from .config import (
     checked_scalings,
     checked_seasons,
     checked_slots,
+    config_arguments,
     whole_number,
 )
 from .forecaster import LEVELS, Forecast, Forecaster, KnownInputs, known_slots, ordered
@@ -52,9 +52,6 @@ from .targets import ClassLabels, Label, checked_labels, checked_targets
 
 COVERAGE = 0.9
 """Of intervals, by default."""
-
-AUTO_BANK = "AutoBank"
-"""The `kind` in the header of an AutoBank; a `KernelBank` has none."""
 
 _SETTINGS = ("_turn", "_config")
 """Attributes that no step changes."""
@@ -668,7 +665,13 @@ class AutoBank:
     def describe(self) -> tuple[Json, Arrays]:
         """Everything that the next prediction depends on: settings as JSON data, and arrays."""
         with self._turn:
-            header: Json = self._describe_settings()
+            names, classes = self._target_names, self._classes
+            header = self._config.describe() | {
+                "classes": classes.known,
+                "max_classes": classes.limit,
+                "classes_named": classes.named,
+                "targets": None if names is None else list(names),
+            }
             arrays: Arrays = {}
             model, encoder = self._model, self._encoder
             if encoder is not None:
@@ -692,64 +695,10 @@ class AutoBank:
                 arrays |= {f"quantiles/{name}": array for name, array in state.items()}
             return header, arrays
 
-    def _describe_settings(self) -> Json:
-        config, classes = self._config, self._classes
-        slots = config.slots or ()
-        check_names([config.loss])
-        check_names(slots)
-        return {
-            "kind": AUTO_BANK,
-            "task": self._task,
-            "lags": config.lags,
-            "size": config.size,
-            "seed": config.seed,
-            "scalings": list(config.scalings),
-            "slots": [to_spec(slot) for slot in slots],
-            "combiner": None if config.combiner is None else to_spec(config.combiner),
-            "loss": to_spec(config.loss),
-            "window": config.window,
-            "regularization": config.regularization,
-            "lower": config.lower,
-            "upper": config.upper,
-            "seasons": list(config.seasons)
-            if isinstance(config.seasons, tuple)
-            else config.seasons,
-            "classes": classes.known,
-            "max_classes": classes.limit,
-            "classes_named": classes.named,
-            "columns": None,
-            "targets": None if self._target_names is None else list(self._target_names),
-            "horizons": list(config.horizons),
-            "known": list(config.known),
-            "quantiles": list(config.quantiles),
-            "dimension": None,
-            "model": None,
-        }
-
     @classmethod
     def restored(cls, header: Json, arrays: Arrays, reading: Reading) -> AutoBank:
         """The bank that `describe` described, checked in every respect; see `kb.load`."""
-        slots = [reading.component(slot) for slot in header["slots"]]
-        combiner = header["combiner"]
-        bank = cls(
-            header["task"],
-            header["lags"],
-            header["size"],
-            slots=slots or None,
-            combiner=None if combiner is None else reading.component(combiner),
-            loss=reading.component(header["loss"]),
-            window=header["window"],
-            regularization=header["regularization"],
-            scalings=header["scalings"],
-            lower=header["lower"],
-            upper=header["upper"],
-            seasons=header.get("seasons"),
-            horizons=header.get("horizons") or None,
-            known=header.get("known") or None,
-            quantiles=header.get("quantiles") or None,
-            engine=reading.engine,
-            seed=header["seed"],
-        )
+        bank = cls(**config_arguments(header, reading))
         limit = whole_number(header["max_classes"], 0, 10**6, "the most classes")
         bank._classes.restore(header["classes"], limit, header["classes_named"])
         if header["columns"] is not None:

@@ -1,41 +1,18 @@
 """The slots that an AutoBank may run: which there are, what they cost, and which run at a time.
 
-The default slots are the same for every stream, nothing tuned. Each scaling of the inputs has its
-own, named `scaling: method`, such as "standard: random features, no forgetting":
+The default slots are the same for every stream, nothing tuned; `AutoBank.names` lists the methods.
+Each scaling of the inputs has its own, named `scaling: method`:
 
 - *random features*: Bayesian least squares on random features of kernels of one, two, three and all
-  inputs, with widths from narrow to wide, and on linear terms. There are three kinds of memory:
-  *no forgetting*; *forgetting*, slowly; and *adaptive bias*, which forgets slowly but the constant
-  fast, so that this follows the last errors.
-- *linear*: the same with linear terms only, which learn from few rows.
-- *tree k*: a partition tree on the target. Trees see steps and interactions for which random
-  features need many rows. Their cuts are random, so there are several.
-- *method + tree k*: the prediction of another slot plus a tree on its residual.
+  inputs, with widths from narrow to wide, and on linear terms; *linear*: on the inputs alone;
+- *tree k*: a partition tree on the target; *method + tree k*: on the residual of another slot.
+  Their cuts are random, so there are several;
 
-Beside those of each scaling there are:
-
-- *last value*: the last target again; "last value + ...": with a slot that learns the change from
-  one target to the next.
-- *nearest neighbors, width w, noise v*: a small Gaussian process on the nearest of many past rows.
-  Its capacity grows with the stream. The width is in standard deviations times sqrt(inputs), the
-  noise a part of the target's variance. In the standard scaling neighbors are near in the lagged
-  targets too; in that by ranks only in the inputs.
-- *relevant: random features, wide* (*medium*, *narrow*): kernels of all relevant columns, the
-  inputs, last targets and inputs of the row before by their relevance (`new_relevance`); *relevant:
-  random features, medium + nearest neighbors*: neighbors in this metric, on its residual.
-- *past: linear, ...*: least squares on the same columns as they are, which is an autoregression.
-- *season: linear, adaptive bias*: the last target of the phase, the mean of the last three, the
-  phase and the inputs. With the bias, which follows the last errors, this is a seasonal forecast.
-- *season: random features, adaptive bias*: Gaussian kernels of cosine and sine of the phase are
-  periodic kernels (MacKay, Introduction to Gaussian processes, 1998).
-
-Reserves do not run from the start; `revise` tries them when others have no weight:
-
-- *... + nearest neighbors, ...*: neighbors on the residual of another slot;
-- *... + tree 2 + tree 3*: larger trees on what the trees before them leave, as in boosting;
-- *nearest neighbors on some inputs*: near in a random half of the inputs;
-- *random features, narrow* and *random features, all inputs*: other widths, and kernels of all
-  inputs only.
+and beside those of each scaling the *last value*, *nearest neighbors*, slots on *relevant*
+and *past* columns (`new_relevance`), and on *seasons*: Gaussian kernels of cosine and sine of the
+phase are periodic kernels (MacKay, Introduction to Gaussian processes, 1998). Reserves do not run
+from the start; `revise` tries them when others have no weight: neighbors on a residual or on a
+random half of the inputs, larger trees on what the trees before them leave, other widths.
 
 The strong methods, second-order ones and trees, minimise the squared loss. So the default slots
 learn by it whatever the loss of the bank: they find the conditional mean, quickly. `Joint` chooses
