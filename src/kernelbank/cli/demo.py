@@ -16,7 +16,6 @@ from pathlib import Path
 import click
 
 from ..errors import RunRefused
-
 from .run import run
 
 COLUMNS = ("time", "outdoor", "wind", "mode", "power")
