@@ -37,7 +37,7 @@ from ..research.experiments.theory_base import Certificate
 from ..research.plots import save
 
 Verdict = Mapping[str, Sequence[Standing]]
-"""By the reading of the noise: the scheme beside its rivals."""
+"""By the reading of the noise: the scheme compared with its rivals."""
 
 READING_NAMES = {
     "variance": "the variance",
@@ -237,7 +237,7 @@ def _write_table(path: Path, runs: Sequence[PaperRun]) -> Path:
 
 
 def _write_verdict(path: Path, verdict: Verdict) -> Path:
-    """The scheme beside its rivals, one row per reading, length and rival."""
+    """The scheme compared with its rivals, one row per reading, length and rival."""
     rows = [
         [reading, standing.samples, standing.rival, standing.below, standing.margin]
         for reading, group in verdict.items()
@@ -298,7 +298,7 @@ def lorenz(out: Path, points: int) -> None:
 
 
 def theory(seeds: int, samples: int) -> bool:
-    """Run all seeds and print bounds beside measurements; whether every bound held."""
+    """Run all seeds and print bounds and measurements; whether every bound held."""
     console = Console(highlight=False)
     runs: list[list[Certificate]] = []
     with console.status("Running ...") as status, _quiet():

@@ -47,7 +47,7 @@ FREE = "free"
 
 @dataclass(frozen=True)
 class OptionSpec:
-    """What is declared about one option, beside its name, type and default.
+    """What is declared about one option, besides its name, type and default.
 
     Parameters
     ----------

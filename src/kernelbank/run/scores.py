@@ -56,10 +56,6 @@ class RowScores(NamedTuple):
         """(n,): the times of the rows."""
         self.extremes[:, 5] = self.extremes[:, 6] = times
 
-    def leave_out_first(self) -> None:
-        """Let the first row count as a row, but not as a scored one."""
-        self.leave_out(np.arange(len(self.totals)) == 0)
-
     def leave_out(self, rows: np.ndarray) -> None:
         """Let some rows, a mask (n,), count as rows, but not as scored ones."""
         self.totals[rows, 1:] = 0.0
