@@ -60,7 +60,7 @@ def often(monkeypatch):
     """A terminal that can, drawn on after every block, and a file that is read little by little."""
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr("kernelbank.cli.console._LINE_PERIOD", 0.0)
-    monkeypatch.setattr("kernelbank.io.sources.files.CHUNK_BYTES", 4096)
+    monkeypatch.setattr("kernelbank.io.text.CHUNK_BYTES", 4096)
 
 
 @pytest.mark.usefixtures("often")

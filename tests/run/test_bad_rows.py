@@ -12,9 +12,9 @@ import pytest
 import kernelbank as kb
 from kernelbank.cli.run import StopFlag
 from kernelbank.errors import InvalidArgument
-from kernelbank.io.sources import files
-from kernelbank.io.sources.files import TextFile
-from kernelbank.io.sources.row_block import RowBlock
+from kernelbank.io import text as io_text
+from kernelbank.io.source import RowBlock
+from kernelbank.io.text import TextFile
 from kernelbank.run import session
 from kernelbank.run.status import RunStatus
 from support.marks import slow
@@ -36,7 +36,7 @@ from support.run_command import (
 @pytest.fixture(autouse=True)
 def settled(monkeypatch):
     """A file that ends with an open quote is not waited for."""
-    monkeypatch.setattr(files, "SETTLE_SECONDS", 0.0)
+    monkeypatch.setattr(io_text, "SETTLE_SECONDS", 0.0)
 
 
 COUNT = 20

@@ -10,7 +10,7 @@ import pytest
 
 from kernelbank.errors import RunRefused
 from kernelbank.io import checkpoint
-from kernelbank.io.sinks.csv import CsvSink
+from kernelbank.io.sinks import CsvSink
 from support.crash_scenarios import SCENARIOS, check_one_line, drawn_moment
 from support.fault_injection import FULL, Fault
 from support.marks import slow

@@ -425,7 +425,7 @@ def test_kept_inputs_are_some_of_every_kind(status, numbers, time, categories, l
     )
 
     class Bank:
-        task, _encoder = "regression", None
+        task, encoder = "regression", None
 
     Bank.lags = lags
     inputs = drawn_inputs(layout, Bank)

@@ -273,7 +273,7 @@ def test_warnings_are_printed_as_notes(source, monkeypatch):
 
 def test_missing_library_is_refused_with_its_install_command(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    monkeypatch.delitem(sys.modules, "kernelbank.io.sources.parquet", raising=False)
+    monkeypatch.delitem(sys.modules, "kernelbank.io.parquet", raising=False)
     (tmp_path / "s.parquet").write_bytes(b"PAR1")
     assert "kernelbank[files]" in refusal(tmp_path / "s.parquet", "--target", "y")
 

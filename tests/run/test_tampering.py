@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from kernelbank.errors import FileRefused, RunRefused
 from kernelbank.io import checkpoint
-from kernelbank.io.sinks.parquet import ParquetSink
+from kernelbank.io.sinks import ParquetSink
 from kernelbank.run import session
 from kernelbank.run.options import RunOptions
 from support import forged_files
@@ -423,7 +423,7 @@ def test_no_regular_file_in_place_of_a_file_of_a_run_is_refused(
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", PARTS)
 def test_no_regular_file_in_place_of_a_part_is_refused(name, kind, source, tmp_path, monkeypatch):
-    monkeypatch.setattr("kernelbank.io.sinks.parquet.PART_ROWS", 10)
+    monkeypatch.setattr("kernelbank.io.sinks.PART_ROWS", 10)
     (tmp_path / "victim").write_bytes(b"mine")
     (tmp_path / "out").mkdir()
     options = ("--target", "y", "--state", tmp_path / "state")
@@ -440,7 +440,7 @@ def test_no_regular_file_in_place_of_a_part_is_refused(name, kind, source, tmp_p
 @pytest.mark.usefixtures("light")
 @pytest.mark.parametrize("name", [".part-000000.parquet", "part-000000.parquet"])
 def test_link_that_appears_during_a_run_is_not_followed(name, tmp_path, monkeypatch):
-    monkeypatch.setattr("kernelbank.io.sinks.parquet.PART_ROWS", 2)
+    monkeypatch.setattr("kernelbank.io.sinks.PART_ROWS", 2)
     sink = ParquetSink(tmp_path / "p.parquet", ["row", "prediction"])
     sink.check_vacant()
     sink.start()

@@ -15,7 +15,7 @@ import pytest
 import kernelbank as kb
 from kernelbank.cli import commands
 from kernelbank.io import checkpoint
-from kernelbank.io.sinks.csv import CsvSink, JsonLinesSink
+from kernelbank.io.sinks import CsvSink, JsonLinesSink
 from kernelbank.io.sources import open_source
 from kernelbank.run.checkpoint import CheckpointDir
 from kernelbank.run.options import RunOptions, prediction_columns

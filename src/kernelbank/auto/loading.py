@@ -163,7 +163,7 @@ def restore(
     inner = partial(KernelBank.restored, engine=engine, components=components, most_memory=limit)
     if not is_auto:
         return inner(header, arrays)
-    component = partial(from_spec, known=KNOWN, components=components)
+    component = partial(from_spec, types=KNOWN, components=components)
     auto = restore_auto(header, dict(arrays), component, inner, engine)
     model = auto._model
     if model is None or not model.banks:

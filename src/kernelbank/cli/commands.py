@@ -99,7 +99,7 @@ class _GroupedCommand(click.Command):
         try:
             return super().parse_args(context, list(words))
         except click.UsageError as error:
-            from ..io.passwords import typed_without_password
+            from ..io.brokers import typed_without_password
 
             message = shown = error.format_message()
             for word in words:

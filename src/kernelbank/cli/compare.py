@@ -20,7 +20,7 @@ from rich.table import Table
 from .. import combiners, kernels, learners
 from ..bank.bank import KernelBank
 from ..errors import FileRefused, InvalidArgument, KernelBankWarning
-from ..io.sources.parsing import MISSING, NOT_A_NUMBER
+from ..io.cells import MISSING, NOT_A_NUMBER
 from ..kernels import Kernel
 from ..losses import as_loss
 from ..research import datasets, rivals

@@ -19,22 +19,26 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from ..errors import KernelBankWarning
-from ..research.experiments import lorenz as lorenz_experiment
-from ..research.experiments import (
-    paper,
-    paper_claims,
-    paper_combiners,
-    paper_figures,
-    paper_halving,
+from ..research import lorenz as lorenz_experiment
+from ..research import paper, paper_figures
+from ..research import theory as theory_experiment
+from ..research.lorenz import LearnerResult
+from ..research.paper import (
+    BEST,
+    EXACT,
+    LENGTHS,
+    PRINTED,
+    READINGS,
+    RIVALS,
+    SCHEME,
+    PaperRun,
+    RuleResult,
+    Standing,
+    number_of_seeds,
+    standings,
 )
-from ..research.experiments import theory as theory_experiment
-from ..research.experiments.lorenz import LearnerResult
-from ..research.experiments.paper import EXACT, PRINTED, READINGS, SCHEME, PaperRun
-from ..research.experiments.paper_claims import number_of_seeds
-from ..research.experiments.paper_combiners import RuleResult
-from ..research.experiments.paper_verdict import BEST, LENGTHS, RIVALS, Standing, standings
-from ..research.experiments.theory_base import Certificate
 from ..research.plots import save
+from ..research.theory import Certificate
 
 Verdict = Mapping[str, Sequence[Standing]]
 """By the reading of the noise: the scheme compared with its rivals."""
@@ -74,7 +78,7 @@ def reproduce(
         _print_all(console, runs, verdict, noise)
     if combiners:
         with console.status("Running every rule of kb.combiners ..."):
-            results = [*paper_combiners.run_rules(runs), *paper_combiners.single_slots(runs)]
+            results = [*paper.run_rules(runs), *paper.single_slots(runs)]
         results.sort(key=lambda result: result.mean_cost)
         console.print()
         console.print(_combiner_table(results, samples, noise))
@@ -141,19 +145,8 @@ def _print_all(console: Console, runs: Sequence[PaperRun], verdict: Verdict, noi
         "* Drawn by the authors' public generator (emrumo/VARdatagenerator) with seed 0. It draws "
         "the paper's coefficient and 0.71518937 as a variance: so this may be the paper's signal."
     )
-    below = sum(run.final_cost(SCHEME) < run.final_cost(EXACT) for run in runs)
-    with console.status("Running OMKR with other rates ..."):
-        others = [
-            f"{paper_halving.seeds_below(runs, rule)} ({name})"
-            for name, rule in paper_halving.OTHER_READINGS.items()
-        ]
-    console.print(
-        '\nOMKR\'s rate is "halved every 50 steps", here in the index n of the weights w(n). After '
-        f"{len(runs[0].x)} samples, noise as above, the scheme is then below OMKR on {below} of "
-        f"{seeds}; in other readings on {', '.join(others)}."
-    )
     titles = ("What the paper claims besides", "What it does not say")
-    for title, group in zip(titles, paper_claims.claims(runs), strict=True):
+    for title, group in zip(titles, paper.claims(runs), strict=True):
         console.print(f"\n[bold]{title}[/bold]")
         for claim in group:
             console.print(Padding(claim.text(), (0, 0, 0, 2)))
@@ -163,7 +156,7 @@ def _quantity_table(runs: Sequence[PaperRun], noise: str) -> Table:
     """Costs, steps and errors of the scheme, OMKR and NORMA."""
     title = f"{number_of_seeds(len(runs))}, {len(runs[0].x)} samples, noise as {noise}"
     table = _table(title, "", "seed 0", "mean", "least", "most")
-    for section, rows in paper_claims.table(runs):
+    for section, rows in paper.table(runs):
         table.add_section()
         table.add_row(f"[bold]{section}[/bold]")
         for row in rows:
@@ -230,7 +223,7 @@ def _write_table(path: Path, runs: Sequence[PaperRun]) -> Path:
     """The table, one row per quantity and one column per seed."""
     rows = [
         [section, row.name, *("" if v is None else v for v in row.values)]
-        for section, group in paper_claims.table(runs)
+        for section, group in paper.table(runs)
         for row in group
     ]
     return _write_csv(path, ["quantity", "of", *(f"seed_{run.seed}" for run in runs)], rows)

@@ -21,11 +21,14 @@ from ..errors import (
     RunRefused,
     TooManyBadRows,
 )
-from ..io.addresses import KAFKA_PASSWORD, REDIS_PASSWORD, without_password
-from ..io.passwords import read_password, typed_without_password
-from ..io.sinks.base import Sink
-from ..io.sinks.csv import CsvSink, JsonLinesSink
-from ..io.sinks.parquet import ParquetSink
+from ..io.brokers import (
+    KAFKA_PASSWORD,
+    REDIS_PASSWORD,
+    read_password,
+    typed_without_password,
+    without_password,
+)
+from ..io.sinks import CsvSink, JsonLinesSink, ParquetSink, Sink
 from ..io.sources import open_source
 from ..run.checkpoint import BAD_ROWS, CheckpointDir
 from ..run.live.page import LivePage, Publisher, is_loopback
@@ -171,7 +174,7 @@ def _prediction_sinks(options: RunOptions, password: str | None) -> list[Sink]:
         return []
     columns = (*prediction_columns(options), *options.kept_columns)
     if options.predictions.startswith(REDIS_SCHEMES):
-        from ..io.sinks.redis import RedisSink
+        from ..io.redis import RedisSink
 
         wait = options.redis_wait
         return [RedisSink(options.predictions, columns, password=password, wait=wait)]

@@ -11,8 +11,7 @@ from pathlib import Path
 from ..auto.loading import RUN
 from ..errors import FileRefused, RunRefused
 from ..io import checkpoint
-from ..io.regular_files import check_regular, open_regular
-from ..io.sinks.base import cannot_lock, fsync_folder, named_os_errors
+from ..io.files import cannot_lock, check_regular, fsync_folder, named_os_errors, open_regular
 from ..utils.validation import Floats
 from . import Saved
 

@@ -10,9 +10,9 @@ import numpy as np
 
 from ..auto.inputs import CATEGORY, NUMBER, TIME, category_code
 from ..errors import RunRefused
-from ..io.sinks.base import Row
+from ..io.cells import MISSING, shown_cell
+from ..io.sinks import Row
 from ..io.sources import RejectedRow, RowBlock
-from ..io.sources.parsing import MISSING, shown_cell
 from ..io.times import parse_time
 from ..utils.validation import Floats
 from .options import ID, RunOptions, as_label, check_known, prediction_columns

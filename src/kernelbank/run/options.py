@@ -607,7 +607,7 @@ def _check_predictions(options: RunOptions) -> None:
     if address is None or to_redis:
         return
     if "://" in address or not address.endswith((".csv", ".parquet")):
-        from ..io.addresses import without_password  # which the help must not import
+        from ..io.brokers import without_password  # which the help must not import
 
         raise RunRefused(
             "--predictions must end with .csv or .parquet, or be redis://host:port/stream; "

@@ -22,11 +22,11 @@ from ..errors import (
     RunRefused,
     TooManyBadRows,
 )
+from ..io.cells import shown_cell
 from ..io.checkpoint import damage_text
-from ..io.sinks.base import Row, Sink
+from ..io.sinks import Row, Sink
+from ..io.source import Position
 from ..io.sources import RejectedRow, RowBlock, Source
-from ..io.sources.parsing import shown_cell
-from ..io.sources.row_block import Position
 from ..utils.validation import Floats
 from . import Saved
 from .advice import bad_row_advice, first_row_advice, header_advice

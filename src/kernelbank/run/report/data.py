@@ -32,7 +32,7 @@ import numpy as np
 
 from ...auto import AutoBank
 from ...errors import RunRefused
-from ...io.sinks.base import named_os_errors
+from ...io.files import named_os_errors
 from ...research.regret import best_slot, best_slot_per_interval
 from ...utils.validation import Floats
 from ..history import (
