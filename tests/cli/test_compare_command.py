@@ -21,13 +21,13 @@ def run(*arguments):
 
 
 def test_compare_command_writes_table_and_figure(tmp_path):
-    X, y = noisy_stream(0, 150)
+    X, y = noisy_stream(0, 80)
     lines = [f"{a},{b},{c}" for (a, b), c in zip(X.tolist(), y.tolist(), strict=True)]
     path = write_text(tmp_path / "load.csv.gz", "a,b,load\n" + "\n".join(lines) + "\n")
     result = run(
         "compare", path, "sine", "--target", "load", "--learners", "Norma(learning_rate=0.1,budget=20)",
         "--combiners", "Simplex,Simplex(evidence='prequential', horizon=9)", "--kernels", "Gaussian,Linear",
-        "--widths", "0.5:2:3", "--seeds", 2, "--samples", 140, "--standardise", 40, "--out", tmp_path / "out",
+        "--widths", "0.5:2:3", "--seeds", 2, "--samples", 70, "--standardise", 30, "--out", tmp_path / "out",
     )  # fmt: skip
     assert result.exit_code == 0, result.output
     written = json.loads((tmp_path / "out" / "table.json").read_text())
@@ -40,8 +40,8 @@ def test_compare_command_writes_table_and_figure(tmp_path):
         "running mean",
     }
     assert {row["stream"]: row["samples"] for row in written["results"]} == {
-        "load": 100,
-        "sine": 100,
+        "load": 40,
+        "sine": 40,
     }
     for figure in ("running_loss", "critical_difference"):
         assert (tmp_path / "out" / f"{figure}.png").stat().st_size > 5000
@@ -51,8 +51,8 @@ def test_compare_command_writes_table_and_figure(tmp_path):
     assert latex.count(r"\\") == 6
     assert r"\mathbf{" in latex
     for words in (
-        "load: 100 samples",
-        "sine: 100 samples scored, 2 seeds",
+        "load: 40 samples",
+        "sine: 40 samples scored, 2 seeds",
         "persistence",
         "mean rank",
         "Friedman",

@@ -32,7 +32,6 @@ from . import Saved
 from .advice import bad_row_advice, first_row_advice, header_advice
 from .checkpoint import CheckpointDir, saved_count
 from .encoder import Batch, FeatureEncoder, KeptColumns
-from .history import History
 from .options import RunOptions
 from .session import Session
 from .timings import CHECKPOINTS, ENCODING, READING, WRITING, Timings
@@ -166,11 +165,6 @@ class Runner:
     def bank(self) -> AutoBank:
         """The model."""
         return self.session.bank
-
-    @property
-    def history(self) -> History | None:
-        """The history of the predictions, once there is one."""
-        return self.session.history
 
     # --- rows ---
 
