@@ -37,8 +37,8 @@ from .history import (
     History,
     InputLayout,
     drawn_inputs,
-    kept_inputs,
     layout_of,
+    recorded_inputs,
     take_snapshot,
 )
 from .options import RunOptions, forecast_cells, forecast_columns
@@ -302,7 +302,7 @@ class Session:
         for k, history in enumerate(self.histories[:DRAWN_TARGETS]):
             of_target = layout._replace(target=self.options.targets[k], output=k)
             coverage = self.options.coverage
-            snapshot = take_snapshot(self.bank, history, of_target, coverage, kept=True)
+            snapshot = take_snapshot(self.bank, history, of_target, coverage, recorded=True)
             if snapshot is not None:
                 history.add_snapshot(snapshot)
 
@@ -380,7 +380,7 @@ class Session:
     def _check_history(self, history: History) -> None:
         """Refuse a history whose inputs or labels are not those of the model."""
         layout = layout_of(self.options, self.bank)
-        drawn = len(kept_inputs(drawn_inputs(layout, self.bank)))
+        drawn = len(recorded_inputs(drawn_inputs(layout, self.bank)))
         if (
             any(len(snapshot.values) != drawn for snapshot in history.snapshots)
             or len(history.seen.ranges) not in (0, len(layout.features))
