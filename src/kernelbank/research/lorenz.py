@@ -24,7 +24,7 @@ import math
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -55,7 +55,7 @@ UNSCORED = 1_000
 class LearnerSetup:
     """A learner's settings, the bank's regularisation and kernel, and the toolbox's figure."""
 
-    settings: Mapping[str, Any]
+    settings: Mapping[str, float]
     regularization: float = 0.0
     published: float | None = None
     kernel: Kernel = field(default_factory=lambda: Gaussian(WIDTH))

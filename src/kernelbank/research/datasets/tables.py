@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -150,7 +149,7 @@ def _listed(names: Sequence[str], most: int = 12) -> str:
     return shown + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
-def standardised(X: Any, y: Any, rows: int = 100) -> tuple[Floats, Floats]:
+def standardised(X: object, y: object, rows: int = 100) -> tuple[Floats, Floats]:
     """The stream in standard units, without looking ahead beyond its first `rows`.
 
     Every input is centred and scaled by the mean and standard deviation of its column up to and

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from .style import (
     PURPLE,
     RED,
     SKY,
+    Style,
     are_labels,
     canvas,
     check_is_trace,
@@ -82,7 +83,7 @@ def cumulative_cost(trace: Trace, ax: Axes | None = None) -> Figure:
     return figure_of(axes)
 
 
-def cumulative_loss(trace: Trace, y: Any = None, ax: Axes | None = None) -> Figure:
+def cumulative_loss(trace: Trace, y: object = None, ax: Axes | None = None) -> Figure:
     """The sum of losses one step ahead, of the bank and of every slot.
 
     Parameters
@@ -109,7 +110,7 @@ def cumulative_loss(trace: Trace, y: Any = None, ax: Axes | None = None) -> Figu
     return figure_of(axes)
 
 
-def losses_of(trace: Trace, y: Any) -> tuple[Floats, Floats | None, str]:
+def losses_of(trace: Trace, y: object) -> tuple[Floats, Floats | None, str]:
     """The losses of the bank, of the slots if they are known, and the label of the axis."""
     check_trace(trace)
     if trace.task is None:
@@ -135,7 +136,7 @@ def losses_of(trace: Trace, y: Any) -> tuple[Floats, Floats | None, str]:
     return own, alone, "cumulative squared error"
 
 
-def _sums(axes: Any, bank: Floats, slots: Floats | None, names: tuple[str, ...]) -> None:
+def _sums(axes: Axes, bank: Floats, slots: Floats | None, names: tuple[str, ...]) -> None:
     """Running sums of the bank, and of the slots behind it."""
     from matplotlib.collections import LineCollection
 
@@ -168,7 +169,7 @@ def _sums(axes: Any, bank: Floats, slots: Floats | None, names: tuple[str, ...])
         )
         axes.add_collection(grey)
         if np.isfinite(last[best]):
-            style = {"color": GREEN, "lw": 1.2, "ls": "--", "zorder": 3}
+            style: Style = {"color": GREEN, "lw": 1.2, "ls": "--", "zorder": 3}
             axes.plot(*lines[best].T, label=f"best slot: {plain(names[best])}", **style)
     axes.set(xlabel="sample", xlim=(0, max(len(own) - 1, 1)))
     if np.isfinite(top) and top > 0:
@@ -260,7 +261,7 @@ DOTS = 400
 MARKERS = ("o", "s", "^", "D", "v")
 
 
-def predictions(trace: Trace, y: Any = None, ax: Axes | None = None) -> Figure:
+def predictions(trace: Trace, y: object = None, ax: Axes | None = None) -> Figure:
     """The predictions, with their intervals where the trace has them, and the targets.
 
     For labels: the probability of the true label of each sample, and its mean over the last ones;
@@ -286,18 +287,18 @@ def predictions(trace: Trace, y: Any = None, ax: Axes | None = None) -> Figure:
             _numbers(axes, trace, y)
         axes.set(xlabel="sample", xlim=(0, max(len(trace) - 1, 1)))
         # Above the axes, where it hides nothing.
-        position = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2}
+        position: Style = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2}
         axes.legend(ncols=4, handlelength=1.4, columnspacing=1.2, **position)
     return figure_of(axes)
 
 
-def _numbers(axes: Any, trace: Trace, y: Any) -> None:
+def _numbers(axes: Axes, trace: Trace, y: object) -> None:
     check_trace(trace, "predictions")
     predicted = trace.predictions
     if y is not None:
         target = numbers(y, trace)
         x = line_indices(target)
-        style = {"color": INK, "ls": "none", "marker": "o", "ms": 2.2, "mew": 0.0}
+        style: Style = {"color": INK, "ls": "none", "marker": "o", "ms": 2.2, "mew": 0.0}
         if len(target) > DOTS:
             style = {"color": GREY, "lw": 0.8}
         axes.plot(x, target[x], label="target", zorder=2, **style)
@@ -306,8 +307,8 @@ def _numbers(axes: Any, trace: Trace, y: Any) -> None:
     width = 1.3 if len(predicted) <= DOTS else 0.7
     axes.plot(x, predicted[x], color=BLUE, lw=width, label="prediction", zorder=3)
     if "lower" in trace.fields and "upper" in trace.fields:
-        band = interval_band(trace.lower, trace.upper)  # type: ignore[union-attr]
-        axes.fill_between(*band, color=BLUE, alpha=0.22, lw=0, label="interval", zorder=1)
+        x, low, high = interval_band(trace.lower, trace.upper)  # type: ignore[union-attr]
+        axes.fill_between(x, low, high, color=BLUE, alpha=0.22, lw=0, label="interval", zorder=1)
     # The first predictions know nothing, and their intervals may be far wider than all later ones.
     settled = slice(min(10, len(predicted) // 4), None)
     shown = [predicted[settled]] + ([] if y is None else [target])
@@ -320,7 +321,7 @@ def _numbers(axes: Any, trace: Trace, y: Any) -> None:
         axes.set_ylim(low - 0.05 * (high - low), high + 0.05 * (high - low))
 
 
-def _classes(axes: Any, trace: Trace, y: Any) -> None:
+def _classes(axes: Axes, trace: Trace, y: object) -> None:
     check_trace(trace, "probabilities")
     probabilities = np.nan_to_num(trace.probabilities, nan=0.0)  # before any class is known
     if y is None:
@@ -330,7 +331,7 @@ def _classes(axes: Any, trace: Trace, y: Any) -> None:
 
 
 def _probability_of_truth(
-    axes: Any, probability: Floats, classes: Sequence[Any], truth: Sequence[Any]
+    axes: Axes, probability: Floats, classes: Sequence[object], truth: Sequence[object]
 ) -> None:
     """One dot per sample: the probability of its true label; and the running mean."""
     indices = {label: index for index, label in enumerate(classes)}
@@ -344,7 +345,7 @@ def _probability_of_truth(
         colour, marker = CLASS_COLOURS[index % 6], MARKERS[index % len(MARKERS)]
         x = np.flatnonzero(own == index)
         x = x[line_indices(height[x])]
-        style = {"ls": "none", "marker": marker, "ms": 2.6, "mew": 0.0, "alpha": 0.75}
+        style: Style = {"ls": "none", "marker": marker, "ms": 2.6, "mew": 0.0, "alpha": 0.75}
         axes.plot(x, height[x], color=colour, label=plain(label), rasterized=len(x) > 999, **style)
     length = max(len(own) // 20, 20)
     sums = np.concatenate([[0.0], np.cumsum(height)])
@@ -355,7 +356,7 @@ def _probability_of_truth(
     axes.set(ylim=(-0.02, 1.02), ylabel="probability of the true label")
 
 
-def _stack(axes: Any, probability: Floats, classes: Sequence[Any]) -> None:
+def _stack(axes: Axes, probability: Floats, classes: Sequence[object]) -> None:
     """The probabilities of all classes, one above the other."""
     tops = np.cumsum(interval_means(probability), axis=1)
     edges = np.append(interval_starts(len(probability), len(tops)), len(probability)) - 0.5
@@ -365,7 +366,7 @@ def _stack(axes: Any, probability: Floats, classes: Sequence[Any]) -> None:
     if len(classes) > shown:
         layers.append((f"{len(classes) - shown} others", tops[:, -1]))
     for (label, top), colour in zip(layers, (*CLASS_COLOURS, GREY), strict=False):
-        style = {"fill": True, "color": colour, "lw": 0, "rasterized": True}
+        style: Style = {"fill": True, "color": colour, "lw": 0, "rasterized": True}
         axes.stairs(top, edges, baseline=floor, label=label, **style)
         floor = top
     axes.set(ylim=(0, 1), ylabel="probability")
@@ -373,9 +374,9 @@ def _stack(axes: Any, probability: Floats, classes: Sequence[Any]) -> None:
 
 def regret(
     trace: Trace,
-    y: Any = None,
+    y: object = None,
     *,
-    comparators: Mapping[str, Any] | None = None,
+    comparators: Mapping[str, object] | None = None,
     length: int | None = None,
     by: str = "loss",
     ax: Axes | None = None,
@@ -428,7 +429,7 @@ def regret(
     return figure_of(axes)
 
 
-def _figures(trace: Trace, y: Any, by: str) -> tuple[Floats, Floats, str]:
+def _figures(trace: Trace, y: object, by: str) -> tuple[Floats, Floats, str]:
     """What the bank and every slot have lost with each sample, and what of."""
     check.choice("by", by, "regret", ("loss", "cost"))
     if by == "cost":
@@ -446,7 +447,7 @@ def _figures(trace: Trace, y: Any, by: str) -> tuple[Floats, Floats, str]:
     return own, alone, "loss" if trace.task is None else "squared error"
 
 
-def _comparator(name: Any, losses: Any, samples: int) -> Floats:
+def _comparator(name: object, losses: object, samples: int) -> Floats:
     remedy = "Give what kb.regret.comparator_loss returned, one column each."
     values = check.floats("comparators", losses, remedy)
     if values.shape != (samples,):
@@ -458,12 +459,12 @@ def _comparator(name: Any, losses: Any, samples: int) -> Floats:
 MOST_TARGETS = 4
 """The most targets with a panel each."""
 
-Panel = tuple[float, Any, tuple[Any, ...]]
+Panel = tuple[float, Callable[..., object], tuple[object, ...]]
 """Height, the function that draws it, and its arguments."""
 
 
 @in_small_style
-def trace(trace: Trace, y: Any = None) -> Figure:
+def trace(trace: Trace, y: object = None) -> Figure:
     """A trace in panels, one below the other, for the fields that it holds.
 
     Predictions (see `predictions`), then the sum of costs or losses (see `cumulative_cost` and
@@ -504,13 +505,13 @@ def trace(trace: Trace, y: Any = None) -> Figure:
     return figure
 
 
-def _target_panels(trace: Trace, y: Any) -> list[Panel]:
+def _target_panels(trace: Trace, y: object) -> list[Panel]:
     """The predictions of each of several targets."""
     if trace.outputs > MOST_TARGETS:
         remedy = "Draw one of them, such as kb.plots.trace(trace.of_output(0), y[:, 0])."
         rule = f"have at most {MOST_TARGETS} outputs"
         raise check.refuse("trace", rule, f"{trace.outputs} outputs", remedy)
-    targets: list[Any] = [None] * trace.outputs
+    targets: list[object] = [None] * trace.outputs
     if y is not None:
         remedy = "Give the targets that the bank was run on."
         array = check.floats("y", y, remedy)
@@ -523,7 +524,7 @@ def _target_panels(trace: Trace, y: Any) -> list[Panel]:
     return [(2.0, predictions, pair) for pair in zip(each, targets, strict=True)]
 
 
-def _panels(trace: Trace, y: Any) -> list[Panel]:
+def _panels(trace: Trace, y: object) -> list[Panel]:
     """Predictions, costs or losses, and weights, as far as the trace holds them."""
     check_trace(trace)
     held = trace.fields
