@@ -9,7 +9,7 @@ limit of the pool, groups R run as long as
 After fixed numbers of samples a rule *revises* R: from the weights since the last revision it says
 which running groups have too little weight, which of them stay, and which others are tried. There
 are two rules: that of an `AdaptiveDictionary`, whose groups are kernels, with c_g = 1 and C = size;
-and that of an AutoBank (`auto.slot_pool`), where c_g is a time. A `Selection` is what a
+and that of an AutoBank (`auto.slots`), where c_g is a time. A `Selection` is what a
 rule starts from and what it returns. Rules depend on weights and on numbers of samples alone, so
 that no bit depends on how a stream is cut.
 """

@@ -15,7 +15,6 @@ import numpy as np
 from ..auto import AutoBank
 from ..auto.inputs import EncodedRows, category_code
 from ..auto.loading import check_precision, restore
-from ..auto.saving import describe
 from ..auto.targets import MAX_CLASSES, RefusedLabel, best_class
 from ..bank.engines import Engine, as_engine
 from ..bank.serialization import under
@@ -315,7 +314,7 @@ class Session:
 
     def describe(self) -> tuple[dict[str, object], dict[str, Floats]]:
         """Everything that the next prediction depends on: JSON data, and arrays."""
-        header, arrays = describe(self.bank)
+        header, arrays = self.bank.describe()
         state = {f"bank/{name}": array for name, array in arrays.items()}
         for k, history in enumerate(self.histories):
             prefix = f"history{k or ''}/"
