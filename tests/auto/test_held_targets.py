@@ -5,7 +5,7 @@ import pytest
 
 import kernelbank as kb
 from kernelbank.auto.config import AutoConfig
-from kernelbank.auto.numbers import NumberModel
+from kernelbank.auto.model import NumberModel
 from kernelbank.bank.engines import as_engine
 from support.column_pair import ColumnPair, hostile_values, target_scale
 from support.marks import slow_unless

@@ -13,8 +13,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from kernelbank.cli.commands import run_command
 from kernelbank.cli.console import status_line
-from kernelbank.cli.run_options import run_command
 from support.run_command import make_rows, run, succeed, write_csv
 
 CLEAR = "\r\x1b[K"
@@ -55,7 +55,7 @@ def often(monkeypatch):
     """A terminal that can, drawn on after every block, and a file that is read little by little."""
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr("kernelbank.cli.console._LINE_PERIOD", 0.0)
-    monkeypatch.setattr("kernelbank.io.sources.files.CHUNK_BYTES", 4096)
+    monkeypatch.setattr("kernelbank.io.text.CHUNK_BYTES", 4096)
 
 
 @pytest.mark.parametrize("columns", [40, 120])

@@ -7,11 +7,11 @@ import pytest
 from click.testing import CliRunner
 
 from kernelbank.cli import commands
-from kernelbank.research.experiments import theory
+from kernelbank.research import theory
 
 pytestmark = pytest.mark.filterwarnings("ignore::kernelbank.errors.TruncationMatters")
 
-PAGE = Path(__file__).parents[3] / "docs" / "theory.md"
+PAGE = Path(__file__).parents[2] / "docs" / "theory.md"
 
 
 def run_theory(*arguments):

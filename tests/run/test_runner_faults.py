@@ -13,7 +13,7 @@ import pytest
 
 from kernelbank.errors import RunRefused
 from kernelbank.io import checkpoint
-from kernelbank.io.sinks.csv import CsvSink
+from kernelbank.io.sinks import CsvSink
 from support.crash_scenarios import SCENARIOS, ScenarioRunner, check_one_line
 from support.fault_injection import FULL, Fault
 from support.marks import slow

@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from kernelbank.io.sources import files
-from kernelbank.run import model_session
+from kernelbank.io import text as io_text
+from kernelbank.run import session
 from support.run_command import (
     make_rows,
     one_slot_model,
@@ -30,8 +30,8 @@ ROWS = [[round(float(value), 4) for value in (*x, y)] for x, y in zip(X, Y, stri
 @pytest.fixture(autouse=True)
 def light(monkeypatch):
     """One cheap slot, and no waiting: it is the rows that are tried here."""
-    monkeypatch.setattr(model_session, "make_model", one_slot_model)
-    monkeypatch.setattr(files, "SETTLE_SECONDS", 0.0)
+    monkeypatch.setattr(session, "make_model", one_slot_model)
+    monkeypatch.setattr(io_text, "SETTLE_SECONDS", 0.0)
 
 
 @pytest.fixture(params=["csv", "jsonl"])
@@ -265,8 +265,8 @@ def test_sigterm_stops_a_run_that_waits_for_the_end_of_a_line(tmp_path):
     ahead = time.time() + 1000
     os.utime(path, (ahead, ahead))  # it looks as if it were being written
     script = (
-        "from kernelbank.io.sources import files\n"
-        "files.SETTLE_SECONDS = 1e9\n"
+        "from kernelbank.io import text as io_text\n"
+        "io_text.SETTLE_SECONDS = 1e9\n"
         "from kernelbank.cli import commands\n"
         "commands.run()\n"
     )

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from kernelbank.errors import RunRefused
-from kernelbank.io.sinks.parquet import ParquetSink
-from kernelbank.run import model_session
+from kernelbank.io.sinks import ParquetSink
+from kernelbank.run import session
 from support.run_command import make_rows, one_slot_model, refusal, run, succeed, write_csv
 
 COUNT = 30
@@ -18,7 +18,7 @@ X, Y = make_rows(COUNT)
 @pytest.fixture(autouse=True)
 def light(monkeypatch):
     """One cheap slot, and an end to what waits for a FIFO."""
-    monkeypatch.setattr(model_session, "make_model", one_slot_model)
+    monkeypatch.setattr(session, "make_model", one_slot_model)
 
     def stop(*_):
         raise TimeoutError("waited for a FIFO")
@@ -98,7 +98,7 @@ def test_no_regular_file_in_place_of_a_file_of_a_run_is_refused(
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", PARTS)
 def test_no_regular_file_in_place_of_a_part_is_refused(name, kind, source, tmp_path, monkeypatch):
-    monkeypatch.setattr("kernelbank.io.sinks.parquet.PART_ROWS", 10)
+    monkeypatch.setattr("kernelbank.io.sinks.PART_ROWS", 10)
     (tmp_path / "victim").write_bytes(b"mine")
     (tmp_path / "out").mkdir()
     options = ("--target", "y", "--state", tmp_path / "state")
@@ -114,7 +114,7 @@ def test_no_regular_file_in_place_of_a_part_is_refused(name, kind, source, tmp_p
 
 @pytest.mark.parametrize("name", [".part-000000.parquet", "part-000000.parquet"])
 def test_link_that_appears_during_a_run_is_not_followed(name, tmp_path, monkeypatch):
-    monkeypatch.setattr("kernelbank.io.sinks.parquet.PART_ROWS", 2)
+    monkeypatch.setattr("kernelbank.io.sinks.PART_ROWS", 2)
     sink = ParquetSink(tmp_path / "p.parquet", ["row", "prediction"])
     sink.check_vacant()
     sink.start()

@@ -9,8 +9,8 @@ from unittest import mock
 import numpy as np
 import pytest
 
-from kernelbank.io.sinks import redis as redis_sink
-from kernelbank.io.sinks.redis import RedisSink
+from kernelbank.io import redis as redis_sink
+from kernelbank.io.redis import RedisSink
 from support import run_command
 from support.run_command import X, Y, make_rows, read_state, refusal, run, succeed, write_csv
 from support.source_fixtures import RedisServer, needs_redis_server
@@ -70,7 +70,7 @@ def test_predictions_that_are_lost_for_good_end_the_run(
     server, at_commit, source, tmp_path, monkeypatch, moment
 ):
     """During the run, and at its end."""
-    monkeypatch.setattr(redis_sink, "HELD_ROWS", 0, raising=False)
+    monkeypatch.setattr(redis_sink, "REWRITABLE_ROWS", 0, raising=False)
     at_commit[3] = server.client.save
     at_commit[moment] = server.lose
     error = refusal(source, *options(server, tmp_path), "--quiet")
@@ -143,7 +143,7 @@ def test_server_that_is_killed_again_and_again(tmp_path, keeps, seed):
     killer.start()
     try:
         words = [*options(server, tmp_path)[:-1], draw.choice([500, 5000])]
-        with mock.patch.object(redis_sink, "HELD_ROWS", draw.choice([0, 10_000])):
+        with mock.patch.object(redis_sink, "REWRITABLE_ROWS", draw.choice([0, 10_000])):
             done = run(file, *words, "--quiet")
     finally:
         ended.set()

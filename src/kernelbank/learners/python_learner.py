@@ -16,8 +16,7 @@ from ..kernels import NoKernel
 from ..kernels.base import Kernel
 from ..losses.base import Objective
 from ..utils import validation as check
-from ..utils.functions import quiet
-from ..utils.validation import Floats
+from ..utils.validation import Floats, quiet
 from .base import Learner
 
 

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import TypeGuard
 
 import numpy as np
 
@@ -37,12 +37,12 @@ __all__ = [
     "path_length",
 ]
 
-Function = Callable[[Floats], Any]
+Function = Callable[[Floats], object]
 
 _REMEDY = "Give trace.loss and trace.slot_loss, or trace.cost and trace.slot_cost."
 
 
-def best_slot(loss: Any, slot_loss: Any) -> Floats:
+def best_slot(loss: object, slot_loss: object) -> Floats:
     """(n,): the sum of the losses minus that of the best slot so far.
 
     R_n = sum_{t <= n} l_t - min_p sum_{t <= n} l_{t,p}.
@@ -60,7 +60,7 @@ def best_slot(loss: Any, slot_loss: Any) -> Floats:
     return np.asarray(np.cumsum(own) - np.cumsum(alone, axis=0).min(axis=1))
 
 
-def best_slot_per_interval(loss: Any, slot_loss: Any, length: int) -> Floats:
+def best_slot_per_interval(loss: object, slot_loss: object, length: int) -> Floats:
     """(n,): the sum of the losses minus that of the best slot of each interval.
 
     Intervals have `length` samples, the last one perhaps fewer. In the interval of sample n the
@@ -88,7 +88,7 @@ def best_slot_per_interval(loss: Any, slot_loss: Any, length: int) -> Floats:
     return np.asarray(np.cumsum(own) - best)
 
 
-def best_slot_sequence(loss: Any, slot_loss: Any, switches: int) -> Floats:
+def best_slot_sequence(loss: object, slot_loss: object, switches: int) -> Floats:
     """(n,): the sum of the losses minus that of the best sequence of slots with few switches.
 
     By dynamic programming: with D_{s,p} the least sum of a sequence that ends in slot p after at
@@ -121,14 +121,14 @@ def best_slot_sequence(loss: Any, slot_loss: Any, switches: int) -> Floats:
 
 
 def comparator_loss(
-    comparator: Any,
-    X: Any,
-    y: Any,
-    loss: Any = "squared",
+    comparator: object,
+    X: object,
+    y: object,
+    loss: object = "squared",
     *,
     window: int = 1,
     regularization: float = 0.0,
-    norm2: Any = 0.0,
+    norm2: object = 0.0,
 ) -> Floats:
     """The losses of a comparator, sample by sample; with a window, its costs.
 
@@ -189,7 +189,7 @@ def comparator_loss(
     return out
 
 
-def path_length(comparator: Any, X: Any = None) -> Any:
+def path_length(comparator: object, X: object = None) -> float | Floats:
     """How much a comparator changes: for predictions sum_n |c_n - c_{n-1}|.
 
     For functions sum_n |c_n(x_n) - c_{n-1}(x_n)|: each change is measured at the sample at which it
@@ -223,7 +223,7 @@ def path_length(comparator: Any, X: Any = None) -> Any:
 # --- checks ---------------------------------------------------------------------------------------
 
 
-def _checked(loss: Any, slot_loss: Any) -> tuple[Floats, Floats]:
+def _checked(loss: object, slot_loss: object) -> tuple[Floats, Floats]:
     own = check.floats("loss", loss, _REMEDY)
     alone = check.floats("slot_loss", slot_loss, _REMEDY)
     if own.ndim != 1 or not len(own):
@@ -237,17 +237,19 @@ def _checked(loss: Any, slot_loss: Any) -> tuple[Floats, Floats]:
     return own, alone
 
 
-def _is_functions(comparator: Any) -> bool:
+def _is_functions(comparator: object) -> TypeGuard[Function | Sequence[tuple[int, Function]]]:
     if callable(comparator):
         return True
     return (
         isinstance(comparator, Sequence)
         and len(comparator) > 0
-        and all(isinstance(one, tuple) and len(one) == 2 and callable(one[1]) for one in comparator)
+        and all(
+            isinstance(pair, tuple) and len(pair) == 2 and callable(pair[1]) for pair in comparator
+        )
     )
 
 
-def _predictions(comparator: Any, length: int | None) -> Floats:
+def _predictions(comparator: object, length: int | None) -> Floats:
     remedy = "Give (n,) predictions, (n, K) for several, a function, or pairs (start, function)."
     values = check.floats("comparator", comparator, remedy)
     if values.ndim not in (1, 2) or (length is not None and len(values) != length):
@@ -257,7 +259,9 @@ def _predictions(comparator: Any, length: int | None) -> Floats:
     return values
 
 
-def _parts(comparator: Any, length: int) -> list[tuple[int, int, Function]]:
+def _parts(
+    comparator: Function | Sequence[tuple[int, Function]], length: int
+) -> list[tuple[int, int, Function]]:
     """(start, end, function) of each interval."""
     pairs = [(0, comparator)] if callable(comparator) else list(comparator)
     remedy = "Give ascending numbers of samples, the first of them 0."
@@ -265,7 +269,7 @@ def _parts(comparator: Any, length: int) -> list[tuple[int, int, Function]]:
         check.count("comparator", start, "comparator_loss", remedy, least=0, most=length - 1)
         for start, _ in pairs
     ]
-    if starts[0] != 0 or any(one >= other for one, other in pairwise(starts)):
+    if starts[0] != 0 or any(start >= following for start, following in pairwise(starts)):
         raise check.refuse("comparator", "have ascending starts, the first 0", starts, remedy)
     ends: Iterator[int] = iter([*starts[1:], length])
     return [

@@ -11,8 +11,8 @@ import re
 from collections.abc import Mapping, Sequence
 
 from ..auto.targets import MAX_CLASSES, nearest_label
+from ..io.cells import MISSING, NOT_A_NUMBER, NOT_TEXT
 from ..io.sources import RejectedRow, Source
-from ..io.sources.parsing import MISSING, NOT_A_NUMBER, NOT_TEXT
 from ..io.times import parse_time
 from ..utils.validation import reads_as_number
 from .options import RunOptions
