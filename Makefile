@@ -19,13 +19,13 @@ unexport PYTHONDONTWRITEBYTECODE
 .NOTPARALLEL:
 .PHONY: run test test-all attack sanitize lint format bench bench-run bench-live costs alarms accuracy ablation classes forecasts gallery docs wheel wheel-aarch64 release clean
 
-# The paper's experiment, then a stream of sensors.
+# A stream of sensors, then the paper's experiment in a few lines.
 run: .venv/ready $(CORE)
-	@$(BIN)/kernelbank reproduce --out $(OUT)
-	@echo
 	@$(BIN)/kernelbank demo --out $(DEMO)
 	@echo "  So that your shell finds these commands:"
 	@echo "    . $(BIN)/activate"
+	@echo
+	@$(BIN)/kernelbank reproduce --summary --out $(OUT)
 
 test: .venv/dev-ready $(CORE)
 	$(BIN)/python -m pytest -n auto --dist loadgroup -m "not slow"

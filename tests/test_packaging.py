@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 import kernelbank as kb
-from kernelbank.cli.run_options import run_command
+from kernelbank.cli.commands import run_command
 
 ROOT = Path(__file__).parents[1]
 SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text())

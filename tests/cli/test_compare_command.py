@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 import kernelbank as kb
-from kernelbank.cli import commands, component_parser
+from kernelbank.cli import commands, compare
 from support.marks import slow
 from support.streams import noisy_stream, write_text
 
@@ -211,13 +211,13 @@ def test_path_arrays_and_command_are_standardised_by_one_rule(tmp_path, rows):
 
 
 def test_parsed_text_becomes_components():
-    found = component_parser.parse("Norma(budget=7), Norma", "--learners", kb.learners.BUILT_IN)
+    found = compare.parse("Norma(budget=7), Norma", "--learners", kb.learners.BUILT_IN)
     assert list(found.values()) == [kb.learners.Norma(budget=7), kb.learners.Norma()]
-    assert component_parser.grid("1:4:3") == pytest.approx([1, 2, 4])
-    assert component_parser.grid("3:3:1") == [3.0]
-    assert component_parser.grid("0.5,2") == [0.5, 2.0]
+    assert compare.grid("1:4:3") == pytest.approx([1, 2, 4])
+    assert compare.grid("3:3:1") == [3.0]
+    assert compare.grid("0.5,2") == [0.5, 2.0]
     K = kb.kernels
-    kernels = component_parser.parse_kernels("Matern(nu=2.5),Linear,Gaussian(width=9)", [1.0, 2.0])
+    kernels = compare.parse_kernels("Matern(nu=2.5),Linear,Gaussian(width=9)", [1.0, 2.0])
     assert kernels == [K.Matern(1.0, 2.5), K.Matern(2.0, 2.5), K.Linear(), K.Gaussian(9.0)]
 
 
@@ -234,14 +234,14 @@ def test_rivals_are_compared_by_name(tmp_path):
 def test_rivals_that_are_not_possible_are_refused():
     text = "rakers"
     with pytest.raises(ValueError, match=r"there is no 'rakers'. Use adaraker, raker"):
-        component_parser.parse_calls(text, "--rivals", kb.rivals.BANKS)
+        compare.parse_calls(text, "--rivals", kb.rivals.BANKS)
     text = "raker(dictionary=3)"
     with pytest.raises(ValueError, match=r"raker has no setting 'dictionary'. It has: features, "):
-        component_parser.parse_calls(text, "--rivals", kb.rivals.BANKS)
+        compare.parse_calls(text, "--rivals", kb.rivals.BANKS)
     text = "raker(features=3)"
     with pytest.raises(ValueError, match=r"--rivals: raker.features=3.: 'features' of FourierSGD"):
-        component_parser.parse_calls(text, "--rivals", kb.rivals.BANKS)
-    hinge = component_parser.parse_calls("raker", "--rivals", kb.rivals.BANKS, loss="hinge")
+        compare.parse_calls(text, "--rivals", kb.rivals.BANKS)
+    hinge = compare.parse_calls("raker", "--rivals", kb.rivals.BANKS, loss="hinge")
     assert hinge["raker"].loss == kb.losses.Hinge()
 
 

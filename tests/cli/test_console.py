@@ -13,8 +13,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from kernelbank.cli.commands import run_command
 from kernelbank.cli.console import status_line
-from kernelbank.cli.run_options import run_command
 from support.run_command import make_rows, run, succeed, write_csv
 
 CLEAR = "\r\x1b[K"

@@ -6,7 +6,7 @@ import re
 import pytest
 from click.testing import CliRunner
 
-from kernelbank.cli import commands, demo_stream
+from kernelbank.cli import commands, demo
 from support.run_command import read_csv
 from support.shell import run_script
 
@@ -32,8 +32,8 @@ def test_demo_leaves_stream_predictions_and_report(played):
         "report.html",
     }
     _, rows = read_csv(out / "predictions.csv")
-    assert len(rows) == demo_stream.ROWS
-    assert f'"rows":{demo_stream.ROWS}' in (out / "report.html").read_text(encoding="utf-8")
+    assert len(rows) == demo.ROWS
+    assert f'"rows":{demo.ROWS}' in (out / "report.html").read_text(encoding="utf-8")
 
 
 def test_demo_says_that_its_stream_is_simulated(played):
@@ -45,7 +45,7 @@ def test_demo_summary_names_a_change_soon_after_the_change_of_the_stream(played)
     _, printed = played
     (row,) = re.findall(r"detected changes .*after row ([\d,]+)", printed)
     # The errors grow at once, and have become small again within two weeks.
-    assert 0 <= int(row.replace(",", "")) - demo_stream.CHANGE_ROW < 14 * 24
+    assert 0 <= int(row.replace(",", "")) - demo.CHANGE_ROW < 14 * 24
 
 
 def test_demo_is_more_accurate_than_the_last_value(played):
@@ -60,8 +60,8 @@ def test_demo_shows_predictions_from_the_file(played):
     out, printed = played
     with open(out / "predictions.csv", newline="") as file:
         rows = {row["row"]: row for row in csv.DictReader(file)}
-    row = rows[str(demo_stream.CHANGE_ROW)]
-    line = rf"{demo_stream.CHANGE_ROW:,} +{float(row['prediction']):.2f} .* {row['target']} "
+    row = rows[str(demo.CHANGE_ROW)]
+    line = rf"{demo.CHANGE_ROW:,} +{float(row['prediction']):.2f} .* {row['target']} "
     assert re.search(line, printed)
 
 
@@ -84,16 +84,16 @@ def test_demo_does_not_replace_files_of_others(name, tmp_path):
 
 def test_demo_stream_has_what_the_demo_tells_of_it(tmp_path):
     path = tmp_path / "stream.csv"
-    demo_stream.write_stream(path)
+    demo.write_stream(path)
     header, rows = read_csv(path)
-    assert tuple(header) == demo_stream.COLUMNS
-    assert len(rows) == demo_stream.ROWS
+    assert tuple(header) == demo.COLUMNS
+    assert len(rows) == demo.ROWS
     assert path.stat().st_size < 200_000
     assert {row[3] for row in rows} == {"heating", "hot water", "holiday"}
     silent = [n for n, row in enumerate(rows, 1) if not row[1]]
     assert 40 < len(silent) < 100
-    before, after = rows[demo_stream.CHANGE_ROW - 2 : demo_stream.CHANGE_ROW]
-    assert abs(float(after[4]) - float(before[4]) - demo_stream.CHANGE_KW) < 0.3
+    before, after = rows[demo.CHANGE_ROW - 2 : demo.CHANGE_ROW]
+    assert abs(float(after[4]) - float(before[4]) - demo.CHANGE_KW) < 0.3
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ import uuid
 import pytest
 
 from kernelbank.cli import run as run_module
-from kernelbank.cli.stop_signals import StopFlag
+from kernelbank.cli.run import StopFlag
 from support.marks import slow
 from support.run_command import X, Y, run, succeed
 from support.source_fixtures import KafkaFixture, RedisServer, needs_redis_server

@@ -10,7 +10,7 @@ import pytest
 
 import kernelbank as kb
 from kernelbank.auto.inputs import OWN_INPUTS, encode_time
-from kernelbank.run import model_session
+from kernelbank.run import session
 from kernelbank.run.status import RunStatus
 from support import run_command
 from support.run_command import (
@@ -83,7 +83,7 @@ def test_category_that_appears_late_becomes_a_new_input(tmp_path):
 def test_categories_beyond_the_limit_are_counted(tmp_path, monkeypatch):
     words = [f"k{n % 130}" for n in range(ROWS)]
     path = write_csv(tmp_path / "s.csv", ["a", "k", "y"], zip(X[:, 0], words, Y, strict=True))
-    monkeypatch.setattr(model_session, "make_model", one_slot_model)
+    monkeypatch.setattr(session, "make_model", one_slot_model)
     out = tmp_path / "out.csv"
     options = ("--target", "y", "--categorical", "k", "--state", tmp_path / "state")
     page = tmp_path / "page.html"
@@ -237,7 +237,7 @@ def test_missing_category_is_missing_as_in_a_table(tmp_path):
 @pytest.mark.parametrize("delay", [0, 3])
 @pytest.mark.parametrize("task", ["regression", "classification"])
 def test_many_categories_resumed_anywhere_give_the_same_bytes(delay, task, tmp_path, monkeypatch):
-    monkeypatch.setattr(model_session, "make_model", one_slot_model)
+    monkeypatch.setattr(session, "make_model", one_slot_model)
     words = [f"k{(n * n) % 61}" for n in range(ROWS)]
     targets = (
         Y if task == "regression" else np.where(Y > 20, "high", np.where(Y > 18, "mid", "low"))

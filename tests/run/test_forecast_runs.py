@@ -8,7 +8,7 @@ import pandas
 import pytest
 
 import kernelbank as kb
-from kernelbank.run.report.report_data import ReportData
+from kernelbank.run.report.data import ReportData
 from kernelbank.run.status import RunStatus
 from support.run_command import refusal, succeed
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from kernelbank.run import model_session
-from kernelbank.run.report.report_data import ReportData
+from kernelbank.run import session
+from kernelbank.run.report.data import ReportData
 from kernelbank.run.status import RunStatus
 from support.run_command import make_rows, one_slot_model, read_state, same_bits, succeed, write_csv
 
@@ -24,7 +24,7 @@ def table(targets):
 @pytest.mark.parametrize("delay", [0, 3])
 @pytest.mark.parametrize("task", ["regression", "classification"])
 def test_history_of_a_resumed_run_has_the_same_bits(task, delay, tmp_path, monkeypatch):
-    monkeypatch.setattr(model_session, "make_model", one_slot_model)
+    monkeypatch.setattr(session, "make_model", one_slot_model)
     targets = (Y if task == "regression" else KINDS[NUMBERS]).astype(object)
     targets[[50, 51, 200]] = ""
     source = write_csv(tmp_path / "s.csv", ["a", "site", "when", "y"], table(targets))
@@ -46,7 +46,7 @@ def test_history_of_a_resumed_run_has_the_same_bits(task, delay, tmp_path, monke
 
 
 def test_last_rows_are_those_of_the_predictions(tmp_path, monkeypatch):
-    monkeypatch.setattr(model_session, "make_model", one_slot_model)
+    monkeypatch.setattr(session, "make_model", one_slot_model)
     targets = KINDS[NUMBERS].astype(object)
     targets[290] = ""
     source = write_csv(tmp_path / "s.csv", ["a", "site", "when", "y"], table(targets))
@@ -67,7 +67,7 @@ def test_last_rows_are_those_of_the_predictions(tmp_path, monkeypatch):
 
 
 def test_first_of_the_last_rows_has_no_baseline(tmp_path, monkeypatch):
-    monkeypatch.setattr(model_session, "make_model", one_slot_model)
+    monkeypatch.setattr(session, "make_model", one_slot_model)
     source = write_csv(tmp_path / "s.csv", ["a", "b", "y"], np.column_stack([X, Y]))
     succeed(source, "--target", "y", "--state", tmp_path / "state", "--max-rows", 50)
     recent = RunStatus.of_state(tmp_path / "state").history.recent

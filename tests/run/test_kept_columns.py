@@ -7,15 +7,8 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from kernelbank.run import model_session
-from support.run_command import (
-    make_rows,
-    one_slot_model,
-    read_csv,
-    refusal,
-    succeed,
-    write_csv,
-)
+from kernelbank.run import session
+from support.run_command import make_rows, one_slot_model, read_csv, refusal, succeed, write_csv
 from support.source_fixtures import KafkaFixture, RedisFixture
 
 COUNT = 40
@@ -27,7 +20,7 @@ OWN = ["row", "prediction", "lower", "upper", "target"]
 
 @pytest.fixture(autouse=True)
 def light(monkeypatch):
-    monkeypatch.setattr(model_session, "make_model", one_slot_model)
+    monkeypatch.setattr(session, "make_model", one_slot_model)
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kernelbank.errors import FileRefused
-from kernelbank.run.label_scores import LEAST_PROBABILITY, STEPS, LabelScores, log_loss
+from kernelbank.run.scores import LEAST_PROBABILITY, STEPS, LabelScores, log_loss
 from support.run_command import same_bits
 
 DRAW = np.random.default_rng(0)

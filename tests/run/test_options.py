@@ -7,11 +7,10 @@ import click
 import pytest
 
 from kernelbank.auto import config, seasons
-from kernelbank.cli.run_options import run_command
+from kernelbank.cli.commands import run_command
 from kernelbank.errors import FileRefused, RunRefused
-from kernelbank.run import forecast_options, options
-from kernelbank.run.option_spec import FIXED
-from kernelbank.run.options import DEFAULTS, OPTIONS, RunOptions
+from kernelbank.run import options
+from kernelbank.run.options import DEFAULTS, FIXED, OPTIONS, RunOptions
 
 OPTION = RunOptions(source="s.csv", target="y", features=("a", "b"), lags=2)
 
@@ -134,7 +133,7 @@ def test_one_horizon_means_all_up_to_it(text, horizons):
 
 
 def test_horizons_have_the_limit_of_autobank():
-    assert forecast_options.LONGEST_HORIZON == config.LONGEST_HORIZON
+    assert options.LONGEST_HORIZON == config.LONGEST_HORIZON
 
 
 def test_horizons_of_labels_are_refused():

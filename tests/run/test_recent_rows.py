@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from kernelbank.errors import FileRefused
-from kernelbank.run.recent_rows import FIELDS, RECENT, RecentRows
-from kernelbank.run.seen_inputs import CLOCK, SeenInputs
+from kernelbank.run.history import CLOCK, FIELDS, RECENT, RecentRows, SeenInputs
 from support.run_command import same_bits
 
 ROWS = np.random.default_rng(0).normal(size=(3 * RECENT, len(FIELDS)))

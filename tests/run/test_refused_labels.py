@@ -6,7 +6,7 @@ import pytest
 
 import kernelbank as kb
 from kernelbank.errors import InvalidArgument
-from kernelbank.run import model_session
+from kernelbank.run import session
 from kernelbank.run.status import RunStatus
 from support.marks import slow
 from support.run_command import (
@@ -30,7 +30,7 @@ SKIP = ("--on-bad-row", "skip")
 @pytest.fixture(autouse=True)
 def light(monkeypatch):
     """One cheap slot: it is the rows that are tried here."""
-    monkeypatch.setattr(model_session, "make_model", one_slot_model)
+    monkeypatch.setattr(session, "make_model", one_slot_model)
 
 
 def labelled(path, labels, write=write_csv):
@@ -53,8 +53,7 @@ def files(folder):
 
 
 @pytest.mark.parametrize(
-    ("delay", "every"),
-    [(7, 1), (0, 9), (0, 10_000), slow(0, 1), slow(7, 9), slow(7, 10_000)],
+    ("delay", "every"), [(7, 1), (0, 9), (0, 10_000), slow(0, 1), slow(7, 9), slow(7, 10_000)]
 )
 def test_label_beyond_the_limit_is_a_bad_row(delay, every, tmp_path):
     # Labels 0 to 5 come, then x (the seventh) twice among known ones.

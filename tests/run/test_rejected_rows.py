@@ -4,7 +4,7 @@ import pytest
 
 from kernelbank.errors import FileRefused
 from kernelbank.io.sources import RejectedRow
-from kernelbank.run.rejected_rows import SHOWN, RejectedRows
+from kernelbank.run.runner import SHOWN, RejectedRows
 
 
 def taken(count):

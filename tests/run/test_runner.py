@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import kernelbank as kb
-from kernelbank.run import model_session
+from kernelbank.run import session
 from support import run_command
 from support.run_command import (
     ROWS,
@@ -147,7 +147,7 @@ def test_delay_with_equal_or_many_pending_rows_learns_the_right_targets(
     delay, equal, tmp_path, monkeypatch
 ):
     """More of them than a bank remembers by itself, or with the same inputs."""
-    monkeypatch.setattr(model_session, "make_model", one_slot_model)
+    monkeypatch.setattr(session, "make_model", one_slot_model)
     count = delay + 200
     rows, targets = make_rows(count)
     if equal:
@@ -182,7 +182,7 @@ def test_classification_gives_the_models_labels_and_probabilities(
     delay, count, tmp_path, monkeypatch
 ):
     if delay:  # row by row: one slot is enough
-        monkeypatch.setattr(model_session, "make_model", one_slot_model)
+        monkeypatch.setattr(session, "make_model", one_slot_model)
     inputs, _ = make_rows(count)
     labels = np.where(inputs[:, 0] * inputs[:, 1] > 0, "yes", "no").astype(object)
     labels[count // 2 :: 50] = "perhaps, so"
@@ -199,7 +199,7 @@ def test_classification_gives_the_models_labels_and_probabilities(
     assert header == ["row", "prediction", "probability", "target"]
     assert [row[3] for row in rows] == labels.tolist()
     assert all(row[1:3] == ["", ""] for row in rows[: delay + 1])  # no class was known
-    bank = model_session.make_model(options_of(task="classification"), "serial")
+    bank = session.make_model(options_of(task="classification"), "serial")
     trace = bank.run(inputs, labels, delay)
     assert [row[1] for row in rows[delay + 1 :]] == list(trace.predictions[delay + 1 :])
     sure = trace.probabilities.max(axis=1)[delay + 1 :]
@@ -259,7 +259,7 @@ def test_warnings_are_printed_as_notes(source, monkeypatch):
         warnings.warn("a slot\nis out", kb.errors.SlotQuarantined, stacklevel=1)
         return kb.AutoBank(size="small", engine=engine)
 
-    monkeypatch.setattr(model_session, "make_model", warn)
+    monkeypatch.setattr(session, "make_model", warn)
     assert succeed(source, "--target", "y").err.startswith("note: a slot is out\n")
     assert succeed(source, "--target", "y", "--quiet").err == ""
     first = succeed(source, "--target", "y", "--log-json").err.splitlines()[0]
@@ -276,7 +276,7 @@ def test_missing_library_is_refused_with_its_install_command(tmp_path, monkeypat
 @pytest.mark.parametrize(("delay", "count"), [(0, 1060), (2, 290)])
 def test_checkpoint_interval_changes_no_bit(delay, count, tmp_path, monkeypatch):
     if delay:  # row by row: one slot is enough
-        monkeypatch.setattr(model_session, "make_model", one_slot_model)
+        monkeypatch.setattr(session, "make_model", one_slot_model)
     inputs, targets = make_rows(count)
     words = [f"k{2 * n // count}" for n in range(count)]
     path = write_csv(

@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow.parquet
 import pytest
 
-from kernelbank.cli.stop_signals import StopFlag
+from kernelbank.cli.run import StopFlag
 from kernelbank.io import text as io_text
-from kernelbank.run import model_session
+from kernelbank.run import session
 from support.run_command import (
     make_rows,
     one_slot_model,
@@ -72,7 +72,7 @@ CASES = [  # every kind of bad row at one of the places, in turn
 @pytest.fixture(autouse=True)
 def light(monkeypatch):
     """One cheap slot: it is the rows that are tried here."""
-    monkeypatch.setattr(model_session, "make_model", one_slot_model)
+    monkeypatch.setattr(session, "make_model", one_slot_model)
 
 
 def written(folder, kind, name, places):
@@ -438,7 +438,7 @@ def test_stop_signal_saves_everything_and_says_how_to_resume(source, tmp_path, m
         def __init__(self):
             self.signal_number = signal.SIGINT
 
-    monkeypatch.setattr("kernelbank.cli.stop_signals.StopFlag", Pressed)
+    monkeypatch.setattr("kernelbank.cli.run.StopFlag", Pressed)
     state = ("--state", tmp_path / "state", "--predictions", tmp_path / "out.csv")
     done = run(source, "--target", "y", *state, "--checkpoint-every", 5)
     assert done.code == 130
@@ -448,10 +448,10 @@ def test_stop_signal_saves_everything_and_says_how_to_resume(source, tmp_path, m
     assert f"kernelbank run {source} --target y" in done.err
     assert len(read_csv(tmp_path / "out.csv")[1]) == 5
     monkeypatch.undo()
-    monkeypatch.setattr(model_session, "make_model", one_slot_model)
+    monkeypatch.setattr(session, "make_model", one_slot_model)
     assert succeed(source, "--target", "y", *state).err.startswith("Resuming after 5 rows.\n")
     assert len(read_csv(tmp_path / "out.csv")[1]) == COUNT
-    monkeypatch.setattr("kernelbank.cli.stop_signals.StopFlag", Pressed)
+    monkeypatch.setattr("kernelbank.cli.run.StopFlag", Pressed)
     assert "Without --state" in run(source, "--target", "y").err
 
 

@@ -9,12 +9,7 @@ import pandas as pd
 import pytest
 
 import kernelbank as kb
-from support.crash_scenarios import (
-    SCENARIOS,
-    ScenarioRunner,
-    check_one_line,
-    drawn_moment,
-)
+from support.crash_scenarios import SCENARIOS, ScenarioRunner, check_one_line, drawn_moment
 from support.fault_injection import Fault
 from support.marks import slow
 

@@ -8,7 +8,7 @@ import pytest
 import kernelbank as kb
 from kernelbank.io.source import RowBlock
 from kernelbank.io.text import TextFile
-from kernelbank.run import model_session
+from kernelbank.run import session
 from support.run_command import make_rows, one_slot_model, read_state, refusal, succeed, write_csv
 
 COUNT = 130
@@ -18,7 +18,7 @@ X, _ = make_rows(COUNT)
 @pytest.fixture(autouse=True)
 def light(monkeypatch):
     """One cheap slot: it is the errors that are tried here."""
-    monkeypatch.setattr(model_session, "make_model", one_slot_model)
+    monkeypatch.setattr(session, "make_model", one_slot_model)
 
 
 class Broken(Exception):

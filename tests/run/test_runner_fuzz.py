@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from kernelbank.io import text as io_text
 from kernelbank.io.sources import open_source
-from kernelbank.run import model_session
+from kernelbank.run import session
 from support.fuzzed_sources import attack
 from support.run_command import one_slot_model, read_csv, read_jsonl, run
 
@@ -91,7 +91,7 @@ OPTIONS = st.sampled_from(
 def light():
     """One cheap slot: it is the rows that are tried here."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(model_session, "make_model", one_slot_model)
+        patch.setattr(session, "make_model", one_slot_model)
         patch.setattr(io_text, "SETTLE_SECONDS", 0.0)
         yield
 

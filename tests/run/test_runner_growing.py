@@ -8,7 +8,7 @@ import time
 import pytest
 
 from kernelbank.io import text as io_text
-from kernelbank.run import model_session
+from kernelbank.run import session
 from support.run_command import (
     make_rows,
     one_slot_model,
@@ -30,7 +30,7 @@ ROWS = [[round(float(value), 4) for value in (*x, y)] for x, y in zip(X, Y, stri
 @pytest.fixture(autouse=True)
 def light(monkeypatch):
     """One cheap slot, and no waiting: it is the rows that are tried here."""
-    monkeypatch.setattr(model_session, "make_model", one_slot_model)
+    monkeypatch.setattr(session, "make_model", one_slot_model)
     monkeypatch.setattr(io_text, "SETTLE_SECONDS", 0.0)
 
 

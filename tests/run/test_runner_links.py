@@ -8,7 +8,7 @@ import pytest
 
 from kernelbank.errors import RunRefused
 from kernelbank.io.sinks import ParquetSink
-from kernelbank.run import model_session
+from kernelbank.run import session
 from support.run_command import make_rows, one_slot_model, refusal, run, succeed, write_csv
 
 COUNT = 30
@@ -18,7 +18,7 @@ X, Y = make_rows(COUNT)
 @pytest.fixture(autouse=True)
 def light(monkeypatch):
     """One cheap slot, and an end to what waits for a FIFO."""
-    monkeypatch.setattr(model_session, "make_model", one_slot_model)
+    monkeypatch.setattr(session, "make_model", one_slot_model)
 
     def stop(*_):
         raise TimeoutError("waited for a FIFO")

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kernelbank.run import model_session
+from kernelbank.run import session
 from kernelbank.run.runner import Runner
 from support.run_command import one_slot_model, run
 
@@ -37,7 +37,7 @@ def test_a_million_rows_take_constant_memory(tmp_path, monkeypatch):
                 f"{a:.6f},{b:.6f},k{n % 3},{t:.6f}\n" if n % 9_999 else "1,?,k0,2\n"
                 for n, ((a, b), t) in enumerate(zip(rows.tolist(), y.tolist(), strict=True))
             )
-    monkeypatch.setattr(model_session, "make_model", one_slot_model)
+    monkeypatch.setattr(session, "make_model", one_slot_model)
     seen = {}
     commit = Runner.commit
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import kernelbank as kb
-from kernelbank.run import model_session
+from kernelbank.run import session
 from support.run_command import make_rows, one_slot_model, read_state, refusal, succeed, write_csv
 
 X, Y = make_rows(300)
@@ -50,7 +50,7 @@ def test_ray_engine_gives_the_same_predictions(source, tmp_path, ray):
 @pytest.mark.slow
 def test_lost_shard_is_refused_and_loses_nothing(source, tmp_path, ray, monkeypatch):
     """The run stops with a clear message; from its last checkpoint the same command resumes."""
-    monkeypatch.setattr(model_session, "make_model", one_slot_model)
+    monkeypatch.setattr(session, "make_model", one_slot_model)
     wanted, out = tmp_path / "wanted.csv", tmp_path / "out.csv"
     succeed(source, "--target", "y", "--predictions", wanted)
     options = ("--predictions", out, "--state", tmp_path / "state", "--checkpoint-every", 100)

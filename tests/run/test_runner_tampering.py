@@ -19,12 +19,7 @@ from kernelbank.io import checkpoint
 from kernelbank.run.options import RunOptions
 from kernelbank.run.runner import Runner
 from support import forged_files
-from support.crash_scenarios import (
-    SCENARIOS,
-    ScenarioRunner,
-    check_one_line,
-    read_files,
-)
+from support.crash_scenarios import SCENARIOS, ScenarioRunner, check_one_line, read_files
 from support.fault_injection import Fault
 from support.run_in_process import open_run, run_to_end
 

@@ -10,10 +10,9 @@ import kernelbank as kb
 from kernelbank.cli.console import status_line
 from kernelbank.errors import FileRefused, RunRefused
 from kernelbank.io import checkpoint
-from kernelbank.run import model_session
-from kernelbank.run.report.report_data import ReportData
-from kernelbank.run.several_targets import DRAWN_TARGETS
-from kernelbank.run.snapshots import _frequent
+from kernelbank.run import session
+from kernelbank.run.history import DRAWN_TARGETS, _frequent
+from kernelbank.run.report.data import ReportData
 from kernelbank.run.status import RunStatus
 from support import browser
 from support.marks import slow
@@ -68,7 +67,7 @@ def source(tmp_path):
 @pytest.fixture
 def light(monkeypatch):
     """A model of one slot: for tests of what is around it."""
-    monkeypatch.setattr(model_session, "make_model", one_slot_model)
+    monkeypatch.setattr(session, "make_model", one_slot_model)
 
 
 def test_predictions_of_all_targets_are_those_of_the_model(source, tmp_path):

@@ -5,15 +5,15 @@ import pytest
 
 from kernelbank.auto.inputs import PERIODS, encode_time
 from kernelbank.auto.status import Change
-from kernelbank.run.history import DRAWN
-from kernelbank.run.report.report_data import ReportData
-from kernelbank.run.snapshots import (
+from kernelbank.run.history import (
+    DRAWN,
     MOST_INPUTS,
     InputLayout,
     drawn_inputs,
     kept_inputs,
     take_snapshot,
 )
+from kernelbank.run.report.data import ReportData
 from kernelbank.run.status import RunStatus
 from support.run_command import make_rows, succeed, write_csv
 

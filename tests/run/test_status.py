@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kernelbank.cli import console
-from kernelbank.run import model_session
+from kernelbank.run import session
 from kernelbank.run.status import RunStatus
 from support.run_command import make_rows, one_slot_model, read_csv, succeed, write_csv
 
@@ -22,7 +22,7 @@ def finished(tmp_path, monkeypatch):
         found["status"] = status
 
     monkeypatch.setattr(console.Console, "summary", keep)
-    monkeypatch.setattr(model_session, "make_model", one_slot_model)
+    monkeypatch.setattr(session, "make_model", one_slot_model)
     X, y = make_rows(COUNT)
     source = write_csv(tmp_path / "s.csv", ["a", "b", "y"], np.column_stack([X, y]))
     out, state = tmp_path / "out.csv", tmp_path / "state"

@@ -138,7 +138,7 @@ def warm() -> None:
     import kernelbank.io.kafka
     import kernelbank.io.parquet
     import kernelbank.io.redis
-    import kernelbank.run.report.report_data
+    import kernelbank.run.report.data
 
     for task, lags in (("regression", 2), ("classification", 0)):
         bank = kb.AutoBank(task, lags=lags, size="small")

@@ -8,9 +8,8 @@ from pathlib import Path
 
 from kernelbank.io.sinks import CsvSink, JsonLinesSink
 from kernelbank.io.sources import open_source
-from kernelbank.run.checkpoint_dir import CheckpointDir
-from kernelbank.run.model_session import prediction_columns
-from kernelbank.run.options import RunOptions
+from kernelbank.run.checkpoint import CheckpointDir
+from kernelbank.run.options import RunOptions, prediction_columns
 from kernelbank.run.runner import Runner
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 import kernelbank as kb
 from kernelbank.run.options import RunOptions
-from kernelbank.run.report.report_data import ReportData
+from kernelbank.run.report.data import ReportData
 from kernelbank.run.runner import Runner
 from kernelbank.run.status import RunStatus
 from support import every_bank

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -993,6 +993,53 @@ class AutoBank:
         if self._encoder is None or self._encoder.tentative or not width:
             return tuple(f"input {k}" for k in range(width))
         return tuple(self._encoder.input_names)
+
+    # --- for `kernelbank run` ---------------------------------------------------------------------
+
+    @property
+    def model(self) -> Model | None:
+        """What predicts rows that are encoded; None before the first row."""
+        return self._model
+
+    @property
+    def encoder(self) -> ColumnEncoder | None:
+        """How rows with names become inputs; None before the first one."""
+        return self._encoder
+
+    @property
+    def class_labels(self) -> ClassLabels:
+        """The labels so far, and which other ones may occur."""
+        return self._classes
+
+    @property
+    def known_columns(self) -> tuple[Any, ...]:
+        """The columns whose future values forecasts may be given."""
+        return self._config.known
+
+    def use_columns(self, columns: Sequence[tuple[str, str]]) -> Sequence[tuple[str, str]]:
+        """Set the names and kinds of the columns of all rows, if none are set; those that are."""
+        if self._encoder is None:
+            self._encoder = ColumnEncoder(columns, labels=self._task == "classification")
+        return self._encoder.columns
+
+    def name_targets(self, names: Sequence[str]) -> None:
+        """Name several targets before any of them is learned."""
+        self._target_names = tuple(names)
+
+    def expect_delay(self, rows: int) -> None:
+        """Keep at least so many predictions until their targets come."""
+        self._pending.limit = max(self._pending.limit, rows + 1)
+
+    def learn_and_forecast(self, x: Any, y: Any, coverage: float) -> dict[str, Any]:
+        """Learn one row that was predicted; the forecasts after it, as `run` records them."""
+        assert self._model is not None
+        forecasting = self._model.forecasting
+        forecasting.collect(np.zeros((0, 0)), tail_of(coverage))
+        try:
+            self.learn_one(x, y)
+        finally:
+            forecasts = forecasting.collected()
+        return forecasts
 
     def _title(self) -> str:
         lags = f", lags={self.lags}" if self.lags else ""

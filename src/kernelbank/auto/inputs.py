@@ -624,6 +624,15 @@ class ColumnEncoder:
             elif (column, code) in self._own:
                 out[first + self._own[column, code]] = 1.0
 
+    def category_inputs(self, column: str) -> dict[float, int]:
+        """The index of the input of each category that has its own, by its code."""
+        index = self.names.index(column)
+        return {
+            code: self.first_category + number
+            for (other, code), number in self._own.items()
+            if other == index
+        }
+
     def set_category(self, column: str, category_code: float, out: Floats) -> None:
         """Write the inputs of one category into an input (width,), in place of another one's."""
         index = self.names.index(column)

@@ -13,12 +13,11 @@ import shlex
 import sys
 import time
 from collections import deque
-from collections.abc import Sequence
-from typing import Any, TextIO
+from collections.abc import Mapping, Sequence
+from typing import TextIO
 
-from ..run.forecast_status import chosen_scores, score_text
 from ..run.runner import Runner
-from ..run.status import RunStatus
+from ..run.status import RunStatus, chosen_scores, score_text
 
 _LINE_PERIOD = 0.25
 _LOG_PERIOD = 5.0
@@ -53,7 +52,7 @@ class Console:
         self._draw("")
         self._has_line = False
 
-    def message(self, event: str, text: str, *, always: bool = False, **facts: Any) -> None:
+    def message(self, event: str, text: str, *, always: bool = False, **facts: object) -> None:
         """Print a sentence, or an object of the log; with `always`, even if quiet."""
         if self._quiet and not always:
             return
@@ -118,7 +117,7 @@ class Console:
         self._stream.write(text + "\n")
         self._stream.flush()
 
-    def _write_json(self, facts: dict[str, Any]) -> None:
+    def _write_json(self, facts: Mapping[str, object]) -> None:
         self._print(json.dumps(facts, ensure_ascii=False, allow_nan=False))
 
 

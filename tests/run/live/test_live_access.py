@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from kernelbank.run.live.limits import Limits
-from kernelbank.run.live.live_page import LivePage
+from kernelbank.run.live.page import LivePage
+from kernelbank.run.live.parts import Limits
 from support.live_viewers import connect, host_and_port, request, wait_until
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="reads /proc")

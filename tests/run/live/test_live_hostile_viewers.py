@@ -17,8 +17,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from kernelbank.run.live.limits import Limits
-from kernelbank.run.live.live_page import LivePage
+from kernelbank.run.live.page import LivePage
+from kernelbank.run.live.parts import Limits
 from support.live_viewers import (
     Viewer,
     connect,

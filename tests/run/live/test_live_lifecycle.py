@@ -20,17 +20,10 @@ import pytest
 
 import kernelbank
 from kernelbank.errors import InvalidArgument, KernelBankWarning, RunRefused
-from kernelbank.run.live import live_page
-from kernelbank.run.live.limits import Limits
-from kernelbank.run.live.live_page import LivePage
-from support.live_viewers import (
-    Viewer,
-    host_and_port,
-    is_alive,
-    open_files,
-    request,
-    wait_until,
-)
+from kernelbank.run.live import page as live_page
+from kernelbank.run.live.page import LivePage
+from kernelbank.run.live.parts import Limits
+from support.live_viewers import Viewer, host_and_port, is_alive, open_files, request, wait_until
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="reads /proc")
 
@@ -104,7 +97,7 @@ def test_interrupt_of_the_run_does_not_end_the_server(page):
 RUN = """
 import os, sys, time
 {start}
-from kernelbank.run.live.live_page import LivePage
+from kernelbank.run.live.page import LivePage
 page = LivePage()
 page.publish({{"status": "1"}})
 {then}

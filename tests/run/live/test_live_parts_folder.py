@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 
-from kernelbank.run.live.parts_folder import PartsWriter, VersionedParts
+from kernelbank.run.live.parts import PartsWriter, VersionedParts
 
 
 def read_with(folder, use):

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from kernelbank.run.history import EXTREMES, TOTALS, History
-from kernelbank.run.recent_rows import FIELDS
-from kernelbank.run.report.lately import lately
+from kernelbank.run.history import EXTREMES, FIELDS, TOTALS, History
+from kernelbank.run.status import lately
 
 DRAW = np.random.default_rng(0)
 

@@ -5,15 +5,7 @@ import json
 import pytest
 
 from support import browser
-from support.browser import (
-    CHARTS,
-    LIGHT_MODEL,
-    column,
-    count_colours,
-    count_pixels,
-    readout,
-    tile,
-)
+from support.browser import CHARTS, LIGHT_MODEL, column, count_colours, count_pixels, readout, tile
 from support.sample_reports import sample_report
 
 chromium, show_live = browser.chromium, browser.show_live

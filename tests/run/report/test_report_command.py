@@ -13,7 +13,7 @@ import kernelbank as kb
 from kernelbank.cli import commands
 from kernelbank.errors import FileRefused
 from kernelbank.io import checkpoint
-from kernelbank.run.report.report_data import ReportData
+from kernelbank.run.report.data import ReportData
 from kernelbank.run.status import RunStatus
 from support.run_command import make_rows, refusal, run, succeed, write_csv
 

@@ -8,18 +8,9 @@ import numpy as np
 import pytest
 
 import kernelbank as kb
-from kernelbank.run import model_session
-from kernelbank.run.history import (
-    DRAWN,
-    EARLY,
-    EXTREMES,
-    SNAPSHOTS,
-    TOTALS,
-    History,
-)
-from kernelbank.run.report.report_data import POINTS_PER_PART, ReportData, change_groups
-from kernelbank.run.report.run_details import slot_terms
-from kernelbank.run.snapshots import MOST_INPUTS
+from kernelbank.run import session
+from kernelbank.run.history import DRAWN, EARLY, EXTREMES, MOST_INPUTS, SNAPSHOTS, TOTALS, History
+from kernelbank.run.report.data import POINTS_PER_PART, ReportData, change_groups, slot_terms
 from kernelbank.run.status import RunStatus
 from support.run_command import make_rows, one_slot_model, succeed, write_csv
 
@@ -191,7 +182,7 @@ def test_details_name_source_inputs_categories_and_versions(tmp_path):
 
 
 def test_changes_with_delay_have_the_row_at_which_they_were_noticed(tmp_path, monkeypatch):
-    monkeypatch.setattr(model_session, "make_model", one_slot_model)
+    monkeypatch.setattr(session, "make_model", one_slot_model)
     level = Y + 1000 * (np.arange(ROWS) > 400)
     source = write_csv(tmp_path / "s.csv", ["a", "b", "y"], np.column_stack([X, level]))
     found = {}
@@ -220,7 +211,7 @@ def test_signals_close_together_are_one_group_with_counts():
 
 @pytest.mark.parametrize("count", [2, 20])
 def test_confusion_matrix_has_the_most_frequent_labels_and_the_others(count, tmp_path, monkeypatch):
-    monkeypatch.setattr(model_session, "make_model", one_slot_model)
+    monkeypatch.setattr(session, "make_model", one_slot_model)
     draw = np.random.default_rng(0)
     labels = np.array([f"l{k}" for k in np.minimum(draw.geometric(0.2, ROWS), count)])
     rows = np.column_stack([X.astype(object), labels])
@@ -252,7 +243,7 @@ def test_report_of_a_run_equals_the_report_of_its_state(tmp_path, monkeypatch):
         repeated.parts(RunStatus.of_run(run, "running"))
         kept["run"] = RunStatus.of_run(run, "saved")
 
-    monkeypatch.setattr("kernelbank.run.live.publisher.Publisher.update", noted)
+    monkeypatch.setattr("kernelbank.run.live.page.Publisher.update", noted)
     source = write_csv(tmp_path / "s.csv", ["a", "b", "y"], np.column_stack([X, Y]))
     succeed(source, "--target", "y", "--state", tmp_path / "state", "--checkpoint-every", 90)
     mine, other = (

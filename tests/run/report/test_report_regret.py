@@ -5,8 +5,7 @@ import pytest
 
 import kernelbank as kb
 from kernelbank.run.history import EXTREMES, POINTS, TOTALS, History
-from kernelbank.run.report.regret import LEAST_ROWS, SEGMENTS, run_regret
-from kernelbank.run.report.report_data import ReportData
+from kernelbank.run.report.data import LEAST_ROWS, SEGMENTS, ReportData, run_regret
 from kernelbank.run.status import RunStatus
 from support import browser
 from support.naive import regret as naive

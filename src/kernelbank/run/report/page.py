@@ -13,25 +13,16 @@ from importlib.resources import files
 
 # The order matters: a script may use, when it is loaded, what the scripts before it define.
 _SCRIPTS = (
-    "format.js",
     "elements.js",
-    "colours.js",
     "report_data.js",
-    "time_axis.js",
     "chart.js",
-    "cursor.js",
     "header.js",
-    "stream.js",
     "targets.js",
     "error.js",
-    "loss.js",
-    "heatmap.js",
     "weights.js",
     "curves.js",
-    "intervals.js",
+    "calibration.js",
     "forecasts.js",
-    "labels.js",
-    "tables.js",
     "main.js",
 )
 

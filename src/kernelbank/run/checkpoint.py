@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import fcntl
 import os
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from ..auto.loading import RUN
 from ..errors import FileRefused, RunRefused
 from ..io import checkpoint
 from ..io.files import cannot_lock, check_regular, fsync_folder, named_os_errors, open_regular
 from ..utils.validation import Floats
+from . import Saved
 
 STATE = "state.kb"
 BAD_ROWS = "bad-rows.jsonl"
@@ -58,11 +59,11 @@ class CheckpointDir:
         """The checkpoint file."""
         return self.folder / STATE
 
-    def read(self) -> tuple[dict[str, Any], dict[str, Floats]] | None:
+    def read(self) -> tuple[Saved, dict[str, Floats]] | None:
         """The last checkpoint, or None if there is none."""
         return read_checkpoint(self.path) if check_regular(self.path) else None
 
-    def write(self, header: dict[str, Any], arrays: dict[str, Floats]) -> None:
+    def write(self, header: Mapping[str, object], arrays: dict[str, Floats]) -> None:
         """Replace the checkpoint atomically: at any moment the old or the new one is there."""
         with named_os_errors(self.path):
             check_regular(self.path)
@@ -80,9 +81,16 @@ class CheckpointDir:
             os.close(self._lock)
 
 
-def read_checkpoint(path: Path) -> tuple[dict[str, Any], dict[str, Floats]]:
+def read_checkpoint(path: Path) -> tuple[Saved, dict[str, Floats]]:
     """The header and the arrays of a run's checkpoint; any other file is refused."""
     header, arrays = checkpoint.read(path, open_regular)
     if header.get("kind") != RUN:
         raise FileRefused(f"{path} is not the state of a run.")
     return header, arrays
+
+
+def saved_count(value: object, what: str) -> int:
+    """A number from the state of a run, checked."""
+    if type(value) is not int or not 0 <= value < 2**53:
+        raise FileRefused(f"it claims {value!r} {what}.")
+    return value

@@ -1,26 +1,105 @@
-"""How good the predicted labels and probabilities of a run were, in bounded memory.
-
-- The *confusion matrix*: how often each label was predicted for rows of each label.
-- *Reliability*: rows by the probability of their predicted label, in STEPS equal steps, with the
-  mean probability and the share of correct labels of each.
-- The *log loss* of a row: -log of the probability of its label, which counts as at least
-  LEAST_PROBABILITY, also if the label was not known yet.
-- The *area under the curve* (AUC) of a label: the share of pairs of a row with the label and a row
-  with another one in which the first had the higher probability of the label; equal ones count
-  half. Probabilities are counted in ODDS_STEPS steps of equal width in log odds, so those within
-  one step are equal. Rows count from the first with the label on. The AUC of a run is the mean over
-  its labels.
-"""
+"""How good the predictions of some rows were, as the history adds them up."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 
+from ..bank.trace import Trace
 from ..errors import FileRefused
 from ..utils.validation import Floats
+
+TOTALS = (
+    "rows", "scored", "loss", "baseline_loss", "covered", "width",
+    "absolute_error", "baseline_absolute_error", "log_loss",
+)  # fmt: skip
+"""Sums over the rows of a point: all rows; the rows that are scored (a target was known before the
+prediction); and over the scored rows the squared errors, or wrong labels, of the model and of the
+baseline (last value); targets inside their interval, or correct labels; widths of the intervals, or
+predicted probabilities; the absolute errors of model and baseline, 0 for labels; the log losses, 0
+for numbers."""
+
+EXTREMES = (
+    "worst_loss", "target_high", "prediction_high", "target_low", "prediction_low",
+    "time_high", "time_low",
+)  # fmt: skip
+"""Over the rows of a point, so that merged points keep spikes: the largest loss; the highest and
+lowest target and prediction, NaN for labels, which have no order; the first and the last time."""
+
+
+class RowScores(NamedTuple):
+    """The scores of n rows; columns as in `history.py`, NaN or 0 where a task has none."""
+
+    totals: Floats
+    """(n, TOTALS)."""
+    extremes: Floats
+    """(n, EXTREMES)."""
+    losses: Floats
+    """(n, P): the loss of every slot alone."""
+
+    def set_times(self, times: Floats) -> None:
+        """(n,): the times of the rows."""
+        self.extremes[:, 5] = self.extremes[:, 6] = times
+
+    def leave_out_first(self) -> None:
+        """Let the first row count as a row, but not as a scored one."""
+        self.leave_out(np.arange(len(self.totals)) == 0)
+
+    def leave_out(self, rows: np.ndarray) -> None:
+        """Let some rows, a mask (n,), count as rows, but not as scored ones."""
+        self.totals[rows, 1:] = 0.0
+        self.losses[rows] = 0.0
+        for column in (0, 2, 4):
+            self.extremes[rows, column] = np.nan
+
+
+def score_numbers(trace: Trace, targets: Floats, baseline: Floats) -> RowScores:
+    """Score predicted numbers, (n,). The baseline predicts the target before, (n,)."""
+    totals, extremes = _empty(len(targets))
+    y = np.array(targets)
+    totals[:, 2] = (trace.predictions - y) ** 2
+    totals[:, 3] = (np.array(baseline) - y) ** 2
+    totals[:, 4] = (trace.lower <= y) & (y <= trace.upper)
+    totals[:, 5] = trace.upper - trace.lower
+    totals[:, 6] = np.abs(trace.predictions - y)
+    totals[:, 7] = np.abs(np.array(baseline) - y)
+    extremes[:, 0] = totals[:, 2]
+    extremes[:, 1:5] = np.column_stack([y, trace.predictions, y, trace.predictions])
+    return RowScores(totals, extremes, (trace.slot_predictions - y[:, None]) ** 2)
+
+
+def score_labels(
+    trace: Trace, targets: list[object], baseline: list[object], classes: np.ndarray
+) -> RowScores:
+    """Score predicted labels; `classes` are the `class_numbers` of the targets."""
+    totals, extremes = _empty(len(targets))
+    totals[:, 2] = [a != b for a, b in zip(trace.predictions, targets, strict=True)]
+    totals[:, 3] = [a != b for a, b in zip(baseline, targets, strict=True)]
+    totals[:, 4] = 1.0 - totals[:, 2]
+    totals[:, 5] = trace.probabilities.max(axis=1, initial=0.0)
+    pairs = zip(trace.probabilities, classes, strict=True)
+    own = [float(p[k]) if 0 <= k < len(p) else 0.0 for p, k in pairs]
+    totals[:, 8] = [log_loss(p) for p in own]
+    extremes[:, 0] = totals[:, 2]
+    losses = (trace.slot_classes != classes[:, None]).astype(np.float64)
+    return RowScores(totals, extremes, losses)
+
+
+def class_numbers(trace: Trace, targets: list[object]) -> np.ndarray:
+    """(n,): the number of each target's class; -2, which no slot predicts, if it is not known."""
+    numbers = {label: number for number, label in enumerate(trace.classes)}
+    return np.array([numbers.get(label, -2) for label in targets])
+
+
+def _empty(count: int) -> tuple[Floats, Floats]:
+    """Totals and extremes of rows that count, and are scored."""
+    totals = np.zeros((count, len(TOTALS)))
+    totals[:, :2] = 1.0
+    return totals, np.full((count, len(EXTREMES)), np.nan)
+
 
 STEPS = 20
 """Of the probability of the predicted label."""
@@ -86,7 +165,9 @@ class LabelScores:
         below = np.cumsum(others, axis=1) - 0.5 * others
         pairs = own.sum(axis=1) * others.sum(axis=1)
         better = (own * below).sum(axis=1)
-        return np.divide(better, pairs, out=np.full(self.classes, np.nan), where=pairs > 0)
+        areas = np.full(self.classes, np.nan)
+        np.divide(better, pairs, out=areas, where=pairs > 0)
+        return areas
 
     @property
     def area(self) -> float:

@@ -1,4 +1,7 @@
-"""The run's side of its live page: start a server process, write report parts for it, end it."""
+"""The run's side of its live page: start a server process, write report parts for it, end it.
+
+`Publisher` publishes the report of a run: to its live page while it runs, and to a file at its end.
+"""
 
 from __future__ import annotations
 
@@ -17,15 +20,26 @@ import tempfile
 import time
 import warnings
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
-from typing import Any
 
 from ...errors import KernelBankWarning, RunRefused
 from ...utils import validation as check
-from .limits import Limits
-from .parts_folder import START_RESULT, START_SETTINGS, PartsWriter, write_private
+from ..report.data import ReportData, write_report
+from ..runner import Runner
+from ..status import RunStatus
+from ..timings import PAGE
+from .parts import (
+    START_RESULT,
+    START_SETTINGS,
+    Limits,
+    PartsWriter,
+    ServerResult,
+    ServerSettings,
+    write_private,
+)
 
 _START_TIMEOUT = 30.0
 """Seconds within which the server must listen."""
@@ -44,8 +58,10 @@ sys.path[:] = settings["path"]
 spec = importlib.util.spec_from_file_location("kernelbank", settings["package"])
 sys.modules["kernelbank"] = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(sys.modules["kernelbank"])
-from kernelbank.run.live.server import main
-main(path.parent, settings)
+from kernelbank.run.live.parts import failure_as_result
+with failure_as_result(path.parent):
+    from kernelbank.run.live.server import main
+    main(path.parent, settings)
 """
 
 
@@ -167,7 +183,7 @@ class LivePage:
     # --- starting the server --------------------------------------------------------------------
 
     def _start_server(self, limits: Limits) -> subprocess.Popen[bytes]:
-        settings = {
+        settings: ServerSettings = {
             "path": [os.path.abspath(entry) for entry in sys.path if isinstance(entry, str)],
             "package": str(Path(__file__).resolve().parents[2] / "__init__.py"),
             "host": self.host,
@@ -189,7 +205,7 @@ class LivePage:
     def _wait_for_port(self, process: subprocess.Popen[bytes]) -> int:
         """Return the port that the server found, or raise why it has none."""
         deadline = time.monotonic() + _START_TIMEOUT
-        result: dict[str, Any] | None = None
+        result: ServerResult | None = None
         while result is None:
             ended = process.poll() is not None
             with contextlib.suppress(FileNotFoundError):
@@ -252,3 +268,48 @@ def _url_host(host: str) -> str:
     if number.is_unspecified:
         return socket.gethostname()
     return f"[{host}]" if number.version == 6 else host
+
+
+PERIOD = 0.5
+"""Least seconds between two updates."""
+
+CURVES_PERIOD = 5.0
+"""Least seconds between two evaluations of the present prediction curves, the slowest part."""
+
+MAX_SHARE = 0.01
+"""Largest share of the run's time for updates: updates that take long are less frequent."""
+
+
+class Publisher(AbstractContextManager["Publisher"]):
+    """Call `update` after every block, and `end` at the end of the run."""
+
+    def __init__(self, file: Path | None, page: LivePage | None) -> None:
+        self._file, self._page = file, page
+        self._data = ReportData()
+        self._next_update = self._next_curves = 0.0
+
+    def update(self, run: Runner) -> None:
+        """Publish the present report to the live page, if it is time to."""
+        begin = time.monotonic()
+        if self._page is None or begin < self._next_update:
+            return
+        curves = begin >= self._next_curves
+        if curves:
+            self._next_curves = begin + CURVES_PERIOD
+        with run.timings.measure(PAGE):
+            self._page.publish(self._data.parts(RunStatus.of_run(run), curves=curves))
+        spent = time.monotonic() - begin
+        self._next_update = begin + max(PERIOD, spent / MAX_SHARE)
+
+    def end(self, run: Runner, phase: str) -> None:
+        """Publish how the run ended, and write the report file."""
+        status = RunStatus.of_run(run, phase)
+        if self._page is not None:
+            self._page.publish(self._data.parts(status))
+            self._page.end()
+        if self._file is not None:
+            write_report(self._file, status)
+
+    def __exit__(self, *_: object) -> None:
+        if self._page is not None:
+            self._page.close()

@@ -11,11 +11,14 @@ import numpy as np
 from ..auto.inputs import CATEGORY, NUMBER, TIME, category_code
 from ..errors import RunRefused
 from ..io.cells import MISSING, shown_cell
+from ..io.sinks import Row
 from ..io.sources import RejectedRow, RowBlock
 from ..io.times import parse_time
 from ..utils.validation import Floats
-from .forecast_options import check_known
-from .options import RunOptions, as_label
+from .options import ID, RunOptions, as_label, check_known, prediction_columns
+
+Targets = tuple[Any, ...]
+"""The targets of a row: K numbers, None where one is missing, or one label."""
 
 
 class Batch(NamedTuple):
@@ -25,9 +28,8 @@ class Batch(NamedTuple):
     """(n,) their indices in the block; no bad row is between them."""
     X: Floats
     """(n, columns) codes: numbers first, then the time in seconds since 1970, then categories."""
-    targets: list[Any]
-    """(n,) numbers or labels; of several targets tuples, None where one is missing. [None] where
-    there is none."""
+    targets: Sequence[Targets | None]
+    """(n,) [None] where there is none."""
     texts: Mapping[float, str]
     """Categories by their codes."""
 
@@ -120,7 +122,7 @@ class FeatureEncoder:
                 if category is not None:
                     codes[i, column] = code = category_code(category)
                     texts[code] = category
-        targets: list[Any]
+        targets: list[Targets | None]
         if regression:
             found = [
                 tuple(None if math.isnan(y) else y for y in row)
@@ -132,10 +134,10 @@ class FeatureEncoder:
                     usable[i] = False
                     row = int(parsed.rows[i])
                     rejected.append(RejectedRow(row, block.where(row), *wrong))
-            targets = [None if set(row) == {None} else row if several else row[0] for row in found]
+            targets = [None if set(row) == {None} else row for row in found]
         else:
             texts_of = parsed.texts[options.targets[0]]
-            targets = [None if text is None else as_label(text) for text in texts_of]
+            targets = [None if text is None else (as_label(text),) for text in texts_of]
         rejected.sort(key=lambda one: one.row)
         cuts = {one.row for one in rejected}
         rows = parsed.rows.tolist()
@@ -162,7 +164,7 @@ class FeatureEncoder:
 
 
 def _cut(
-    rows: list[int], targets: list[Any], usable: np.ndarray, cuts: set[int]
+    rows: list[int], targets: Sequence[Targets | None], usable: np.ndarray, cuts: set[int]
 ) -> Iterator[list[int]]:
     """The usable rows, cut at bad rows and around rows without a target."""
     collected: list[int] = []
@@ -184,3 +186,36 @@ def listed_columns(columns: Sequence[str]) -> str:
     """The names of a source's columns for a message."""
     names = [n if n.isprintable() and "," not in n else repr(n) for n in columns[:20]]
     return (", ".join(names) + (", ..." if len(columns) > 20 else "")) or "none"
+
+
+class KeptColumns:
+    """Copies columns of the source as text, unchanged; missing values are None."""
+
+    def __init__(self, options: RunOptions) -> None:
+        self._columns = prediction_columns(options)
+        self._names = options.keep
+        self._with_ids = bool(options.keep) and options.is_broker
+        if self._with_ids:
+            self._names = tuple(name for name in options.keep if name != ID)
+
+    def check(self, columns: Sequence[str]) -> None:
+        """Refuse columns that do not exist, or would stand in the predictions twice."""
+        taken = [*self._columns, *([ID] if self._with_ids else [])]
+        for name in self._names:
+            if name not in columns:
+                raise RunRefused(
+                    f"--keep: there is no column {name!r}. There are: {listed_columns(columns)}."
+                )
+            if name in taken:
+                raise RunRefused(
+                    f"--keep: the predictions have a column {name!r} already. Leave it out of "
+                    "--keep, or rename it in the source."
+                )
+            taken.append(name)
+
+    def cells(self, block: RowBlock) -> list[Row]:
+        """For every row of a block, what is copied into its prediction."""
+        cells = block.copied(self._names)
+        if self._with_ids:
+            return [(block.identifier(row), *some) for row, some in enumerate(cells)]
+        return cells

@@ -1,4 +1,4 @@
-"""Report parts in a folder: the run writes them, the server of the live page reads them.
+"""What the run and the server of its live page exchange: report parts in a folder, and limits.
 
 The folder holds one file per part, and an index, such as `index-17`:
 
@@ -19,9 +19,55 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
+
+
+class ServerSettings(TypedDict):
+    """What the run tells its server."""
+
+    path: list[str]
+    """Where modules are found."""
+    package: str
+    """The file of this package."""
+    host: str
+    port: int
+    token: str
+    parent: int
+    """The process of the run."""
+    limits: dict[str, Any]
+
+
+class ServerResult(TypedDict, total=False):
+    """What the server tells the run: the port that it found, or why there is none."""
+
+    port: int
+    errno: int | None
+    reason: str
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What the server allows its viewers. All times are in seconds."""
+
+    connections: int = 100
+    """Most open connections. A new one beyond evicts the idle connection that is idle longest."""
+    stall_timeout: float = 30.0
+    """Drop a viewer that takes no byte for this long while bytes wait for it."""
+    request_timeout: float = 10.0
+    """Drop a connection that has not sent a complete request within this time."""
+    heartbeat: float = 15.0
+    """Send a comment after this time without events, so that dead connections are noticed."""
+    page_interval: float = 0.2
+    """Render the page at most once in this time, however many viewers ask for it."""
+    poll_interval: float = 0.2
+    """Look for new report parts, and so send events, once in this time."""
+    header_bytes: int = 32_768
+    """Most bytes of a request's headers. Browsers send the cookies of all ports of a host."""
+
 
 INDEX = "index-"
 """The start of the name of an index; its number follows."""
@@ -46,6 +92,23 @@ def write_private(path: Path, content: bytes) -> None:
 def _write_in_place(path: Path, content: bytes) -> None:
     with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
         file.write(content)
+
+
+def write_result(folder: Path, result: ServerResult) -> None:
+    """Tell the run what has become of the server that it started."""
+    write_private(folder / START_RESULT, json.dumps(result).encode())
+
+
+@contextmanager
+def failure_as_result(folder: Path) -> Iterator[None]:
+    """Tell the run why its server cannot start, and exit."""
+    try:
+        yield
+    except Exception as error:
+        number = error.errno if isinstance(error, OSError) else None
+        reason = getattr(error, "strerror", None) or str(error)
+        write_result(folder, {"errno": number, "reason": reason})
+        os._exit(1)
 
 
 class PartsWriter:
