@@ -500,12 +500,12 @@ class RedisSink(Sink):
         for row in rows:
             self._newest.append(row)
             if len(self._newest) - self._sent >= BATCH_ROWS:
-                self._flush()
+                self.flush()
 
     def commit(self) -> Commit:
-        self._flush()
+        self.flush()
         while not self._connection.call(self._confirm):
-            self._flush()
+            self.flush()
         surplus = len(self._newest) - REWRITABLE_ROWS
         if surplus > 0:
             self._before = self._newest[surplus - 1][0]
@@ -542,7 +542,7 @@ class RedisSink(Sink):
         number: int = self._newest[self._sent - 1][0] if self._sent else self._before
         return number
 
-    def _flush(self) -> None:
+    def flush(self) -> None:
         """Send all rows that are not sent, and return when Redis has them."""
         while self._sent < len(self._newest):
             batch = self._newest[self._sent : self._sent + BATCH_ROWS]

@@ -25,7 +25,7 @@ from ..errors import (
 from ..io.cells import shown_cell
 from ..io.checkpoint import damage_text
 from ..io.sinks import Commit, Row, Sink
-from ..io.source import Position
+from ..io.source import POLL_SECONDS, Position
 from ..io.sources import RejectedRow, RowBlock, Source
 from ..utils.validation import Floats
 from . import Saved
@@ -151,6 +151,7 @@ class Runner:
         self.rows_before = 0
         """Rows that were predicted when this process started."""
         self.started = time.monotonic()
+        self._flushed = self.started
         self._position: Position | None = None
         self._uncommitted_rows = 0
         self._has_data_commit = False
@@ -198,6 +199,7 @@ class Runner:
                         self._run_block(block)
                 if self._uncommitted_rows and not self._has_data_commit:
                     self.commit()  # until then the position of the first row has to be there
+                self._flush_if_due()
             elif self._uncommitted_rows:
                 self.commit()  # no row has come for a while: commit now
             on_block(self)
@@ -210,6 +212,17 @@ class Runner:
                 f"none of the {self.rejected.count:,} rows can be used. {self._first_bad_row()}"
             )
         return "end"
+
+    def _flush_if_due(self) -> None:
+        """Let readers of the predictions see them, if rows come slowly one after the other.
+
+        A little early, as the next block may take POLL_SECONDS to come.
+        """
+        now = time.monotonic()
+        if now - self._flushed >= self.options.flush_every - POLL_SECONDS:
+            for sink in self._all_sinks():
+                sink.flush()
+            self._flushed = now
 
     @property
     def is_full(self) -> bool:
