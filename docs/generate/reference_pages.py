@@ -18,6 +18,7 @@ MODULES = (
     "engines",
     "datasets",
     "plots",
+    "reference",
     "regret",
     "rivals",
     "checks",

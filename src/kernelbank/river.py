@@ -39,8 +39,8 @@ from .auto.auto_bank import COVERAGE
 from .bank.slot import Slot
 from .kernels import NoKernel
 from .learners import Adapter
-from .utils.interrupts import defer_signals
 from .utils.validation import Floats
+from .utils.whole_steps import defer_signals
 
 __all__ = [
     "KernelBankClassifier",

@@ -12,7 +12,7 @@ from typing import Any
 
 from . import _core
 from .utils import validation as check
-from .utils.functions import elementwise
+from .utils.validation import elementwise
 
 __all__ = ["ShiftedLog", "TargetTransform"]
 

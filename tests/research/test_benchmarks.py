@@ -10,7 +10,7 @@ import pytest
 
 import kernelbank as kb
 from kernelbank.errors import FileRefused, KernelBankError, KernelBankWarning
-from kernelbank.research.datasets import benchmarks, packages
+from kernelbank.research.datasets import benchmarks
 from support.streams import write_text
 
 BENCHMARKS = kb.datasets.BENCHMARKS
@@ -81,7 +81,7 @@ def test_file_with_other_numbers_is_refused_with_the_remedy(tmp_path, known):
 def test_what_is_not_there_says_where_it_comes_from(tmp_path, monkeypatch):
     with pytest.raises(KernelBankError, match=r"santafe_laser: .*kafbox.*santafe_laser\.csv\.gz"):
         kb.datasets.load("santafe_laser", tmp_path)
-    monkeypatch.setattr(packages, "find_spec", lambda name: None)
+    monkeypatch.setattr(benchmarks, "find_spec", lambda name: None)
     with pytest.raises(KernelBankError, match="install the package statsmodels"):
         kb.datasets.load("elnino_sst")
     with pytest.raises(FileRefused, match="no such folder"):
@@ -112,14 +112,14 @@ def _fake_package(tmp_path, monkeypatch, path, content):
     file = tmp_path / path
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(content)
-    monkeypatch.setattr(packages, "_file", lambda package, name: tmp_path / name)
+    monkeypatch.setattr(benchmarks, "_file", lambda package, name: tmp_path / name)
 
 
 def test_months_of_statsmodels_become_lags_and_a_cycle(tmp_path, monkeypatch):
     years = ["YEAR,...", *(f"{y},{','.join(str(y + m / 100) for m in range(12))}" for y in (1, 2))]
     content = "\n".join(years).encode()
     _fake_package(tmp_path, monkeypatch, "datasets/elnino/elnino.csv", content)
-    table = packages.table("elnino_sst", "statsmodels")
+    table = benchmarks.table_of("elnino_sst", "statsmodels")
     assert table.shape == (12, 15)
     assert table[0, :12].tolist() == [1 + m / 100 for m in range(11, -1, -1)]
     assert table[3, [0, 11, 12, 14]].tolist() == [2.02, 1.03, 1.0, 2.03]
@@ -131,7 +131,7 @@ def test_glucose_rows_need_values_without_a_gap(tmp_path, monkeypatch):
     text = "\n".join(["isig,datetime,glucose", *lines])
     content = gzip.compress(text.encode())
     _fake_package(tmp_path, monkeypatch, "_data/CGM.csv.gz", content)
-    table = packages.table("glucose_30min", "bokeh_sampledata")
+    table = benchmarks.table_of("glucose_30min", "bokeh_sampledata")
     assert table[:, 0].tolist() == [60, 65, 560, 565]
     assert table[0, :6].tolist() == [60, 55, 50, 45, 30, 0]
     assert table[:, -1].tolist() == [90, 95, 590, 595]

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import kernelbank as kb
+from kernelbank.research import lorenz
 from kernelbank.research.datasets.synthetic import lorenz_path
-from kernelbank.research.experiments import lorenz
 from support.streams import noisy_stream, write_text
 
 pytestmark = pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")

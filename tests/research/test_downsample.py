@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernelbank.research.plots.downsample import (
+from kernelbank.research.plots.style import (
     interval_band,
     interval_means,
     interval_starts,

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 import kernelbank as kb
-from kernelbank.research import rank_tests
+from kernelbank.research import significance as rank_tests
 from support.results import result_row
 
 # Demsar (2006), table 5.

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from kernelbank.errors import KernelBankWarning
-from kernelbank.research.competitors import CompetitorRun
-from kernelbank.research.run_cache import RunCache
+from kernelbank.research.competitors import CompetitorRun, RunCache
 
 COMPETITOR = SimpleNamespace(libraries=("numpy",), name="mean", description="", seeded=False)
 STREAM = SimpleNamespace(fingerprint="of some rows")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from kernelbank.research import significance
-from kernelbank.research.datasets.stream import CLASSIFICATION
+from kernelbank.research.datasets.tables import CLASSIFICATION
 from kernelbank.research.scores import overall
 from support.results import result_row
 

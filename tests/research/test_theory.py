@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 import kernelbank as kb
-from kernelbank.research.experiments import theory, theory_base, theory_norma
+from kernelbank.research import theory
+from kernelbank.research import theory as theory_base
+from kernelbank.research import theory as theory_norma
 from support import naive
 from support.combining import run_combiner
 

@@ -7,7 +7,8 @@ import pytest
 
 import kernelbank as kb
 from kernelbank.errors import InvalidArgument
-from kernelbank.research.plots import prediction_plots, traces
+from kernelbank.research.plots import traces
+from kernelbank.research.plots import traces as prediction_plots
 from support.plotting import drawn_line, run_bank, zero_trace
 
 P = kb.plots

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from kernelbank.utils.interrupts import defer_signals
+from kernelbank.utils.whole_steps import defer_signals
 
 
 @pytest.fixture

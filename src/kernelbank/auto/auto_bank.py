@@ -19,9 +19,8 @@ from ..combiners import Combiner
 from ..errors import HalfLearned, InvalidArgument
 from ..io import checkpoint
 from ..utils import validation as check
-from ..utils.interrupts import defer_signals
 from ..utils.validation import Floats
-from ..utils.whole_steps import CutOff, new_turn, whole_step
+from ..utils.whole_steps import CutOff, defer_signals, new_turn, whole_step
 from .classes import ClassModel
 from .config import (
     AutoConfig,
@@ -405,7 +404,7 @@ class AutoBank:
         `predict` does the same.
         """
         with self._turn:
-            return self._predict_inputs(self._inputs(X, "X"), coverage)
+            return self.predict_inputs(self._inputs(X, "X"), coverage)
 
     def forecast(self, X_future: Any = None, coverage: float = COVERAGE) -> Forecast:
         """Direct forecasts of the targets after the last learned row, one for each of `horizons`.
@@ -467,7 +466,7 @@ class AutoBank:
 
     # --- internals --------------------------------------------------------------------------------
 
-    def _predict_inputs(self, rows: Floats, coverage: float) -> Floats:
+    def predict_inputs(self, rows: Floats, coverage: float) -> Floats:
         """`predict_at` for inputs of the model, which have been encoded."""
         with self._turn:
             model = self._model_for(rows.shape[1])

@@ -15,9 +15,8 @@ import numpy as np
 
 from .. import _core
 from ..bank.trace import Record, Trace
-from ..utils.interrupts import defer_signals
 from ..utils.validation import Floats
-from ..utils.whole_steps import whole_step
+from ..utils.whole_steps import defer_signals, whole_step
 from .inputs import EncodedRows, NamedInputs
 from .model import CHUNK
 from .targets import ClassLabels, best_class

@@ -11,8 +11,7 @@ import numpy as np
 
 from ..bank.naming import full_name, short_name
 from ..bank.status import Metric, Status, columns_note, engine_note, quarantine_note
-from ..utils.frames import unique
-from ..utils.rendering import one_line, shortened
+from ..utils.rendering import one_line, shortened, unique
 from ..utils.validation import Floats
 
 # The model imports from here, so its types are only for type checkers.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..utils import validation as check
-from ..utils.frames import frame
+from ..utils.rendering import frame
 from ..utils.validation import Floats
 
 if TYPE_CHECKING:

@@ -11,8 +11,7 @@ import numpy as np
 
 from ..losses.objective import Objective
 from ..utils import validation as check
-from ..utils.functions import quiet
-from ..utils.validation import Floats
+from ..utils.validation import Floats, quiet
 
 State = dict[str, Floats]
 

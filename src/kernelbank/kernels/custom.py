@@ -8,8 +8,7 @@ from typing import Any, ClassVar
 
 from ..io.specs import callable_field
 from ..utils import validation as check
-from ..utils.functions import UsersFunctions, quiet, real_numbers
-from ..utils.validation import Floats
+from ..utils.validation import Floats, UsersFunctions, quiet, real_numbers
 from .base import CoreSpec, Kernel
 
 

@@ -10,8 +10,7 @@ import numpy as np
 from ..kernels.base import Kernel
 from ..losses.objective import Objective
 from ..utils import validation as check
-from ..utils.functions import quiet
-from ..utils.validation import Floats
+from ..utils.validation import Floats, quiet
 from .base import Learner
 
 

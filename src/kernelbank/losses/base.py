@@ -9,8 +9,7 @@ import numpy as np
 
 from .. import _core
 from ..utils import validation as check
-from ..utils.functions import elementwise
-from ..utils.validation import Floats
+from ..utils.validation import Floats, elementwise
 
 
 class Loss:

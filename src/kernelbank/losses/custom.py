@@ -12,8 +12,7 @@ import numpy as np
 from .. import _core
 from ..io.specs import callable_field
 from ..utils import validation as check
-from ..utils.functions import UsersFunctions, elementwise, quiet
-from ..utils.validation import Floats
+from ..utils.validation import Floats, UsersFunctions, elementwise, quiet
 from .base import Loss
 
 Function = Callable[[Any, Any], Any]

@@ -14,9 +14,8 @@ import numpy as np
 
 from ..utils import validation as check
 from ..utils.validation import Floats
-from .datasets.stream import CLASSIFICATION
-from .rank_tests import LEVEL, RankTest, rank_test
-from .significance import diebold_mariano
+from .datasets.tables import CLASSIFICATION
+from .significance import LEVEL, RankTest, diebold_mariano, rank_test
 
 CLOSE = 0.02
 """A loss is close to another one if it is larger by this share or less, or by one standard error of
@@ -264,7 +263,7 @@ class Comparison:
     def rank_test(self, level: float = LEVEL, names: Sequence[str] | None = None) -> RankTest:
         """Friedman's test that all competitors are equal, and Nemenyi's critical difference.
 
-        See `kernelbank.research.rank_tests.rank_test` for the formulas. Only competitors that
+        See `kernelbank.research.significance.rank_test` for the formulas. Only competitors that
         ran on all streams take part. The streams must be independent of each other.
 
         Parameters

@@ -11,10 +11,9 @@ import numpy as np
 from ..losses import Loss
 from ..utils.validation import Floats
 from .competitors import Competitor, CompetitorRun
-from .datasets.stream import CLASSIFICATION, Stream
-from .rank_tests import scipy_stats, sign_test, wilcoxon
+from .datasets.tables import CLASSIFICATION, Stream
 from .results import Overall, Result
-from .significance import Difference, diebold_mariano, holm
+from .significance import Difference, diebold_mariano, holm, scipy_stats, sign_test, wilcoxon
 
 NORMALISED = "normalised"
 """Scores by the squared error over the variance of the scored targets, or by wrong labels."""

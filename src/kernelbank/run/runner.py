@@ -32,7 +32,6 @@ from . import Saved
 from .advice import bad_row_advice, first_row_advice, header_advice
 from .checkpoint import CheckpointDir, saved_count
 from .encoder import Batch, FeatureEncoder, KeptColumns
-from .history import History
 from .options import RunOptions
 from .session import Session
 from .timings import CHECKPOINTS, ENCODING, READING, WRITING, Timings
@@ -172,11 +171,6 @@ class Runner:
         """The model."""
         return self.session.bank
 
-    @property
-    def history(self) -> History | None:
-        """The history of the predictions, once there is one."""
-        return self.session.history
-
     # --- rows ---
 
     def run(self, should_stop: Callable[[], bool], on_block: Callable[[Runner], None]) -> str:
@@ -275,31 +269,31 @@ class Runner:
         """Run the rows of a block in order: batches, and bad rows, which stop it or are skipped."""
         with self.timings.measure(ENCODING):
             batches, rejected = self.encoder.encode(block)
-            kept = self._kept.cells(block)
+            copies = self._kept.cells(block)
         if batches and not self._columns_known:  # JSON objects without any key
             self._set_columns(())
-        steps: list[tuple[int, Batch | RejectedRow]] = [(one.rows[0], one) for one in batches]
-        steps += [(one.row, one) for one in rejected]
+        steps: list[tuple[int, Batch | RejectedRow]] = [(part.rows[0], part) for part in batches]
+        steps += [(part.row, part) for part in rejected]
         for _, step in sorted(steps, key=lambda pair: pair[0]):
             if self.is_full:
                 return
             if isinstance(step, Batch):
-                self._run_accepted(block, step, kept)
+                self._run_accepted(block, step, copies)
             else:
                 self._reject(block, step)
 
-    def _run_accepted(self, block: RowBlock, batch: Batch, kept: list[Row]) -> None:
+    def _run_accepted(self, block: RowBlock, batch: Batch, copies: list[Row]) -> None:
         """Run the rows of a batch, cut at the rows that the model refuses: they are bad rows."""
         done = 0
         for refused in self.session.refused(batch.targets):
-            self._run_batch(block, batch.part(done, refused.row), kept)
+            self._run_batch(block, batch.part(done, refused.row), copies)
             if self.is_full:
                 return
             row, value = batch.rows[refused.row], shown_cell(str(refused.label))
             where, target = block.where(row), self.options.targets[0]
             self._reject(block, RejectedRow(row, where, target, value, refused.reason))
             done = refused.row + 1
-        self._run_batch(block, batch.part(done, len(batch.rows)), kept)
+        self._run_batch(block, batch.part(done, len(batch.rows)), copies)
 
     def _reject(self, block: RowBlock, rejected: RejectedRow) -> None:
         """Stop at a bad row, or set it aside: whoever has rejected it."""
@@ -347,8 +341,8 @@ class Runner:
             return ""
         features = self.encoder.features
         parsed = block.parse(text=features, allow_missing=True)
-        found = np.flatnonzero(parsed.rows == rejected.row)
-        cells = {name: parsed.texts[name][int(i)] for i in found[:1] for name in features}
+        places = np.flatnonzero(parsed.rows == rejected.row)
+        cells = {name: parsed.texts[name][int(i)] for i in places[:1] for name in features}
         return first_row_advice(cells, self.options)
 
     def _advice(self, rejected: RejectedRow) -> str:
@@ -362,7 +356,7 @@ class Runner:
         first = RejectedRow(0, *place, record["value"], record["reason"])
         return f"The first: {first} {self._advice(first)}".rstrip()
 
-    def _run_batch(self, block: RowBlock, batch: Batch, kept: list[Row]) -> None:
+    def _run_batch(self, block: RowBlock, batch: Batch, copies: list[Row]) -> None:
         """Predict, learn and write a batch, cut where a snapshot is due and at `--max-rows`."""
         most = self.options.max_rows
         count = len(batch.rows) if most is None else min(len(batch.rows), most - self.rows)
@@ -374,7 +368,7 @@ class Runner:
             predictions = self.session.predict_and_learn(part)
             first = block.first + 1
             numbered = [
-                (first + row, *values, *kept[row])
+                (first + row, *values, *copies[row])
                 for row, values in zip(part.rows, predictions, strict=True)
             ]
             with self.timings.measure(WRITING):
@@ -499,10 +493,10 @@ class Runner:
         The sinks go back when rows have come, as the source may still be refused where it is read.
         """
         checkpoints = self.checkpoints
-        found = None if checkpoints is None else checkpoints.read()
-        if found is None or checkpoints is None:
+        saved = None if checkpoints is None else checkpoints.read()
+        if saved is None or checkpoints is None:
             return False
-        header, arrays = found
+        header, arrays = saved
         try:
             if self._starts_again(header):
                 return False

@@ -118,7 +118,7 @@ class Session:
         """Which rows of a batch the model would refuse to learn, by their targets; changes nothing.
 
         With `--delay` too this is known when a row comes, long before it is learned. Numbers have
-        no such rule: `io/sources/parsing.py` and `FeatureEncoder` reject what a model refuses.
+        no such rule: `io/cells.py` and `FeatureEncoder` reject what a model refuses.
         """
         classes = self.bank.class_labels
         labels = [(row, target[0]) for row, target in enumerate(targets) if target is not None]

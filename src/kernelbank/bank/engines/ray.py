@@ -34,8 +34,8 @@ import numpy as np
 from ... import _core
 from ...errors import KernelBankError, KernelBankWarning, ShardLost
 from ...utils import validation as check
-from ...utils.interrupts import defer_signals
 from ...utils.validation import Floats
+from ...utils.whole_steps import defer_signals
 from .base import Engine, EngineBank
 from .ray_worker import OutOfOrder, Samples, ShardWorker, build_fingerprint
 from .sharding import (

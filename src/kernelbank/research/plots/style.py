@@ -10,13 +10,19 @@ from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
+import numpy as np
+from matplotlib.figure import Figure
+
+from ...bank.trace import FIELDS, Trace
 from ...errors import KernelBankError
 from ...utils import validation as check
 from ...utils.rendering import one_line
+from ...utils.validation import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -149,7 +155,6 @@ def new_figure(
     True
     """
     need_matplotlib()
-    from .notebook_figure import NotebookFigure
 
     figure = NotebookFigure(figsize=(width, height), layout="constrained")
     return figure, figure.subplots(rows, panels, **options)
@@ -235,3 +240,128 @@ def _reduced(png: bytes) -> bytes:
         few = image.convert("RGB").quantize(256, dither=Image.Dither.NONE)
     few.save(file, "png", optimize=True)
     return file.getvalue()
+
+
+class NotebookFigure(Figure):
+    """A Figure that a notebook shows without pyplot.
+
+    Notebooks know how to show a Figure only after pyplot was imported, which is not needed here.
+    """
+
+    def _repr_png_(self) -> bytes:
+        file = io.BytesIO()
+        self.savefig(file, format="png", metadata={"Software": None})
+        return file.getvalue()
+
+
+def check_trace(trace: Any, *fields: str) -> None:
+    """Refuse anything but a trace of one output, without samples or without one of these fields."""
+    check_is_trace(trace)
+    if trace.outputs > 1:
+        remedy = "Draw one at a time, such as trace.of_output(0) with y[:, 0]."
+        raise check.refuse("trace", "have one output", f"{trace.outputs} outputs", remedy)
+    for field in fields:
+        if field not in trace.fields:
+            remedy = 'Run with record="all", or with this name in the list.'
+            if field not in FIELDS[trace.task]:
+                remedy = "Only a KernelBank records it; see kb.plots.cumulative_loss(trace, y)."
+            raise check.refuse("trace", f"hold {field!r}", list(trace.fields), remedy)
+    if not len(trace):
+        raise check.refuse("trace", "have at least one sample", trace, "Run the bank on some.")
+
+
+def check_is_trace(trace: Any) -> None:
+    """Refuse anything but a trace."""
+    if not isinstance(trace, Trace):
+        remedy = "Give what bank.run(X, y) returned."
+        raise check.refuse("trace", "be a Trace", trace, remedy)
+
+
+def numbers(y: Any, trace: Trace) -> Floats:
+    """Targets that are numbers, one for each sample."""
+    remedy = "Give the targets that the bank was run on."
+    array = check.floats("y", y, remedy)
+    if array.shape != (len(trace),):
+        rule = f"have one target for each of the trace's {len(trace)} samples"
+        raise check.refuse("y", rule, array.shape, remedy)
+    return array
+
+
+def labels(y: Any, trace: Trace) -> list[Any]:
+    """Targets that are labels, one for each sample."""
+    given = y.tolist() if isinstance(y, np.ndarray) else list(y)
+    if len(given) != len(trace):
+        remedy = "Give the labels that the bank was run on."
+        rule = f"have one label for each of the trace's {len(trace)} samples"
+        raise check.refuse("y", rule, len(given), remedy)
+    return given
+
+
+def are_labels(trace: Trace) -> bool:
+    """Whether the trace comes from a classification."""
+    check_trace(trace)
+    return trace.task == "classification"
+
+
+POINTS = 2000
+"""The most points of a line; two for each interval."""
+
+COLUMNS = 500
+"""The columns of an image if there are at least twice as many samples (intervals of one sample and
+of two would be uneven). Every column then has a pixel in a figure as wide as a page."""
+
+
+def interval_starts(length: int, most: int) -> np.ndarray:
+    """Where at most `most` intervals of nearly equal length begin that cover `length` samples."""
+    return np.unique(np.linspace(0, length, min(most, max(length, 1)), endpoint=False).astype(int))
+
+
+def line_indices(values: Floats, most: int = POINTS) -> np.ndarray:
+    """The indices that a line keeps: the lowest and the highest of each interval, and both ends.
+
+    Values that are not finite are ignored; an interval that has no others keeps one of them, so
+    that the line is broken there.
+
+    >>> import numpy as np
+    >>> bumpy = np.zeros(1000)
+    >>> bumpy[[123, 777]] = 1.0, -1.0
+    >>> bumpy[line_indices(bumpy, 10)].tolist()
+    [0.0, 1.0, 0.0, 0.0, 0.0, -1.0, 0.0, 0.0]
+    """
+    length = len(values)
+    if length <= most:
+        return np.arange(length)
+    begin = interval_starts(length, most // 2)
+    finite = np.isfinite(values)
+    kept = [np.array([0, length - 1])]
+    for worst, better in ((np.inf, np.minimum), (-np.inf, np.maximum)):
+        shown = np.where(finite, values, worst)
+        ends = better.reduceat(shown, begin)
+        sizes = np.diff(begin, append=length)
+        hit = np.flatnonzero(shown == np.repeat(ends, sizes))
+        interval = np.searchsorted(begin, hit, side="right")
+        kept.append(hit[np.unique(interval, return_index=True)[1]])  # the first of each interval
+    return np.unique(np.concatenate(kept))
+
+
+def interval_means(rows: Floats, most: int = COLUMNS) -> Floats:
+    """(n, P) to (intervals, P): the mean of each.
+
+    >>> import numpy as np
+    >>> interval_means(np.arange(6.0)[:, None], 3).ravel().tolist()
+    [0.5, 2.5, 4.5]
+    """
+    begin = interval_starts(len(rows), most if len(rows) >= 2 * most else len(rows))
+    sizes = np.diff(begin, append=len(rows))
+    found: Floats = np.add.reduceat(rows, begin, axis=0) / sizes[:, None]
+    return found
+
+
+def interval_band(low: Floats, high: Floats, most: int = POINTS) -> tuple[Floats, ...]:
+    """For a band: middles of intervals, the lowest of `low` and the highest of `high` in each."""
+    length = len(low)
+    if length <= most:
+        return np.arange(length, dtype=float), low, high
+    begin = interval_starts(length, most // 2)
+    middle = 0.5 * (begin + np.append(begin[1:], length) - 1)
+    return middle, np.minimum.reduceat(low, begin), np.maximum.reduceat(high, begin)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,13 +10,40 @@ import numpy as np
 from ...bank.trace import Trace
 from ...utils import validation as check
 from ...utils.validation import Floats
-from .downsample import interval_means, line_indices
-from .style import BLUE, COLUMN, GREEN, GREY, INK, ORANGE, PAGE, RED, SKY, canvas, figure_of, plain
-from .validation import are_labels, check_trace, labels, numbers
+from .. import regret as regrets
+from .style import (
+    BLUE,
+    CLASS_COLOURS,
+    COLUMN,
+    GREEN,
+    GREY,
+    INK,
+    ORANGE,
+    PAGE,
+    PURPLE,
+    RED,
+    SKY,
+    are_labels,
+    canvas,
+    check_is_trace,
+    check_trace,
+    figure_of,
+    fix_tick_style,
+    in_small_style,
+    interval_band,
+    interval_means,
+    interval_starts,
+    labels,
+    line_indices,
+    new_figure,
+    numbers,
+    plain,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
 
 NAMED = 40
 """Up to this many slots have their names at the left of an image; more have numbers."""
@@ -224,3 +252,296 @@ def _darkest(image: Floats) -> float:
         return 1.0
     largest, most = float(sizes.max()), float(np.quantile(sizes, 0.998))
     return most if largest > 1.5 * most else largest
+
+
+DOTS = 400
+"""Up to this many targets are drawn as dots, more as a line."""
+
+MARKERS = ("o", "s", "^", "D", "v")
+
+
+def predictions(trace: Trace, y: Any = None, ax: Axes | None = None) -> Figure:
+    """The predictions, with their intervals where the trace has them, and the targets.
+
+    For labels: the probability of the true label of each sample, and its mean over the last ones;
+    without `y`, the probabilities of all classes, one above the other.
+
+    Parameters
+    ----------
+    trace : with "predictions" (numbers) or "probabilities" (labels).
+    y : the targets or labels that the bank was run on; by default only predictions are drawn.
+    ax : Axes to draw into, instead of a figure of its own.
+
+    >>> import numpy as np, kernelbank as kb
+    >>> x = np.arange(100) / 10
+    >>> trace = kb.AutoBank(size="small").run(x, np.sin(x))
+    >>> figure = kb.plots.predictions(trace, np.sin(x))
+    >>> [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
+    ['target', 'prediction', 'interval']
+    """
+    with canvas(ax, COLUMN, 2.6) as axes:
+        if are_labels(trace):
+            _classes(axes, trace, y)
+        else:
+            _numbers(axes, trace, y)
+        axes.set(xlabel="sample", xlim=(0, max(len(trace) - 1, 1)))
+        # Above the axes, where it hides nothing.
+        position = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2}
+        axes.legend(ncols=4, handlelength=1.4, columnspacing=1.2, **position)
+    return figure_of(axes)
+
+
+def _numbers(axes: Any, trace: Trace, y: Any) -> None:
+    check_trace(trace, "predictions")
+    predicted = trace.predictions
+    if y is not None:
+        target = numbers(y, trace)
+        x = line_indices(target)
+        style = {"color": INK, "ls": "none", "marker": "o", "ms": 2.2, "mew": 0.0}
+        if len(target) > DOTS:
+            style = {"color": GREY, "lw": 0.8}
+        axes.plot(x, target[x], label="target", zorder=2, **style)
+        axes.set_ylabel("target")
+    x = line_indices(predicted)
+    width = 1.3 if len(predicted) <= DOTS else 0.7
+    axes.plot(x, predicted[x], color=BLUE, lw=width, label="prediction", zorder=3)
+    if "lower" in trace.fields and "upper" in trace.fields:
+        band = interval_band(trace.lower, trace.upper)  # type: ignore[union-attr]
+        axes.fill_between(*band, color=BLUE, alpha=0.22, lw=0, label="interval", zorder=1)
+    # The first predictions know nothing, and their intervals may be far wider than all later ones.
+    settled = slice(min(10, len(predicted) // 4), None)
+    shown = [predicted[settled]] + ([] if y is None else [target])
+    if "lower" in trace.fields and "upper" in trace.fields:
+        shown += [trace.lower[settled], trace.upper[settled]]  # type: ignore[union-attr]
+    values = np.concatenate(shown)
+    values = values[np.isfinite(values)]
+    if len(values) and values.max() > values.min():
+        low, high = values.min(), values.max()
+        axes.set_ylim(low - 0.05 * (high - low), high + 0.05 * (high - low))
+
+
+def _classes(axes: Any, trace: Trace, y: Any) -> None:
+    check_trace(trace, "probabilities")
+    probabilities = np.nan_to_num(trace.probabilities, nan=0.0)  # before any class is known
+    if y is None:
+        _stack(axes, probabilities, trace.classes)
+    else:
+        _probability_of_truth(axes, probabilities, trace.classes, labels(y, trace))
+
+
+def _probability_of_truth(
+    axes: Any, probability: Floats, classes: Sequence[Any], truth: Sequence[Any]
+) -> None:
+    """One dot per sample: the probability of its true label; and the running mean."""
+    indices = {label: index for index, label in enumerate(classes)}
+    own = np.array([indices.get(label, -1) for label in truth])
+    if (own < 0).any():
+        unknown = truth[int(np.flatnonzero(own < 0)[0])]
+        remedy = "Give the labels that the bank was run on."
+        raise check.refuse("y", f"hold labels from {list(classes)}", unknown, remedy)
+    height = probability[np.arange(len(own)), own]
+    for index, label in enumerate(classes):
+        colour, marker = CLASS_COLOURS[index % 6], MARKERS[index % len(MARKERS)]
+        x = np.flatnonzero(own == index)
+        x = x[line_indices(height[x])]
+        style = {"ls": "none", "marker": marker, "ms": 2.6, "mew": 0.0, "alpha": 0.75}
+        axes.plot(x, height[x], color=colour, label=plain(label), rasterized=len(x) > 999, **style)
+    length = max(len(own) // 20, 20)
+    sums = np.concatenate([[0.0], np.cumsum(height)])
+    end = np.arange(1, len(own) + 1)
+    mean = (sums[end] - sums[np.maximum(end - length, 0)]) / np.minimum(end, length)
+    x = line_indices(mean)
+    axes.plot(x, mean[x], color=INK, lw=1.2, label=f"mean of the last {length}")
+    axes.set(ylim=(-0.02, 1.02), ylabel="probability of the true label")
+
+
+def _stack(axes: Any, probability: Floats, classes: Sequence[Any]) -> None:
+    """The probabilities of all classes, one above the other."""
+    tops = np.cumsum(interval_means(probability), axis=1)
+    edges = np.append(interval_starts(len(probability), len(tops)), len(probability)) - 0.5
+    floor = np.zeros(len(tops))
+    shown = len(CLASS_COLOURS)
+    layers = [(plain(label), tops[:, index]) for index, label in enumerate(classes[:shown])]
+    if len(classes) > shown:
+        layers.append((f"{len(classes) - shown} others", tops[:, -1]))
+    for (label, top), colour in zip(layers, (*CLASS_COLOURS, GREY), strict=False):
+        style = {"fill": True, "color": colour, "lw": 0, "rasterized": True}
+        axes.stairs(top, edges, baseline=floor, label=label, **style)
+        floor = top
+    axes.set(ylim=(0, 1), ylabel="probability")
+
+
+def regret(
+    trace: Trace,
+    y: Any = None,
+    *,
+    comparators: Mapping[str, Any] | None = None,
+    length: int | None = None,
+    by: str = "loss",
+    ax: Axes | None = None,
+) -> Figure:
+    """How much more the bank has lost than the best slot, the best slot per interval, comparators.
+
+    See `kb.regret` for the definitions. Below the line of 0 the bank was better.
+
+    Parameters
+    ----------
+    trace : of a `KernelBank`, with "loss" and "slot_loss" (or "cost" and "slot_cost"); or of an
+        `AutoBank` for numbers, with "predictions" and "slot_predictions".
+    y : the targets; for a trace of an `AutoBank` only.
+    comparators : (n,) losses by name, as `kb.regret.comparator_loss` returns them.
+    length : samples of an interval; by default a tenth of the trace.
+    by : "loss", one step ahead, or "cost", which the paper compares.
+    ax : Axes to draw into, instead of a figure of its own.
+
+    >>> import numpy as np, kernelbank as kb
+    >>> x, y = kb.datasets.sine(seed=0, samples=300)
+    >>> trace = kb.KernelBank(kb.gaussian_grid(0.1, 1, 5), kb.learners.FourierSGD()).run(x, y)
+    >>> drifting = np.sin(2 * np.pi * (x[:, 0] + np.arange(300) / 300))
+    >>> losses = kb.regret.comparator_loss(drifting, x, y)
+    >>> figure = kb.plots.regret(trace, comparators={"the drifting sine": losses})
+    >>> [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
+    ['best slot so far', 'best slot per 30 samples', 'the drifting sine']
+    """
+    own, alone, unit = _figures(trace, y, by)
+    remedy = "Give how many samples an interval has."
+    size = max(1, len(own) // 10)
+    if length is not None:
+        size = check.count("length", length, "regret", remedy)
+    lines = {
+        "best slot so far": regrets.best_slot(own, alone),
+        f"best slot per {size:,} samples": regrets.best_slot_per_interval(own, alone, size),
+    }
+    for name, losses in (comparators or {}).items():
+        lines[str(name)] = np.cumsum(own - _comparator(name, losses, len(own)))
+    colours = (GREEN, BLUE, RED, ORANGE, PURPLE, SKY)
+    with canvas(ax, COLUMN, 2.6) as axes:
+        axes.axhline(0, color=GREY, lw=0.8, zorder=1)
+        for index, (name, values) in enumerate(lines.items()):
+            x = line_indices(values)
+            style = ("--", "-", ":", "-.")[index % 4]
+            colour = colours[index % len(colours)]
+            above = 5 - min(index, 3)  # dashes above a line that may be the same
+            axes.plot(x, values[x], color=colour, ls=style, lw=1.4, zorder=above, label=plain(name))
+        axes.set(xlabel="sample", ylabel=f"regret ({unit})", xlim=(0, max(len(own) - 1, 1)))
+        axes.legend(loc="upper left")
+    return figure_of(axes)
+
+
+def _figures(trace: Trace, y: Any, by: str) -> tuple[Floats, Floats, str]:
+    """What the bank and every slot have lost with each sample, and what of."""
+    check.choice("by", by, "regret", ("loss", "cost"))
+    if by == "cost":
+        check_trace(trace, "cost", "slot_cost")
+        return trace.cost, trace.slot_cost, "cost"
+    check_trace(trace)
+    if trace.task is None:
+        check_trace(trace, "loss", "slot_loss")
+    elif trace.task == "regression":
+        check_trace(trace, "predictions", "slot_predictions")
+    own, alone, _ = losses_of(trace, y)
+    if alone is None:
+        remedy = "A trace of labels holds no losses of slots; kb.regret takes arrays of your own."
+        raise check.refuse("trace", "hold losses of slots", trace, remedy)
+    return own, alone, "loss" if trace.task is None else "squared error"
+
+
+def _comparator(name: Any, losses: Any, samples: int) -> Floats:
+    remedy = "Give what kb.regret.comparator_loss returned, one column each."
+    values = check.floats("comparators", losses, remedy)
+    if values.shape != (samples,):
+        rule = f"hold ({samples},) losses for {name!r}"
+        raise check.refuse("comparators", rule, values.shape, remedy)
+    return values
+
+
+MOST_TARGETS = 4
+"""The most targets with a panel each."""
+
+Panel = tuple[float, Any, tuple[Any, ...]]
+"""Height, the function that draws it, and its arguments."""
+
+
+@in_small_style
+def trace(trace: Trace, y: Any = None) -> Figure:
+    """A trace in panels, one below the other, for the fields that it holds.
+
+    Predictions (see `predictions`), then the sum of costs or losses (see `cumulative_cost` and
+    `cumulative_loss`), then the weights (see `weights`). With several targets, up to four, there is
+    a panel of predictions for each; `trace.of_output(0)` has all panels of one.
+
+    Parameters
+    ----------
+    trace : of a `KernelBank` or an `AutoBank`; record="all" shows all panels.
+    y : the targets or labels that the bank was run on.
+
+    >>> import numpy as np, kernelbank as kb
+    >>> x = np.arange(100) / 10
+    >>> trace = kb.AutoBank(size="small").run(x, np.sin(x), record="all")
+    >>> figure = kb.plots.trace(trace, np.sin(x))
+    >>> [axes.get_ylabel() for axes in figure.axes[:3]]
+    ['target', 'cumulative squared error', 'slot']
+    """
+    check_is_trace(trace)
+    panels = _panels(trace, y) if trace.outputs == 1 else _target_panels(trace, y)
+    heights = [height for height, *_ in panels]
+    figure, all_axes = new_figure(
+        PAGE,
+        sum(heights) + 0.3,
+        rows=len(panels),
+        sharex=True,
+        height_ratios=heights,
+        squeeze=False,
+    )
+    for axes, (_, draw, given) in zip(all_axes[:, 0], panels, strict=True):
+        fix_tick_style(axes)
+        draw(*given, ax=axes)
+        if axes is not all_axes[-1, 0]:
+            axes.set_xlabel("")
+    for axes, name in zip(all_axes[:, 0], trace.target_names, strict=False):
+        axes.set_ylabel(plain(name))
+    fix_tick_style(*(one for one in figure.axes if one not in all_axes))
+    return figure
+
+
+def _target_panels(trace: Trace, y: Any) -> list[Panel]:
+    """The predictions of each of several targets."""
+    if trace.outputs > MOST_TARGETS:
+        remedy = "Draw one of them, such as kb.plots.trace(trace.of_output(0), y[:, 0])."
+        rule = f"have at most {MOST_TARGETS} outputs"
+        raise check.refuse("trace", rule, f"{trace.outputs} outputs", remedy)
+    targets: list[Any] = [None] * trace.outputs
+    if y is not None:
+        remedy = "Give the targets that the bank was run on."
+        array = check.floats("y", y, remedy)
+        if array.shape != (len(trace), trace.outputs):
+            rule = f"have the shape ({len(trace)}, {trace.outputs})"
+            raise check.refuse("y", rule, array.shape, remedy)
+        targets = list(array.T)
+    each = [trace.of_output(k) for k in range(trace.outputs)]
+    check_trace(each[0], "predictions")
+    return [(2.0, predictions, pair) for pair in zip(each, targets, strict=True)]
+
+
+def _panels(trace: Trace, y: Any) -> list[Panel]:
+    """Predictions, costs or losses, and weights, as far as the trace holds them."""
+    check_trace(trace)
+    held = trace.fields
+    panels: list[Panel] = []
+    if ("probabilities" if are_labels(trace) else "predictions") in held:
+        panels.append((2.0, predictions, (trace, y)))
+    if trace.task is None:
+        if "cost" in held and "slot_cost" in held:
+            panels.append((2.0, cumulative_cost, (trace,)))
+        elif "loss" in held:
+            panels.append((2.0, cumulative_loss, (trace,)))
+    elif y is not None and "predictions" in held:
+        panels.append((2.0, cumulative_loss, (trace, y)))
+    if "weights" in held:
+        count = trace.weights.shape[1]
+        panels.append((2.0 if count > NAMED else max(1.6, 0.11 * count), weights, (trace,)))
+    if not panels:
+        remedy = 'Run with record="all", or with one of these names in the list.'
+        rule = "hold 'predictions', 'cost' and 'slot_cost', 'loss' or 'weights'"
+        raise check.refuse("trace", rule, list(held), remedy)
+    return panels
