@@ -321,6 +321,13 @@ class RunOptions:
         "ROWS",
         low=1,
     )
+    flush_every: float = _results(
+        "Seconds after which predictions can be read where they are written (Parquet: at the end "
+        "of a part).",
+        1.0,
+        "SECONDS",
+        low=0,
+    )
     report: Path | None = _results(  # noqa: RUF009
         "Write a page with charts of the run to this .html file at the end.", None, "FILE"
     )
