@@ -1,7 +1,7 @@
 """Rivals of the paper: Raker and AdaRaker, as banks to compare with.
 
 Both are gradient descent on random features for every kernel, mixed by exponential weights. They
-are written in Python on the public protocol of a combiner (see docs/own-combiner.md), to be read
+are written in Python on the public protocol of a combiner (docs/own-components.md), to be read
 beside their equations; a bank with `AdaRaker` is slower than one with a built-in combiner.
 """
 
@@ -20,7 +20,7 @@ from ..combiners.base import Evidence, State
 from ..kernels import Kernel
 from ..kernels.dictionary import Dictionary, gaussian_grid
 from ..learners import FourierSGD
-from ..losses.objective import Objective
+from ..losses.base import Objective
 from ..utils import validation as check
 from ..utils.validation import Floats
 

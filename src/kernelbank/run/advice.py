@@ -11,8 +11,8 @@ import re
 from collections.abc import Mapping, Sequence
 
 from ..auto.targets import MAX_CLASSES, nearest_label
+from ..io.cells import MISSING, NOT_A_NUMBER, NOT_TEXT
 from ..io.sources import RejectedRow, Source
-from ..io.sources.parsing import MISSING, NOT_A_NUMBER, NOT_TEXT
 from ..io.times import parse_time
 from ..utils.validation import reads_as_number
 from .options import RunOptions
@@ -120,7 +120,7 @@ def header_advice(options: RunOptions, columns: Sequence[str], source: Source) -
 
 
 def _or_leave_out(name: str, features: Sequence[str]) -> str:
-    others = [one for one in features if one != name]
+    others = [feature for feature in features if feature != name]
     if name not in features or not others:
         return ""
     listed = f" {_listed(others)}" if len(others) <= _LISTED else ""

@@ -104,8 +104,7 @@ def floats(name: str, value: object, remedy: str) -> Floats:
     """An array of float64 from numbers only: no text, no objects, no complex."""
     if type(value) is np.ndarray and value.dtype is _FLOAT64 and value.flags.carray:
         return value
-    if isinstance(value, np.ma.MaskedArray) and value.mask.any():
-        raise refuse(name, "have no masked members", value, "Fill or remove them.")
+    without_masked(name, value)
     if hasattr(value, "toarray"):
         remedy = f"Give {name}.toarray()."
         raise refuse(name, "be a dense array", f"a sparse {type(value).__name__}", remedy)
@@ -113,11 +112,20 @@ def floats(name: str, value: object, remedy: str) -> Floats:
         array = np.asarray(value)
     except (ValueError, TypeError):
         raise refuse(name, "be a rectangular array of numbers", value, remedy) from None
+    if array.dtype.kind == "O" and array.size and all(map(_is_number, array.flat)):
+        array = np.array([_as_float(number) for number in array.flat]).reshape(array.shape)
     if array.dtype.kind not in "fiub":
         raise _not_numbers(name, array, remedy)
     result = np.asarray(array, dtype=np.float64, order="C")
     # Writeable, so that each compiled loop has one signature.
     return result if result.flags.writeable else result.copy()
+
+
+def without_masked(name: str, value: object) -> None:
+    """Refuse masked arrays with masked members, also as rows of a list."""
+    rows = value if isinstance(value, (list, tuple)) else (value,)
+    if any(isinstance(row, np.ma.MaskedArray) and np.ma.is_masked(row) for row in rows):
+        raise refuse(name, "have no masked members", value, "Fill or remove them.")
 
 
 _ADVICE = {
@@ -154,6 +162,13 @@ def _not_numbers(name: str, array: np.ndarray, remedy: str) -> InvalidArgument:
 
 def _is_number(value: object) -> bool:
     return isinstance(value, Real) and not isinstance(value, np.datetime64)
+
+
+def _as_float(number: Real) -> float:
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf  # refused with all that is too large
 
 
 def reads_as_number(text: str) -> bool:
