@@ -23,7 +23,7 @@ from . import kernels, losses
 from .auto.loading import load
 from .bank.bank import KernelBank
 from .bank.engines import Serial
-from .bank.engines.base import EngineBank
+from .bank.engines.base import EngineBank, Models
 from .bank.slot import Slot
 from .combiners import Combiner, Uniform
 from .errors import CheckFailed, InvalidArgument
@@ -117,20 +117,20 @@ class _Check:
     def __init__(self, name: str, component: object) -> None:
         self.component, self.title, self.refusal = component, f"{name}({component!r})", ""
 
-    def fails(self, property: str, found: str) -> CheckFailed:
-        """The error to raise when a property does not hold; `found` is an example."""
+    def fails(self, property: str, example: str) -> CheckFailed:
+        """The error to raise when a property does not hold, with an example."""
         ((why, remedy),) = re.findall(rf"\n{property}: (.*)((?:\n    .*)+)", _PROPERTIES)
-        text = f"{self.title}: not {property}.\n  Found:  {found}\n  Why:    {why}"
+        text = f"{self.title}: not {property}.\n  Found:  {example}\n  Why:    {why}"
         return CheckFailed(f"{text}\n  Repair: {' '.join(remedy.split())}", property)
 
     def holds(
-        self, property: str, fine: object, found: Callable[..., str], prefer: Floats | float = 0
+        self, property: str, fine: object, example: Callable[..., str], prefer: Floats | float = 0
     ) -> None:
         """Fail unless `fine` is true everywhere, with an example where `prefer` is least."""
         wrong = ~np.asarray(fine)
         if wrong.any():
             index = np.unravel_index(np.argmin(np.where(wrong, prefer, np.inf)), wrong.shape)
-            raise self.fails(property, found(*map(int, index)))
+            raise self.fails(property, example(*map(int, index)))
 
     def same(
         self, property: str, one: object, other: object, name: Callable[..., str], way: str
@@ -406,12 +406,14 @@ def _check_target(check: _Check, loss: Loss, y: float) -> None:
     if isinstance(loss, losses.Custom):
         for function in filter(callable, (loss.value_function, loss.derivative_function)):
             check.unchanged(function, np.clip(f, *inside(loss.domain)), np.full(f.shape, y))
-    found = both(f)
-    check.holds("finite", np.isfinite(found), lambda k, i: f"{figure(k, i)} is {found[k, i]!s}.")
-    check.same("deterministic", found, both(f), figure, "in a second call")
+    figures = both(f)
+    check.holds(
+        "finite", np.isfinite(figures), lambda k, i: f"{figure(k, i)} is {figures[k, i]!s}."
+    )
+    check.same("deterministic", figures, both(f), figure, "in a second call")
     alone = np.hstack([both(prediction[None]) for prediction in f])
-    check.same("computed element by element", found, alone, figure, "alone")
-    values, slopes = found
+    check.same("computed element by element", figures, alone, figure, "alone")
+    values, slopes = figures
     apart, sizes = np.abs(f[:, None] - f), 1 + np.abs(values[:, None]) + np.abs(values)
     middles = both((f[:, None] + f) / 2)[0]
     convex = (middles - (values[:, None] + values) / 2 <= 1e-12 * sizes).all()
@@ -516,8 +518,8 @@ def _accepted_trial(check: _Check, learner: Learner, kernel: Kernel, loss: Loss)
             check.refusal = str(error)
             named = re.search("kernel|loss|window|regularization", check.refusal)
             if not (named and isinstance(error, InvalidArgument)):
-                found = f"with {kernel!r} and {loss!r} a bank was refused by {error!r}."
-                raise check.fails("clear about what it refuses", found) from error
+                example = f"with {kernel!r} and {loss!r} a bank was refused by {error!r}."
+                raise check.fails("clear about what it refuses", example) from error
             continue
         X, y = trial.stream(12)
         with check.works(f"while learning with {kernel!r} and {loss!r}"):
@@ -570,8 +572,8 @@ def _check_memory(check: _Check, trial: _Trial) -> None:
         memory = [*vars(trial.learner).values(), *bank.state().values()]
         sizes.append(sum(map(sys.getsizeof, memory)))
     if sizes[1] - sizes[0] >= 60 * 4 and trial.learner.saveable:
-        found = f"it holds {sizes[0]} bytes after 60 samples, and {sizes[1]} after 120."
-        raise check.fails("bounded in memory", found)
+        example = f"it holds {sizes[0]} bytes after 60 samples, and {sizes[1]} after 120."
+        raise check.fails("bounded in memory", example)
 
 
 def _check_extreme(check: _Check, trial: _Trial) -> None:
@@ -591,8 +593,8 @@ def _check_extreme(check: _Check, trial: _Trial) -> None:
             trace = bank.run(points, y if labels else np.clip(targets, *trial.loss.targets))
             values = np.append(trace.slot_predictions[:, 0], bank.predict_slots(points)[:, 0])
         if not (np.isfinite(values).all() or 0 in bank.quarantined):
-            found = f"on {kind} it predicted NaN or infinity without being quarantined."
-            raise check.fails("robust on extreme data", found)
+            example = f"on {kind} it predicted NaN or infinity without being quarantined."
+            raise check.fails("robust on extreme data", example)
 
 
 def _check_outputs(check: _Check, trial: _Trial) -> None:
@@ -655,10 +657,10 @@ class _OtherPast(Serial):
         self,
         settings: BankSettings,
         dimension: int,
+        models: Models | None = None,
         most_bytes: int | None = None,
-        **options: Any,
     ) -> EngineBank:
-        bank = super().open(settings, dimension, most_bytes, **options)
+        bank = super().open(settings, dimension, models, most_bytes)
         bank.begin(self.x)
         bank.restore(bank.state() | {"output0/recent": np.array([1000.0, 2000.0])})
         return bank
@@ -708,5 +710,5 @@ def _check_diagnostics(check: _Check, bank: KernelBank) -> None:
     """`diagnostics` returns arrays by name."""
     report: object = bank.evidence()
     if not isinstance(report, dict) or not all(isinstance(a, np.ndarray) for a in report.values()):
-        found = f"they are {type(report).__name__}: {report!r:.80}"
-        raise check.fails("able to give diagnostics", found)
+        example = f"they are {type(report).__name__}: {report!r:.80}"
+        raise check.fails("able to give diagnostics", example)

@@ -56,8 +56,8 @@ def best_slot(loss: object, slot_loss: object) -> Floats:
     >>> kb.regret.best_slot([1, 1, 1], [[0, 3], [2, 1], [2, 0]]).tolist()
     [1.0, 0.0, -1.0]
     """
-    own, alone = _checked(loss, slot_loss)
-    return np.asarray(np.cumsum(own) - np.cumsum(alone, axis=0).min(axis=1))
+    bank_loss, alone = _checked(loss, slot_loss)
+    return np.asarray(np.cumsum(bank_loss) - np.cumsum(alone, axis=0).min(axis=1))
 
 
 def best_slot_per_interval(loss: object, slot_loss: object, length: int) -> Floats:
@@ -76,16 +76,16 @@ def best_slot_per_interval(loss: object, slot_loss: object, length: int) -> Floa
     >>> kb.regret.best_slot_per_interval([1, 1, 1, 1], [[0, 3], [2, 1], [2, 0], [2, 0]], 2).tolist()
     [1.0, 0.0, 1.0, 2.0]
     """
-    own, alone = _checked(loss, slot_loss)
+    bank_loss, alone = _checked(loss, slot_loss)
     owner, remedy = "best_slot_per_interval", "Give how many samples an interval has."
     size = check.count("length", length, owner, remedy)
-    best = np.empty(len(own))
+    best = np.empty(len(bank_loss))
     before = 0.0
-    for start in range(0, len(own), size):
+    for start in range(0, len(bank_loss), size):
         part = slice(start, start + size)
         best[part] = before + np.cumsum(alone[part], axis=0).min(axis=1)
         before = best[part][-1]
-    return np.asarray(np.cumsum(own) - best)
+    return np.asarray(np.cumsum(bank_loss) - best)
 
 
 def best_slot_sequence(loss: object, slot_loss: object, switches: int) -> Floats:
@@ -108,16 +108,16 @@ def best_slot_sequence(loss: object, slot_loss: object, switches: int) -> Floats
     >>> kb.regret.best_slot_sequence([1, 1, 1], [[0, 3], [2, 1], [2, 0]], 1).tolist()
     [1.0, 1.0, 2.0]
     """
-    own, alone = _checked(loss, slot_loss)
+    bank_loss, alone = _checked(loss, slot_loss)
     owner, remedy = "best_slot_sequence", "Give the most changes of the slot, such as 5."
     changes = check.count("switches", switches, owner, remedy, least=0)
     least = np.zeros((changes + 1, alone.shape[1]))  # D
-    best = np.empty(len(own))
+    best = np.empty(len(bank_loss))
     for t, losses in enumerate(alone):
         least[1:] = np.minimum(least[1:], least[:-1].min(axis=1, keepdims=True))
         least += losses
         best[t] = least[-1].min()
-    return np.asarray(np.cumsum(own) - best)
+    return np.asarray(np.cumsum(bank_loss) - best)
 
 
 def comparator_loss(
@@ -180,12 +180,14 @@ def comparator_loss(
         rule = f"be one number, or one for each of {len(parts)} functions"
         raise check.refuse("norm2", rule, norms.shape, "Give |c|^2 of each function.")
     out = np.empty(len(points))
-    for (start, end, function), own in zip(parts, np.broadcast_to(norms, len(parts)), strict=True):
+    for (start, end, function), squared_norm in zip(
+        parts, np.broadcast_to(norms, len(parts)), strict=True
+    ):
         first = max(0, start - size + 1)  # the oldest sample of the first window
         losses = measure.value(_values(function, points[first:end]), target[first:end])
         for n in range(start, end):
             out[n] = losses[max(0, n - size + 1) - first : n + 1 - first].sum()
-        out[start:end] += 0.5 * ridge * own
+        out[start:end] += 0.5 * ridge * squared_norm
     return out
 
 
@@ -224,17 +226,17 @@ def path_length(comparator: object, X: object = None) -> float | Floats:
 
 
 def _checked(loss: object, slot_loss: object) -> tuple[Floats, Floats]:
-    own = check.floats("loss", loss, _REMEDY)
+    bank_loss = check.floats("loss", loss, _REMEDY)
     alone = check.floats("slot_loss", slot_loss, _REMEDY)
-    if own.ndim != 1 or not len(own):
-        raise check.refuse("loss", "have the shape (n,) with n >= 1", own.shape, _REMEDY)
-    if alone.ndim != 2 or len(alone) != len(own) or not alone.shape[1]:
-        rule = f"have the shape ({len(own)}, P), as loss has"
+    if bank_loss.ndim != 1 or not len(bank_loss):
+        raise check.refuse("loss", "have the shape (n,) with n >= 1", bank_loss.shape, _REMEDY)
+    if alone.ndim != 2 or len(alone) != len(bank_loss) or not alone.shape[1]:
+        rule = f"have the shape ({len(bank_loss)}, P), as loss has"
         raise check.refuse("slot_loss", rule, alone.shape, _REMEDY)
-    for name, values in (("loss", own), ("slot_loss", alone)):
+    for name, values in (("loss", bank_loss), ("slot_loss", alone)):
         if np.isnan(values).any():
             raise check.refuse(name, "have no NaN", values, "Leave these samples or slots out.")
-    return own, alone
+    return bank_loss, alone
 
 
 def _is_functions(comparator: object) -> TypeGuard[Function | Sequence[tuple[int, Function]]]:

@@ -177,9 +177,9 @@ def standardised(X: object, y: object, rows: int = 100) -> tuple[Floats, Floats]
     deviation = np.sqrt(variance)
     scale = np.where(deviation > floor, deviation, 1.0)
     centred = np.where(deviation > floor, shifted - mean, 0.0)
-    known = targets[:first]
-    spread = float(known.std())
+    first_targets = targets[:first]
+    unit = float(first_targets.std()) or 1.0
     return (
         np.clip(centred / scale, -10.0, 10.0),
-        (targets - known.mean()) / (spread if spread > 0 else 1.0),
+        (targets - first_targets.mean()) / unit,
     )

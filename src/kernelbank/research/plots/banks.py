@@ -156,8 +156,8 @@ def function(
             )
             if lines:
                 lines[0].set_label("slots with weight")
-            own = _of_output(bank.predict(rows), 2, output)
-            axes.plot(grid, own, color=BLUE, lw=1.5, zorder=3, label="the bank")
+            curve = _of_output(bank.predict(rows), 2, output)
+            axes.plot(grid, curve, color=BLUE, lw=1.5, zorder=3, label="the bank")
             axes.set_ylabel("prediction")
         elif bank.task == "regression":
             value, low, high = _of_output(bank.predict_inputs(rows, coverage), 3, output).T
@@ -215,10 +215,10 @@ def _usual_inputs(bank: AnyBank, at: object, between: object) -> Floats:
         width = len(usual)
     if at is not None:
         remedy = "Give one number for each input; the one that varies does not matter."
-        given = check.floats("at", at, remedy).ravel()
-        if len(given) != width:
-            raise check.refuse("at", f"hold {width} numbers", given.shape, remedy)
-        usual[:, 0] = given
+        values = check.floats("at", at, remedy).ravel()
+        if len(values) != width:
+            raise check.refuse("at", f"hold {width} numbers", values.shape, remedy)
+        usual[:, 0] = values
     return usual
 
 

@@ -97,15 +97,15 @@ def critical_difference(
 def _levels(sets: Sequence[tuple[str, ...]]) -> list[tuple[int, tuple[str, ...]]]:
     """Each set with the row of its bar: sets that share a method have bars in different rows."""
     ends: list[set[str]] = []  # the methods in each row so far
-    found = []
+    levels = []
     for names in sets:
         free = (row for row, used in enumerate(ends) if not used & set(names))
         row = next(free, len(ends))
         if row == len(ends):
             ends.append(set())
         ends[row] |= set(names)
-        found.append((row, names))
-    return found
+        levels.append((row, names))
+    return levels
 
 
 def _draw_difference(axes: Axes, difference: float, last: int, what: str) -> None:

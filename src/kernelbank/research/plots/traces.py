@@ -103,9 +103,9 @@ def cumulative_loss(trace: Trace, y: object = None, ax: Axes | None = None) -> F
     >>> figure.axes[0].get_ylabel()
     'wrong labels so far'
     """
-    own, alone, label = losses_of(trace, y)
+    losses, alone, label = losses_of(trace, y)
     with canvas(ax, COLUMN, 2.6) as axes:
-        _sums(axes, own, alone, trace.names)
+        _sums(axes, losses, alone, trace.names)
         axes.set_ylabel(label)
     return figure_of(axes)
 
@@ -132,18 +132,18 @@ def losses_of(trace: Trace, y: object) -> tuple[Floats, Floats | None, str]:
     unknown = np.isnan(trace.predictions) | np.isnan(target)
     if "slot_predictions" in trace.fields:
         alone = np.where(unknown[:, None], 0.0, (trace.slot_predictions - target[:, None]) ** 2)
-    own = np.where(unknown, 0.0, (trace.predictions - target) ** 2)
-    return own, alone, "cumulative squared error"
+    squares = np.where(unknown, 0.0, (trace.predictions - target) ** 2)
+    return squares, alone, "cumulative squared error"
 
 
 def _sums(axes: Axes, bank: Floats, slots: Floats | None, names: tuple[str, ...]) -> None:
     """Running sums of the bank, and of the slots behind it."""
     from matplotlib.collections import LineCollection
 
-    own = np.cumsum(bank)
-    x = line_indices(own)
-    axes.plot(x, own[x], color=BLUE, lw=1.8, zorder=4, label="the bank")
-    top = own[-1]
+    total_of_bank = np.cumsum(bank)
+    x = line_indices(total_of_bank)
+    axes.plot(x, total_of_bank[x], color=BLUE, lw=1.8, zorder=4, label="the bank")
+    top = total_of_bank[-1]
     if slots is not None:
         lines = []
         last = np.empty(slots.shape[1])
@@ -151,8 +151,10 @@ def _sums(axes: Axes, bank: Floats, slots: Floats | None, names: tuple[str, ...]
             with np.errstate(over="ignore", invalid="ignore"):
                 total = np.cumsum(slots[:, slot])
             last[slot] = total[-1] if np.isfinite(total[-1]) else np.inf
-            kept = line_indices(total, 800)
-            lines.append(np.column_stack([kept, np.where(np.isfinite(total), total, np.nan)[kept]]))
+            indices = line_indices(total, 800)
+            lines.append(
+                np.column_stack([indices, np.where(np.isfinite(total), total, np.nan)[indices]])
+            )
         best = int(np.argmin(last))
         usual = np.median(last[np.isfinite(last)]) if np.isfinite(last).any() else top
         limit = 4 * max(usual, top)
@@ -171,7 +173,7 @@ def _sums(axes: Axes, bank: Floats, slots: Floats | None, names: tuple[str, ...]
         if np.isfinite(last[best]):
             style: Style = {"color": GREEN, "lw": 1.2, "ls": "--", "zorder": 3}
             axes.plot(*lines[best].T, label=f"best slot: {plain(names[best])}", **style)
-    axes.set(xlabel="sample", xlim=(0, max(len(own) - 1, 1)))
+    axes.set(xlabel="sample", xlim=(0, max(len(total_of_bank) - 1, 1)))
     if np.isfinite(top) and top > 0:
         axes.set_ylim(0, 1.06 * top)
     axes.legend(loc="upper left")
@@ -335,21 +337,21 @@ def _probability_of_truth(
 ) -> None:
     """One dot per sample: the probability of its true label; and the running mean."""
     indices = {label: index for index, label in enumerate(classes)}
-    own = np.array([indices.get(label, -1) for label in truth])
-    if (own < 0).any():
-        unknown = truth[int(np.flatnonzero(own < 0)[0])]
+    true_class = np.array([indices.get(label, -1) for label in truth])
+    if (true_class < 0).any():
+        unknown = truth[int(np.flatnonzero(true_class < 0)[0])]
         remedy = "Give the labels that the bank was run on."
         raise check.refuse("y", f"hold labels from {list(classes)}", unknown, remedy)
-    height = probability[np.arange(len(own)), own]
+    height = probability[np.arange(len(true_class)), true_class]
     for index, label in enumerate(classes):
         colour, marker = CLASS_COLOURS[index % 6], MARKERS[index % len(MARKERS)]
-        x = np.flatnonzero(own == index)
+        x = np.flatnonzero(true_class == index)
         x = x[line_indices(height[x])]
         style: Style = {"ls": "none", "marker": marker, "ms": 2.6, "mew": 0.0, "alpha": 0.75}
         axes.plot(x, height[x], color=colour, label=plain(label), rasterized=len(x) > 999, **style)
-    length = max(len(own) // 20, 20)
+    length = max(len(true_class) // 20, 20)
     sums = np.concatenate([[0.0], np.cumsum(height)])
-    end = np.arange(1, len(own) + 1)
+    end = np.arange(1, len(true_class) + 1)
     mean = (sums[end] - sums[np.maximum(end - length, 0)]) / np.minimum(end, length)
     x = line_indices(mean)
     axes.plot(x, mean[x], color=INK, lw=1.2, label=f"mean of the last {length}")
@@ -404,17 +406,17 @@ def regret(
     >>> [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
     ['best slot so far', 'best slot per 30 samples', 'the drifting sine']
     """
-    own, alone, unit = _figures(trace, y, by)
+    bank_loss, alone, unit = _figures(trace, y, by)
     remedy = "Give how many samples an interval has."
-    size = max(1, len(own) // 10)
+    size = max(1, len(bank_loss) // 10)
     if length is not None:
         size = check.count("length", length, "regret", remedy)
     lines = {
-        "best slot so far": regrets.best_slot(own, alone),
-        f"best slot per {size:,} samples": regrets.best_slot_per_interval(own, alone, size),
+        "best slot so far": regrets.best_slot(bank_loss, alone),
+        f"best slot per {size:,} samples": regrets.best_slot_per_interval(bank_loss, alone, size),
     }
     for name, losses in (comparators or {}).items():
-        lines[str(name)] = np.cumsum(own - _comparator(name, losses, len(own)))
+        lines[str(name)] = np.cumsum(bank_loss - _comparator(name, losses, len(bank_loss)))
     colours = (GREEN, BLUE, RED, ORANGE, PURPLE, SKY)
     with canvas(ax, COLUMN, 2.6) as axes:
         axes.axhline(0, color=GREY, lw=0.8, zorder=1)
@@ -424,7 +426,7 @@ def regret(
             colour = colours[index % len(colours)]
             above = 5 - min(index, 3)  # dashes above a line that may be the same
             axes.plot(x, values[x], color=colour, ls=style, lw=1.4, zorder=above, label=plain(name))
-        axes.set(xlabel="sample", ylabel=f"regret ({unit})", xlim=(0, max(len(own) - 1, 1)))
+        axes.set(xlabel="sample", ylabel=f"regret ({unit})", xlim=(0, max(len(bank_loss) - 1, 1)))
         axes.legend(loc="upper left")
     return figure_of(axes)
 
@@ -440,11 +442,11 @@ def _figures(trace: Trace, y: object, by: str) -> tuple[Floats, Floats, str]:
         check_trace(trace, "loss", "slot_loss")
     elif trace.task == "regression":
         check_trace(trace, "predictions", "slot_predictions")
-    own, alone, _ = losses_of(trace, y)
+    bank_loss, alone, _ = losses_of(trace, y)
     if alone is None:
         remedy = "A trace of labels holds no losses of slots; kb.regret takes arrays of your own."
         raise check.refuse("trace", "hold losses of slots", trace, remedy)
-    return own, alone, "loss" if trace.task is None else "squared error"
+    return bank_loss, alone, "loss" if trace.task is None else "squared error"
 
 
 def _comparator(name: object, losses: object, samples: int) -> Floats:
@@ -494,9 +496,9 @@ def trace(trace: Trace, y: object = None) -> Figure:
         height_ratios=heights,
         squeeze=False,
     )
-    for axes, (_, draw, given) in zip(all_axes[:, 0], panels, strict=True):
+    for axes, (_, draw, arguments) in zip(all_axes[:, 0], panels, strict=True):
         fix_tick_style(axes)
-        draw(*given, ax=axes)
+        draw(*arguments, ax=axes)
         if axes is not all_axes[-1, 0]:
             axes.set_xlabel("")
     for axes, name in zip(all_axes[:, 0], trace.target_names, strict=False):
