@@ -23,7 +23,7 @@ from . import kernels, losses
 from .auto.loading import load
 from .bank.bank import KernelBank
 from .bank.engines import Serial
-from .bank.engines.base import EngineBank
+from .bank.engines.base import EngineBank, Models
 from .bank.slot import Slot
 from .combiners import Combiner, Uniform
 from .errors import CheckFailed, InvalidArgument
@@ -655,10 +655,10 @@ class _OtherPast(Serial):
         self,
         settings: BankSettings,
         dimension: int,
+        models: Models | None = None,
         most_bytes: int | None = None,
-        **options: Any,
     ) -> EngineBank:
-        bank = super().open(settings, dimension, most_bytes, **options)
+        bank = super().open(settings, dimension, models, most_bytes)
         bank.begin(self.x)
         bank.restore(bank.state() | {"output0/recent": np.array([1000.0, 2000.0])})
         return bank
