@@ -215,7 +215,8 @@ class KernelBankRegressor(RegressorMixin, _SklearnEstimator):  # type: ignore[mi
 
     def predict(self, X: object) -> Floats:
         """(n,): the predictions; (n, K) for several targets."""
-        return self.bank_.predict(self._query(X))
+        rows = self._query(X)
+        return self.bank_.predict(rows)
 
     def predict_interval(self, X: object, coverage: float = COVERAGE) -> Floats:
         """(n, 2): the ends of intervals that hold the target with this probability; (n, K, 2) for
@@ -223,7 +224,8 @@ class KernelBankRegressor(RegressorMixin, _SklearnEstimator):  # type: ignore[mi
 
         With lags or seasons for one row only; see `AutoBank.predict_interval`.
         """
-        return self.bank_.predict_interval(self._query(X), coverage)
+        rows = self._query(X)
+        return self.bank_.predict_interval(rows, coverage)
 
 
 class KernelBankClassifier(ClassifierMixin, _SklearnEstimator):  # type: ignore[misc]
@@ -317,8 +319,10 @@ class KernelBankClassifier(ClassifierMixin, _SklearnEstimator):  # type: ignore[
 
     def predict(self, X: object) -> np.ndarray:
         """(n,): the most probable labels."""
-        return np.asarray(self.classes_[self.bank_.predict(self._query(X))])
+        rows = self._query(X)
+        return np.asarray(self.classes_[self.bank_.predict(rows)])
 
     def predict_proba(self, X: object) -> Floats:
         """(n, classes): probabilities, columns in the order of `classes_`."""
-        return self.bank_.predict_proba(self._query(X))
+        rows = self._query(X)
+        return self.bank_.predict_proba(rows)

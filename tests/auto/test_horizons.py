@@ -169,7 +169,7 @@ def test_one_horizon_is_enough(settings, tmp_path):
 
 def test_scores_are_those_of_the_forecasts_of_the_trace(whole):
     bank, trace = whole
-    begun = bank._model.forecasting.forecaster.first_moment
+    begun = bank.model.forecaster.first_moment
     for k, score in enumerate(bank.ledger.horizons):
         h, rows = score.horizon, np.arange(begun, len(Y) - score.horizon)
         error = Y[rows + h] - trace.forecasts[rows, k]
@@ -192,7 +192,7 @@ def test_scores_are_those_of_the_forecasts_of_the_trace(whole):
 def test_baselines_are_of_the_targets_also_with_known_inputs_and_seasons():
     bank = small(known=[0], seasons=(24,))
     bank.run(X[:90], Y[:90])
-    begun = bank._model.forecasting.forecaster.first_moment
+    begun = bank.model.forecaster.first_moment
     for score in bank.ledger.horizons:
         rows = np.arange(begun, 90 - score.horizon)
         last = Y[rows + score.horizon] - Y[rows]
@@ -253,8 +253,7 @@ def test_a_run_that_fails_collects_no_more(monkeypatch):
     with pytest.raises(TypeError):
         bank.run(X[20:40], Y[20:40])
     monkeypatch.undo()
-    assert model.forecasting.forecasts is None
-    assert copy.deepcopy(model).forecasting.forecasts is None
+    assert model.forecaster.collected() == {}
 
 
 # --- legality -------------------------------------------------------------------------------------
@@ -297,8 +296,8 @@ def test_known_inputs_are_used_where_they_help():
     useful, useless = small(known=[0], horizons=(1, 5)), small(known=[0], horizons=(1, 5))
     useful.run(price, 10 + 4 * price + 0.1 * draw.normal(size=200))
     useless.run(price, walk)
-    assert useful._model.forecasting.forecaster.stacking.share.min() > 0.9
-    assert useless._model.forecasting.forecaster.stacking.share.max() < 0.3
+    assert useful.model.forecaster.stacking.share.min() > 0.9
+    assert useless.model.forecaster.stacking.share.max() < 0.3
 
 
 # --- how good they are ----------------------------------------------------------------------------
@@ -335,7 +334,7 @@ def test_found_seasons_restart_the_forecasts():
     found, told = small(seasons="auto"), small(seasons=12)
     one, other = found.run(x[:, 1], y), told.run(x[:, 1], y)
     (row,) = (change.row for change in found.ledger.changes if change.what == "season")
-    assert found.periods == found._model.forecasting.forecaster.periods == (12,)
+    assert found.periods == found.model.forecaster.periods == (12,)
     assert np.any(one.forecasts[: row - 1] != other.forecasts[: row - 1])
     same_forecasts(one, other, slice(row, None))
 
@@ -361,7 +360,7 @@ def test_new_inputs_are_taken_up_and_saved(tmp_path):
     bank = small(seasons="auto")
     bank.run(X[:60], Y[:60])
     bank.add_inputs(1)
-    assert len(bank._model.forecasting.forecaster._recent) == 60
+    assert len(bank.model.forecaster._recent) == 60
     wider = np.column_stack([X, X[:, 1]])
     bank.run(wider[60:70], Y[60:70])
     bank.save(tmp_path / "bank.kb")

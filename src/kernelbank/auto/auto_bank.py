@@ -20,7 +20,6 @@ from ..bank.trace import Record, Trace, chosen_fields
 from ..combiners import Combiner
 from ..errors import FileRefused, HalfLearned, InvalidArgument
 from ..io import checkpoint
-from ..io.specs import check_names, to_spec
 from ..losses import Loss
 from ..utils import validation as check
 from ..utils.validation import Floats
@@ -40,6 +39,7 @@ from .config import (
     checked_scalings,
     checked_seasons,
     checked_slots,
+    config_arguments,
     whole_number,
 )
 from .forecaster import LEVELS, Forecast, Forecaster, KnownInputs, known_slots, ordered
@@ -52,9 +52,6 @@ from .targets import ClassLabels, Label, checked_labels, checked_targets
 
 COVERAGE = 0.9
 """Of intervals, by default."""
-
-AUTO_BANK = "AutoBank"
-"""The `kind` in the header of an AutoBank; a `KernelBank` has none."""
 
 _SETTINGS = ("_turn", "_config")
 """Attributes that no step changes."""
@@ -215,12 +212,12 @@ class AutoBank:
         from; else the present ones.
         """
         with self._turn:
-            named = self._named(x, "x", one=True, added=added)
+            named = self._named(x, "x", single=True, added=added)
             width = self._width_with(added)
-            row = checked_inputs(x, width, "x", one=True) if named is None else named.inputs
+            row = checked_inputs(x, width, "x", single=True) if named is None else named.inputs
             new = False
             if self._task == "regression":
-                target, names = self._checked_targets(y, 1, one=True)
+                target, names = self._checked_targets(y, 1, single=True)
             else:
                 (label,) = self._classes.check(y, None)
                 new = label not in self._classes
@@ -256,7 +253,7 @@ class AutoBank:
             row, added = encoder.take(row.codes, encoder.as_statistic(target), row.texts)
             if added:
                 model.add_inputs(added)
-        model.update(row, target, tail, made=past)
+        model.update(row, target, tail, earlier=past)
 
     def run(
         self,
@@ -510,9 +507,9 @@ class AutoBank:
         self, x: object, coverage: float, *, distinct: bool = False
     ) -> _core.Prediction:
         with self._turn:
-            named = self._named(x, "x", one=True)
+            named = self._named(x, "x", single=True)
             width = self._dimension
-            row = checked_inputs(x, width, "x", one=True) if named is None else named.inputs
+            row = checked_inputs(x, width, "x", single=True) if named is None else named.inputs
             model, pending = self._model_for(row.shape[1]), self._pending
             key = row if named is None else named.codes
             waiting = pending.fresh
@@ -554,7 +551,7 @@ class AutoBank:
                 "forecast needs horizons, which this AutoBank does not have. Make one with "
                 "kb.AutoBank(lags=24, horizons=24)."
             )
-        forecaster = None if self._model is None else self._model.forecasting.forecaster
+        forecaster = None if self._model is None else self._model.forecaster
         if forecaster is None or not forecaster.samples:
             raise InvalidArgument("forecast needs targets. Learn some rows first.")
         return forecaster
@@ -668,7 +665,13 @@ class AutoBank:
     def describe(self) -> tuple[Json, Arrays]:
         """Everything that the next prediction depends on: settings as JSON data, and arrays."""
         with self._turn:
-            header: Json = self._describe_settings()
+            names, classes = self._target_names, self._classes
+            header = self._config.describe() | {
+                "classes": classes.known,
+                "max_classes": classes.limit,
+                "classes_named": classes.named,
+                "targets": None if names is None else list(names),
+            }
             arrays: Arrays = {}
             model, encoder = self._model, self._encoder
             if encoder is not None:
@@ -682,8 +685,8 @@ class AutoBank:
             arrays |= {f"model/{name}": array for name, array in state.items()}
             state = self._pending.arrays(model, self._pending_width(model))
             arrays |= {f"pending/{name}": array for name, array in state.items()}
-            if model.forecasting.forecaster is not None:
-                header["forecaster"], state = model.forecasting.forecaster.describe()
+            if model.forecaster is not None:
+                header["forecaster"], state = model.forecaster.describe()
                 arrays |= {f"forecaster/{name}": array for name, array in state.items()}
             if isinstance(model, NumberModel) and model.quantile_part is not None:
                 header["quantile_part"], state = model.quantile_part.model.describe()
@@ -692,64 +695,10 @@ class AutoBank:
                 arrays |= {f"quantiles/{name}": array for name, array in state.items()}
             return header, arrays
 
-    def _describe_settings(self) -> Json:
-        config, classes = self._config, self._classes
-        slots = config.slots or ()
-        check_names([config.loss])
-        check_names(slots)
-        return {
-            "kind": AUTO_BANK,
-            "task": self._task,
-            "lags": config.lags,
-            "size": config.size,
-            "seed": config.seed,
-            "scalings": list(config.scalings),
-            "slots": [to_spec(slot) for slot in slots],
-            "combiner": None if config.combiner is None else to_spec(config.combiner),
-            "loss": to_spec(config.loss),
-            "window": config.window,
-            "regularization": config.regularization,
-            "lower": config.lower,
-            "upper": config.upper,
-            "seasons": list(config.seasons)
-            if isinstance(config.seasons, tuple)
-            else config.seasons,
-            "classes": classes.known,
-            "max_classes": classes.limit,
-            "classes_named": classes.named,
-            "columns": None,
-            "targets": None if self._target_names is None else list(self._target_names),
-            "horizons": list(config.horizons),
-            "known": list(config.known),
-            "quantiles": list(config.quantiles),
-            "dimension": None,
-            "model": None,
-        }
-
     @classmethod
     def restored(cls, header: Json, arrays: Arrays, reading: Reading) -> AutoBank:
         """The bank that `describe` described, checked in every respect; see `kb.load`."""
-        slots = [reading.component(slot) for slot in header["slots"]]
-        combiner = header["combiner"]
-        bank = cls(
-            header["task"],
-            header["lags"],
-            header["size"],
-            slots=slots or None,
-            combiner=None if combiner is None else reading.component(combiner),
-            loss=reading.component(header["loss"]),
-            window=header["window"],
-            regularization=header["regularization"],
-            scalings=header["scalings"],
-            lower=header["lower"],
-            upper=header["upper"],
-            seasons=header.get("seasons"),
-            horizons=header.get("horizons") or None,
-            known=header.get("known") or None,
-            quantiles=header.get("quantiles") or None,
-            engine=reading.engine,
-            seed=header["seed"],
-        )
+        bank = cls(**config_arguments(header, reading))
         limit = whole_number(header["max_classes"], 0, 10**6, "the most classes")
         bank._classes.restore(header["classes"], limit, header["classes_named"])
         if header["columns"] is not None:
@@ -792,10 +741,9 @@ class AutoBank:
         ):
             raise FileRefused("its columns do not fit its inputs.")
         if header.get("forecaster") is not None or self.horizons:
-            model.forecasting.use_periods(model.periods)
-            forecaster = model.forecasting.forecaster
-            if forecaster is None:
+            if model.forecaster is None:
                 raise FileRefused("it has forecasts but no horizons.")
+            model.forecaster = forecaster = model.forecaster.with_periods(model.periods)
             forecaster.restore(header["forecaster"], under("forecaster/", arrays), reading)
         if header.get("quantile_part") is not None or self.quantiles:
             part = model.quantile_part if isinstance(model, NumberModel) else None
@@ -834,9 +782,9 @@ class AutoBank:
             or not self._model.banks
             or any(bank.calls_python for bank in self._model.banks)
         ):
-            memo: dict[int, object] = {id(part): part for part in (self, self._config)}
+            copied: dict[int, object] = {id(part): part for part in (self, self._config)}
             state = {name: value for name, value in self.__dict__.items() if name not in _SETTINGS}
-            return copy.deepcopy(state, memo)
+            return copy.deepcopy(state, copied)
         return None
 
     def _failed_step(self, before: dict[str, object] | None, error: BaseException) -> None:
@@ -851,14 +799,14 @@ class AutoBank:
     # --- columns and the model --------------------------------------------------------------------
 
     def _named(
-        self, X: object, name: str, *, one: bool = False, added: int = 0
+        self, X: object, name: str, *, single: bool = False, added: int = 0
     ) -> NamedInputs | None:
         """Rows with names, or for a bank with names; None for arrays that have none."""
         if self._encoder is None and type(X) is np.ndarray:
             return None
         labels = self._task == "classification"
         encoder = None if self._encoder is None or self._encoder.tentative else self._encoder
-        named = read_named(X, encoder, self._dimension, name, labels=labels, one=one)
+        named = read_named(X, encoder, self._dimension, name, labels=labels, single=single)
         if named is not None and added:
             remedy = "Leave it out: columns with names are known."
             raise check.refuse("added", "be 0 for rows with names", added, remedy)
@@ -893,11 +841,11 @@ class AutoBank:
         return self._model.target_count
 
     def _checked_targets(
-        self, y: object, count: int, *, one: bool = False
+        self, y: object, count: int, *, single: bool = False
     ) -> tuple[Floats, tuple[str, ...] | None]:
         """Targets of rows, (n,) or (n, K), and their names, if they have some."""
         names = self._target_names
-        return checked_targets(y, count, self._outputs, self._config, names=names, one=one)
+        return checked_targets(y, count, self._outputs, self._config, names=names, single=single)
 
     def _use_targets(self, targets: Floats, names: tuple[str, ...] | None) -> None:
         """Take the targets of the first rows, and their names, for those of all later ones."""
@@ -935,7 +883,7 @@ class AutoBank:
             return ClassModel(config, dimension, len(self._classes), previous)
         model = NumberModel(config, dimension, outputs, previous)
         if config.horizons:
-            model.forecasting.forecaster = self._new_forecaster(dimension, model.periods)
+            model.forecaster = self._new_forecaster(dimension, model.periods)
         if config.quantiles:
             model.quantile_part = Quantiles(config, dimension)
         return model
@@ -1214,12 +1162,14 @@ class AutoBank:
     def learn_and_forecast(self, x: object, y: object, coverage: float) -> dict[str, Floats]:
         """Learn one row that was predicted; the forecasts after it, as `run` records them."""
         assert self._model is not None
-        forecasting = self._model.forecasting
-        forecasting.collect(np.zeros((0, 0)), tail_of(coverage))
+        if self._model.forecaster is None:
+            self.learn_one(x, y)
+            return {}
+        self._model.forecaster.collect(np.zeros((0, 0)), tail_of(coverage))
         try:
             self.learn_one(x, y)
         finally:
-            forecasts = forecasting.collected()
+            forecasts = self._model.forecaster.collected()
         return forecasts
 
     # --- how it is shown ------------------------------------------------------------------------
@@ -1318,17 +1268,19 @@ class _Run:
 
     def run(self) -> Trace:
         """The trace of all rows, predicted and learned."""
-        forecasting, upcoming = self._model.forecasting, self._rows
+        upcoming, forecasts = self._rows, {}
         if self._table is not None:
             upcoming = self._table.inputs if self._bank._config.known else np.zeros((0, 0))
-        forecasting.collect(upcoming, self._tail)
+        if self._model.forecaster is not None:
+            self._model.forecaster.collect(upcoming, self._tail)
         try:
             row = 0
             while row < len(self._rows) or self._waiting:
                 with whole_step(self._bank):
                     row = self._step(row)
         finally:
-            forecasts = forecasting.collected()
+            if self._model.forecaster is not None:  # another one, if periods were found
+                forecasts = self._model.forecaster.collected()
         names = self._bank._several_names
         return make_trace(self._model, self._records, self._fields, self._classes, names, forecasts)
 

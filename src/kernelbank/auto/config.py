@@ -16,7 +16,7 @@ from ..bank.slot import Slot, SlotNames, given_slots
 from ..bank.slot_changes import accepts_columns
 from ..combiners import Combiner
 from ..errors import FileRefused
-from ..io.specs import from_spec
+from ..io.specs import check_names, from_spec, to_spec
 from ..kernels import ActiveDims
 from ..losses import Loss, Squared, as_loss
 from ..utils import validation as check
@@ -43,6 +43,13 @@ Arrays = dict[str, np.ndarray]
 
 Column = str | int
 """The name or the index of a column."""
+
+
+AUTO_BANK = "AutoBank"
+"""The `kind` in the header of an AutoBank; a `KernelBank` has none."""
+
+_PLAIN = ("lags", "size", "seed", "window", "regularization", "lower", "upper")
+"""Settings that a file has as they are."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +86,27 @@ class AutoConfig:
         """(2,): what no target and no prediction may lie below and above."""
         lower = -np.inf if self.lower is None else self.lower
         return np.array([lower, np.inf if self.upper is None else self.upper])
+
+    def describe(self) -> Json:
+        """The settings, without the engine, as JSON data; None where a bank has to say more."""
+        slots = self.slots or ()
+        check_names([self.loss])
+        check_names(slots)
+        names = ("kind", "task", *_PLAIN[:3], "scalings", "slots", "combiner", "loss", *_PLAIN[3:])
+        bank = ("classes", "max_classes", "classes_named", "columns", "targets")
+        lists = ("horizons", "known", "quantiles")
+        header: Json = dict.fromkeys((*names, "seasons", *bank, *lists, "dimension", "model"))
+        header |= {name: getattr(self, name) for name in _PLAIN}
+        header |= {name: list(getattr(self, name)) for name in ("scalings", *lists)}
+        seasons = list(self.seasons) if isinstance(self.seasons, tuple) else self.seasons
+        return header | {
+            "kind": AUTO_BANK,
+            "task": "classification" if self.labels else "regression",
+            "slots": [to_spec(slot) for slot in slots],
+            "combiner": None if self.combiner is None else to_spec(self.combiner),
+            "loss": to_spec(self.loss),
+            "seasons": seasons,
+        }
 
     def check(self) -> None:
         """Refuse settings that cannot work together, before there is a stream."""
@@ -396,3 +424,18 @@ class Reading:
 
 def _settings(bank: KernelBank) -> tuple[object, ...]:
     return bank.slots, bank.outputs, bank.loss, bank.window, bank.regularization
+
+
+def config_arguments(header: Json, reading: Reading) -> dict[str, Any]:
+    """The arguments of an `AutoBank` from what `AutoConfig.describe` returned."""
+    combiner = header["combiner"]
+    return {
+        "task": header["task"],
+        **{name: header[name] for name in (*_PLAIN, "scalings")},
+        "slots": [reading.component(slot) for slot in header["slots"]] or None,
+        "combiner": None if combiner is None else reading.component(combiner),
+        "loss": reading.component(header["loss"]),
+        "seasons": header.get("seasons"),
+        **{name: header.get(name) or None for name in ("horizons", "known", "quantiles")},
+        "engine": reading.engine,
+    }

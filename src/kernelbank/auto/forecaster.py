@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -430,7 +430,7 @@ class HorizonsModel:
     # --- learning -------------------------------------------------------------------------------
 
     def learn(
-        self, x: Floats, past: Floats, targets: Floats, made: tuple[Floats, Floats] | None
+        self, x: Floats, past: Floats, targets: Floats, forecasts: tuple[Floats, Floats] | None
     ) -> None:
         """Learn a row (d,) with its past and its targets (H,), which are all known now.
 
@@ -444,8 +444,8 @@ class HorizonsModel:
         self.rows += 1
         if self.bank is not None:
             judged = None
-            if made is not None:
-                scores, slots = made
+            if forecasts is not None:
+                scores, slots = forecasts
                 scaled = self.scaling.scale_targets(slots.ravel()).reshape(slots.shape)
                 judged = self._of_outputs(np.where(np.isnan(slots), scores[:, None], scaled))
             row = self.scaling.scale_rows(x[None], past[None])[0]
@@ -564,13 +564,14 @@ class KnownInputs:
 
     def restore(self, header: Json, arrays: Arrays, reading: Reading) -> None:
         """Continue with the banks of a file."""
-        for name, field in (("known", "bank"), ("late", "late")):
-            template: AutoBank = getattr(self, field)
+        banks = []
+        for name, template in (("known", self.bank), ("late", self.late)):
             bank = template.restored(header[name], under(f"{name}/", arrays), reading)
             fits = len(bank.input_names) in (0, len(self.columns))
             if not (fits and template.has_settings_of(bank)):
                 raise FileRefused("the model of its known inputs does not fit its settings.")
-            setattr(self, field, bank)
+            banks.append(bank)
+        self.bank, self.late = banks
 
     def read(
         self,
@@ -689,6 +690,23 @@ RECENT = 1000
 """How many of the last rows are kept where periods are to be found."""
 
 
+_USUAL_TAIL = 0.5 * (1 - 0.9)
+"""Of rows that are learned outside of a run: `tail_of(COVERAGE)`, to the bit."""
+
+
+@dataclass
+class _Collection:
+    """The forecasts (H, 3) after each row that a run learns.
+
+    upcoming : (n, d), the rows that will be learned, in their order.
+    tail : probability beyond each end of the intervals.
+    """
+
+    upcoming: Floats
+    tail: float
+    forecasts: list[Floats] = field(default_factory=list)
+
+
 class Forecaster:
     """Makes forecasts after every row.
 
@@ -716,8 +734,10 @@ class Forecaster:
     ) -> None:
         self.known = known
         self._config, self._bounds = config, config.bounds
-        kept = RECENT if config.seasons == AUTO else 0
-        self._recent = deque[tuple[Floats, float, float, float]](maxlen=kept)
+        self._collection: _Collection | None = None
+        """While a run collects forecasts."""
+        size = RECENT if config.seasons == AUTO else 0
+        self._recent = deque[tuple[Floats, float, float, float]](maxlen=size)
         """Rows from which the forecasts start anew when periods are found."""
         self.plain: Forecaster | None = None
         """The forecasts without known inputs. Their slots are combined with those of this one."""
@@ -792,19 +812,62 @@ class Forecaster:
         together = np.clip(output + self.stacking.share[:, None] * added, *self._bounds)
         return np.where(np.isnan(added), without, together)
 
-    def with_periods(self, periods: tuple[int, ...], tail: float) -> Forecaster:
-        """Forecasts that start anew from the last rows, with other periods.
-
-        tail : probability beyond each end of their intervals.
-        """
+    def with_periods(self, periods: tuple[int, ...]) -> Forecaster:
+        """Forecasts that start anew from the last rows, with other periods."""
         if periods == self.periods:
             return self
         new = Forecaster(self._config, self.dimension, self.horizons, periods, self.known)
+        new._collection = self._collection
         for x, y, late, observed in self._recent:
             if new.plain is not None:
-                new.plain._learn(x, observed, observed, observed, tail)
-            new._learn(x, y, late, observed, tail)
+                new.plain._learn(x, observed, observed, observed, self._tail)
+            new._learn(x, y, late, observed, self._tail)
         return new
+
+    # --- rows that a model has learned ----------------------------------------------------------
+
+    def __getstate__(self) -> dict[str, object]:
+        """For copy and pickle: a copy collects no forecasts."""
+        return self.__dict__ | {"_collection": None}
+
+    @property
+    def _tail(self) -> float:
+        return _USUAL_TAIL if self._collection is None else self._collection.tail
+
+    def collect(self, upcoming: Floats, tail: float) -> None:
+        """Begin to collect the forecasts after rows (n, d) that will be learned, in their order.
+
+        tail : probability beyond each end of the intervals.
+        """
+        self._collection = _Collection(upcoming, tail)
+
+    def collected(self) -> dict[str, Floats]:
+        """What was collected since, as arrays of a trace (n, H)."""
+        collection, self._collection = self._collection, None
+        if collection is None or not collection.forecasts:
+            return {}
+        parts = np.moveaxis(np.array(collection.forecasts), 2, 0).copy()
+        return dict(zip(BY_HORIZON, parts, strict=True))
+
+    def learn_rows(self, X: Floats, targets: Floats) -> None:
+        """Forecast after each of these rows (n, d), which have just been learned."""
+        for x, y in zip(X, targets.tolist(), strict=True):
+            forecasts = self.learn(x, y, self._tail, self._future())
+            if self._collection is not None:
+                self._collection.forecasts.append(forecasts)
+
+    def _future(self) -> Floats | None:
+        """The inputs that are known in advance, of the rows after the present one."""
+        if self.known is None or self._collection is None:
+            return None
+        row, upcoming = len(self._collection.forecasts), self._collection.upcoming
+        future = np.full((len(self.horizons), len(self.known.columns)), np.nan)
+        for k, horizon in enumerate(self.horizons):
+            if row + horizon < len(upcoming):
+                future[k] = upcoming[row + horizon, self.known.columns]
+        return future
+
+    # --- one row --------------------------------------------------------------------------------
 
     def _learn(self, x: Floats, y: float, late: float, observed: float, tail: float) -> Floats:
         """Take the newest row; y and late are what known inputs leave of the observed target."""
@@ -854,9 +917,9 @@ class Forecaster:
         rows = last - longest + np.array(self.horizons)
         target = self._left(self.targets[rows], self.late_targets[rows])
         started = model.bank is not None
-        known = started and not model.stacked and self.samples - 1 - longest >= self.first_moment
-        made = (self._scores[row], self._slots[row]) if known else None
-        model.learn(self._inputs[row].copy(), self._past[row].copy(), target, made)
+        scored = started and not model.stacked and self.samples - 1 - longest >= self.first_moment
+        forecasts = (self._scores[row], self._slots[row]) if scored else None
+        model.learn(self._inputs[row].copy(), self._past[row].copy(), target, forecasts)
         if not started and model.bank is not None:
             self.first_moment = self.samples - 1  # the moment whose forecasts follow
 
@@ -870,8 +933,8 @@ class Forecaster:
             self._slots[row] = slots[:, : self._slots.shape[2]]
             if self.plain is not None:
                 columns = np.hstack([columns, self.plain.stacking.forecasts(moment)])
-            known = np.isfinite(columns)
-            self.stacking.keep(moment, np.where(known, columns, self.observed[-1]))
+            columns = np.where(np.isfinite(columns), columns, self.observed[-1])
+            self.stacking.keep(moment, columns)
         output = self._output(tail)
         self.intervals.issue(moment, output, self._baselines())
         return output
@@ -880,8 +943,8 @@ class Forecaster:
         """(H, 3): forecasts and intervals from the newest row, without the part of known inputs."""
         if self.model.bank is None:
             return np.full((len(self.horizons), 3), self.targets[-1])
-        made = self.stacking.forecasts(self.samples - 1)
-        points, deviations = self.stacking.combine(made).T
+        forecasts = self.stacking.forecasts(self.samples - 1)
+        points, deviations = self.stacking.combine(forecasts).T
         return self.intervals.forecast(points, deviations, tail)
 
     def forecast(self, tail: float, future: Floats | None = None) -> Floats:
@@ -1075,80 +1138,3 @@ _MAY_MISS = (
 
 def _is_number(value: object) -> bool:
     return isinstance(value, (int, float)) and type(value) is not bool and bool(np.isfinite(value))
-
-
-# --- forecasts beside predictions -----------------------------------------------------------------
-
-_USUAL_TAIL = 0.5 * (1 - 0.9)
-"""Of rows that are learned outside of a run: `tail_of(COVERAGE)`, to the bit."""
-
-
-class Forecasting:
-    """The part of a model for numbers that forecasts: it hands every learned row to a `Forecaster`.
-
-    Without horizons it does nothing.
-    """
-
-    def __init__(self) -> None:
-        self.forecaster: Forecaster | None = None
-        self._stop_collecting()
-
-    def _stop_collecting(self) -> None:
-        self.forecasts: list[Floats] | None = None
-        """The forecasts (H, 3) after each learned row, while a run collects them."""
-        self._tail = _USUAL_TAIL
-        self._upcoming = np.zeros((0, 0))
-        self._done = 0
-
-    def __getstate__(self) -> dict[str, object]:
-        """For copy and pickle: a copy collects no forecasts."""
-        return {**Forecasting().__dict__, "forecaster": self.forecaster}
-
-    def add_inputs(self, count: int) -> None:
-        """Add `count` inputs behind the others, as if they had been missing so far."""
-        if self.forecaster is not None:
-            self.forecaster.add_inputs(count)
-
-    def use_periods(self, periods: tuple[int, ...]) -> None:
-        """Go on with these periods; the forecasts start anew if they are others."""
-        if self.forecaster is not None:
-            self.forecaster = self.forecaster.with_periods(periods, self._tail)
-
-    def collect(self, rows: Floats, tail: float) -> None:
-        """Begin to collect forecasts; rows (n, d) are those that will be learned, in their order.
-
-        tail : probability beyond each end of the intervals.
-        """
-        if self.forecaster is not None:
-            self.forecasts, self._tail = [], tail
-            self._upcoming, self._done = rows, 0
-
-    def collected(self) -> dict[str, Floats]:
-        """What was collected since, as arrays of a trace (n, H); nothing without horizons."""
-        forecasts = self.forecasts
-        self._stop_collecting()
-        if not forecasts:
-            return {}
-        parts = np.moveaxis(np.array(forecasts), 2, 0).copy()
-        return dict(zip(BY_HORIZON, parts, strict=True))
-
-    def forecast_after(self, X: Floats, targets: Floats) -> None:
-        """Forecast after each of these rows, which have just been learned."""
-        if self.forecaster is None:
-            return
-        for x, y in zip(X, targets.tolist(), strict=True):
-            forecasts = self.forecaster.learn(x, y, self._tail, self._future(self.forecaster))
-            if self.forecasts is not None:
-                self.forecasts.append(forecasts)
-
-    def _future(self, forecaster: Forecaster) -> Floats | None:
-        """The inputs that are known in advance, of the rows after the present one."""
-        if forecaster.known is None or self.forecasts is None:
-            return None
-        columns = forecaster.known.columns
-        future = np.full((len(forecaster.horizons), len(columns)), np.nan)
-        for k, horizon in enumerate(forecaster.horizons):
-            if self._done + horizon < len(self._upcoming):
-                future[k] = self._upcoming[self._done + horizon, columns]
-        self._done += 1
-        return future

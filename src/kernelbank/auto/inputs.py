@@ -44,17 +44,17 @@ offer."""
 # --- arrays ---------------------------------------------------------------------------------------
 
 
-def checked_inputs(X: object, dimension: int | None, name: str, *, one: bool = False) -> Floats:
-    """Inputs as (n, d), NaN where a value is missing; `one` for a single row.
+def checked_inputs(X: object, dimension: int | None, name: str, *, single: bool = False) -> Floats:
+    """Inputs as (n, d), NaN where a value is missing; `single` for one row.
 
     Rows without columns, and None for a single row, are a series without inputs: a column of 0.
     """
-    if X is None and one:
+    if X is None and single:
         X = np.zeros(1)
-    shape = "a number or have the shape (d,)" if one else "have the shape (n, d)"
-    remedy = "Give one sample as a (d,) array." if one else "Give one sample per row."
+    shape = "a number or have the shape (d,)" if single else "have the shape (n, d)"
+    remedy = "Give one sample as a (d,) array." if single else "Give one sample per row."
     array = check.floats(name, X, remedy)
-    if one:
+    if single:
         if array.ndim > 1 or array.size == 0:
             raise check.refuse(name, f"be {shape}", array.shape, remedy)
         array = array.reshape(1, -1)
@@ -109,7 +109,7 @@ def read_named(
     name: str,
     *,
     labels: bool,
-    one: bool,
+    single: bool,
 ) -> NamedInputs | None:
     """Rows with names, or for a bank with names; None for arrays that have none.
 
@@ -122,11 +122,11 @@ def read_named(
     if isinstance(X, EncodedRows):
         assert encoder is not None
         return NamedInputs(encoder, X)
-    columns = _read_columns(X, name, one=one)
+    columns = _read_columns(X, name, single=single)
     if columns is None:
         if encoder is None:
             return None
-        return NamedInputs(encoder, _unnamed(X, encoder, name, one=one))
+        return NamedInputs(encoder, _unnamed(X, encoder, name, single=single))
     if not columns or not len(next(iter(columns.values()))):
         remedy = "Give at least one; a call without rows can be left out."
         raise check.refuse(name, "have at least one row and one column", _size(columns), remedy)
@@ -146,19 +146,19 @@ def read_named(
     return NamedInputs(encoder, EncodedRows(codes, texts))
 
 
-def _read_columns(X: object, name: str, *, one: bool) -> Columns | None:
+def _read_columns(X: object, name: str, *, single: bool) -> Columns | None:
     """The columns of a table, or of one row with names; None for arrays."""
     if is_table(X):
         columns = read_table(X, name)
-        if one and _size(columns)[0] != 1:
+        if single and _size(columns)[0] != 1:
             remedy = "Give a dictionary or a table of one row; `predict` and `run` take several."
             shown = f"a table of {_size(columns)[0]} rows"
             raise check.refuse(name, "be one row", shown, remedy)
         return columns
-    if not is_named_row(X) or not (one or not hasattr(X, "iloc")):
+    if not is_named_row(X) or not (single or not hasattr(X, "iloc")):
         return None
     columns = read_row(X, name)
-    if not one and isinstance(X, dict) and any(np.ndim(v[0]) for v in columns.values()):
+    if not single and isinstance(X, dict) and any(np.ndim(v[0]) for v in columns.values()):
         remedy = "Make a table of it, such as pandas.DataFrame(X), or give one row."
         raise check.refuse(name, "be a table or an array", X, remedy)
     return columns
@@ -181,15 +181,15 @@ def _size(columns: Columns) -> tuple[int, int]:
     return (len(next(iter(columns.values()))) if columns else 0, len(columns))
 
 
-def _unnamed(X: object, encoder: ColumnEncoder, name: str, *, one: bool) -> EncodedRows:
+def _unnamed(X: object, encoder: ColumnEncoder, name: str, *, single: bool) -> EncodedRows:
     """An array for a bank that knows names: by position, if all columns are numbers."""
     if not encoder.is_numeric:
         column, kind = next(pair for pair in encoder.columns if pair[1] != NUMBER)
         what = "categories" if kind == CATEGORY else "times"
-        remedy = "Give a dictionary by names." if one else "Give a table with these columns."
+        remedy = "Give a dictionary by names." if single else "Give a table with these columns."
         rule = f"have names, as column {column!r} holds {what}"
         raise check.refuse(name, rule, type(X).__name__, remedy)
-    return EncodedRows(checked_inputs(X, len(encoder.columns), name, one=one), {})
+    return EncodedRows(checked_inputs(X, len(encoder.columns), name, single=single), {})
 
 
 def _check_without_names(

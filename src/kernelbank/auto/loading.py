@@ -17,8 +17,8 @@ from ..bank.serialization import memory_limit, under
 from ..errors import FileRefused, KernelBankError
 from ..io import checkpoint
 from ..utils import validation as check
-from .auto_bank import AUTO_BANK, AutoBank
-from .config import Arrays, Json, Reading
+from .auto_bank import AutoBank
+from .config import AUTO_BANK, Arrays, Json, Reading
 
 RUN = "Run"
 """The `kind` in the header of the state of a run, which contains a bank."""

@@ -37,7 +37,7 @@ from ..losses import Pinball
 from ..utils.validation import Floats
 from ..utils.whole_steps import warn_after_step
 from .config import Arrays, AutoConfig, Json, Reading, restored_periods, whole_number
-from .forecaster import Forecasting
+from .forecaster import Forecaster
 from .scaling import (
     AUTO,
     CHANGE_AFTER,
@@ -99,8 +99,8 @@ class Model(ABC):
         self.previous = fitting_inputs if previous is None else previous
         """How many inputs of the last row a row knows: the first ones, or none."""
         self.banks: list[KernelBank] = []
-        self.forecasting = Forecasting()
-        """Forecasts beside predictions; none without horizons."""
+        self.forecaster: Forecaster | None = None
+        """Forecasts beside predictions, with horizons."""
         self.changes: list[Change] = []
         self._due_at = 0
         """After how many rows there may be something to do; 0 if that is not known."""
@@ -230,7 +230,7 @@ class Model(ABC):
         targets: Floats,
         tail: float,
         fields: Collection[str] = (),
-        made: _core.Prediction | None = None,
+        earlier: _core.Prediction | None = None,
     ) -> list[Record]:
         """Predict and learn the rows of a batch in their order; the predictions, in pieces.
 
@@ -244,8 +244,8 @@ class Model(ABC):
             result is empty.
         """
         rows = targets.reshape(len(X), -1)
-        if made is not None:
-            self._step(X, rows, tail, made, slots=False)
+        if earlier is not None:
+            self._step(X, rows, tail, earlier, slots=False)
             return []
         records, done = [], 0
         slots = not {"slot_predictions", "slot_classes"}.isdisjoint(fields)
@@ -261,20 +261,20 @@ class Model(ABC):
         X: Floats,
         targets: Floats,
         tail: float,
-        made: _core.Prediction | None,
+        earlier: _core.Prediction | None,
         *,
         slots: bool,
     ) -> tuple[int, Record]:
         """Predict and learn the first rows; how many, and what a trace has of them."""
-        count, outputs, weights, by_slot, signals = self.core.step(X, targets, tail, made, slots)
+        count, outputs, weights, by_slot, signals = self.core.step(X, targets, tail, earlier, slots)
         record = {}
-        if made is None:
+        if earlier is None:
             by_slot = None if by_slot is None else by_slot[:count]
             record = self._make_record(outputs[:count], weights[:count], by_slot)
         for row, what, of in signals:
             self._note_signal(row, what, of)
-        if self.forecasting.forecaster is not None:
-            self.forecasting.forecast_after(X[:count], targets[:count, 0])
+        if self.forecaster is not None:
+            self.forecaster.learn_rows(X[:count], targets[:count, 0])
         if self.rows >= self._due_at:
             self._do_what_is_due()
             self._due_at = self.rows + self._rows_to_event()
@@ -406,7 +406,8 @@ class Model(ABC):
                     self._note_change(Change(self.rows, "season", period=period))
             self.core.set_periods(periods)
             self._use_periods()
-        self.forecasting.use_periods(self.periods)
+        if self.forecaster is not None:
+            self.forecaster = self.forecaster.with_periods(self.periods)
 
     def _use_periods(self) -> None:
         """Let the slots for seasons start anew with the present periods."""
@@ -723,7 +724,8 @@ class NumberModel(Model):
 
     def add_inputs(self, count: int) -> None:
         super().add_inputs(count)
-        self.forecasting.add_inputs(count)
+        if self.forecaster is not None:
+            self.forecaster.add_inputs(count)
         if self.quantile_part is not None:
             self.quantile_part.model.add_inputs(count)
 
@@ -764,20 +766,20 @@ class NumberModel(Model):
         targets: Floats,
         tail: float,
         fields: Collection[str] = (),
-        made: _core.Prediction | None = None,
+        earlier: _core.Prediction | None = None,
     ) -> list[Record]:
         part = self.quantile_part
         if part is None:
-            return super().update(X, targets, tail, fields, made)
+            return super().update(X, targets, tail, fields, earlier)
         records = []
         for x, y in zip(X, targets, strict=True):  # compared with ends of intervals, row by row
-            prediction = self.predict_next(x, 0, tail) if made is None else made
+            prediction = self.predict_next(x, 0, tail) if earlier is None else earlier
             records.append(self.record(prediction))
             quantiles, ends = prediction.more.reshape(2, -1)
             part.score(quantiles, ends, float(y))
             part.update(x[None], float(y))
             self._step(x[None], np.array([[y]]), tail, prediction, slots=False)
-        return records if made is None else []
+        return records if earlier is None else []
 
     def restart(self) -> None:
         X, _, targets, *_ = self.core.latest()
@@ -804,8 +806,8 @@ class NumberModel(Model):
             levels = [self.scaling.outlier_level(y, k) for y in targets[:, k].tolist()]
             scaled[np.array(levels) == EXTREME, k] = np.nan
         usual = np.flatnonzero(~np.isnan(scaled).all(axis=1))
-        known = scaled[usual, 0] if self.target_count == 1 else scaled[usual]
-        return self.scaling.scale_rows(X[usual], pasts[usual]), known, usual
+        numbers = scaled[usual, 0] if self.target_count == 1 else scaled[usual]
+        return self.scaling.scale_rows(X[usual], pasts[usual]), numbers, usual
 
     def replay_samples(self) -> tuple[Floats, Floats] | None:
         return self._usual_rows()[:2] if self.config.revises else None

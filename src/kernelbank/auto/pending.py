@@ -103,8 +103,8 @@ class PendingPredictions:
         width : how many numbers an input has.
         """
         count, predictions = len(self.items), [prediction for _, prediction in self.items]
-        results = [np.append(made.output, made.more) for made in predictions]
-        outputs = max((len(made.scores) for made in predictions), default=0)
+        results = [np.append(part.output, part.more) for part in predictions]
+        outputs = max((len(part.scores) for part in predictions), default=0)
         arrays = {
             "rows_before": np.zeros(count),
             "sizes": np.zeros((count, 3)),

@@ -1,41 +1,18 @@
 """The slots that an AutoBank may run: which there are, what they cost, and which run at a time.
 
-The default slots are the same for every stream, nothing tuned. Each scaling of the inputs has its
-own, named `scaling: method`, such as "standard: random features, no forgetting":
+The default slots are the same for every stream, nothing tuned; `AutoBank.names` lists the methods.
+Each scaling of the inputs has its own, named `scaling: method`:
 
 - *random features*: Bayesian least squares on random features of kernels of one, two, three and all
-  inputs, with widths from narrow to wide, and on linear terms. There are three kinds of memory:
-  *no forgetting*; *forgetting*, slowly; and *adaptive bias*, which forgets slowly but the constant
-  fast, so that this follows the last errors.
-- *linear*: the same with linear terms only, which learn from few rows.
-- *tree k*: a partition tree on the target. Trees see steps and interactions for which random
-  features need many rows. Their cuts are random, so there are several.
-- *method + tree k*: the prediction of another slot plus a tree on its residual.
+  inputs, with widths from narrow to wide, and on linear terms; *linear*: on the inputs alone;
+- *tree k*: a partition tree on the target; *method + tree k*: on the residual of another slot.
+  Their cuts are random, so there are several;
 
-Beside those of each scaling there are:
-
-- *last value*: the last target again; "last value + ...": with a slot that learns the change from
-  one target to the next.
-- *nearest neighbors, width w, noise v*: a small Gaussian process on the nearest of many past rows.
-  Its capacity grows with the stream. The width is in standard deviations times sqrt(inputs), the
-  noise a part of the target's variance. In the standard scaling neighbors are near in the lagged
-  targets too; in that by ranks only in the inputs.
-- *relevant: random features, wide* (*medium*, *narrow*): kernels of all relevant columns, the
-  inputs, last targets and inputs of the row before by their relevance (`new_relevance`); *relevant:
-  random features, medium + nearest neighbors*: neighbors in this metric, on its residual.
-- *past: linear, ...*: least squares on the same columns as they are, which is an autoregression.
-- *season: linear, adaptive bias*: the last target of the phase, the mean of the last three, the
-  phase and the inputs. With the bias, which follows the last errors, this is a seasonal forecast.
-- *season: random features, adaptive bias*: Gaussian kernels of cosine and sine of the phase are
-  periodic kernels (MacKay, Introduction to Gaussian processes, 1998).
-
-Reserves do not run from the start; `revise` tries them when others have no weight:
-
-- *... + nearest neighbors, ...*: neighbors on the residual of another slot;
-- *... + tree 2 + tree 3*: larger trees on what the trees before them leave, as in boosting;
-- *nearest neighbors on some inputs*: near in a random half of the inputs;
-- *random features, narrow* and *random features, all inputs*: other widths, and kernels of all
-  inputs only.
+and beside those of each scaling the *last value*, *nearest neighbors*, slots on *relevant*
+and *past* columns (`new_relevance`), and on *seasons*: Gaussian kernels of cosine and sine of the
+phase are periodic kernels (MacKay, Introduction to Gaussian processes, 1998). Reserves do not run
+from the start; `revise` tries them when others have no weight: neighbors on a residual or on a
+random half of the inputs, larger trees on what the trees before them leave, other widths.
 
 The strong methods, second-order ones and trees, minimise the squared loss. So the default slots
 learn by it whatever the loss of the bank: they find the conditional mean, quickly. `Joint` chooses
@@ -182,8 +159,8 @@ class SlotPool:
 
     def add(self, named: NamedSlots, *, initial: bool = True, price: float | None = None) -> None:
         """Add slots, each of them a group."""
-        for turn, one in enumerate(named):
-            self.add_group(one[0], [one], initial=initial, turn=turn, price=price)
+        for turn, named_slot in enumerate(named):
+            self.add_group(named_slot[0], [named_slot], initial=initial, turn=turn, price=price)
 
     def add_group(
         self,
@@ -273,17 +250,17 @@ class SlotPool:
         if self.outputs == 1:
             return True
         groups = [self.groups[number] for number in chosen]
-        own = sum(group.size for group in groups if not group.is_shared)
+        unshared = sum(group.size for group in groups if not group.is_shared)
         first = sum(group.size for group in self.groups if group.initial)
         further = (self.outputs - 1) * sum(group.size for group in groups)
-        return further <= LARGEST_STATE and self.outputs * own <= SEVERAL_STATES * first
+        return further <= LARGEST_STATE and self.outputs * unshared <= SEVERAL_STATES * first
 
     def with_bases(self, group: int) -> list[int]:
         """A group and all that it needs, the last base first."""
-        found = [group]
-        while (base := self.groups[found[0]].base) is not None:
-            found.insert(0, base)
-        return found
+        chain = [group]
+        while (base := self.groups[chain[0]].base) is not None:
+            chain.insert(0, base)
+        return chain
 
     def members(self, groups: Iterable[int]) -> tuple[int, ...]:
         """The indices of the slots of groups, in their order."""
@@ -292,13 +269,13 @@ class SlotPool:
     def bank_slots(self, members: Sequence[int]) -> list[Slot]:
         """The slots of a bank that runs these; `residual_of` is then an index into them."""
         place = {index: i for i, index in enumerate(members)}
-        found = []
+        slots = []
         for index in members:
             slot = self.slots[index]
             if slot.residual_of is not None:
                 slot = replace(slot, residual_of=place[slot.residual_of])
-            found.append(slot)
-        return found
+            slots.append(slot)
+        return slots
 
     def group_weights(self, weights: Floats) -> Floats:
         """(groups,): the weights (slots,) of the slots of each group together."""
@@ -483,29 +460,29 @@ def default_slots(
     def features(**memory: Any) -> FourierRLS:
         return FourierRLS(features=size.features, ridge=RIDGE, seed=seed, **memory)
 
-    found = [("random features, no forgetting", Slot(mixed, features()))]
+    named = [("random features, no forgetting", Slot(mixed, features()))]
     if not needs_shift(loss):
-        found.append(("random features, forgetting", Slot(mixed, features(**_FORGETTING))))
+        named.append(("random features, forgetting", Slot(mixed, features(**_FORGETTING))))
     if len(columns) <= WIDE:
         line = ActiveDims(Linear(1.0), everything[:WIDE])
-        found += [
+        named += [
             ("random features, adaptive bias", Slot(mixed, features(**_ADAPTIVE))),
             ("linear, no forgetting", Slot(line, LinearRLS(ridge=LINEAR_RIDGE))),
             ("linear, adaptive bias", Slot(line, LinearRLS(ridge=LINEAR_RIDGE, **_ADAPTIVE))),
         ]
-    index = {name: first + i for i, (name, _) in enumerate(found)}
+    index = {name: first + i for i, (name, _) in enumerate(named)}
     bases = [name for name in TREE_BASES if name in index]
     for number in range((size.trees + 1) // 2 if needs_shift(loss) else size.trees):
         tree = PartitionTree(nodes=size.nodes, noise=0.1, seed=seed * 1000 + number)
-        found.append((f"tree {number + 1}", Slot(cells, tree)))
+        named.append((f"tree {number + 1}", Slot(cells, tree)))
         for name in bases:
             on_residual = Slot(cells, tree, residual_of=index[name])
-            found.append((f"{name} + tree {number + 1}", on_residual))
-    found = by_squares(found, loss)
+            named.append((f"{name} + tree {number + 1}", on_residual))
+    named = by_squares(named, loss)
     if needs_shift(loss):
-        index = {name: first + i for i, (name, _) in enumerate(found)}
-        found += shifted_slots(index, columns, seed)
-    return [(f"{scaling}: {name}", slot) for name, slot in found]
+        index = {name: first + i for i, (name, _) in enumerate(named)}
+        named += shifted_slots(index, columns, seed)
+    return [(f"{scaling}: {name}", slot) for name, slot in named]
 
 
 # --- other losses than the squared one ------------------------------------------------------------
@@ -573,9 +550,9 @@ def season_slots(scaling: Scaling, size: Size, seed: int, loss: Loss) -> list[tu
     """
     if not scaling.seasons:
         return []
-    own = scaling.columns_of[scaling.names[0]]
+    first = scaling.columns_of[scaling.names[0]]
     added = scaling.dimension - scaling.core
-    inputs, later = own[: len(own) - added], own[len(own) - added :]
+    inputs, later = first[: len(first) - added], first[len(first) - added :]
     seasons = scaling.season_columns[: scaling.periods * SEASON_INPUTS]
     if scaling.periods:
         line = ActiveDims(Linear(1.0), (*seasons, *inputs, *later)[:WIDE])
@@ -588,11 +565,11 @@ def season_slots(scaling: Scaling, size: Size, seed: int, loss: Loss) -> list[tu
     else:
         zeros = ActiveDims(Linear(1.0), scaling.season_columns[:1])
         linear = features = Slot(zeros, LinearRLS(ridge=LINEAR_RIDGE))
-    found = [
+    named = [
         ("season: linear, adaptive bias", linear),
         ("season: random features, adaptive bias", features),
     ]
-    return by_squares(found, loss)
+    return by_squares(named, loss)
 
 
 # --- nearest neighbors ----------------------------------------------------------------------------
@@ -614,12 +591,12 @@ def neighbor_slots(
     dimension, count = len(columns), size.neighbors
     memory = max(size.neighbor_values // dimension, 8 * count)
     learner = NearestNeighborGP(count, min(memory, MOST_SAMPLES), noise=NOISE)
-    found = []
+    named = []
     for width, noise in NEIGHBOR_KERNELS:
         kernel = (NOISE / noise) * Matern(width * sqrt(dimension))
         slot = Slot(ActiveDims(kernel, tuple(columns)), learner, residual_of=base)
-        found.append((f"{name}, width {width:g}, noise {noise:g}", slot))
-    return found
+        named.append((f"{name}, width {width:g}, noise {noise:g}", slot))
+    return named
 
 
 # --- all slots ------------------------------------------------------------------------------------
@@ -711,8 +688,8 @@ class _Builder:
     def add_last_value(self) -> None:
         """The last target, and slots on the change from one target to the next."""
         # A forecast of several rows goes on from its own predictions, which are lagged targets.
-        one = self.scaling.lags and self.scaling.outputs <= 1
-        column = self.columns[self.scaling.core] if one else None
+        single = self.scaling.lags and self.scaling.outputs <= 1
+        column = self.columns[self.scaling.core] if single else None
         last = self._add("last value", Slot(NoKernel(), LastValue(column)))
         line = ActiveDims(Linear(1.0), self.columns[:WIDE])
         linear = LinearRLS(ridge=LINEAR_RIDGE, **_FORGETTING)
@@ -771,9 +748,9 @@ class _Builder:
         inputs = self.columns[:core]
         for number in range(1, SUBSETS + 1):
             draw = np.random.default_rng([self.seed, number])
-            some = np.sort(draw.permutation(core)[: (core + 1) // 2])
+            half = np.sort(draw.permutation(core)[: (core + 1) // 2])
             name = f"{self.first}: nearest neighbors on some inputs {number}"
-            self._neighbors(name, [inputs[k] for k in some], None, initial=False)
+            self._neighbors(name, [inputs[k] for k in half], None, initial=False)
         for scaling, columns in self.columns_of.items():
             narrow = Slot(self._features(columns, 0.4 * NARROWEST), self._rls())
             self._add(f"{scaling}: random features, narrow", narrow, initial=False)
@@ -919,11 +896,13 @@ def _add_groups(pool: SlotPool, before: Selection, weights: Floats, chosen: set[
         base = pool.groups[group].base
         return (before.tries[group], 0.0 if base is None else -weights[base], group)
 
-    kept, added, costly = set(chosen), 0, 0
+    running, added, costly = set(chosen), 0, 0
     others = [group for group in range(len(pool.groups)) if group not in before.running]
     for group in sorted(others, key=order):
         base, is_costly = pool.groups[group].base, pool.price([group]) > COSTLY * pool.limit
-        possible = added < MOST_ADDED and costly + is_costly < 2 and (base is None or base in kept)
+        possible = (
+            added < MOST_ADDED and costly + is_costly < 2 and (base is None or base in running)
+        )
         if possible and pool.take(group, chosen):
             added += 1
             costly += is_costly

@@ -99,7 +99,7 @@ class AutoLedger:
         """How good the forecasts were, for each of `horizons`: `HorizonScore`s with horizon,
         scored, error, last_value, seasonal, absolute_error, coverage and width."""
         model = self._bank.model
-        forecaster = None if model is None else model.forecasting.forecaster
+        forecaster = None if model is None else model.forecaster
         return () if forecaster is None else forecaster.scores()
 
     @property

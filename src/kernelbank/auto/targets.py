@@ -41,29 +41,29 @@ def checked_targets(
     config: AutoConfig,
     *,
     names: Sequence[str] | None = None,
-    one: bool = False,
+    single: bool = False,
 ) -> tuple[Floats, tuple[str, ...] | None]:
     """Targets of `count` rows, (n,) or (n, K), and their names, if they have some.
 
     outputs : how many targets a row has; None if the first rows are to say it.
     names : of the targets, if rows with names were learned.
     """
-    if one and outputs == 1 and type(y) is float and -check.LARGEST <= y <= check.LARGEST:
+    if single and outputs == 1 and type(y) is float and -check.LARGEST <= y <= check.LARGEST:
         targets = np.array([y])
         check_within_bounds(targets, config.bounds)
         return targets, None
-    values, names = read_targets(y, names, one=one)
-    if outputs == 1 or _is_single(values, outputs, one=one):
-        targets = check.one_target(values) if one else check.targets(values, count)
+    values, names = read_targets(y, names, single=single)
+    if outputs == 1 or _is_single(values, outputs, single=single):
+        targets = check.one_target(values) if single else check.targets(values, count)
         check_within_bounds(targets, config.bounds)
         return targets, names
     remedy = "Give numbers, NaN where a target is missing."
     array = check.floats("y", with_missing_as_nan(values), remedy)
-    array = array[None] if one and array.ndim else array
+    array = array[None] if single and array.ndim else array
     width = array.shape[1] if array.ndim == 2 else 0
     if len(array.shape) != 2 or len(array) != count or width != (outputs or width) or not width:
         wanted = f"{'K' if outputs is None else outputs}"
-        shape = f"({wanted},)" if one else f"({count}, {wanted})"
+        shape = f"({wanted},)" if single else f"({count}, {wanted})"
         remedy = "Give all targets of each row, as many as in the rows before."
         raise check.refuse("y", f"have the shape {shape}", np.asarray(values).shape, remedy)
     if outputs is None:
@@ -76,7 +76,7 @@ def checked_targets(
     return np.ascontiguousarray(array), names
 
 
-def _is_single(values: object, outputs: int | None, *, one: bool) -> bool:
+def _is_single(values: object, outputs: int | None, *, single: bool) -> bool:
     """Whether targets are those of one per row; unknown ones are left to the checks of arrays."""
     if outputs is not None:
         return False
@@ -84,7 +84,7 @@ def _is_single(values: object, outputs: int | None, *, one: bool) -> bool:
         shape = np.shape(np.asarray(values))
     except ValueError:  # ragged
         return False
-    return len(shape) < (1 if one else 2) or shape[-1] == 1
+    return len(shape) < (1 if single else 2) or shape[-1] == 1
 
 
 def check_within_bounds(targets: Floats, bounds: Floats) -> None:
@@ -106,32 +106,32 @@ def check_within_bounds(targets: Floats, bounds: Floats) -> None:
 
 
 def read_targets(
-    y: object, names: Sequence[str] | None, *, one: bool
+    y: object, names: Sequence[str] | None, *, single: bool
 ) -> tuple[object, tuple[str, ...] | None]:
     """Targets in the order of the bank's, and their names; without names y as it is, and None.
 
     Parameters
     ----------
-    y : for `one` row a dictionary or a series by names, for several rows a table.
+    y : for a `single` row a dictionary or a series by names, for several rows a table.
     names : of the bank's targets; None if these are the first.
     """
-    if one and is_named_row(y):
+    if single and is_named_row(y):
         columns = read_row(y, "y")
-    elif not one and is_table(y):
+    elif not single and is_table(y):
         columns = read_table(y, "y")
     else:
         return y, None
     if names is not None:
-        columns = _in_order(columns, names, one=one)
+        columns = _in_order(columns, names, single=single)
     numbers = [_numbers(name, values) for name, values in columns.items()]
     array = np.column_stack(numbers) if numbers else np.zeros((1, 0))
-    return array[0] if one else array, tuple(columns)
+    return array[0] if single else array, tuple(columns)
 
 
-def _in_order(columns: Columns, names: Sequence[str], *, one: bool) -> Columns:
+def _in_order(columns: Columns, names: Sequence[str], *, single: bool) -> Columns:
     """The columns of these targets. One that a dictionary does not have is missing in this row."""
     unknown = [name for name in columns if name not in names]
-    absent = [] if one else [name for name in names if name not in columns]
+    absent = [] if single else [name for name in names if name not in columns]
     if unknown or absent:
         targets = "the target" if len(names) == 1 else "the targets"
         rule = f"have {targets} {', '.join(map(repr, names))}, as in the rows learned so far"
@@ -281,12 +281,12 @@ class ClassLabels:
         labels = [plain(value, "y") for value in values]
         refused = self.refused(labels)
         if refused:
-            raise self._refusal(refused[0], one=length is None)
+            raise self._refusal(refused[0], single=length is None)
         return labels
 
-    def _refusal(self, refused: RefusedLabel, *, one: bool) -> InvalidArgument:
+    def _refusal(self, refused: RefusedLabel, *, single: bool) -> InvalidArgument:
         label = refused.label
-        where = "" if one else f" in row {refused.row}"
+        where = "" if single else f" in row {refused.row}"
         add = f"bank.add_classes([{label!r}])"
         if not self.named:
             return InvalidArgument(

@@ -1,14 +1,19 @@
-"""`kernelbank run` on a file that is still being written: a line is a row when its end has come."""
+"""`kernelbank run` on a file that is still being written, or followed and rotated."""
 
 import os
+import random
+import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
 from kernelbank.io import text as io_text
 from kernelbank.run import session
+from support.crash_scenarios import SCENARIOS, check_one_line
+from support.fault_injection import Fault
 from support.run_command import (
     make_rows,
     one_slot_model,
@@ -87,19 +92,6 @@ def test_file_cut_within_a_line_goes_on_as_if_it_had_been_complete(tmp_path, who
         assert leftovers(folder) == wanted
 
 
-def test_last_row_is_in_predictions_summary_and_report(tmp_path, whole):
-    path, data = whole
-    path.write_bytes(data[:-1])
-    done = succeed(path, *options_in(tmp_path, "--report", tmp_path / "page.html"))
-    where = f"{path.name}, line {12 + (path.suffix == '.csv')}"
-    assert f"note: {where}: the source ends before the end of this row." in done.err
-    assert "give --complete" in done.err
-    assert "rows                     12" in done.err
-    assert len(read_csv(tmp_path / "out.csv")[1]) == 12
-    assert (tmp_path / "page.html").exists()
-    assert read_state(tmp_path / "state")[0]["rows"] == 11
-
-
 def test_complete_file_ends_with_a_row(tmp_path, whole):
     path, data = whole
     path.write_bytes(data[:-1])
@@ -157,37 +149,6 @@ def test_quoted_cell_that_is_open_at_the_end_goes_on(tmp_path):
         assert leftovers(folder) == wanted
 
 
-def test_quote_that_is_never_closed_stops_the_run(tmp_path):
-    """Its line has an end, so it is a bad row; what comes after it is not passed over in silence."""
-    path = tmp_path / "rows.csv"
-    path.write_text('a,b,y\n1,2,3\n"2,3,4\n3,4,5\n')
-    assert "line 3: '\"2,3,4' has a quote that is not closed" in refusal(
-        path, *options_in(tmp_path)
-    )
-    path.write_text('a,b,y\n1,2,3\n"2",3,4\n3,4,5\n')
-    succeed(path, *options_in(tmp_path))
-    assert len(read_csv(tmp_path / "out.csv")[1]) == 3
-
-
-def test_header_without_its_end_is_refused(tmp_path):
-    path = tmp_path / "rows.csv"
-    path.write_text("a,b,y")
-    assert "the header has no end yet" in refusal(path, *options_in(tmp_path))
-    assert "there are no rows" in run(path, *options_in(tmp_path, "--complete")).err
-    path.write_text("a,b,yield\n1,2,3\n")
-    succeed(path, "--target", "yield", *options_in(tmp_path)[2:])
-
-
-def test_first_row_without_its_end_may_have_more_columns_later(tmp_path):
-    path = tmp_path / "rows.jsonl"
-    path.write_text('{"a": 1, "y": 2}')
-    succeed(path, *options_in(tmp_path))
-    path.write_text('{"a": 1, "y": 2, "b": 7}\n{"a": 2, "y": 3, "b": 8}\n')
-    succeed(path, *options_in(tmp_path))
-    assert len(read_csv(tmp_path / "out.csv")[1]) == 2
-    assert read_state(tmp_path / "state")[0]["features"] == ["a", "b"]
-
-
 @pytest.mark.parametrize("most", [11, 12, 13])
 def test_max_rows_counts_the_row_without_its_end(tmp_path, whole, most):
     path, data = whole
@@ -228,15 +189,6 @@ def test_redis_gets_the_last_row_when_it_is_complete(tmp_path, redis_server):
     succeed(path, *options, "--complete")
     (*_, last) = redis_server.client.xrange(tmp_path.name)
     assert (redis_server.client.xlen(tmp_path.name), last[1][b"target"]) == (3, b"456.0")
-
-
-def test_compressed_file_is_complete_by_itself(tmp_path):
-    import gzip
-
-    path = tmp_path / "rows.csv.gz"
-    path.write_bytes(gzip.compress(b"a,y\n1,2\n2,3"))
-    assert "note" not in succeed(path, *options_in(tmp_path)).err
-    assert read_state(tmp_path / "state")[0]["rows"] == 2
 
 
 def test_rows_that_were_read_must_stay_as_they_were(tmp_path):
@@ -281,3 +233,135 @@ def test_sigterm_stops_a_run_that_waits_for_the_end_of_a_line(tmp_path):
     process.terminate()
     assert process.wait(60) == 143
     assert read_state(tmp_path / "state")[0]["rows"] == 2
+
+
+# --- `kernelbank run --follow`, killed and resumed while its file grows and is rotated ---
+
+
+FOLLOW = "--follow --stop-when-idle 0.1"
+
+
+class GrowingRun:
+    """A run over a log, to which the rows of `messy.csv` are written bit by bit."""
+
+    def __init__(self, scenarios):
+        self.scenarios = scenarios
+        self.folder = scenarios.folder()
+        self.log = self.folder / "log.csv"
+        header, *rows = (scenarios.root / "messy.csv").read_text().splitlines(keepends=True)
+        self.header, self.rest = header, "".join(rows)
+        self._clock = time.time_ns() - 10**13
+
+    def write(self, size):
+        """Write so many bytes, which may end within a line."""
+        with self.log.open("a") as file:
+            file.write(self.rest[:size] if file.tell() else self.header + self.rest[:size])
+        self.rest = self.rest[size:]
+        self._clock += 10**9
+        os.utime(self.log, ns=(self._clock, self._clock))  # no file has to settle
+
+    def rotate(self):
+        """Rename, at the end of a line."""
+        end = self.rest.find("\n") + 1
+        self.write(end if self.log.read_bytes()[-1:] != b"\n" else 0)
+        for number in range(9, 0, -1):
+            older = Path(f"{self.log}.{number}")
+            if older.exists():
+                older.rename(f"{self.log}.{number + 1}")
+        self.log.rename(f"{self.log}.1")
+
+    def args(self, more=FOLLOW):
+        args = SCENARIOS["messy"].args(self.folder, None)
+        args[1] = "log.csv"
+        return [*args, *more.split()]
+
+    def run(self, fault=None, **how):
+        return self.scenarios.forks.run(self.args(), self.folder, fault, **how)
+
+    def outcome(self):
+        """All but the places of rows, which depend on the rotation."""
+        header, arrays = read_state(self.folder / "state")
+        bad = [(one["row"], one["column"], one["value"]) for one in self.bad_rows()]
+        model = {name: (array.shape, array.tobytes()) for name, array in arrays.items()}
+        return (self.folder / "predictions.csv").read_bytes(), bad, header["rows"], model
+
+    def bad_rows(self):
+        return read_jsonl(self.folder / "state/bad-rows.jsonl")
+
+
+@pytest.fixture(scope="module")
+def wanted(scenarios):
+    """What a plain run leaves over all rows in one file."""
+    plain = GrowingRun(scenarios)
+    plain.write(10**6)
+    ended = scenarios.forks.run(plain.args(""), plain.folder)
+    assert ended.code == 0, ended.stderr
+    return plain.outcome()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
+def test_followed_run_killed_and_rotated_at_random_leaves_the_same_bytes(scenarios, wanted, seed):
+    draw = random.Random(seed)
+    growing, before = GrowingRun(scenarios), scenarios.forks.kills
+    growing.write(700)
+    assert growing.run(Fault("replace:state", 2)).killed  # no row is saved, but the first file is
+    while growing.rest:
+        growing.write(draw.randint(0, 2000))
+        if not growing.rest:
+            break
+        if draw.random() < 0.3:
+            for _ in range(draw.randint(1, 3)):
+                growing.rotate()
+                growing.write(draw.randint(1, 500))
+        label = draw.choice(["write:predictions", "fsync:state", "replace:state", "write:bad-rows"])
+        fault = Fault(label, draw.randint(1, 3), draw.choice(["before", "half", "after"]))
+        ended = growing.run(fault if draw.random() < 0.8 else None)
+        assert ended.killed or ended.code == 0, ended.stderr
+    growing.write(10**6)
+    ended = growing.run()
+    assert ended.code == 0, ended.stderr
+    assert growing.outcome() == wanted
+    assert scenarios.forks.kills > before
+
+
+def test_rotation_under_a_running_process_loses_nothing(scenarios, wanted):
+    growing = GrowingRun(scenarios)
+    growing.write(500)
+    started = scenarios.forks.start(growing.args("--follow"), growing.folder)
+    state = growing.folder / "state/state.kb"
+    deadline = time.monotonic() + 60
+    while not state.exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    written = 0
+    while growing.rest:
+        growing.write(1500)
+        growing.rotate()
+        growing.write(400)
+        written = sum(path.read_bytes().count(b"\n") for path in growing.folder.glob("log.csv*"))
+    while time.monotonic() < deadline:
+        if read_state(growing.folder / "state")[0]["position"]["rows"] == 170:
+            break
+        time.sleep(0.05)
+    os.kill(started["pid"], signal.SIGTERM)
+    ended = scenarios.forks.wait(started)
+    assert ended.code == 143, ended.stderr
+    assert written >= 170
+    assert growing.outcome() == wanted
+
+
+def test_removed_log_is_refused_and_passed_over_with_allow_gaps(scenarios):
+    growing = GrowingRun(scenarios)
+    growing.write(2000)
+    assert growing.run().code == 0
+    kept = growing.outcome()
+    growing.write(1000)
+    growing.rotate()
+    Path(f"{growing.log}.1").unlink()
+    growing.write(10**6)
+    check_one_line(growing.run(), "log.csv", "was removed, compressed or rewritten", "--allow-gaps")
+    assert growing.outcome() == kept
+    ended = scenarios.forks.run(growing.args(f"{FOLLOW} --allow-gaps"), growing.folder)
+    assert ended.code == 0, ended.stderr
+    rows = growing.outcome()[0].count(b"\n") - 1 + len(growing.bad_rows())
+    assert kept[0].count(b"\n") < rows < 170

@@ -1,16 +1,14 @@
-"""Slow, stuck and hostile viewers of a live page harm neither the run nor each other."""
-
-from __future__ import annotations
+"""Viewers of the live page, hostile ones and a browser: the run does not notice them."""
 
 import contextlib
 import http.client
 import json
 import os
+import re
 import signal
 import socket
 import threading
 import time
-from collections.abc import Iterator
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -19,7 +17,9 @@ import pytest
 
 from kernelbank.run.live.page import LivePage
 from kernelbank.run.live.parts import Limits
+from support import browser
 from support.live_viewers import (
+    LiveCommand,
     Viewer,
     connect,
     host_and_port,
@@ -43,22 +43,22 @@ HELD = 64 * 1024 + 16 * 1024
 """Bytes that wait for one viewer in the server: the high-water mark, and a slice."""
 
 
-def report(row: int) -> dict[str, str]:
+def report(row):
     """Parts that all change with every row."""
     parts = {f"points/{k}": json.dumps([row, "x" * (REPORT // 16)]) for k in range(16)}
     return {**parts, "status": json.dumps({"rows": row})}
 
 
-def rows(parts: dict) -> int:
+def rows(parts):
     return parts.get("status", {"rows": -1})["rows"]
 
 
-def pid(page: LivePage) -> int:
+def pid(page):
     return page._process.pid
 
 
 @contextlib.contextmanager
-def open_page(**limits) -> Iterator[tuple[LivePage, ExitStack]]:
+def open_page(**limits):
     limited = Limits(**{"poll_interval": 0.01, **limits})
     with LivePage(limits=limited) as page, ExitStack() as stack:
         yield page, stack
@@ -146,19 +146,6 @@ def test_stopped_server_does_not_hold_up_the_run_or_fill_memory_and_disk():
         assert set(good.parts) == {*report(0), "curves/499"}
 
 
-def test_flood_of_silent_connections_keeps_nobody_out():
-    with open_page(connections=20, request_timeout=1.0) as (page, stack):
-        page.publish(report(0))
-        good = stack.enter_context(closing(Viewer(page.address)))
-        handles = open_files(pid(page))
-        silent = [stack.enter_context(closing(connect(page.address))) for _ in range(300)]
-        assert request(page.address)[0] == 200  # at once: the silent ones are dropped
-        assert open_files(pid(page)) <= handles + 20
-        good.follow_until(lambda parts: rows(parts) == 0)
-        assert all(is_dropped(one) for one in silent)  # the last of them after the timeout
-        assert request(page.address)[0] == 200
-
-
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # refused clients
 def test_viewer_beyond_the_limit_is_dropped():
     with open_page(connections=5) as (page, stack):
@@ -173,7 +160,7 @@ def test_viewer_beyond_the_limit_is_dropped():
         assert wait_until(lambda: _responds(page.address))
 
 
-def _responds(address: str) -> bool:
+def _responds(address):
     try:
         return request(address)[0] == 200
     except OSError:
@@ -277,18 +264,6 @@ def test_malformed_requests_are_refused_and_change_nothing():
         assert is_alive(pid(page))
 
 
-def test_viewer_that_leaves_is_forgotten():
-    with open_page() as (page, _):
-        page.publish(report(0))
-        assert wait_until(lambda: b'"rows": 0' in request(page.address)[2])
-        handles = open_files(pid(page))
-        for _ in range(30):
-            viewer = Viewer(page.address)
-            viewer.follow_until(lambda parts: rows(parts) == 0)
-            viewer.close()
-        assert wait_until(lambda: open_files(pid(page)) <= handles)
-
-
 def test_flood_of_requests_renders_few_pages():
     with open_page(page_interval=60.0) as (page, stack):
         good = stack.enter_context(closing(Viewer(page.address)))
@@ -301,13 +276,77 @@ def test_flood_of_requests_renders_few_pages():
             assert request(page.address)[2] == first
 
 
-def test_connection_reset_in_a_message_harms_nobody():
-    with open_page() as (page, stack):
-        good = stack.enter_context(closing(Viewer(page.address)))
-        for row in range(30):
-            hostile = stuck_viewer(page.address)
-            page.publish(report(row))
-            hostile.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\0\0\0\0\0\0\0")
-            hostile.close()
-            good.follow_until(lambda parts, row=row: rows(parts) == row)
-        assert is_alive(pid(page))
+# --- The live page of a real run, in a browser ---
+
+
+TIMEOUT = 180_000
+"""Milliseconds: the very first run compiles its loops."""
+
+
+chromium = browser.chromium
+
+
+def wait_for_rows(shown, count):
+    shown.page.locator(f'#tile-rows data[value="{count}"]').wait_for(timeout=TIMEOUT)
+
+
+def wait_for_state(shown, text):
+    exactly = re.compile(f"^{re.escape(text)}$")
+    shown.page.locator("#state-text").filter(has_text=exactly).wait_for(timeout=TIMEOUT)
+
+
+@pytest.mark.slow
+def test_page_grows_with_the_run_and_survives_a_reload(chromium):
+    with LiveCommand("--quiet") as command:
+        shown = chromium.open(command.address)
+        wait_for_state(shown, "running")
+        command.send(0, 70)
+        wait_for_rows(shown, 70)
+        before = shown.page.locator("#error canvas").first.screenshot()
+        command.send(70, 600)
+        wait_for_rows(shown, 600)
+        assert shown.page.locator("#error canvas").first.screenshot() != before
+        snapshots = shown.page.locator("#curves-slider").get_attribute("max")
+        shown.page.reload()
+        wait_for_rows(shown, 600)
+        assert shown.page.locator("#curves-slider").get_attribute("max") == snapshots
+        command.send(600, 1100)
+        wait_for_rows(shown, 1100)
+        assert command.finish() == 0
+        wait_for_state(shown, "ended")
+    assert shown.errors == []
+    assert shown.dialogs == []
+    url = urlsplit(command.address)
+    assert {urlsplit(asked).netloc for asked in shown.requests} == {url.netloc}
+
+
+@pytest.mark.slow
+def test_page_with_fifty_stuck_viewers_follows_the_run_to_its_end(chromium):
+    with LiveCommand("--quiet") as command:
+        url = urlsplit(command.address)
+        asked = f"GET {url.path}events HTTP/1.1\r\nHost: {url.netloc}\r\n\r\n".encode()
+        stuck = [socket.create_connection((url.hostname, url.port)) for _ in range(50)]
+        try:
+            for one in stuck:
+                one.sendall(asked)
+            shown = chromium.open(command.address)
+            for first in range(0, 4000, 1000):
+                command.send(first, first + 1000)
+                wait_for_rows(shown, first + 1000)
+            assert command.finish() == 0
+            wait_for_state(shown, "ended")
+        finally:
+            for one in stuck:
+                one.close()
+    assert shown.errors == []
+
+
+@pytest.mark.slow
+def test_page_of_a_killed_run_says_that_the_connection_is_lost(chromium):
+    with LiveCommand("--quiet") as command:
+        command.send(0, 70)
+        shown = chromium.open(command.address)
+        wait_for_rows(shown, 70)
+        command.process.kill()
+        wait_for_state(shown, "connection lost, trying again")
+        wait_for_rows(shown, 70)

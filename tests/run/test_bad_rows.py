@@ -1,16 +1,23 @@
-"""Rows that cannot be used, and everything else that cannot be: one line, and nothing is lost."""
+"""Rows that cannot be used, and errors in the midst of a run: one line, and nothing is lost."""
 
 import itertools
 import json
+import os
 import signal
 
 import numpy as np
 import pyarrow.parquet
 import pytest
 
+import kernelbank as kb
 from kernelbank.cli.run import StopFlag
+from kernelbank.errors import InvalidArgument
 from kernelbank.io import text as io_text
+from kernelbank.io.source import RowBlock
+from kernelbank.io.text import TextFile
 from kernelbank.run import session
+from kernelbank.run.status import RunStatus
+from support.marks import slow
 from support.run_command import (
     make_rows,
     one_slot_model,
@@ -127,21 +134,6 @@ def test_bad_row_stops_the_run_or_is_skipped(kind, name, places, tmp_path):
     trace = one_slot_model().run(X[kept], Y[kept])
     assert same_bits(read_column(out, "prediction"), trace.predictions)
     assert read_column(out, "row").tolist() == [n + 1 for n in kept]
-
-
-def test_bad_row_after_quoted_line_breaks_has_the_right_line(tmp_path):
-    text = 'note,a,y\n"one\ntwo\nthree",1,2\nplain,2,3\n"x\r\ny",3,?\nlast,4,5\n'
-    path = tmp_path / "s.csv"
-    path.write_bytes(text.encode())
-    message = refusal(path, "--target", "y", "--features", "a")
-    assert "s.csv, line 6, column 'y': '?' is not a number." in message
-
-
-def test_bad_first_row_is_not_said_to_come_after_saved_ones(tmp_path):
-    path = write_csv(tmp_path / "s.csv", ["a", "y"], [("x", 2), (2, 3)])
-    message = refusal(path, "--target", "y", "--state", tmp_path / "state")
-    assert "saved" not in message
-    assert message.endswith("or skip such rows with --on-bad-row skip.\n")
 
 
 def test_bad_row_after_max_rows_is_ignored(tmp_path):
@@ -305,13 +297,6 @@ def test_run_that_can_use_less_than_half_of_the_first_rows_stops_and_goes_on(tmp
     assert len(read_csv(tmp_path / "o.csv")[1]) == 700
 
 
-@pytest.mark.parametrize(("good", "bad"), [(500, 500), (600, 900)])
-def test_run_that_can_use_half_of_the_first_rows_does_not_stop(good, bad, tmp_path):
-    path = tmp_path / "s.csv"
-    path.write_text("a,y\n" + "1,2\n" * good + "x,1\n" * bad)
-    succeed(path, "--target", "y", "--on-bad-row", "skip", "--state", tmp_path / "state")
-
-
 # --- other refusals -------------------------------------------------------------------------------
 
 
@@ -372,12 +357,6 @@ def test_source_without_rows_gives_an_empty_run(tmp_path):
     assert len(read_csv(tmp_path / "o.csv")[1]) == 2
 
 
-@pytest.mark.parametrize("name", ["out.txt", "out", "out.csv.gz", "http://host/out.csv"])
-def test_predictions_of_an_unknown_kind_are_refused(name, source, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    assert "--predictions must end with" in refusal(source, "--target", "y", "--predictions", name)
-
-
 def test_output_that_cannot_be_written_is_refused(source, tmp_path):
     block = tmp_path / "block"
     block.write_text("a file in the way")
@@ -403,36 +382,6 @@ def test_existing_files_are_refused_and_not_touched(name, source, tmp_path):
     assert (out if out.is_file() else out / "part-000000.parquet").read_text() == "mine\n"
 
 
-def test_predictions_over_the_source_are_refused(source):
-    before = source.read_bytes()
-    assert "exists" in refusal(source, "--target", "y", "--predictions", source)
-    assert source.read_bytes() == before
-
-
-def test_wrong_usage_is_refused_with_the_option(source):
-    for options in (
-        (),
-        ("--target", "y", "--lags", -1),
-        ("--target", "y", "--coverage", 1),
-        ("--target", "y", "--checkpoint-every", 0),
-        ("--target", "y", "--preset", "other"),
-        ("--target", "y", "--stop-when-idle", 0),
-    ):
-        done = run(source, *options)
-        assert done.code == 2
-        assert done.err.splitlines()[-1].startswith("Error: ")
-
-
-def test_resuming_with_other_options_or_source_is_refused(source, tmp_path):
-    state = ("--state", tmp_path / "state")
-    succeed(source, "--target", "y", *state, "--max-rows", 10)
-    message = refusal(source, "--target", "a", "--lags", 2, *state)
-    assert "--target was y, now a; --lags was 0, now 2" in message
-    other = write_csv(tmp_path / "other.csv", ["a", "b", "y"], np.column_stack([Y, X]))
-    assert "not the source" in refusal(other, "--target", "y", *state)
-    succeed(source, "--target", "y", *state)
-
-
 def test_stop_signal_saves_everything_and_says_how_to_resume(source, tmp_path, monkeypatch):
     class Pressed(StopFlag):
         def __init__(self):
@@ -455,24 +404,262 @@ def test_stop_signal_saves_everything_and_says_how_to_resume(source, tmp_path, m
     assert "Without --state" in run(source, "--target", "y").err
 
 
-def test_bad_row_may_be_corrected_after_a_stop(tmp_path):
-    """What was not read yet may change; what was read may not."""
-    text = "a,b,y\n" + "".join(f"{n},{n % 3},{n % 5}\n" for n in range(40))
-    path = tmp_path / "s.csv"
-    path.write_text(text.replace("\n20,2,0\n", "\n20,two,0\n"))
-    options = (
-        "--target",
-        "y",
-        "--state",
-        tmp_path / "state",
-        "--predictions",
-        tmp_path / "out.csv",
+# --- Rows that the model refuses are bad rows: stopped at or set aside with their place, as others ---
+
+
+LONG = 130
+LONG_X, _ = make_rows(LONG)
+OPTIONS = ("--target", "y", "--task", "classification")
+SKIP = ("--on-bad-row", "skip")
+
+
+def labelled(path, labels, write=write_csv):
+    rows = [
+        (x, label) for (x, _), label in zip(LONG_X[: len(labels)].tolist(), labels, strict=True)
+    ]
+    return write(path, ["a", "y"], rows)
+
+
+def outputs(folder):
+    return ("--predictions", folder / "out.csv", "--state", folder / "state")
+
+
+def outcome(folder):
+    """What a run has written: predictions, bad rows and the facts of its state."""
+    header, arrays = read_state(folder / "state")
+    header.pop("timings")
+    predictions = header.pop("predictions")
+    assert predictions == [str(folder / "out.csv")]
+    content = [(folder / name).read_bytes() for name in ("out.csv", "state/bad-rows.jsonl")]
+    return content, header, {name: array.tobytes() for name, array in arrays.items()}
+
+
+@pytest.mark.parametrize(
+    ("delay", "every"), [(7, 1), (0, 9), (0, 10_000), slow(0, 1), slow(7, 9), slow(7, 10_000)]
+)
+def test_label_beyond_the_limit_is_a_bad_row(delay, every, tmp_path):
+    # Labels 0 to 5 come, then x (the seventh) twice among known ones.
+    labels = [f"k{n % 6}" for n in range(40)] + ["x", "k1", "x", "k2", "z"] + ["k3"] * 10
+    path = labelled(tmp_path / "s.csv", labels)
+    limit = ("--max-classes", 6, "--delay", delay, "--checkpoint-every", every)
+
+    stopped = tmp_path / "stopped"
+    stopped.mkdir()
+    message = refusal(path, *OPTIONS, *limit, *outputs(stopped))
+    assert "s.csv, line 42, column 'y': 'x' is one label more than 6. " in message
+    assert "raise --max-classes (6), or name them all with --classes." in message
+    assert "Everything before it is saved." in message
+    assert [row[0] for row in read_csv(stopped / "out.csv")[1]] == [str(n + 1) for n in range(40)]
+    assert read_state(stopped / "state")[0]["rows"] == 40
+
+    # Resumed with skip, and skipping from the start: the same, to the byte.
+    succeed(path, *OPTIONS, *limit, *outputs(stopped), *SKIP)
+    straight = tmp_path / "straight"
+    straight.mkdir()
+    done = succeed(path, *OPTIONS, *limit, *outputs(straight), *SKIP)
+    assert "3 skipped, in" in done.err
+    assert outcome(stopped) == outcome(straight)
+    skipped = read_jsonl(straight / "state/bad-rows.jsonl")
+    assert [(one["row"], one["where"], one["value"]) for one in skipped] == [
+        (41, "s.csv, line 42", "x"),
+        (43, "s.csv, line 44", "x"),
+        (45, "s.csv, line 46", "z"),
+    ]
+    assert {(one["column"], one["reason"]) for one in skipped} == {
+        ("y", "is one label more than 6")
+    }
+    assert "--max-classes" in skipped[0]["advice"]
+    kept = [n for n in range(len(labels)) if labels[n] not in ("x", "z")]
+    assert [int(row[0]) - 1 for row in read_csv(straight / "out.csv")[1]] == kept
+
+    # Resumed with a higher limit: nothing before is lost, and the rows count.
+    raised = tmp_path / "raised"
+    raised.mkdir()
+    refusal(path, *OPTIONS, *limit, *outputs(raised))
+    succeed(path, *OPTIONS, "--max-classes", 8, *limit[2:], *outputs(raised))
+    rows = read_csv(raised / "out.csv")[1]
+    assert len(rows) == len(labels)
+    assert rows[:40] == read_csv(straight / "out.csv")[1][:40]
+
+
+@pytest.mark.parametrize("delay", [0, 3])
+def test_label_that_was_not_named_is_a_bad_row(delay, tmp_path):
+    labels = ["cat", "dog", "1.0", "catt", "2", "1", "dog"]
+    path = labelled(tmp_path / "s.csv", labels)
+    named = (*OPTIONS, "--delay", delay, *outputs(tmp_path))
+    message = refusal(path, *named, "--classes", "cat,dog,1")
+    assert (
+        "s.csv, line 5, column 'y': 'catt' is not one of the 3 classes that were named." in message
     )
-    assert "line 22, column 'b': 'two'" in refusal(path, *options)
-    path.write_text(text.replace("\n3,0,3\n", "\n3,0,4\n"))
-    assert "the first 20 rows are not those that were read before" in refusal(path, *options)
-    path.write_text(text)
-    succeed(path, *options)
-    whole = ("--target", "y", "--predictions", tmp_path / "whole.csv")
-    succeed(path, *whole)
-    assert (tmp_path / "out.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()
+    assert (
+        "Perhaps 'cat' is meant. If it is a label of its own, give --classes cat,dog,1,catt."
+        in message
+    )
+    # All are known from the start, and the resumed run may name more.
+    assert RunStatus.of_state(tmp_path / "state").bank.classes == ("cat", "dog", "1")
+    succeed(path, *named, *SKIP, "--classes", "cat,dog,1.0,2")
+    assert [one["value"] for one in read_jsonl(tmp_path / "state/bad-rows.jsonl")] == ["catt"]
+    assert RunStatus.of_state(tmp_path / "state").bank.classes == ("cat", "dog", "1", "2")
+    assert len(read_csv(tmp_path / "out.csv")[1]) == len(labels) - 1
+    # But not fewer than the model knows.
+    message = refusal(path, *named, "--classes", "cat,dog")
+    assert "--classes must name every label that the model knows; '1' is not among them." in message
+
+
+# --- everything else that a model refuses is a bad row before it comes there ----------------------
+
+REFUSED = {
+    "label beyond the limit": (
+        ["0", "1"] * 3 + ["2"],
+        (*OPTIONS, "--max-classes", 2),
+        "one label more",
+    ),
+    "label not named": (["0", "1"] * 3 + ["2"], (*OPTIONS, "--classes", "0,1"), "not one of the 2"),
+    "missing label": (["0", "1"] * 3 + [""], OPTIONS, "is missing"),
+    "label that is no text": (["0", "1"] * 3 + ["\udcff"], OPTIONS, "is not UTF-8 text"),
+    "target below": ([0, 1] * 3 + [-2], ("--target", "y", "--lower", 0), "is below --lower 0"),
+    "target above": ([0, 1] * 3 + [2], ("--target", "y", "--upper", 1), "is above --upper 1"),
+    "target too large": ([0, 1] * 3 + ["1e151"], ("--target", "y"), "is an overflow"),
+    "infinite target": ([0, 1] * 3 + ["-inf"], ("--target", "y"), "is an overflow"),
+    "missing target": ([0, 1] * 3 + ["nan"], ("--target", "y"), "is missing"),
+}
+
+
+def refused_by_a_bank(target, options):
+    """Whether an AutoBank with the same settings refuses to learn the target."""
+    given = dict(zip(options[::2], options[1::2], strict=True))
+    own = {"lower": given.get("--lower"), "upper": given.get("--upper")}
+    if "--task" in given:
+        named = given.get("--classes")
+        own = {
+            "classes": None if named is None else named.split(","),
+            "max_classes": given.get("--max-classes"),
+        }
+    bank = kb.AutoBank(given.get("--task", "regression"), size="small", **own)
+    if "--task" not in given:
+        target = float(target)
+    elif not target:
+        target = None
+    for n in range(6):
+        bank.learn_one([LONG_X[n, 0]], str(n % 2) if "--task" in given else n % 2)
+    try:
+        bank.learn_one([LONG_X[7, 0]], target)
+    except InvalidArgument:
+        return True
+    return False
+
+
+@pytest.mark.parametrize("delay", [0, 2])
+@pytest.mark.parametrize("name", REFUSED)
+def test_every_target_that_a_bank_refuses_is_a_bad_row(name, delay, tmp_path):
+    labels, options, words = REFUSED[name]
+    if "no text" not in name:  # which is refused for the sake of the files
+        assert refused_by_a_bank(labels[-1], options)
+    path = tmp_path / "s.csv"
+    lines = [f"{x!r},{label}" for x, label in zip(LONG_X[:, 0].tolist(), labels, strict=False)]
+    text = "\n".join(["a,y", *lines, f"1.0,{labels[0]}"]) + "\n"
+    path.write_text(text, encoding="utf-8", errors="surrogateescape")
+    options += ("--delay", delay)
+    message = refusal(path, *options, *outputs(tmp_path))
+    assert f"s.csv, line {len(labels) + 1}, column 'y': " in message
+    assert words in message
+    assert read_state(tmp_path / "state")[0]["rows"] == len(labels) - 1
+    succeed(path, *options, *outputs(tmp_path), *SKIP)
+    (skipped,) = read_jsonl(tmp_path / "state/bad-rows.jsonl")
+    assert skipped["row"] == len(labels)
+    assert words in skipped["reason"]
+    assert len(read_csv(tmp_path / "out.csv")[1]) == len(labels)
+
+
+# --- Errors in the midst of a run: they name their place, and the rows before them are committed ---
+
+
+class Broken(Exception):
+    """An error that is not ours."""
+
+
+@pytest.fixture
+def long_source(tmp_path):
+    rows = np.column_stack([LONG_X, LONG_X[:, 0]])
+    return write_csv(tmp_path / "s.csv", ["a", "b", "y"], rows)
+
+
+def failing_reader(monkeypatch, error, after):
+    parse = RowBlock.parse
+
+    def fail(self, *words, **more):
+        if self.first >= after:
+            raise error
+        return parse(self, *words, **more)
+
+    monkeypatch.setattr(RowBlock, "parse", fail)
+
+
+def message_of(error, *words):
+    """What a run that this error ends says: in one line, or as notes of an error of our own."""
+    if not isinstance(error, Broken):
+        return refusal(*words)
+    with pytest.raises(Broken) as caught:
+        refusal(*words)
+    return " ".join(caught.value.__notes__)
+
+
+@pytest.mark.parametrize("error", [Broken("?"), OSError(5, "Input/output error"), MemoryError()])
+@pytest.mark.parametrize("predictions", ["out.csv", "out.parquet"])
+def test_any_error_names_its_place_and_loses_no_row_before(
+    error, predictions, long_source, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("kernelbank.run.runner.BLOCK_ROWS", 50)
+    options = ("--target", "y", "--predictions", tmp_path / predictions, "--state", tmp_path / "st")
+    with monkeypatch.context() as patched:
+        failing_reader(patched, error, 100)
+        message = message_of(error, long_source, *options)
+    assert "From s.csv, line 102 to s.csv, line 131." in message
+    assert "Nothing is lost. To resume, give the same command again" in message
+    header = read_state(tmp_path / "st")[0]
+    assert header["rows"] == 100
+    succeed(long_source, *options)
+    assert read_state(tmp_path / "st")[0]["rows"] == LONG
+
+
+@pytest.mark.parametrize("error", [Broken("?"), MemoryError("not enough memory")])
+def test_error_of_the_model_leaves_the_last_checkpoint(error, long_source, tmp_path, monkeypatch):
+    """In the midst of a batch the model may be ahead of the predictions: nothing is committed."""
+    options = ("--target", "y", "--predictions", tmp_path / "out.csv", "--state", tmp_path / "st")
+    options += ("--checkpoint-every", 40)
+    with monkeypatch.context() as patched:
+        run = kb.AutoBank.run
+
+        def fail(self, *words, **more):
+            found = run(self, *words, **more)
+            if self.samples > 100:
+                raise error
+            return found
+
+        patched.setattr(kb.AutoBank, "run", fail)
+        message = message_of(error, long_source, *options)
+    assert "From s.csv, line " in message
+    assert 40 <= read_state(tmp_path / "st")[0]["rows"] <= 100
+    succeed(long_source, *options)
+    other = tmp_path / "other.csv"
+    succeed(long_source, "--target", "y", "--predictions", other)
+    assert other.read_bytes() == (tmp_path / "out.csv").read_bytes()
+
+
+def test_error_while_reading_names_the_row_before_it(long_source, tmp_path, monkeypatch):
+    monkeypatch.setattr("kernelbank.run.runner.BLOCK_ROWS", 50)
+    blocks = TextFile.blocks
+
+    def fail(self, *words, **more):
+        for number, block in enumerate(blocks(self, *words, **more)):
+            if number == 2:
+                raise OSError(5, os.strerror(5))
+            yield block
+
+    options = ("--target", "y", "--state", tmp_path / "st")
+    with monkeypatch.context() as patched:
+        patched.setattr(TextFile, "blocks", fail)
+        message = refusal(long_source, *options)
+    assert "[Errno 5] Input/output error. The last row before was s.csv, line 101." in message
+    assert read_state(tmp_path / "st")[0]["rows"] == 100
+    succeed(long_source, *options)

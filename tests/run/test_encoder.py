@@ -1,4 +1,4 @@
-"""`kernelbank run`: which columns and rows the bank sees, and how."""
+"""Columns and rows of a source: inputs, targets, and the columns that are kept."""
 
 import json
 import re
@@ -18,6 +18,7 @@ from support.run_command import (
     X,
     Y,
     check_predictions,
+    make_rows,
     one_slot_model,
     options_of,
     read_column,
@@ -28,18 +29,12 @@ from support.run_command import (
     succeed,
     write_csv,
 )
+from support.source_fixtures import KafkaFixture, RedisFixture
 
 folder, source = run_command.folder, run_command.source
 
 
 # --- columns --------------------------------------------------------------------------------------
-
-
-def test_features_have_the_order_of_the_option(source, tmp_path):
-    succeed(source, "--target", "y", "--features", " b, a", "--predictions", tmp_path / "o.csv")
-    check_predictions(tmp_path / "o.csv", kb.AutoBank(size="small").run(X[:, ::-1], Y), Y)
-    succeed(source, "--target", "y", "--features", "b", "--predictions", tmp_path / "one.csv")
-    check_predictions(tmp_path / "one.csv", kb.AutoBank(size="small").run(X[:, 1:], Y), Y)
 
 
 @pytest.mark.parametrize(
@@ -64,22 +59,6 @@ def test_unknown_or_repeated_columns_are_refused(options, message, source, tmp_p
     succeed(source, "--target", "y", "--max-rows", 5, *more)
 
 
-def test_category_that_appears_late_becomes_a_new_input(tmp_path):
-    words = np.array(["north", "south"], dtype=object)[(X[:, 1] > 0).astype(int)]
-    words[200:] = 'été, "2"'
-    path = write_csv(tmp_path / "s.csv", ["a", "site", "y"], zip(X[:, 0], words, Y, strict=True))
-    options = ("--target", "y", "--categorical", "site")
-    succeed(path, *options, "--predictions", tmp_path / "out.csv")
-    bank = kb.AutoBank(size="small")
-    trace = bank.run(pd.DataFrame({"site": words, "a": X[:, 0]}), Y)  # one encoder for both
-    assert same_bits(read_column(tmp_path / "out.csv", "prediction"), trace.predictions)
-    # Gone on with in the middle of a block, before a category that is in the same block.
-    state = ("--state", tmp_path / "state", "--predictions", tmp_path / "two.csv")
-    succeed(path, *options, *state, "--max-rows", 150)
-    succeed(path, *options, *state)
-    assert (tmp_path / "two.csv").read_bytes() == (tmp_path / "out.csv").read_bytes()
-
-
 def test_categories_beyond_the_limit_are_counted(tmp_path, monkeypatch):
     words = [f"k{n % 130}" for n in range(ROWS)]
     path = write_csv(tmp_path / "s.csv", ["a", "k", "y"], zip(X[:, 0], words, Y, strict=True))
@@ -102,6 +81,7 @@ def test_categories_beyond_the_limit_are_counted(tmp_path, monkeypatch):
     assert same_bits(read_column(out, "prediction"), trace.predictions)
 
 
+@pytest.mark.usefixtures("light")
 def test_time_in_every_format_gives_the_same_inputs(tmp_path):
     start = datetime(2024, 2, 28, 22, 30, tzinfo=UTC)
     moments = [start + timedelta(minutes=17 * n) for n in range(ROWS)]
@@ -117,7 +97,7 @@ def test_time_in_every_format_gives_the_same_inputs(tmp_path):
         "nanoseconds": [f"{moment.timestamp() * 1000:.0f}000000" for moment in moments],
     }
     waves = np.array([encode_time(moment.timestamp()) for moment in moments])
-    trace = kb.AutoBank(size="small").run(np.column_stack([X[:, 0], waves]), Y)
+    trace = one_slot_model().run(np.column_stack([X[:, 0], waves]), Y)
     for name, cells in forms.items():
         path = write_csv(
             tmp_path / f"{name}.csv", ["t", "a", "y"], zip(cells, X[:, 0], Y, strict=True)
@@ -125,7 +105,7 @@ def test_time_in_every_format_gives_the_same_inputs(tmp_path):
         succeed(path, "--target", "y", "--time", "t", "--predictions", tmp_path / f"{name}.out.csv")
         check_predictions(tmp_path / f"{name}.out.csv", trace, Y)
     table = pd.DataFrame({"t": moments, "a": X[:, 0]})
-    assert same_bits(kb.AutoBank(size="small").run(table, Y).predictions, trace.predictions)
+    assert same_bits(one_slot_model().run(table, Y).predictions, trace.predictions)
 
 
 def test_labels_one_and_one_point_zero_are_one_class(tmp_path):
@@ -137,18 +117,6 @@ def test_labels_one_and_one_point_zero_are_one_class(tmp_path):
     assert header["bank"]["classes"] == ["1", "2", "-3", "1.5", "one.0", "01"]
     _, rows = read_csv(tmp_path / "o.csv")
     assert [row[-1] for row in rows[:6]] == ["1", "1", "2", "2", "-3", "-3"]
-
-
-def test_first_rows_have_empty_cells_and_the_summary_says_so(source, tmp_path):
-    out = tmp_path / "out.csv"
-    text = succeed(source, "--target", "y", "--predictions", out, "--delay", 2).err
-    _, rows = read_csv(out)
-    assert len(rows) == ROWS
-    assert [row[1:4] for row in rows[:3]] == [["", "", ""]] * 3
-    assert all(all(row) for row in rows[3:])
-    assert re.search("not scored +3: no target was known before them", text)
-    text = succeed(source, "--target", "y").err
-    assert re.search("not scored +1: no target was known before it\n", text)
 
 
 def test_saved_bank_of_a_run_knows_its_columns(tmp_path):
@@ -164,14 +132,7 @@ def test_saved_bank_of_a_run_knows_its_columns(tmp_path):
 # --- how many rows --------------------------------------------------------------------------------
 
 
-def test_max_rows_ends_the_run_there(source, tmp_path):
-    succeed(source, "--target", "y", "--max-rows", 123, "--predictions", tmp_path / "out.csv")
-    assert same_bits(
-        read_column(tmp_path / "out.csv", "prediction"),
-        kb.AutoBank(size="small").run(X, Y).predictions[:123],
-    )
-
-
+@pytest.mark.usefixtures("light")
 @pytest.mark.parametrize("delay", [0, 5])
 def test_rows_without_a_target_are_predicted_not_learned(delay, tmp_path):
     targets = [repr(y) if n % 10 else "" for n, y in enumerate(Y.tolist())]
@@ -184,7 +145,7 @@ def test_rows_without_a_target_are_predicted_not_learned(delay, tmp_path):
     _, rows = read_csv(out)
     assert len(rows) == ROWS
     assert [row[4] for row in rows] == targets
-    bank, found, waiting = kb.AutoBank(size="small"), [], []
+    bank, found, waiting = one_slot_model(), [], []
     for n, x in enumerate(X):
         if n % 10:
             found.append(bank.predict_trace_one(x).predictions[0])
@@ -222,18 +183,6 @@ def test_missing_inputs_are_refused_or_given_to_the_model(tmp_path):
     check_predictions(tmp_path / "out.csv", kb.AutoBank(size="small").run(inputs, Y), Y)
 
 
-def test_missing_category_is_missing_as_in_a_table(tmp_path):
-    words = ["u" if n % 2 else "" if n % 6 == 4 else "v" for n in range(100)]
-    path = write_csv(
-        tmp_path / "s.csv", ["a", "k", "y"], zip(X[:100, 0], words, Y[:100], strict=True)
-    )
-    out = tmp_path / "out.csv"
-    succeed(path, "--target", "y", "--categorical", "k", "--allow-missing", "--predictions", out)
-    table = pd.DataFrame({"a": X[:100, 0], "k": [word or None for word in words]})
-    trace = kb.AutoBank(size="small").run(table, Y[:100])
-    assert same_bits(read_column(out, "prediction"), trace.predictions)
-
-
 @pytest.mark.parametrize("delay", [0, 3])
 @pytest.mark.parametrize("task", ["regression", "classification"])
 def test_many_categories_resumed_anywhere_give_the_same_bytes(delay, task, tmp_path, monkeypatch):
@@ -255,3 +204,103 @@ def test_many_categories_resumed_anywhere_give_the_same_bytes(delay, task, tmp_p
     _, rows = read_csv(tmp_path / "two.csv")
     expected = [None if x is None or x != x else x for x in trace.predictions.tolist()]  # noqa: PLR0124
     assert [row[1] for row in rows] == ["" if x is None else str(x) for x in expected]
+
+
+# --- `--keep`: columns of the source beside the predictions ---
+
+
+COUNT = 40
+KEPT_X, KEPT_Y = make_rows(COUNT)
+light_model = pytest.mark.usefixtures("light")
+WHEN = [f"2024-01-{1 + n % 28:02d}" for n in range(COUNT)]
+SITE = [["north", "", 'a, "b"', "été"][n % 4] for n in range(COUNT)]
+OWN = ["row", "prediction", "lower", "upper", "target"]
+
+
+@pytest.fixture
+def light(monkeypatch):
+    monkeypatch.setattr(session, "make_model", one_slot_model)
+
+
+@pytest.fixture
+def kept_source(tmp_path):
+    rows = list(zip(WHEN, KEPT_X[:, 0], SITE, KEPT_Y, strict=True))
+    rows[7] = ("2024-01-08", "x", "bad", 1.0)
+    return write_csv(tmp_path / "s.csv", ["when", "a", "site, 1", "y"], rows)
+
+
+OPTIONS = ("--target", "y", "--features", "a", "--on-bad-row", "skip", "--keep", 'when,"site, 1",a')
+
+
+@light_model
+def test_kept_columns_are_copied_beside_the_predictions_and_survive_resuming(kept_source, tmp_path):
+    out = tmp_path / "out.csv"
+    succeed(kept_source, *OPTIONS, "--predictions", out)
+    header, rows = read_csv(out)
+    assert header == [*OWN, "when", "site, 1", "a"]
+    kept = [n for n in range(COUNT) if n != 7]
+    assert [row[5:] for row in rows] == [
+        [WHEN[n], SITE[n], repr(KEPT_X[n, 0].item())] for n in kept
+    ]
+    state = ("--state", tmp_path / "state", "--predictions", tmp_path / "two.csv")
+    succeed(kept_source, *OPTIONS, *state, "--max-rows", 11)
+    succeed(kept_source, *OPTIONS, *state)
+    assert (tmp_path / "two.csv").read_bytes() == out.read_bytes()
+    assert "--keep was when,site, 1,a, now none" in refusal(kept_source, *OPTIONS[:-2], *state)
+
+
+@light_model
+def test_kept_values_of_every_kind_are_copied_and_reject_no_row(tmp_path):
+    values = [1, 0.5, True, None, [1, "é"], {"b": 2}, "\ud800", "text"]
+    path = tmp_path / "s.jsonl"
+    path.write_text("".join(json.dumps({"a": 1, "k": v, "y": 2}) + "\n" for v in values))
+    out = tmp_path / "out.csv"
+    succeed(path, "--target", "y", "--features", "a", "--keep", "k", "--predictions", out)
+    assert [row[5] for row in read_csv(out)[1]] == [
+        "1", "0.5", "true", "", '[1, "\\u00e9"]', '{"b": 2}', "\\ud800", "text",
+    ]  # fmt: skip
+
+
+@light_model
+def test_kept_columns_of_a_redis_stream_have_its_ids(redis_server, tmp_path):
+    rows = [{"a": a, "y": y, "when": w} for a, y, w in zip(KEPT_X[:, 0], KEPT_Y, WHEN, strict=True)]
+    fixture = RedisFixture(redis_server, rows)
+    target = f"{fixture.address}-out"
+    more = ("--target", "y", "--features", "a", "--stop-when-idle", "0.1")
+    succeed(fixture.address, *more, "--keep", "when", "--predictions", target)
+    succeed(fixture.address, *more, "--keep", "id", "--predictions", tmp_path / "out.csv")
+    entries = redis_server.client.xrange(f"{fixture.name}-out")
+    sent = [identifier for identifier, _ in redis_server.client.xrange(fixture.name)]
+    assert [fields[b"id"] for _, fields in entries] == sent
+    assert [fields[b"when"].decode() for _, fields in entries] == WHEN
+    header, found = read_csv(tmp_path / "out.csv")
+    assert header == [*OWN, "id"]
+    assert [row[5].encode() for row in found] == sent
+
+
+@light_model
+def test_kept_columns_of_a_kafka_topic_have_partition_and_offset(kafka_broker, tmp_path):
+    rows = [{"a": a, "y": y, "id": 7} for a, y in zip(KEPT_X[:3, 0], KEPT_Y, strict=False)]
+    fixture = KafkaFixture(kafka_broker, rows)
+    out = tmp_path / "out.csv"
+    more = ("--target", "y", "--features", "a", "--stop-when-idle", "0.1", "--keep", "a")
+    succeed(fixture.address, *more, "--predictions", out)
+    header, found = read_csv(out)
+    assert header == [*OWN, "id", "a"]
+    assert [row[5:] for row in found] == [[f"0-{n}", repr(KEPT_X[n, 0].item())] for n in range(3)]
+
+
+@light_model
+@pytest.mark.parametrize(
+    ("keep", "message"),
+    [
+        ("nothing", "--keep: there is no column 'nothing'. There are: row, a, y."),
+        ("row", "--keep: the predictions have a column 'row' already."),
+        ("a,a", "--keep: the predictions have a column 'a' already."),
+    ],
+)
+def test_columns_that_cannot_be_kept_are_refused(keep, message, tmp_path):
+    path = write_csv(tmp_path / "s.csv", ["row", "a", "y"], np.ones((3, 3)))
+    out = tmp_path / "out.csv"
+    assert message in refusal(path, "--target", "y", "--keep", keep, "--predictions", out)
+    assert not out.exists()
