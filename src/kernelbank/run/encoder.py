@@ -10,7 +10,7 @@ import numpy as np
 
 from ..auto.inputs import CATEGORY, NUMBER, TIME, category_code
 from ..errors import RunRefused
-from ..io.cells import MISSING, shown_cell
+from ..io.cells import MISSING, MissingValues, shown_cell
 from ..io.sinks import Row
 from ..io.sources import RejectedRow, RowBlock
 from ..io.times import parse_time
@@ -45,6 +45,7 @@ class FeatureEncoder:
     def __init__(self, options: RunOptions) -> None:
         self._options = options
         self._features = None if options.features is None else list(options.features)
+        self._missing = MissingValues.of(options.missing) if options.missing else None
 
     # --- columns --------------------------------------------------------------------------------
 
@@ -98,9 +99,10 @@ class FeatureEncoder:
         numeric = [*self.features, *(options.targets if regression else [])]
         text = [*options.categorical, *([options.time] if options.time else [])]
         text += [] if regression else options.targets
-        may_miss = [*self.features, *options.categorical] if options.allow_missing else []
+        inputs_may_miss = options.allow_missing or options.missing
+        may_miss = [*self.features, *options.categorical] if inputs_may_miss else []
         may_miss += options.targets if options.predict_missing or several else []
-        parsed = block.parse(numeric, text, allow_missing=may_miss)
+        parsed = block.parse(numeric, text, allow_missing=may_miss, missing=self._missing)
         rejected = list(parsed.rejected)
         usable = np.ones(len(parsed), dtype=bool)
         codes = np.full((len(parsed), len(self.columns)), np.nan)
@@ -108,7 +110,9 @@ class FeatureEncoder:
         if options.time:
             for i, cell in enumerate(parsed.texts[options.time]):
                 try:
-                    codes[i, len(self.features)] = parse_time(cell)
+                    codes[i, len(self.features)] = parse_time(
+                        cell, options.time_format, options.zone
+                    )
                 except ValueError as error:
                     usable[i] = False
                     row = int(parsed.rows[i])
