@@ -15,6 +15,7 @@ from ..io.sinks import Row
 from ..io.sources import RejectedRow, RowBlock
 from ..io.times import parse_time
 from ..utils.validation import Floats
+from .notes import DataNotes
 from .options import ID, RunOptions, as_label, check_known, prediction_columns
 
 Targets = tuple[Any, ...]
@@ -45,6 +46,7 @@ class FeatureEncoder:
     def __init__(self, options: RunOptions) -> None:
         self._options = options
         self._features = None if options.features is None else list(options.features)
+        self.notes = DataNotes(options)
         self._missing = MissingValues.of(options.missing) if options.missing else None
 
     # --- columns --------------------------------------------------------------------------------
@@ -103,6 +105,7 @@ class FeatureEncoder:
         may_miss = [*self.features, *options.categorical] if inputs_may_miss else []
         may_miss += options.targets if options.predict_missing or several else []
         parsed = block.parse(numeric, text, allow_missing=may_miss, missing=self._missing)
+        self.notes.watch(numeric, parsed.numbers)
         rejected = list(parsed.rejected)
         usable = np.ones(len(parsed), dtype=bool)
         codes = np.full((len(parsed), len(self.columns)), np.nan)
@@ -118,6 +121,9 @@ class FeatureEncoder:
                     row = int(parsed.rows[i])
                     where, value = block.where(row), shown_cell(str(cell))
                     rejected.append(RejectedRow(row, where, options.time, value, str(error)))
+            indices = np.flatnonzero(usable)
+            times = codes[indices, len(self.features)].tolist()
+            self.notes.watch_times(block, parsed.rows[indices].tolist(), times)
         texts: dict[float, str] = {}
         for column, name in enumerate(
             options.categorical, codes.shape[1] - len(options.categorical)
