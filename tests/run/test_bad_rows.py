@@ -178,12 +178,23 @@ def test_json_objects_without_keys_are_bad_rows(text, tmp_path):
 
 # --- advice ---------------------------------------------------------------------------------------
 
-TEXT = "If the column is text, use --categorical k; if it is a time, use --time k"
+TEXT = "If the column is text, use --categorical k"
 TIME = "If it is a time, use --time k; if the column is text, use --categorical k"
 OUT = "to leave the column out, name the others: --features a"
 ADVICE = {
     "text": ("a,k,y\n1,north,2\n", (), f"{TEXT}; {OUT}."),
     "a time": ("a,k,y\n1,2024-01-31 12:00,2\n", (), f"{TIME}; {OUT}."),
+    "a time whose format has to be named": (
+        "a,k,y\n1,13/6/2024,2\n",
+        (),
+        f"If it is a time, use --time k --time-format '%d/%m/%Y'; if the column is text, use "
+        f"--categorical k; {OUT}.",
+    ),
+    "a word for nothing": (
+        "a,k,y\n1,---,2\n",
+        (),
+        f"{TEXT}; if it means that there is no value, use --missing ---; {OUT}.",
+    ),
     "text beside a time": (
         "a,t,j,k,y\n1,2024-01-31,u,v,2\n",
         ("--time", "t", "--categorical", "j"),
@@ -192,7 +203,7 @@ ADVICE = {
     "a name with a comma": (
         'a,"k, 2",y\n1,north,2\n',
         (),
-        """use --categorical '"k, 2"'; if it is a time, use --time '"k, 2"'""",
+        """use --categorical '"k, 2"'; to leave""",
     ),
     "text in the target": ("a,y\n1,up\n", (), "If the targets are labels, use --task class"),
     "an empty cell": (

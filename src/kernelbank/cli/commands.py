@@ -99,6 +99,9 @@ class _GroupedCommand(click.Command):
         try:
             return super().parse_args(context, list(words))
         except click.UsageError as error:
+            if isinstance(error, click.NoSuchOption) and error.option_name == "--resume":
+                text = "There is no --resume: the same command resumes, if it has --state."
+                raise click.UsageError(text, context) from None
             from ..io.brokers import typed_without_password
 
             message = shown = error.format_message()

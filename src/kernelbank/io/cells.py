@@ -13,7 +13,8 @@ import contextlib
 import datetime
 import json
 import math
-from collections.abc import Sequence, Set
+from collections.abc import Iterable, Sequence, Set
+from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache
 from types import ModuleType
@@ -172,6 +173,41 @@ def _seconds(value: datetime.date) -> float:
         value = datetime.datetime(value.year, value.month, value.day)
     moment = value if value.tzinfo else value.replace(tzinfo=datetime.UTC)
     return (moment - _EPOCH).total_seconds()
+
+
+@dataclass(frozen=True)
+class MissingValues:
+    """Values that mean that there is none, as text: of numbers, every way to write them."""
+
+    words: frozenset[str]
+    numbers: tuple[float, ...]
+
+    @classmethod
+    def of(cls, texts: Iterable[str]) -> MissingValues:
+        """From texts such as -999 or NA."""
+        words = frozenset(text.strip() for text in texts)
+        numbers = (parse_number(word) for word in sorted(words))
+        return cls(words, tuple(n for n in numbers if isinstance(n, float) and not math.isnan(n)))
+
+    def in_numbers(self, array: Floats, faults: list[Fault], values: Values) -> list[Fault]:
+        """Write NaN where a value means that there is none; returns the faults of the others."""
+        others = []
+        for index, reason in faults:
+            if str(values[index]).strip() in self.words:
+                array[index] = math.nan
+            else:
+                others.append((index, reason))
+        array[np.isin(array, self.numbers)] = math.nan
+        return others
+
+    def in_texts(self, texts: list[str | None]) -> list[str | None]:
+        """The texts, None where one means that there is none."""
+        return [None if text is not None and text.strip() in self.words else text for text in texts]
+
+
+def missing_faults(missing: Iterable[bool]) -> list[Fault]:
+    """The faults of values of which none may be missing."""
+    return [(index, MISSING) for index, is_missing in enumerate(missing) if is_missing]
 
 
 # --- texts ----------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 
 from ..errors import FileRefused, KernelBankWarning
-from ..utils.validation import Floats
+from ..utils.validation import Floats, reads_as_number
 from .cells import Fault, parse_numbers, with_points
 from .dialect import CsvDialect
 from .lines import MAX_ROW_BYTES, TOO_LONG, Integers, LineSplitter, TextChunk
@@ -242,6 +242,13 @@ def header_names(header: Sequence[str], source: str, line: int) -> tuple[str, ..
     A column without a name, such as the index that pandas writes, is called by its number.
     """
     names = tuple(cell.strip() or f"column {n}" for n, cell in enumerate(header, start=1))
+    if all(reads_as_number(cell) for cell in header):
+        warnings.warn(
+            f"{source}, line {line}: the first line looks like a row, not like the names of the "
+            "columns. If it is one, add a line with their names before it.",
+            KernelBankWarning,
+            stacklevel=2,
+        )
     for index, name in enumerate(names):
         if not header[index].strip():
             warnings.warn(

@@ -167,6 +167,12 @@ def named_os_errors(path: object) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        folder = Path(str(path)).parent
+        if isinstance(error, FileNotFoundError) and not folder.is_dir():
+            raise RunRefused(
+                f"{path} cannot be written to: there is no folder {folder}. Create it, or give "
+                "another name."
+            ) from None
         reason = error.strerror or error
         raise RunRefused(f"{path} cannot be written to: {reason}.") from None
 

@@ -37,6 +37,8 @@ Commit = dict[str, Any]
 CHUNK_BYTES = 1 << 20
 """How many bytes are read at once when a file is compared with its hash."""
 
+_LONGEST_HEADER = 1 << 20
+
 RESTORE = "Restore what was there, or start a new run with another --state and other outputs."
 
 
@@ -84,6 +86,9 @@ class Sink(ABC):
     def clear(self) -> None:
         """After a `check`: remove everything, so that a new run may start here."""
 
+    def discard(self) -> None:  # noqa: B027  (not every sink is something without rows)
+        """Remove what was made by `start`, if no row was written."""
+
     @abstractmethod
     def close(self, *, complete: bool) -> None:
         """Close; with `complete`, rows that are held back are written."""
@@ -123,6 +128,8 @@ class LineFileSink(Sink):
         self._length = 0
         self._file: BinaryIO | None = None
         self._is_new = False
+        self._was_made = False
+        """Whether there was no file of this name."""
 
     @abstractmethod
     def _lines(self, rows: Sequence[Row]) -> str:
@@ -135,9 +142,15 @@ class LineFileSink(Sink):
     def _holds_only_header(self) -> bool:
         """Whether the file is empty, or has no more than the header of a run without rows."""
         with named_os_errors(self.path), open(self.path, "rb", opener=open_regular) as file:
-            return self._header.startswith(file.read(len(self._header) + 1))
+            first, more = file.readline(_LONGEST_HEADER), file.read(1)
+        return not more and (self._header.startswith(first) or self._is_header(first))
+
+    def _is_header(self, line: bytes) -> bool:
+        """Whether a line is the header of a run with other options."""
+        return bool(self._header) and line.startswith(self._header[: self._header.find(b",") + 1])
 
     def start(self) -> None:
+        self._was_made = not os.path.lexists(self.path)
         self._open()
         self.check_vacant()  # again: now that the file is locked
         self._is_new = True
@@ -217,6 +230,11 @@ class LineFileSink(Sink):
         self._truncate(0)
         self.close(complete=True)
         self._hash, self._length = hashlib.sha256(), 0
+
+    def discard(self) -> None:
+        if self._file is not None and self._was_made and self._length <= len(self._header):
+            with suppress(OSError):
+                self.path.unlink()
 
     def close(self, *, complete: bool) -> None:
         if self._file is None:

@@ -16,7 +16,16 @@ from numpy.typing import NDArray
 from ..errors import FileRefused
 from ..utils import validation as check
 from ..utils.validation import Floats
-from .cells import Fault, Values, copied_text, parse_numbers, parse_texts, shown_cell
+from .cells import (
+    Fault,
+    MissingValues,
+    Values,
+    copied_text,
+    missing_faults,
+    parse_numbers,
+    parse_texts,
+    shown_cell,
+)
 
 DEFAULT_BLOCK_ROWS = 1024
 """The most rows of a block, by default."""
@@ -225,6 +234,7 @@ class RowBlock:
         numeric: Sequence[str] = (),
         text: Sequence[str] = (),
         allow_missing: bool | Collection[str] = False,
+        missing: MissingValues | None = None,
     ) -> ParsedRows:
         """Columns as numbers and texts, and the rows in which one of them is not valid.
 
@@ -233,6 +243,7 @@ class RowBlock:
         numeric : the columns to return as float64.
         text : the columns to return as text.
         allow_missing : whether values may be missing, or the columns in which they may.
+        missing : values that mean that there is none, beside empty ones, NA, NaN and null.
 
         A rejected row names the first of its invalid values, in the order asked.
         """
@@ -261,10 +272,17 @@ class RowBlock:
         numbers = np.empty((len(valid), len(numeric)))
         texts: dict[str, list[str | None]] = {}
         for number, name in enumerate(numeric):
-            numbers[:, number], faults = data.numbers(name, may_miss(name))
+            array, faults = data.numbers(name, may_miss(name) or missing is not None)
+            if missing is not None:
+                faults = missing.in_numbers(array, faults, data.column(name))
+                faults += [] if may_miss(name) else missing_faults(np.isnan(array).tolist())
+            numbers[:, number] = array
             reject(name, faults)
         for name in text:
             texts[name], faults = parse_texts(data.column(name), may_miss(name))
+            if missing is not None:
+                texts[name] = missing.in_texts(texts[name])
+                faults += [] if may_miss(name) else missing_faults(v is None for v in texts[name])
             reject(name, faults)
         if len(rejected) > len(broken):
             good = np.array([int(row) not in rejected for row in valid])

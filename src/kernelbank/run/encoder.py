@@ -10,11 +10,12 @@ import numpy as np
 
 from ..auto.inputs import CATEGORY, NUMBER, TIME, category_code
 from ..errors import RunRefused
-from ..io.cells import MISSING, shown_cell
+from ..io.cells import MISSING, MissingValues, shown_cell
 from ..io.sinks import Row
 from ..io.sources import RejectedRow, RowBlock
 from ..io.times import parse_time
 from ..utils.validation import Floats
+from .notes import DataNotes
 from .options import ID, RunOptions, as_label, check_known, prediction_columns
 
 Targets = tuple[Any, ...]
@@ -45,6 +46,8 @@ class FeatureEncoder:
     def __init__(self, options: RunOptions) -> None:
         self._options = options
         self._features = None if options.features is None else list(options.features)
+        self.notes = DataNotes(options)
+        self._missing = MissingValues.of(options.missing) if options.missing else None
 
     # --- columns --------------------------------------------------------------------------------
 
@@ -98,9 +101,11 @@ class FeatureEncoder:
         numeric = [*self.features, *(options.targets if regression else [])]
         text = [*options.categorical, *([options.time] if options.time else [])]
         text += [] if regression else options.targets
-        may_miss = [*self.features, *options.categorical] if options.allow_missing else []
+        inputs_may_miss = options.allow_missing or options.missing
+        may_miss = [*self.features, *options.categorical] if inputs_may_miss else []
         may_miss += options.targets if options.predict_missing or several else []
-        parsed = block.parse(numeric, text, allow_missing=may_miss)
+        parsed = block.parse(numeric, text, allow_missing=may_miss, missing=self._missing)
+        self.notes.watch(numeric, parsed.numbers)
         rejected = list(parsed.rejected)
         usable = np.ones(len(parsed), dtype=bool)
         codes = np.full((len(parsed), len(self.columns)), np.nan)
@@ -108,12 +113,17 @@ class FeatureEncoder:
         if options.time:
             for i, cell in enumerate(parsed.texts[options.time]):
                 try:
-                    codes[i, len(self.features)] = parse_time(cell)
+                    codes[i, len(self.features)] = parse_time(
+                        cell, options.time_format, options.zone
+                    )
                 except ValueError as error:
                     usable[i] = False
                     row = int(parsed.rows[i])
                     where, value = block.where(row), shown_cell(str(cell))
                     rejected.append(RejectedRow(row, where, options.time, value, str(error)))
+            indices = np.flatnonzero(usable)
+            times = codes[indices, len(self.features)].tolist()
+            self.notes.watch_times(block, parsed.rows[indices].tolist(), times)
         texts: dict[float, str] = {}
         for column, name in enumerate(
             options.categorical, codes.shape[1] - len(options.categorical)

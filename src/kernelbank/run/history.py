@@ -442,8 +442,9 @@ def take_snapshot(
         grid = slice(k * GRID, (k + 1) * GRID)
         if drawn.kind == "number":
             low, high = ranges[drawn.place, 1:]
-            if drawn.place < len(history.seen.ranges):
-                low, high = np.clip([low, high], *history.seen.ranges[drawn.place])
+            seen = history.seen.ranges[drawn.place : drawn.place + 1]
+            if len(seen) and np.isfinite(seen).all():  # it has had a value
+                low, high = np.clip([low, high], *seen[0])
             values[k, 0] = rows[grid, drawn.place] = np.linspace(low, high, GRID)
         elif drawn.kind == "lag":
             values[k, 0] = lagged[grid, drawn.place] = np.linspace(*_target_range(history), GRID)

@@ -10,9 +10,11 @@ import csv
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
+from datetime import datetime
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
+from zoneinfo import ZoneInfo
 
 from ..errors import FileRefused, RunRefused
 from ..io.dialect import DECIMAL_RULE, DELIMITER_RULE, delimiter_character
@@ -183,6 +185,20 @@ class RunOptions:
         "the time of day, week and year.",
         None,
         "NAME",
+    )
+    time_format: str | None = _columns(
+        "Format of the times such as '%d.%m.%Y %H:%M', where it is not recognised.", None, "FORMAT"
+    )
+    timezone: str | None = _columns(
+        "Time zone of the clock that --time shows, such as Europe/Berlin; other times are "
+        "converted to it.",
+        None,
+        "NAME",
+    )
+    missing: tuple[str, ...] = _columns(
+        "Values that mean that there is none, such as -999,NA. Inputs may then be missing.",
+        (),
+        "A,B",
     )
     keep: tuple[str, ...] = _columns(
         "Columns that are copied into the predictions; with them the id of each row of a broker.",
@@ -390,6 +406,7 @@ class RunOptions:
         if self.decimal not in (".", ","):
             raise RunRefused(f"--decimal must {DECIMAL_RULE}; got {self.decimal!r}.")
         self._check_targets()
+        self._check_times()
         self._check_seasons()
         check_forecasts(self)
         check_combinations(self)
@@ -401,6 +418,29 @@ class RunOptions:
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
             raise RunRefused(f"--target: column {twice!r} is named twice. Use it once.")
+
+    def _check_times(self) -> None:
+        for name in ("time_format", "timezone"):
+            if getattr(self, name) is not None and self.time is None:
+                raise RunRefused(f"{flag(name)} needs --time, which names the column.")
+        if self.time_format is not None:
+            day = datetime(2024, 12, 31)
+            try:
+                fits = datetime.strptime(day.strftime(self.time_format), self.time_format) == day
+            except ValueError:
+                fits = False
+            if not fits:
+                raise RunRefused(
+                    "--time-format must name at least day, month and year, such as "
+                    f"'%d.%m.%Y %H:%M'; got {self.time_format!r}."
+                )
+        try:
+            self.zone  # noqa: B018  (an unknown one is refused)
+        except (KeyError, ValueError, OSError):
+            raise RunRefused(
+                "--timezone must be the name of a time zone of this system, such as "
+                f"Europe/Berlin; got {self.timezone!r}."
+            ) from None
 
     def _check_seasons(self) -> None:
         texts = self.seasons
@@ -438,6 +478,11 @@ class RunOptions:
             return column_names(self.target)
         except ValueError as error:
             raise RunRefused(f"--target: {error}") from None
+
+    @cached_property
+    def zone(self) -> ZoneInfo | None:
+        """What --timezone names."""
+        return None if self.timezone is None else ZoneInfo(self.timezone)
 
     @property
     def labels(self) -> list[str] | None:

@@ -32,6 +32,7 @@ from . import Saved
 from .advice import bad_row_advice, first_row_advice, header_advice
 from .checkpoint import CheckpointDir, saved_count
 from .encoder import Batch, FeatureEncoder, KeptColumns
+from .notes import JUDGED_ROWS
 from .options import RunOptions
 from .session import Session
 from .timings import CHECKPOINTS, ENCODING, READING, WRITING, Timings
@@ -201,6 +202,8 @@ class Runner:
                 return "--max-rows"
             if should_stop():
                 return "stopped"
+        if self.rows < JUDGED_ROWS:
+            self.encoder.notes.judge()
         if self.rejected.count and not self.rows:
             raise TooManyBadRows(
                 f"none of the {self.rejected.count:,} rows can be used. {self._first_bad_row()}"
@@ -457,7 +460,13 @@ class Runner:
         return True
 
     def close(self, *, complete: bool) -> None:
-        """Close the sinks; with `complete`, rows that they hold back are written."""
+        """Close the sinks; with `complete`, rows that they hold back are written.
+
+        Else a run without a row and without --state leaves no output that only has a header.
+        """
+        if not complete and not self.rows and self.checkpoints is None:
+            for sink in self._all_sinks():
+                sink.discard()
         for sink in self._all_sinks():
             sink.close(complete=complete)
 

@@ -291,6 +291,7 @@ def run_details(status: RunStatus) -> dict[str, object]:
         "weights_of": classes[0] if len(classes) > 2 else "",
         "classes": classes,
         "time": options.time,
+        "timezone": options.timezone,
         "inputs": [
             {"kind": drawn.kind, "name": drawn.name, "labels": list(drawn.labels)}
             for drawn in drawn_inputs(status.layout, bank)

@@ -1,9 +1,9 @@
-// The axis of charts over rows, or over time where the run has one. Times are in UTC, as the run reads
-// times without a zone.
+// The axis of charts over rows, or over time where the run has one. Times are shown as the
+// run reads them: on the clock of --timezone, else in UTC where they name their zone.
 
 let timeline = { name: null, xs: [], range: [0, 1] };
 
-const timelineLabel = () => (timeline.name === null ? "row" : `${timeline.name} (UTC)`);
+const timelineLabel = () => (timeline.name === null ? "row" : timeline.name);
 
 const MINUTE = 60;
 const HOUR = 60 * MINUTE;

@@ -19,7 +19,7 @@ const streamChart = new Chart("recent-chart", {
     const edge = 0.01 * (lastOf(xs) - xs[0]) || 1;
     return [xs[0] - edge, lastOf(xs) + edge];
   },
-  xLabel: () => (streamReport.recent.isTime ? timelineLabelOf(streamReport) : "row"),
+  xLabel: () => (streamReport.recent.isTime ? clockName(streamReport.run) : "row"),
   xAxis: timeAxisWhile(() => streamReport.recent.isTime),
   yRange: () => (streamReport.isClassification ? [0, streamLabels.length] : streamRange),
   yAxis: {
@@ -67,7 +67,6 @@ const streamChart = new Chart("recent-chart", {
   },
 });
 
-const timelineLabelOf = ({ run }) => `${run.time ?? "time"} (UTC)`;
 const labelName = (label) => streamReport.run.classes?.[label] ?? "";
 const labelOfLine = (line) => {
   const label = streamLabels[streamLabels.length - 1 - line];
