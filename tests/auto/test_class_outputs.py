@@ -7,7 +7,7 @@ import kernelbank as kb
 from kernelbank.auto.config import AutoConfig
 from kernelbank.auto.model import REPLAY, ClassModel
 from kernelbank.auto.slots import LARGEST_STATE, SCALINGS, SIZES, START, default_pool, revise
-from kernelbank.bank.revision import Selection
+from kernelbank.bank.slot_history import Selection
 from kernelbank.errors import FileRefused
 from kernelbank.io import checkpoint
 from kernelbank.losses import Squared

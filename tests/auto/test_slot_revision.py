@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import kernelbank as kb
 from kernelbank.auto import slots
 from kernelbank.auto.slots import FIRST_REVISION, NEGLIGIBLE, SlotPool, revise
-from kernelbank.bank.revision import Selection
+from kernelbank.bank.slot_history import Selection
 from kernelbank.io import checkpoint
 from support.marks import slow
 

@@ -336,6 +336,38 @@ def stream(redis_server):
     return Stream(redis_server)
 
 
+def answer_as_old_server(monkeypatch):
+    """Before Redis 7, servers do not count."""
+    of_reply = redis.StreamInfo.of_reply.__func__
+
+    def of_old_server(cls, reply, shown):
+        counted = ("entries-added", "max-deleted-entry-id")
+        if isinstance(reply, dict):
+            reply = {name: value for name, value in reply.items() if name not in counted}
+        return of_reply(cls, reply, shown)
+
+    monkeypatch.setattr(redis.StreamInfo, "of_reply", classmethod(of_old_server))
+
+
+@pytest.mark.parametrize("counts", [True, False])
+def test_redis_stream_begins_with_the_entry_of_an_earlier_run(stream, monkeypatch, counts):
+    if not counts:
+        answer_as_old_server(monkeypatch)
+    stream.add(3)
+    stream.trim(2)
+    with stream.fixture.open() as source:
+        assert sum(map(len, source.blocks())) == 2
+        start = json.loads(json.dumps(source.start))
+    assert stream.read(start)[0] == [2, 3]
+    stream.add(2)
+    assert stream.read(start)[0] == [2, 3, 4, 5]
+    stream.trim(2)
+    with pytest.raises(FileRefused, match="missing after id 0-0"):
+        stream.read(start)
+    with pytest.warns(KernelBankWarning, match="missing after id 0-0"):
+        assert stream.read(start, allow_gaps=True)[::2] == ([4, 5], 2 if counts else 0)
+
+
 @pytest.fixture
 def strict():
     """No warning is given."""
@@ -430,15 +462,7 @@ def test_position_of_an_earlier_version_and_of_an_old_server(stream, monkeypatch
     stream.add(10)
     old = {"rows": 8, "id": "8-0"}
     assert stream.read(old)[0] == [9, 10]
-    of_reply = redis.StreamInfo.of_reply.__func__
-
-    def of_old_server(cls, reply, shown):
-        counted = ("entries-added", "max-deleted-entry-id")
-        if isinstance(reply, dict):
-            reply = {name: value for name, value in reply.items() if name not in counted}
-        return of_reply(cls, reply, shown)
-
-    monkeypatch.setattr(redis.StreamInfo, "of_reply", classmethod(of_old_server))
+    answer_as_old_server(monkeypatch)
     rows, position, _ = stream.read()
     assert (rows, position["added"]) == (list(range(1, 11)), None)
     stream.delete(4)
@@ -541,6 +565,17 @@ def test_kafka_messages_deleted_before_they_were_read(topic):
         assert source.missing_rows == 2 + found[0] - 3
         assert (position["rows"], position["offsets"]["0"]) == (3 + len(found), 60)
         assert position["missing"] == source.missing_rows
+
+
+def test_kafka_messages_deleted_after_a_run_began_with_them(topic):
+    topic.add(range(3))
+    with topic.fixture.open() as source:
+        rows = sum(map(len, source.blocks()))
+        start = json.loads(json.dumps(source.start))
+    assert (rows, start["rows"], start["offsets"]["0"]) == (3, 0, 0)
+    topic.add(range(3, 60))
+    with topic.fixture.open() as source, pytest.raises(FileRefused, match="the next to read is 0"):
+        next(source.blocks(start))
 
 
 @pytest.mark.slow

@@ -121,7 +121,7 @@ def write(sink, begin, end):
     """Rows that Redis acknowledges at once."""
     for row in rows(begin, end):
         sink.write([row])
-        sink._flush()
+        sink.flush()
 
 
 def test_lost_rows_are_written_again_before_the_next_ones(server, sink):

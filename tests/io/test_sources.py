@@ -49,8 +49,9 @@ def test_every_source_gives_the_same_rows(fixture):
         assert source.share in (None, 1.0)
         assert json.loads(json.dumps(source.fingerprint)) == source.fingerprint
         with fixture.open() as later:
-            later.verify(source.fingerprint)
+            later.verify(source.fingerprint, source.start)
             assert later.columns == COLUMNS
+            assert read(later, json.loads(json.dumps(source.start)))[0] == EXPECTED
 
 
 @pytest.mark.slow

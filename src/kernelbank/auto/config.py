@@ -11,9 +11,8 @@ import numpy as np
 
 from ..bank.bank import KernelBank
 from ..bank.engines import Engine
-from ..bank.naming import SlotNames
 from ..bank.serialization import KNOWN
-from ..bank.slot import Slot, given_slots
+from ..bank.slot import Slot, SlotNames, given_slots
 from ..bank.slot_changes import accepts_columns
 from ..combiners import Combiner
 from ..errors import FileRefused

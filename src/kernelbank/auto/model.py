@@ -22,10 +22,15 @@ import numpy as np
 
 from .. import _core
 from ..bank.bank import KernelBank
-from ..bank.revision import Selection, continued_slots
 from ..bank.serialization import under
 from ..bank.slot import Slot
-from ..bank.slot_history import SlotChange, newest_changes, parse_changes
+from ..bank.slot_history import (
+    Selection,
+    SlotChange,
+    continued_slots,
+    newest_changes,
+    parse_changes,
+)
 from ..bank.trace import Record, Trace
 from ..errors import FileRefused, LargeModel
 from ..losses import Pinball

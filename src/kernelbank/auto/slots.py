@@ -39,8 +39,8 @@ from typing import Any
 import numpy as np
 
 from ..bank.bank import KernelBank
-from ..bank.revision import Selection
 from ..bank.slot import Slot
+from ..bank.slot_history import Selection
 from ..combiners import Combiner, Joint, RobustStacking, Stacking
 from ..kernels import ActiveDims, Additive, Gaussian, Kernel, Linear, Matern, NoKernel, TreeKernel
 from ..kernels.dimensions import active_coordinates

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..bank.naming import full_name, short_name
+from ..bank.slot import full_name, short_name
 from ..bank.status import Metric, Status, columns_note, engine_note, quarantine_note
 from ..utils.rendering import one_line, shortened, unique
 from ..utils.validation import Floats

@@ -123,7 +123,7 @@ class _GroupedCommand(click.Command):
 @click.command("run", cls=_GroupedCommand, context_settings=CONTEXT)
 @click.argument("source")
 @click.pass_context
-def run_command(context: click.Context, /, **given: Any) -> None:
+def run_command(context: click.Context, /, **values: Any) -> None:
     """Predict and learn a stream, row by row, and lose nothing.
 
     SOURCE is a .csv or .jsonl file (each also with .gz), a .parquet file, - for standard input (CSV
@@ -136,7 +136,7 @@ def run_command(context: click.Context, /, **given: Any) -> None:
     with errors_as_one_line():
         from .run import run
 
-        code = run(given)
+        code = run(values)
     if code:
         context.exit(code)
 

@@ -139,10 +139,10 @@ def _name(method: str, rule: str, methods: int, rules: int) -> str:
 
 def open_streams(options: CompareOptions) -> dict[str, object]:
     """The streams by short names: the source's own, or the file's without folder and suffix."""
-    found: dict[str, object] = {}
+    streams: dict[str, object] = {}
     for source in options.sources:
         if source in datasets.BUILT_IN or source in datasets.BENCHMARKS:
-            found[source] = source
+            streams[source] = source
             continue
         if not source.endswith((".csv", ".csv.gz")):
             names = ", ".join([*sorted(datasets.BUILT_IN), *datasets.BENCHMARKS])
@@ -150,8 +150,8 @@ def open_streams(options: CompareOptions) -> dict[str, object]:
                 f"{source}: this is not the name of a stream ({names}) nor a .csv or .csv.gz file."
             )
         name = Path(source).name.removesuffix(".gz").removesuffix(".csv")
-        found[source if name in found else name] = _read(source, options)
-    return found
+        streams[source if name in streams else name] = _read(source, options)
+    return streams
 
 
 def _read(source: str, options: CompareOptions) -> tuple[Floats, Floats]:
@@ -176,15 +176,15 @@ def _read(source: str, options: CompareOptions) -> tuple[Floats, Floats]:
 
 def stream_table(comparison: Comparison, stream: str) -> Table:
     """The results on one stream, the best first."""
-    own = comparison.of(stream)
-    counted = f"{own[0].samples} samples scored"
-    runs = max(result.runs for result in own)
+    results = comparison.of(stream)
+    counted = f"{results[0].samples} samples scored"
+    runs = max(result.runs for result in results)
     seeds = f", {runs} seeds" if runs > 1 else ""
     table = Table(title=f"{escape(stream)}: {counted}{seeds}", title_justify="left")
     table.add_column("", overflow="fold")
-    for name in table_cells(own[0]):
+    for name in table_cells(results[0]):
         table.add_column(name, justify="right")
-    for result in own:
+    for result in results:
         style = "bold" if result.best else "dim" if result.kind == "baseline" else ""
         table.add_row(escape(result.name), *table_cells(result).values(), style=style)
     return table
@@ -205,16 +205,16 @@ def overall_table(comparison: Comparison) -> Table:
 
 def rank_line(comparison: Comparison) -> str:
     """What the tests on ranks say."""
-    found = comparison.rank_test()
+    test = comparison.rank_test()
     return (
-        f"Equal methods would give such ranks with p = {found.p_value:.2g} (Friedman's test). Mean "
-        f"ranks that differ by more than {found.difference:.2f} differ at a level of "
-        f"{found.level:.0%} (Nemenyi)."
+        f"Equal methods would give such ranks with p = {test.p_value:.2g} (Friedman's test). Mean "
+        f"ranks that differ by more than {test.difference:.2f} differ at a level of "
+        f"{test.level:.0%} (Nemenyi)."
     )
 
 
 def _run(
-    console: Console, banks: dict[str, object], found: dict[str, object], options: CompareOptions
+    console: Console, banks: dict[str, object], streams: dict[str, object], options: CompareOptions
 ) -> Comparison:
     columns = (
         TextColumn("{task.description}", markup=False),
@@ -226,7 +226,7 @@ def _run(
         task = progress.add_task("Running", total=None)
         return run_comparison(
             banks,
-            found,
+            streams,
             options.seeds,
             loss=options.loss,
             standardise=options.standardise,
@@ -263,28 +263,28 @@ def _need_matplotlib() -> None:
 # The text is parsed, never executed: names from a list, and literals as their settings.
 
 
-def parse(text: str, option: str, known: Iterable[type]) -> dict[str, Any]:
+def parse(text: str, option: str, components: Iterable[type]) -> dict[str, Any]:
     """The components that a text lists, each by its own text."""
-    types = {kind.__name__: kind for kind in known}
+    types = {kind.__name__: kind for kind in components}
     return {words: _part(words, node, option, types) for words, node in _split(text, option)}
 
 
 def parse_calls(
-    text: str, option: str, known: Iterable[Callable[..., Any]], **defaults: Any
+    text: str, option: str, callables: Iterable[Callable[..., Any]], **defaults: Any
 ) -> dict[str, Any]:
     """What the functions that a text lists return, each by its own text.
 
     Their settings are their keyword-only parameters, given or from `defaults`.
     """
-    functions = {function.__name__: function for function in known}
-    found: dict[str, Any] = {}
+    functions = {function.__name__: function for function in callables}
+    results: dict[str, Any] = {}
     for words, node in _split(text, option):
-        function, given = _kind(words, node, option, functions)
+        function, settings = _kind(words, node, option, functions)
         try:
-            found[words] = _make(words, function, {**defaults, **given}, option)
+            results[words] = _make(words, function, {**defaults, **settings}, option)
         except InvalidArgument as error:
             raise InvalidArgument(f"{option}: {words}: {error}") from None
-    return found
+    return results
 
 
 def grid(text: str, option: str = "--widths") -> list[float]:
@@ -312,14 +312,14 @@ def parse_kernels(text: str, widths: list[float], option: str = "--kernels") -> 
     """Kernels from text; one that has a width and is given without it comes in every width."""
     simple = [k for k in kernels.BUILT_IN if k.pairwise or k is kernels.TreeKernel]
     types = {kind.__name__: kind for kind in simple if not _has_parts(kind)}
-    found: list[Kernel] = []
+    result: list[Kernel] = []
     for words, node in _split(text, option):
-        kind, given = _kind(words, node, option, types)
-        if "width" in given or "width" not in _names(kind):
-            found.append(_part(words, node, option, types))
+        kind, settings = _kind(words, node, option, types)
+        if "width" in settings or "width" not in _names(kind):
+            result.append(_part(words, node, option, types))
         else:
-            found += [_make(words, kind, {**given, "width": width}, option) for width in widths]
-    return found
+            result += [_make(words, kind, {**settings, "width": width}, option) for width in widths]
+    return result
 
 
 def _split(text: str, option: str) -> list[tuple[str, ast.expr]]:
@@ -334,8 +334,8 @@ def _split(text: str, option: str) -> list[tuple[str, ast.expr]]:
 
 
 def _part(words: str, node: ast.expr, option: str, types: dict[str, type]) -> Any:
-    kind, given = _kind(words, node, option, types)
-    return _make(words, kind, given, option)
+    kind, settings = _kind(words, node, option, types)
+    return _make(words, kind, settings, option)
 
 
 def _kind(
@@ -347,7 +347,7 @@ def _kind(
     if name.id not in types:
         raise InvalidArgument(f"{option}: there is no {name.id!r}. Use {', '.join(sorted(types))}.")
     kind = types[name.id]
-    given: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     if isinstance(node, ast.Call):
         if node.args or any(word.arg is None for word in node.keywords):
             raise InvalidArgument(
@@ -355,12 +355,12 @@ def _kind(
                 f"got {words!r}."
             )
         for word in node.keywords:
-            given[str(word.arg)] = _literal(word.value, words, option)
-    unknown = sorted(set(given) - set(_names(kind)))
+            settings[str(word.arg)] = _literal(word.value, words, option)
+    unknown = sorted(set(settings) - set(_names(kind)))
     if unknown:
         has = ", ".join(_names(kind)) or "none"
         raise InvalidArgument(f"{option}: {name.id} has no setting {unknown[0]!r}. It has: {has}.")
-    return kind, given
+    return kind, settings
 
 
 def _literal(node: ast.expr, words: str, option: str) -> Any:
@@ -372,9 +372,9 @@ def _literal(node: ast.expr, words: str, option: str) -> Any:
         ) from None
 
 
-def _make(words: str, kind: Any, given: dict[str, Any], option: str) -> Any:
+def _make(words: str, kind: Any, settings: dict[str, Any], option: str) -> Any:
     try:
-        return kind(**given)
+        return kind(**settings)
     except TypeError as error:
         raise InvalidArgument(f"{option}: {words!r} is not possible: {error}.") from None
 

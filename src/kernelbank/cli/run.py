@@ -43,16 +43,16 @@ REFUSED = 2
 """The exit code of what cannot be done; a signal's exit code is 128 plus its number."""
 
 
-def run(given: Mapping[str, Any]) -> int:
+def run(values: Mapping[str, Any]) -> int:
     """Run with the options that are given (None for the default); returns the exit code."""
-    console = Console(quiet=bool(given.get("quiet")), log_json=bool(given.get("log_json")))
+    console = Console(quiet=bool(values.get("quiet")), log_json=bool(values.get("log_json")))
     try:
         with _warnings_to(console), ExitStack() as opened:
-            options = RunOptions(**{n: value for n, value in given.items() if value is not None})
+            options = RunOptions(**{n: value for n, value in values.items() if value is not None})
             return _run(options, console, opened)
     except KeyboardInterrupt:
         resume = f"To resume, give the same command again: {command_text()}"
-        text = "Nothing is saved." if given.get("state") is None else resume
+        text = "Nothing is saved." if values.get("state") is None else resume
         console.message("interrupted", f"Interrupted. {text}", command=command_again())
         return 128 + signal.SIGINT
     except ModuleNotFoundError as error:
@@ -276,8 +276,8 @@ def written_places(runner: Runner) -> list[tuple[str, str]]:
     place = _bad_rows_place(runner)
     bad = "none"
     if count:
-        kept = f"in {place}" if place else "not saved: give --state or --predictions"
-        bad = f"{count:,} skipped, {kept}"
+        bad_place = f"in {place}" if place else "not saved: give --state or --predictions"
+        bad = f"{count:,} skipped, {bad_place}"
     return [
         ("bad rows", bad),
         ("predictions", without_password(options.predictions or "")),

@@ -201,10 +201,13 @@ def typed_without_password(word: str) -> str:
     shown = f"{user}{at}{place}" if user else place
     query = parts.query
     if parts.scheme == "kafka":
-        kept = [(name, value) for name, value in settings if name != "sasl.password"]
-        kept = [(name, value if name in PLAIN_SETTINGS else "***") for name, value in kept]
-        if kept != settings:
-            query = urlencode(kept, safe="*", quote_via=quote)
+        shown_settings = [
+            (name, value if name in PLAIN_SETTINGS else "***")
+            for name, value in settings
+            if name != "sasl.password"
+        ]
+        if shown_settings != settings:
+            query = urlencode(shown_settings, safe="*", quote_via=quote)
     if not colon and query == parts.query:
         return word
     return f"{start}{mark}{urlunsplit(parts._replace(netloc=shown, query=query))}"

@@ -36,6 +36,7 @@ from .text import (
     TextReader,
     check_encoding,
     hash_prefix,
+    is_same,
     read_plain,
     skip_read,
     wait_until_settled,
@@ -148,9 +149,6 @@ class FollowedFile(Source):
             if self.columns is None:
                 yield from self._read_header(opened, self._pieces(opened, 0), rows)
         more = dict(zip(("device", "inode"), opened.identity, strict=True))
-        if not start.rows:
-            counts = {"rows": 0, "bytes": start.bytes, "lines": start.lines}
-            self.start = {**counts, "sha256": prefix_hash.hexdigest(), **more}
         reader = TextReader(self, opened.name, self._form, start, size, prefix_hash, more)
         for piece in chain([rest], pieces):
             yield from reader.feed(piece)
@@ -357,22 +355,24 @@ class RotatedFiles:
                 stacklevel=2,
             )
             return None
+        read = f"row {start.rows} was" if start.witness is None else "the first rows were"
         self._report_gap(
             f"{self._path.name}: no file of this name, or beside it with a name that begins with "
-            f"it, has the same first {start.bytes} bytes as that in which row {start.rows} was "
-            "read. It was removed, compressed or rewritten, so rows may be lost."
+            f"it, has the same first {start.end} bytes as that in which {read} read. It was "
+            "removed, compressed or rewritten, so rows may be lost."
         )
         return None
 
     def _matching_hash(self, opened: OpenedFile, start: TextPosition) -> hashlib._Hash | None:
         """The hash of the bytes of a file before a position; None if they are others."""
-        if opened.status.st_size < start.bytes:
+        if opened.status.st_size < start.end:
             return None
         if self._verified is None or self._verified[:2] != (opened.identity, start):
-            prefix_hash = hashlib.sha256()
-            for _ in hash_prefix(prefix_hash, read_plain(opened.file), start.bytes, start.rows):
+            prefix_hash, pieces = hashlib.sha256(), read_plain(opened.file)
+            for _ in hash_prefix(prefix_hash, pieces, start.bytes, start.rows):
                 pass
-            if prefix_hash.hexdigest() != start.sha256:
+            rest = opened.read_at(start.bytes, start.end - start.bytes)
+            if not is_same(start, prefix_hash, rest):
                 return None
             self._verified = opened.identity, start, prefix_hash
         return self._verified[2].copy()

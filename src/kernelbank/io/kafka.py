@@ -123,6 +123,9 @@ class KafkaTopic(Source):
                 )
                 rows, broken = parse_messages(messages)
                 self.columns = self.columns or first_object_keys(rows)
+                if not count:
+                    before = {str(key): value for key, value in sorted(offsets.items())}
+                    self.start = {"rows": 0, "offsets": before, "missing": self.missing_rows}
                 yield RowBlock(DictRows(rows, broken), locations)
                 count += len(messages)
                 offsets.update(locations.reached(len(messages) - 1))

@@ -231,12 +231,14 @@ class Progress:
     last : the id of the last one.
     added : how many entries were ever added up to it; None while that is not known.
     missing : how many entries were deleted before they were read.
+    first : the id of the first entry, if none was read yet by a run that began with it.
     """
 
     rows: int = 0
     last: Id = FIRST_ID
     added: int | None = None
     missing: int = 0
+    first: Id | None = None
 
 
 class RedisStream(Source):
@@ -274,6 +276,11 @@ class RedisStream(Source):
             if not (isinstance(last, str) and _ID.fullmatch(last)):
                 raise foreign_position(position, self.name)
             at.last = parsed_id(last)
+            first = position.get("first")
+            if first is not None:
+                if not (isinstance(first, str) and _ID.fullmatch(first)):
+                    raise foreign_position(position, self.name)
+                at.first = parsed_id(first)
             if position.get("added") is not None:
                 at.added = position_count(position, "added", self.name)
             at.missing = position_count({"missing": 0, **position}, "missing", self.name)
@@ -288,9 +295,17 @@ class RedisStream(Source):
                 yield empty_block(at.rows)
                 continue
             info, entries = read
-            self._check_gap(at, info, len(entries), size)
+            ids = [name.decode() for name, _ in entries]
+            self._check_gap(at, info, ids, size)
             if entries:
-                ids = [name.decode() for name, _ in entries]
+                if not at.rows:
+                    self.start = {
+                        "rows": 0,
+                        "id": shown_id(at.last),
+                        "added": at.added,
+                        "missing": at.missing,
+                        "first": ids[0],
+                    }
                 locations = IdLocations(self.name, at.rows, ids, at.added, at.missing)
                 rows = [
                     {_text(name): _text(value) for name, value in fields.items()}
@@ -333,11 +348,12 @@ class RedisStream(Source):
             )
         return info, list(streams[0][1]) if streams else []
 
-    def _check_gap(self, at: Progress, info: StreamInfo, count: int, size: int) -> None:
+    def _check_gap(self, at: Progress, info: StreamInfo, ids: list[str], size: int) -> None:
         """Refuse, or count, entries after our position that were deleted before they were read.
 
-        `count` of at most `size` entries were read at the moment of `info`.
+        `ids` of at most `size` entries were read at the moment of `info`.
         """
+        count = len(ids)
         trimmed = info.first is None or info.first > at.last  # our last entry is gone too
         if not trimmed and count == size:
             return  # there may be more: look again where they end
@@ -348,8 +364,16 @@ class RedisStream(Source):
             missing = None if trimmed and following else 0
         else:
             missing = reached - at.added if reached >= at.added else None
-        # A new run begins with the first entry there is.
-        if missing != 0 and not (missing is None and at.last == FIRST_ID):
+        # A new run begins with the first entry there is, and then always with that one.
+        if at.first is not None:
+            if missing is None and ids and parsed_id(ids[0]) == at.first:
+                missing = 0
+            elif missing == 0 and (not ids or parsed_id(ids[0]) != at.first):
+                missing = None
+            if missing != 0:
+                self._report_gap(at, missing)
+            at.first = None
+        elif missing != 0 and not (missing is None and at.last == FIRST_ID):
             self._report_gap(at, missing)
         at.added = reached
 
@@ -476,12 +500,12 @@ class RedisSink(Sink):
         for row in rows:
             self._newest.append(row)
             if len(self._newest) - self._sent >= BATCH_ROWS:
-                self._flush()
+                self.flush()
 
     def commit(self) -> Commit:
-        self._flush()
+        self.flush()
         while not self._connection.call(self._confirm):
-            self._flush()
+            self.flush()
         surplus = len(self._newest) - REWRITABLE_ROWS
         if surplus > 0:
             self._before = self._newest[surplus - 1][0]
@@ -518,7 +542,7 @@ class RedisSink(Sink):
         number: int = self._newest[self._sent - 1][0] if self._sent else self._before
         return number
 
-    def _flush(self) -> None:
+    def flush(self) -> None:
         """Send all rows that are not sent, and return when Redis has them."""
         while self._sent < len(self._newest):
             batch = self._newest[self._sent : self._sent + BATCH_ROWS]

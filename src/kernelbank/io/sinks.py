@@ -65,6 +65,9 @@ class Sink(ABC):
     def write(self, rows: Sequence[Row]) -> None:
         """Append rows; they need not be durable before `commit`."""
 
+    def flush(self) -> None:  # noqa: B027  (a sink may hold rows back until `commit`)
+        """Let readers see the rows so far."""
+
     @abstractmethod
     def commit(self) -> Commit:
         """Make all rows durable; returns how far the sink is, as JSON data for the checkpoint."""
@@ -163,6 +166,11 @@ class LineFileSink(Sink):
             self._file.write(data)
         self._hash.update(data)
         self._length += len(data)
+
+    def flush(self) -> None:
+        assert self._file is not None
+        with named_os_errors(self.path):
+            self._file.flush()
 
     def commit(self) -> Commit:
         assert self._file is not None

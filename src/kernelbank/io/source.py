@@ -328,7 +328,10 @@ class Source(ABC):
     """The names in order; None until the first row has come from a stream."""
 
     start: Position | None = None
-    """Where the first row begins, once that is known and if it need not be the same later."""
+    """Where the first row begins, once the first block has come, and what identifies its rows.
+
+    So a run that is killed before it commits any row begins there again, or is refused.
+    """
 
     is_csv = False
     """Whether the rows are CSV, as far as that is known."""

@@ -4,7 +4,7 @@
     for block in source.blocks(position):           # None, or where an earlier run stopped
         parsed = block.parse(numeric=["wind", "load"], text=["station"], allow_missing=["wind"])
         parsed.numbers, parsed.texts                # of the valid rows, parsed.rows of the block
-        for one in parsed.rejected: print(one)      # sensors.csv, line 17, column 'load': ...
+        for row in parsed.rejected: print(row)      # sensors.csv, line 17, column 'load': ...
         position = block.position(len(block) - 1)   # JSON data, after any row of the block
 
 What holds for all of them:
@@ -20,8 +20,8 @@ What holds for all of them:
   that row comes in a block that is `provisional`.
 - The *fingerprint* of a source, with `Source.verify`, keeps a position from being used on another.
 
-A row of a text file: bytes (`files`) -> lines (`lines`) -> cells (`csv`, `jsonl`) -> a block with
-line numbers (`text_reader`, `row_block`) -> numbers (`parsing`).
+A row of a text file: bytes (`text`) -> lines (`lines`) -> cells (`csv`) -> a block with line
+numbers (`text`, `source`) -> numbers (`cells`).
 """
 
 from __future__ import annotations

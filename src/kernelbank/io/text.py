@@ -73,7 +73,8 @@ class TextPosition:
     """Where rows begin: the rows, bytes and lines before, a header included.
 
     `unended`: the row before had no line end, so the next byte must be one. `sha256`: the hash
-    of the bytes before; None if they are not to be compared.
+    of the bytes before; None if they are not to be compared. `witness`: the bytes up to the end of
+    the first block, and their hash: a header alone does not identify a text.
     """
 
     rows: int = 0
@@ -81,6 +82,17 @@ class TextPosition:
     lines: int = 0
     unended: bool = False
     sha256: str | None = None
+    witness: tuple[int, str] | None = None
+
+    @property
+    def compared(self) -> str:
+        """What must be as it was, for messages."""
+        return f"first {self.rows} rows" if self.witness is None else "first rows"
+
+    @property
+    def end(self) -> int:
+        """How many bytes are compared."""
+        return self.bytes if self.witness is None else self.witness[0]
 
     @classmethod
     def parse(cls, position: Position, name: str) -> TextPosition:
@@ -91,7 +103,13 @@ class TextPosition:
         unended, sha256 = position.get("open", False), position.get("sha256")
         if not isinstance(unended, bool) or not isinstance(sha256, str):
             raise foreign_position(position, name)
-        return cls(rows, size, lines, unended, sha256)
+        witness = position.get("witness")
+        if witness is not None:
+            end = position_count(witness, "bytes", name)
+            if end < size or not isinstance(witness.get("sha256"), str):
+                raise foreign_position(position, name)
+            witness = end, witness["sha256"]
+        return cls(rows, size, lines, unended, sha256, witness)
 
 
 def hash_prefix(
@@ -119,23 +137,39 @@ def hash_prefix(
 def skip_read(
     start: TextPosition, pieces: Iterator[bytes], name: str, remedy: str
 ) -> Generator[RowBlock, None, tuple[hashlib._Hash, bytes]]:
-    """Skip the bytes of a text before a position; refuse them if they have changed.
+    """Skip the bytes of a text before a position; refuse what has changed, with its witness.
 
     Yields empty blocks now and then. Returns the hash of these bytes, and the bytes that came with
     the last of them.
     """
     prefix_hash = hashlib.sha256()
     rest = yield from hash_prefix(prefix_hash, pieces, start.bytes, start.rows)
+    while rest is not None and start.bytes + len(rest) < start.end:
+        piece = next(pieces, None)
+        rest = None if piece is None else rest + piece
+        if piece == b"":
+            yield empty_block(start.rows)
     if rest is None:
         raise FileRefused(
-            f"{name}: there are fewer than the {start.bytes} bytes of the first {start.rows} rows, "
+            f"{name}: there are fewer than the {start.end} bytes of the {start.compared}, "
             f"which had been read before. {remedy}"
         )
-    if start.sha256 not in (None, prefix_hash.hexdigest()):
+    if not is_same(start, prefix_hash, rest):
         raise FileRefused(
-            f"{name}: the first {start.rows} rows are not those that were read before. {remedy}"
+            f"{name}: the {start.compared} are not those that were read before. {remedy}"
         )
     return prefix_hash, rest
+
+
+def is_same(start: TextPosition, prefix_hash: hashlib._Hash, rest: bytes) -> bool:
+    """Whether the bytes before a position have its hash, and those after them its witness."""
+    if start.sha256 not in (None, prefix_hash.hexdigest()):
+        return False
+    if start.witness is None:
+        return True
+    whole = prefix_hash.copy()
+    whole.update(rest[: start.end - start.bytes])
+    return whole.hexdigest() == start.witness[1]
 
 
 def check_line_end(data: bytes, name: str) -> None:
@@ -315,6 +349,13 @@ class TextReader:
         self._prefix_hash = prefix_hash
         self._more = more or {}
         self._rows = start.rows
+        self._start: Position | None = None
+        """The position of the first row of the source; None after it, or if rows have come."""
+        if not start.rows and start.witness is None:
+            counts = {"rows": 0, "bytes": start.bytes, "lines": start.lines}
+            self._start = {**counts, "sha256": prefix_hash.hexdigest(), **self._more}
+            if start.unended:
+                self._start["open"] = True
 
     @property
     def has_rest(self) -> bool:
@@ -354,6 +395,12 @@ class TextReader:
                 places = _LineLocations(
                     self._name, self._rows, chunk, begin, hash_up_to, self._more
                 )
+                if self._start is not None:
+                    reached = places.position(end - begin - 1)
+                    if not provisional:  # else the last row may still become another
+                        witness = {key: reached[key] for key in ("bytes", "sha256")}
+                        self._start["witness"] = witness
+                    source.start, self._start = self._start, None
                 yield RowBlock(rows, places, provisional)
                 self._rows += end - begin
 

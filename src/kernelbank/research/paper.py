@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..bank.bank import KernelBank
-from ..bank.naming import short_name
+from ..bank.slot import short_name
 from ..bank.trace import Trace
 from ..combiners import BUILT_IN, OMKR, Combiner, Joint, Simplex
 from ..kernels.dictionary import gaussian_grid

@@ -20,7 +20,7 @@ from ..combiners.base import Evidence, State
 from ..kernels import Kernel
 from ..kernels.dictionary import Dictionary, gaussian_grid
 from ..learners import FourierSGD
-from ..losses.objective import Objective
+from ..losses.base import Objective
 from ..utils import validation as check
 from ..utils.validation import Floats
 

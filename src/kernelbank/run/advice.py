@@ -120,7 +120,7 @@ def header_advice(options: RunOptions, columns: Sequence[str], source: Source) -
 
 
 def _or_leave_out(name: str, features: Sequence[str]) -> str:
-    others = [one for one in features if one != name]
+    others = [feature for feature in features if feature != name]
     if name not in features or not others:
         return ""
     listed = f" {_listed(others)}" if len(others) <= _LISTED else ""

@@ -84,9 +84,9 @@ class FeatureEncoder:
     def columns(self) -> list[tuple[str, str]]:
         """The columns of the codes, with their kinds: numbers, the time, categories."""
         options = self._options
-        found = [(name, NUMBER) for name in self.features]
-        found += [(options.time, TIME)] if options.time else []
-        return found + [(name, CATEGORY) for name in options.categorical]
+        columns = [(name, NUMBER) for name in self.features]
+        columns += [(options.time, TIME)] if options.time else []
+        return columns + [(name, CATEGORY) for name in options.categorical]
 
     # --- rows -----------------------------------------------------------------------------------
 
@@ -124,17 +124,17 @@ class FeatureEncoder:
                     texts[code] = category
         targets: list[Targets | None]
         if regression:
-            found = [
+            numbers = [
                 tuple(None if math.isnan(y) else y for y in row)
                 for row in parsed.numbers[:, len(self.features) :].tolist()
             ]
-            for i, row_targets in enumerate(found):
+            for i, row_targets in enumerate(numbers):
                 wrong = self._wrong_target(row_targets) if usable[i] else None
                 if wrong is not None:
                     usable[i] = False
                     row = int(parsed.rows[i])
                     rejected.append(RejectedRow(row, block.where(row), *wrong))
-            targets = [None if set(row) == {None} else row for row in found]
+            targets = [None if set(row) == {None} else row for row in numbers]
         else:
             texts_of = parsed.texts[options.targets[0]]
             targets = [None if text is None else (as_label(text),) for text in texts_of]
@@ -142,8 +142,8 @@ class FeatureEncoder:
         cuts = {one.row for one in rejected}
         rows = parsed.rows.tolist()
         batches = [
-            Batch([rows[i] for i in some], codes[some], [targets[i] for i in some], texts)
-            for some in _cut(rows, targets, usable, cuts)
+            Batch([rows[i] for i in indices], codes[indices], [targets[i] for i in indices], texts)
+            for indices in _cut(rows, targets, usable, cuts)
         ]
         return batches, rejected
 
@@ -217,5 +217,5 @@ class KeptColumns:
         """For every row of a block, what is copied into its prediction."""
         cells = block.copied(self._names)
         if self._with_ids:
-            return [(block.identifier(row), *some) for row, some in enumerate(cells)]
+            return [(block.identifier(row), *copies) for row, copies in enumerate(cells)]
         return cells

@@ -1,4 +1,12 @@
-"""The last rows of a run, one by one, for the chart of the stream."""
+"""The history of a run, from which charts are drawn, in bounded memory.
+
+A *point* holds sums and extremes over a number of consecutive rows. When there are POINTS points,
+neighbours are merged and later points have twice as many rows: so there are between POINTS / 2 and
+POINTS points, all with the same number of rows except the last. *Snapshots* of the model's function
+along its inputs are thinned out in the same way. Beside them are the last rows, the ranges of the
+inputs and the scores of labels. All of it depends on the rows alone, not on how they came in
+blocks.
+"""
 
 from __future__ import annotations
 
@@ -81,9 +89,9 @@ class SeenInputs:
         usual = inputs + 0.0  # a zero without a sign, whatever the order of the rows
         self.ranges[:, 0] = np.fmin(self.ranges[:, 0], np.fmin.reduce(usual))
         self.ranges[:, 1] = np.fmax(self.ranges[:, 1], np.fmax.reduce(usual))
-        known = times[~np.isnan(times)]
+        times = times[~np.isnan(times)]
         for seen, (name, period) in zip(self.clock, PERIODS.items(), strict=True):
-            share = np.mod(known - STARTS[name], period) / period
+            share = np.mod(times - STARTS[name], period) / period
             seen[np.minimum((share * CLOCK).astype(int), CLOCK - 1)] = 1.0
 
     def arrays(self) -> dict[str, Floats]:
@@ -155,8 +163,8 @@ class History:
     @property
     def weights(self) -> Floats:
         """(points, P): the mean weights over the rows of each point."""
-        own = self._sums[: self.points, len(TOTALS) : len(TOTALS) + self.slots]
-        return np.asarray(own / self._sums[: self.points, :1])
+        sums = self._sums[: self.points, len(TOTALS) : len(TOTALS) + self.slots]
+        return np.asarray(sums / self._sums[: self.points, :1])
 
     @property
     def losses(self) -> Floats:
@@ -166,8 +174,8 @@ class History:
     @property
     def extremes(self) -> dict[str, Floats]:
         """By name, (points,): the extremes over the rows of each point; infinite without any."""
-        own = _SIGNS * self._tops[: self.points, : len(EXTREMES)]
-        return {name: own[:, i] for i, name in enumerate(EXTREMES)}
+        extremes = _SIGNS * self._tops[: self.points, : len(EXTREMES)]
+        return {name: extremes[:, i] for i, name in enumerate(EXTREMES)}
 
     @property
     def highest_weights(self) -> Floats:
@@ -230,10 +238,13 @@ class History:
         }
 
     def arrays(self) -> dict[str, Floats]:
-        own = {"sums": self._sums[: self.points].copy(), "tops": self._tops[: self.points].copy()}
+        arrays = {
+            "sums": self._sums[: self.points].copy(),
+            "tops": self._tops[: self.points].copy(),
+        }
         for number, snapshot in enumerate(self.snapshots):
-            own[f"snapshot{number}"] = snapshot.values
-        return own | {"recent": self.recent.array()} | self.seen.arrays() | self.labels.arrays()
+            arrays[f"snapshot{number}"] = snapshot.values
+        return arrays | {"recent": self.recent.array()} | self.seen.arrays() | self.labels.arrays()
 
     @classmethod
     def restore(cls, facts: Saved, state: Mapping[str, Floats], slots: int) -> History:
@@ -301,7 +312,7 @@ class Snapshot:
 
     values : (inputs, 4, GRID): the input, the prediction, and the ends of its interval; for
         classification the probability of the first class, three times. NaN where the input has not
-        been. `kept_inputs` says which inputs they are.
+        been. `recorded_inputs` says which inputs they are.
     """
 
     def __init__(self, row: int, values: Floats) -> None:
@@ -318,6 +329,12 @@ MOST_INPUTS = 100
 
 MOST_LABELS = 1000
 """The most categories of a column whose names are in a page."""
+
+
+# --- the model's function along one input ---
+# The other inputs have usual values: of a number its median, of a category the most frequent one,
+# of the time the last one. Numbers are drawn over the range in which they were seen, times where
+# there was a row.
 
 
 class InputLayout(NamedTuple):
@@ -342,11 +359,13 @@ def layout_of(options: RunOptions, bank: AutoBank, output: int = 0) -> InputLayo
     """The layout of the inputs of a run's model, to draw one of its targets."""
     encoder = bank.encoder
     numbers = [] if encoder is None else [n for n, kind in encoder.columns if kind == NUMBER]
-    known = {}
+    codes = {}
     if encoder is not None:
-        known = {encoder.columns[i][0]: one.codes for i, one in encoder.statistics.items()}
-    own, outputs = options.targets[output], len(options.targets)
-    return InputLayout(own, numbers, options.time, options.categorical, known, output, outputs)
+        codes = {
+            encoder.columns[i][0]: statistics.codes for i, statistics in encoder.statistics.items()
+        }
+    target, outputs = options.targets[output], len(options.targets)
+    return InputLayout(target, numbers, options.time, options.categorical, codes, output, outputs)
 
 
 class DrawnInput(NamedTuple):
@@ -363,16 +382,16 @@ class DrawnInput(NamedTuple):
 
 def drawn_inputs(layout: InputLayout, bank: AutoBank) -> list[DrawnInput]:
     """All inputs along which the function can be drawn, at most MOST_INPUTS."""
-    found = [DrawnInput("number", name, k) for k, name in enumerate(layout.features)]
+    inputs = [DrawnInput("number", name, k) for k, name in enumerate(layout.features)]
     if layout.time:
-        found += [DrawnInput(p, f"{layout.time}: time of {p}", k) for k, p in enumerate(PERIODS)]
+        inputs += [DrawnInput(p, f"{layout.time}: time of {p}", k) for k, p in enumerate(PERIODS)]
     for k, column in enumerate(layout.categorical):
-        found.append(DrawnInput("category", column, k, _labels(bank, layout, column)))
+        inputs.append(DrawnInput("category", column, k, _labels(bank, layout, column)))
     lags = bank.lags if bank.task == "regression" else 0  # labels have no order
     for k in range(lags):
         place = layout.outputs * k + layout.output
-        found.append(DrawnInput("lag", f"{layout.target}, {k + 1} before", place))
-    return [found[k] for k in _some(found, MOST_INPUTS)]
+        inputs.append(DrawnInput("lag", f"{layout.target}, {k + 1} before", place))
+    return [inputs[k] for k in _some(inputs, MOST_INPUTS)]
 
 
 def _labels(bank: AutoBank, layout: InputLayout, column: str) -> list[str]:
@@ -380,30 +399,30 @@ def _labels(bank: AutoBank, layout: InputLayout, column: str) -> list[str]:
     codes, encoder = layout.categories.get(column, ()), bank.encoder
     if encoder is None:
         return []
-    known = encoder.statistics[encoder.names.index(column)] if codes else None
-    return [] if known is None else [known.name(code) for code in codes[:MOST_LABELS]]
+    statistics = encoder.statistics[encoder.names.index(column)] if codes else None
+    return [] if statistics is None else [statistics.name(code) for code in codes[:MOST_LABELS]]
 
 
 def _some(inputs: Sequence[DrawnInput], most: int) -> list[int]:
     """The indices of at most so many inputs: the first of each kind, the second of each, ..."""
-    groups = [_group(one) for one in inputs]
+    groups = [_group(drawn) for drawn in inputs]
     order = sorted(range(len(inputs)), key=lambda k: (groups[:k].count(groups[k]), k))
     return sorted(order[:most])
 
 
-def _group(one: DrawnInput) -> str:
-    return "time" if one.kind in PERIODS else one.kind
+def _group(drawn: DrawnInput) -> str:
+    return "time" if drawn.kind in PERIODS else drawn.kind
 
 
-def kept_inputs(inputs: Sequence[DrawnInput]) -> list[int]:
-    """The indices of the inputs along which snapshots are kept."""
+def recorded_inputs(inputs: Sequence[DrawnInput]) -> list[int]:
+    """The indices of the inputs along which snapshots are recorded."""
     return _some(inputs, DRAWN)
 
 
 def take_snapshot(
-    bank: AutoBank, history: History, layout: InputLayout, coverage: float, *, kept: bool
+    bank: AutoBank, history: History, layout: InputLayout, coverage: float, *, recorded: bool
 ) -> Snapshot | None:
-    """The present function along the inputs that are kept, or along all of them.
+    """The present function along the inputs of recorded snapshots, or along all of them.
 
     None before the model has learned. Lagged targets that are not drawn along keep their present
     values.
@@ -412,32 +431,32 @@ def take_snapshot(
     if model is None or not model.banks:
         return None
     inputs = drawn_inputs(layout, bank)
-    if kept:
-        inputs = [inputs[k] for k in kept_inputs(inputs)]
+    if recorded:
+        inputs = [inputs[k] for k in recorded_inputs(inputs)]
     ranges = model.scaling.input_ranges()  # (d, 3): median, low, high
     values = np.full((len(inputs), 4, GRID), np.nan)
     usual = _usual_row(bank, layout, history, ranges[:, 0])
     rows = np.tile(usual, (len(values) * GRID, 1))
     lagged = np.tile(model.past_row(), (len(rows), 1))
-    for k, one in enumerate(inputs):
-        own = slice(k * GRID, (k + 1) * GRID)
-        if one.kind == "number":
-            low, high = ranges[one.place, 1:]
-            if one.place < len(history.seen.ranges):
-                low, high = np.clip([low, high], *history.seen.ranges[one.place])
-            values[k, 0] = rows[own, one.place] = np.linspace(low, high, GRID)
-        elif one.kind == "lag":
-            values[k, 0] = lagged[own, one.place] = np.linspace(*_target_range(history), GRID)
-        elif one.kind == "category":
-            _step_through_categories(bank, one.name, layout, values[k, 0], rows[own])
+    for k, drawn in enumerate(inputs):
+        grid = slice(k * GRID, (k + 1) * GRID)
+        if drawn.kind == "number":
+            low, high = ranges[drawn.place, 1:]
+            if drawn.place < len(history.seen.ranges):
+                low, high = np.clip([low, high], *history.seen.ranges[drawn.place])
+            values[k, 0] = rows[grid, drawn.place] = np.linspace(low, high, GRID)
+        elif drawn.kind == "lag":
+            values[k, 0] = lagged[grid, drawn.place] = np.linspace(*_target_range(history), GRID)
+        elif drawn.kind == "category":
+            _step_through_categories(bank, drawn.name, layout, values[k, 0], rows[grid])
         else:
-            seen = history.seen.clock[one.place] > 0
+            seen = history.seen.clock[drawn.place] > 0
             shares = (np.arange(CLOCK) + 0.5) / CLOCK
             values[k, 0] = np.where(seen, shares, np.nan)
-            waves = slice(2 * one.place, 2 * one.place + 2)
-            first = len(layout.features) + 2 * one.place
-            seconds = STARTS[one.kind] + shares * PERIODS[one.kind]
-            rows[own, first : first + 2] = [encode_time(float(s))[waves] for s in seconds]
+            waves = slice(2 * drawn.place, 2 * drawn.place + 2)
+            first = len(layout.features) + 2 * drawn.place
+            seconds = STARTS[drawn.kind] + shares * PERIODS[drawn.kind]
+            rows[grid, first : first + 2] = [encode_time(float(s))[waves] for s in seconds]
     if len(values):
         predictions = model.predict_rows(rows, lagged, 0.5 * (1 - coverage))
         if bank.task == "classification":
@@ -495,5 +514,5 @@ def _step_through_categories(
 def _target_range(history: History) -> tuple[float, float]:
     """The lowest and the highest of the recent targets."""
     recent = slice(-max(1, TARGET_ROWS // history.stride), None)
-    found: list[Floats] = [history.extremes[f"target_{end}"][recent] for end in ("low", "high")]
-    return float(found[0].min()), float(found[1].max())
+    ends: list[Floats] = [history.extremes[f"target_{end}"][recent] for end in ("low", "high")]
+    return float(ends[0].min()), float(ends[1].max())

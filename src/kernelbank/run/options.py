@@ -47,7 +47,7 @@ FREE = "free"
 
 @dataclass(frozen=True)
 class OptionSpec:
-    """What is declared about one option, beside its name, type and default.
+    """What is declared about one option, besides its name, type and default.
 
     Parameters
     ----------
@@ -89,7 +89,9 @@ def value_type(hint: Any) -> type:
     """The type of an option's value, without None and type arguments."""
     if get_origin(hint) is tuple:
         return tuple
-    return next((value_type(one) for one in get_args(hint) if one is not type(None)), hint)
+    return next(
+        (value_type(argument) for argument in get_args(hint) if argument is not type(None)), hint
+    )
 
 
 def fits(value: object, kind: type, spec: OptionSpec) -> bool:
@@ -319,6 +321,13 @@ class RunOptions:
         "ROWS",
         low=1,
     )
+    flush_every: float = _results(
+        "Seconds after which predictions can be read where they are written (Parquet: at the end "
+        "of a part).",
+        1.0,
+        "SECONDS",
+        low=0,
+    )
     report: Path | None = _results(  # noqa: RUF009
         "Write a page with charts of the run to this .html file at the end.", None, "FILE"
     )
@@ -521,8 +530,8 @@ _WHOLE = re.compile(r"([+-]?\d+)\.0*")
 
 def as_label(cell: str) -> str:
     """A label as text: 1.0 is the label 1, whether a file has whole numbers or others."""
-    found = _WHOLE.fullmatch(cell)
-    return cell if found is None else found[1]
+    whole = _WHOLE.fullmatch(cell)
+    return cell if whole is None else whole[1]
 
 
 def _plain_default(name: str) -> object:
@@ -591,8 +600,8 @@ def _check_classes(options: RunOptions) -> None:
         )
     labels = options.labels or ()
     if len(labels) < 2 or len(set(labels)) < len(labels):
-        given = option_text(options.classes)
-        raise RunRefused(f"--classes must name at least two labels, none twice; got {given}.")
+        named = option_text(options.classes)
+        raise RunRefused(f"--classes must name at least two labels, none twice; got {named}.")
 
 
 def _check_predictions(options: RunOptions) -> None:
@@ -643,8 +652,8 @@ def parsed_horizons(texts: Sequence[str]) -> tuple[int, ...]:
     >>> parsed_horizons(["3"]), parsed_horizons(["24", "1"])
     ((1, 2, 3), (1, 24))
     """
-    found = sorted(map(int, texts))
-    return tuple(range(1, found[0] + 1)) if len(found) == 1 else tuple(found)
+    horizons = sorted(map(int, texts))
+    return tuple(range(1, horizons[0] + 1)) if len(horizons) == 1 else tuple(horizons)
 
 
 def check_forecasts(options: RunOptions) -> None:

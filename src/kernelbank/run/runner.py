@@ -24,15 +24,14 @@ from ..errors import (
 )
 from ..io.cells import shown_cell
 from ..io.checkpoint import damage_text
-from ..io.sinks import Row, Sink
-from ..io.source import Position
+from ..io.sinks import Commit, Row, Sink
+from ..io.source import POLL_SECONDS, Position
 from ..io.sources import RejectedRow, RowBlock, Source
 from ..utils.validation import Floats
 from . import Saved
 from .advice import bad_row_advice, first_row_advice, header_advice
 from .checkpoint import CheckpointDir, saved_count
 from .encoder import Batch, FeatureEncoder, KeptColumns
-from .history import History
 from .options import RunOptions
 from .session import Session
 from .timings import CHECKPOINTS, ENCODING, READING, WRITING, Timings
@@ -151,12 +150,17 @@ class Runner:
         self.rows_before = 0
         """Rows that were predicted when this process started."""
         self.started = time.monotonic()
+        self._flushed = self.started
         self._position: Position | None = None
         self._uncommitted_rows = 0
+        self._has_data_commit = False
+        """Whether a commit holds a row: from then on its position says which rows were read."""
         self._columns_known = False
         self._running: Sequence[int] = ()
         """The rows of the block that are being worked on."""
         self._sinks_started = False
+        self._to_rewind: list[tuple[Sink, Commit]] = []
+        """Sinks of a resumed run, and where each goes back to when rows have come."""
         self._is_whole = True
         """Whether model, sinks and position are those after the same row."""
         self._provisional = False
@@ -166,11 +170,6 @@ class Runner:
     def bank(self) -> AutoBank:
         """The model."""
         return self.session.bank
-
-    @property
-    def history(self) -> History | None:
-        """The history of the predictions, once there is one."""
-        return self.session.history
 
     # --- rows ---
 
@@ -184,13 +183,17 @@ class Runner:
                 if not self._columns_known:
                     columns = self.source.columns
                     self._set_columns(block.first_keys() if columns is None else columns)
+                self._rewind()  # not before: a source whose rows are gone is refused until then
                 if not self._sinks_started:
-                    self.start()
+                    self.start(before_rows=True)
                 with self._place_in_errors(block):
                     if block.provisional:
                         self._run_provisional(block)
                     else:
                         self._run_block(block)
+                if self._uncommitted_rows and not self._has_data_commit:
+                    self.commit()  # until then the position of the first row has to be there
+                self._flush_if_due()
             elif self._uncommitted_rows:
                 self.commit()  # no row has come for a while: commit now
             on_block(self)
@@ -203,6 +206,17 @@ class Runner:
                 f"none of the {self.rejected.count:,} rows can be used. {self._first_bad_row()}"
             )
         return "end"
+
+    def _flush_if_due(self) -> None:
+        """Let readers of the predictions see them, if rows come slowly one after the other.
+
+        A little early, as the next block may take POLL_SECONDS to come.
+        """
+        now = time.monotonic()
+        if now - self._flushed >= self.options.flush_every - POLL_SECONDS:
+            for sink in self._all_sinks():
+                sink.flush()
+            self._flushed = now
 
     @property
     def is_full(self) -> bool:
@@ -255,31 +269,31 @@ class Runner:
         """Run the rows of a block in order: batches, and bad rows, which stop it or are skipped."""
         with self.timings.measure(ENCODING):
             batches, rejected = self.encoder.encode(block)
-            kept = self._kept.cells(block)
+            copies = self._kept.cells(block)
         if batches and not self._columns_known:  # JSON objects without any key
             self._set_columns(())
-        steps: list[tuple[int, Batch | RejectedRow]] = [(one.rows[0], one) for one in batches]
-        steps += [(one.row, one) for one in rejected]
+        steps: list[tuple[int, Batch | RejectedRow]] = [(part.rows[0], part) for part in batches]
+        steps += [(part.row, part) for part in rejected]
         for _, step in sorted(steps, key=lambda pair: pair[0]):
             if self.is_full:
                 return
             if isinstance(step, Batch):
-                self._run_accepted(block, step, kept)
+                self._run_accepted(block, step, copies)
             else:
                 self._reject(block, step)
 
-    def _run_accepted(self, block: RowBlock, batch: Batch, kept: list[Row]) -> None:
+    def _run_accepted(self, block: RowBlock, batch: Batch, copies: list[Row]) -> None:
         """Run the rows of a batch, cut at the rows that the model refuses: they are bad rows."""
         done = 0
         for refused in self.session.refused(batch.targets):
-            self._run_batch(block, batch.part(done, refused.row), kept)
+            self._run_batch(block, batch.part(done, refused.row), copies)
             if self.is_full:
                 return
             row, value = batch.rows[refused.row], shown_cell(str(refused.label))
             where, target = block.where(row), self.options.targets[0]
             self._reject(block, RejectedRow(row, where, target, value, refused.reason))
             done = refused.row + 1
-        self._run_batch(block, batch.part(done, len(batch.rows)), kept)
+        self._run_batch(block, batch.part(done, len(batch.rows)), copies)
 
     def _reject(self, block: RowBlock, rejected: RejectedRow) -> None:
         """Stop at a bad row, or set it aside: whoever has rejected it."""
@@ -327,8 +341,8 @@ class Runner:
             return ""
         features = self.encoder.features
         parsed = block.parse(text=features, allow_missing=True)
-        found = np.flatnonzero(parsed.rows == rejected.row)
-        cells = {name: parsed.texts[name][int(i)] for i in found[:1] for name in features}
+        places = np.flatnonzero(parsed.rows == rejected.row)
+        cells = {name: parsed.texts[name][int(i)] for i in places[:1] for name in features}
         return first_row_advice(cells, self.options)
 
     def _advice(self, rejected: RejectedRow) -> str:
@@ -342,7 +356,7 @@ class Runner:
         first = RejectedRow(0, *place, record["value"], record["reason"])
         return f"The first: {first} {self._advice(first)}".rstrip()
 
-    def _run_batch(self, block: RowBlock, batch: Batch, kept: list[Row]) -> None:
+    def _run_batch(self, block: RowBlock, batch: Batch, copies: list[Row]) -> None:
         """Predict, learn and write a batch, cut where a snapshot is due and at `--max-rows`."""
         most = self.options.max_rows
         count = len(batch.rows) if most is None else min(len(batch.rows), most - self.rows)
@@ -354,7 +368,7 @@ class Runner:
             predictions = self.session.predict_and_learn(part)
             first = block.first + 1
             numbered = [
-                (first + row, *values, *kept[row])
+                (first + row, *values, *copies[row])
                 for row, values in zip(part.rows, predictions, strict=True)
             ]
             with self.timings.measure(WRITING):
@@ -381,15 +395,18 @@ class Runner:
 
     # --- committing -------------------------------------------------------------------------------
 
-    def start(self) -> None:
-        """Take the sinks of a new run, and commit that they are ours before any row is written."""
+    def start(self, before_rows: bool = False) -> None:
+        """Take the sinks of a new run, and commit that they are ours before any row is written.
+
+        `before_rows`: rows follow, so that this commit does not say that there were none.
+        """
         for sink in self._all_sinks():
             sink.check_vacant()
         for sink in self._all_sinks():
             sink.start()
         if self._position is None:
             self._position = self.source.start
-        self.commit()
+        self.commit(before_rows)
 
     def _advance(self, block: RowBlock, row: int, count: int) -> None:
         """`count` more rows are done, up to row `row` of the block; commit if it is time."""
@@ -401,7 +418,7 @@ class Runner:
         if self._uncommitted_rows >= self.options.checkpoint_every:
             self.commit()
 
-    def commit(self) -> None:
+    def commit(self, before_rows: bool = False) -> None:
         """Write the checkpoint. Without a folder for it, only the sinks are made durable.
 
         After provisional rows the last checkpoint stays: it was written before them.
@@ -410,15 +427,17 @@ class Runner:
             return
         with self.timings.measure(CHECKPOINTS):
             self._is_whole = False
+            self._has_data_commit |= self._uncommitted_rows > 0
             self._uncommitted_rows = 0
             self._sinks_started = True
             commits = [sink.commit() for sink in self._all_sinks()]
             if self.checkpoints is not None:
-                self._write_checkpoint(self.checkpoints, commits)
+                self._write_checkpoint(self.checkpoints, commits, before_rows)
             self._is_whole = True
 
     def finish(self) -> None:
         """Commit. Pending targets stay pending: the source may have more rows one day."""
+        self._rewind()
         if self._sinks_started:
             self.commit()
         else:
@@ -429,7 +448,7 @@ class Runner:
 
         Then, or if this fails too, the last checkpoint remains. Returns whether it is committed.
         """
-        if not (self._is_whole and self._sinks_started):
+        if not (self._is_whole and self._sinks_started) or self._to_rewind:
             return False
         try:
             self.commit()
@@ -445,7 +464,9 @@ class Runner:
     def _all_sinks(self) -> list[Sink]:
         return [*self.sinks, *([self.bad_rows] if self.bad_rows is not None else [])]
 
-    def _write_checkpoint(self, checkpoints: CheckpointDir, commits: Sequence[object]) -> None:
+    def _write_checkpoint(
+        self, checkpoints: CheckpointDir, commits: Sequence[object], before_rows: bool
+    ) -> None:
         facts, arrays = self.session.describe()
         header = {
             "version": __version__,
@@ -453,6 +474,7 @@ class Runner:
             "source": self.source.fingerprint,
             "position": self._position,
             "rows": self.rows,
+            "before_rows": before_rows,
             "rejected_rows": self.rejected.to_json(),
             "missing_rows": self.source.missing_rows,
             "timings": self.timings.to_json(),
@@ -466,12 +488,15 @@ class Runner:
     # --- resuming ---------------------------------------------------------------------------------
 
     def resume(self) -> bool:
-        """Go back to the last checkpoint; False if there is none. A refusal changes no file."""
+        """Go back to the last checkpoint; False if there is none. A refusal changes no file.
+
+        The sinks go back when rows have come, as the source may still be refused where it is read.
+        """
         checkpoints = self.checkpoints
-        found = None if checkpoints is None else checkpoints.read()
-        if found is None or checkpoints is None:
+        saved = None if checkpoints is None else checkpoints.read()
+        if saved is None or checkpoints is None:
             return False
-        header, arrays = found
+        header, arrays = saved
         try:
             if self._starts_again(header):
                 return False
@@ -486,18 +511,27 @@ class Runner:
             raise
         except DAMAGE as error:
             raise FileRefused(f"{checkpoints.path} is damaged: {damage_text(error)}.") from None
-        for sink, commit in committed:
-            sink.rewind(commit)
+        self._to_rewind = committed
         return True
+
+    def _rewind(self) -> None:
+        """Remove from the sinks what was written after the checkpoint."""
+        for sink, commit in self._to_rewind:
+            sink.rewind(commit)
+        self._to_rewind = []
 
     def _starts_again(self, header: Saved) -> bool:
         """Whether nothing was predicted, and the options or the source are others now.
 
-        Then a new run in the same folder loses nothing: its outputs are emptied.
+        Then a new run in the same folder loses nothing: its outputs are emptied. After a kill
+        before the first rows were committed, this is so only with other options or another source.
         """
         if header["rows"]:
             return False
         if self.options.to_json() == header["options"]:
+            address = header["source"]["address"]
+            if header.get("before_rows") and address == self.source.address:
+                return False
             try:
                 self.source.verify(header["source"], header["position"])
                 return False
@@ -530,6 +564,7 @@ class Runner:
             raise ValueError(str(error)) from None  # `resume` adds the name of the file
         self._position = header["position"]
         self.rows = self.rows_before = saved_count(header["rows"], "rows")
+        self._has_data_commit = self.rows > 0
         self._sinks_started = True
 
 

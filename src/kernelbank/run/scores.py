@@ -1,4 +1,16 @@
-"""How good the predictions of some rows were, as the history adds them up."""
+"""How good the predictions of a run were: scores of rows, and counts of labels in bounded memory.
+
+- The *confusion matrix*: how often each label was predicted for rows of each label.
+- *Reliability*: rows by the probability of their predicted label, in STEPS equal steps, with the
+  mean probability and the share of correct labels of each.
+- The *log loss* of a row: -log of the probability of its label, which counts as at least
+  LEAST_PROBABILITY, also if the label was not known yet.
+- The *area under the curve* (AUC) of a label: the share of pairs of a row with the label and a row
+  with another one in which the first had the higher probability of the label; equal ones count
+  half. Probabilities are counted in ODDS_STEPS steps of equal width in log odds, so those within
+  one step are equal. Rows count from the first with the label on. The AUC of a run is the mean over
+  its labels.
+"""
 
 from __future__ import annotations
 
@@ -44,10 +56,6 @@ class RowScores(NamedTuple):
         """(n,): the times of the rows."""
         self.extremes[:, 5] = self.extremes[:, 6] = times
 
-    def leave_out_first(self) -> None:
-        """Let the first row count as a row, but not as a scored one."""
-        self.leave_out(np.arange(len(self.totals)) == 0)
-
     def leave_out(self, rows: np.ndarray) -> None:
         """Let some rows, a mask (n,), count as rows, but not as scored ones."""
         self.totals[rows, 1:] = 0.0
@@ -81,8 +89,8 @@ def score_labels(
     totals[:, 4] = 1.0 - totals[:, 2]
     totals[:, 5] = trace.probabilities.max(axis=1, initial=0.0)
     pairs = zip(trace.probabilities, classes, strict=True)
-    own = [float(p[k]) if 0 <= k < len(p) else 0.0 for p, k in pairs]
-    totals[:, 8] = [log_loss(p) for p in own]
+    of_label = [float(p[k]) if 0 <= k < len(p) else 0.0 for p, k in pairs]
+    totals[:, 8] = [log_loss(p) for p in of_label]
     extremes[:, 0] = totals[:, 2]
     losses = (trace.slot_classes != classes[:, None]).astype(np.float64)
     return RowScores(totals, extremes, losses)
@@ -138,20 +146,20 @@ class LabelScores:
     def add(self, labels: np.ndarray, predicted: np.ndarray, probabilities: Floats) -> None:
         """Add n rows: the numbers of their labels (negative if unknown) and of the predicted ones,
         and the probability (n, K) of every label; 0 or none for a label that was not known yet."""
-        known = probabilities.shape[1]
-        self._grow(max(known, int(labels.max(initial=-1)) + 1))
-        probabilities = np.pad(probabilities, ((0, 0), (0, self.classes - known)))
+        classes = probabilities.shape[1]
+        self._grow(max(classes, int(labels.max(initial=-1)) + 1))
+        probabilities = np.pad(probabilities, ((0, 0), (0, self.classes - classes)))
         np.add.at(self.confusion, (np.maximum(labels, -1) + 1, predicted + 1), 1.0)
         highest = probabilities.max(axis=1, initial=0.0)
         step = np.searchsorted(_EDGES, highest, side="right")
         sums = (np.ones(len(labels)), highest, (labels == predicted).astype(float))
-        for own, values in zip(self.reliability, sums, strict=True):
-            np.add.at(own, step, values)
+        for counts, values in zip(self.reliability, sums, strict=True):
+            np.add.at(counts, step, values)
         for k in range(self.classes):
-            own = (labels == k).astype(int)
-            counted = (probabilities[:, k] > 0) | (own == 1)
+            counts = (labels == k).astype(int)
+            counted = (probabilities[:, k] > 0) | (counts == 1)
             step = np.searchsorted(_ODDS_EDGES, probabilities[counted, k], side="right")
-            np.add.at(self.odds[k], (own[counted], step), 1.0)
+            np.add.at(self.odds[k], (counts[counted], step), 1.0)
 
     def _grow(self, classes: int) -> None:
         more = classes - self.classes
@@ -161,10 +169,10 @@ class LabelScores:
 
     def areas(self) -> Floats:
         """(K,): the area under the curve of each label; NaN without rows of both kinds."""
-        others, own = self.odds[:, 0], self.odds[:, 1]
+        others, members = self.odds[:, 0], self.odds[:, 1]
         below = np.cumsum(others, axis=1) - 0.5 * others
-        pairs = own.sum(axis=1) * others.sum(axis=1)
-        better = (own * below).sum(axis=1)
+        pairs = members.sum(axis=1) * others.sum(axis=1)
+        better = (members * below).sum(axis=1)
         areas = np.full(self.classes, np.nan)
         np.divide(better, pairs, out=areas, where=pairs > 0)
         return areas
@@ -172,9 +180,9 @@ class LabelScores:
     @property
     def area(self) -> float:
         """The mean area under the curve; NaN if there is none."""
-        known = self.areas()
-        known = known[~np.isnan(known)]
-        return float(known.mean()) if len(known) else math.nan
+        areas = self.areas()
+        areas = areas[~np.isnan(areas)]
+        return float(areas.mean()) if len(areas) else math.nan
 
     def arrays(self) -> dict[str, Floats]:
         return {

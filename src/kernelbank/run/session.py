@@ -36,8 +36,8 @@ from .history import (
     History,
     InputLayout,
     drawn_inputs,
-    kept_inputs,
     layout_of,
+    recorded_inputs,
     take_snapshot,
 )
 from .options import RunOptions, forecast_cells, forecast_columns
@@ -117,7 +117,7 @@ class Session:
         """Which rows of a batch the model would refuse to learn, by their targets; changes nothing.
 
         With `--delay` too this is known when a row comes, long before it is learned. Numbers have
-        no such rule: `io/sources/parsing.py` and `FeatureEncoder` reject what a model refuses.
+        no such rule: `io/cells.py` and `FeatureEncoder` reject what a model refuses.
         """
         classes = self.bank.class_labels
         labels = [(row, target[0]) for row, target in enumerate(targets) if target is not None]
@@ -301,7 +301,7 @@ class Session:
         for k, history in enumerate(self.histories[:DRAWN_TARGETS]):
             of_target = layout._replace(target=self.options.targets[k], output=k)
             coverage = self.options.coverage
-            snapshot = take_snapshot(self.bank, history, of_target, coverage, kept=True)
+            snapshot = take_snapshot(self.bank, history, of_target, coverage, recorded=True)
             if snapshot is not None:
                 history.add_snapshot(snapshot)
 
@@ -379,7 +379,7 @@ class Session:
     def _check_history(self, history: History) -> None:
         """Refuse a history whose inputs or labels are not those of the model."""
         layout = layout_of(self.options, self.bank)
-        drawn = len(kept_inputs(drawn_inputs(layout, self.bank)))
+        drawn = len(recorded_inputs(drawn_inputs(layout, self.bank)))
         if (
             any(len(snapshot.values) != drawn for snapshot in history.snapshots)
             or len(history.seen.ranges) not in (0, len(layout.features))

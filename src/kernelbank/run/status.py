@@ -1,4 +1,4 @@
-"""How good the forecasts of a run were, by horizon, for logs and pages."""
+"""The state of a run as a viewer sees it: terminal line, JSON log, summary and page read this."""
 
 from __future__ import annotations
 
@@ -319,10 +319,10 @@ class RunStatus:
         """The status as an object of the JSON log; of several targets, errors are by target."""
         if len(self.options.targets) == 1:
             return self.to_json()
-        each = {one.target: one.to_json() for one in self.each_target}
-        own = {name: {key: record[key] for key in OF_TARGET} for name, record in each.items()}
+        each = {status.target: status.to_json() for status in self.each_target}
+        by_target = {name: {key: record[key] for key in OF_TARGET} for name, record in each.items()}
         common = {key: value for key, value in self.to_json().items() if key not in OF_TARGET}
-        return {**common, "targets": own}
+        return {**common, "targets": by_target}
 
     def to_json(self) -> dict[str, object]:
         """The status, with the errors of its target, as JSON data; None for what is unknown."""
@@ -376,7 +376,7 @@ LATEST = 100
 MEANS = ("loss", "baseline_loss", "absolute_error", "baseline_absolute_error")
 
 
-def lately(history: History, *, labels: bool) -> dict[str, object] | None:
+def recent_errors(history: History, *, labels: bool) -> dict[str, object] | None:
     """The mean errors over a natural last period, or over the last rows; None if there are too few.
 
     The period is "24 hours" or the like, None where there is no time or the run is too short. Rows
@@ -391,9 +391,9 @@ def lately(history: History, *, labels: bool) -> dict[str, object] | None:
             start = high[-1] - seconds
             if low[0] > start:
                 continue
-            found = _of_rows(history, start, labels) or _of_points(history, start, seconds)
-            if found is not None:
-                return {"period": period, "whole": False, **found}
+            means = _of_rows(history, start, labels) or _of_points(history, start, seconds)
+            if means is not None:
+                return {"period": period, "whole": False, **means}
     wanted = max(LATEST, history.rows // 10)
     counted = np.cumsum(totals["rows"][::-1])
     first = max(0, history.points - 1 - int(np.searchsorted(counted, wanted)))
@@ -406,15 +406,15 @@ def _of_rows(history: History, start: float, labels: bool) -> dict[str, object] 
     times = recent["time"]
     if not (len(times) and times[0] <= start):
         return None
-    known = ~np.isnan(recent["target"] + recent["prediction"] + recent["baseline"])
-    own = known & (times > start)
-    if own.sum() < LEAST_ROWS:
+    scored = ~np.isnan(recent["target"] + recent["prediction"] + recent["baseline"])
+    chosen = scored & (times > start)
+    if chosen.sum() < LEAST_ROWS:
         return None
-    target = recent["target"][own]
-    sizes = [np.abs(recent[name][own] - target) for name in ("prediction", "baseline")]
-    losses: list[Floats] = [(one != 0.0).astype(float) if labels else one**2 for one in sizes]
-    values = [float(one.mean()) for one in (*losses, *sizes)]
-    return {"rows": int(own.sum()), **dict(zip(MEANS, values, strict=True))}
+    target = recent["target"][chosen]
+    sizes = [np.abs(recent[name][chosen] - target) for name in ("prediction", "baseline")]
+    losses: list[Floats] = [(size != 0.0).astype(float) if labels else size**2 for size in sizes]
+    values = [float(size.mean()) for size in (*losses, *sizes)]
+    return {"rows": int(chosen.sum()), **dict(zip(MEANS, values, strict=True))}
 
 
 def _of_points(history: History, start: float, seconds: float) -> dict[str, object] | None:

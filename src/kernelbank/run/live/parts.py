@@ -148,8 +148,8 @@ class PartsWriter:
         self._write_index(numbers, ended=False)
         for name in self._obsolete:
             (self._folder / name).unlink(missing_ok=True)
-        kept = set(numbers.values())
-        self._obsolete = [str(number) for number in self._numbers.values() if number not in kept]
+        current = set(numbers.values())
+        self._obsolete = [str(number) for number in self._numbers.values() if number not in current]
         self._obsolete.append(f"{INDEX}{self._indices - 1}")
         self._texts, self._numbers = dict(parts), numbers
 
@@ -199,13 +199,13 @@ class VersionedParts:
         return max((int(name.removeprefix(INDEX)) for name in names), default=0)
 
     def _read_changed(self, numbers: Mapping[str, int]) -> dict[str, bytes]:
-        found = {}
+        changed = {}
         for name, number in sorted(numbers.items(), key=lambda item: item[1]):
             if number > self.version:
                 content = (self._folder / str(number)).read_bytes()
                 # A line break would end the line of an event. JSON has them only between tokens.
-                found[name] = content.replace(b"\r", b" ").replace(b"\n", b" ")
-        return found
+                changed[name] = content.replace(b"\r", b" ").replace(b"\n", b" ")
+        return changed
 
     def _update(self, index: Mapping[str, Any], news: Mapping[str, bytes]) -> None:
         version, numbers = int(index["version"]), index["parts"]

@@ -85,8 +85,8 @@ class AccessControl:
             return _refusal(400)  # no body has to be read
         if scope["path"] == "/favicon.ico":
             return Response(status_code=204, headers=HEADERS)
-        given = scope["path"].split("/")[1:2] or [""]
-        if not secrets.compare_digest(given[0].encode(), self.token):
+        token = scope["path"].split("/")[1:2] or [""]
+        if not secrets.compare_digest(token[0].encode(), self.token):
             return _refusal(403)
         return None
 
@@ -190,10 +190,10 @@ class EventsRoute:
             QueryParams(scope["query_string"]).get("after", ""),
             Headers(scope=scope).get("last-event-id", ""),
         )
-        known = [
+        versions = [
             int(text) for text in texts if text.isascii() and text.isdigit() and len(text) < 19
         ]
-        return max((number for number in known if number <= self.parts.version), default=0)
+        return max((number for number in versions if number <= self.parts.version), default=0)
 
 
 async def _wait_for_disconnect(receive: Receive) -> None:
@@ -239,11 +239,15 @@ class Connection(H11Protocol):
         self.idle_since = self.last_progress = time.monotonic()
         self.unsent = 0
         crowded = len(self.connections) >= self.limits.connections
-        idle = [one for one in self.connections if isinstance(one, Connection) and one.idle]
+        idle = [
+            connection
+            for connection in self.connections
+            if isinstance(connection, Connection) and connection.idle
+        ]
         super().connection_made(transport)
         transport.set_write_buffer_limits(high=HIGH_WATER)
         if crowded:
-            min(idle, key=lambda one: one.idle_since, default=self).drop()
+            min(idle, key=lambda connection: connection.idle_since, default=self).drop()
 
     @property
     def idle(self) -> bool:
@@ -286,8 +290,8 @@ def connection_class(limits: Limits) -> type[Connection]:
 
 def open_listener(host: str, port: int, limits: Limits) -> socket.socket:
     """A socket that listens, with small send buffers in the system. OSError if it cannot."""
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-    family, *_, address = found[0]
+    addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    family, *_, address = addresses[0]
     listener = socket.create_server(address[:2], family=family, backlog=128)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, HIGH_WATER)
     with contextlib.suppress(OSError, AttributeError):  # not all systems have it

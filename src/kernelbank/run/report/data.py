@@ -41,11 +41,11 @@ from ..history import (
     History,
     Snapshot,
     drawn_inputs,
-    kept_inputs,
+    recorded_inputs,
     take_snapshot,
 )
 from ..scores import EXTREMES, TOTALS
-from ..status import RunStatus, forecast_scores, lately
+from ..status import RunStatus, forecast_scores, recent_errors
 from .page import render_page
 
 POINTS_PER_PART = 32
@@ -72,11 +72,13 @@ class ReportData:
     def parts(self, status: RunStatus, *, curves: bool = True) -> dict[str, str]:
         """The present parts. With `curves=False`, the present curves are those of the last call."""
         parts = self._parts_of_target(status, curves=curves)
-        for one in status.each_target[1:DRAWN_TARGETS]:
-            data = self._others.setdefault(one.output, ReportData())
-            own = data._parts_of_target(one, curves=curves)
-            prefix = f"targets/{one.output}/"
-            parts |= {prefix + name: text for name, text in own.items() if name not in SHARED}
+        for target in status.each_target[1:DRAWN_TARGETS]:
+            data = self._others.setdefault(target.output, ReportData())
+            target_parts = data._parts_of_target(target, curves=curves)
+            prefix = f"targets/{target.output}/"
+            parts |= {
+                prefix + name: text for name, text in target_parts.items() if name not in SHARED
+            }
         return parts
 
     def _parts_of_target(self, status: RunStatus, *, curves: bool) -> dict[str, str]:
@@ -93,7 +95,7 @@ class ReportData:
             parts["recent"] = _recent(history)
             if status.is_classification:
                 parts["labels"] = encode(_labels(status, history))
-            kept = kept_inputs(drawn_inputs(status.layout, status.bank))
+            recorded = recorded_inputs(drawn_inputs(status.layout, status.bank))
             for first in range(0, history.points, POINTS_PER_PART):
                 name = f"points/{first // POINTS_PER_PART}"
                 count = min(history.points - first, POINTS_PER_PART)
@@ -103,20 +105,20 @@ class ReportData:
                 )
             for taken in history.snapshots:
                 name = f"curves/{taken.row}"
-                parts[name] = self._cached(name, taken, partial(_curves, taken, kept))
+                parts[name] = self._cached(name, taken, partial(_curves, taken, recorded))
             if curves or self._present_curves is None:
                 layout, coverage = status.layout, status.options.coverage
-                present = take_snapshot(status.bank, history, layout, coverage, kept=False)
+                present = take_snapshot(status.bank, history, layout, coverage, recorded=False)
                 self._present_curves = None if present is None else _curves(present)
             if self._present_curves is not None:
                 parts["curves/now"] = self._present_curves
-        self._cache = {name: kept for name, kept in self._cache.items() if name in parts}
+        self._cache = {name: text for name, text in self._cache.items() if name in parts}
         return parts
 
     def _cached(self, name: str, key: object, make: Callable[[], str]) -> str:
         """The text of a part; encoded only if `key` has changed since the last call."""
-        kept = self._cache.get(name)
-        if kept is None or kept[0] != key:
+        cached = self._cache.get(name)
+        if cached is None or cached[0] != key:
             self._cache[name] = key, make()
         return self._cache[name][1]
 
@@ -161,7 +163,9 @@ def _status(status: RunStatus) -> dict[str, object]:
         "scored": status.scored,
         "stride": 1 if history is None else history.stride,
         "points": 0 if history is None else history.points,
-        "lately": None if history is None else lately(history, labels=status.is_classification),
+        "recent_errors": None
+        if history is None
+        else recent_errors(history, labels=status.is_classification),
         "regret": None if history is None else run_regret(history),
         "time": [[activity, spent] for activity, spent in timings["seconds"].items()],
         "started": timings["started"],
@@ -226,7 +230,7 @@ def _curves(taken: Snapshot, inputs: Sequence[int] | None = None) -> str:
     lines = []
     for number, values in zip(inputs or range(len(taken.values)), taken.values, strict=True):
         seen = values[:, np.isfinite(values[0])]
-        line = {name: json_numbers(one, 6) for name, one in zip(names, seen, strict=True)}
+        line = {name: json_numbers(numbers, 6) for name, numbers in zip(names, seen, strict=True)}
         lines.append(json_object({"input": str(number), **line}))
     return json_object({"row": str(taken.row), "lines": f"[{','.join(lines)}]"})
 
@@ -288,8 +292,8 @@ def run_details(status: RunStatus) -> dict[str, object]:
         "classes": classes,
         "time": options.time,
         "inputs": [
-            {"kind": one.kind, "name": one.name, "labels": list(one.labels)}
-            for one in drawn_inputs(status.layout, bank)
+            {"kind": drawn.kind, "name": drawn.name, "labels": list(drawn.labels)}
+            for drawn in drawn_inputs(status.layout, bank)
         ],
     }
 
@@ -313,10 +317,10 @@ def _details(status: RunStatus) -> list[list[object]]:
         ["numeric inputs", _listed(status.features)],
     ]
     for column in options.categorical:
-        found = [category for name, category in status.categories if name == column]
+        categories = [category for name, category in status.categories if name == column]
         beyond = status.categories_beyond.get(column)
         more = f"; {_beyond(beyond)}" if beyond else ""
-        data.append([f"categories of {column}", _listed(found) + more])
+        data.append([f"categories of {column}", _listed(categories) + more])
     if options.time:
         data.append(["time", options.time])
     for address in status.predictions:
@@ -354,9 +358,9 @@ def _missing_targets(status: RunStatus) -> str:
 def _seasons(status: RunStatus) -> str:
     if not status.options.seasons:
         return "none"
-    found = ", ".join(map(str, status.bank.periods))
+    periods = ", ".join(map(str, status.bank.periods))
     auto = status.options.periods == "auto"
-    return f"{found} rows{' (found)' if auto else ''}" if found else "none found"
+    return f"{periods} rows{' (found)' if auto else ''}" if periods else "none found"
 
 
 def _forecasts(status: RunStatus) -> list[list[str]]:
@@ -367,8 +371,8 @@ def _forecasts(status: RunStatus) -> list[list[str]]:
     ahead = ", ".join(map(str, horizons))
     if len(horizons) > 2 and horizons == tuple(range(1, len(horizons) + 1)):
         ahead = f"1 to {len(horizons)}"
-    found = [["forecasts", f"{ahead} row{'s' * (horizons[-1] > 1)} ahead"]]
-    return found + ([["known in advance", _listed(known)]] if known else [])
+    details = [["forecasts", f"{ahead} row{'s' * (horizons[-1] > 1)} ahead"]]
+    return details + ([["known in advance", _listed(known)]] if known else [])
 
 
 def _beyond(counts: Mapping[str, int]) -> str:
@@ -417,12 +421,12 @@ def _running(status: RunStatus) -> int:
 
 def _slot_changes(status: RunStatus) -> list[list[str]]:
     """Which slots were retired and added, for each of the last times, the newest first."""
-    found: dict[int, dict[str, list[str]]] = {}
+    by_row: dict[int, dict[str, list[str]]] = {}
     for change in status.bank.ledger.slot_changes:
-        found.setdefault(change.sample, {}).setdefault(change.kind, []).append(change.name)
+        by_row.setdefault(change.sample, {}).setdefault(change.kind, []).append(change.name)
     return [
         [f"slots {kind} after row {row:,}", _listed(kinds[kind])]
-        for row, kinds in list(reversed(found.items()))[:SHOWN_REVISIONS]
+        for row, kinds in list(reversed(by_row.items()))[:SHOWN_REVISIONS]
         for kind in ("added", "retired")
         if kind in kinds
     ]
@@ -439,8 +443,8 @@ def slot_terms(names: Iterable[str]) -> list[list[str]]:
 
 
 def _listed(names: Sequence[str]) -> str:
-    some = ", ".join(names[:LISTED])
-    return f"{some}, ... ({len(names)})" if len(names) > LISTED else some or "none"
+    listed = ", ".join(names[:LISTED])
+    return f"{listed}, ... ({len(names)})" if len(names) > LISTED else listed or "none"
 
 
 MOST_SLOTS = 10
@@ -493,10 +497,10 @@ def _weights(bank: AutoBank) -> list[list[object]]:
     order = np.argsort(-sizes, kind="stable").tolist()
     chosen = sorted(slot for slot in order[:MOST_SLOTS] if sizes[slot] > 0)
     others = [slot for slot in order[MOST_SLOTS:] if sizes[slot] > 0]
-    found = [[names[slot], own] for slot, own in zip(chosen, values[chosen], strict=True)]
+    rows = [[names[slot], shares] for slot, shares in zip(chosen, values[chosen], strict=True)]
     if others:
-        found.append([f"{len(others)} others", values[others].sum(axis=0)])
-    return [[name, ten_thousandths(own[None])[0]] for name, own in found]
+        rows.append([f"{len(others)} others", values[others].sum(axis=0)])
+    return [[name, ten_thousandths(shares[None])[0]] for name, shares in rows]
 
 
 def _short(values: np.ndarray) -> list[float]:
@@ -525,15 +529,15 @@ def run_regret(history: History) -> dict[str, object] | None:
     while history.points >= 2 * SEGMENTS * joined:
         joined *= 2
     starts = np.arange(0, history.points, joined)
-    own = np.add.reduceat(history.totals["loss"], starts)
+    losses = np.add.reduceat(history.totals["loss"], starts)
     alone = np.add.reduceat(history.losses, starts, axis=0)
-    known = np.isfinite(alone).all(axis=0)
-    if not (np.isfinite(own).all() and known.any()):
+    finite = np.isfinite(alone).all(axis=0)
+    if not (np.isfinite(losses).all() and finite.any()):
         return None
     return {
         "segment": joined * history.stride,
-        "best_slot": float(best_slot(own, alone[:, known])[-1]),
-        "best_slot_per_segment": float(best_slot_per_interval(own, alone[:, known], 1)[-1]),
+        "best_slot": float(best_slot(losses, alone[:, finite])[-1]),
+        "best_slot_per_segment": float(best_slot_per_interval(losses, alone[:, finite], 1)[-1]),
     }
 
 
@@ -549,8 +553,8 @@ def _finite(value: object) -> object:
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, dict):
-        return {name: _finite(one) for name, one in value.items()}
-    return [_finite(one) for one in value] if isinstance(value, (list, tuple)) else value
+        return {name: _finite(member) for name, member in value.items()}
+    return [_finite(member) for member in value] if isinstance(value, (list, tuple)) else value
 
 
 def json_object(texts: dict[str, str]) -> str:
