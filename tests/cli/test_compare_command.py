@@ -116,7 +116,7 @@ def _figures(path):
 
 @pytest.mark.parametrize("rows", [slow(0), 30])
 def test_path_arrays_and_command_are_standardised_by_one_rule(tmp_path, rows):
-    X, y = noisy_stream(5, 120)
+    X, y = noisy_stream(5, 80)
     X, y = 40 + 7 * X, 500 + 90 * y
     lines = [f"{a};{b};{c}".replace(".", ",") for (a, b), c in zip(X, y, strict=True)]
     plain = [f"{a},{b},{c}" for (a, b), c in zip(X, y, strict=True)]

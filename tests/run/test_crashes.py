@@ -69,10 +69,13 @@ def test_redis_run_killed_while_sending_leaves_the_same_entries(scenarios):
 @pytest.mark.parametrize(
     "name",
     [
-        *("late", "followed", "forecasts"),
+        *("late", "followed"),
         *(
             slow(name)
-            for name in ("plain", "unended", "classes", "refused", "input", "late forecasts")
+            for name in (
+                *("plain", "unended", "classes", "refused", "input"),
+                *("forecasts", "late forecasts"),
+            )
         ),
     ],
 )

@@ -81,6 +81,7 @@ def test_categories_beyond_the_limit_are_counted(tmp_path, monkeypatch):
     assert same_bits(read_column(out, "prediction"), trace.predictions)
 
 
+@pytest.mark.usefixtures("light")
 def test_time_in_every_format_gives_the_same_inputs(tmp_path):
     start = datetime(2024, 2, 28, 22, 30, tzinfo=UTC)
     moments = [start + timedelta(minutes=17 * n) for n in range(ROWS)]
@@ -96,7 +97,7 @@ def test_time_in_every_format_gives_the_same_inputs(tmp_path):
         "nanoseconds": [f"{moment.timestamp() * 1000:.0f}000000" for moment in moments],
     }
     waves = np.array([encode_time(moment.timestamp()) for moment in moments])
-    trace = kb.AutoBank(size="small").run(np.column_stack([X[:, 0], waves]), Y)
+    trace = one_slot_model().run(np.column_stack([X[:, 0], waves]), Y)
     for name, cells in forms.items():
         path = write_csv(
             tmp_path / f"{name}.csv", ["t", "a", "y"], zip(cells, X[:, 0], Y, strict=True)
@@ -104,7 +105,7 @@ def test_time_in_every_format_gives_the_same_inputs(tmp_path):
         succeed(path, "--target", "y", "--time", "t", "--predictions", tmp_path / f"{name}.out.csv")
         check_predictions(tmp_path / f"{name}.out.csv", trace, Y)
     table = pd.DataFrame({"t": moments, "a": X[:, 0]})
-    assert same_bits(kb.AutoBank(size="small").run(table, Y).predictions, trace.predictions)
+    assert same_bits(one_slot_model().run(table, Y).predictions, trace.predictions)
 
 
 def test_labels_one_and_one_point_zero_are_one_class(tmp_path):
@@ -131,6 +132,7 @@ def test_saved_bank_of_a_run_knows_its_columns(tmp_path):
 # --- how many rows --------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("light")
 @pytest.mark.parametrize("delay", [0, 5])
 def test_rows_without_a_target_are_predicted_not_learned(delay, tmp_path):
     targets = [repr(y) if n % 10 else "" for n, y in enumerate(Y.tolist())]
@@ -143,7 +145,7 @@ def test_rows_without_a_target_are_predicted_not_learned(delay, tmp_path):
     _, rows = read_csv(out)
     assert len(rows) == ROWS
     assert [row[4] for row in rows] == targets
-    bank, found, waiting = kb.AutoBank(size="small"), [], []
+    bank, found, waiting = one_slot_model(), [], []
     for n, x in enumerate(X):
         if n % 10:
             found.append(bank.predict_trace_one(x).predictions[0])

@@ -28,7 +28,7 @@ from kernelbank.run.history import (
     SeenInputs,
     Snapshot,
     drawn_inputs,
-    kept_inputs,
+    recorded_inputs,
     take_snapshot,
 )
 from kernelbank.run.report.data import ReportData
@@ -331,7 +331,7 @@ def status(tmp_path_factory):
 
 
 def present(status):
-    taken = take_snapshot(status.bank, status.history, status.layout, 0.9, kept=False)
+    taken = take_snapshot(status.bank, status.history, status.layout, 0.9, recorded=False)
     inputs = drawn_inputs(status.layout, status.bank)
     return {one.name: (one, values) for one, values in zip(inputs, taken.values, strict=True)}
 
@@ -415,7 +415,7 @@ def test_numbers_are_drawn_inside_the_range_in_which_they_were_seen(tmp_path):
     ("numbers", "time", "categories", "lags"),
     [(3, True, 1, 2), (50, True, 2, 30), (500, False, 0, 0), (0, False, 200, 1), (0, True, 0, 0)],
 )
-def test_kept_inputs_are_some_of_every_kind(status, numbers, time, categories, lags):
+def test_recorded_inputs_are_some_of_every_kind(status, numbers, time, categories, lags):
     layout = InputLayout(
         "y",
         [f"x{k}" for k in range(numbers)],
@@ -429,7 +429,7 @@ def test_kept_inputs_are_some_of_every_kind(status, numbers, time, categories, l
 
     Bank.lags = lags
     inputs = drawn_inputs(layout, Bank)
-    kept = [inputs[k] for k in kept_inputs(inputs)]
+    kept = [inputs[k] for k in recorded_inputs(inputs)]
     total = numbers + 3 * time + categories + lags
     assert len(inputs) == min(total, MOST_INPUTS)
     assert len(kept) == min(total, DRAWN)

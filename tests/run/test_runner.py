@@ -147,13 +147,13 @@ def test_preset_paper_gives_the_predictions_of_the_papers_bank(source, tmp_path)
     check_predictions(tmp_path / "out.csv", bank.run(X, Y), Y)
 
 
-@pytest.mark.parametrize(("delay", "equal"), [(7, True), (1100, False)])
+@pytest.mark.parametrize(("delay", "equal"), [(7, True), (1010, False)])
 def test_delay_with_equal_or_many_pending_rows_learns_the_right_targets(
     delay, equal, tmp_path, monkeypatch
 ):
     """More of them than a bank remembers by itself, or with the same inputs."""
     monkeypatch.setattr(session, "make_model", one_slot_model)
-    count = delay + 200
+    count = delay + 90
     rows, targets = make_rows(count)
     if equal:
         rows = np.ones((count, 2))
@@ -182,7 +182,7 @@ def test_baseline_with_delay_uses_only_known_targets(tmp_path):
         assert json.loads(done.err.splitlines()[-1])["baseline_error"] == delay + 1
 
 
-@pytest.mark.parametrize(("delay", "count"), [(0, 1100), (3, 300)])
+@pytest.mark.parametrize(("delay", "count"), [(0, 560), (3, 200)])
 def test_classification_gives_the_models_labels_and_probabilities(
     delay, count, tmp_path, monkeypatch
 ):
@@ -280,8 +280,7 @@ def test_missing_library_is_refused_with_its_install_command(tmp_path, monkeypat
 
 @pytest.mark.parametrize(("delay", "count"), [(0, 1060), (2, 290)])
 def test_checkpoint_interval_changes_no_bit(delay, count, tmp_path, monkeypatch):
-    if delay:  # row by row: one slot is enough
-        monkeypatch.setattr(session, "make_model", one_slot_model)
+    monkeypatch.setattr(session, "make_model", one_slot_model)
     inputs, targets = make_rows(count)
     words = [f"k{2 * n // count}" for n in range(count)]
     path = write_csv(

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -40,11 +40,11 @@ Report = Callable[[Comparison], object]
 
 
 def compare(
-    banks: Mapping[str, Any],
-    streams: Mapping[str, Any] | Iterable[str],
+    banks: Mapping[str, object],
+    streams: Mapping[str, object] | Iterable[str],
     seeds: int | Iterable[int] = 1,
     *,
-    loss: Any = "squared",
+    loss: object = "squared",
     standardise: int = 0,
     skip: int | None = None,
     samples: int | None = None,
@@ -108,8 +108,7 @@ def compare(
     if not isinstance(banks, Mapping) or not banks:
         remedy = 'Give for example {"mine": kb.KernelBank()}.'
         raise check.refuse("banks", "be a dictionary of names and banks", banks, remedy, "compare")
-    competitors = [as_competitor(str(name), given) for name, given in banks.items()]
-    competitors += baselines()
+    competitors = [as_competitor(str(name), bank) for name, bank in banks.items()] + baselines()
     scoring = None if isinstance(loss, str) and loss == NORMALISED else as_loss(loss)
     remedy = "Give 0, or how many first rows give the scale of the targets, such as 100."
     scale = check.count("standardise", standardise, "compare", remedy, least=0)
@@ -130,11 +129,11 @@ def compare(
         labels=scoring is not None and scoring.labels,
         check_units=any(competitor.needs_standard_units for competitor in competitors),
     )
-    sources = [StreamSource.of(name, given, options) for name, given in named(streams).items()]
+    sources = [StreamSource.of(name, stream, options) for name, stream in named(streams).items()]
     if len(sources) > 1:
         scipy_stats()  # refused before the work, not after it
-    kept = RunCache(cache) if isinstance(cache, (str, os.PathLike)) else cache
-    found = Comparison(
+    run_cache = RunCache(cache) if isinstance(cache, (str, os.PathLike)) else cache
+    comparison = Comparison(
         loss="normalised error" if scoring is None else repr(scoring),
         skip=unscored,
         standardise=scale,
@@ -144,7 +143,7 @@ def compare(
     )
     results: list[Result] = []
     with ExitStack() as stack:
-        runner = _Runner(kept, processes, stack)
+        runner = _Runner(run_cache, processes, stack)
         plans: Iterable[_Plan] = (
             _planned(source, competitors, seed_list, scoring, runner) for source in sources
         )
@@ -164,10 +163,10 @@ def compare(
             results += results_on(
                 plan.name, plan.runs, competitors, scoring, unscored, plan.seeded, keep_losses
             )
-            found = replace(found, results=tuple(results), overall=overall(results))
+            comparison = replace(comparison, results=tuple(results), overall=overall(results))
             if report is not None:
-                report(found)
-    return found
+                report(comparison)
+    return comparison
 
 
 # --- planning and running -------------------------------------------------------------------------
@@ -212,7 +211,7 @@ def _planned(
             needed = again and competitor.takes(stream)
             get = runner.submit(competitor, seed, stream) if needed else _nothing
             pending.append(_PendingRun(competitor, stream, needed, get))
-    return _Plan(source.name, source.seeded, pending, {one.name: [] for one in competitors})
+    return _Plan(source.name, source.seeded, pending, {rival.name: [] for rival in competitors})
 
 
 def _nothing() -> CompetitorRun:
@@ -238,9 +237,9 @@ class _Runner:
         self, competitor: Competitor, seed: int, stream: Stream
     ) -> Callable[[], CompetitorRun]:
         """A function that returns the run; the work begins at once if there are processes."""
-        kept = None if self._cache is None else self._cache.get(competitor, seed, stream)
-        if kept is not None:
-            return lambda: kept
+        cached = None if self._cache is None else self._cache.get(competitor, seed, stream)
+        if cached is not None:
+            return lambda: cached
         if self._pool is None or competitor.kind == BASELINE:
             return lambda: self._put(
                 competitor, seed, stream, run_warmed(competitor.name, competitor.run, seed, stream)
@@ -267,7 +266,7 @@ class _Runner:
 # --- arguments ------------------------------------------------------------------------------------
 
 
-def _seed_list(seeds: Any) -> list[int]:
+def _seed_list(seeds: object) -> list[int]:
     remedy = "Give how many seeds to run, such as 5, or a list of them."
     if isinstance(seeds, Iterable) and not isinstance(seeds, str):
         numbers = [check.count("seeds", seed, "compare", remedy, least=0) for seed in seeds]
@@ -311,35 +310,35 @@ class StreamSource:
 
     name: str
     seeded: bool
-    make: Callable[[int], Any]
+    make: Callable[[int], object]
     options: StreamOptions
 
     @classmethod
-    def of(cls, name: str, given: Any, options: StreamOptions) -> StreamSource:
-        """The source of what was given; files are read here."""
-        if isinstance(given, str) and given in datasets.BUILT_IN:
-            maker = datasets.BUILT_IN[given]
+    def of(cls, name: str, stream: object, options: StreamOptions) -> StreamSource:
+        """The source of what the user gave; files are read here."""
+        if isinstance(stream, str) and stream in datasets.BUILT_IN:
+            maker = datasets.BUILT_IN[stream]
             length = _LENGTH if options.samples is None else options.samples
             return cls(name, True, lambda seed: maker(seed, length), options)
-        if isinstance(given, str) and given in datasets.BENCHMARKS:
-            given = datasets.load(given, options.folder, samples=options.samples)
-            if options.labels and given.classes == 2:  # such a loss has labels -1 and 1
-                given = (given.X, 2 * given.y - 1)
-        elif isinstance(given, (str, os.PathLike)):
-            given = datasets.read_csv(_table(name, given), options.target, samples=options.samples)
-        if callable(given):
-            return cls(name, True, given, options)
-        _check_pair(name, given)
-        source = cls(name, False, lambda _: given, options)
+        if isinstance(stream, str) and stream in datasets.BENCHMARKS:
+            benchmark = datasets.load(stream, options.folder, samples=options.samples)
+            stream = benchmark
+            if options.labels and benchmark.classes == 2:  # such a loss has labels -1 and 1
+                stream = (benchmark.X, 2 * benchmark.y - 1)
+        elif isinstance(stream, (str, os.PathLike)):
+            table = _table(name, stream)
+            stream = datasets.read_csv(table, options.target, samples=options.samples)
+        if callable(stream):
+            return cls(name, True, stream, options)
+        _checked_stream(name, stream)
+        source = cls(name, False, lambda _: stream, options)
         source.stream(0, quiet=True)  # what is wrong is refused before anything runs
         return source
 
     def stream(self, seed: int, quiet: bool = False) -> Stream:
         """The checked stream, in standard units if asked for; something of it is scored."""
         options = self.options
-        given = self.make(seed)
-        _check_pair(self.name, given)
-        stream = given if isinstance(given, Stream) else Stream(*given)
+        stream = _checked_stream(self.name, self.make(seed))
         if options.samples is not None:
             stream = stream.head(options.samples)
         if len(stream) <= options.skip:
@@ -357,39 +356,41 @@ class StreamSource:
         return stream
 
 
-def named(streams: Any) -> dict[str, Any]:
+def named(streams: object) -> dict[str, object]:
     """The streams by name, from a dictionary or a list of names and paths."""
     remedy = 'Give for example {"mine": (X, y)}, or ["ar1", "lorenz"].'
     if isinstance(streams, (str, os.PathLike)):
         streams = [streams]
     if isinstance(streams, Mapping):
-        found = {str(name): given for name, given in streams.items()}
+        by_name = {str(name): stream for name, stream in streams.items()}
     elif isinstance(streams, Iterable):
         listed = list(streams)
         if not all(isinstance(item, (str, os.PathLike)) for item in listed):
             raise check.refuse("streams", "be named", streams, remedy, "compare")
-        found = {os.fspath(item): item for item in listed}
+        by_name = {os.fspath(item): item for item in listed}
     else:
         raise check.refuse("streams", "be a dictionary or a list", streams, remedy, "compare")
-    if not found:
+    if not by_name:
         raise check.refuse("streams", "hold at least one stream", streams, remedy, "compare")
-    return found
+    return by_name
 
 
-def _table(name: str, given: str | os.PathLike[str]) -> Path:
-    path = Path(given)
+def _table(name: str, file: str | os.PathLike[str]) -> Path:
+    path = Path(file)
     if not path.name.endswith((".csv", ".csv.gz")):
-        known = f"be a stream's name {sorted(datasets.BUILT_IN)} or a .csv or .csv.gz file"
+        rule = f"be a stream's name {sorted(datasets.BUILT_IN)} or a .csv or .csv.gz file"
         remedy = "Correct it; kb.datasets.BENCHMARKS lists the named benchmarks."
-        raise check.refuse(f"streams[{name!r}]", known, str(given), remedy)
+        raise check.refuse(f"streams[{name!r}]", rule, str(file), remedy)
     return path
 
 
-def _check_pair(name: str, given: Any) -> None:
-    if isinstance(given, Stream) or (isinstance(given, (tuple, list)) and len(given) == 2):
-        return
+def _checked_stream(name: str, stream: object) -> Stream:
+    if isinstance(stream, Stream):
+        return stream
+    if isinstance(stream, (tuple, list)) and len(stream) == 2:
+        return Stream(*stream)
     remedy = "Give (X, y), a kb.datasets.Stream, a function from a seed to it, a name or a path."
-    raise check.refuse(f"streams[{name!r}]", "be a pair (X, y)", given, remedy, "compare")
+    raise check.refuse(f"streams[{name!r}]", "be a pair (X, y)", stream, remedy, "compare")
 
 
 def _warn_of_units(name: str, stream: Stream) -> None:

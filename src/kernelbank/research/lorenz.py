@@ -24,7 +24,7 @@ import math
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -55,7 +55,7 @@ UNSCORED = 1_000
 class LearnerSetup:
     """A learner's settings, the bank's regularisation and kernel, and the toolbox's figure."""
 
-    settings: Mapping[str, Any]
+    settings: Mapping[str, float]
     regularization: float = 0.0
     published: float | None = None
     kernel: Kernel = field(default_factory=lambda: Gaussian(WIDTH))
@@ -133,7 +133,7 @@ def setups() -> list[tuple[Learner, LearnerSetup]]:
 
     A learner that is not in the list above has its own defaults.
     """
-    found = []
+    pairs = []
     for kind in learners.standalone():
         for setup in SETUPS.get(kind.__name__, (LearnerSetup({}),)):
             learner = kind(**setup.settings)
@@ -141,8 +141,8 @@ def setups() -> list[tuple[Learner, LearnerSetup]]:
                 bank(learner, setup)
             except InvalidArgument:  # it is for labels
                 continue
-            found.append((learner, setup))
-    return found
+            pairs.append((learner, setup))
+    return pairs
 
 
 def bank(learner: Learner, setup: LearnerSetup) -> KernelBank:
@@ -161,9 +161,9 @@ def run_learners(points: int = POINTS) -> Iterator[LearnerResult]:
     X, y = stream(points)
     for learner, setup in setups():
         bank(learner, setup).run(X[:2], y[:2], record=())  # compiles outside the timer
-        own = bank(learner, setup)
+        alone = bank(learner, setup)
         start = time.perf_counter()
-        predictions = own.run(X, y, record=["predictions"]).predictions
+        predictions = alone.run(X, y, record=["predictions"]).predictions
         seconds = (time.perf_counter() - start) / len(y)
         errors = np.where(np.isfinite(predictions), predictions - y, math.inf)
         yield LearnerResult(learner, errors * errors, seconds, setup.published)

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..bank.bank import KernelBank
-from ..bank.naming import short_name
+from ..bank.slot import short_name
 from ..bank.trace import Trace
 from ..combiners import BUILT_IN, OMKR, Combiner, Joint, Simplex
 from ..kernels.dictionary import gaussian_grid
@@ -182,10 +182,10 @@ def estimates_at(run: PaperRun, step: int = SHOWN_STEP) -> Estimates:
     grid = np.linspace(0.0, run.x[step - 1] + 8, 1601)
     curves: dict[str, Floats] = {}
     for name in (SCHEME, EXACT):
-        own = bank(COMBINERS[name])
-        own.run(run.x[: step - 1], run.y[: step - 1], record=())
-        curves[name] = own.predict(grid)
-    slots = own.predict_slots(grid)
+        weighted = bank(COMBINERS[name])
+        weighted.run(run.x[: step - 1], run.y[: step - 1], record=())
+        curves[name] = weighted.predict(grid)
+    slots = weighted.predict_slots(grid)
     costs = run.slot_cumulative_cost[step - 1]  # the cost of this estimate included
     best, worst = int(np.argmin(costs)), int(np.argmax(costs))
     return Estimates(step, grid, curves, best, worst, slots[:, best], slots[:, worst])
@@ -217,14 +217,14 @@ class Standing:
 
 def standings(runs: Sequence[PaperRun], lengths: Sequence[int]) -> list[Standing]:
     """The scheme beside every rival, after each of these numbers of samples."""
-    found = []
+    rows = []
     for samples in lengths:
         scheme = np.array([run.cumulative_cost[SCHEME][samples - 1] for run in runs])
         for rival in RIVALS:
             cost = np.array([_cost(run, rival, samples) for run in runs])
             margin = float(np.mean(1 - scheme / cost))
-            found.append(Standing(samples, rival, int(np.sum(scheme < cost)), margin))
-    return found
+            rows.append(Standing(samples, rival, int(np.sum(scheme < cost)), margin))
+    return rows
 
 
 def _cost(run: PaperRun, rival: str, samples: int) -> float:
@@ -244,20 +244,20 @@ class SeedRow:
 
     def cells(self) -> tuple[str, str, str, str, str]:
         """Name, seed 0, mean, least and most; `never` where a seed has no value."""
-        known = [value for value in self.values if value is not None]
-        never = len(self.values) - len(known)
+        values = [value for value in self.values if value is not None]
+        never = len(self.values) - len(values)
         first = _show(self.values[0], self.digits)
-        if not known:
+        if not values:
             return self.name, first, "never", "", ""
-        mean = _show(float(np.mean(known)), self.digits)
+        mean = _show(float(np.mean(values)), self.digits)
         if never:
             mean += f" ({never} never)"
         return (
             self.name,
             first,
             mean,
-            _show(min(known), self.digits),
-            _show(max(known), self.digits),
+            _show(min(values), self.digits),
+            _show(max(values), self.digits),
         )
 
 
@@ -330,8 +330,8 @@ def claims(runs: Sequence[PaperRun]) -> tuple[list[Claim], list[Claim]]:
         return Claim(statement, won, lost)
 
     def sooner(run: PaperRun, other: str) -> bool:
-        own, rival = run.overtakes(SCHEME), run.overtakes(other)
-        return own is not None and (rival is None or own < rival)
+        step, rival_step = run.overtakes(SCHEME), run.overtakes(other)
+        return step is not None and (rival_step is None or step < rival_step)
 
     def rate(run: PaperRun, name: str) -> float:
         half = len(run.x) // 2

@@ -79,9 +79,9 @@ def reconstruction(run: PaperRun, estimates: Estimates) -> Figure:
     for word, slot, curve, colour in norma:
         label = f"{word} NORMA so far (width {size[slot]:.2f})"
         axes.plot(grid, curve, color=colour, lw=1.6, label=label)
-    known = slice(0, step - 1)
+    past = slice(0, step - 1)
     dots = {"color": plots.INK, "ls": "none", "marker": "o", "zorder": 5}
-    axes.plot(run.x[known], run.y[known], ms=3.5, label="samples so far", **dots)
+    axes.plot(run.x[past], run.y[past], ms=3.5, label="samples so far", **dots)
     axes.plot(run.x[step - 1], run.y[step - 1], mfc="white", ms=6, label="the next one", **dots)
     low = min(run.y[:step].min(), estimates.worst_curve.min(), scheme.min())
     high = max(run.y[:step].max(), estimates.worst_curve.max(), scheme.max())

@@ -119,11 +119,11 @@ def holm(p_values: Sequence[float]) -> list[float]:
     >>> holm([0.01, 0.04, 0.03])
     [0.03, 0.06, 0.06]
     """
-    made = sorted((p, index) for index, p in enumerate(p_values) if not math.isnan(p))
+    ordered = sorted((p, index) for index, p in enumerate(p_values) if not math.isnan(p))
     result = [math.nan] * len(p_values)
     largest = 0.0
-    for done, (p, index) in enumerate(made):
-        largest = max(largest, min(1.0, (len(made) - done) * p))
+    for done, (p, index) in enumerate(ordered):
+        largest = max(largest, min(1.0, (len(ordered) - done) * p))
         result[index] = largest
     return result
 
@@ -225,16 +225,16 @@ def critical_difference(methods: int, streams: int, level: float = LEVEL) -> flo
 def groups(ranks: Mapping[str, float], difference: float) -> tuple[tuple[str, ...], ...]:
     """The largest sets of methods whose mean ranks lie within the difference, best first."""
     names = sorted(ranks, key=lambda name: ranks[name])
-    found: list[tuple[str, ...]] = []
+    sets: list[tuple[str, ...]] = []
     last = 0  # the end of the longest set so far: a set that ends there too is part of it
     for first, name in enumerate(names):
         end = first
         while end < len(names) and ranks[names[end]] - ranks[name] <= difference:
             end += 1
         if end - first > 1 and end > last:
-            found.append(tuple(names[first:end]))
+            sets.append(tuple(names[first:end]))
         last = max(last, end)
-    return tuple(found)
+    return tuple(sets)
 
 
 def _friedman(ranks: np.ndarray) -> tuple[float, float]:

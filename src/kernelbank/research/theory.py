@@ -30,19 +30,19 @@ SWITCHES = 5
 # --- rules for the weights ------------------------------------------------------------------------
 
 
-def hedge_bound(rate: float, slots: int, spreads: Floats) -> float:
-    """log P / rate + rate / 8 sum_n s_n^2; s_n is the spread of the losses of sample n."""
-    return log(slots) / rate + rate / 8 * float((spreads**2).sum())
+def hedge_bound(rate: float, slots: int, ranges: Floats) -> float:
+    """log P / rate + rate / 8 sum_n s_n^2; s_n is the range of the losses of sample n."""
+    return log(slots) / rate + rate / 8 * float((ranges**2).sum())
 
 
-def adahedge_bound(slots: int, spreads: Floats) -> float:
-    """S sqrt(n log P) + S (16/3 log P + 2), S the largest spread."""
-    S = float(spreads.max())
-    return S * sqrt(len(spreads) * log(slots)) + S * (16 / 3 * log(slots) + 2)
+def adahedge_bound(slots: int, ranges: Floats) -> float:
+    """S sqrt(n log P) + S (16/3 log P + 2), S the largest range."""
+    S = float(ranges.max())
+    return S * sqrt(len(ranges) * log(slots)) + S * (16 / 3 * log(slots) + 2)
 
 
 def fixed_share_bound(
-    rate: float, share: float, slots: int, switches: int, spreads: Floats
+    rate: float, share: float, slots: int, switches: int, ranges: Floats
 ) -> float:
     """-log(prior of the sequence) / rate + rate / 8 sum_n s_n^2.
 
@@ -50,12 +50,12 @@ def fixed_share_bound(
     changes to a given other one with probability share / P.
     """
     stay, change = log(1 - share + share / slots), log(share / slots)
-    prior = -log(slots) + switches * change + (len(spreads) - 1 - switches) * stay
-    return -prior / rate + rate / 8 * float((spreads**2).sum())
+    prior = -log(slots) + switches * change + (len(ranges) - 1 - switches) * stay
+    return -prior / rate + rate / 8 * float((ranges**2).sum())
 
 
 def _weighted(combiner: Combiner, x: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
-    """The weighted losses of the slots, (n,); the losses (n, P); their spreads (n,)."""
+    """The weighted losses of the slots, (n,); the losses (n, P); their ranges (n,)."""
     trace = bank(combiner, BUDGET).run(x, y, record=["weights", "slot_loss"])
     losses = trace.slot_loss
     return (trace.weights * losses).sum(axis=1), losses, np.ptp(losses, axis=1)
@@ -65,16 +65,16 @@ def hedge(x: Floats, y: Floats) -> Certificate:
     """Hedge with a fixed rate against the best slot."""
     slots = len(paper.widths())
     rate = sqrt(8 * log(slots) / len(y))
-    weighted, losses, spreads = _weighted(Hedge(learning_rate=rate), x, y)
+    weighted, losses, ranges = _weighted(Hedge(learning_rate=rate), x, y)
     measured = float(best_slot(weighted, losses)[-1])
-    return certificate("Hedge, the best slot", hedge_bound(rate, slots, spreads), measured)
+    return certificate("Hedge, the best slot", hedge_bound(rate, slots, ranges), measured)
 
 
 def adahedge(x: Floats, y: Floats) -> Certificate:
     """Hedge with the adaptive rate against the best slot."""
-    weighted, losses, spreads = _weighted(Hedge(), x, y)
+    weighted, losses, ranges = _weighted(Hedge(), x, y)
     measured = float(best_slot(weighted, losses)[-1])
-    bound = adahedge_bound(losses.shape[1], spreads)
+    bound = adahedge_bound(losses.shape[1], ranges)
     return certificate("AdaHedge, the best slot", bound, measured)
 
 
@@ -82,9 +82,9 @@ def fixed_share(x: Floats, y: Floats) -> Certificate:
     """FixedShare against the best sequence of slots with a few switches."""
     slots, switches = len(paper.widths()), min(SWITCHES, len(y) - 1)
     rate, share = sqrt(8 * log(slots) / len(y)), max(switches, 1) / len(y)
-    weighted, losses, spreads = _weighted(FixedShare(rate, share), x, y)
+    weighted, losses, ranges = _weighted(FixedShare(rate, share), x, y)
     measured = float(best_slot_sequence(weighted, losses, switches)[-1])
-    bound = fixed_share_bound(rate, share, slots, switches, spreads)
+    bound = fixed_share_bound(rate, share, slots, switches, ranges)
     return certificate(f"FixedShare, {switches} switches", bound, measured)
 
 
@@ -97,22 +97,22 @@ def separable_bounds(x: Floats, y: Floats) -> list[Certificate]:
     With u_p = sum_i l(f_p(x_i), y_i) and a_p = regularization / 2 |f_p|^2, the direct-sum bound is
     sum_p w_p u_p + w_p^2 a_p, and Jensen's is sum_p w_p (u_p + a_p).
     """
-    own = bank(Simplex(), BUDGET)
-    trace = own.run(x, y)
+    scheme = bank(Simplex(), BUDGET)
+    trace = scheme.run(x, y)
     direct_sum = trace.cost + trace.bound_gap
     jensen = trace.cost + trace.jensen_gap()
-    some = np.arange(own.window - 1, len(y), own.window)
-    least = np.empty(len(some))
-    for k, n in enumerate(some):
-        window = slice(n + 1 - own.window, n + 1)
+    ends = np.arange(scheme.window - 1, len(y), scheme.window)
+    least = np.empty(len(ends))
+    for k, n in enumerate(ends):
+        window = slice(n + 1 - scheme.window, n + 1)
         solution = batch_solution(
-            own.dictionary, x[window], y[window], own.loss, own.regularization
+            scheme.dictionary, x[window], y[window], scheme.loss, scheme.regularization
         )
         least[k] = solution.cost - solution.gap
     rows = (
         ("cost, direct-sum bound", direct_sum, trace.cost),
         ("cost, Jensen's bound", jensen, trace.cost),
-        ("least cost of windows, cost", trace.cost[some], least),
+        ("least cost of windows, cost", trace.cost[ends], least),
     )
     return [
         Certificate(
@@ -175,9 +175,16 @@ def is_below(measured: float, bound: float) -> bool:
 
 def bank(combiner: Combiner, budget: int) -> KernelBank:
     """The paper's bank with another budget."""
-    own = paper.bank(combiner)
-    learner = Norma(learning_rate=LEARNING_RATE, budget=max(budget, own.window))
-    return KernelBank(own.dictionary, learner, combiner, own.loss, own.window, own.regularization)
+    paper_bank = paper.bank(combiner)
+    learner = Norma(learning_rate=LEARNING_RATE, budget=max(budget, paper_bank.window))
+    return KernelBank(
+        paper_bank.dictionary,
+        learner,
+        combiner,
+        paper_bank.loss,
+        paper_bank.window,
+        paper_bank.regularization,
+    )
 
 
 def tightest(name: str, certificates: Sequence[tuple[float, float]]) -> Certificate:
@@ -200,21 +207,23 @@ def norma(x: Floats, y: Floats) -> list[Certificate]:
     where g_n is the comparator of sample n and V = sum_n |g_n - g_{n-1}| its path length. The slot
     with the largest share of its bound is returned; `held` is about all.
     """
-    own = bank(Simplex(), len(y))
-    steps = _norma_steps(own, x, y)
-    costs = own.ledger.slot_cumulative_cost
-    found: dict[str, list[tuple[float, float]]] = {}
-    for p, kernel in enumerate(own.dictionary):
+    slots = bank(Simplex(), len(y))
+    steps = _norma_steps(slots, x, y)
+    costs = slots.ledger.slot_cumulative_cost
+    certificates_by_name: dict[str, list[tuple[float, float]]] = {}
+    for p, kernel in enumerate(slots.dictionary):
         K = kernel(x, x)
         gradients, largest = steps.gradients(p, K)
         for intervals in (1, INTERVALS):
-            least, last, length = _comparators(K, y, own.window, intervals)
+            least, last, length = _comparators(K, y, slots.window, intervals)
             bound = norma_bound(LEARNING_RATE, last, largest, length, gradients)
             name = (
                 "the best function" if intervals == 1 else f"the best function of {intervals} parts"
             )
-            found.setdefault(f"NORMA, {name}", []).append((bound, float(costs[p]) - least))
-    return [tightest(name, certificates) for name, certificates in found.items()]
+            certificates_by_name.setdefault(f"NORMA, {name}", []).append(
+                (bound, float(costs[p]) - least)
+            )
+    return [tightest(name, certificates) for name, certificates in certificates_by_name.items()]
 
 
 def norma_bound(rate: float, last: float, largest: float, length: float, gradients: float) -> float:
@@ -247,19 +256,19 @@ class _NormaSteps:
         return total, float(np.sqrt(self.norm2[:, slot].max()))
 
 
-def _norma_steps(own: KernelBank, x: Floats, y: Floats) -> _NormaSteps:
+def _norma_steps(slots: KernelBank, x: Floats, y: Floats) -> _NormaSteps:
     """Learn sample by sample, and note what each gradient is made of."""
-    shape = (len(y), own.window, len(own.slots))
+    shape = (len(y), slots.window, len(slots.slots))
     values, slopes = np.zeros(shape), np.zeros(shape)
-    norm2 = np.zeros((len(y), len(own.slots)))
+    norm2 = np.zeros((len(y), len(slots.slots)))
     for n in range(len(y)):
-        rows = slice(max(0, n + 1 - own.window), n + 1)
+        rows = slice(max(0, n + 1 - slots.window), n + 1)
         seen = rows.stop - rows.start
-        values[n, :seen] = own.predict_slots(x[rows])
-        slopes[n, :seen] = own.loss.derivative(values[n, :seen], y[rows, None])
+        values[n, :seen] = slots.predict_slots(x[rows])
+        slopes[n, :seen] = slots.loss.derivative(values[n, :seen], y[rows, None])
         if n:
-            norm2[n] = own.evidence()["curvature"] / (REGULARIZATION / 2)
-        own.learn_one(x[n], y[n])
+            norm2[n] = slots.evidence()["curvature"] / (REGULARIZATION / 2)
+        slots.learn_one(x[n], y[n])
     return _NormaSteps(values, slopes, norm2)
 
 
@@ -325,8 +334,8 @@ def truncation(seed: int, samples: int) -> Certificate:
         if n:
             measured[n] = np.abs(short.predict_slots(here) - full.predict_slots(here))[0]
         bounds[n] = apart  # k(x, x) = 1 for a Gaussian kernel
-        for own in (short, full):
-            own.learn_one(x[n], y[n])
+        for learner in (short, full):
+            learner.learn_one(x[n], y[n])
         dropped = short.ledger.dropped
         apart = decay * apart + np.sqrt(np.maximum(dropped - before, 0.0))
         before = dropped

@@ -312,7 +312,7 @@ class Snapshot:
 
     values : (inputs, 4, GRID): the input, the prediction, and the ends of its interval; for
         classification the probability of the first class, three times. NaN where the input has not
-        been. `kept_inputs` says which inputs they are.
+        been. `recorded_inputs` says which inputs they are.
     """
 
     def __init__(self, row: int, values: Floats) -> None:
@@ -414,15 +414,15 @@ def _group(drawn: DrawnInput) -> str:
     return "time" if drawn.kind in PERIODS else drawn.kind
 
 
-def kept_inputs(inputs: Sequence[DrawnInput]) -> list[int]:
-    """The indices of the inputs along which snapshots are kept."""
+def recorded_inputs(inputs: Sequence[DrawnInput]) -> list[int]:
+    """The indices of the inputs along which snapshots are recorded."""
     return _some(inputs, DRAWN)
 
 
 def take_snapshot(
-    bank: AutoBank, history: History, layout: InputLayout, coverage: float, *, kept: bool
+    bank: AutoBank, history: History, layout: InputLayout, coverage: float, *, recorded: bool
 ) -> Snapshot | None:
-    """The present function along the inputs that are kept, or along all of them.
+    """The present function along the inputs of recorded snapshots, or along all of them.
 
     None before the model has learned. Lagged targets that are not drawn along keep their present
     values.
@@ -431,8 +431,8 @@ def take_snapshot(
     if model is None or not model.banks:
         return None
     inputs = drawn_inputs(layout, bank)
-    if kept:
-        inputs = [inputs[k] for k in kept_inputs(inputs)]
+    if recorded:
+        inputs = [inputs[k] for k in recorded_inputs(inputs)]
     ranges = model.scaling.input_ranges()  # (d, 3): median, low, high
     values = np.full((len(inputs), 4, GRID), np.nan)
     usual = _usual_row(bank, layout, history, ranges[:, 0])

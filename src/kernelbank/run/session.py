@@ -15,7 +15,6 @@ import numpy as np
 from ..auto import AutoBank
 from ..auto.inputs import EncodedRows, category_code
 from ..auto.loading import check_precision, restore
-from ..auto.saving import describe
 from ..auto.targets import MAX_CLASSES, RefusedLabel, best_class
 from ..bank.engines import Engine, as_engine
 from ..bank.serialization import under
@@ -37,8 +36,8 @@ from .history import (
     History,
     InputLayout,
     drawn_inputs,
-    kept_inputs,
     layout_of,
+    recorded_inputs,
     take_snapshot,
 )
 from .options import RunOptions, forecast_cells, forecast_columns
@@ -302,7 +301,7 @@ class Session:
         for k, history in enumerate(self.histories[:DRAWN_TARGETS]):
             of_target = layout._replace(target=self.options.targets[k], output=k)
             coverage = self.options.coverage
-            snapshot = take_snapshot(self.bank, history, of_target, coverage, kept=True)
+            snapshot = take_snapshot(self.bank, history, of_target, coverage, recorded=True)
             if snapshot is not None:
                 history.add_snapshot(snapshot)
 
@@ -315,7 +314,7 @@ class Session:
 
     def describe(self) -> tuple[dict[str, object], dict[str, Floats]]:
         """Everything that the next prediction depends on: JSON data, and arrays."""
-        header, arrays = describe(self.bank)
+        header, arrays = self.bank.describe()
         state = {f"bank/{name}": array for name, array in arrays.items()}
         for k, history in enumerate(self.histories):
             prefix = f"history{k or ''}/"
@@ -380,7 +379,7 @@ class Session:
     def _check_history(self, history: History) -> None:
         """Refuse a history whose inputs or labels are not those of the model."""
         layout = layout_of(self.options, self.bank)
-        drawn = len(kept_inputs(drawn_inputs(layout, self.bank)))
+        drawn = len(recorded_inputs(drawn_inputs(layout, self.bank)))
         if (
             any(len(snapshot.values) != drawn for snapshot in history.snapshots)
             or len(history.seen.ranges) not in (0, len(layout.features))

@@ -208,7 +208,7 @@ def frame(
     rows = pandas.RangeIndex(samples, name="sample")
     parts = [pandas.DataFrame(index=rows)]
     for field, array in arrays.items():
-        along = [unique(own) for own in names.get(field, ())]
+        along = [unique(axis_names) for axis_names in names.get(field, ())]
         headings = [": ".join([field, *parts_of]) for parts_of in product(*along)]
         values = array.reshape(samples, len(headings))
         parts.append(pandas.DataFrame(values, index=rows, columns=headings))
@@ -224,9 +224,9 @@ def unique(names: Iterable[str]) -> list[str]:
     seen: Counter[str] = Counter()
     taken: dict[str, None] = {}  # in order
     for name in names:
-        own = name
-        while own in taken:
+        candidate = name
+        while candidate in taken:
             seen[name] += 1
-            own = f"{name} ({seen[name] + 1})"
-        taken[own] = None
+            candidate = f"{name} ({seen[name] + 1})"
+        taken[candidate] = None
     return list(taken)

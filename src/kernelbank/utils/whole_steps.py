@@ -1,4 +1,9 @@
-"""Deferring signals while a bank changes, so that it is never left between two samples.
+"""Steps of a bank that are done whole, undone, or known to be cut off.
+
+A bank changes in steps: a block of samples, a row, new inputs. Whatever interrupts one, the bank is
+afterwards as before the step or as after it: signals wait for its end, and so do warnings, which
+may be errors by the user's filters. Where neither is possible (an exception that another thread has
+raised here, no memory, a fork in the middle), the bank refuses every further use.
 
 Python runs the handler of a signal between any two instructions of the main thread, and a handler
 may raise: Ctrl-C does, and so do soft timeouts by SIGALRM. Inside `defer_signals` every handler
@@ -8,6 +13,7 @@ put back, and those of the signals that came are called.
 
 from __future__ import annotations
 
+# As `signal`, but without looking up the names of handlers, which takes 20 microseconds.
 import _signal  # type: ignore[import-not-found]
 import os
 import signal
@@ -15,13 +21,11 @@ import sys
 import threading
 import warnings
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn, Protocol
 
 from ..errors import HalfLearned
-
-# As `signal`, but without looking up the names of handlers, which takes 20 microseconds.
 
 _NUMBERS = tuple(sorted(map(int, signal.valid_signals())))
 _getsignal, _set, _ident = _signal.getsignal, _signal.signal, threading.get_ident
@@ -33,21 +37,21 @@ class _Handlers:
     def __init__(self) -> None:
         self.deferring = 0
         """The main thread while it defers signals, else 0."""
-        self._replaced: dict[int, Any] = {}
+        self._replaced: dict[int, Callable[[int, object], object]] = {}
         """The handlers that are replaced, by signal."""
         self._came: list[int] = []
         """The signals that came since then, each once."""
-        self._found: list[Any] = []
-        self._to_replace: list[tuple[int, Any]] = []
+        self._last: list[object] = []
+        self._to_replace: list[tuple[int, Callable[[int, object], object]]] = []
         """The handlers of all signals last time, and those to be replaced: seldom others."""
 
     def replace(self) -> None:
         """Begin to defer."""
-        found = list(map(_getsignal, _NUMBERS))
-        if found != self._found:
-            pairs = zip(_NUMBERS, found, strict=True)
+        handlers = list(map(_getsignal, _NUMBERS))
+        if handlers != self._last:
+            pairs = zip(_NUMBERS, handlers, strict=True)
             self._to_replace = [pair for pair in pairs if callable(pair[1])]  # Python functions
-            self._found = found
+            self._last = handlers
         note = self.note
         for number, handler in self._to_replace:
             if handler != note:
@@ -57,7 +61,7 @@ class _Handlers:
         # replaced until then are called by `note`, and put back next time.
         self.deferring = _ident()
 
-    def note(self, number: int, frame: Any) -> None:
+    def note(self, number: int, frame: object) -> None:
         """The handler in place of others."""
         if not self.deferring:  # it came while handlers were being replaced or put back
             self._replaced[number](number, frame)
@@ -76,7 +80,7 @@ class _Handlers:
             if self._came:
                 self._handle(sys._getframe(1))
 
-    def _handle(self, frame: Any) -> None:
+    def _handle(self, frame: object) -> None:
         """Call the handlers of the signals that came; all of them, even if one raises."""
         number = self._came.pop(0)
         try:
@@ -124,9 +128,9 @@ _PACKAGE = __name__.partition(".")[0] + "."
 class Stepping(Protocol):
     """A bank, as `whole_step` knows it."""
 
-    _turn: Any
+    _turn: threading.RLock
 
-    def _before_step(self) -> Any:
+    def _before_step(self) -> object:
         """What `_failed_step` needs to undo the step."""
 
     def _failed_step(self, before: Any, error: BaseException) -> None:
@@ -170,7 +174,7 @@ class whole_step:  # noqa: N801
             raise
         _steps.depth += 1
 
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         _steps.depth -= 1
         try:
             if error is not None:
@@ -234,7 +238,7 @@ _banks: dict[int, weakref.ref[Stepping]] = {}
 """All banks of this process, by their address."""
 
 
-def new_turn(bank: Stepping) -> Any:
+def new_turn(bank: Stepping) -> threading.RLock:
     """The lock by which threads take turns with a bank."""
     address = id(bank)
     _banks[address] = weakref.ref(bank, lambda _: _banks.pop(address, None))

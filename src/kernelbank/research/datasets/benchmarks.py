@@ -18,7 +18,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -177,7 +176,7 @@ def _file(package: str, path: str) -> Path:
     return Path(spec.submodule_search_locations[0], path)
 
 
-def _with_eight_digits(columns: list[Any]) -> Floats:
+def _with_eight_digits(columns: list[Floats]) -> Floats:
     """Columns side by side, rounded as in the files: so a stream has the same bits from both."""
     table = np.column_stack(columns)
     return np.array([[float(f"{value:.8g}") for value in row] for row in table.tolist()])
@@ -226,7 +225,7 @@ def _glucose_30min() -> Floats:
         rows = list(csv.DictReader(file))
     start = datetime.datetime(2010, 1, 1)
     times = [datetime.datetime.fromisoformat(row["datetime"]) - start for row in rows]
-    minutes = np.array([one.total_seconds() / 60 for one in times])
+    minutes = np.array([time.total_seconds() / 60 for time in times])
     order = np.argsort(minutes, kind="stable")
     minutes, glucose = minutes[order], np.array([float(row["glucose"]) for row in rows])[order]
     at = np.arange(12, len(rows) - 6)
@@ -276,7 +275,7 @@ def _from_sklearn(name: str) -> Floats:
     return table[np.random.default_rng(0).permutation(len(table))]
 
 
-def _number(value: Any) -> float:
+def _number(value: float | str | datetime.datetime) -> float:
     if isinstance(value, datetime.datetime):
         return value.replace(tzinfo=value.tzinfo or datetime.UTC).timestamp() / 86400
     return float(value)

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -150,7 +149,7 @@ def _listed(names: Sequence[str], most: int = 12) -> str:
     return shown + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
-def standardised(X: Any, y: Any, rows: int = 100) -> tuple[Floats, Floats]:
+def standardised(X: object, y: object, rows: int = 100) -> tuple[Floats, Floats]:
     """The stream in standard units, without looking ahead beyond its first `rows`.
 
     Every input is centred and scaled by the mean and standard deviation of its column up to and
@@ -178,9 +177,9 @@ def standardised(X: Any, y: Any, rows: int = 100) -> tuple[Floats, Floats]:
     deviation = np.sqrt(variance)
     scale = np.where(deviation > floor, deviation, 1.0)
     centred = np.where(deviation > floor, shifted - mean, 0.0)
-    known = targets[:first]
-    spread = float(known.std())
+    first_targets = targets[:first]
+    unit = float(first_targets.std()) or 1.0
     return (
         np.clip(centred / scale, -10.0, 10.0),
-        (targets - known.mean()) / (spread if spread > 0 else 1.0),
+        (targets - first_targets.mean()) / unit,
     )

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...auto import AutoBank
 from ...auto.forecaster import Forecast
 from ...bank.bank import KernelBank
-from ...errors import InvalidArgument
 from ...utils import validation as check
 from ...utils.rendering import number as short
 from ...utils.validation import Floats
@@ -23,6 +23,7 @@ from .style import (
     PAGE,
     RED,
     SKY,
+    Style,
     canvas,
     figure_of,
     plain,
@@ -70,7 +71,7 @@ def bars(bank: AnyBank, most: int = 15, ax: Axes | None = None) -> Figure:
         axes.set_ylim(max(len(shown), 4) - 0.4, -0.6)  # bars of two slots are not too thick
         axes.tick_params(axis="y", length=0)
         for row, size in zip(rows, sizes, strict=True):
-            side = {"ha": "left", "va": "center", "color": INK, "fontsize": "small"}
+            side: Style = {"ha": "left", "va": "center", "color": INK, "fontsize": "small"}
             axes.annotate(
                 short(float(size)),
                 (max(size, 0.0), row),
@@ -102,7 +103,7 @@ def _present_weights(bank: AnyBank) -> tuple[Floats, tuple[str, ...]]:
 def function(
     bank: AnyBank,
     along: int | str = 0,
-    at: Any = None,
+    at: object = None,
     between: tuple[float, float] | None = None,
     coverage: float = 0.9,
     points: int = 300,
@@ -155,13 +156,13 @@ def function(
             )
             if lines:
                 lines[0].set_label("slots with weight")
-            own = _of_output(bank.predict(rows), 2, output)
-            axes.plot(grid, own, color=BLUE, lw=1.5, zorder=3, label="the bank")
+            curve = _of_output(bank.predict(rows), 2, output)
+            axes.plot(grid, curve, color=BLUE, lw=1.5, zorder=3, label="the bank")
             axes.set_ylabel("prediction")
         elif bank.task == "regression":
             value, low, high = _of_output(bank.predict_inputs(rows, coverage), 3, output).T
             axes.plot(grid, value, color=BLUE, lw=1.5, zorder=3, label="prediction")
-            style = {"color": BLUE, "alpha": 0.22, "lw": 0}
+            style: Style = {"color": BLUE, "alpha": 0.22, "lw": 0}
             axes.fill_between(grid, low, high, label=f"interval of {coverage:.0%}", **style)
             of = f" of {plain(bank.target_names[output])}" if bank.target_names else ""
             axes.set_ylabel(f"prediction{of}")
@@ -179,7 +180,7 @@ def function(
     return figure_of(axes)
 
 
-def _output_index(bank: AnyBank, target: Any) -> int:
+def _output_index(bank: AnyBank, target: object) -> int:
     """Which of several outputs is drawn; 0 for one."""
     names = bank.target_names if isinstance(bank, AutoBank) else ()
     outputs = bank.outputs if isinstance(bank, KernelBank) else max(len(names), 1)
@@ -195,7 +196,7 @@ def _of_output(values: Floats, axes: int, output: int) -> Floats:
     return values[:, output] if values.ndim == axes else values
 
 
-def _usual_inputs(bank: AnyBank, at: Any, between: Any) -> Floats:
+def _usual_inputs(bank: AnyBank, at: object, between: object) -> Floats:
     """(d, 3): the value of each input, and the ends of its range."""
     if not bank.samples:
         remedy = "Let it learn some samples first."
@@ -214,29 +215,26 @@ def _usual_inputs(bank: AnyBank, at: Any, between: Any) -> Floats:
         width = len(usual)
     if at is not None:
         remedy = "Give one number for each input; the one that varies does not matter."
-        given = check.floats("at", at, remedy).ravel()
-        if len(given) != width:
-            raise check.refuse("at", f"hold {width} numbers", given.shape, remedy)
-        usual[:, 0] = given
+        values = check.floats("at", at, remedy).ravel()
+        if len(values) != width:
+            raise check.refuse("at", f"hold {width} numbers", values.shape, remedy)
+        usual[:, 0] = values
     return usual
 
 
-def _ends(between: Any, usual: Floats) -> tuple[float, float]:
+def _ends(between: object, usual: Floats) -> tuple[float, float]:
     if between is None:
         return float(usual[1]), float(usual[2])
     remedy = "Give the two ends of the range, such as between=(0, 1)."
-    try:
-        low, high = (check.number("between", end, "function", remedy) for end in between)
-    except InvalidArgument:
-        raise
-    except (TypeError, ValueError):
-        raise check.refuse("between", "be two numbers", between, remedy) from None
+    if not isinstance(between, Iterable) or len(ends := list(between)) != 2:
+        raise check.refuse("between", "be two numbers", between, remedy)
+    low, high = (check.number("between", end, "function", remedy) for end in ends)
     if not low < high:
         raise check.refuse("between", "go from low to high", between, remedy)
     return low, high
 
 
-def _check_bank(bank: Any) -> None:
+def _check_bank(bank: object) -> None:
     """Refuse anything but a bank."""
     if not isinstance(bank, (KernelBank, AutoBank)):
         remedy = "Give a kb.KernelBank or a kb.AutoBank; of an estimator, its .bank."
@@ -282,16 +280,17 @@ def forecast(forecast: Forecast, ax: Axes | None = None) -> Figure:
         axes.plot(np.arange(1 - len(past), 1), past, color=INK, lw=1.0, label="target", zorder=2)
         for low, high, colour in _BANDS:
             lower, upper = (forecast.quantiles[level] for level in (low, high))
-            style = {"color": colour, "lw": 0, "zorder": 1}
+            style: Style = {"color": colour, "lw": 0, "zorder": 1}
             label = f"{high - low:.0%}"
             axes.fill_between(*_from_last(ahead, lower, upper, past), label=label, **style)
-        marker = {"marker": "o", "ms": 2.5} if len(forecast) <= _FEW else {}
         style = {"color": BLUE, "lw": 1.3, "zorder": 3, "label": "forecast"}
-        axes.plot(ahead, forecast.point, **style, **marker)
+        if len(forecast) <= _FEW:
+            style |= {"marker": "o", "ms": 2.5}
+        axes.plot(ahead, forecast.point, **style)
         axes.axvline(0.0, color=INK, lw=0.5, ls=":", zorder=0)
         axes.set(xlabel="rows after the last target", ylabel="target")
         axes.margins(x=0.01)
-        position = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2}
+        position: Style = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2}
         axes.legend(ncols=5, handlelength=1.2, columnspacing=1.0, **position)
     return figure_of(axes)
 
@@ -352,7 +351,7 @@ def horizon_weights(bank: AutoBank, most: int = 12, ax: Axes | None = None) -> F
     return figure_of(axes)
 
 
-def _forecast_weights(bank: Any) -> dict[str, Floats]:
+def _forecast_weights(bank: object) -> dict[str, Floats]:
     if not isinstance(bank, AutoBank) or not bank.horizons:
         remedy = "Give a kb.AutoBank(..., horizons=24)."
         raise check.refuse("bank", "be an AutoBank with horizons", bank, remedy)

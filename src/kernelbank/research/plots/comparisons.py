@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from math import inf, isfinite
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...utils import validation as check
 from ..significance import LEVEL, groups
@@ -20,6 +20,7 @@ from .style import (
     PURPLE,
     RED,
     SKY,
+    Style,
     canvas,
     figure_of,
     plain,
@@ -29,6 +30,7 @@ from .style import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
 
 
 # Heights below the axis of ranks, in rows of text.
@@ -95,18 +97,18 @@ def critical_difference(
 def _levels(sets: Sequence[tuple[str, ...]]) -> list[tuple[int, tuple[str, ...]]]:
     """Each set with the row of its bar: sets that share a method have bars in different rows."""
     ends: list[set[str]] = []  # the methods in each row so far
-    found = []
+    levels = []
     for names in sets:
         free = (row for row, used in enumerate(ends) if not used & set(names))
         row = next(free, len(ends))
         if row == len(ends):
             ends.append(set())
         ends[row] |= set(names)
-        found.append((row, names))
-    return found
+        levels.append((row, names))
+    return levels
 
 
-def _draw_difference(axes: Any, difference: float, last: int, what: str) -> None:
+def _draw_difference(axes: Axes, difference: float, last: int, what: str) -> None:
     """The critical difference as a length on the axis of ranks, above its left end.
 
     If it is longer than the axis, so that no two methods can differ, an arrow ends it.
@@ -123,7 +125,7 @@ def _draw_difference(axes: Any, difference: float, last: int, what: str) -> None
     )
 
 
-def _draw_axis(axes: Any, count: int) -> None:
+def _draw_axis(axes: Axes, count: int) -> None:
     axes.plot((1, count), (0, 0), color=INK, lw=1.0, clip_on=False)
     step = max(1, math.ceil(count / 12))
     for rank in range(1, count + 1):
@@ -133,7 +135,7 @@ def _draw_axis(axes: Any, count: int) -> None:
             axes.annotate(str(rank), (rank, -0.3), ha="center", va="bottom", fontsize="small")
 
 
-def _draw_name(axes: Any, name: str, rank: float, row: float, edge: float, side: str) -> None:
+def _draw_name(axes: Axes, name: str, rank: float, row: float, edge: float, side: str) -> None:
     """A line from the rank down and out to the name, which stands beside the axis."""
     axes.plot((rank, rank, edge), (0, row, row), color=INK, lw=0.7, clip_on=False)
     gap = -4 if side == "right" else 4
@@ -160,7 +162,7 @@ def running_means(
     """
     colours = (BLUE, RED, GREEN, ORANGE, PURPLE, SKY, "#8C564B", INK)
     others = [name for name in names if name not in plain]
-    styles: dict[str, Any] = {}
+    styles: dict[str, Style] = {}
     for index, name in enumerate(others):
         dash = ("-", "--", ":", "-.")[index // len(colours) % 4]
         styles[name] = {"color": colours[index % len(colours)], "ls": dash, "lw": 1.6}
@@ -168,13 +170,13 @@ def running_means(
         styles[name] = {"color": GREY, "ls": ("--", ":")[index % 2], "lw": 1.2}
     across = min(len(panels), 3)
     down = -(-len(panels) // across)
-    from .style import NotebookFigure
+    from .style import notebook_figure
 
-    figure = NotebookFigure(figsize=(4.2 * across + 1.8, 3.4 * down), layout="constrained")
+    figure = notebook_figure(4.2 * across + 1.8, 3.4 * down)
     axes = figure.subplots(down, across, squeeze=False).ravel()
     for axis in axes[len(panels) :]:
         axis.set_visible(False)
-    lines: dict[str, Any] = {}
+    lines: dict[str, Line2D] = {}
     for axis, (title, curves) in zip(axes, panels.items(), strict=False):
         ends = {name: curve[-1][1] for name, curve in curves.items() if curve}
         top = 4 * max((ends[name] for name in plain if isfinite(ends.get(name, inf))), default=inf)

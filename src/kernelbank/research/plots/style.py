@@ -6,12 +6,12 @@ import io
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import wraps
+from functools import cache, wraps
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from ...bank.trace import FIELDS, Trace
 from ...errors import KernelBankError
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+Style = dict[str, Any]
+"""Keyword arguments for matplotlib."""
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -35,7 +37,7 @@ CLASS_COLOURS = (BLUE, ORANGE, GREEN, PURPLE, SKY, RED)
 COLUMN, PAGE = 3.5, 7.2
 """Inches: the width of one column of a two-column paper, and of both."""
 
-_STYLE: Any = {
+_STYLE: Style = {
     "figure.dpi": 150,
     "savefig.dpi": 150,
     "font.size": 10,
@@ -48,7 +50,7 @@ _STYLE: Any = {
     "svg.hashsalt": "kernelbank",
 }
 
-_SMALL: Any = {
+_SMALL: Style = {
     **_STYLE,
     "figure.dpi": 200,
     "savefig.dpi": 200,
@@ -69,7 +71,7 @@ _BARE: dict[str, dict[str, None]] = {
 """What to leave out of a file so that the same figure gives the same bytes."""
 
 
-def need_matplotlib() -> Any:
+def need_matplotlib() -> ModuleType:
     """The module matplotlib; an error that names the extra if it is not installed."""
     try:
         import matplotlib
@@ -93,27 +95,25 @@ def styled(draw: Callable[P, R]) -> Callable[P, R]:
     1
     """
 
-    @wraps(draw)
-    def within_style(*arguments: P.args, **named: P.kwargs) -> R:
-        with need_matplotlib().rc_context(_STYLE):
-            return draw(*arguments, **named)
-
-    return within_style
+    return _in_style(draw, _STYLE)
 
 
 def in_small_style(draw: Callable[P, R]) -> Callable[P, R]:
     """The same in the style of figures that are printed in a paper at their own size."""
+    return _in_style(draw, _SMALL)
 
+
+def _in_style(draw: Callable[P, R], style: Style) -> Callable[P, R]:
     @wraps(draw)
     def within_style(*arguments: P.args, **named: P.kwargs) -> R:
-        with need_matplotlib().rc_context(_SMALL):
+        with need_matplotlib().rc_context(style):
             return draw(*arguments, **named)
 
     return within_style
 
 
 @contextmanager
-def canvas(ax: Axes | None, width: float, height: float) -> Iterator[Any]:
+def canvas(ax: Axes | None, width: float, height: float) -> Iterator[Axes]:
     """Axes to draw into: the given ones in their own style, or new ones of this size."""
     matplotlib = need_matplotlib()
     if ax is not None:
@@ -128,18 +128,19 @@ def canvas(ax: Axes | None, width: float, height: float) -> Iterator[Any]:
         figure, axes = new_figure(width, height)
         fix_tick_style(axes)
         yield axes
-        fix_tick_style(*(one for one in figure.axes if one is not axes))
+        fix_tick_style(*(other for other in figure.axes if other is not axes))
 
 
-def plain(name: Any) -> str:
+def plain(name: object) -> str:
     """A name as text for matplotlib: not read as a formula, and not left out of a legend."""
     text = one_line(str(name)).replace("$", r"\$")
     return f" {text}" if text.startswith("_") else text
 
 
-def figure_of(axes: Any) -> Figure:
+def figure_of(axes: Axes) -> Figure:
     """The figure of Axes, also if they are in a part of it (a subfigure)."""
-    return axes.figure.figure
+    figure: Figure = axes.figure.figure
+    return figure
 
 
 def new_figure(
@@ -154,17 +155,13 @@ def new_figure(
     >>> figure.axes == [left, right]
     True
     """
-    need_matplotlib()
-
-    figure = NotebookFigure(figsize=(width, height), layout="constrained")
+    figure = notebook_figure(width, height)
     return figure, figure.subplots(rows, panels, **options)
 
 
-def fix_tick_style(*all_axes: Any) -> None:
+def fix_tick_style(*all_axes: Axes) -> None:
     """Fix what matplotlib would otherwise look up when it draws, outside of the style."""
-    import matplotlib
-
-    settings: Any = matplotlib.rcParams
+    settings = need_matplotlib().rcParams
     for axes in all_axes:
         for side in ("x", "y"):
             width = settings[f"{side}tick.major.width"]
@@ -201,14 +198,14 @@ def save(
     ['weights.pdf']
     """
     matplotlib = need_matplotlib()
-    given = [formats] if isinstance(formats, str) else list(formats)
-    chosen = [check.choice("formats", one, "save", _BARE) for one in given]
+    wanted = [formats] if isinstance(formats, str) else formats
+    suffixes = [check.choice("formats", suffix, "save", _BARE) for suffix in wanted]
     dots = check.number("dpi", dpi, "save", "Give pixels per inch, such as 150.", above=0)
     directory = Path(folder)
     directory.mkdir(parents=True, exist_ok=True)
-    paths = [directory / f"{name}.{suffix}" for suffix in chosen]
+    paths = [directory / f"{name}.{suffix}" for suffix in suffixes]
     with matplotlib.rc_context(_STYLE):
-        for path, suffix in zip(paths, chosen, strict=True):
+        for path, suffix in zip(paths, suffixes, strict=True):
             content = _rendered(figure, suffix, dots)
             path.write_bytes(_reduced(content) if suffix == "png" and palette else content)
     return paths
@@ -220,11 +217,10 @@ def _rendered(figure: Figure, suffix: str, dpi: float) -> bytes:
     A constrained layout starts from the last drawing, and needs one to three of them to converge.
     So the first file of a figure would differ from the second by fractions of a pixel.
     """
-    metadata: Any = _BARE[suffix]
     last = b""
     for _ in range(6):
         file = io.BytesIO()
-        figure.savefig(file, format=suffix, dpi=dpi, metadata=metadata)
+        figure.savefig(file, format=suffix, dpi=dpi, metadata=_BARE[suffix])
         if file.getvalue() == last:
             break
         last = file.getvalue()
@@ -242,19 +238,31 @@ def _reduced(png: bytes) -> bytes:
     return file.getvalue()
 
 
-class NotebookFigure(Figure):
-    """A Figure that a notebook shows without pyplot.
-
-    Notebooks know how to show a Figure only after pyplot was imported, which is not needed here.
-    """
-
-    def _repr_png_(self) -> bytes:
-        file = io.BytesIO()
-        self.savefig(file, format="png", metadata={"Software": None})
-        return file.getvalue()
+def notebook_figure(width: float, height: float) -> Figure:
+    """A figure in inches that a notebook shows without pyplot, which it would else need."""
+    need_matplotlib()
+    figure: Figure = _notebook_class()(figsize=(width, height), layout="constrained")
+    return figure
 
 
-def check_trace(trace: Any, *fields: str) -> None:
+@cache
+def _notebook_class() -> type[Figure]:
+    """The class is made when the first figure is: matplotlib is slow to import."""
+    from matplotlib.figure import Figure
+
+    class NotebookFigure(Figure):
+        def _repr_png_(self) -> bytes:
+            file = io.BytesIO()
+            self.savefig(file, format="png", metadata={"Software": None})
+            return file.getvalue()
+
+    return NotebookFigure
+
+
+# --- checks of what is plotted --------------------------------------------------------------------
+
+
+def check_trace(trace: Trace, *fields: str) -> None:
     """Refuse anything but a trace of one output, without samples or without one of these fields."""
     check_is_trace(trace)
     if trace.outputs > 1:
@@ -270,14 +278,14 @@ def check_trace(trace: Any, *fields: str) -> None:
         raise check.refuse("trace", "have at least one sample", trace, "Run the bank on some.")
 
 
-def check_is_trace(trace: Any) -> None:
+def check_is_trace(trace: object) -> None:
     """Refuse anything but a trace."""
     if not isinstance(trace, Trace):
         remedy = "Give what bank.run(X, y) returned."
         raise check.refuse("trace", "be a Trace", trace, remedy)
 
 
-def numbers(y: Any, trace: Trace) -> Floats:
+def numbers(y: object, trace: Trace) -> Floats:
     """Targets that are numbers, one for each sample."""
     remedy = "Give the targets that the bank was run on."
     array = check.floats("y", y, remedy)
@@ -287,14 +295,14 @@ def numbers(y: Any, trace: Trace) -> Floats:
     return array
 
 
-def labels(y: Any, trace: Trace) -> list[Any]:
+def labels(y: object, trace: Trace) -> list[object]:
     """Targets that are labels, one for each sample."""
-    given = y.tolist() if isinstance(y, np.ndarray) else list(y)
-    if len(given) != len(trace):
+    listed = y.tolist() if isinstance(y, np.ndarray) else list(y)  # type: ignore[call-overload]
+    if len(listed) != len(trace):
         remedy = "Give the labels that the bank was run on."
         rule = f"have one label for each of the trace's {len(trace)} samples"
-        raise check.refuse("y", rule, len(given), remedy)
-    return given
+        raise check.refuse("y", rule, len(listed), remedy)
+    return list(listed)
 
 
 def are_labels(trace: Trace) -> bool:
@@ -302,6 +310,8 @@ def are_labels(trace: Trace) -> bool:
     check_trace(trace)
     return trace.task == "classification"
 
+
+# --- fewer points of a long run -------------------------------------------------------------------
 
 POINTS = 2000
 """The most points of a line; two for each interval."""
@@ -333,15 +343,15 @@ def line_indices(values: Floats, most: int = POINTS) -> np.ndarray:
         return np.arange(length)
     begin = interval_starts(length, most // 2)
     finite = np.isfinite(values)
-    kept = [np.array([0, length - 1])]
+    indices = [np.array([0, length - 1])]
     for worst, better in ((np.inf, np.minimum), (-np.inf, np.maximum)):
         shown = np.where(finite, values, worst)
         ends = better.reduceat(shown, begin)
         sizes = np.diff(begin, append=length)
         hit = np.flatnonzero(shown == np.repeat(ends, sizes))
         interval = np.searchsorted(begin, hit, side="right")
-        kept.append(hit[np.unique(interval, return_index=True)[1]])  # the first of each interval
-    return np.unique(np.concatenate(kept))
+        indices.append(hit[np.unique(interval, return_index=True)[1]])  # the first of each interval
+    return np.unique(np.concatenate(indices))
 
 
 def interval_means(rows: Floats, most: int = COLUMNS) -> Floats:
@@ -353,11 +363,10 @@ def interval_means(rows: Floats, most: int = COLUMNS) -> Floats:
     """
     begin = interval_starts(len(rows), most if len(rows) >= 2 * most else len(rows))
     sizes = np.diff(begin, append=len(rows))
-    found: Floats = np.add.reduceat(rows, begin, axis=0) / sizes[:, None]
-    return found
+    return np.asarray(np.add.reduceat(rows, begin, axis=0) / sizes[:, None])
 
 
-def interval_band(low: Floats, high: Floats, most: int = POINTS) -> tuple[Floats, ...]:
+def interval_band(low: Floats, high: Floats, most: int = POINTS) -> tuple[Floats, Floats, Floats]:
     """For a band: middles of intervals, the lowest of `low` and the highest of `high` in each."""
     length = len(low)
     if length <= most:

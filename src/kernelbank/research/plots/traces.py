@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from .style import (
     PURPLE,
     RED,
     SKY,
+    Style,
     are_labels,
     canvas,
     check_is_trace,
@@ -82,7 +83,7 @@ def cumulative_cost(trace: Trace, ax: Axes | None = None) -> Figure:
     return figure_of(axes)
 
 
-def cumulative_loss(trace: Trace, y: Any = None, ax: Axes | None = None) -> Figure:
+def cumulative_loss(trace: Trace, y: object = None, ax: Axes | None = None) -> Figure:
     """The sum of losses one step ahead, of the bank and of every slot.
 
     Parameters
@@ -102,14 +103,14 @@ def cumulative_loss(trace: Trace, y: Any = None, ax: Axes | None = None) -> Figu
     >>> figure.axes[0].get_ylabel()
     'wrong labels so far'
     """
-    own, alone, label = losses_of(trace, y)
+    losses, alone, label = losses_of(trace, y)
     with canvas(ax, COLUMN, 2.6) as axes:
-        _sums(axes, own, alone, trace.names)
+        _sums(axes, losses, alone, trace.names)
         axes.set_ylabel(label)
     return figure_of(axes)
 
 
-def losses_of(trace: Trace, y: Any) -> tuple[Floats, Floats | None, str]:
+def losses_of(trace: Trace, y: object) -> tuple[Floats, Floats | None, str]:
     """The losses of the bank, of the slots if they are known, and the label of the axis."""
     check_trace(trace)
     if trace.task is None:
@@ -131,18 +132,18 @@ def losses_of(trace: Trace, y: Any) -> tuple[Floats, Floats | None, str]:
     unknown = np.isnan(trace.predictions) | np.isnan(target)
     if "slot_predictions" in trace.fields:
         alone = np.where(unknown[:, None], 0.0, (trace.slot_predictions - target[:, None]) ** 2)
-    own = np.where(unknown, 0.0, (trace.predictions - target) ** 2)
-    return own, alone, "cumulative squared error"
+    squares = np.where(unknown, 0.0, (trace.predictions - target) ** 2)
+    return squares, alone, "cumulative squared error"
 
 
-def _sums(axes: Any, bank: Floats, slots: Floats | None, names: tuple[str, ...]) -> None:
+def _sums(axes: Axes, bank: Floats, slots: Floats | None, names: tuple[str, ...]) -> None:
     """Running sums of the bank, and of the slots behind it."""
     from matplotlib.collections import LineCollection
 
-    own = np.cumsum(bank)
-    x = line_indices(own)
-    axes.plot(x, own[x], color=BLUE, lw=1.8, zorder=4, label="the bank")
-    top = own[-1]
+    total_of_bank = np.cumsum(bank)
+    x = line_indices(total_of_bank)
+    axes.plot(x, total_of_bank[x], color=BLUE, lw=1.8, zorder=4, label="the bank")
+    top = total_of_bank[-1]
     if slots is not None:
         lines = []
         last = np.empty(slots.shape[1])
@@ -150,8 +151,10 @@ def _sums(axes: Any, bank: Floats, slots: Floats | None, names: tuple[str, ...])
             with np.errstate(over="ignore", invalid="ignore"):
                 total = np.cumsum(slots[:, slot])
             last[slot] = total[-1] if np.isfinite(total[-1]) else np.inf
-            kept = line_indices(total, 800)
-            lines.append(np.column_stack([kept, np.where(np.isfinite(total), total, np.nan)[kept]]))
+            indices = line_indices(total, 800)
+            lines.append(
+                np.column_stack([indices, np.where(np.isfinite(total), total, np.nan)[indices]])
+            )
         best = int(np.argmin(last))
         usual = np.median(last[np.isfinite(last)]) if np.isfinite(last).any() else top
         limit = 4 * max(usual, top)
@@ -168,9 +171,9 @@ def _sums(axes: Any, bank: Floats, slots: Floats | None, names: tuple[str, ...])
         )
         axes.add_collection(grey)
         if np.isfinite(last[best]):
-            style = {"color": GREEN, "lw": 1.2, "ls": "--", "zorder": 3}
+            style: Style = {"color": GREEN, "lw": 1.2, "ls": "--", "zorder": 3}
             axes.plot(*lines[best].T, label=f"best slot: {plain(names[best])}", **style)
-    axes.set(xlabel="sample", xlim=(0, max(len(own) - 1, 1)))
+    axes.set(xlabel="sample", xlim=(0, max(len(total_of_bank) - 1, 1)))
     if np.isfinite(top) and top > 0:
         axes.set_ylim(0, 1.06 * top)
     axes.legend(loc="upper left")
@@ -260,7 +263,7 @@ DOTS = 400
 MARKERS = ("o", "s", "^", "D", "v")
 
 
-def predictions(trace: Trace, y: Any = None, ax: Axes | None = None) -> Figure:
+def predictions(trace: Trace, y: object = None, ax: Axes | None = None) -> Figure:
     """The predictions, with their intervals where the trace has them, and the targets.
 
     For labels: the probability of the true label of each sample, and its mean over the last ones;
@@ -286,18 +289,18 @@ def predictions(trace: Trace, y: Any = None, ax: Axes | None = None) -> Figure:
             _numbers(axes, trace, y)
         axes.set(xlabel="sample", xlim=(0, max(len(trace) - 1, 1)))
         # Above the axes, where it hides nothing.
-        position = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2}
+        position: Style = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2}
         axes.legend(ncols=4, handlelength=1.4, columnspacing=1.2, **position)
     return figure_of(axes)
 
 
-def _numbers(axes: Any, trace: Trace, y: Any) -> None:
+def _numbers(axes: Axes, trace: Trace, y: object) -> None:
     check_trace(trace, "predictions")
     predicted = trace.predictions
     if y is not None:
         target = numbers(y, trace)
         x = line_indices(target)
-        style = {"color": INK, "ls": "none", "marker": "o", "ms": 2.2, "mew": 0.0}
+        style: Style = {"color": INK, "ls": "none", "marker": "o", "ms": 2.2, "mew": 0.0}
         if len(target) > DOTS:
             style = {"color": GREY, "lw": 0.8}
         axes.plot(x, target[x], label="target", zorder=2, **style)
@@ -306,8 +309,8 @@ def _numbers(axes: Any, trace: Trace, y: Any) -> None:
     width = 1.3 if len(predicted) <= DOTS else 0.7
     axes.plot(x, predicted[x], color=BLUE, lw=width, label="prediction", zorder=3)
     if "lower" in trace.fields and "upper" in trace.fields:
-        band = interval_band(trace.lower, trace.upper)  # type: ignore[union-attr]
-        axes.fill_between(*band, color=BLUE, alpha=0.22, lw=0, label="interval", zorder=1)
+        x, low, high = interval_band(trace.lower, trace.upper)  # type: ignore[union-attr]
+        axes.fill_between(x, low, high, color=BLUE, alpha=0.22, lw=0, label="interval", zorder=1)
     # The first predictions know nothing, and their intervals may be far wider than all later ones.
     settled = slice(min(10, len(predicted) // 4), None)
     shown = [predicted[settled]] + ([] if y is None else [target])
@@ -320,7 +323,7 @@ def _numbers(axes: Any, trace: Trace, y: Any) -> None:
         axes.set_ylim(low - 0.05 * (high - low), high + 0.05 * (high - low))
 
 
-def _classes(axes: Any, trace: Trace, y: Any) -> None:
+def _classes(axes: Axes, trace: Trace, y: object) -> None:
     check_trace(trace, "probabilities")
     probabilities = np.nan_to_num(trace.probabilities, nan=0.0)  # before any class is known
     if y is None:
@@ -330,32 +333,32 @@ def _classes(axes: Any, trace: Trace, y: Any) -> None:
 
 
 def _probability_of_truth(
-    axes: Any, probability: Floats, classes: Sequence[Any], truth: Sequence[Any]
+    axes: Axes, probability: Floats, classes: Sequence[object], truth: Sequence[object]
 ) -> None:
     """One dot per sample: the probability of its true label; and the running mean."""
     indices = {label: index for index, label in enumerate(classes)}
-    own = np.array([indices.get(label, -1) for label in truth])
-    if (own < 0).any():
-        unknown = truth[int(np.flatnonzero(own < 0)[0])]
+    true_class = np.array([indices.get(label, -1) for label in truth])
+    if (true_class < 0).any():
+        unknown = truth[int(np.flatnonzero(true_class < 0)[0])]
         remedy = "Give the labels that the bank was run on."
         raise check.refuse("y", f"hold labels from {list(classes)}", unknown, remedy)
-    height = probability[np.arange(len(own)), own]
+    height = probability[np.arange(len(true_class)), true_class]
     for index, label in enumerate(classes):
         colour, marker = CLASS_COLOURS[index % 6], MARKERS[index % len(MARKERS)]
-        x = np.flatnonzero(own == index)
+        x = np.flatnonzero(true_class == index)
         x = x[line_indices(height[x])]
-        style = {"ls": "none", "marker": marker, "ms": 2.6, "mew": 0.0, "alpha": 0.75}
+        style: Style = {"ls": "none", "marker": marker, "ms": 2.6, "mew": 0.0, "alpha": 0.75}
         axes.plot(x, height[x], color=colour, label=plain(label), rasterized=len(x) > 999, **style)
-    length = max(len(own) // 20, 20)
+    length = max(len(true_class) // 20, 20)
     sums = np.concatenate([[0.0], np.cumsum(height)])
-    end = np.arange(1, len(own) + 1)
+    end = np.arange(1, len(true_class) + 1)
     mean = (sums[end] - sums[np.maximum(end - length, 0)]) / np.minimum(end, length)
     x = line_indices(mean)
     axes.plot(x, mean[x], color=INK, lw=1.2, label=f"mean of the last {length}")
     axes.set(ylim=(-0.02, 1.02), ylabel="probability of the true label")
 
 
-def _stack(axes: Any, probability: Floats, classes: Sequence[Any]) -> None:
+def _stack(axes: Axes, probability: Floats, classes: Sequence[object]) -> None:
     """The probabilities of all classes, one above the other."""
     tops = np.cumsum(interval_means(probability), axis=1)
     edges = np.append(interval_starts(len(probability), len(tops)), len(probability)) - 0.5
@@ -365,7 +368,7 @@ def _stack(axes: Any, probability: Floats, classes: Sequence[Any]) -> None:
     if len(classes) > shown:
         layers.append((f"{len(classes) - shown} others", tops[:, -1]))
     for (label, top), colour in zip(layers, (*CLASS_COLOURS, GREY), strict=False):
-        style = {"fill": True, "color": colour, "lw": 0, "rasterized": True}
+        style: Style = {"fill": True, "color": colour, "lw": 0, "rasterized": True}
         axes.stairs(top, edges, baseline=floor, label=label, **style)
         floor = top
     axes.set(ylim=(0, 1), ylabel="probability")
@@ -373,9 +376,9 @@ def _stack(axes: Any, probability: Floats, classes: Sequence[Any]) -> None:
 
 def regret(
     trace: Trace,
-    y: Any = None,
+    y: object = None,
     *,
-    comparators: Mapping[str, Any] | None = None,
+    comparators: Mapping[str, object] | None = None,
     length: int | None = None,
     by: str = "loss",
     ax: Axes | None = None,
@@ -403,17 +406,17 @@ def regret(
     >>> [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
     ['best slot so far', 'best slot per 30 samples', 'the drifting sine']
     """
-    own, alone, unit = _figures(trace, y, by)
+    bank_loss, alone, unit = _figures(trace, y, by)
     remedy = "Give how many samples an interval has."
-    size = max(1, len(own) // 10)
+    size = max(1, len(bank_loss) // 10)
     if length is not None:
         size = check.count("length", length, "regret", remedy)
     lines = {
-        "best slot so far": regrets.best_slot(own, alone),
-        f"best slot per {size:,} samples": regrets.best_slot_per_interval(own, alone, size),
+        "best slot so far": regrets.best_slot(bank_loss, alone),
+        f"best slot per {size:,} samples": regrets.best_slot_per_interval(bank_loss, alone, size),
     }
     for name, losses in (comparators or {}).items():
-        lines[str(name)] = np.cumsum(own - _comparator(name, losses, len(own)))
+        lines[str(name)] = np.cumsum(bank_loss - _comparator(name, losses, len(bank_loss)))
     colours = (GREEN, BLUE, RED, ORANGE, PURPLE, SKY)
     with canvas(ax, COLUMN, 2.6) as axes:
         axes.axhline(0, color=GREY, lw=0.8, zorder=1)
@@ -423,12 +426,12 @@ def regret(
             colour = colours[index % len(colours)]
             above = 5 - min(index, 3)  # dashes above a line that may be the same
             axes.plot(x, values[x], color=colour, ls=style, lw=1.4, zorder=above, label=plain(name))
-        axes.set(xlabel="sample", ylabel=f"regret ({unit})", xlim=(0, max(len(own) - 1, 1)))
+        axes.set(xlabel="sample", ylabel=f"regret ({unit})", xlim=(0, max(len(bank_loss) - 1, 1)))
         axes.legend(loc="upper left")
     return figure_of(axes)
 
 
-def _figures(trace: Trace, y: Any, by: str) -> tuple[Floats, Floats, str]:
+def _figures(trace: Trace, y: object, by: str) -> tuple[Floats, Floats, str]:
     """What the bank and every slot have lost with each sample, and what of."""
     check.choice("by", by, "regret", ("loss", "cost"))
     if by == "cost":
@@ -439,14 +442,14 @@ def _figures(trace: Trace, y: Any, by: str) -> tuple[Floats, Floats, str]:
         check_trace(trace, "loss", "slot_loss")
     elif trace.task == "regression":
         check_trace(trace, "predictions", "slot_predictions")
-    own, alone, _ = losses_of(trace, y)
+    bank_loss, alone, _ = losses_of(trace, y)
     if alone is None:
         remedy = "A trace of labels holds no losses of slots; kb.regret takes arrays of your own."
         raise check.refuse("trace", "hold losses of slots", trace, remedy)
-    return own, alone, "loss" if trace.task is None else "squared error"
+    return bank_loss, alone, "loss" if trace.task is None else "squared error"
 
 
-def _comparator(name: Any, losses: Any, samples: int) -> Floats:
+def _comparator(name: object, losses: object, samples: int) -> Floats:
     remedy = "Give what kb.regret.comparator_loss returned, one column each."
     values = check.floats("comparators", losses, remedy)
     if values.shape != (samples,):
@@ -458,12 +461,12 @@ def _comparator(name: Any, losses: Any, samples: int) -> Floats:
 MOST_TARGETS = 4
 """The most targets with a panel each."""
 
-Panel = tuple[float, Any, tuple[Any, ...]]
+Panel = tuple[float, Callable[..., object], tuple[object, ...]]
 """Height, the function that draws it, and its arguments."""
 
 
 @in_small_style
-def trace(trace: Trace, y: Any = None) -> Figure:
+def trace(trace: Trace, y: object = None) -> Figure:
     """A trace in panels, one below the other, for the fields that it holds.
 
     Predictions (see `predictions`), then the sum of costs or losses (see `cumulative_cost` and
@@ -493,9 +496,9 @@ def trace(trace: Trace, y: Any = None) -> Figure:
         height_ratios=heights,
         squeeze=False,
     )
-    for axes, (_, draw, given) in zip(all_axes[:, 0], panels, strict=True):
+    for axes, (_, draw, arguments) in zip(all_axes[:, 0], panels, strict=True):
         fix_tick_style(axes)
-        draw(*given, ax=axes)
+        draw(*arguments, ax=axes)
         if axes is not all_axes[-1, 0]:
             axes.set_xlabel("")
     for axes, name in zip(all_axes[:, 0], trace.target_names, strict=False):
@@ -504,13 +507,13 @@ def trace(trace: Trace, y: Any = None) -> Figure:
     return figure
 
 
-def _target_panels(trace: Trace, y: Any) -> list[Panel]:
+def _target_panels(trace: Trace, y: object) -> list[Panel]:
     """The predictions of each of several targets."""
     if trace.outputs > MOST_TARGETS:
         remedy = "Draw one of them, such as kb.plots.trace(trace.of_output(0), y[:, 0])."
         rule = f"have at most {MOST_TARGETS} outputs"
         raise check.refuse("trace", rule, f"{trace.outputs} outputs", remedy)
-    targets: list[Any] = [None] * trace.outputs
+    targets: list[object] = [None] * trace.outputs
     if y is not None:
         remedy = "Give the targets that the bank was run on."
         array = check.floats("y", y, remedy)
@@ -523,7 +526,7 @@ def _target_panels(trace: Trace, y: Any) -> list[Panel]:
     return [(2.0, predictions, pair) for pair in zip(each, targets, strict=True)]
 
 
-def _panels(trace: Trace, y: Any) -> list[Panel]:
+def _panels(trace: Trace, y: object) -> list[Panel]:
     """Predictions, costs or losses, and weights, as far as the trace holds them."""
     check_trace(trace)
     held = trace.fields

@@ -41,7 +41,7 @@ from ..history import (
     History,
     Snapshot,
     drawn_inputs,
-    kept_inputs,
+    recorded_inputs,
     take_snapshot,
 )
 from ..scores import EXTREMES, TOTALS
@@ -95,7 +95,7 @@ class ReportData:
             parts["recent"] = _recent(history)
             if status.is_classification:
                 parts["labels"] = encode(_labels(status, history))
-            kept = kept_inputs(drawn_inputs(status.layout, status.bank))
+            recorded = recorded_inputs(drawn_inputs(status.layout, status.bank))
             for first in range(0, history.points, POINTS_PER_PART):
                 name = f"points/{first // POINTS_PER_PART}"
                 count = min(history.points - first, POINTS_PER_PART)
@@ -105,14 +105,14 @@ class ReportData:
                 )
             for taken in history.snapshots:
                 name = f"curves/{taken.row}"
-                parts[name] = self._cached(name, taken, partial(_curves, taken, kept))
+                parts[name] = self._cached(name, taken, partial(_curves, taken, recorded))
             if curves or self._present_curves is None:
                 layout, coverage = status.layout, status.options.coverage
-                present = take_snapshot(status.bank, history, layout, coverage, kept=False)
+                present = take_snapshot(status.bank, history, layout, coverage, recorded=False)
                 self._present_curves = None if present is None else _curves(present)
             if self._present_curves is not None:
                 parts["curves/now"] = self._present_curves
-        self._cache = {name: kept for name, kept in self._cache.items() if name in parts}
+        self._cache = {name: text for name, text in self._cache.items() if name in parts}
         return parts
 
     def _cached(self, name: str, key: object, make: Callable[[], str]) -> str:

@@ -1,4 +1,4 @@
-// The state of an object of the core as NumPy arrays by name, and objects that Python holds with it.
+// Settings, arrays and states between Python and the core, and objects that Python holds.
 #pragma once
 #include <nanobind/stl/string.h>
 
@@ -6,6 +6,25 @@
 
 namespace kb {
 
+Settings read_settings(const nb::dict& given);
+/// (name, statistic, constants, parts); statistic : (name, parameter, coordinates),
+/// ("python", 0, coordinates, function to call, its name, the user's function, by which equal ones
+/// are known), ("c_function", 0, coordinates, address), or None
+KernelSpec read_kernel(nb::handle given, int dimension);
+/// (name, parameters), ("python", value, derivative, name, curvature), or ("c_function", value,
+/// derivative, curvature) with addresses
+std::shared_ptr<const Loss> read_loss(nb::handle given);
+/// (name, parameter), or None
+std::shared_ptr<const Transform> read_transform(nb::handle given);
+
+template <class T>
+T take(const nb::dict& given, const char* name) {
+  return nb::cast<T>(given[name]);
+}
+
+// --- states ---------------------------------------------------------------------------------------
+
+/// The state of an object as NumPy arrays by name.
 nb::dict state_arrays(const std::vector<Entry>& entries);
 void write_entries(const std::vector<Entry>& entries, const nb::dict& arrays);
 

@@ -1,8 +1,47 @@
-// FourierSGD: gradient descent on random features.
+// Random features, and gradient descent on them: FourierSGD.
 #include "features.hpp"
 #include "step_size.hpp"
 
 namespace kb {
+
+FourierFeatures::FourierFeatures(int dimension, std::vector<int> coordinates,
+                                 int trigonometric, Array<double> frequencies,
+                                 Array<double> phases, Array<double> amplitudes)
+    : trigonometric_(trigonometric),
+      coordinates_(std::move(coordinates)),
+      frequencies_(std::move(frequencies)),
+      phases_(std::move(phases)),
+      amplitudes_(std::move(amplitudes)) {
+  const std::size_t size = phases_.size();
+  bool fits = size % WIDTH == 0 && amplitudes_.size() == size &&
+              frequencies_.size() == coordinates_.size() * size && trigonometric_ >= 0 &&
+              trigonometric_ <= int(size) && trigonometric_ % (2 * WIDTH) == 0;
+  for (int k : coordinates_) fits = fits && k >= 0 && k < dimension;
+  if (!fits) throw std::invalid_argument("features do not fit together");
+  point_.resize(coordinates_.size());
+}
+
+void FourierFeatures::write(const double* x, double* phi) {
+  for (std::size_t k = 0; k < point_.size(); ++k) point_[k] = x[coordinates_[k]];
+  const double* amplitudes = amplitudes_.data();
+  for (int m = 0; m < trigonometric_; m += 2 * WIDTH) {
+    const auto [cosine, sine] = cosine_and_sine(angles(m));
+    store(phi + m, load(amplitudes + m) * cosine);
+    store(phi + m + WIDTH, load(amplitudes + m + WIDTH) * sine);
+  }
+  for (int m = trigonometric_; m < size(); m += WIDTH)
+    store(phi + m, load(amplitudes + m) * angles(m));
+}
+
+Lanes FourierFeatures::angles(int m) const {
+  Lanes angle = load(phases_.data() + m);
+  const double* frequencies = frequencies_.data() + m;
+  for (double x : point_) {
+    angle = fma(x, load(frequencies), angle);
+    frequencies += phases_.size();
+  }
+  return angle;
+}
 
 namespace {
 
@@ -68,6 +107,7 @@ class GradientDescent {
     return {};
   }
   void finish(std::int64_t) {}
+  void continue_from(const GradientDescent&, const std::vector<int>&) {}
 
  private:
   StepSize step_size_;
@@ -80,10 +120,9 @@ class GradientDescent {
 }  // namespace
 
 std::unique_ptr<Learner> make_fourier_sgd(const LearnerSpec& spec) {
-  FourierFeatures features(spec);
-  const GradientDescent method(spec, features.size());
-  return std::make_unique<FeatureLearner<FourierFeatures, GradientDescent>>(
-      spec, std::move(features), method);
+  auto features = std::make_unique<FourierFeatures>(spec);
+  const GradientDescent method(spec, features->size());
+  return std::make_unique<FeatureLearner<GradientDescent>>(spec, std::move(features), method);
 }
 
 }  // namespace kb

@@ -1,6 +1,7 @@
-"""Every competitor runs over the first rows before it is timed, and starts from nothing again."""
+"""What is compared: warm-up, caching of runs, competitors of all kinds."""
 
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ import pytest
 import kernelbank as kb
 from kernelbank.errors import KernelBankWarning
 from kernelbank.research import competitors
-from kernelbank.research.competitors import RIVAL, Competitor, CompetitorRun
+from kernelbank.research.competitors import RIVAL, Competitor, CompetitorRun, RunCache
 from support.streams import noisy_stream
 
 LENGTHS = []
@@ -101,3 +102,40 @@ def test_progress_says_how_long_a_run_took():
         progress=lambda done, total, what: said.append(what),
     )
     assert said[0] == "own on s: 30 s"
+
+
+COMPETITOR = SimpleNamespace(libraries=("numpy",), name="mean", description="", seeded=False)
+STREAM = SimpleNamespace(fingerprint="of some rows")
+KEPT = (COMPETITOR, 0, STREAM)
+RUN = CompetitorRun(np.arange(20.0), 1e-3, note="as kept", jobs=1)
+
+
+def test_damaged_file_is_as_if_it_were_not_there(tmp_path):
+    cache = RunCache(tmp_path)
+    cache.put(*KEPT, RUN)
+    path = cache.path(*KEPT)
+    whole = path.read_bytes()
+    for length in range(0, len(whole), 50):
+        path.write_bytes(whole[:length])
+        assert cache.get(*KEPT) is None
+    for place in range(0, len(whole), 2):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 33]) + whole[place + 1 :])
+        found = cache.get(*KEPT)  # a few bytes of a zip file mean nothing
+        assert found is None or found.predictions.tobytes() == RUN.predictions.tobytes()
+
+
+@pytest.mark.parametrize("kind", ["full", "folder"])
+def test_run_that_cannot_be_kept_is_told_by_name_and_not_lost(tmp_path, monkeypatch, kind):
+    cache = RunCache(tmp_path)
+    if kind == "full":
+
+        def full(file, **_):
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr(np, "savez_compressed", full)
+    else:
+        (cache.path(*KEPT) / "inner").mkdir(parents=True)
+    with pytest.warns(KernelBankWarning, match=r"mean-\w+\.npz cannot be written"):
+        cache.put(*KEPT, RUN)
+    assert cache.get(*KEPT) is None
+    assert not list(tmp_path.glob("*.part"))
