@@ -17,7 +17,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 # One job after another: ninja has the processors while pip has the network.
 .NOTPARALLEL:
-.PHONY: run test test-all attack sanitize lint format bench bench-run bench-live costs alarms accuracy ablation classes forecasts gallery docs wheel wheel-aarch64 release clean
+.PHONY: run test test-all attack sanitize lint format bench against bench-run bench-live costs alarms accuracy ablation classes forecasts gallery docs wheel wheel-aarch64 release clean
 
 # A stream of sensors, then the paper's experiment in a few lines.
 run: .venv/ready $(CORE)
@@ -73,6 +73,10 @@ format: .venv/dev-ready
 
 bench: .venv/bench-ready $(CORE)
 	DATA=$(DATA) $(BIN)/python benchmarks/speed.py --out bench
+
+# Beside another version: OTHER is the Python of an environment in which it is installed.
+against: .venv/ready $(CORE)
+	$(BIN)/python benchmarks/against.py $(OTHER)
 
 # What `kernelbank run` costs beside the bank.
 bench-run: .venv/dev-ready $(CORE)
