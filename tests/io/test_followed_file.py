@@ -101,7 +101,8 @@ class Follower:
 
     def read_start(self):
         """Begin, and take no row."""
-        next(self.blocks)
+        while self.source.start is None:
+            next(self.blocks)
         self.position, self.fingerprint = self.source.start, self.source.fingerprint
 
     def read_all(self):

@@ -150,6 +150,8 @@ class FollowedFile(Source):
                 yield from self._read_header(opened, self._pieces(opened, 0), rows)
         more = dict(zip(("device", "inode"), opened.identity, strict=True))
         reader = TextReader(self, opened.name, self._form, start, size, prefix_hash, more)
+        if reader.start is not None:
+            self.start = reader.start  # also if no row comes from it
         for piece in chain([rest], pieces):
             yield from reader.feed(piece)
         if not self._is_idle:  # else the last line may be incomplete

@@ -349,13 +349,13 @@ class TextReader:
         self._prefix_hash = prefix_hash
         self._more = more or {}
         self._rows = start.rows
-        self._start: Position | None = None
+        self.start: Position | None = None
         """The position of the first row of the source; None after it, or if rows have come."""
         if not start.rows and start.witness is None:
             counts = {"rows": 0, "bytes": start.bytes, "lines": start.lines}
-            self._start = {**counts, "sha256": prefix_hash.hexdigest(), **self._more}
+            self.start = {**counts, "sha256": prefix_hash.hexdigest(), **self._more}
             if start.unended:
-                self._start["open"] = True
+                self.start["open"] = True
 
     @property
     def has_rest(self) -> bool:
@@ -395,12 +395,12 @@ class TextReader:
                 places = _LineLocations(
                     self._name, self._rows, chunk, begin, hash_up_to, self._more
                 )
-                if self._start is not None:
-                    reached = places.position(end - begin - 1)
+                if self.start is not None:
                     if not provisional:  # else the last row may still become another
+                        reached = places.position(end - begin - 1)
                         witness = {key: reached[key] for key in ("bytes", "sha256")}
-                        self._start["witness"] = witness
-                    source.start, self._start = self._start, None
+                        self.start = {**self.start, "witness": witness}
+                    source.start, self.start = self.start, None
                 yield RowBlock(rows, places, provisional)
                 self._rows += end - begin
 
