@@ -15,7 +15,6 @@ static constexpr double RANGE_AFTER = 30.0;
 static constexpr double STEP = 0.05;
 static constexpr double START = 10.0;   // the first steps are larger: 1 / (rows + this)
 static constexpr double MEMORY = 50.0;  // rows of the running mean square
-static constexpr double BELIEVED = 1.0;  // root mean square errors, of a target that may be a spike
 static constexpr double LEAP = 100.0;   // a squared error counts as at most this many times the mean
 
 void ErrorStats::widen_range(double y) {
@@ -88,8 +87,7 @@ Interval Intervals::predict(double score, double deviation, double mean, double 
 }
 
 double Intervals::believed(double y, double predicted) {
-  const double most = BELIEVED * std::sqrt(stats().variance);
-  return predicted + clipped(y - predicted, most);
+  return predicted + clipped(y - predicted, std::sqrt(stats().variance));
 }
 
 double Intervals::score(double predicted, double y, double mean, double sd, bool far) {
@@ -105,7 +103,7 @@ double Intervals::score(double predicted, double y, double mean, double sd, bool
     stats.widen_range(usual);
     stats.baseline_loss += (y - stats.last_target) * (y - stats.last_target);
   }
-  stats.last_target = y;
+  if (!far) stats.last_target = y;
   stats.loss += error * error;
   const double step = std::max(STEP, 1.0 / (stats.rows + START)), width = std::sqrt(stats.variance);
   // A target that never moved has no width; its quantiles stay, else they would fall for ever.

@@ -80,9 +80,10 @@ class Intervals {
   /// it; mean, sd : the target's center and scale. Learns nothing.
   Interval predict(double score, double deviation, double mean, double sd, double tail);
   /// Score a prediction; returns |y - predicted|. mean, sd : the target's before this row; far : whether
-  /// it may be a spike: then range and width of the errors follow it no farther than `believed`.
+  /// it may be a spike: then range and width follow it no farther than `believed`, and the last target,
+  /// the baseline, is still the one before.
   double score(double predicted, double y, double mean, double sd, bool far = false);
-  /// A target, at most three times the usual error from its prediction.
+  /// A target, moved towards its prediction until it is off by the root mean square error only.
   double believed(double y, double predicted);
   /// Take a target for which there was no prediction: its error does not count. Returns |y|.
   double skip(double y, double mean, double sd);

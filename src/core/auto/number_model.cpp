@@ -4,6 +4,8 @@ namespace kb {
 
 /// Root mean square of the inputs, in standard deviations, beyond which they may explain a far target.
 static constexpr double UNUSUAL = 3.0;
+/// Intervals after a far target leave this share of the tails that are asked for.
+static constexpr double UNCLEAR = 0.25;
 
 void TargetTrack::visit(Archive& archive) {
   archive.part("intervals", intervals);
@@ -76,9 +78,10 @@ void NumberModel::write_outputs(const double* scores, const double* slots, const
     const auto ends = [&](double tail) {
       return intervals.predict(bank ? scores[k] : 0.0, deviation, mean, sd, tail);
     };
-    const Interval found = ends(tail);
+    const Stay stay = held.expected(k, *scaling);
+    const Interval found = ends(stay.probability > 0.0 ? UNCLEAR * tail : tail);
     out[0] = found.value, out[1] = found.low, out[2] = found.high;
-    if (!held.rows.empty()) expect_far(k, tail, out);
+    if (stay.probability > 0.0) expect_far(k, stay, tail, out);
     for (std::size_t i = 0; more && i < levels_.size(); ++i) {
       const Interval own = ends(std::min(levels_[i], 1.0 - levels_[i]));
       more[levels_.size() + i] = levels_[i] < 0.5 ? own.low : own.high;
@@ -88,8 +91,7 @@ void NumberModel::write_outputs(const double* scores, const double* slots, const
 
 /// out (3,): a prediction and its interval, while rows are held back. It is that of the bank unless far
 /// targets are more likely to stay; the interval has both, unless one is less likely than a tail.
-void NumberModel::expect_far(int k, double tail, double* out) {
-  const Stay stay = held.expected(k, *scaling);
+void NumberModel::expect_far(int k, const Stay& stay, double tail, double* out) {
   const Bounds& bounds = tracks[k].intervals.bounds();
   const double low = bounds.nearest(out[1] + stay.error), high = bounds.nearest(out[2] + stay.error);
   const bool stays = stay.probability > 0.5;
@@ -148,6 +150,7 @@ int NumberModel::step(const double* X, const double* y, int n, double tail, cons
                       const StepRecord& record) {
   const std::int64_t first = rows;
   const bool delayed = made && made->rows_before < rows && made->slots.rows() > 0;
+  readings.clear();
   // 1. Scale rows with usual targets, and let the running statistics follow.
   const int usual = bank && held.rows.empty() ? scale_rows(X, y, made ? 1 : n, made) : 0;
   if (usual > 0 && !made) {
@@ -379,6 +382,7 @@ void NumberModel::learn_or_hold(HeldRow row, const std::vector<bool>& far, const
     }
     if (!known) continue;
     std::copy_n(found.inputs[int(t)], found.inputs.columns(), found.inputs[kept]);
+    read_held(k, changed[k] || held.expected(k, *scaling).probability > 0.5);
     std::copy_n(found.targets[int(t)], K, found.targets[kept++]);
   }
   held.rows.clear();
@@ -419,6 +423,13 @@ void NumberModel::visit(Archive& archive) {
   archive.part("scaling", *scaling);
   archive.part("past", past);
   archive.part("replay", replay);
+/// The newest row is far in target k: what the baseline and forecasts take for its last values.
+void NumberModel::read_held(int k, bool stays) {
+  if (stays) tracks[k].intervals.stats().last_target = held.rows.back().y[k];
+  for (const HeldRow& row : held.rows)
+    if (k == 0) readings.push_back(stays ? row.y[k] : row.believed[k]);
+}
+
   archive.part("held", held);
   for (int k = 0; k < targets(); ++k) {
     archive.part("target" + std::to_string(k), tracks[k]);

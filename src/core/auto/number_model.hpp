@@ -43,6 +43,9 @@ class NumberModel {
   HeldTargets held;
   std::vector<TargetTrack> tracks;
   std::vector<Signal> signals;            // of change, since they were last taken
+  /// The newest values of the first target as forecasts should take them, the oldest first: far ones as
+  /// they came if they are likely to stay, else as they are believed. None after a usual row.
+  Array<double> readings;
   std::int64_t rows = 0;                  // learned so far
 
   int targets() const { return int(tracks.size()); }
@@ -74,7 +77,7 @@ class NumberModel {
   void write_outputs(const double* scores, const double* slots, const double* weights, double tail,
                      double* out, double* more);
   void calibrate_block(const double* y, int n, std::int64_t first, double tail, const StepRecord& record);
-  void expect_far(int k, double tail, double* out);
+  void expect_far(int k, const Stay& stay, double tail, double* out);
   std::vector<bool> far_targets(const double* x, const double* row_past, const double* y);
   void score(std::int64_t row, const Prediction& prediction, const double* y, const double* scales,
              const std::vector<bool>& far);
@@ -92,6 +95,7 @@ class NumberModel {
   ScaledRows scaled(const std::vector<HeldRow>& some);
   void learn_or_hold(HeldRow row, const std::vector<bool>& far, const double* earlier);
   void follow_change(int k);
+  void read_held(int k, bool stays);
   void note(std::int64_t row, Change what, int of) { signals.push_back({row, what, of}); }
 
   std::vector<double> levels_;

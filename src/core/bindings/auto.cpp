@@ -391,14 +391,15 @@ void bind_horizons(nb::module_& m) {
              }
            },
            "moment"_a, "forecasts"_a, "baselines"_a)
-      .def("score",  // y (H,)
+      .def("score",  // y (H,), which is `spike` more than what is believed
            [](Limits& self, std::int64_t moment, Floats y, double target, std::int64_t waiting,
-              double mean, double sd) {
+              double mean, double sd, double spike) {
              expect(y, {std::size_t(self.outputs())});
              for (int k = 0; k < self.outputs(); ++k)
-               self.score(k, moment, y.data()[k], target, std::min(waiting, moment), mean, sd);
+               self.score(k, moment, y.data()[k], target, y.data()[k] - spike,
+                          std::min(waiting, moment), mean, sd);
            },
-           "moment"_a, "y"_a, "target"_a, "waiting"_a, "mean"_a, "sd"_a)
+           "moment"_a, "y"_a, "target"_a, "waiting"_a, "mean"_a, "sd"_a, "spike"_a = 0.0)
       // (H, 7): of scored forecasts, their number and the sums of squared errors, of those of the last
       // value and of that of the phase, of absolute errors, of targets inside intervals, and of widths
       .def_prop_ro("sums",

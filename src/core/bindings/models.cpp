@@ -305,6 +305,11 @@ void kb::bind_models(nb::module_& m) {
              return kb::copied(detector.long_mean(), {std::size_t(detector.slots())});
            },
            "k"_a = 0)
+      .def_prop_ro("readings",
+                   [](const Numbers& self) {
+                     const Array<double>& readings = self.model.readings;
+                     return kb::copied(readings.data(), {readings.size()});
+                   })
       .def("release", [](Numbers& self) { self.model.held.rows.clear(); })
       .def("weights",  // (K, pool)
            [](const Numbers& self) {

@@ -245,7 +245,7 @@ class Model(ABC):
         for row, what, of in signals:
             self._note_signal(row, what, of)
         if self.forecasting.forecaster is not None:
-            self.forecasting.forecast_after(X[:count], targets[:count, 0])
+            self.forecasting.forecast_after(X[:count], targets[:count, 0], self.core.readings)
         if self.rows >= self._due_at:
             self._do_what_is_due()
             self._due_at = self.rows + self._rows_to_event()
