@@ -110,6 +110,8 @@ void NumberModel::predict(const double* x, const double* row_past, double tail, 
   out.scores.assign(K, 0.0);
   out.output.resize(3 * K);
   out.more.assign(2 * levels_.size(), NOT_A_NUMBER);
+  out.ends.resize(K * INTERVAL_ENDS);
+  for (int k = 0; k < K; ++k) tracks[k].intervals.write_ends(out.ends.data() + k * INTERVAL_ENDS);
   out.slots = Matrix<double>(bank ? K : 0, pool_);
   if (bank) {
     rows_ = Matrix<double>(1, scaling->layout().width);
@@ -273,13 +275,13 @@ void NumberModel::score(std::int64_t row, const Prediction& prediction, const do
   if (bank) bank->write_weights(weights_.data());
   for (int k = 0; k < targets(); ++k)
     score(k, row, prediction.output[3 * k], y[k], scales[2 * k], scales[2 * k + 1],
-          weights_.data() + k * P, far[k]);
+          weights_.data() + k * P, far[k], delay, prediction.ends.data() + k * INTERVAL_ENDS);
 }
 
 /// Score what was predicted for target k, if both are known, and look for changes; a far target is none
 /// before it is clear that it stays.
 void NumberModel::score(int k, std::int64_t row, double predicted, double y, double mean, double sd,
-                        const double* weights, bool far) {
+                        const double* weights, bool far, double delay, const double* ends) {
   if (std::isnan(y)) return;
   Intervals& intervals = tracks[k].intervals;
   if (std::isnan(predicted)) {
@@ -287,9 +289,10 @@ void NumberModel::score(int k, std::int64_t row, double predicted, double y, dou
     tracks[k].unscored += 1;
     return;
   }
-  const double error = intervals.score(predicted, y, mean, sd, far);
+  const double error = intervals.score(predicted, y, mean, sd, far, delay, ends);
   if (bank && !far) detect(k, row, error, weights);
 }
+  const auto delay = double(row - 1 - prediction.rows_before);
 
 /// Look for changes in an error, and in the weights (P,) of target k.
 void NumberModel::detect(int k, std::int64_t row, double error, const double* weights) {

@@ -82,7 +82,7 @@ class NumberModel {
   void score(std::int64_t row, const Prediction& prediction, const double* y, const double* scales,
              const std::vector<bool>& far);
   void score(int k, std::int64_t row, double predicted, double y, double mean, double sd,
-             const double* weights, bool far);
+             const double* weights, bool far, double delay = 0.0, const double* ends = nullptr);
   void detect(int k, std::int64_t row, double error, const double* weights);
   void write_record(const Prediction& prediction, const StepRecord& record) const;
   void spread(const double* values, double others, double* out) const;

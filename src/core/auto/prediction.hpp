@@ -14,6 +14,7 @@ struct Prediction {
   Matrix<double> slots;
   Array<double> output;          // (targets, 3): prediction, lower, upper; or (classes,): probabilities
   Array<double> more;            // (2, levels): quantiles and calibrated ends, if they are asked for
+  Array<double> ends;            // (targets, INTERVAL_ENDS): see `Intervals`; nothing for classes
 };
 
 /// The bank of a model: here, or in other processes.

@@ -238,7 +238,21 @@ void bind_intervals(nb::module_& m) {
              return nb::make_tuple(rows, out_errors);
            },
            "scores"_a, "deviations"_a, "scale"_a, "y"_a, "tail"_a)
-      .def("score", &Intervals::score, "predicted"_a, "y"_a, "mean"_a, "sd"_a, "far"_a = false)
+      .def("score",
+           [](Self& self, double predicted, double y, double mean, double sd, bool far, double delay,
+              std::optional<Floats> ends) {
+             if (ends) expect(*ends, {INTERVAL_ENDS});
+             return self.score(predicted, y, mean, sd, far, delay, ends ? ends->data() : nullptr);
+           },
+           "predicted"_a, "y"_a, "mean"_a, "sd"_a, "far"_a = false, "delay"_a = 0.0,
+           "ends"_a = nb::none())
+      .def("ends",  // (25,): what intervals are made of now
+           [](Self& self) {
+             double* out;
+             Result result = new_array({INTERVAL_ENDS}, &out);
+             self.write_ends(out);
+             return result;
+           })
       .def("skip", &Intervals::skip, "y"_a, "mean"_a, "sd"_a)
       .def("set_range",
            [](Self& self, double low, double high) {

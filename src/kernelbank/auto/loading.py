@@ -399,7 +399,9 @@ def _restore_pending(auto: AutoBank, arrays: Arrays) -> None:
         "scores": (count, banks),
         "slots": (count, banks, len(model.names)),
         "results": (count, outputs),
+        "ends": (count, model.core.ends),
     }
+    arrays.setdefault("ends", np.zeros(shapes["ends"]))  # of a file from before there were any
     if (
         {name: array.shape for name, array in arrays.items()} != shapes
         or count > LARGEST_LIMIT
@@ -424,6 +426,7 @@ def _restore_pending(auto: AutoBank, arrays: Arrays) -> None:
             arrays["slots"][i, :slots].copy(),
             found[: output - more].copy(),
             found[output - more :].copy(),
+            arrays["ends"][i].copy(),
         )
         auto._pending.append(arrays["inputs"][i].tobytes(), prediction)
 

@@ -143,6 +143,7 @@ def _pending_arrays(auto: AutoBank) -> Arrays:
         "scores": np.full((len(items), outputs), np.nan),
         "slots": np.full((len(items), outputs, len(model.names)), np.nan),
         "results": np.full((len(items), results), np.nan),
+        "ends": np.zeros((len(items), model.core.ends)),
     }
     for i, (key, one, found) in enumerate(items):
         scores, slots = one.scores, one.slots
@@ -153,4 +154,5 @@ def _pending_arrays(auto: AutoBank) -> Arrays:
         arrays["scores"][i, : len(scores)] = scores
         arrays["slots"][i, : len(slots)] = slots
         arrays["results"][i, : len(found)] = found
+        arrays["ends"][i] = one.ends
     return arrays

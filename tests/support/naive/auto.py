@@ -295,19 +295,33 @@ class Calibration:
         ends = value - unit * self.quantile(0, tail), value + unit * self.quantile(1, tail)
         return np.clip(ends if ends[0] <= ends[1] else (value, value), *self.bounds)
 
-    def score(self, value, mean, sd, y):
+    def ends(self):
+        """What all intervals are made of now: the unit, and quantiles that do not cross."""
+        rising = np.maximum.accumulate(self.quantiles[:, ::-1], axis=1)[:, ::-1]
+        return math.sqrt(self.variance), rising
+
+    def score(self, value, mean, sd, y, *, far=False, delay=0, made=None):
+        """Late errors, of a delay, are compared with the `ends` that were made for them."""
+        usual = mean + np.clip((y - mean) / sd, -FAR, FAR) * sd if sd else y
+        if far:
+            unit = math.sqrt(self.variance)
+            usual = value + np.clip(y - value, -unit, unit)
         if not self.rows:
             self.variance = sd**2
         error, unit = y - value, math.sqrt(self.variance)
+        ends = self.quantiles.copy()
+        if delay and made[0] > 0:
+            unit, ends = made
         if unit > 0:  # without a unit no error is beyond a quantile
-            step = max(0.05, 1 / (self.rows + 10)) / np.sqrt(self.levels)
+            step = max(0.05 / math.sqrt(1 + delay), 1 / (self.rows + 10)) / np.sqrt(self.levels)
             for side, beyond in enumerate([-error, error]):
-                missed = beyond > unit * self.quantiles[side]
+                missed = beyond > unit * ends[side]
                 self.quantiles[side] += step * (missed - self.aimed())
-        self.weight = min(self.weight + 1, 50)
-        square = min(error**2, 100 * self.variance) if self.variance > 0 else error**2
+        self.weight = min(self.weight + 1, 50 * (1 + delay), 1000)
+        width = usual - value if far else error
+        square = min(width**2, 100 * self.variance) if self.variance > 0 else width**2
         self.variance += (square - self.variance) / self.weight
-        self.targets.append(mean + np.clip((y - mean) / sd, -FAR, FAR) * sd if sd else y)
+        self.targets.append(usual)
 
 
 class Platt:
