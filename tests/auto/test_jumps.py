@@ -62,11 +62,11 @@ def test_lone_spikes_neither_move_predictions_nor_count_as_changes():
     assert (trace.upper[at + 1] > 500).all()  # five of six: it may stay all the same
     usual = np.setdiff1d(np.arange(200, 420), at)
     assert np.std((trace.predictions - y)[usual]) < 1.5 * np.std((without.predictions - y)[usual])
-    assert [c.row for c in bank.changes if c.row >= 200] == []
+    assert [c.row for c in bank.ledger.changes if c.row >= 200] == []
     # The baseline is the last target that was believed.
     last = np.where(np.isin(np.arange(420), at + 1), np.roll(y, 2), np.roll(moved, 1))
     expected = np.mean((moved - last)[1:] ** 2)
-    assert bank.status().baseline_error == pytest.approx(expected, rel=1e-9)
+    assert bank.ledger.baseline_loss == pytest.approx(expected, rel=1e-9)
 
 
 def test_spikes_of_one_target_leave_the_others_and_its_own_next_predictions_alone():
@@ -122,3 +122,14 @@ def test_predictions_stay_near_the_range_where_slots_differ():
     if mixed > high:
         expected = min(mixed, high + max(room, mixed - high - AGREEMENT * deviation))
     assert abs(trace.predictions[300] - expected) < 1e-9
+
+
+def test_slot_last_value_is_the_last_target_through_every_rescaling():
+    draw = np.random.default_rng(0)
+    X = draw.normal(size=(900, 2))
+    y = np.cumsum(draw.normal(size=900)) + 0.05 * np.arange(900)
+    bank = kb.AutoBank(size="small")
+    trace = bank.run(X, y, record="all")
+    slot = bank.names.index("last value")
+    predictions = trace.slot_predictions[130:, slot]
+    assert predictions == pytest.approx(y[129:-1], rel=1e-12)

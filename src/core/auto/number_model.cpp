@@ -162,6 +162,7 @@ int NumberModel::step(const double* X, const double* y, int n, double tail, cons
     bank->learn(rows_[0], scaled_[0], usual, nullptr, predictions_.data(), weights_.data(),
                 slots_.data());
     calibrate_block(y, usual, first, tail, record);
+    for (int k = 0; k < targets(); ++k) rescale(k, scales_[usual - 1]);
     if (usual > 1) release(rows_, scaled_, scales_, predictions_, weights_, slots_);
     return usual;
   }
@@ -177,6 +178,7 @@ int NumberModel::step(const double* X, const double* y, int n, double tail, cons
     score(rows, *made, y, scales_[0], std::vector<bool>(targets()));
     const double* earlier = delayed ? past_slots(*made, scales_[0]) : nullptr;
     bank->learn(rows_[0], scaled_[0], 1, earlier, nullptr, nullptr, nullptr);
+    for (int k = 0; k < targets(); ++k) rescale(k, scales_[0]);
     return 1;
   }
   const int K = targets();
@@ -192,7 +194,7 @@ int NumberModel::step(const double* X, const double* y, int n, double tail, cons
   count_row(X, made->past.data(), believed.data(), made->rows_before);
   if (bank)
     learn_or_hold({{X, X + scaling->layout().inputs}, made->past, {y, y + K}, predicted, believed},
-                  far, delayed ? past_slots(*made, scales.data()) : nullptr);
+                  far, scales.data(), delayed ? past_slots(*made, scales.data()) : nullptr);
   return 1;
 }
 
@@ -209,8 +211,8 @@ std::vector<bool> NumberModel::far_targets(const double* x, const double* row_pa
   return far;
 }
 
-/// Scale rows and count them, up to the first with a far target; how many. made : the prediction of the
-/// first, if it was made before.
+/// Scale rows and count them, up to the first with a far target, or after which targets have another
+/// center or scale; how many. made : the prediction of the first, if it was made before.
 int NumberModel::scale_rows(const double* X, const double* y, int n, const Prediction* made) {
   const RowLayout& layout = scaling->layout();
   const int K = targets();
@@ -225,8 +227,25 @@ int NumberModel::scale_rows(const double* X, const double* y, int n, const Predi
     count_row(X, row_past, y, made ? made->rows_before : rows);
     for (int column : levels) note(rows, Change::input_level, column);
     levels.clear();
+    for (int k = 0; k < K; ++k)
+      if (has_moved(k, scales_[t])) return t + 1;
   }
   return n;
+}
+
+/// Whether target k has another center or scale than those among `scales` (2 K).
+bool NumberModel::has_moved(int k, const double* scales) {
+  const double mean = scales[2 * k], sd = scales[2 * k + 1];
+  const Column target = scaling->target(k);
+  return !std::isnan(mean) && (target.center != mean || target.scale != sd);
+}
+
+/// What slots have learned of target k goes on in its present units, if these have changed.
+void NumberModel::rescale(int k, const double* scales) {
+  const double mean = scales[2 * k], sd = scales[2 * k + 1];
+  const Column target = scaling->target(k);
+  if (!has_moved(k, scales) || sd == 0.0 || target.scale == 0.0) return;
+  bank->rescale(k, sd / target.scale, (mean - target.center) / target.scale);
 }
 
 /// Count a learned row, keep it for replays, and let its targets be the last ones.
@@ -273,6 +292,7 @@ void NumberModel::score(std::int64_t row, const Prediction& prediction, const do
   const std::size_t P = members_.size();
   weights_.resize(targets() * P);
   if (bank) bank->write_weights(weights_.data());
+  const auto delay = double(row - 1 - prediction.rows_before);
   for (int k = 0; k < targets(); ++k)
     score(k, row, prediction.output[3 * k], y[k], scales[2 * k], scales[2 * k + 1],
           weights_.data() + k * P, far[k], delay, prediction.ends.data() + k * INTERVAL_ENDS);
@@ -292,7 +312,6 @@ void NumberModel::score(int k, std::int64_t row, double predicted, double y, dou
   const double error = intervals.score(predicted, y, mean, sd, far, delay, ends);
   if (bank && !far) detect(k, row, error, weights);
 }
-  const auto delay = double(row - 1 - prediction.rows_before);
 
 /// Look for changes in an error, and in the weights (P,) of target k.
 void NumberModel::detect(int k, std::int64_t row, double error, const double* weights) {
@@ -344,8 +363,10 @@ NumberModel::ScaledRows NumberModel::scaled(const std::vector<HeldRow>& some) {
 }
 
 /// Learn a far row, or one after such rows, or hold it back. far (K,): which of its targets are far;
-/// earlier (K, P): what the slots predicted, if the target was delayed, else null.
-void NumberModel::learn_or_hold(HeldRow row, const std::vector<bool>& far, const double* earlier) {
+/// scales (2 K): centers and scales before it; earlier (K, P): what the slots predicted, if the target
+/// was delayed, else null.
+void NumberModel::learn_or_hold(HeldRow row, const std::vector<bool>& far, const double* scales,
+                                const double* earlier) {
   const int K = targets();
   held.rows.push_back(std::move(row));
   const HeldRow& newest = held.rows.back();
@@ -364,13 +385,26 @@ void NumberModel::learn_or_hold(HeldRow row, const std::vector<bool>& far, const
     held.count_streak(k, int(scaling->target(k).streak));
     changed[k] = scaling->hold_target(newest.y[k], k);
     unclear = true, change = change || changed[k];
+    read_held(k, changed[k] || held.expected(k, *scaling).probability > 0.5);
   }
-  if (unclear && !change && held.rows.size() < CHANGE_AFTER) return;  // what it means is not clear yet
-  if (change) {
-    for (int k = 0; k < K; ++k)
-      if (changed[k]) follow_change(k);
-    found = scaled(held.rows);
-  } else if (held.rows.size() == 1) {
+  const bool waits = unclear && !change && held.rows.size() < CHANGE_AFTER;  // it is not clear yet
+  for (int k = 0; k < K; ++k) {
+    if (changed[k])
+      follow_change(k, scales);
+    else if (waits || change)
+      rescale(k, scales);
+  }
+  if (waits) return;
+  if (change) found = scaled(held.rows);
+  learn_held(found, changed, earlier);
+  for (int k = 0; k < K && !change; ++k) rescale(k, scales);
+}
+
+/// Learn the rows that were held back, and the one after them; see `learn_or_hold`.
+void NumberModel::learn_held(ScaledRows& found, const std::vector<bool>& changed,
+                             const double* earlier) {
+  const int K = targets();
+  if (held.rows.size() == 1) {
     held.rows.clear();
     return bank->learn(found.inputs[0], found.targets[0], 1, earlier, nullptr, nullptr, nullptr);
   }
@@ -385,7 +419,6 @@ void NumberModel::learn_or_hold(HeldRow row, const std::vector<bool>& far, const
     }
     if (!known) continue;
     std::copy_n(found.inputs[int(t)], found.inputs.columns(), found.inputs[kept]);
-    read_held(k, changed[k] || held.expected(k, *scaling).probability > 0.5);
     std::copy_n(found.targets[int(t)], K, found.targets[kept++]);
   }
   held.rows.clear();
@@ -393,9 +426,20 @@ void NumberModel::learn_or_hold(HeldRow row, const std::vector<bool>& far, const
     bank->learn(found.inputs[0], found.targets[0], kept, nullptr, nullptr, nullptr, nullptr);
 }
 
-/// Five values of target k in a row were far: its statistics and the range of predictions follow.
-void NumberModel::follow_change(int k) {
-  if (held.adapt(k, *scaling)) note(rows, Change::target_level, k);
+/// The newest row is far in target k: what the baseline and forecasts take for its last values.
+void NumberModel::read_held(int k, bool stays) {
+  if (stays) tracks[k].intervals.stats().last_target = held.rows.back().y[k];
+  for (const HeldRow& row : held.rows)
+    if (k == 0) readings.push_back(stays ? row.y[k] : row.believed[k]);
+}
+
+/// Five values of target k in a row were far: its statistics and the range of predictions follow. After a
+/// new level what slots have learned holds in the new units as it is. scales (2 K): those before.
+void NumberModel::follow_change(int k, const double* scales) {
+  if (held.adapt(k, *scaling))
+    note(rows, Change::target_level, k);
+  else
+    rescale(k, scales);
   const int outputs = targets() / past.targets(), count = int(held.rows.size());
   held.believe(k, past.targets());
   for (int i = 0; i < count; ++i) {
@@ -426,13 +470,6 @@ void NumberModel::visit(Archive& archive) {
   archive.part("scaling", *scaling);
   archive.part("past", past);
   archive.part("replay", replay);
-/// The newest row is far in target k: what the baseline and forecasts take for its last values.
-void NumberModel::read_held(int k, bool stays) {
-  if (stays) tracks[k].intervals.stats().last_target = held.rows.back().y[k];
-  for (const HeldRow& row : held.rows)
-    if (k == 0) readings.push_back(stays ? row.y[k] : row.believed[k]);
-}
-
   archive.part("held", held);
   for (int k = 0; k < targets(); ++k) {
     archive.part("target" + std::to_string(k), tracks[k]);
