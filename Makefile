@@ -17,17 +17,18 @@ unexport PYTHONDONTWRITEBYTECODE
 
 # One job after another: ninja has the processors while pip has the network.
 .NOTPARALLEL:
-.PHONY: run test test-all attack sanitize lint format bench bench-run bench-live costs alarms accuracy robust ablation classes forecasts gallery docs wheel wheel-aarch64 release clean
+.PHONY: run test test-all attack sanitize lint format bench against bench-run bench-live costs alarms accuracy robust ablation classes forecasts gallery docs wheel wheel-aarch64 release clean
 
-# The paper's experiment, then a stream of sensors.
+# A stream of sensors, then the paper's experiment in a few lines.
 run: .venv/ready $(CORE)
-	@$(BIN)/kernelbank reproduce --out $(OUT)
-	@echo
 	@$(BIN)/kernelbank demo --out $(DEMO)
 	@echo "  So that your shell finds these commands:"
 	@echo "    . $(BIN)/activate"
+	@echo
+	@$(BIN)/kernelbank reproduce --summary --out $(OUT)
 
-test: .venv/dev-ready $(CORE)
+# What is quick: no cluster, no browser, no site. `make test-all` has the rest.
+test: .venv/test-ready $(CORE)
 	$(BIN)/python -m pytest -n auto --dist loadgroup -m "not slow"
 
 test-all: .venv/dev-ready $(CORE)
@@ -72,6 +73,10 @@ format: .venv/dev-ready
 
 bench: .venv/bench-ready $(CORE)
 	DATA=$(DATA) $(BIN)/python benchmarks/speed.py --out bench
+
+# Beside another version: OTHER is the Python of an environment in which it is installed.
+against: .venv/ready $(CORE)
+	$(BIN)/python benchmarks/against.py $(OTHER)
 
 # What `kernelbank run` costs beside the bank.
 bench-run: .venv/dev-ready $(CORE)
@@ -135,7 +140,7 @@ gallery: .venv/dev-ready $(CORE)
 
 # The docs site, in site/: open site/index.html. Any warning is an error. (The variable turns off a
 # notice of Material about MkDocs 2.)
-docs: .venv/docs-ready $(CORE)
+docs: .venv/dev-ready $(CORE)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 	@echo "Built the site: open site/index.html"
 
@@ -181,20 +186,21 @@ $(CORE): build/core/build.ninja $(CORE_SOURCES)
 	@$(BIN)/ninja -C build/core --quiet
 	@touch $@
 
-# What developers need besides: tests, linters, and the libraries that kernelbank works with.
-.venv/dev-ready: .venv/ready
-	@echo "Installing what the tests and the linters need into .venv (once; more than 1 GB) ..."
-	@$(INSTALL) --no-build-isolation --editable ".[cli,plot,live,test,lint]"
+# What the quick tests need besides: the libraries that kernelbank works with.
+.venv/test-ready: .venv/ready
+	@echo "Installing what the tests need into .venv (once) ..."
+	@$(INSTALL) --no-compile --no-build-isolation --editable ".[cli,plot,live,test]"
+	@touch $@
+
+# What developers need besides: linters, Ray, a browser's driver, MkDocs and Jupyter.
+.venv/dev-ready: .venv/test-ready
+	@echo "Installing what linters and slow tests need into .venv (once; more than 1 GB) ..."
+	@$(INSTALL) --no-build-isolation --editable ".[cli,plot,live,test-all,lint]"
 	@touch $@
 
 # River, scikit-learn, LightGBM and statsforecast are only for the comparison.
 .venv/bench-ready: .venv/dev-ready
 	@$(INSTALL) --no-build-isolation --editable ".[bench]"
-	@touch $@
-
-# MkDocs and Jupyter are only for the docs site.
-.venv/docs-ready: .venv/dev-ready
-	@$(INSTALL) --no-build-isolation --editable ".[docs]"
 	@touch $@
 
 .venv/wheel-ready: .venv/tools

@@ -29,10 +29,9 @@ from accuracy_competitors import competes
 from accuracy_tables import TextTable, geometric_mean, is_close, long
 
 import kernelbank as kb
-from kernelbank.research.competitors import RIVAL, Competitor
+from kernelbank.research.competitors import RIVAL, Competitor, RunCache
 from kernelbank.research.datasets import Stream
 from kernelbank.research.results import finite
-from kernelbank.research.run_cache import RunCache
 from kernelbank.research.scores import NORMALISED
 
 

@@ -11,18 +11,18 @@ from functools import partial
 from typing import Any
 
 import kernelbank as kb
-from kernelbank.auto import config, default_slots, slot_pool
+from kernelbank.auto import config, model, slots
 from kernelbank.auto import scaling as scaling_module
-from kernelbank.auto.default_slots import (
+from kernelbank.auto.scaling import log_shift
+from kernelbank.auto.slots import (
     DISCOUNT,
     LIMIT,
     SCALINGS,
     STACKING_RIDGE,
+    SlotPool,
     default_combiner,
     default_pool,
 )
-from kernelbank.auto.scaling import log_shift
-from kernelbank.auto.slot_pool import SlotPool
 from kernelbank.combiners import Combiner
 from kernelbank.research.competitors import BANK, Competitor, CompetitorRun, run_auto_bank
 from kernelbank.research.datasets import Stream
@@ -78,8 +78,8 @@ class Variant:
             patches = (
                 (config.AutoConfig, "restarts", self.starts),
                 (config, "default_pool", pool),
-                (slot_pool, "is_due", slot_pool.is_due if self.revises else _never),
-                (default_slots, "LIMIT", self.limit),
+                (model, "revision_is_due", slots.revision_is_due if self.revises else _never),
+                (slots, "LIMIT", self.limit),
                 (scaling_module, "log_shift", log_shift if self.transforms else _no_shift),
                 (config, "default_combiner", default_combiner if self.robust else _plain_stacking),
             )

@@ -26,10 +26,9 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 import kernelbank as kb
-from kernelbank.research.competitors import PERSISTENCE, Competitor
-from kernelbank.research.datasets.stream import CLASSIFICATION, REGRESSION, Stream
+from kernelbank.research.competitors import PERSISTENCE, Competitor, RunCache
+from kernelbank.research.datasets.tables import CLASSIFICATION, REGRESSION, Stream
 from kernelbank.research.results import finite
-from kernelbank.research.run_cache import RunCache
 from kernelbank.research.scores import NORMALISED
 
 TASKS = (REGRESSION, CLASSIFICATION)

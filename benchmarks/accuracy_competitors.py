@@ -26,7 +26,7 @@ from kernelbank.research.competitors import (
     run_auto_bank,
     run_model,
 )
-from kernelbank.research.datasets.stream import CLASSIFICATION, REGRESSION, Stream
+from kernelbank.research.datasets.tables import CLASSIFICATION, REGRESSION, Stream
 from kernelbank.research.results import Result
 
 _SEED = 42

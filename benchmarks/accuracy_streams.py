@@ -8,9 +8,8 @@ from pathlib import Path
 import numpy as np
 
 import kernelbank as kb
-from kernelbank.research.datasets.benchmarks import BENCHMARKS, find_file
-from kernelbank.research.datasets.packages import is_installed
-from kernelbank.research.datasets.stream import CLASSIFICATION, REGRESSION, Stream
+from kernelbank.research.datasets.benchmarks import BENCHMARKS, find_file, is_installed
+from kernelbank.research.datasets.tables import CLASSIFICATION, REGRESSION, Stream
 
 LAGS = 3
 """Regression streams are run as they are, and with this many of the last targets as inputs."""

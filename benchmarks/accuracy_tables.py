@@ -16,7 +16,7 @@ from rich.table import Table
 import kernelbank as kb
 from kernelbank.research.competitors import COVERAGE, PERSISTENCE, RUNNING_MEAN
 from kernelbank.research.datasets.benchmarks import BENCHMARKS
-from kernelbank.research.datasets.stream import REGRESSION
+from kernelbank.research.datasets.tables import REGRESSION
 from kernelbank.research.results import CLOSE, BestRival, Result
 from kernelbank.research.scores import overall
 

@@ -3,7 +3,7 @@
     python benchmarks/adaptive_dictionary.py [--seeds 20] [--samples 5000] [--data DIR]
 
 The paper's scheme (NORMA, budget 100, window 10, the simplex rule) on its AR(1) signal, and on
-public streams whose files are at hand (docs/benchmarks.md); inputs and targets of these are
+public streams whose files are at hand (`kb.datasets.BENCHMARKS`); inputs and targets of these are
 standardised. The pool has 200 Gaussian kernels with widths from 0.01 to 100 in equal ratios.
 Cost and loss are those of the ledger; time is that of `run`, without the first 100 samples.
 """

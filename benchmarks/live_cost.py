@@ -23,8 +23,7 @@ import numpy as np
 from run_cost import options, written
 
 from kernelbank.cli import run as command
-from kernelbank.run.live.live_page import LivePage
-from kernelbank.run.live.publisher import Publisher
+from kernelbank.run.live.page import LivePage, Publisher
 from kernelbank.run.timings import PAGE
 
 CASES = {"none": (0, False), "5 that follow": (5, True), "50 stuck": (50, False)}

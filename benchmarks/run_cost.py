@@ -1,7 +1,7 @@
 """What `kernelbank run` costs beside the bank: reading, writing, and never losing a row.
 
 Four ways over the same CSV file, in turn, several times: reading it, the bank alone on its numbers,
-the run without a state, and the run with one at the default interval. Best of each, and the spread;
+the run without a state, and the run with one at the default interval. Best of each, and the range;
 and, since whole runs differ by more than that, the time that is spent in checkpoints.
 """
 
@@ -90,7 +90,7 @@ def main() -> None:
                 way()
                 times[name].append(time.perf_counter() - start)
         print(f"{given.rows:,} rows, 4 inputs, size={given.size}; best of {given.repeats}\n")
-        print("| what | rows/s | µs per row | spread |\n|---|---|---|---|")
+        print("| what | rows/s | µs per row | least to most |\n|---|---|---|---|")
         for name, seconds in times.items():
             best, worst = (1e6 * one / given.rows for one in (min(seconds), max(seconds)))
             print(f"| {name} | {1e6 / best:,.0f} | {best:.1f} | {best:.1f} to {worst:.1f} |")

@@ -11,7 +11,6 @@ import numpy as np
 from measuring import Measurement, interleaved, microseconds, noise
 
 import kernelbank as kb
-from kernelbank.auto.saving import describe
 
 K, L, C = kb.kernels, kb.learners, kb.combiners
 
@@ -80,7 +79,7 @@ def _seconds(
     bank = make(outputs)
     y = Y[:, 0] if outputs == 1 else np.ascontiguousarray(Y[:, :outputs])
     bank.run(X[:WARM_UP], y[:WARM_UP], record="light")
-    arrays = describe(bank)[1] if isinstance(bank, kb.AutoBank) else bank.state()
+    arrays = bank.describe()[1] if isinstance(bank, kb.AutoBank) else bank.state()
     sizes[outputs] = sum(array.nbytes for array in arrays.values())
     start = time.process_time()
     bank.run(X[WARM_UP:], y[WARM_UP:], record="light")

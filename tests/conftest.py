@@ -13,14 +13,13 @@ TOGETHER = {
     "test_ray.py": "ray",
     "test_ray_clusters.py": "ray",
     "test_ray_faults.py": "ray",
-    "test_runner_ray.py": "ray",
+    "test_runner.py": "ray",
     "test_notebooks.py": "ray",
     "test_site.py": "ray",
     "test_tutorials.py": "ray",
-    "test_runner_crashes.py": "scenarios",
-    "test_runner_faults.py": "scenarios",
-    "test_runner_follow.py": "scenarios",
-    "test_runner_tampering.py": "scenarios",
+    "test_crashes.py": "scenarios",
+    "test_growing_files.py": "scenarios",
+    "test_tampering.py": "scenarios",
 }
 
 # Long files whose tests share nothing: any process takes the next one. They come last.

@@ -49,14 +49,19 @@ def test_links_lead_somewhere(page):
         assert (page.parent / target).exists(), target
 
 
-def test_files_that_the_map_of_the_code_names_exist():
+def test_files_that_the_explanation_of_the_code_names_exist_and_are_few():
     """A name may have some of its folders before it."""
     folders = ("src", "tests", "benchmarks", "docs/generate")
-    there = [f"/{path}" for name in folders for path in (ROOT / name).rglob("*.py")]
+    there = [f"/{path}" for name in folders for path in (ROOT / name).rglob("*.*")]
     page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-    named = set(re.findall(r"[\w/]*\w\.py\b", page))
-    assert named
+    named = set(re.findall(r"[\w/]*\w\.(?:py|cpp|hpp)\b", page))
+    assert 20 < len(named) <= 50
     assert [name for name in named if not any(path.endswith(f"/{name}") for path in there)] == []
+
+
+@pytest.mark.parametrize(("page", "lines"), [("README.md", 130), ("docs/architecture.md", 120)])
+def test_first_pages_stay_short(page, lines):
+    assert len((ROOT / page).read_text(encoding="utf-8").splitlines()) <= lines
 
 
 def test_site_has_every_page():

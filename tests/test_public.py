@@ -16,6 +16,7 @@ MODULES = [
     kb.combiners,
     kb.engines,
     kb.plots,
+    kb.reference,
     kb.rivals,
     kb.regret,
     kb.sources,

@@ -130,18 +130,6 @@ def test_random_state_decides_the_features():
     KernelBankRegressor(size="small", random_state=None).fit(X, y)
 
 
-def test_shuffle_learns_sorted_rows_better():
-    X, y = rows(400, labels=True)
-    order = np.argsort(y, kind="stable")
-    score = {
-        shuffle: KernelBankClassifier(size="small", shuffle=shuffle)
-        .fit(X[order], y[order])
-        .score(X, y)
-        for shuffle in (False, True)
-    }
-    assert score[True] > 0.85 > score[False]
-
-
 def test_wrong_parameters_are_refused_by_fit():
     X, y = rows()
     with pytest.raises(ValueError, match="'size' of AutoBank must be one of"):
@@ -173,19 +161,6 @@ def test_several_targets_are_outputs_of_one_bank():
     assert estimator.score(X, Y) > 0.8
     assert estimator.__sklearn_tags__().target_tags.multi_output
     assert not KernelBankClassifier().__sklearn_tags__().target_tags.multi_output
-
-
-def test_several_targets_in_pieces_and_shuffled():
-    X, Y = several()
-    whole, pieces = KernelBankRegressor(size="small").fit(X, Y), KernelBankRegressor(size="small")
-    for start in range(0, 200, 50):
-        pieces.partial_fit(X[start : start + 50], pd.DataFrame(Y[start : start + 50]))
-    assert np.array_equal(whole.predict(X), pieces.predict(X))
-    shuffled = KernelBankRegressor(size="small", shuffle=True).fit(X, Y)
-    assert shuffled.score(X, Y) > 0.8
-    with pytest.raises(ValueError, match=r"'y' must have the shape \(200, 2\)"):
-        pieces.partial_fit(X, Y[:, 0])
-    assert pieces.bank_.samples == 200
 
 
 def test_a_single_column_is_one_target_with_a_warning():
@@ -279,22 +254,6 @@ def test_frames_keep_feature_names(kind, labels):
         estimator.predict(frame(X, columns=["north", "east", "south"]))
     with pytest.raises(ValueError, match="feature names"):
         estimator.partial_fit(frame(X, columns=["north", "south", "west"]), column(y))
-
-
-def test_numbers_of_other_types_are_learned():
-    X, y = rows()
-    whole = (10 * X).round()
-    frame = pd.DataFrame(whole, columns=NAMES).astype({"north": "Int64", "south": "float32"})
-    frame.loc[5, "north"] = pd.NA
-    expected = whole.copy()
-    expected[5, 0] = np.nan
-    estimator = KernelBankRegressor(size="small")
-    found = clone(estimator).fit(frame, pd.Series(y)).predict(frame)
-    assert np.array_equal(found, estimator.fit(expected, y).predict(expected))
-    with pytest.raises(ValueError, match="infinity"):
-        estimator.fit(np.where(np.isnan(expected), np.inf, expected), y)
-    with pytest.raises(ValueError, match="NaN"):
-        estimator.fit(X, np.where(y > 0, y, np.nan))
 
 
 # --- being looked at, and being imported ----------------------------------------------------------

@@ -18,6 +18,7 @@ MODULES = (
     "engines",
     "datasets",
     "plots",
+    "reference",
     "regret",
     "rivals",
     "checks",
@@ -33,8 +34,8 @@ def public_names(module: ModuleType) -> list[str]:
     """Return the public names of a module."""
     if hasattr(module, "__all__"):
         return list(module.__all__)
-    own = vars(module).items()
-    return sorted(n for n, v in own if not n.startswith("_") and inspect.isclass(v))
+    attributes = vars(module).items()
+    return sorted(n for n, v in attributes if not n.startswith("_") and inspect.isclass(v))
 
 
 def reference() -> dict[str, str]:
@@ -47,14 +48,14 @@ def reference() -> dict[str, str]:
 
 def addresses() -> dict[str, str]:
     """Return where every public name stands: the page and its anchor."""
-    found = {
+    places = {
         f"kb.{name}": f"reference/index.md#kb.{name}" for name in kb.__all__ if name not in MODULES
     }
     for module in MODULES:
-        found[f"kb.{module}"] = f"reference/{module}.md"
+        places[f"kb.{module}"] = f"reference/{module}.md"
         for name in public_names(getattr(kb, module)):
-            found[f"kb.{module}.{name}"] = f"reference/{module}.md#kb.{module}.{name}"
-    return found
+            places[f"kb.{module}.{name}"] = f"reference/{module}.md#kb.{module}.{name}"
+    return places
 
 
 def _index_page() -> str:
@@ -119,16 +120,16 @@ def _members(thing: type) -> list[tuple[str, Any]]:
     owners = [thing]
     if base is None:  # helpers that are not public themselves are described where they are used
         owners = [k for k in thing.__mro__ if k.__module__.startswith("kernelbank")]
-    found: dict[str, Any] = {}
+    members: dict[str, Any] = {}
     for owner in owners:
         for key, value in vars(owner).items():
             member = getattr(thing, key) if isinstance(value, classmethod | staticmethod) else value
             described = inspect.isfunction(member) or inspect.ismethod(member)
-            if key.startswith("_") or key in found or hasattr(base or object, key):
+            if key.startswith("_") or key in members or hasattr(base or object, key):
                 continue
             if (described or isinstance(member, property)) and inspect.getdoc(member):
-                found[key] = member
-    return list(found.items())
+                members[key] = member
+    return list(members.items())
 
 
 def _base_class(thing: type) -> type | None:

@@ -15,6 +15,7 @@ from mkdocs.utils import get_relative_url
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from benchmark_page import benchmark_page
 from command_pages import command_reference
 from notebook_pages import notebook_files
 from reference_pages import addresses, reference
@@ -33,7 +34,11 @@ CODE = re.compile(r"(?<!\">)<code>((?:kb\.)?[A-Za-z_][\w.]*)(\([^<]*\))?</code>(
 
 def on_files(files: Files, config: Any) -> Files:
     """Add the pages that are not in docs/."""
-    pages: dict[str, str | bytes] = {**reference(), **command_reference()}
+    pages: dict[str, str | bytes] = {
+        **reference(),
+        **command_reference(),
+        **benchmark_page(),
+    }
     for name in ("CONTRIBUTING.md", "CHANGELOG.md"):
         text = (ROOT / name).read_text(encoding="utf-8")
         pages[name.lower()] = _moved_links(text, name, PLACES[name])
@@ -59,19 +64,19 @@ def on_page_content(html: str, page: Any, **_: Any) -> str:
     for name in names:
         short.setdefault(name.rpartition(".")[2], []).append(name)
 
-    def linked(found: re.Match[str]) -> str:
-        name = found[1]
+    def linked(code: re.Match[str]) -> str:
+        name = code[1]
         if not name.startswith("kb."):
-            known = short.get(name, [])
-            if len(known) != 1 or not name[0].isupper():
-                return found[0]
-            name = known[0]
+            full_names = short.get(name, [])
+            if len(full_names) != 1 or not name[0].isupper():
+                return code[0]
+            name = full_names[0]
         target = names.get(name)
         if target is None:
-            return found[0]
+            return code[0]
         path, _, anchor = target.partition("#")
         url = get_relative_url(path.removesuffix(".md") + ".html", page.url)
-        return f'<a href="{url}{"#" if anchor else ""}{anchor}">{found[0]}</a>'
+        return f'<a href="{url}{"#" if anchor else ""}{anchor}">{code[0]}</a>'
 
     # Not in headings and links, which would nest, nor in blocks of code.
     parts = re.split(r"(<(a|h[1-6]|pre)\b.*?</\2>)", html, flags=re.DOTALL)
@@ -83,11 +88,11 @@ def on_page_content(html: str, page: Any, **_: Any) -> str:
 def _moved_links(markdown: str, read_at: str, shown_at: str) -> str:
     """Rewrite relative links of a file of the repository for its place on the site."""
 
-    def moved(found: re.Match[str]) -> str:
-        target = posixpath.normpath(posixpath.join(posixpath.dirname(read_at), found[2]))
+    def moved(link: re.Match[str]) -> str:
+        target = posixpath.normpath(posixpath.join(posixpath.dirname(read_at), link[2]))
         target = PLACES.get(target, target)
         if target.endswith(".ipynb") and not read_at.startswith("docs/notebooks/"):
             target = target.removesuffix(".ipynb") + ".md"
-        return found[1] + posixpath.relpath(target, posixpath.dirname(shown_at)) + found[3]
+        return link[1] + posixpath.relpath(target, posixpath.dirname(shown_at)) + link[3]
 
     return LINK.sub(moved, markdown)

@@ -19,7 +19,9 @@ from PIL import Image
 from playwright.sync_api import sync_playwright
 
 HERE = Path(__file__).parent
-ROWS, WIDTH = 12_000, 1100
+ROWS, WIDTH, GAP = 12_000, 1100, 14
+SECTIONS = {"header": 312, "#stream": 432, "#weights": 505}
+"""What of the page is shown, and how many pixels of each section from its top."""
 
 
 def write_stream(path: Path) -> None:
@@ -39,7 +41,7 @@ def write_stream(path: Path) -> None:
 
 
 def main() -> None:
-    """Run, take screenshots of some sections, and join them."""
+    """Run, take screenshots of the upper parts of some sections, and join them."""
     folder = Path(tempfile.mkdtemp())
     try:
         write_stream(folder / "plant.csv")
@@ -53,18 +55,17 @@ def main() -> None:
             page = chromium.new_page(viewport={"width": WIDTH, "height": 900})
             page.goto((folder / "page.html").as_uri())
             screenshots = []
-            for selector in ("header", "#stream", "#error", "#weights"):
+            for selector, height in SECTIONS.items():
                 page.locator(selector).first.screenshot(path=folder / "section.png")
-                screenshots.append(Image.open(folder / "section.png").convert("RGB"))
+                screenshot = Image.open(folder / "section.png").convert("RGB")
+                screenshots.append(screenshot.crop((0, 0, screenshot.width, height)))
             background = screenshots[0].getpixel((0, 0))
             chromium.close()
-        screenshots[-1] = screenshots[-1].crop((0, 0, screenshots[-1].width, 780))
-        height = sum(screenshot.height + 20 for screenshot in screenshots)
-        joined = Image.new("RGB", (WIDTH, height), background)
+        joined = Image.new("RGB", (WIDTH, sum(SECTIONS.values()) + GAP * len(SECTIONS)), background)
         top = 0
         for screenshot in screenshots:
             joined.paste(screenshot, ((WIDTH - screenshot.width) // 2, top))
-            top += screenshot.height + 20
+            top += screenshot.height + GAP
         joined.quantize(128, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(
             HERE / "report.png", optimize=True
         )

@@ -252,8 +252,8 @@ class Archive {
   static std::vector<std::size_t> shape(const Matrix<T>& x) {
     return {std::size_t(x.rows()), std::size_t(x.columns())};
   }
-  void add(const char* name, Number kind, void* numbers, std::vector<std::size_t> shape,
-           bool lanes) {
+  [[gnu::noinline]] void add(const char* name, Number kind, void* numbers,
+                             std::vector<std::size_t> shape, bool lanes) {
     if (!loaded) entries.push_back({prefix_ + name, kind, numbers, std::move(shape), lanes, 0});
   }
   std::string prefix_;

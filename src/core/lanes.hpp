@@ -1,4 +1,4 @@
-// Lanes: four doubles as one value. A leaf holds four slots. `+ - * /` and the functions below act
+// Lanes: four doubles as one value. A pack holds four slots. `+ - * /` and the functions below act
 // on each lane alone, so a loop over the terms of a slot reads like the formula for one slot and
 // computes four slots at once. No lane is mixed with another and no sum is reordered: the same bits
 // on every machine. (The compiler splits a vector of four where registers are shorter.)

@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import checks, combiners, errors, kernels, learners, losses, transforms
+    from . import checks, combiners, errors, kernels, learners, losses, reference, transforms
     from .auto import AutoBank, AutoLedger, Change
     from .auto.loading import from_bytes, load
     from .bank import AdaptiveDictionary, KernelBank, Ledger, Slot, Trace, engines
@@ -34,6 +34,7 @@ _MODULES = {
     "learners": "learners",
     "losses": "losses",
     "plots": "research.plots",
+    "reference": "reference",
     "regret": "research.regret",
     "rivals": "research.rivals",
     "river": "river",
@@ -92,6 +93,7 @@ __all__ = [
     "load",
     "losses",
     "plots",
+    "reference",
     "regret",
     "rivals",
     "simplex_qp",

@@ -13,9 +13,9 @@ import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from . import kernels, losses
 from .auto.loading import load
 from .bank.bank import KernelBank
 from .bank.engines import Serial
+from .bank.engines.base import EngineBank, Models
 from .bank.slot import Slot
 from .combiners import Combiner, Uniform
 from .errors import CheckFailed, InvalidArgument
@@ -34,6 +35,9 @@ from .losses import Loss, as_loss
 from .losses.custom import inside
 from .utils import validation
 from .utils.validation import Floats
+
+if TYPE_CHECKING:
+    from .bank.settings import BankSettings
 
 __all__ = ["check_combiner", "check_kernel", "check_learner", "check_loss"]
 
@@ -110,23 +114,27 @@ able to give diagnostics: bank.evidence() returns them to users.
 class _Check:
     """One check of one component, and how it fails."""
 
-    def __init__(self, name: str, component: Any) -> None:
+    def __init__(self, name: str, component: object) -> None:
         self.component, self.title, self.refusal = component, f"{name}({component!r})", ""
 
-    def fails(self, property: str, found: str) -> CheckFailed:
-        """The error to raise when a property does not hold; `found` is an example."""
+    def fails(self, property: str, example: str) -> CheckFailed:
+        """The error to raise when a property does not hold, with an example."""
         ((why, remedy),) = re.findall(rf"\n{property}: (.*)((?:\n    .*)+)", _PROPERTIES)
-        text = f"{self.title}: not {property}.\n  Found:  {found}\n  Why:    {why}"
+        text = f"{self.title}: not {property}.\n  Found:  {example}\n  Why:    {why}"
         return CheckFailed(f"{text}\n  Repair: {' '.join(remedy.split())}", property)
 
-    def holds(self, property: str, fine: Any, found: Callable[..., str], prefer: Any = 0) -> None:
+    def holds(
+        self, property: str, fine: object, example: Callable[..., str], prefer: Floats | float = 0
+    ) -> None:
         """Fail unless `fine` is true everywhere, with an example where `prefer` is least."""
         wrong = ~np.asarray(fine)
         if wrong.any():
             index = np.unravel_index(np.argmin(np.where(wrong, prefer, np.inf)), wrong.shape)
-            raise self.fails(property, found(*map(int, index)))
+            raise self.fails(property, example(*map(int, index)))
 
-    def same(self, property: str, one: Any, other: Any, name: Callable[..., str], way: str) -> None:
+    def same(
+        self, property: str, one: object, other: object, name: Callable[..., str], way: str
+    ) -> None:
         """Fail unless two arrays have the same bits; `name` says what stands at an index."""
         a, b = np.asarray(one), np.asarray(other)
         fine = (a == b) | (np.isnan(a) & np.isnan(b))
@@ -153,13 +161,17 @@ class _Check:
             if saved and from_spec(to_spec(component), (), _components(component)) != component:
                 raise ValueError("it came back from a file with other settings")
 
-    def unchanged(self, function: Callable[..., Any], *arguments: Floats) -> None:
+    def unchanged(self, function: Callable[..., object], *arguments: Floats) -> None:
         """A user's function does not write to its arguments."""
         copies = [argument.copy() for argument in arguments]
         with suppress(Exception), np.errstate(all="ignore"):  # what it raises is found elsewhere
             function(*copies)
         name = "leaving its arguments unchanged"
         self.same(name, arguments, copies, lambda k, *at: f"argument {k} at {at}", "after a call")
+
+
+Between = Callable[[KernelBank, int], KernelBank | None]
+"""What is done between blocks: with the bank and the samples so far, to another bank or None."""
 
 
 def _check_runs(
@@ -170,7 +182,7 @@ def _check_runs(
     whole, single, neighbour = (0, len(X)), (*range(61), len(X)), make()
     names = ("slot_predictions", "curvature", "window_loss", "slot_cost")
 
-    def run(ends: Sequence[int], between: Any = None, **options: Any) -> Floats:
+    def run(ends: Sequence[int], between: Between | None = None, **options: object) -> Floats:
         """(n + m, k): weights for each sample, or figures of slot 0; then some predictions."""
         bank, rows = make(**options), []
         for start, end in pairwise(ends):
@@ -198,7 +210,9 @@ def _check_runs(
         with tempfile.TemporaryDirectory() as folder:
             bank.save(f"{folder}/bank.kb")
             components = _components(*bank.slots, bank.loss, check.component)
-            return load(f"{folder}/bank.kb", components=components)
+            loaded = load(f"{folder}/bank.kb", components=components)
+            assert isinstance(loaded, KernelBank)
+            return loaded
 
     weights = isinstance(check.component, Combiner)
     outside, blocks = "free of state outside its bank", "the same for blocks and sample by sample"
@@ -215,26 +229,26 @@ def _check_runs(
         expected = run(whole)
     for property, way, call in ways:
         with check.works(f"while learning {way}"):
-            found = call()
-        check.same(property, expected, found, figure, way)
+            figures = call()
+        check.same(property, expected, figures, figure, way)
 
 
-def _parts(component: Any) -> Iterator[Any]:
+def _parts(component: object) -> Iterator[Any]:
     """A component, and the components in its fields."""
     if isinstance(component, tuple):
         for part in component:
             yield from _parts(part)
     elif is_dataclass(component) and not isinstance(component, type):
         yield component
-        yield from _parts(tuple(getattr(component, field.name) for field in fields(component)))
+        yield from _parts(tuple(getattr(component, setting.name) for setting in fields(component)))
 
 
-def _components(*components: Any) -> dict[str, Any]:
+def _components(*components: object) -> dict[str, object]:
     """The `components` that `kb.load` needs for user-made ones: by name, classes or instances."""
-    by_name = {}
+    by_name: dict[str, object] = {}
     for part in _parts(components):
         name = type(part).__name__
-        if any(field.metadata.get("callable") for field in fields(part)):  # not in a file
+        if any(setting.metadata.get("callable") for setting in fields(part)):  # not in a file
             by_name[part.name if name == "Custom" else name] = part
         else:
             by_name[name] = type(part)
@@ -392,12 +406,14 @@ def _check_target(check: _Check, loss: Loss, y: float) -> None:
     if isinstance(loss, losses.Custom):
         for function in filter(callable, (loss.value_function, loss.derivative_function)):
             check.unchanged(function, np.clip(f, *inside(loss.domain)), np.full(f.shape, y))
-    found = both(f)
-    check.holds("finite", np.isfinite(found), lambda k, i: f"{figure(k, i)} is {found[k, i]!s}.")
-    check.same("deterministic", found, both(f), figure, "in a second call")
+    figures = both(f)
+    check.holds(
+        "finite", np.isfinite(figures), lambda k, i: f"{figure(k, i)} is {figures[k, i]!s}."
+    )
+    check.same("deterministic", figures, both(f), figure, "in a second call")
     alone = np.hstack([both(prediction[None]) for prediction in f])
-    check.same("computed element by element", found, alone, figure, "alone")
-    values, slopes = found
+    check.same("computed element by element", figures, alone, figure, "alone")
+    values, slopes = figures
     apart, sizes = np.abs(f[:, None] - f), 1 + np.abs(values[:, None]) + np.abs(values)
     middles = both((f[:, None] + f) / 2)[0]
     convex = (middles - (values[:, None] + values) / 2 <= 1e-12 * sizes).all()
@@ -434,11 +450,12 @@ class _Trial:
     window: int
     regularization: float
 
-    def bank(self, special: bool = False, **options: Any) -> KernelBank:
+    def bank(self, special: bool = False, **options: object) -> KernelBank:
         """A new bank; a special one has the slot twice."""
         slots = [*[Slot(self.kernel, self.learner)] * (1 + special), Slot(Gaussian(0.3), Norma())]
-        settings = {"window": self.window, "regularization": self.regularization} | options
-        return KernelBank(slots=slots, loss=self.loss, **settings)
+        window, ridge = self.window, self.regularization
+        settings = {"window": window, "regularization": ridge} | options
+        return KernelBank(slots=slots, loss=self.loss, **settings)  # type: ignore[arg-type]
 
     def stream(self, samples: int) -> tuple[Floats, Floats]:
         """Non-negative inputs, some of them twice, and a sine with noise as the loss takes it."""
@@ -501,8 +518,8 @@ def _accepted_trial(check: _Check, learner: Learner, kernel: Kernel, loss: Loss)
             check.refusal = str(error)
             named = re.search("kernel|loss|window|regularization", check.refusal)
             if not (named and isinstance(error, InvalidArgument)):
-                found = f"with {kernel!r} and {loss!r} a bank was refused by {error!r}."
-                raise check.fails("clear about what it refuses", found) from error
+                example = f"with {kernel!r} and {loss!r} a bank was refused by {error!r}."
+                raise check.fails("clear about what it refuses", example) from error
             continue
         X, y = trial.stream(12)
         with check.works(f"while learning with {kernel!r} and {loss!r}"):
@@ -555,8 +572,8 @@ def _check_memory(check: _Check, trial: _Trial) -> None:
         memory = [*vars(trial.learner).values(), *bank.state().values()]
         sizes.append(sum(map(sys.getsizeof, memory)))
     if sizes[1] - sizes[0] >= 60 * 4 and trial.learner.saveable:
-        found = f"it holds {sizes[0]} bytes after 60 samples, and {sizes[1]} after 120."
-        raise check.fails("bounded in memory", found)
+        example = f"it holds {sizes[0]} bytes after 60 samples, and {sizes[1]} after 120."
+        raise check.fails("bounded in memory", example)
 
 
 def _check_extreme(check: _Check, trial: _Trial) -> None:
@@ -576,8 +593,8 @@ def _check_extreme(check: _Check, trial: _Trial) -> None:
             trace = bank.run(points, y if labels else np.clip(targets, *trial.loss.targets))
             values = np.append(trace.slot_predictions[:, 0], bank.predict_slots(points)[:, 0])
         if not (np.isfinite(values).all() or 0 in bank.quarantined):
-            found = f"on {kind} it predicted NaN or infinity without being quarantined."
-            raise check.fails("robust on extreme data", found)
+            example = f"on {kind} it predicted NaN or infinity without being quarantined."
+            raise check.fails("robust on extreme data", example)
 
 
 def _check_outputs(check: _Check, trial: _Trial) -> None:
@@ -630,23 +647,41 @@ def check_combiner(combiner: Combiner) -> None:
         _check_case(check, "with tiny targets", [-1] * 4, size=1e-6)
 
 
+@dataclass(frozen=True)
+class _OtherPast(Serial):
+    """An engine whose banks begin at x and have other targets before the first."""
+
+    x: Floats = field(kw_only=True)
+
+    def open(
+        self,
+        settings: BankSettings,
+        dimension: int,
+        models: Models | None = None,
+        most_bytes: int | None = None,
+    ) -> EngineBank:
+        bank = super().open(settings, dimension, models, most_bytes)
+        bank.begin(self.x)
+        bank.restore(bank.state() | {"output0/recent": np.array([1000.0, 2000.0])})
+        return bank
+
+
 def _check_case(check: _Check, case: str, failures: Sequence[int], size: float = 1.0) -> None:
     """Slot p learns by column p of the inputs, and fails at sample failures[p] by an overflow."""
     draw = np.random.default_rng(len(failures))
+    combiner = check.component
+    assert isinstance(combiner, Combiner)
     columns, square = range(len(failures)), kernels.Polynomial(2)
     slots = [Slot(kernels.ActiveDims(square, (p,)), Norma(0.02, 20)) for p in columns]
     X = draw.uniform(-1, 1, (80, len(slots)))
     y = size * (X @ np.linspace(1, 0.2, len(slots)) + draw.normal(size=80))
     X[[n for n in failures if n >= 0], [p for p in columns if failures[p] >= 0]] = 1e120
 
-    def bank(special: bool = False, **options: Any) -> KernelBank:
+    def bank(special: bool = False, **options: object) -> KernelBank:
         """A special one has other numbers for targets before the first, which do not exist."""
-        bank = KernelBank(slots=slots, combiner=check.component, window=3, **options)
         if special:
-            core = bank._open(X)
-            core.begin(X[0])
-            core.restore(core.state() | {"output0/recent": np.array([1000.0, 2000.0])})
-        return bank
+            options["engine"] = _OtherPast(x=X[0])
+        return KernelBank(slots=slots, combiner=combiner, window=3, **options)  # type: ignore[arg-type]
 
     with check.works(case):
         whole = bank()
@@ -663,7 +698,9 @@ def _check_case(check: _Check, case: str, failures: Sequence[int], size: float =
 
     check.holds("finite", np.isfinite(weights), row)
     check.holds("without weight on quarantined slots", alive | (weights == 0), row)
-    if check.component.on_simplex:  # if all slots are quarantined, all weights are 0
+    if getattr(
+        check.component, "on_simplex", True
+    ):  # if all slots are quarantined, all weights are 0
         off = np.abs(weights.sum(axis=1) - alive.any(axis=1))
         fine = (weights.min(axis=1) >= 0) & (off <= 1e-14 * len(slots))
         check.holds("on the simplex", fine, row)
@@ -671,7 +708,7 @@ def _check_case(check: _Check, case: str, failures: Sequence[int], size: float =
 
 def _check_diagnostics(check: _Check, bank: KernelBank) -> None:
     """`diagnostics` returns arrays by name."""
-    report: Any = bank.evidence()
+    report: object = bank.evidence()
     if not isinstance(report, dict) or not all(isinstance(a, np.ndarray) for a in report.values()):
-        found = f"they are {type(report).__name__}: {report!r:.80}"
-        raise check.fails("able to give diagnostics", found)
+        example = f"they are {type(report).__name__}: {report!r:.80}"
+        raise check.fails("able to give diagnostics", example)

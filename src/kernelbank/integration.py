@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,14 +11,17 @@ import numpy as np
 from .auto import AutoBank
 from .errors import FeaturesIgnored, InvalidArgument
 from .utils import validation as check
-from .utils.validation import Floats
+from .utils.validation import LARGEST, Floats
+
+Foreign = Any
+"""A data frame, a series or an estimator of another library."""
 
 _NO_FEATURES = "(nothing)"
 """The name of the only column where rows have no features."""
 
 
 def make_bank(
-    estimator: Any, task: str, seed: int, classes: Iterable[Any] | None = None
+    estimator: Foreign, task: str, seed: int, classes: Iterable[object] | None = None
 ) -> AutoBank:
     """The bank with the parameters of an estimator."""
     return AutoBank(
@@ -56,20 +59,21 @@ class FeatureColumns:
         )
         remedy = "Give how many features may become columns."
         self._most = check.count("most_features", most, "KernelBank", remedy)
-        self._index: dict[Any, int] = {}
+        self._index: dict[Hashable, int] = {}
         self._warned = False
 
     def __len__(self) -> int:
         return len(self._index)
 
     @property
-    def names(self) -> tuple[Any, ...]:
+    def names(self) -> tuple[Hashable, ...]:
         """The features, in the order of their columns."""
         return tuple(self._index)
 
-    def new(self, names: Iterable[Any]) -> list[Any]:
+    def new(self, names: Iterable[Hashable]) -> list[Hashable]:
         """The names that are to become columns, in their order; changes nothing."""
-        new = sorted((name for name in names if name not in self._index), key=_by_kind)
+        unknown = (name for name in names if name not in self._index)
+        new: list[Hashable] = sorted(unknown, key=_by_kind)
         if not new and not self._index:
             new = [_NO_FEATURES]
         space = self._most - len(self._index)
@@ -83,12 +87,12 @@ class FeatureColumns:
             )
         return new[:space]
 
-    def add(self, new: Iterable[Any]) -> None:
+    def add(self, new: Iterable[Hashable]) -> None:
         """Make columns of new features."""
         for name in new:
             self._index[name] = len(self._index)
 
-    def row(self, x: Mapping[Any, Any], new: Sequence[Any] = ()) -> Floats:
+    def row(self, x: Mapping[Hashable, object], new: Sequence[Hashable] = ()) -> Floats:
         """(columns,): the values of one dictionary; `new` are columns to be added."""
         if not isinstance(x, Mapping):
             remedy = "Give a dictionary from names to numbers."
@@ -100,7 +104,7 @@ class FeatureColumns:
                 row[index[name]] = np.nan if value is None else _number(name, value)
         return row
 
-    def rows(self, X: Any, new: Sequence[Any] = ()) -> Floats:
+    def rows(self, X: Foreign, new: Sequence[Hashable] = ()) -> Floats:
         """(n, columns): the values of a data frame."""
         index = self._with(new)
         rows = np.full((len(X), max(len(index), 1)), self._absent)
@@ -109,7 +113,7 @@ class FeatureColumns:
                 rows[:, index[name]] = _numbers(name, X.iloc[:, position])
         return rows
 
-    def _with(self, new: Sequence[Any]) -> dict[Any, int]:
+    def _with(self, new: Sequence[Hashable]) -> dict[Hashable, int]:
         if not new:
             return self._index
         return self._index | {name: len(self._index) + i for i, name in enumerate(new)}
@@ -123,28 +127,28 @@ class TargetColumns:
     names : the targets in their order; None if the first row is to say it.
     """
 
-    def __init__(self, names: Iterable[Any] | None) -> None:
-        self.names: tuple[Any, ...] = ()
+    def __init__(self, names: Iterable[Hashable] | None) -> None:
+        self.names: tuple[Hashable, ...] = ()
         if names is None:
             return
         remedy = 'Give a list of different names, such as ["load", "price"], or None.'
-        given = names if isinstance(names, Iterable) and not isinstance(names, str) else ()
-        self.names = tuple(given)
+        if isinstance(names, Iterable) and not isinstance(names, str):
+            self.names = tuple(names)
         if not self.names or len(set(self.names)) < len(self.names):
             raise check.refuse("targets", "be a list of different names", names, remedy)
 
-    def of(self, y: Any, found: Iterable[Any]) -> tuple[Any, ...]:
-        """The names of all targets, of which `found` are those that y has; changes nothing."""
-        given = list(found)
-        names = self.names or tuple(sorted(given, key=_by_kind))
-        unknown = [name for name in given if name not in names]
+    def of(self, y: object, present: Iterable[Hashable]) -> tuple[Hashable, ...]:
+        """The names of all targets, of which some are present in y; changes nothing."""
+        targets = list(present)
+        names = self.names or tuple(sorted(targets, key=_by_kind))
+        unknown = [name for name in targets if name not in names]
         if unknown or not names:
             rule = f"have targets from {list(names)}" if names else "have a target"
             remedy = "Name all targets that may come: targets=[...]; some may be missing in a row."
             raise check.refuse("y", rule, y, remedy)
         return names
 
-    def row(self, y: Any) -> tuple[tuple[Any, ...], Floats]:
+    def row(self, y: object) -> tuple[tuple[Hashable, ...], Floats]:
         """All names, and the targets (K,) of one dictionary; NaN for those that are missing."""
         if not isinstance(y, Mapping):
             remedy = "Give a dictionary from names of targets to numbers."
@@ -157,7 +161,7 @@ class TargetColumns:
         ]
         return names, np.array(row)
 
-    def rows(self, Y: Any) -> tuple[tuple[Any, ...], Floats]:
+    def rows(self, Y: Foreign) -> tuple[tuple[Hashable, ...], Floats]:
         """All names, and the targets (n, K) of a data frame."""
         names = self.of(list(Y.columns), Y.columns)
         rows = np.full((len(Y), len(names)), np.nan)
@@ -166,16 +170,23 @@ class TargetColumns:
         return names, rows
 
 
-def _by_kind(name: Any) -> tuple[str, str]:
+def _by_kind(name: Hashable) -> tuple[str, str]:
     return type(name).__name__, str(name)
 
 
-def _number(name: Any, value: Any, what: str = "feature") -> float:
+def _number(name: Hashable, value: Foreign, what: str = "feature") -> float:
     try:
+        if value is np.ma.masked:
+            return np.nan
         if not isinstance(value, (str, bytes)):
             return float(value)
     except (TypeError, ValueError):
         pass
+    except OverflowError:
+        shown = f"{what} {name!r} must be finite and at most {LARGEST:g} in size"
+        raise InvalidArgument(
+            f"{shown}; got a number beyond all floats. Repair it, or leave it out if it is missing."
+        ) from None
     remedy = (
         "Encode text and categories first, for instance with a one-hot encoder; kb.AutoBank takes "
         "them as they are."
@@ -187,7 +198,7 @@ def _number(name: Any, value: Any, what: str = "feature") -> float:
     )
 
 
-def _numbers(name: Any, column: Any, what: str = "feature") -> Floats:
+def _numbers(name: Hashable, column: Foreign, what: str = "feature") -> Floats:
     if column.dtype.kind in "biuf":
         return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
     return np.array([np.nan if value is None else _number(name, value, what) for value in column])

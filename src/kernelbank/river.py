@@ -20,11 +20,12 @@ learned one by one or many at a time.
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterable
 from typing import Any
 
 import numpy as np
 
-from .integration import FeatureColumns, TargetColumns, make_bank
+from .integration import FeatureColumns, Foreign, TargetColumns, make_bank
 
 try:
     from river import base
@@ -36,11 +37,17 @@ except ModuleNotFoundError as error:
 
 from .auto import AutoBank
 from .auto.auto_bank import COVERAGE
+from .bank.engines import Engine
 from .bank.slot import Slot
+from .combiners import Combiner
 from .kernels import NoKernel
 from .learners import Adapter
-from .utils.interrupts import defer_signals
+from .losses import Loss
 from .utils.validation import Floats
+from .utils.whole_steps import defer_signals
+
+Features = dict[Hashable, object]
+"""A row: the values of features by their names."""
 
 __all__ = [
     "KernelBankClassifier",
@@ -50,7 +57,7 @@ __all__ = [
 ]
 
 
-def as_slot(model: Any, curvature: float = 0.0) -> Slot:
+def as_slot(model: Foreign, curvature: float = 0.0) -> Slot:
     """A River model as one slot of a bank, which weighs it like the other slots.
 
     The model gets a dictionary {"x0": ..., "x1": ...} of the scaled inputs. See
@@ -78,17 +85,17 @@ class _RiverEstimator(base.Estimator):  # type: ignore[misc]
         self,
         lags: int = 0,
         size: str = "default",
-        slots: Any = None,
-        combiner: Any = None,
-        loss: Any = "squared",
+        slots: Iterable[Slot] | None = None,
+        combiner: Combiner | None = None,
+        loss: Loss | str = "squared",
         window: int = 1,
         regularization: float = 0.0,
-        scaling: Any = None,
-        engine: Any = "serial",
+        scaling: str | Iterable[str] | None = None,
+        engine: Engine | str = "serial",
         absent: float | None = None,
         most_features: int = 1000,
         seed: int = 0,
-        seasons: Any = None,
+        seasons: str | int | Iterable[int] | None = None,
     ) -> None:
         self.lags = lags
         self.size = size
@@ -112,11 +119,11 @@ class _RiverEstimator(base.Estimator):  # type: ignore[misc]
         return self._bank
 
     @property
-    def features(self) -> tuple[Any, ...]:
+    def features(self) -> tuple[Hashable, ...]:
         """The names of the features, in the order of the bank's columns."""
         return self._columns.names
 
-    def learn_one(self, x: dict[Any, Any], y: Any) -> None:
+    def learn_one(self, x: Features, y: object) -> None:
         """Learn a row. If `predict_one` was called for it before, that prediction is scored."""
         new = self._columns.new(x)
         row = self._columns.row(x, new)
@@ -124,7 +131,7 @@ class _RiverEstimator(base.Estimator):  # type: ignore[misc]
             self._bank.learn_one(row, y, added=self._added(new))
             self._columns.add(new)
 
-    def learn_many(self, X: Any, y: Any) -> None:
+    def learn_many(self, X: Foreign, y: Foreign) -> None:
         """Learn the rows of a data frame, in their order, as `learn_one` would."""
         if len(X):
             new = self._columns.new(X.columns)
@@ -133,13 +140,13 @@ class _RiverEstimator(base.Estimator):  # type: ignore[misc]
                 self._bank.run(rows, y, added=self._added(new))
             finally:  # rows that were learned before an interrupt have the new columns
                 with defer_signals():
-                    if self._bank.samples and self._bank._dimension == rows.shape[1]:
+                    if self._bank.samples and len(self._bank.input_names) == rows.shape[1]:
                         self._columns.add(new)
 
-    def _added(self, new: list[Any]) -> int:
+    def _added(self, new: list[Hashable]) -> int:
         return len(new) if self._bank.samples else 0
 
-    def _query(self, x: dict[Any, Any]) -> Floats:
+    def _query(self, x: Features) -> Floats:
         """An input to predict, as a row. Before the first learned row it also adds features."""
         if not self._bank.samples:
             new = self._columns.new(x)
@@ -153,7 +160,7 @@ class _RiverEstimator(base.Estimator):  # type: ignore[misc]
         return f"{super().__repr__()}{learned}"
 
     def _repr_html_(self) -> str:
-        return self._bank._repr_html_()
+        return self._bank.status().html()
 
 
 class KernelBankRegressor(_RiverEstimator, base.MiniBatchRegressor):  # type: ignore[misc]
@@ -188,24 +195,23 @@ class KernelBankRegressor(_RiverEstimator, base.MiniBatchRegressor):  # type: ig
 
     _task = "regression"
 
-    def predict_one(self, x: dict[Any, Any]) -> float:
+    def predict_one(self, x: Features) -> float:
         """The prediction for one row; 0 before the first target is known, as in River."""
-        found = float(self._bank.predict_one(self._query(x)))
-        return found if self._bank.samples else 0.0
+        prediction = float(self._bank.predict_one(self._query(x)))
+        return prediction if self._bank.samples else 0.0
 
-    def predict_interval_one(
-        self, x: dict[Any, Any], coverage: float = COVERAGE
-    ) -> tuple[float, float]:
+    def predict_interval_one(self, x: Features, coverage: float = COVERAGE) -> tuple[float, float]:
         """The ends of an interval that holds the target with this probability."""
-        return self._bank.predict_interval_one(self._query(x), coverage)
+        lower, upper = self._bank.predict_interval_one(self._query(x), coverage)
+        return lower, upper
 
-    def predict_many(self, X: Any) -> Any:
+    def predict_many(self, X: Foreign) -> Foreign:
         """A series of predictions, with the frame's index."""
         import pandas as pd
 
         known = len(X) and self._bank.samples
-        found: Any = self._bank.predict(self._columns.rows(X)) if known else 0.0
-        return pd.Series(found, index=X.index, dtype="float64")
+        predictions = self._bank.predict(self._columns.rows(X)) if known else 0.0
+        return pd.Series(predictions, index=X.index, dtype="float64")
 
 
 class KernelBankMultiTargetRegressor(_RiverEstimator, base.MultiTargetRegressor):  # type: ignore[misc]
@@ -245,17 +251,17 @@ class KernelBankMultiTargetRegressor(_RiverEstimator, base.MultiTargetRegressor)
         self,
         lags: int = 0,
         size: str = "default",
-        slots: Any = None,
-        combiner: Any = None,
-        loss: Any = "squared",
+        slots: Iterable[Slot] | None = None,
+        combiner: Combiner | None = None,
+        loss: Loss | str = "squared",
         window: int = 1,
         regularization: float = 0.0,
-        scaling: Any = None,
-        engine: Any = "serial",
+        scaling: str | Iterable[str] | None = None,
+        engine: Engine | str = "serial",
         absent: float | None = None,
         most_features: int = 1000,
         seed: int = 0,
-        targets: Any = None,
+        targets: Iterable[Hashable] | None = None,
     ) -> None:
         super().__init__(
             lags=lags,
@@ -275,11 +281,11 @@ class KernelBankMultiTargetRegressor(_RiverEstimator, base.MultiTargetRegressor)
         self._targets = TargetColumns(targets)
 
     @property
-    def target_names(self) -> tuple[Any, ...]:
+    def target_names(self) -> tuple[Hashable, ...]:
         """The names of the targets, in the order of the bank's; empty before the first row."""
         return self._targets.names
 
-    def learn_one(self, x: dict[Any, Any], y: dict[Any, Any], **kwargs: Any) -> None:
+    def learn_one(self, x: Features, y: Any, **kwargs: object) -> None:
         """Learn a row. If `predict_one` was called for it before, that prediction is scored."""
         names, values = self._targets.row(y)
         if len(names) == 1 and np.isnan(values[0]):
@@ -288,7 +294,7 @@ class KernelBankMultiTargetRegressor(_RiverEstimator, base.MultiTargetRegressor)
             super().learn_one(x, self._named(names, values))
             self._targets.names = names
 
-    def _named(self, names: tuple[Any, ...], values: Floats) -> Any:
+    def _named(self, names: tuple[Hashable, ...], values: Floats) -> object:
         """The targets of a row; the first one gives the bank their names."""
         if len(names) == 1:
             return float(values[0])
@@ -297,7 +303,7 @@ class KernelBankMultiTargetRegressor(_RiverEstimator, base.MultiTargetRegressor)
             return values
         return dict(zip(texts, values.tolist(), strict=True))
 
-    def learn_many(self, X: Any, y: Any) -> None:
+    def learn_many(self, X: Foreign, y: Foreign) -> None:
         """Learn the rows of a data frame, with a frame of targets, as `learn_one` would."""
         if not len(X):
             return
@@ -311,37 +317,37 @@ class KernelBankMultiTargetRegressor(_RiverEstimator, base.MultiTargetRegressor)
             if self._bank.samples:
                 self._targets.names = names
 
-    def predict_one(self, x: dict[Any, Any]) -> dict[Any, float]:
+    def predict_one(self, x: Features) -> dict[Hashable, float]:
         """The prediction for each target; 0 before its first value is known, as in River."""
         query, names = self._query(x), self._targets.names
-        found = np.atleast_1d(self._bank.predict_one(query))
+        predictions = np.atleast_1d(self._bank.predict_one(query))
         if not self._bank.samples:
             return dict.fromkeys(names, 0.0)
-        return dict(zip(names, np.nan_to_num(found).tolist(), strict=True))
+        return dict(zip(names, np.nan_to_num(predictions).tolist(), strict=True))
 
     def predict_interval_one(
-        self, x: dict[Any, Any], coverage: float = COVERAGE
-    ) -> dict[Any, tuple[float, float]]:
+        self, x: Features, coverage: float = COVERAGE
+    ) -> dict[Hashable, tuple[float, float]]:
         """For each target the ends of an interval that holds it with this probability."""
-        found = self._bank.predict_interval_one(self._query(x), coverage)
+        intervals = self._bank.predict_interval_one(self._query(x), coverage)
         if not self._bank.samples:
             return dict.fromkeys(self._targets.names, (float("nan"), float("nan")))
-        ends = np.reshape(found, (-1, 2)).tolist()
+        ends = np.reshape(intervals, (-1, 2)).tolist()
         return {
             name: (low, high) for name, (low, high) in zip(self._targets.names, ends, strict=True)
         }
 
-    def predict_many(self, X: Any) -> Any:
+    def predict_many(self, X: Foreign) -> Foreign:
         """A frame of predictions, one column per target, with the frame's index."""
         import pandas as pd
 
         names = self._targets.names
         known = len(X) and self._bank.samples
-        found: Any = 0.0
+        predictions: Floats | float = 0.0
         if known:
-            found = np.nan_to_num(self._bank.predict(self._columns.rows(X)))
-            found = found.reshape(len(X), len(names))
-        return pd.DataFrame(found, index=X.index, columns=list(names), dtype="float64")
+            predictions = np.nan_to_num(self._bank.predict(self._columns.rows(X)))
+            predictions = np.reshape(predictions, (len(X), len(names)))
+        return pd.DataFrame(predictions, index=X.index, columns=list(names), dtype="float64")
 
 
 class KernelBankClassifier(_RiverEstimator, base.MiniBatchClassifier):  # type: ignore[misc]
@@ -379,15 +385,15 @@ class KernelBankClassifier(_RiverEstimator, base.MiniBatchClassifier):  # type: 
     def _multiclass(self) -> bool:
         return True
 
-    def predict_proba_one(self, x: dict[Any, Any], **kwargs: Any) -> dict[Any, float]:
+    def predict_proba_one(self, x: Features, **kwargs: object) -> dict[Any, float]:
         """The probability of each label so far."""
         return self._bank.predict_proba_one(self._query(x))
 
-    def predict_proba_many(self, X: Any) -> Any:
+    def predict_proba_many(self, X: Foreign) -> Foreign:
         """A frame of probabilities, one column per label so far, with the frame's index."""
         import pandas as pd
 
         classes = self._bank.classes
         known = len(classes) and len(X)
-        found: Floats | None = self._bank.predict_proba(self._columns.rows(X)) if known else None
-        return pd.DataFrame(found, index=X.index, columns=list(classes), dtype="float64")
+        shares = self._bank.predict_proba(self._columns.rows(X)) if known else None
+        return pd.DataFrame(shares, index=X.index, columns=list(classes), dtype="float64")

@@ -10,13 +10,18 @@ random order: a bank follows the last rows, and sorted rows would mislead it.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
 
 import numpy as np
 
 from .auto.auto_bank import COVERAGE, AutoBank
-from .auto.inputs import text_columns
-from .integration import make_bank
+from .auto.inputs import TIME, columns_without_numbers, holds_times, is_missing
+from .bank.engines import Engine
+from .bank.slot import Slot
+from .combiners import Combiner
+from .integration import Foreign, make_bank
+from .losses import Loss
+from .utils import validation as check
 from .utils.validation import Floats
 
 try:
@@ -40,17 +45,17 @@ class _SklearnEstimator(BaseEstimator):  # type: ignore[misc]
         self,
         *,
         lags: int = 0,
-        seasons: Any = None,
+        seasons: str | int | Iterable[int] | None = None,
         size: str = "default",
-        slots: Any = None,
-        combiner: Any = None,
-        loss: Any = "squared",
+        slots: Iterable[Slot] | None = None,
+        combiner: Combiner | None = None,
+        loss: Loss | str = "squared",
         window: int = 1,
         regularization: float = 0.0,
-        scaling: Any = None,
-        engine: Any = "serial",
+        scaling: str | Iterable[str] | None = None,
+        engine: Engine | str = "serial",
         shuffle: bool = False,
-        random_state: Any = 0,
+        random_state: int | np.random.RandomState | None = 0,
     ) -> None:
         self.lags = lags
         self.seasons = seasons
@@ -65,12 +70,14 @@ class _SklearnEstimator(BaseEstimator):  # type: ignore[misc]
         self.shuffle = shuffle
         self.random_state = random_state
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Foreign:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
 
-    def _begin(self, X: Floats, y: Any, task: str, classes: Any = None) -> AutoBank:
+    def _learned(
+        self, X: Floats, y: np.ndarray, task: str, classes: Iterable[int] | None = None
+    ) -> AutoBank:
         """A new bank that has learned these rows."""
         draw = check_random_state(self.random_state)
         bank = make_bank(self, task, int(draw.randint(2**31 - 1)), classes)
@@ -80,25 +87,52 @@ class _SklearnEstimator(BaseEstimator):  # type: ignore[misc]
         bank.run(X[order], y[order])
         return bank
 
-    def _rows(self, X: Any, y: Any = "no_validation", *, reset: bool, **more: Any) -> Any:
-        """Arrays of numbers; keeps or compares the names and number of features."""
-        own = {"dtype": np.float64, "ensure_all_finite": "allow-nan", "reset": reset}
+    def _rows(self, X: object, *, reset: bool) -> Floats:
+        """Inputs (n, d); keeps or compares the names and number of features."""
+        return np.asarray(self._checked(X, "no_validation", reset=reset))
+
+    def _rows_and_targets(
+        self, X: object, y: object, *, reset: bool, **more: bool
+    ) -> tuple[Floats, np.ndarray]:
+        """The same with targets or labels."""
+        for name, values in (("X", X), ("y", y)):
+            check.without_masked(name, values)
+        X, y = self._checked(X, y, reset=reset, **more)
+        return np.asarray(X), np.asarray(y)
+
+    def _checked(self, X: object, y: object, *, reset: bool, **more: bool) -> Foreign:
+        settings = {"dtype": np.float64, "ensure_all_finite": "allow-nan", "reset": reset}
         try:
-            return validate_data(self, X, y, **own, **more)
-        except ValueError as error:
-            text = text_columns(X)
-            if not text:
+            if holds_times(X):  # scikit-learn would make numbers of them
+                raise TypeError("its values are times")
+            return validate_data(self, X, y, **settings, **more)
+        except (TypeError, ValueError) as error:
+            others = columns_without_numbers(X)
+            if not others and not holds_times(X):
                 raise
+            name, kind = next(iter(others.items()), ("X", TIME))
+            how = (
+                "OneHotEncoder in a pipeline" if kind != TIME else "the sine and cosine of the hour"
+            )
             raise ValueError(
-                f"column {text[0]!r} must hold numbers: {error}. Encode it, for instance with "
-                "OneHotEncoder in a pipeline; kb.AutoBank takes text and times as they are."
+                f"column {name!r} must hold numbers: {error}. Encode it, for instance with {how}; "
+                "kb.AutoBank takes text and times as they are."
             ) from None
 
-    def _query(self, X: Any) -> Floats:
-        check_is_fitted(self)
-        return np.asarray(self._rows(X, reset=False))
+    def _query(self, X: object) -> Floats:
+        """Rows to predict. A missing input is the median of its column.
 
-    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        A stream would fill it in from its last row, which rows to predict need not follow; with
+        lags and seasons they do.
+        """
+        check_is_fitted(self)
+        check.without_masked("X", X)
+        rows = self._rows(X, reset=False)
+        if self.lags or self.seasons is not None:
+            return rows
+        return np.where(np.isnan(rows), self.bank_.input_ranges()[:, 0], rows)
+
+    def _repr_mimebundle_(self, **kwargs: object) -> dict[str, str]:
         """scikit-learn's diagram, and the bank once there is one."""
         shown: dict[str, str] = super()._repr_mimebundle_(**kwargs)
         if "text/html" in shown:
@@ -110,7 +144,7 @@ class _SklearnEstimator(BaseEstimator):  # type: ignore[misc]
         return str(super()._repr_html_inner()) + self._bank_html()
 
     def _bank_html(self) -> str:
-        return str(self.bank_._repr_html_()) if hasattr(self, "bank_") else ""
+        return self.bank_.status().html() if hasattr(self, "bank_") else ""
 
 
 class KernelBankRegressor(RegressorMixin, _SklearnEstimator):  # type: ignore[misc]
@@ -155,45 +189,43 @@ class KernelBankRegressor(RegressorMixin, _SklearnEstimator):  # type: ignore[mi
     True
     """
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Foreign:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         return tags
 
-    def fit(self, X: Any, y: Any) -> KernelBankRegressor:
+    def fit(self, X: object, y: object) -> KernelBankRegressor:
         """Forget everything, then learn the rows once, in their order. y : (n,) or (n, K)."""
-        X, y = self._rows_and_targets(X, y, reset=True)
-        self.bank_ = self._begin(X, y, "regression")
+        self.bank_ = self._learned(*self._rows_and_numbers(X, y, reset=True), "regression")
         return self
 
-    def partial_fit(self, X: Any, y: Any) -> KernelBankRegressor:
+    def partial_fit(self, X: object, y: object) -> KernelBankRegressor:
         """Learn further rows, with as many targets as before."""
         if not hasattr(self, "bank_"):
             return self.fit(X, y)
-        X, y = self._rows_and_targets(X, y, reset=False)
-        self.bank_.run(X, y)
+        self.bank_.run(*self._rows_and_numbers(X, y, reset=False))
         return self
 
-    def _rows_and_targets(self, X: Any, y: Any, *, reset: bool) -> tuple[Floats, Floats]:
+    def _rows_and_numbers(self, X: object, y: object, *, reset: bool) -> tuple[Floats, Floats]:
         """Inputs (n, d) and targets (n,) or (n, K); a single column is (n,), with a warning."""
-        X, y = self._rows(X, y, reset=reset, y_numeric=True, multi_output=True)
-        if y.ndim == 2 and y.shape[1] == 1:
-            y = column_or_1d(y, warn=True)
-        return X, y
+        rows, targets = self._rows_and_targets(X, y, reset=reset, y_numeric=True, multi_output=True)
+        if targets.ndim == 2 and targets.shape[1] == 1:
+            targets = column_or_1d(targets, warn=True)
+        return rows, targets
 
-    def predict(self, X: Any) -> Floats:
+    def predict(self, X: object) -> Floats:
         """(n,): the predictions; (n, K) for several targets."""
-        X = self._query(X)
-        return self.bank_.predict(X)
+        rows = self._query(X)
+        return self.bank_.predict(rows)
 
-    def predict_interval(self, X: Any, coverage: float = COVERAGE) -> Floats:
+    def predict_interval(self, X: object, coverage: float = COVERAGE) -> Floats:
         """(n, 2): the ends of intervals that hold the target with this probability; (n, K, 2) for
         several targets.
 
         With lags or seasons for one row only; see `AutoBank.predict_interval`.
         """
-        X = self._query(X)
-        return self.bank_.predict_interval(X, coverage)
+        rows = self._query(X)
+        return self.bank_.predict_interval(rows, coverage)
 
 
 class KernelBankClassifier(ClassifierMixin, _SklearnEstimator):  # type: ignore[misc]
@@ -237,13 +269,12 @@ class KernelBankClassifier(ClassifierMixin, _SklearnEstimator):  # type: ignore[
     True
     """
 
-    def fit(self, X: Any, y: Any) -> KernelBankClassifier:
+    def fit(self, X: object, y: object) -> KernelBankClassifier:
         """Forget everything, then learn the rows once, in their order."""
-        X, y = self._rows(X, y, reset=True)
-        check_classification_targets(y)
-        return self._begin_with(X, y, unique_labels(y))
+        rows, labels = self._rows_and_labels(X, y, reset=True)
+        return self._learn_first(rows, labels, unique_labels(labels))
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> KernelBankClassifier:
+    def partial_fit(self, X: object, y: object, classes: object = None) -> KernelBankClassifier:
         """Learn further rows; the first call has to name all `classes`."""
         first = not hasattr(self, "bank_")
         if first and classes is None:
@@ -251,25 +282,32 @@ class KernelBankClassifier(ClassifierMixin, _SklearnEstimator):  # type: ignore[
                 "'classes' must be given in the first call of partial_fit: a list of all labels "
                 "that may come. kb.AutoBank finds them in the stream."
             )
-        X, y = self._rows(X, y, reset=first)
-        check_classification_targets(y)
+        rows, labels = self._rows_and_labels(X, y, reset=first)
         if first:
-            return self._begin_with(X, y, unique_labels(classes))
+            return self._learn_first(rows, labels, unique_labels(classes))
         if classes is not None and not np.array_equal(self.classes_, unique_labels(classes)):
             raise ValueError(
                 f"'classes' must be those of the first call, {self.classes_!r}; got {classes!r}. "
                 "Leave it out, or fit a new estimator."
             )
-        self.bank_.run(X, self._numbers(y, self.classes_))
+        self.bank_.run(rows, self._numbers(labels, self.classes_))
         return self
 
-    def _begin_with(self, X: Floats, y: Any, classes: Any) -> KernelBankClassifier:
+    def _rows_and_labels(self, X: object, y: object, *, reset: bool) -> tuple[Floats, np.ndarray]:
+        objects = np.ravel(np.asarray(y)) if y is not None else np.zeros(0)
+        if objects.dtype.kind == "O" and any(map(is_missing, objects.tolist())):
+            raise ValueError("'y' has a missing label. Leave such rows out of learning.")
+        rows, labels = self._rows_and_targets(X, y, reset=reset)
+        check_classification_targets(labels)
+        return rows, labels
+
+    def _learn_first(self, X: Floats, y: np.ndarray, classes: np.ndarray) -> KernelBankClassifier:
         named = range(len(classes)) if len(classes) > 1 else None
-        self.bank_ = self._begin(X, self._numbers(y, classes), "classification", named)
+        self.bank_ = self._learned(X, self._numbers(y, classes), "classification", named)
         self.classes_ = classes
         return self
 
-    def _numbers(self, y: Any, classes: Any) -> Any:
+    def _numbers(self, y: np.ndarray, classes: np.ndarray) -> np.ndarray:
         """The indices of labels in the classes."""
         unknown = np.setdiff1d(y, classes)
         if len(unknown):
@@ -279,12 +317,12 @@ class KernelBankClassifier(ClassifierMixin, _SklearnEstimator):  # type: ignore[
             )
         return np.searchsorted(classes, y)
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: object) -> np.ndarray:
         """(n,): the most probable labels."""
-        X = self._query(X)
-        return self.classes_[self.bank_.predict(X)]
+        rows = self._query(X)
+        return np.asarray(self.classes_[self.bank_.predict(rows)])
 
-    def predict_proba(self, X: Any) -> Floats:
+    def predict_proba(self, X: object) -> Floats:
         """(n, classes): probabilities, columns in the order of `classes_`."""
-        X = self._query(X)
-        return self.bank_.predict_proba(X)
+        rows = self._query(X)
+        return self.bank_.predict_proba(rows)

@@ -12,7 +12,7 @@ from typing import Any
 
 from . import _core
 from .utils import validation as check
-from .utils.functions import elementwise
+from .utils.validation import elementwise
 
 __all__ = ["ShiftedLog", "TargetTransform"]
 
@@ -23,15 +23,15 @@ class TargetTransform:
     NaN stays NaN.
     """
 
-    def core_spec(self) -> tuple[Any, ...]:
+    def core_spec(self) -> tuple[object, ...]:
         """What the core makes the transform of: its name and its parameter."""
         raise NotImplementedError
 
-    def forward(self, y: Any) -> Any:
+    def forward(self, y: object) -> Any:
         """T(y), element by element."""
         return elementwise(_core.transform_forward, self.core_spec(), y)
 
-    def inverse(self, u: Any) -> Any:
+    def inverse(self, u: object) -> Any:
         """The y with T(y) = u, element by element."""
         return elementwise(_core.transform_inverse, self.core_spec(), u)
 
@@ -67,7 +67,7 @@ class ShiftedLog(TargetTransform):
             raise check.refuse("shift", rule, shift, remedy, "ShiftedLog")
         object.__setattr__(self, "shift", shift)
 
-    def core_spec(self) -> tuple[Any, ...]:
+    def core_spec(self) -> tuple[object, ...]:
         return ("ShiftedLog", self.shift)
 
 

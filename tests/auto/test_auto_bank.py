@@ -18,10 +18,10 @@ from support.marks import slow
 
 @pytest.mark.parametrize(("lags", "delay"), [(2, 3), slow(0, 0), slow(0, 3), slow(2, 0)])
 def test_run_of_troubled_numbers_equals_predict_one_and_learn_one(lags, delay, tmp_path):
-    X, y = troubled(260)
+    X, y = troubled(180)
     whole = kb.AutoBank(lags=lags, **SMALL)
     trace = whole.run(X, y, delay=delay)
-    files = (1, 4, 20, 60, 61, 121, 152, 200)
+    files = (1, 4, 60, 121, 152)
     answers, loop = predict_and_learn(
         kb.AutoBank(lags=lags, **SMALL), X, y, delay, files, tmp_path / "auto.kb"
     )
@@ -57,20 +57,6 @@ def test_prediction_is_the_weighted_sum_of_slot_predictions():
     close = np.isclose(mixed, trace.predictions, rtol=1e-9)
     assert (close | ~inside | ~rows).all()
     assert close[rows].mean() > 0.95
-
-
-def test_predicting_changes_no_later_prediction():
-    X, y = numbers(40)
-    quiet, nosy = kb.AutoBank(lags=1, **SMALL), kb.AutoBank(lags=1, **SMALL)
-    for t in range(40):
-        nosy.predict_one(X[t])
-        nosy.predict_one(X[t])
-        nosy.predict(X)
-        nosy.predict_interval_one(X[t], 0.5)
-        nosy.learn_one(X[t], y[t])
-        quiet.learn_one(X[t], y[t])
-    assert quiet.predict_one(X[0]) == nosy.predict_one(X[0])
-    np.testing.assert_array_equal(quiet.bank.weights, nosy.bank.weights)
 
 
 def test_predictions_before_the_first_row():
@@ -129,17 +115,6 @@ def test_ledger_has_the_mean_losses_of_the_trace():
     assert bank.ledger.baseline_loss == pytest.approx(np.mean(np.diff(labels) != 0))
 
 
-def test_inner_bank_has_the_named_slots_and_all_rows():
-    bank = kb.AutoBank(**SMALL)
-    assert bank.bank is None
-    assert bank.names == ()
-    bank.run(*numbers(60))
-    assert len(bank.names) > len(bank.bank.slots) == len(bank.bank.weights)
-    assert np.count_nonzero(bank.weights) == np.count_nonzero(bank.bank.weights)
-    assert bank.bank.samples == 60
-    assert any("tree" in name for name in bank.names)
-
-
 def test_own_slots_and_combiner_are_used():
     X, y = numbers(200)
     slots = [kb.Slot(kb.kernels.Gaussian(w), kb.learners.KLMS(budget=50)) for w in (0.5, 2.0)]
@@ -150,16 +125,6 @@ def test_own_slots_and_combiner_are_used():
     wide = kb.AutoBank(slots=slots, scalings=["rank", "standard"])
     wide.run(X, y)
     assert wide.bank.samples == 200
-
-
-def test_larger_sizes_have_more_slots():
-    counts = []
-    for size in ("small", "default", "large"):
-        bank = kb.AutoBank(size=size)
-        bank.run(*numbers(6))
-        counts.append(len(bank.names))
-    assert counts == sorted(counts)
-    assert len(set(counts)) == 3
 
 
 def test_saved_size_does_not_grow_with_the_stream(tmp_path):

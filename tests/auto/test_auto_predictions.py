@@ -19,17 +19,6 @@ def test_intervals_have_their_coverage(coverage):
     assert (trace.lower <= trace.predictions).mean() > 0.99
 
 
-def test_larger_coverage_has_a_wider_interval():
-    X, y = numbers(300)
-    bank = kb.AutoBank(**SMALL)
-    bank.run(X, y)
-    ends = [bank.predict_interval_one(X[0], c) for c in (0.1, 0.3, 0.5, 0.77, 0.9, 0.99, 0.9999)]
-    widths = [high - low for low, high in ends]
-    assert widths == sorted(widths)
-    assert widths[0] >= 0
-    np.testing.assert_array_equal(bank.predict_interval(X[:1], 0.9)[0], ends[4])
-
-
 def test_forecasts_with_lags_use_their_own_predictions():
     t = np.arange(900.0)
     y = 10 + 3 * np.sin(t / 5) + np.sin(t / 3)

@@ -6,14 +6,11 @@ import struct
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import kernelbank as kb
 from kernelbank.errors import FileRefused
 from kernelbank.io import checkpoint
-from support.auto_streams import SMALL, numbers, troubled
-from support.marks import slow
+from support.auto_streams import SMALL, troubled
 
 NAN = math.nan
 
@@ -83,28 +80,6 @@ def test_forged_headers_are_refused(saved, tmp_path, header):
         kb.load(forged(saved, tmp_path / "x.kb", header))
 
 
-@pytest.mark.slow
-@settings(max_examples=25)
-@given(st.data())
-def test_forged_numbers_are_refused_or_give_finite_predictions(saved, tmp_path_factory, data):
-    _header, arrays = saved
-    name = data.draw(st.sampled_from(sorted(n for n in arrays if "/bank" not in n)))
-    array = arrays[name].copy()
-    whole, others = [-1, 2**60, 0], [np.nan, np.inf, -np.inf, -1.0, 1e300, 2.0**60, 0.0]
-    value = data.draw(st.sampled_from(whole if array.dtype == np.int64 else others))
-    if array.size:
-        array.flat[data.draw(st.integers(0, array.size - 1))] = value
-    path = tmp_path_factory.mktemp("forged") / "x.kb"
-    try:
-        bank = kb.load(forged(saved, path, arrays={name: array}))
-    except FileRefused:
-        return
-    X, y = numbers(40)
-    with np.errstate(all="ignore"):
-        trace = bank.run(X, y)
-    assert np.isfinite(trace.predictions).all() or not np.isfinite(value) or abs(value) > 1e100
-
-
 def test_truncated_and_changed_files_are_refused(saved, tmp_path):
     path = forged(saved, tmp_path / "x.kb")
     data = path.read_bytes()
@@ -116,7 +91,8 @@ def test_truncated_and_changed_files_are_refused(saved, tmp_path):
         kb.load(path)
 
 
-@pytest.mark.parametrize("task", [slow("regression"), "classification"])
+@pytest.mark.slow
+@pytest.mark.parametrize("task", ["regression", "classification"])
 def test_forged_arrays_are_refused_or_give_finite_predictions(task, tmp_path):
     """Any number in any array: the file is refused, or the bank predicts finite numbers."""
     draw = np.random.default_rng(0)

@@ -39,16 +39,6 @@ def test_auto_bank_status_shows_error_change_and_weights():
     assert "  weights" in lines
 
 
-def test_status_shows_settings_that_differ_from_defaults():
-    auto = small_auto(engine=kb.engines.Threads(2), combiner=kb.combiners.Hedge(), lags=2)
-    auto.run(*numbers(40))
-    lines, facts, _ = shown(auto)
-    assert lines[0] == "AutoBank('regression', lags=2, size='small'; 31 slots; 40 samples)"
-    assert facts["engine"].startswith("Threads(threads=2")
-    assert facts["combiner"] == "Hedge()"
-    assert facts["inputs"] == "3 columns and 2 lagged targets"
-
-
 def test_auto_bank_status_names_the_column_of_a_change():
     X, y = numbers(200)
     X[150:, 1] += 1e6
@@ -82,16 +72,6 @@ def test_auto_bank_status_with_three_classes_shows_mean_weights():
     two = small_auto("classification")
     two.run(*three(60, ("a", "a", "b")))
     assert "  weights" in shown(two)[0]
-
-
-def test_auto_bank_status_names_a_few_of_many_classes():
-    X, _ = numbers(60)
-    bank = small_auto("classification")
-    bank.run(X[:4], ["a" * 100, "b", "c", "d"])
-    assert shown(bank)[1]["classes"] == "4: 'aaaaaaaaaaaaaaaa..., 'b', 'c', 'd'"
-    named = small_auto("classification", classes=range(50))
-    named.run(X, np.arange(60) % 50)
-    assert shown(named)[1]["classes"] == "50: 0, 1, 2, 3, 4, 5, ..."
 
 
 def test_auto_bank_status_draws_hostile_labels_as_text():

@@ -7,6 +7,7 @@ import pytest
 
 from kernelbank import _core
 from support.core_state import put
+from support.marks import slow
 from support.naive import auto as naive
 
 EPS = np.finfo(float).eps
@@ -93,7 +94,9 @@ def test_betting_factor_has_mean_one():
         assert ties > 1 or np.all(total >= 1 - 1e-12)
 
 
-@pytest.mark.parametrize(("limit", "ring", "rows"), [(200.0, RING, 300_000), (1000.0, 60, 300_000)])
+@pytest.mark.parametrize(
+    ("limit", "ring", "rows"), [slow(200.0, RING, 300_000), (1000.0, 60, 100_000)]
+)
 def test_false_signals_are_rare(limit, ring, rows):
     """Each sum at most once in `limit` rows, up to four deviations of a count of that mean."""
     draw = np.random.default_rng(11)

@@ -75,15 +75,6 @@ def test_encoding_does_not_depend_on_pieces():
     assert single.beyond["site"]["rows"] > 0
 
 
-def test_shares_of_classes_are_means_too():
-    encoder = ColumnEncoder([("site", "category")], labels=True)
-    codes, texts = codes_of(["u", "u"])
-    seen = encoder.as_statistic(np.array([2.0, 0.0]))
-    assert seen.tolist() == [[0.0, 1.0, 0.0], [0.0, 0.0, 0.0]]
-    X, _ = encoder.take(codes, seen, texts)
-    assert X[1].tolist() == [0.0, 1.0, 0.0]
-
-
 def test_category_can_be_written_into_an_input():
     encoder = ColumnEncoder([("load", "number"), ("site", "category")], labels=False)
     codes, texts = codes_of(["u", "v"] * 4)
@@ -102,8 +93,8 @@ def test_forged_encoders_are_refused():
     codes, texts = codes_of(["u"] * 3)
     for t in range(3):
         encoder.take(codes[t : t + 1], np.ones((1, 1)), texts)
-    facts, arrays = encoder.to_json(), encoder.arrays()
-    again = ColumnEncoder.restore(facts, arrays, labels=False)
+    facts, arrays = encoder.describe()
+    again = ColumnEncoder.restored(facts, arrays, labels=False)
     assert again.categories == encoder.categories == [("site", "u")]
     wrong = [
         (facts | {"columns": [["site", "colour"]]}, arrays),
@@ -112,4 +103,4 @@ def test_forged_encoders_are_refused():
     ]
     for some, more in wrong:
         with pytest.raises(FileRefused):
-            ColumnEncoder.restore(some, more, labels=False)
+            ColumnEncoder.restored(some, more, labels=False)

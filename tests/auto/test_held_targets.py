@@ -7,7 +7,7 @@ import pytest
 
 import kernelbank as kb
 from kernelbank.auto.config import AutoConfig
-from kernelbank.auto.numbers import NumberModel
+from kernelbank.auto.model import NumberModel
 from kernelbank.bank.engines import as_engine
 from support.column_pair import ColumnPair, hostile_values, target_scale
 from support.marks import slow_unless
@@ -144,7 +144,7 @@ class ModelPair:
         prediction = model.predict_next(x, 0, 0.05)
         mean, sd = model.scaling.target_scale()
         width = math.sqrt(model.core.track(0)[4])  # the root mean square error so far
-        model.update(x[None], np.array([y]), 0.05, made=prediction)
+        model.update(x[None], np.array([y]), 0.05, earlier=prediction)
         return mean + sd * prediction.scores[0], width
 
     def feed(self, X, y):

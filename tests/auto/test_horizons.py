@@ -8,9 +8,7 @@ import pytest
 
 import kernelbank as kb
 from kernelbank import _core
-from kernelbank.auto.forecaster import LEVELS, IteratedLine
-from kernelbank.auto.horizons import ForecastRows
-from kernelbank.auto.run import PrequentialRun
+from kernelbank.auto.forecaster import ForecastRows, IteratedLine
 from kernelbank.errors import FileRefused, InvalidArgument
 from kernelbank.io import checkpoint
 from support.auto_streams import assert_same_state, predict_and_learn
@@ -169,31 +167,9 @@ def test_one_horizon_is_enough(settings, tmp_path):
     assert_same_state(kb.load(tmp_path / "bank.kb"), two)
 
 
-def test_horizons_do_not_wait_for_the_weights_of_farther_ones():
-    """The first slot is right one row ahead, the second 24 rows ahead."""
-    horizons = _core.HorizonStacking(horizons=(1, 24), prices=[0.0, 0.0], known=0)
-    for moment in range(30):
-        horizons.learn(moment, min(moment, 24), np.zeros(2), 1.0)
-        horizons.keep(moment, np.array([[1.0, 0.0], [0.0, 1.0]]))
-        near, far = horizons["weights"][:, 0]
-        assert (near > 0.9) == (moment >= 1)
-        assert far == pytest.approx(0.5) if moment < 24 else far < 0.1
-
-
-def test_scores_with_known_inputs_are_those_of_the_forecasts_of_the_trace(with_known):
-    """One row ahead and at the longest horizon, where it is known what the known inputs left."""
-    bank, trace = with_known
-    begun = bank._model.forecasting.forecaster.begun
-    for k in (0, 2):
-        score, h = bank.ledger.horizons[k], HORIZONS[k]
-        rows = np.arange(begun, len(Y) - h)
-        wanted = np.mean((Y[rows + h] - trace.forecasts[rows, k]) ** 2)
-        np.testing.assert_allclose(score.error, wanted, rtol=1e-10)
-
-
 def test_scores_are_those_of_the_forecasts_of_the_trace(whole):
     bank, trace = whole
-    begun = bank._model.forecasting.forecaster.begun
+    begun = bank.model.forecaster.first_moment
     for k, score in enumerate(bank.ledger.horizons):
         h, rows = score.horizon, np.arange(begun, len(Y) - score.horizon)
         error = Y[rows + h] - trace.forecasts[rows, k]
@@ -216,7 +192,7 @@ def test_scores_are_those_of_the_forecasts_of_the_trace(whole):
 def test_baselines_are_of_the_targets_also_with_known_inputs_and_seasons():
     bank = small(known=[0], seasons=(24,))
     bank.run(X[:90], Y[:90])
-    begun = bank._model.forecasting.forecaster.begun
+    begun = bank.model.forecaster.first_moment
     for score in bank.ledger.horizons:
         rows = np.arange(begun, 90 - score.horizon)
         last = Y[rows + score.horizon] - Y[rows]
@@ -230,12 +206,6 @@ def test_baselines_are_of_the_targets_also_with_known_inputs_and_seasons():
 
 
 # --- the same bits --------------------------------------------------------------------------------
-
-
-def test_predictions_are_the_same_with_and_without_horizons(whole):
-    plain = kb.AutoBank(size="small", lags=3).run(X, Y)
-    for field in ("predictions", "lower", "upper"):
-        np.testing.assert_array_equal(getattr(whole[1], field), getattr(plain, field))
 
 
 @pytest.mark.parametrize("moment", [3, 13, 140])
@@ -266,17 +236,6 @@ def test_with_known_inputs_bits_are_the_same_too(with_known, tmp_path):
     assert_same_state(bank, with_known[0])
 
 
-def test_forecast_is_the_last_row_of_the_trace_and_changes_nothing(whole):
-    bank, trace = whole
-    for _ in range(2):
-        forecast = bank.forecast()
-        np.testing.assert_array_equal(forecast.point, trace.forecasts[-1])
-        np.testing.assert_array_equal(forecast.lower, trace.forecast_lower[-1])
-        np.testing.assert_array_equal(forecast.upper, trace.forecast_upper[-1])
-    assert forecast.samples == len(Y)
-    np.testing.assert_array_equal(forecast.history, Y[-len(forecast.history) :])
-
-
 def test_delayed_targets_give_the_same_forecasts_later(whole):
     """Forecasts are made after a row was learned, whenever that is."""
     bank = small()
@@ -286,16 +245,15 @@ def test_delayed_targets_give_the_same_forecasts_later(whole):
     np.testing.assert_array_equal(bank.forecast().point, whole[1].forecasts[-1])
 
 
-def test_a_run_that_fails_collects_no_more():
+def test_a_run_that_fails_collects_no_more(monkeypatch):
     bank = small()
     bank.run(X[:20], Y[:20])
-    model = bank._model
-    run = PrequentialRun(bank, X[20:40], Y[20:40], None, 0.05, ("predictions",), 0)
-    run._keep = None  # not callable: the first batch fails
+    model = bank.model
+    monkeypatch.setattr(model, "update", None)  # not callable: the first batch fails
     with pytest.raises(TypeError):
-        run.run()
-    assert model.forecasting.forecasts is None
-    assert copy.deepcopy(model).forecasting.forecasts is None
+        bank.run(X[20:40], Y[20:40])
+    monkeypatch.undo()
+    assert model.forecaster.collected() == {}
 
 
 # --- legality -------------------------------------------------------------------------------------
@@ -338,25 +296,11 @@ def test_known_inputs_are_used_where_they_help():
     useful, useless = small(known=[0], horizons=(1, 5)), small(known=[0], horizons=(1, 5))
     useful.run(price, 10 + 4 * price + 0.1 * draw.normal(size=200))
     useless.run(price, walk)
-    assert useful._model.forecasting.forecaster.stacking.share.min() > 0.9
-    assert useless._model.forecasting.forecaster.stacking.share.max() < 0.3
+    assert useful.model.forecaster.stacking.share.min() > 0.9
+    assert useless.model.forecaster.stacking.share.max() < 0.3
 
 
 # --- how good they are ----------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-def test_known_inputs_help():
-    """A jump that only the announced input explains."""
-    draw = np.random.default_rng(3)
-    price = draw.integers(0, 2, 220).astype(float)
-    y = 10 + 4 * price + 0.1 * draw.normal(size=220)
-    errors = {}
-    for known in (None, [0]):
-        bank = small(known=known, horizons=(1, 5))
-        bank.run(price, y)
-        errors[known is None] = [score.error for score in bank.ledger.horizons]
-    assert np.all(np.array(errors[False]) < 0.2 * np.array(errors[True]))
 
 
 @pytest.mark.slow
@@ -390,7 +334,7 @@ def test_found_seasons_restart_the_forecasts():
     found, told = small(seasons="auto"), small(seasons=12)
     one, other = found.run(x[:, 1], y), told.run(x[:, 1], y)
     (row,) = (change.row for change in found.ledger.changes if change.what == "season")
-    assert found.periods == found._model.forecasting.forecaster.periods == (12,)
+    assert found.periods == found.model.forecaster.periods == (12,)
     assert np.any(one.forecasts[: row - 1] != other.forecasts[: row - 1])
     same_forecasts(one, other, slice(row, None))
 
@@ -412,22 +356,11 @@ def test_forecasts_stay_within_the_bounds():
     assert min(values.min() for values in forecast.quantiles.values()) >= 16
 
 
-def test_quantiles_do_not_cross_and_are_the_ends_of_intervals(whole):
-    bank, _ = whole
-    forecast = bank.forecast(coverage=0.9)
-    levels = np.array([forecast.quantiles[level] for level in LEVELS])
-    assert (np.diff(levels, axis=0) >= 0).all()
-    for coverage, low, high in ((0.9, 0.05, 0.95), (0.8, 0.1, 0.9), (0.5, 0.25, 0.75)):
-        own = bank.forecast(coverage=coverage)
-        np.testing.assert_allclose(own.lower, forecast.quantiles[low], rtol=1e-9)
-        np.testing.assert_allclose(own.upper, forecast.quantiles[high], rtol=1e-9)
-
-
 def test_new_inputs_are_taken_up_and_saved(tmp_path):
     bank = small(seasons="auto")
     bank.run(X[:60], Y[:60])
     bank.add_inputs(1)
-    assert len(bank._model.forecasting.forecaster._recent) == 60
+    assert len(bank.model.forecaster._recent) == 60
     wider = np.column_stack([X, X[:, 1]])
     bank.run(wider[60:70], Y[60:70])
     bank.save(tmp_path / "bank.kb")
@@ -462,21 +395,6 @@ def test_tables_have_names_times_and_categories(tmp_path):
     bank.save(tmp_path / "bank.kb")
     again = kb.load(tmp_path / "bank.kb")
     np.testing.assert_array_equal(again.forecast(only).point, points)
-
-
-def test_weights_are_by_slot_and_horizon(whole):
-    bank, _ = whole
-    weights = bank.forecast_weights
-    forecaster = bank._model.forecasting.forecaster
-    slots = dict(zip(weights, forecaster.stacking.forecasts(len(Y) - 1).T, strict=True))
-    np.testing.assert_allclose(slots["last value"], Y[-1], rtol=1e-12)
-    combined = sum(weights[name] * slots[name] for name in weights)
-    np.testing.assert_allclose(combined, bank.forecast().point, rtol=1e-9)
-    assert small().run(X[:3], Y[:3]).horizons == HORIZONS
-    early = small()
-    early.run(X[:3], Y[:3])
-    assert early.forecast_weights == {}
-    np.testing.assert_array_equal(early.forecast().point, Y[2])
 
 
 def test_a_forecast_prints_its_horizons(whole):
@@ -558,17 +476,6 @@ def test_forecast_needs_horizons_rows_and_no_future_without_known_columns(whole)
         whole[0].forecast(X[:8])
     with pytest.raises(InvalidArgument, match="'coverage'"):
         whole[0].forecast(coverage=1.0)
-
-
-def test_several_targets_have_no_forecasts():
-    with pytest.raises(InvalidArgument, match=r"'horizons'.*several targets"):
-        small().run(X[:9], np.column_stack([Y[:9], Y[:9]]))
-
-
-def test_intervals_of_several_rows_with_lags_are_refused(whole):
-    with pytest.raises(InvalidArgument, match=r"one row.*horizons=24"):
-        whole[0].predict_interval(X[:2])
-    assert whole[0].predict_interval(X[:1]).shape == (1, 2)
 
 
 # --- files of strangers ---------------------------------------------------------------------------

@@ -8,8 +8,6 @@ import polars as pl
 import pytest
 
 import kernelbank as kb
-from kernelbank.auto import status
-from kernelbank.auto.saving import describe
 from kernelbank.auto.scaling import CHANGE_AFTER
 from kernelbank.errors import FileRefused, InvalidArgument
 from kernelbank.io import checkpoint
@@ -154,19 +152,6 @@ def test_inputs_and_targets_are_scaled_as_for_each_target_alone():
         assert errors[0] == pytest.approx(errors[1], rel=0.3)
 
 
-@pytest.mark.slow
-def test_errors_of_a_long_stream_are_those_of_each_target_alone():
-    X, Y = stream(3000)
-    bank = kb.AutoBank()
-    bank.run(X, Y)
-    alone = []
-    for k in range(2):
-        one = kb.AutoBank()
-        one.run(X, Y[:, k])
-        alone.append(one.ledger.mean_loss)
-    assert np.allclose(np.sqrt(bank.ledger.mean_loss), np.sqrt(alone), rtol=0.05)
-
-
 # --- lags -----------------------------------------------------------------------------------------
 
 
@@ -250,23 +235,6 @@ def test_bounds_hold_for_all_targets():
     assert_same_state(bank, before)
 
 
-def test_changes_name_their_target():
-    X, Y = stream(400)
-    Y[200:, 1] += 1e6
-    bank, _ = learned(X, Y)
-    levels = [change for change in bank.ledger.changes if change.what.startswith("target level")]
-    assert [(change.row, change.what) for change in levels] == [(205, "target level, target 1")]
-
-
-def test_a_new_level_of_an_input_is_noted_with_its_column():
-    X, Y = stream(300)
-    X[200:, 1] += 1e4
-    bank, _ = learned(X, Y, lags=2)
-    assert [(c.what, c.column) for c in bank.ledger.changes if c.what == "input level"] == [
-        ("input level", 1)
-    ]
-
-
 # --- names ----------------------------------------------------------------------------------------
 
 
@@ -333,25 +301,7 @@ def test_categories_help_and_missing_first_targets_do_not_spoil_them():
     errors = (trace.predictions - Y)[300:]
     assert (np.sqrt(np.nanmean(errors**2, axis=0)) < 0.3).all()
     assert len(bank._encoder.categories) == 6
-    assert all(np.isfinite(array).all() for array in bank._encoder.arrays().values())
-
-
-def test_added_inputs_are_used():
-    X, Y = stream(160)
-    bank = kb.AutoBank(lags=1, **SMALL)
-    bank.run(X[:100, :2], Y[:100])
-    bank.predict_one(X[100, :2])
-    bank.add_inputs()
-    other = copy.deepcopy(bank)
-    trace = bank.run(X[100:], Y[100:])
-    assert trace.predictions.shape == (60, 2)
-    for x, y in zip(X[100:], Y[100:], strict=True):
-        other.learn_one(x, y)
-    for one in (bank, other):
-        one._pending.clear()
-    assert_same_state(bank, other)
-    assert bank.input_ranges().shape == (3, 3)
-    assert np.allclose(bank.input_ranges()[:, 0], np.median(X, axis=0), atol=0.5)
+    assert all(np.isfinite(array).all() for array in bank.encoder.describe()[1].values())
 
 
 # --- missing targets ------------------------------------------------------------------------------
@@ -405,17 +355,6 @@ def test_a_target_that_comes_late_is_unknown_before_and_learned_then():
     assert not any(change.what.startswith("target level") for change in bank.ledger.changes)
 
 
-def test_ledger_counts_known_targets():
-    X, Y = with_gaps()
-    bank, trace = learned(X, Y)
-    errors = trace.predictions - Y
-    assert np.allclose(bank.ledger.mean_loss, np.nanmean(errors**2, axis=0))
-    for k in range(3):
-        known = Y[~np.isnan(Y[:, k]), k]
-        assert bank.ledger.baseline_loss[k] == pytest.approx(np.mean(np.diff(known) ** 2))
-    assert "mean loss" in repr(bank.ledger)
-
-
 @pytest.mark.parametrize(
     "settings",
     [
@@ -449,42 +388,6 @@ def test_status_has_a_line_for_each_target():
         assert f"{np.sqrt(bank.ledger.mean_loss[k]):.4g}" in text
     assert "weights, mean of 2 targets" in text
     assert "RMSE of price" in bank._repr_html_()
-
-
-def test_status_of_many_targets_stays_short():
-    X, _ = stream(20)
-    bank, _ = learned(X, np.tile(X, (1, 4)))
-    text = repr(bank)
-    assert text.count("RMSE of") == status.MAX_LABELS
-    assert "12: 'target 0'" in text
-
-
-def test_frame_of_a_trace_has_the_names_of_targets():
-    X, Y = stream(30)
-    bank, trace = learned(X, pd.DataFrame(Y, columns=NAMES))
-    frame = trace.to_frame()
-    assert list(frame)[:6] == [
-        f"{field}: {name}" for field in ("predictions", "lower", "upper") for name in NAMES
-    ]
-    assert np.array_equal(frame["upper: price"], trace.upper[:, 1], equal_nan=True)
-    slot = bank.names[3]
-    assert np.array_equal(frame[f"weights: price: {slot}"], trace.weights[:, 1, 3])
-    assert frame.shape == (30, 6 + 4 * len(bank.names))
-    assert "predictions: target 1" in learned(X, Y)[1].to_frame()
-
-
-def test_trace_of_one_target_by_index_and_name():
-    X, Y = stream(30)
-    _, trace = learned(X, pd.DataFrame(Y, columns=NAMES))
-    one = trace.of_output(1)
-    assert (one.outputs, one.target_names) == (1, ())
-    for name in trace.fields:
-        assert np.array_equal(getattr(one, name), getattr(trace, name)[:, 1], equal_nan=True)
-    assert np.array_equal(trace.of_output("price").predictions, one.predictions, equal_nan=True)
-    for wrong in (2, -1, "cost"):
-        with pytest.raises(InvalidArgument, match=r"'output' of of_output must .*'load', 'price'"):
-            trace.of_output(wrong)
-    assert repr(trace).startswith("Trace(30 samples, 2 targets; predictions")
 
 
 # --- what is refused ------------------------------------------------------------------------------
@@ -610,7 +513,7 @@ def test_forged_files_are_refused(change, named_bank, tmp_path):
     ],
 )
 def test_files_with_impossible_statistics_are_refused(name, value, named_bank, tmp_path):
-    header, arrays = describe(named_bank)
+    header, arrays = named_bank.describe()
     arrays[f"model/core/{name}"][-1:] = value
     checkpoint.write(tmp_path / "bank.kb", header, arrays)
     with pytest.raises(FileRefused):

@@ -193,7 +193,7 @@ def test_every_kind_of_value_is_read():
             bank = kb.AutoBank(**SMALL)
             bank.run(pd.DataFrame({"c": column, "x": [0.0, 1.0, 2.0]}), [1.0, 2.0, 4.0])
             assert bank._encoder.columns[0] == ("c", kind), column
-            found.append(bank._encoder.arrays())
+            found.append(bank.encoder.describe()[1])
             found.append({"inputs": bank._model.core.latest()[0]})
         arrays = [{n: a.tobytes() for n, a in one.items()} for one in found]
         assert all(one == arrays[0] for one in arrays[2::2])

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import kernelbank as kb
-from kernelbank.auto.quantiles import Quantiles
 from kernelbank.errors import InvalidArgument
 
 LEVELS = (0.1, 0.5, 0.9)
@@ -66,21 +65,6 @@ def test_the_median_of_conformal_ends_is_scored_beside(learned):
         assert 0 < score.conformal < 10 * score.pinball
 
 
-@pytest.mark.slow
-def test_quantiles_follow_noise_that_depends_on_inputs_better_than_calibrated_ends():
-    X, y = noisy(3000, seed=1)
-    bank = small()
-    trace = bank.run(X, y)
-    for k, score in enumerate(bank.ledger.quantiles):
-        below = (y[1000:] <= trace.quantiles[1000:, k]).mean()
-        # 2,000 draws: four standard errors, and 0.02 for a bank that is still learning
-        allowed = 4 * np.sqrt(score.level * (1 - score.level) / 2000) + 0.02
-        assert abs(below - score.level) < allowed
-    low, _, high = bank.ledger.quantiles
-    assert low.pinball < low.conformal
-    assert high.pinball < high.conformal
-
-
 def test_delayed_targets_keep_the_quantiles_of_their_prediction(stream):
     X, y = stream
     bank = small()
@@ -97,13 +81,6 @@ def test_new_inputs_are_taken_up(stream):
     wider = np.column_stack([X, X[:, 0] ** 2])
     trace = bank.run(wider[150:180], y[150:180], added=1)
     assert np.isfinite(trace.quantiles).all()
-
-
-def test_unknown_quantiles_are_not_scored():
-    part = Quantiles(None, LEVELS)
-    part.score(np.full(3, np.nan), np.zeros(3), 0.0)
-    assert part.scored == 0
-    assert np.isnan(part.scores()[0].pinball)
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import kernelbank as kb
-from kernelbank.auto import default_slots
-from kernelbank.auto.numbers import REMEMBERED
+from kernelbank.auto import slots
+from kernelbank.auto.model import REMEMBERED
 from kernelbank.auto.scaling import Scaling
-from kernelbank.auto.slot_pool import FIRST_REVISION
+from kernelbank.auto.slots import FIRST_REVISION
 
 K, L = kb.kernels, kb.learners
 
@@ -78,11 +78,11 @@ def test_forecast_with_lags_goes_on_from_the_rows_that_are_given():
 def test_relevance_is_the_root_of_the_mean_squared_derivative():
     X, y = data(200)
     kernel = K.ActiveDims(K.Gaussian(2.0), (1, 3, 2))
-    slots = [kb.Slot(K.Gaussian(1.0), L.KLMS()), kb.Slot(kernel, L.FourierRLS(40, ridge=0.1))]
-    bank = kb.KernelBank(slots=slots, window=1)
+    bank_slots = [kb.Slot(K.Gaussian(1.0), L.KLMS()), kb.Slot(kernel, L.FourierRLS(40, ridge=0.1))]
+    bank = kb.KernelBank(slots=bank_slots, window=1)
     bank.run(X, y + X[:, 1] ** 2)
     before = np.array([0.5, 1.0, 2.0])
-    found = default_slots.new_relevance(bank, 1, X[:50], before)
+    found = slots.new_relevance(bank, 1, X[:50], before)
     step, squares = 1e-4, []
     for column, factor in zip((1, 3, 2), before, strict=True):
         move = np.zeros(4)
@@ -90,7 +90,7 @@ def test_relevance_is_the_root_of_the_mean_squared_derivative():
         # Rounding of a central difference: 1e-16 / 1e-4; its own error: 1e-8 f''' / 6.
         slope = bank.predict_slots(X[:50] + move)[:, 1] - bank.predict_slots(X[:50] - move)[:, 1]
         squares.append(np.mean((factor * slope / (2 * step)) ** 2))
-    squares = np.maximum(squares / np.mean(squares), default_slots.LEAST_RELEVANCE)
+    squares = np.maximum(squares / np.mean(squares), slots.LEAST_RELEVANCE)
     assert np.allclose(found, np.sqrt(squares / squares.mean()), rtol=1e-5, atol=0)
 
 
@@ -99,7 +99,7 @@ def test_function_without_slope_leaves_the_relevance():
     bank = kb.KernelBank(K.Gaussian(1.0), L.FourierRLS(20), window=1)
     bank.run(X, np.zeros(40))
     before = np.array([0.5, 1.0, 2.0, 1.0])
-    assert np.array_equal(default_slots.new_relevance(bank, 0, X, before), before)
+    assert np.array_equal(slots.new_relevance(bank, 0, X, before), before)
 
 
 @pytest.mark.parametrize("task", ["regression", "classification"])
@@ -111,22 +111,6 @@ def test_inputs_that_matter_become_relevant(task):
     assert found.argmax() == 0
     assert found[0] > 3 * np.sort(found)[-2]
     assert np.isclose(np.mean(found**2), 1.0)
-
-
-def test_several_classes_add_up_the_slopes_of_all_outputs():
-    X, _ = data(FIRST_REVISION + 8)
-    y = (X[:, 0] > 0) + 2 * (X[:, 2] > 0)
-    bank = kb.AutoBank("classification", size="small")
-    bank.run(X, y)
-    found = bank._model.scaling.relevance
-    assert set(np.argsort(found)[-2:].tolist()) == {0, 2}
-
-
-def test_slots_on_the_past_learn_what_the_row_before_tells():
-    X, _ = data(900)
-    y = np.concatenate([[0.0], X[:-1, 1] * X[:-1, 2]])
-    trace = kb.AutoBank().run(X, y)
-    assert np.mean((trace.predictions[600:] - y[600:]) ** 2) < 0.2 * np.var(y)
 
 
 def test_without_revision_there_are_no_relevant_columns():

@@ -7,7 +7,7 @@ import pytest
 
 import kernelbank as kb
 from kernelbank import _core
-from kernelbank.auto.seasons import LARGEST_PERIOD, RECALLED, WINDOW, find_periods
+from kernelbank.auto.scaling import RECALLED, WINDOW, find_periods
 from kernelbank.errors import InvalidArgument
 from support.auto_streams import assert_same_state, predict_and_learn
 from support.marks import slow
@@ -116,16 +116,6 @@ def test_seasons_lower_the_error(setting):
     assert with_seasons.periods == (24, 168)
 
 
-@pytest.mark.slow
-def test_seasons_lower_the_error_with_delayed_targets():
-    X, y = daily_and_weekly(1200)
-    errors = [
-        np.mean((small(seasons=setting).run(X, y, delay=30).predictions - y)[600:] ** 2)
-        for setting in ((24, 168), None)
-    ]
-    assert errors[0] < 0.25 * errors[1]
-
-
 # --- periods that are found -----------------------------------------------------------------------
 
 
@@ -150,25 +140,12 @@ def test_noise_has_no_season(kind):
             assert find_periods(values[:rows], least=0.0) == ()
 
 
-def test_a_weak_season_is_no_season():
-    draw = np.random.default_rng(3)
-    values = np.tile(draw.normal(size=24), 100)[:2000] + 3 * draw.normal(size=2000)
-    assert find_periods(values, least=0.0) == (24,)
-    assert find_periods(values) == ()
-
-
 @pytest.mark.parametrize("period", [4, 24, 250])
 def test_a_season_is_found(period):
     draw = np.random.default_rng(period)
     values = np.tile(draw.normal(size=period), 1 + 2000 // period)[:2000]
     assert find_periods(values + draw.normal(size=2000)) == (period,)
     assert find_periods(np.exp(3 * values)) == (period,)
-
-
-def test_a_season_on_a_random_walk_is_found():
-    draw = np.random.default_rng(0)
-    values = np.tile(2 * draw.normal(size=24), 84)[:2000]
-    assert find_periods(values + draw.normal(size=2000).cumsum()) == (24,)
 
 
 def test_a_part_of_a_period_is_found_too():
@@ -187,10 +164,6 @@ def test_a_longer_period_is_found_in_what_days_have(used, kind):
     lower = 0.3 * weekend if kind == "levels" else 0.3 * weekend * day
     assert find_periods(day - lower + noise, used) == (48, 336)
     assert find_periods(day + noise, used) == (48,)
-
-
-def test_a_smooth_season_without_noise_is_found():
-    assert find_periods(np.sin(np.arange(500) * 2 * np.pi / 24)) == (24,)
 
 
 def test_a_period_in_use_stays_unless_another_is_better():
@@ -213,17 +186,6 @@ def test_a_found_season_is_told():
     assert "season of 24 rows" in bank.status().notes["last change"] or len(bank.ledger.changes) > 1
     assert bank.status().notes["seasons"] == "24 rows"
     assert bank.status().settings["seasons"] == "auto"
-
-
-def test_slots_are_idle_until_a_season_is_found():
-    X, y = daily_and_weekly(260)
-    bank = small(seasons="auto")
-    bank.run(X[:150], y[:150])
-    names, idle = bank.names, bank.bank.slots[-1]
-    bank.run(X[150:], y[150:])
-    assert bank.names == names
-    assert isinstance(idle.learner, kb.learners.LinearRLS)
-    assert isinstance(bank.bank.slots[-1].learner, kb.learners.FourierRLS)
 
 
 def test_the_other_slots_go_on_when_a_season_is_found():
@@ -249,14 +211,6 @@ def test_running_means_of_weights_outlive_the_slots():
     assert [change.row for change in bank.ledger.changes if change.what == "season"] == [500]
     means = bank._model.core.state()["target0/changes/mean_weights"]
     np.testing.assert_allclose(means.sum(axis=1), 1.0)
-
-
-def test_probabilities_stay_calibrated_when_a_season_is_found():
-    X, y = daily_and_weekly(200)
-    bank = small("classification", seasons="auto")
-    bank.run(X, labels(y, "two"))
-    assert bank.periods
-    assert bank._model.core.state()["probabilities/curves"].tolist() != [[2.0, 0.0, 1.0, 0.0, 1.0]]
 
 
 # --- the same bits --------------------------------------------------------------------------------
@@ -303,25 +257,6 @@ def test_blocks_rows_and_files_give_the_same_bits(task, setting, lags, tmp_path)
     assert_same_state(whole, one)
     if setting == "auto":
         assert whole.periods
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("task", ["regression", "two"])
-def test_a_season_found_late_gives_the_same_bits(task, tmp_path):
-    """After more rows than the slots start anew from."""
-    X, y = daily_and_weekly(4100)
-    y[:1800] = 50 + 10 * np.random.default_rng(0).normal(size=1800)
-    y = labels(y, task)
-    whole, pieces = make(task, seasons="auto"), make(task, seasons="auto")
-    trace = whole.run(X, y)
-    found = [change.row for change in whole.ledger.changes if change.what == "season"]
-    assert found == [4000] * len(whole.periods) != []
-    parts = pieces.run(X[:3990], y[:3990]).predictions.tolist()
-    answers, pieces = predict_and_learn(
-        pieces, X[3990:], y[3990:], files=(8, 9, 10), path=tmp_path / "b"
-    )
-    assert repr(parts + answers) == repr(trace.predictions.tolist())
-    assert_same_state(whole, pieces)
 
 
 @pytest.mark.parametrize("task", ["regression", slow("three")])
@@ -389,28 +324,3 @@ def test_periods_are_kept(given, kept, tmp_path):
     assert bank.seasons == kept
     bank.save(tmp_path / "bank.kb")
     assert kb.load(tmp_path / "bank.kb").seasons == kept
-
-
-def test_the_longest_period_works():
-    bank = small(seasons=LARGEST_PERIOD)
-    bank.run(np.arange(40.0), np.arange(40.0))
-    assert np.isfinite(bank.predict_one(1.0))
-
-
-@pytest.mark.parametrize("name", ["small", "large"])
-def test_other_losses_have_seasons(name):
-    X, y = daily_and_weekly(150)
-    bank = kb.AutoBank(size=name, loss="absolute", seasons=24)
-    bank.run(X, y)
-    assert "season: linear, adaptive bias" in bank.names
-
-
-def test_inputs_can_be_added_later():
-    X, y = daily_and_weekly(400)
-    bank = small(seasons="auto")
-    bank.run(X[:150], y[:150])
-    bank.add_inputs()
-    bank.run(np.hstack([X, X])[150:], y[150:])
-    assert bank.periods == (24,)
-    bank.add_inputs(2)
-    assert np.isfinite(bank.predict_one(np.zeros(4)))

@@ -86,14 +86,6 @@ def test_probabilities_add_to_one_and_none_is_0(classes):
     assert out.min() >= 1e-6 / (1 + 1e-6 * classes)
 
 
-def test_order_of_the_classes_does_not_count():
-    scores, labels = stream(5, 500, 0.7)
-    order = np.array([3, 0, 4, 1, 2])
-    out = new_softmax(5).predict_and_update(scores, labels)
-    turned = new_softmax(5).predict_and_update(scores[:, order], np.argsort(order)[labels])
-    assert np.allclose(turned, out[:, order], rtol=1e-10)  # the sums are in another order
-
-
 # --- the same bits --------------------------------------------------------------------------------
 
 
@@ -146,35 +138,6 @@ def test_softmax_finds_slope_and_offsets():
     assert np.sqrt(np.mean((out[late] - truth[late]) ** 2)) < 0.03
 
 
-def test_softmax_follows_a_change_of_the_scores():
-    """Scores that were sure and right become noise: the probabilities become even."""
-    sure, labels = stream(5, 2000, 1.0)
-    sure = np.where(labels[:, None] == np.arange(5), 1.0, -1.0)
-    own = new_softmax(5)
-    own.predict_and_update(sure, labels)
-    assert own.predict(sure[:1]).max() > 0.995
-    draw = np.random.default_rng(1)
-    out = own.predict_and_update(sure, draw.integers(5, size=2000))
-    assert out[-500:].max() < 0.4
-
-
-@pytest.mark.slow
-def test_probabilities_of_a_bank_are_calibrated():
-    draw = np.random.default_rng(5)
-    X = draw.normal(size=(2500, 2))
-    z = np.column_stack([2 * X[:, 0], 2 * X[:, 1], np.zeros(len(X))])
-    p = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
-    y = (draw.random(len(X))[:, None] > p.cumsum(axis=1)).sum(axis=1).clip(max=2)
-    bank = kb.AutoBank("classification", classes=[0, 1, 2], **SMALL)
-    said = bank.run(X, y).probabilities[500:]
-    assert log_loss(said, y[500:]) < log_loss(p[500:], y[500:]) + 0.04
-    top, right = said.max(axis=1), said.argmax(axis=1) == y[500:]
-    edges = np.quantile(top, np.linspace(0, 1, 6)[1:-1])
-    for group in range(5):
-        own = np.digitize(top, edges) == group
-        assert abs(top[own].mean() - right[own].mean()) < 3 * np.sqrt(0.25 / own.sum())
-
-
 # --- classes that appear late ---------------------------------------------------------------------
 
 
@@ -212,14 +175,6 @@ def test_class_that_appears_late_keeps_the_curves_of_the_others():
 
 
 # --- whatever comes -------------------------------------------------------------------------------
-
-
-def test_row_without_a_score_is_left_out():
-    own = new_softmax(3)
-    own.predict_and_update(*stream(3, 50, 1.0))
-    before = own.state()
-    own.update(np.array([[0.3, math.nan, 0.1]]), np.array([0]))
-    np.testing.assert_equal(own.state(), before)
 
 
 @pytest.mark.parametrize("size", [0.0, 1.0, 1e300])

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import kernelbank as kb
-from kernelbank.auto.saving import describe
 from kernelbank.utils.rendering import (
     number,
 )
@@ -222,7 +221,7 @@ def test_status_changes_no_bit(kind):
 
 
 def state_of(bank):
-    header, arrays = bank.describe() if isinstance(bank, kb.KernelBank) else describe(bank)
+    header, arrays = bank.describe()
     return header, {name: array.tobytes() for name, array in arrays.items()}
 
 

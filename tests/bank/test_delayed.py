@@ -80,18 +80,6 @@ def test_predict_slots_one_returns_prediction_and_slot_predictions():
         assert np.array_equal(kept, before)  # it is the caller's own
 
 
-def test_predict_slots_one_of_one_slot_returns_its_prediction_twice():
-    """A bank of one slot has a shorter way; what it says is the same."""
-    X, y = stream(20)
-    bank = kb.KernelBank(slots=slots()[:1], combiner=C.Hedge(), window=1)
-    for t in range(20):
-        prediction, past = bank.predict_slots_one(X[t])
-        assert past.shape == (1,)
-        assert prediction == past[0]
-        assert past[0] == bank.predict_slots(X[t : t + 1])[0, 0]
-        bank.learn_one(X[t], y[t])
-
-
 @pytest.mark.parametrize("combiner", ALL, ids=repr)
 @pytest.mark.parametrize("window", [1, 4])
 def test_past_predictions_equal_to_present_ones_change_no_bit(combiner, window):
@@ -125,15 +113,6 @@ def test_combiner_with_delayed_targets_uses_past_predictions(name, delay):
         assert np.abs(bank.weights - expected).max() <= room
         losses = squares(np.array(past[: late + 1]), y[: late + 1]).sum(axis=0)
         assert bank.ledger.slot_loss == pytest.approx(losses, rel=1e-12)
-
-
-def test_past_predictions_change_the_weights():
-    X, y = stream(60)
-    for combiner, _ in COMBINERS.values():
-        late, now = bank_of(combiner, window=1), bank_of(combiner, window=1)
-        learn_delayed(late, X, y, 7)
-        now.run(X, y)
-        assert np.abs(late.weights - now.weights).max() > 1e-3
 
 
 @pytest.mark.parametrize("loss", ["squared", "huber", "absolute"])

@@ -4,7 +4,7 @@ from functools import reduce
 from operator import add
 
 import kernelbank as kb
-from kernelbank.bank.naming import kernel_name, method_name, short_name
+from kernelbank.bank.slot import kernel_name, method_name, short_name
 from support.status_views import SCRIPT, numbers, shown, sine, small_auto
 
 K = kb.kernels

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import kernelbank as kb
-from kernelbank.bank.revision import Selection, continued_slots
+from kernelbank.bank.slot_history import Selection, continued_slots
 from kernelbank.errors import FileRefused
 
 POOL = 6

@@ -40,27 +40,6 @@ def test_inputs_of_every_form_are_learned_alike(way, loss):
     assert_same_state(expected, bank)
 
 
-@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1e200])
-def test_single_samples_with_bad_numbers_are_refused_as_in_blocks(bad):
-    bank = kb.KernelBank(window=3)
-    bank.run(np.arange(5.0), np.ones(5))
-    before = bank.state()
-    for call in (
-        lambda: bank.predict_one(bad),
-        lambda: bank.learn_one(bad, 1.0),
-        lambda: bank.learn_one(1.0, bad),
-        lambda: bank.learn_one(np.array([bad]), 1.0),
-        lambda: bank.learn_one(np.array([1.0, 2.0]), 1.0),
-    ):
-        with pytest.raises(ValueError, match="must"):
-            call()
-    assert all(np.array_equal(array, bank.state()[name]) for name, array in before.items())
-    labelled = kb.KernelBank(loss="logistic")
-    labelled.learn_one(1.0, 1.0)
-    with pytest.raises(ValueError, match=r"labels|-1"):
-        labelled.learn_one(1.0, 0.5)
-
-
 @pytest.mark.parametrize(
     ("learner", "kinds"),
     [

@@ -1,7 +1,6 @@
 """`make ablation`: which slots are taken out, and ratios."""
 
 import math
-from pathlib import Path
 
 import ablation
 import ablation_variants as variants
@@ -88,12 +87,6 @@ def test_full_variant_has_the_bits_of_an_auto_bank(task, lags):
     assert (_predictions("full", stream)[1:] == plain.predictions[1:]).all()
     other = kb.AutoBank(task, lags, seed=2).run(stream.X, stream.y).predictions
     assert (_predictions("full, seed 2", stream)[1:] == other[1:]).all()
-
-
-def test_restarts_are_read_from_one_module():
-    """A module that imported RESTARTS by name would have a copy of its own."""
-    files = Path(kb.auto.__file__).parent.rglob("*.py")
-    assert not [path for path in files if "import RESTARTS" in path.read_text()]
 
 
 def _found(table, to_rival=None):

@@ -2,13 +2,10 @@
 
 import gzip
 import json
-import math
-from dataclasses import replace
 from types import SimpleNamespace
 
 import accuracy
 import accuracy_competitors as contenders
-import accuracy_tables as tables
 import numpy as np
 import pytest
 
@@ -138,45 +135,6 @@ def test_accuracy_figures_equal_plain_loops(folder, tmp_path, stand_in, capsys):
     shown = capsys.readouterr().out
     assert "geometric mean" in shown
     assert max(map(len, shown.splitlines()[:-1])) <= 100
-
-
-def _explode(seed, stream):
-    predictions = np.zeros(len(stream.y))
-    predictions[150:] = np.inf
-    return CompetitorRun(predictions, 0.1)
-
-
-class Breaks:
-    def predict_one(self, x):
-        raise FloatingPointError("overflow")
-
-    def learn_one(self, x, y):
-        pass
-
-
-def test_rival_that_diverges_or_breaks_loses_and_changes_nothing_else(tmp_path):
-    wild = Competitor("wild", RIVAL, _explode)
-    broken = Competitor(
-        "broken", RIVAL, lambda seed, stream: contenders.run_model(Breaks(), stream)
-    )
-    ours = Competitor(
-        "autobank", BANK, lambda seed, stream: CompetitorRun(np.zeros(len(stream)), 1.0)
-    )
-    found = _compare([ours, wild, broken], _stream())
-    assert found.result("noise", "wild").mean_loss == math.inf
-    assert found.result("noise", "broken").mean_loss == math.inf
-    (against,) = found.best_rivals("autobank", lambda one: one.kind == RIVAL)
-    assert (against.first, against.close, against.ratio) == (True, True, 0.0)
-    assert found.best_rivals("autobank", contenders.competes)[0].rival == "persistence"
-    assert "FloatingPointError" in found.result("noise", "broken").note
-    assert any("wild on noise diverged" in line for line in tables.notes(found))
-    alone = replace(found, results=tuple(one for one in found.results if one.kind != "baseline"))
-    assert "diverged" in tables.per_stream(alone).markdown()
-    content = json.loads(found.to_json(tmp_path / "found.json").read_text())
-    assert content["results"][1]["mean_loss"] is None
-    lost = _compare([replace(ours, run=_explode), wild], _stream())
-    (against,) = lost.best_rivals("autobank", contenders.competes)
-    assert (against.first, against.close, tables.is_close(against)) == (False, False, False)
 
 
 def test_close_is_within_two_per_cent_or_one_standard_error():

@@ -1,21 +1,26 @@
-"""The screen of `kernelbank run`, on a real terminal of several widths, and without one."""
+"""What a run prints, and standard error in every state."""
 
 import contextlib
 import fcntl
 import os
 import pty
 import re
+import signal
 import struct
+import subprocess
+import sys
 import termios
 import threading
+import time
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from kernelbank.cli.commands import run_command
 from kernelbank.cli.console import status_line
-from kernelbank.cli.run_options import run_command
-from support.run_command import make_rows, run, succeed, write_csv
+from support.run_command import make_rows, read_state, run, succeed, write_csv
 
 CLEAR = "\r\x1b[K"
 
@@ -50,14 +55,15 @@ def on_terminal(columns, source, *options):
     return b"".join(sent).decode(), done.code
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def often(monkeypatch):
     """A terminal that can, drawn on after every block, and a file that is read little by little."""
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr("kernelbank.cli.console._LINE_PERIOD", 0.0)
-    monkeypatch.setattr("kernelbank.io.sources.files.CHUNK_BYTES", 4096)
+    monkeypatch.setattr("kernelbank.io.text.CHUNK_BYTES", 4096)
 
 
+@pytest.mark.usefixtures("often")
 @pytest.mark.parametrize("columns", [40, 120])
 def test_terminal_shows_one_updated_line_and_a_summary(columns, source, tmp_path):
     out = tmp_path / "out.csv"
@@ -101,6 +107,7 @@ def check_end(text, columns, out):
     assert lines[labels.index("predictions")].endswith(f"  {out}")
 
 
+@pytest.mark.usefixtures("often")
 @pytest.mark.parametrize("more", [("--quiet",), ("--log-json",)])
 def test_terminal_with_quiet_or_log_has_no_updated_line(more, source):
     sent, code = on_terminal(80, source, "--max-rows", 50, *more)
@@ -109,6 +116,7 @@ def test_terminal_with_quiet_or_log_has_no_updated_line(more, source):
     assert sent.count("\n") == (0 if "--quiet" in more else 2)
 
 
+@pytest.mark.usefixtures("often")
 def test_updated_line_is_cleared_before_an_error(tmp_path):
     path = write_csv(tmp_path / "s.csv", ["a", "y"], [(1, 2), ("x", 3)])
     sent, code = on_terminal(80, path)
@@ -116,6 +124,7 @@ def test_updated_line_is_cleared_before_an_error(tmp_path):
     assert sent.split(CLEAR)[-1].startswith("kernelbank: s.csv, line 3, column 'a'")
 
 
+@pytest.mark.usefixtures("often")
 def test_dumb_terminal_has_no_control_characters(source, monkeypatch):
     monkeypatch.setenv("TERM", "dumb")
     sent, _ = on_terminal(80, source, "--max-rows", 50)
@@ -123,6 +132,7 @@ def test_dumb_terminal_has_no_control_characters(source, monkeypatch):
     assert "Starting" not in sent
 
 
+@pytest.mark.usefixtures("often")
 def test_output_without_a_terminal_is_plain_text(source, tmp_path, monkeypatch):
     monkeypatch.setenv("FORCE_COLOR", "1")
     state, out = tmp_path / "state", tmp_path / "out.csv"
@@ -153,6 +163,7 @@ def status(**changed):
     return SimpleNamespace(**{**values, **changed})
 
 
+@pytest.mark.usefixtures("often")
 @pytest.mark.parametrize("labels", [False, True])
 def test_status_line_fits_every_width(labels):
     for width in range(140):
@@ -165,12 +176,7 @@ def test_status_line_fits_every_width(labels):
         assert part in text
 
 
-def test_status_line_before_any_score_shows_nan():
-    unknown = {"error": np.nan, "baseline_error": np.nan, "best_slot": ("", np.nan)}
-    text = status_line(status(**unknown, largest_weights=[]), None, None, 80)
-    assert "12,345 rows  RMSE   nan" in text
-
-
+@pytest.mark.usefixtures("often")
 def test_help_at_80_columns_shows_every_option_in_its_group():
     context = run_command.make_context("run", ["x", "--target", "y"], terminal_width=80)
     text = run_command.get_help(context)
@@ -183,3 +189,211 @@ def test_help_at_80_columns_shows_every_option_in_its_group():
     options = [p.opts[0] for p in run_command.params if p.opts[0].startswith("--")]
     assert sorted(shown) == sorted(options)
     assert shown.index("--quiet") < shown.index("--on-bad-row")
+
+
+# --- Standard error that is full, closed or gone: the run goes on, with the same results ---
+
+
+SOURCE = Path(__file__).parents[2] / "src"
+COUNT = 300
+
+
+@pytest.fixture(scope="module")
+def stream_source(tmp_path_factory):
+    X, y = make_rows(COUNT)
+    path = tmp_path_factory.mktemp("rows") / "s.csv"
+    return write_csv(path, ["a", "b", "y"], np.column_stack([X, y]))
+
+
+def started(folder, stream_source, *more, **streams):
+    """`kernelbank run` as a process, with other standard streams."""
+    words = [
+        sys.executable,
+        "-m",
+        "kernelbank",
+        "run",
+        stream_source,
+        "--target",
+        "y",
+        "--size",
+        "small",
+    ]
+    words += ["--predictions", "out.csv", "--state", "state", "--checkpoint-every", "100", *more]
+    environment = {**os.environ, "PYTHONPATH": str(SOURCE)}
+    return subprocess.Popen([str(w) for w in words], cwd=folder, env=environment, **streams)
+
+
+def results(folder):
+    """What a run has left: predictions, bad rows, and the facts of its state."""
+    header, arrays = read_state(folder / "state")
+    for name in ("timings", "predictions"):
+        del header[name]
+    content = [(folder / name).read_bytes() for name in ("out.csv", "state/bad-rows.jsonl")]
+    return content, header, {name: array.tobytes() for name, array in arrays.items()}
+
+
+@pytest.fixture(scope="module")
+def expected(stream_source, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("expected")
+    assert started(folder, stream_source, "--log-json", stderr=subprocess.DEVNULL).wait(60) == 0
+    return results(folder)
+
+
+@contextlib.contextmanager
+def full_disk():
+    with open("/dev/full", "wb") as file:
+        yield {"stderr": file}
+
+
+@contextlib.contextmanager
+def closed():
+    yield {"preexec_fn": lambda: os.close(2)}
+
+
+@contextlib.contextmanager
+def all_closed():
+    yield {"preexec_fn": lambda: os.closerange(0, 3)}
+
+
+@contextlib.contextmanager
+def only_for_reading():
+    """Writing to it is an error: EBADF."""
+    with open(os.devnull, "rb") as file:
+        yield {"stderr": file}
+
+
+@contextlib.contextmanager
+def other_end_closed(reading, writing):
+    os.close(reading)
+    yield {"stderr": writing}
+    os.close(writing)
+
+
+def reader_gone():
+    return other_end_closed(*os.pipe())
+
+
+@contextlib.contextmanager
+def full_pipe():
+    """A pipe that nobody reads and that does not block: EAGAIN."""
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            os.write(writing, b"x" * 65536)
+    yield {"stderr": writing}
+    os.close(writing)
+    os.close(reading)
+
+
+def hung_up_terminal():
+    """Its other end is closed: EIO."""
+    return other_end_closed(*pty.openpty())
+
+
+@contextlib.contextmanager
+def full_output():
+    with open("/dev/full", "wb") as file:
+        yield {"stdout": file, "stderr": file}
+
+
+STREAMS = {
+    "a full disk": full_disk,
+    "closed": closed,
+    "all closed": all_closed,
+    "only for reading": only_for_reading,
+    "a pipe whose reader is gone": reader_gone,
+    "a full pipe that does not block": full_pipe,
+    "a terminal that hung up": hung_up_terminal,
+    "full standard output too": full_output,
+}
+QUICK = ("a full disk", "all closed")
+CASES = [
+    pytest.param(name, marks=() if name in QUICK else pytest.mark.slow, id=name) for name in STREAMS
+]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_run_is_the_same_whatever_has_become_of_standard_error(
+    name, stream_source, expected, tmp_path
+):
+    with STREAMS[name]() as streams:
+        process = started(tmp_path, stream_source, "--log-json", **streams)
+        assert process.wait(60) == 0
+    assert results(tmp_path) == expected
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", STREAMS)
+@pytest.mark.parametrize("log", [(), ("--log-json",)])
+def test_exit_code_is_that_of_the_run(name, log, tmp_path):
+    """An error that cannot be printed, a bad row, and an option that does not exist."""
+    bad = write_csv(tmp_path / "bad.csv", ["a", "y"], [(1, 2), (2, 3), ("x", 4)])
+    for more in ((), ("--lags", "many")):
+        with STREAMS[name]() as streams:
+            assert started(tmp_path, bad, *log, *more, **streams).wait(60) == 2
+    assert read_state(tmp_path / "state")[0]["rows"] == 2
+
+
+# --- hang-up --------------------------------------------------------------------------------------
+
+
+def until(true):
+    end = time.monotonic() + 30
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def feed(pipe, stop):
+    """Rows without an end."""
+    with contextlib.suppress(OSError), open(pipe, "w") as file:
+        file.write("a,y\n")
+        while not stop.is_set():
+            file.write("1,2\n2,3\n")
+            file.flush()
+
+
+@pytest.fixture
+def endless(tmp_path):
+    """A FIFO with rows that never end."""
+    pipe, stop = tmp_path / "rows", threading.Event()
+    os.mkfifo(pipe)
+    feeder = threading.Thread(target=feed, args=(pipe, stop))
+    feeder.start()
+    with open(pipe, "rb") as file:
+        yield file
+        stop.set()
+    feeder.join()
+
+
+def committed(folder):
+    path = folder / "state/state.kb"
+    return path.exists() and read_state(folder / "state")[0]["rows"] > 0
+
+
+@pytest.mark.parametrize("times", [1, pytest.param(2, marks=pytest.mark.slow)])
+def test_hang_up_commits_and_exits_with_its_code(times, endless, tmp_path):
+    process = started(tmp_path, "-", stdin=endless, stderr=subprocess.PIPE)
+    until(lambda: committed(tmp_path))
+    for _ in range(times):  # a terminal that closes may send it twice
+        process.send_signal(signal.SIGHUP)
+    _, text = process.communicate(timeout=60)
+    assert process.returncode == 128 + signal.SIGHUP, text
+    assert b"Stopped. Nothing is lost." in text
+    rows = read_state(tmp_path / "state")[0]["rows"]
+    assert (tmp_path / "out.csv").read_bytes().count(b"\n") == rows + 1
+
+
+@pytest.mark.slow
+def test_hang_up_that_is_ignored_from_the_start_stays_ignored(endless, tmp_path):
+    def ignore():
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup does
+
+    process = started(tmp_path, "-", stdin=endless, stderr=subprocess.DEVNULL, preexec_fn=ignore)
+    until(lambda: committed(tmp_path))
+    process.send_signal(signal.SIGHUP)
+    rows = read_state(tmp_path / "state")[0]["rows"]
+    until(lambda: read_state(tmp_path / "state")[0]["rows"] > rows + 2000)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(60) == 128 + signal.SIGTERM

@@ -9,8 +9,7 @@ import uuid
 
 import pytest
 
-from kernelbank.cli import run as run_module
-from kernelbank.cli.stop_signals import StopFlag
+from kernelbank.cli.run import StopFlag
 from support.marks import slow
 from support.run_command import X, Y, run, succeed
 from support.source_fixtures import KafkaFixture, RedisServer, needs_redis_server
@@ -180,17 +179,6 @@ def test_password_of_kafka_is_not_shown(kafka_broker, tmp_path):
     assert f"'{topic.address}?sasl.username=me'" in done.err
     assert "KERNELBANK_KAFKA_PASSWORD" in done.err
     assert MARK.encode() not in written(tmp_path)
-
-
-def test_interrupted_start_shows_no_password(server, stream, tmp_path, monkeypatch):
-    def interrupt(*_, **__):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(run_module, "open_source", interrupt)
-    done = run(*options(server, stream, tmp_path))
-    assert done.code == 130
-    assert MARK not in done.err
-    assert "same command again: kernelbank run redis://me@" in done.err
 
 
 @pytest.mark.slow

@@ -7,8 +7,8 @@
 #include <cstdlib>
 
 #include "bank.hpp"
-#include "combiners/make.hpp"
-#include "learners/make.hpp"
+#include "combiner.hpp"
+#include "learner.hpp"
 #include "math.hpp"
 
 using namespace kb;

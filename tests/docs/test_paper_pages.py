@@ -6,12 +6,7 @@ from pathlib import Path
 import pytest
 
 from kernelbank import combiners
-from kernelbank.research.experiments import (
-    paper,
-    paper_combiners,
-    paper_halving,
-    paper_verdict,
-)
+from kernelbank.research import paper
 
 ROOT = Path(__file__).parents[2]
 PAPER = (ROOT / "docs" / "paper.md").read_text(encoding="utf-8")
@@ -33,9 +28,7 @@ def test_page_has_every_combiner(rule):
 @pytest.fixture(scope="module")
 def runs():
     readings = paper.READINGS
-    return {
-        noise: list(paper.run_seeds(20, paper_verdict.LENGTHS[-1], noise)) for noise in readings
-    }
+    return {noise: list(paper.run_seeds(20, paper.LENGTHS[-1], noise)) for noise in readings}
 
 
 def cells(row):
@@ -55,42 +48,29 @@ def table(page, head):
 
 @pytest.mark.slow
 def test_verdict_of_the_pages_is_what_is_computed(runs):
-    longest = paper_verdict.LENGTHS[-1]
+    longest = paper.LENGTHS[-1]
     generator = [paper.run_signal(0, *paper.generator_stream(longest))]
     shown = table(PAPER, "| 0.71519837 is")
     expected = []
     for group in (*runs.values(), generator):
-        found = paper_verdict.standings(group, paper_verdict.LENGTHS)
-        for samples in paper_verdict.LENGTHS:
-            own = [s for s in found if s.samples == samples]
-            below = [f"{s.below}, " if len(group) > 1 else "" for s in own]
-            margins = [f"{b}{100 * s.margin:+.1f} %" for b, s in zip(below, own, strict=True)]
+        standings = paper.standings(group, paper.LENGTHS)
+        for samples in paper.LENGTHS:
+            row = [s for s in standings if s.samples == samples]
+            below = [f"{s.below}, " if len(group) > 1 else "" for s in row]
+            margins = [f"{b}{100 * s.margin:+.1f} %" for b, s in zip(below, row, strict=True)]
             expected.append([str(samples), *margins])
     assert [row[1:] for row in shown] == expected
-    for row, group in zip(
-        table(README, "| the scheme ends below OMKR"), runs.values(), strict=True
-    ):
-        found = paper_verdict.standings(group, paper_verdict.LENGTHS)
-        below = [str(s.below) for s in found if s.rival == paper.EXACT]
-        assert [row[1].partition(" ")[0], *row[2:]] == below
-
-
-@pytest.mark.slow
-def test_readings_of_the_rate_are_what_is_computed(runs):
-    shown = dict(table(PAPER, "| the rate is halved"))
-    short = [run.until(1000) for run in runs["variance"]]
-    others = paper_halving.OTHER_READINGS
-    below = [str(paper_halving.seeds_below(short, rule)) for rule in others.values()]
-    assert list(shown.values()) == below
-    assert paper_halving.seeds_below(short, combiners.OMKR()) == 8
-    short = [run.until(1000) for run in runs["std"]]
-    assert {paper_halving.seeds_below(short, rule) for rule in others.values()} == {20}
+    for noise, group in zip(("variance", "standard deviation"), runs.values(), strict=True):
+        standings = paper.standings(group, paper.LENGTHS)
+        below = [str(s.below) for s in standings if s.rival == paper.EXACT]
+        (shown,) = re.findall(rf"noise as {noise} \| lower on ([\d, ]+) of 20 seeds", README)
+        assert shown.split(", ") == below
 
 
 @pytest.mark.slow
 def test_measured_table_of_the_combiners_is_what_is_computed(runs):
     short = [run.until(1000) for run in runs["variance"]]
-    results = [*paper_combiners.run_rules(short), *paper_combiners.single_slots(short)]
+    results = [*paper.run_rules(short), *paper.single_slots(short)]
     lines = []
     for row in sorted(results, key=lambda result: result.mean_cost):
         name = f"`{row.name}`" if "(" in row.name else row.name

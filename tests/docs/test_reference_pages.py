@@ -7,6 +7,7 @@ import pytest
 
 import kernelbank as kb
 import reference_pages
+from benchmark_page import benchmark_page
 from docstring_markdown import as_markdown
 
 PAGES = reference_pages.reference()
@@ -26,6 +27,14 @@ def test_reference_has_every_public_name():
 
 def test_reference_has_a_page_for_every_public_module():
     assert set(reference_pages.MODULES) == set(kb._MODULES)
+
+
+def test_reference_lists_every_benchmark():
+    (page,) = benchmark_page().values()
+    for name, benchmark in kb.datasets.BENCHMARKS.items():
+        assert f"| {name} | {benchmark.about} |" in page
+        assert f"| {name} | {benchmark.source} | {benchmark.licence} |" in page
+        assert (benchmark.file_sha256 or "") in page
 
 
 def test_reference_addresses_lead_to_anchors():

@@ -41,16 +41,16 @@ def site(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def pages(site):
-    found = {path: path.read_text(encoding="utf-8") for path in sorted(site.rglob("*.html"))}
-    found.pop(site / "404.html")  # for servers; its links are absolute
-    assert len(found) > 40
-    return found
+    pages = {path: path.read_text(encoding="utf-8") for path in sorted(site.rglob("*.html"))}
+    pages.pop(site / "404.html")  # for servers; its links are absolute
+    assert len(pages) > 40
+    return pages
 
 
 def test_site_loads_nothing_from_elsewhere(pages):
     for path, html in pages.items():
-        for found in LOADED.findall(html):
-            target = found[0] or found[1]
+        for sources in LOADED.findall(html):
+            target = sources[0] or sources[1]
             assert "//" not in target, (path.name, target)
             assert (path.parent / unquote(target.partition("?")[0])).exists(), (path.name, target)
 

@@ -2,7 +2,6 @@
 
 import json
 import math
-import warnings
 
 import numpy as np
 import pytest
@@ -80,28 +79,6 @@ def test_given_bank_stays_unused_and_equals_its_maker():
     both = {r.name: r for r in found.of("drawn")}["given"]
     assert both.mean_loss == pytest.approx(np.mean(means))
     assert both.mean_loss_deviation == pytest.approx(np.std(means, ddof=1))
-
-
-@pytest.mark.slow
-def test_fresh_bank_has_all_settings_and_has_learned_nothing():
-    K = kb.kernels
-    bank = kb.KernelBank(
-        slots=[
-            kb.Slot(K.Gaussian(1.0), kb.learners.Norma(0.1)),
-            kb.Slot(K.Linear(), kb.learners.Norma(0.01)),
-        ],
-        combiner=kb.combiners.Best(),
-        loss=kb.losses.Huber(0.3),
-        window=3,
-        regularization=0.2,
-    )
-    X, y = noisy_stream(0, 50)
-    first = bank.run(X, y).predictions
-    fresh = bank.fresh()
-    assert fresh.samples == 0
-    assert fresh.slots == bank.slots
-    assert (fresh.run(X, y).predictions == first).all()
-    assert repr(fresh) == repr(bank)
 
 
 def test_rivals_of_the_user_and_of_river_equal_plain_loops():
@@ -234,13 +211,6 @@ def test_jobs_with_a_function_that_cannot_be_sent_are_refused():
         kb.compare({"local": local}, {"s": noisy_stream(0)}, jobs=2)
 
 
-def test_bank_that_has_learned_is_refused():
-    bank = scheme()
-    bank.learn_one([0.0, 0.0], 1.0)
-    with pytest.raises(ValueError, match=r"learned nothing.*fresh"):
-        kb.compare({"a": bank}, ["ar1"])
-
-
 def test_runs_on_one_stream_are_not_independent_evidence():
     """Ten makers that make the same bank on one stream say no more than one of them."""
     X, y = noisy_stream(7)
@@ -248,14 +218,6 @@ def test_runs_on_one_stream_are_not_independent_evidence():
     few, many = (kb.compare(banks, {"s": (X, y)}, seeds=n) for n in (1, 10))
     for left, right in zip(few.results, many.results, strict=True):
         assert left.p_value == pytest.approx(right.p_value, rel=1e-6) if left.p_value else True
-
-
-def test_bank_that_diverges_to_huge_numbers_is_last():
-    wild = kb.KernelBank([kb.kernels.Gaussian(1.0)], kb.learners.KLMS(learning_rate=50.0))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        found = kb.compare({"wild": wild}, {"s": (np.zeros((200, 1)), np.ones(200))})
-    assert found.table()[-1]["name"] == "wild"
 
 
 def test_maker_that_returns_a_used_bank_is_refused():

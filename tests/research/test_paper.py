@@ -3,14 +3,7 @@
 import numpy as np
 import pytest
 
-from kernelbank import combiners
-from kernelbank.research.experiments import (
-    paper,
-    paper_claims,
-    paper_combiners,
-    paper_halving,
-    paper_verdict,
-)
+from kernelbank.research import paper
 from support import naive
 
 
@@ -58,18 +51,18 @@ def test_overtaking_step_is_final(runs):
 
 
 def test_claims_name_the_seeds_on_which_they_failed(runs):
-    paper_says, beyond = paper_claims.claims(runs)
+    paper_says, beyond = paper.claims(runs)
     assert paper_says[1].held == (0, 1, 2, 3)
     assert beyond[1].text().endswith("held on none of 4 seeds.")
     assert beyond[2].text().endswith("held on 1 of 4 seeds, only seed 0.")
-    claim = paper_claims.Claim("It", (0, 1, 2), (3,))
+    claim = paper.Claim("It", (0, 1, 2), (3,))
     assert claim.text() == "It: held on 3 of 4 seeds, not on seed 3."
 
 
 def test_seed_row_without_value_says_never():
-    row = paper_claims.SeedRow("step", (None, 5.0, 7.0), 0)
+    row = paper.SeedRow("step", (None, 5.0, 7.0), 0)
     assert row.cells() == ("step", "never", "6 (1 never)", "5", "7")
-    assert paper_claims.SeedRow("step", (None,), 0).cells()[2] == "never"
+    assert paper.SeedRow("step", (None,), 0).cells()[2] == "never"
 
 
 def test_estimates_are_made_before_their_sample(runs):
@@ -118,76 +111,31 @@ def test_standings_count_seeds_and_average_margins():
         made_up_run([1.0, 3.0], [2.0, 2.0], [1.0, 4.0], [[4.0, 5.0], [9.0, 6.0]]),
         made_up_run([1.0, 1.0], [4.0, 2.0], [2.0, 4.0], [[2.0, 4.0], [2.0, 4.0]]),
     ]
-    found = {
-        (s.samples, s.rival): (s.below, s.margin) for s in paper_verdict.standings(runs, (1, 2))
-    }
+    found = {(s.samples, s.rival): (s.below, s.margin) for s in paper.standings(runs, (1, 2))}
     assert found == {
         (1, paper.EXACT): (2, (1 / 2 + 3 / 4) / 2),
         (1, paper.PRINTED): (1, (0 + 1 / 2) / 2),  # equal is not below
-        (1, paper_verdict.BEST): (2, (3 / 4 + 1 / 2) / 2),
+        (1, paper.BEST): (2, (3 / 4 + 1 / 2) / 2),
         (2, paper.EXACT): (1, (-1 / 2 + 1 / 2) / 2),
         (2, paper.PRINTED): (2, (1 / 4 + 3 / 4) / 2),
-        (2, paper_verdict.BEST): (2, (1 / 2 + 1 / 2) / 2),  # the best slot may change
+        (2, paper.BEST): (2, (1 / 2 + 1 / 2) / 2),  # the best slot may change
     }
 
 
 def test_verdict_on_omkr_depends_on_length_and_reading(runs):
-    assert [s.below for s in paper_verdict.standings(runs, (300, 1000))] == [4, 4, 4, 3, 2, 4]
+    assert [s.below for s in paper.standings(runs, (300, 1000))] == [4, 4, 4, 3, 2, 4]
     other = [paper.run_seed(seed, 1000, "std") for seed in range(4)]
-    assert [s.below for s in paper_verdict.standings(other, (300, 1000))] == [4] * 6
-
-
-def test_scheduled_omkr_is_omkr(runs):
-    run = runs[2]
-    in_python, in_core = paper.bank(paper_halving.ScheduledOMKR()), paper.bank(combiners.OMKR())
-    cost = in_python.run(run.x, run.y).cumulative_cost
-    expected = in_core.run(run.x, run.y).cumulative_cost
-    assert np.allclose(cost, expected, rtol=1e-12, atol=0)  # sums in another order
-    assert in_python.evidence()["rate"] == in_core.evidence()["rate"]
-
-
-def test_other_readings_halve_where_they_say(runs):
-    def first_rates(rule):
-        """The rates of w(2), w(3), ..., in samples that are learned one by one."""
-        bank, rates = paper.bank(rule), []
-        for x, y in zip(runs[0].x[:450], runs[0].y[:450], strict=True):
-            bank.learn_one(x, y)
-            rates.append(float(bank.evidence()["rate"][0]))
-        return np.array(rates)
-
-    def halved_at(rates):
-        return [n + 2 for n in range(1, len(rates)) if rates[n] == rates[n - 1] / 2]
-
-    halvings = [51, 101, 151, 201, 251, 301]
-    read = first_rates(combiners.OMKR())
-    others = {name: first_rates(rule) for name, rule in paper_halving.OTHER_READINGS.items()}
-    assert halved_at(read) == halvings
-    assert halved_at(others["one step sooner"]) == [n - 1 for n in halvings]
-    assert halved_at(others["one step later"]) == [n + 1 for n in halvings]
-    assert halved_at(others["down to 1.25e-5"]) == halvings
-    assert halved_at(others["without a least rate"]) == [*halvings, 351, 401, 451]
-    least = {name: rates[-1] for name, rates in others.items()}
-    assert least["down to 1.25e-5"] == 1.25e-5
-    assert read[-1] == least["continuously"] == least["one step sooner"] == 1e-5
-    smooth = others["continuously"]
-    assert smooth[49] == 4e-4  # w(51)
-    assert np.allclose(smooth[1:250] / smooth[:249], 2 ** (-1 / 50))
-
-
-def test_seeds_below_counts_readings_of_omkr(runs):
-    readings = paper_halving.OTHER_READINGS
-    assert paper_halving.seeds_below(runs, combiners.OMKR()) == 3
-    assert paper_halving.seeds_below(runs, readings["continuously"]) == 4
+    assert [s.below for s in paper.standings(other, (300, 1000))] == [4] * 6
 
 
 def test_every_rule_has_a_result(runs):
     two = [run.until(100) for run in runs[:2]]
-    results = {result.name: result for result in paper_combiners.run_rules(two)}
+    results = {result.name: result for result in paper.run_rules(two)}
     simplex = results["Simplex()"]
     assert simplex.cost == tuple(run.final_cost(paper.SCHEME) for run in two)
     assert simplex.loss == pytest.approx([run.mean_loss(paper.SCHEME) for run in two])
     assert {"Hedge()", "Joint()", "Stacking()", "Simplex(evidence='prequential')"} <= results.keys()
-    single = {result.name: result for result in paper_combiners.single_slots(two)}
+    single = {result.name: result for result in paper.single_slots(two)}
     assert single["NORMA best by cost"].cost[1] == two[1].slot_cumulative_cost[-1].min()
     least = two[1].slot_loss.mean(axis=0).min()
     assert single["NORMA best by error"].loss[1] == pytest.approx(least, rel=1e-14)

@@ -54,17 +54,6 @@ def test_raker_equals_the_published_equations(evidence, weight_loss, step_size):
     close(bank.weights, expected["weights"][-1])
 
 
-def test_norm_in_the_loss_of_the_weights_matters():
-    X, y = stream()
-    weights = [
-        kb.rivals.raker(WIDTHS, features=12, rate=0.3, regularization=0.3, evidence=evidence)
-        .run(X, y)
-        .weights[-1]
-        for evidence in ("loss", "cost")
-    ]
-    assert np.abs(weights[0] - weights[1]).max() > 1e-3
-
-
 @pytest.mark.parametrize("level", [0, 1, 3, 5])
 def test_slot_that_restarts_equals_an_instance_of_adaraker(level):
     X, y = stream()
@@ -108,21 +97,15 @@ def test_adaraker_has_an_instance_per_length_and_follows_a_change():
 
 
 def test_adaraker_predicts_as_well_as_the_authors_program():
-    errors = []
-    for seed in range(3):
-        draw = np.random.default_rng(seed)
-        X = draw.uniform(0, 1, (500, 3))
-        y = np.where(np.arange(500) < 250, np.sin(4 * X[:, 0]) * X[:, 1], np.cos(4 * X[:, 2]))
-        y = (y + 1) / 2 + 0.02 * draw.normal(size=500)
-        frequencies = np.stack([s * draw.normal(size=(50, 3)) for s in (0.1, 1.0, 10.0)])
-        z = published_raker.fourier_features(X, frequencies, normalise=False)
-        program = published_adaraker.adaraker_matlab(z, y)["prediction"]
-        kept, restarted = (
-            kb.rivals.adaraker(seed=seed, restart=restart).run(X, y).predictions
-            for restart in (False, True)
-        )
-        errors.append([np.square(p - y)[1:].mean() for p in (program, kept, restarted)])
-    program, kept, restarted = np.mean(errors, axis=0)
+    draw = np.random.default_rng(0)
+    X = draw.uniform(0, 1, (500, 3))
+    y = np.where(np.arange(500) < 250, np.sin(4 * X[:, 0]) * X[:, 1], np.cos(4 * X[:, 2]))
+    y = (y + 1) / 2 + 0.02 * draw.normal(size=500)
+    frequencies = np.stack([s * draw.normal(size=(50, 3)) for s in (0.1, 1.0, 10.0)])
+    z = published_raker.fourier_features(X, frequencies, normalise=False)
+    predictions = [published_adaraker.adaraker_matlab(z, y)["prediction"]]
+    predictions += [kb.rivals.adaraker(restart=r).run(X, y).predictions for r in (False, True)]
+    program, kept, restarted = (np.square(p - y)[1:].mean() for p in predictions)
     assert kept < 1.1 * program
     assert restarted > 3 * program  # the program does not restart, whatever the paper says
 
@@ -155,21 +138,6 @@ def test_weights_for_losses_of_any_size_are_on_the_simplex_of_finite_slots(rule,
         again = run_combiner(rule, losses, **given, cuts=range(1, 60))
         assert (again.weights == made.weights).all()
         assert all(np.array_equal(made.state[name], again.state[name]) for name in made.state)
-
-
-def test_raker_equals_hedge_over_random_features():
-    X, y = instances.stream(4, 200, 2)
-    bank = kb.rivals.raker(kb.gaussian_grid(0.3, 3, 3), features=10, rate=0.5, seed=3)
-    trace = bank.run(X, y)
-    slots = kb.learners.FourierSGD(10, 0.1, seed=3)
-    alone = kb.KernelBank(
-        kb.gaussian_grid(0.3, 3, 3), slots, kb.combiners.Uniform(), window=1, regularization=0.001
-    ).run(X, y)
-    assert np.array_equal(trace.slot_predictions, alone.slot_predictions)
-    totals = np.cumsum(alone.slot_loss, axis=0)[:-1]
-    expected = np.exp(-0.5 * (totals - totals.min(axis=1, keepdims=True)))
-    expected /= expected.sum(axis=1, keepdims=True)
-    assert np.allclose(trace.weights[1:], expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("rival", kb.rivals.BANKS, ids=lambda rival: rival.__name__)

@@ -1,13 +1,17 @@
-"""The tests on one stream against their definitions, and the leader over several."""
+"""Tests on one stream and over several, against articles, SciPy and definitions."""
 
+import itertools
 import math
+import sys
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy import stats
 
+import kernelbank as kb
 from kernelbank.research import significance
-from kernelbank.research.datasets.stream import CLASSIFICATION
+from kernelbank.research.datasets.tables import CLASSIFICATION
 from kernelbank.research.scores import overall
 from support.results import result_row
 
@@ -87,3 +91,149 @@ def test_leader_without_an_error_counts_as_half_an_error():
     a, b = overall(results)
     assert (a.name, a.ratio) == ("a", 1.0)
     assert b.ratio == pytest.approx(math.sqrt(0.02 / 0.005))
+
+
+# Demsar (2006), table 5.
+TABLE_5A = [1.960, 2.343, 2.569, 2.728, 2.850, 2.949, 3.031, 3.102, 3.164]  # at 0.05
+TABLE_5B = [1.645, 2.052, 2.291, 2.459, 2.589, 2.693, 2.780, 2.855, 2.920]  # at 0.10
+
+
+def _losses(rows):
+    return {str(j): list(column) for j, column in enumerate(np.asarray(rows).T)}
+
+
+def test_example_of_demsar_has_its_differences():
+    """Section 3.2.4: four methods on 14 data sets."""
+    assert significance.critical_difference(4, 14) == pytest.approx(1.25, abs=5e-3)
+    assert significance.critical_difference(4, 14, 0.10) == pytest.approx(1.12, abs=5e-3)
+    ranks = {"C4.5": 3.143, "C4.5+m": 2.0, "C4.5+cf": 2.893, "C4.5+m+cf": 1.964}
+    assert significance.groups(ranks, 1.25) == (("C4.5+m+cf", "C4.5+m", "C4.5+cf", "C4.5"),)
+    differ = significance.groups(ranks, 1.12)  # at 0.10, C4.5 differs from both with +m
+    assert differ == (("C4.5+m+cf", "C4.5+m", "C4.5+cf"), ("C4.5+cf", "C4.5"))
+
+
+@pytest.mark.parametrize(("level", "table"), [(0.05, TABLE_5A), (0.10, TABLE_5B)])
+def test_differences_have_the_quantiles_of_the_published_tables(level, table):
+    for count, published in enumerate(table, 2):
+        difference = significance.critical_difference(count, 10, level)
+        quantile = difference / np.sqrt(count * (count + 1) / 60)
+        assert quantile == pytest.approx(published, abs=1.1e-3)  # the tables cut off some digits
+
+
+@pytest.mark.parametrize(("streams", "methods"), [(5, 3), (20, 6), (8, 12)])
+def test_friedman_statistic_agrees_with_scipy_with_ties(streams, methods):
+    draw = np.random.default_rng(streams)
+    losses = draw.integers(0, 5, (streams, methods)) + 0.0
+    losses[:, 0] += 2
+    found = significance.rank_test(_losses(losses))
+    expected = stats.friedmanchisquare(*losses.T).statistic
+    assert found.statistic == pytest.approx(expected, rel=1e-12)
+    ratio = (streams - 1) * expected / (streams * (methods - 1) - expected)
+    tail = stats.f.sf(ratio, methods - 1, (methods - 1) * (streams - 1))
+    assert found.p_value == pytest.approx(tail, rel=1e-9)
+
+
+def test_equal_methods_and_one_order_everywhere_have_defined_p_values():
+    same = significance.rank_test({"a": [1.0, 2.0], "b": [1.0, 2.0]})
+    assert (same.statistic, same.p_value) == (0.0, 1.0)
+    clear = significance.rank_test({"a": [1.0] * 9, "b": [2.0] * 9, "c": [np.inf] * 9})
+    assert (clear.statistic, clear.p_value) == (18.0, 0.0)
+    assert clear.mean_ranks == {"a": 1.0, "b": 2.0, "c": 3.0}
+
+
+def test_zeros_infinities_and_empty_input_are_handled():
+    assert significance.wilcoxon([]) == significance.wilcoxon([0.0, 0.0]) == 1.0
+    assert significance.wilcoxon([math.inf, 1.0, 0.0, 2.0]) == 0.25
+    assert math.isnan(significance.wilcoxon([math.nan, 1.0]))
+    assert significance.sign_test([]) == 1.0
+    assert significance.sign_test([math.inf, 0.0, 1.0, -2.0, 3.0]) == pytest.approx(0.625)
+    assert math.isnan(significance.sign_test([math.nan]))
+
+
+def test_missing_scipy_is_named_before_any_work(monkeypatch):
+    monkeypatch.setitem(sys.modules, "scipy", None)
+    banks, done = {"a": kb.KernelBank()}, []
+    with pytest.raises(kb.errors.KernelBankError, match=r"pip install 'kernelbank\[research\]'"):
+        kb.compare(banks, ["sine", "ar1"], samples=50, progress=lambda *run: done.append(run))
+    assert not done
+    assert kb.compare(banks, ["sine"], samples=50).overall == ()
+    with pytest.raises(kb.errors.KernelBankError, match="SciPy"):
+        kb.plots.critical_difference({"a": 1.4, "b": 1.6}, 2)
+
+
+def test_groups_are_all_largest_sets_within_the_difference():
+    draw = np.random.default_rng(0)
+    for _ in range(50):
+        count = int(draw.integers(2, 9))
+        ranks = {str(j): float(r) for j, r in enumerate(draw.uniform(1, count, count))}
+        difference = float(draw.uniform(0.2, 3))
+        within = [
+            set(some)
+            for size in range(2, count + 1)
+            for some in itertools.combinations(ranks, size)
+            if max(ranks[n] for n in some) - min(ranks[n] for n in some) <= difference
+        ]
+        largest = {frozenset(one) for one in within if not any(one < other for other in within)}
+        assert {frozenset(one) for one in significance.groups(ranks, difference)} == largest
+
+
+@pytest.mark.parametrize(
+    ("losses", "level", "words"),
+    [
+        ({"a": [1.0, 2.0]}, 0.05, "'losses' of rank_test must hold two methods"),
+        ({"a": [1.0], "b": [2.0]}, 0.05, "'losses'"),
+        ({"a": [1.0, 2.0], "b": [2.0]}, 0.05, "'losses'"),
+        ({"a": [1.0, 2.0], "b": [2.0, 1.0]}, 0, "'level'"),
+        ({"a": [1.0, 2.0], "b": [2.0, 1.0]}, 1, "'level'"),
+    ],
+)
+def test_wrong_arguments_are_refused(losses, level, words):
+    with pytest.raises(ValueError, match=words):
+        significance.rank_test(losses, level)
+
+
+def _comparison():
+    losses = {"a": (1.0, 1.0, 2.0), "b_2": (2.0, 3.0, 1.0), "c": (3.0, 2.0, float("inf"))}
+    rows = [result_row(f"s{n}", name, own[n]) for name, own in losses.items() for n in range(3)]
+    rows += [result_row("s0", "only once", 0.1)]
+    return kb.Comparison("squared", 0, 0, (0,), tuple(rows), ())
+
+
+def test_comparison_ranks_those_that_ran_everywhere():
+    found = _comparison().rank_test()
+    assert found.mean_ranks == pytest.approx({"a": 4 / 3, "b_2": 2.0, "c": 8 / 3})
+    two = _comparison().rank_test(0.1, ["c", "b_2"])
+    assert two.mean_ranks == pytest.approx({"b_2": 4 / 3, "c": 5 / 3})
+    with pytest.raises(ValueError, match="'names' of rank_test must be of competitors"):
+        _comparison().rank_test(names=["d"])
+
+
+def test_diagram_shows_every_rank_bar_and_the_difference(tmp_path):
+    ranks = {"a": 1.2, "b $x$": 2.0, "c": 4.9, "_d": 4.1, "e": 2.8}
+    figure = kb.plots.critical_difference(ranks, 40)
+    texts = [text.get_text() for text in figure.axes[0].texts]
+    difference = significance.critical_difference(5, 40)
+    assert texts[0] == f"critical difference {difference:.2f} (level 0.05, 40 streams)"
+    assert {"a  1.20", r"b \$x\$  2.00", "e  2.80", "4.90  c", "4.10   _d"} <= set(texts)
+    thick = [line for line in figure.axes[0].lines if line.get_linewidth() > 2]
+    bars = [tuple(line.get_xdata()) for line in thick]
+    assert bars == [(1.2, 2.0), (2.0, 2.8), (4.1, 4.9)]
+    heights = [line.get_ydata()[0] for line in thick]
+    assert heights[0] != heights[1]  # they share a method
+    assert heights[0] == heights[2]
+    paths = _comparison().plot_ranks(tmp_path / "ranks.png")
+    assert [path.name for path in paths] == ["ranks.png", "ranks.svg"]
+
+
+def test_difference_longer_than_the_axis_ends_in_an_arrow():
+    figure = kb.plots.critical_difference({"a": 1.4, "b": 1.6}, 2)
+    assert max(max(line.get_xdata()) for line in figure.axes[0].lines) == 2
+    assert any(line.get_marker() == ">" for line in figure.axes[0].lines)
+
+
+@pytest.mark.parametrize(
+    ("ranks", "streams"), [({"a": 1.0}, 3), ({"a": 1.0, "b": 3.0}, 3), ({"a": 1.0, "b": 2.0}, 1)]
+)
+def test_wrong_ranks_are_refused(ranks, streams):
+    with pytest.raises(ValueError, match=r"'ranks'|'streams'"):
+        kb.plots.critical_difference(ranks, streams)

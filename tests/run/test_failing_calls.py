@@ -1,14 +1,10 @@
 """Calls of the system that fail: one line names the file, and nothing is lost.
 
-The faults are below Python: what the interpreter, pyarrow and the client of Redis do fails as well.
-"""
-
-from __future__ import annotations
+The faults are below Python: what the interpreter, pyarrow and the client of Redis do fails as well."""
 
 import errno
 import os
 import random
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -23,13 +19,13 @@ HOW_MANY = 5
 
 
 @pytest.fixture(scope="module")
-def faults(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CallFaults]:
+def faults(tmp_path_factory):
     root = tmp_path_factory.mktemp("calls")
     with open_scenarios(root, need_failing_calls(root)) as scenarios:
         yield CallFaults(scenarios)
 
 
-def need_server(faults: CallFaults, name: str) -> None:
+def need_server(faults, name):
     if name == "redis" and faults.scenarios.redis is None:
         pytest.skip("there is no redis-server")
 
@@ -85,23 +81,19 @@ RESUMED = [
         for number, one in enumerate(NEW)
     ],
 )
-def test_call_that_fails_is_told_by_name_and_loses_nothing(
-    faults: CallFaults, name: str, fault: CallFault
-) -> None:
+def test_call_that_fails_is_told_by_name_and_loses_nothing(faults, name, fault):
     need_server(faults, name)
     faults.check(name, [fault])
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", RESUMED)
-def test_call_that_fails_in_a_resumed_run_loses_nothing(
-    faults: CallFaults, fault: CallFault
-) -> None:
+def test_call_that_fails_in_a_resumed_run_loses_nothing(faults, fault):
     faults.check("messy", [fault], resumed=True)
 
 
 @pytest.mark.slow
-def test_every_fault_of_these_tests_strikes(faults: CallFaults) -> None:
+def test_every_fault_of_these_tests_strikes(faults):
     """A part of a path that fits nothing would test nothing."""
     for name, fault in [*NEW, *(("messy", fault) for fault in RESUMED)]:
         if name == "redis" and faults.scenarios.redis is None:
@@ -112,7 +104,7 @@ def test_every_fault_of_these_tests_strikes(faults: CallFaults) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SCENARIOS)
-def test_calls_that_fail_at_random_lose_nothing(faults: CallFaults, name: str) -> None:
+def test_calls_that_fail_at_random_lose_nothing(faults, name):
     need_server(faults, name)
     draw = random.Random(name)
     for _ in range(HOW_MANY):
@@ -148,9 +140,7 @@ SAVING = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", SAVING)
-def test_save_that_fails_leaves_the_old_file_or_the_new_one(
-    faults: CallFaults, fault: CallFault
-) -> None:
+def test_save_that_fails_leaves_the_old_file_or_the_new_one(faults, fault):
     folder, forks = faults.scenarios.folder(), faults.scenarios.forks
     path = folder / "model.kb"
     assert forks.run(["-c", SAVE.format(count=3)], folder).code == 0
@@ -180,7 +170,7 @@ LOADING = [
 
 
 @pytest.mark.parametrize("fault", LOADING)
-def test_load_that_fails_names_the_file(faults: CallFaults, fault: CallFault) -> None:
+def test_load_that_fails_names_the_file(faults, fault):
     folder, forks = faults.scenarios.folder(), faults.scenarios.forks
     assert forks.run(["-c", SAVE.format(count=3)], folder).code == 0
     ended = forks.run(["-c", LOAD], folder, fault)
@@ -199,7 +189,7 @@ REPORT = [
 
 
 @pytest.mark.parametrize("fault", [REPORT[0], REPORT[2], *(slow(REPORT[k]) for k in (1, 3))])
-def test_report_that_fails_names_the_file(faults: CallFaults, fault: CallFault) -> None:
+def test_report_that_fails_names_the_file(faults, fault):
     folder, forks = faults.scenarios.folder(), faults.scenarios.forks
     assert faults.scenarios.run("messy", folder).code == 0
     command = ["report", "state", "--out", "page.html"]
@@ -211,6 +201,6 @@ def test_report_that_fails_names_the_file(faults: CallFaults, fault: CallFault) 
     assert not list(Path(folder).glob(".page*"))
 
 
-def test_every_call_has_errors_to_fail_with(faults: CallFaults) -> None:
+def test_every_call_has_errors_to_fail_with(faults):
     for name in ("messy", "parts"):
         assert {call for call, _ in faults.calls(name, resumed=True)} <= set(ERRORS)

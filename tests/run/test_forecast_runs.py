@@ -8,7 +8,7 @@ import pandas
 import pytest
 
 import kernelbank as kb
-from kernelbank.run.report.report_data import ReportData
+from kernelbank.run.report.data import ReportData
 from kernelbank.run.status import RunStatus
 from support.run_command import refusal, succeed
 
@@ -75,25 +75,6 @@ def test_forecasts_of_every_row_are_columns_of_the_predictions(source, tmp_path)
     ]
 
 
-def test_forecasts_are_in_parquet(source, tmp_path):
-    import pyarrow.parquet as pq
-
-    succeed(source, *OPTIONS, "--horizon", 2, "--predictions", tmp_path / "out.parquet")
-    table = pq.read_table(tmp_path / "out.parquet")
-    trace = bank(horizons=2).run(X, Y, coverage=0.8)
-    np.testing.assert_array_equal(table["upper+2"].to_numpy(), trace.forecast_upper[:, 1])
-    assert str(table.schema.field("forecast+1").type) == "double"
-
-
-def test_forecasts_are_in_redis(source, redis_server):
-    address = f"redis://127.0.0.1:{redis_server.port}/forecasts"
-    succeed(source, *OPTIONS, "--horizon", 2, "--predictions", address, "--max-rows", 30)
-    entries = [fields for _, fields in redis_server.client.xrange("forecasts")]
-    found = [float(fields[b"lower+2"]) for fields in entries]
-    trace = bank(horizons=2).run(X[:30], Y[:30], coverage=0.8)
-    assert found == trace.forecast_lower[:, 1].tolist()
-
-
 def test_delayed_targets_have_forecasts_from_the_last_known_row(source, tmp_path):
     out = tmp_path / "out.csv"
     succeed(source, *OPTIONS, "--horizon", "1,4,9", "--delay", 3, "--predictions", out)
@@ -141,14 +122,6 @@ def test_known_columns_must_be_numeric_inputs_or_the_time(source):
     assert "There are: a." in refusal(source, "--target", "y", *more)
     line = refusal(source, *OPTIONS, "--horizon", 1, "--keep", "forecast+1")
     assert "there is no column" in line
-
-
-def test_resuming_with_other_horizons_is_refused(source, tmp_path):
-    state = ("--state", tmp_path / "state")
-    succeed(source, *OPTIONS, "--horizon", "1,4", *state, "--max-rows", 40)
-    line = refusal(source, *OPTIONS, "--horizon", "1,5", *state)
-    assert "--horizon was 1,4, now 1,5" in line
-    assert "--horizon was 1,4, now none" in refusal(source, *OPTIONS, *state)
 
 
 def test_log_and_summary_have_the_first_the_middle_and_the_last_horizon(source):

@@ -5,20 +5,35 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from kernelbank.auto.inputs import PERIODS, encode_time
+from kernelbank.auto.status import Change
 from kernelbank.errors import FileRefused
+from kernelbank.run import session
 from kernelbank.run.history import (
+    CLOCK,
     DRAWN,
     EARLY,
     EXTREMES,
+    FIELDS,
     FIRST_SNAPSHOT,
     GRID,
+    MOST_INPUTS,
     POINTS,
+    RECENT,
     SNAPSHOTS,
     TOTALS,
     History,
+    InputLayout,
+    RecentRows,
+    SeenInputs,
     Snapshot,
+    drawn_inputs,
+    recorded_inputs,
+    take_snapshot,
 )
-from support.run_command import same_bits
+from kernelbank.run.report.data import ReportData
+from kernelbank.run.status import RunStatus
+from support.run_command import make_rows, one_slot_model, read_state, same_bits, succeed, write_csv
 
 SLOTS = 3
 MOST = 4 * POINTS + 5
@@ -74,20 +89,6 @@ def test_points_do_not_depend_on_blocks(count, cuts):
 
 
 @pytest.mark.parametrize("count", [1, POINTS, POINTS + 1, 3 * POINTS, MOST])
-def test_totals_are_sums_over_the_rows_of_a_point(count):
-    history = filled(count)
-    edges = np.arange(0, count, history.stride)
-    plain = np.add.reduceat(ROWS[:count], edges)
-    for place, name in enumerate(TOTALS):
-        assert np.allclose(history.totals[name], plain[:, place], rtol=1e-12, atol=1e-12)
-    cut = len(TOTALS)
-    means = plain[:, cut : cut + SLOTS] / plain[:, :1]
-    assert np.allclose(history.weights, means, rtol=1e-12, atol=1e-12)
-    assert np.allclose(history.losses, plain[:, cut + SLOTS :], rtol=1e-12, atol=1e-12)
-    assert history.totals["rows"].sum() == count
-
-
-@pytest.mark.parametrize("count", [1, POINTS, POINTS + 1, 3 * POINTS, MOST])
 @pytest.mark.filterwarnings("ignore:All-NaN")
 def test_extremes_are_taken_over_the_rows_of_a_point(count):
     history = filled(count, [count // 3])
@@ -140,13 +141,6 @@ def test_restored_history_continues_with_the_same_bits(count):
     assert all(same_bits(mine[name], other[name]) for name in mine)
 
 
-def test_empty_history_is_restored():
-    history = History(SLOTS)
-    assert (
-        History.restore(history.to_json(), history.arrays(), SLOTS).to_json() == history.to_json()
-    )
-
-
 FORGED = {
     "stride": [0, -1, 1, 3, 8, 2.0, True, "2", None, 2**60],
     "rows": [-1, 0, 10, 10**6, 2**70, 1.5, True, "9", None],
@@ -197,3 +191,265 @@ def test_history_with_forged_arrays_is_refused():
     ):
         with pytest.raises(FileRefused):
             History.restore(facts, {**state, **forged}, SLOTS)
+
+
+# --- The last rows of a run, and where its inputs have been ---
+
+
+FIELD_ROWS = np.random.default_rng(0).normal(size=(3 * RECENT, len(FIELDS)))
+
+
+@pytest.mark.parametrize("cuts", [[], [1], [RECENT - 1, RECENT + 1], [5, 2 * RECENT]])
+def test_last_rows_are_kept_however_they_came(cuts):
+    recent = RecentRows()
+    for some in np.split(FIELD_ROWS, cuts):
+        recent.add(some)
+    assert len(recent) == RECENT
+    assert same_bits(recent.array(), FIELD_ROWS[-RECENT:])
+    assert same_bits(recent["target"], FIELD_ROWS[-RECENT:, 1])
+    assert same_bits(RecentRows.restore(recent.array()).array(), recent.array())
+
+
+@pytest.mark.parametrize("shape", [(3,), (2, len(FIELDS) + 1), (RECENT + 1, len(FIELDS))])
+def test_forged_last_rows_are_refused(shape):
+    with pytest.raises(FileRefused):
+        RecentRows.restore(np.zeros(shape))
+
+
+def hours(first, count):
+    return 1704067200.0 + 3600.0 * np.arange(first, first + count)  # from a Monday on
+
+
+def test_ranges_and_hours_are_those_that_were_seen():
+    X = np.array([[1.0, np.nan], [-3.0, 5.0], [2.0, -0.0]])
+    seen = SeenInputs()
+    seen.add(X[:1], hours(8, 1))
+    seen.add(X[1:], hours(9, 2))
+    assert seen.ranges.tolist() == [[-3.0, 2.0], [0.0, 5.0]]
+    assert np.flatnonzero(seen.clock[0]).tolist() == [8, 9, 10]
+    assert np.flatnonzero(seen.clock[1]).tolist() == [1]  # the second seven hours of the week
+    assert np.flatnonzero(seen.clock[2]).tolist() == [0]
+
+
+def test_seen_inputs_are_restored_and_forged_ones_refused():
+    seen = SeenInputs()
+    seen.add(FIELD_ROWS[:9, :2], hours(0, 9))
+    state = seen.arrays()
+    again = SeenInputs.restore(state).arrays()
+    assert all(same_bits(state[name], again[name]) for name in state)
+    for forged in ({"seen_ranges": np.zeros((2, 3))}, {"seen_clock": np.zeros((2, CLOCK))}):
+        with pytest.raises(FileRefused):
+            SeenInputs.restore({**state, **forged})
+
+
+# --- The history of a run that was resumed is that of a run in one go, to the bit ---
+
+
+RUN_ROWS = 300
+X, Y = make_rows(RUN_ROWS)
+KINDS = np.array(["low", "middle", "high"])
+NUMBERS = (X[:, 0] > 0).astype(int) + (X[:, 1] > 1)
+
+
+def table(targets):
+    sites = np.array(["north", "south", "hill"])[np.arange(RUN_ROWS) // 40 % 3]
+    times = [f"2024-01-{1 + n // 24:02}T{n % 24:02}:00" for n in range(RUN_ROWS)]
+    columns = [X[:, 0].astype(object), sites, np.array(times, dtype=object), targets]
+    return np.column_stack(columns)
+
+
+@pytest.mark.parametrize("delay", [0, 3])
+@pytest.mark.parametrize("task", ["regression", "classification"])
+def test_history_of_a_resumed_run_has_the_same_bits(task, delay, tmp_path, monkeypatch):
+    monkeypatch.setattr(session, "make_model", one_slot_model)
+    targets = (Y if task == "regression" else KINDS[NUMBERS]).astype(object)
+    targets[[50, 51, 200]] = ""
+    source = write_csv(tmp_path / "s.csv", ["a", "site", "when", "y"], table(targets))
+    options = ["--target", "y", "--task", task, "--delay", delay, "--predict-missing"]
+    options += ["--time", "when", "--categorical", "site"]
+    for name, cuts in (
+        ("whole", [RUN_ROWS]),
+        ("pieces", [1, 52, 65, 130, 255, RUN_ROWS]),
+    ):
+        for rows in cuts:
+            succeed(source, *options, "--state", tmp_path / name, "--max-rows", rows)
+    (mine, arrays), (other, others) = (read_state(tmp_path / name) for name in ("whole", "pieces"))
+    assert mine["history"] == other["history"]
+    names = [name for name in arrays if name.startswith("history/")]
+    assert {"history/recent", "history/odds", "history/seen_clock"} <= set(names)
+    assert arrays.keys() == others.keys()
+    assert all(same_bits(arrays[name], others[name]) for name in arrays)
+    parts = [
+        ReportData().parts(RunStatus.of_state(tmp_path / name)) for name in ("whole", "pieces")
+    ]
+    assert {name for name in parts[0] if parts[0][name] != parts[1][name]} <= {"status", "run"}
+
+
+def test_last_rows_are_those_of_the_predictions(tmp_path, monkeypatch):
+    monkeypatch.setattr(session, "make_model", one_slot_model)
+    targets = KINDS[NUMBERS].astype(object)
+    targets[290] = ""
+    source = write_csv(tmp_path / "s.csv", ["a", "site", "when", "y"], table(targets))
+    options = ["--target", "y", "--task", "classification", "--predict-missing", "--time", "when"]
+    succeed(source, *options, "--categorical", "site", "--state", tmp_path / "state")
+    status = RunStatus.of_state(tmp_path / "state")
+    recent, classes = status.history.recent, list(status.bank.classes)
+    assert len(recent) == 200
+    numbers = [classes.index(label) if label else np.nan for label in targets[-200:]]
+    assert np.array_equal(recent["target"], numbers, equal_nan=True)
+    assert np.isnan(recent["baseline"][-10])
+    known = ~np.isnan(recent["target"])
+    assert np.array_equal(recent["baseline"][known][1:], recent["target"][known][:-1])
+    assert recent["time"][-1] - recent["time"][-2] == 3600.0
+    wrong = recent["prediction"][known] != recent["target"][known]
+    assert 0 < wrong.mean() < 0.6
+    assert ((recent["low"] > 0.3) & (recent["low"] <= 1)).all()
+
+
+# --- The function along every input: numbers, times, categories and lagged targets ---
+
+
+DRAWN_ROWS = 700
+DRAWN_X, DRAWN_Y = make_rows(DRAWN_ROWS)
+SITES = np.array(["south", "north", "hill"])[(np.arange(DRAWN_ROWS) % 7 + 1) // 3 % 3]
+TIMES = 1704067200.0 + 3600.0 * (
+    24 * (np.arange(DRAWN_ROWS) // 10) + 8 + np.arange(DRAWN_ROWS) % 10
+)
+"""Ten rows a day, from 8 to 17 o'clock."""
+
+
+@pytest.fixture(scope="module")
+def status(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("snapshots")
+    table = np.column_stack(
+        [DRAWN_X.astype(object), SITES, TIMES.astype(object), DRAWN_Y.astype(object)]
+    )
+    source = write_csv(folder / "s.csv", ["a", "b", "site", "when", "y"], table)
+    options = ["--categorical", "site", "--time", "when", "--lags", 2, "--state", folder / "state"]
+    succeed(source, "--target", "y", *options)
+    return RunStatus.of_state(folder / "state")
+
+
+def present(status):
+    taken = take_snapshot(status.bank, status.history, status.layout, 0.9, recorded=False)
+    inputs = drawn_inputs(status.layout, status.bank)
+    return {one.name: (one, values) for one, values in zip(inputs, taken.values, strict=True)}
+
+
+def usual_row(status):
+    """Medians, waves of the last time, the most frequent category."""
+    medians = status.bank.input_ranges()[:, 0]
+    row = medians.copy()
+    row[2:8] = encode_time(TIMES[-1])
+    set_site(status, 1, row)  # north is the most frequent
+    return row
+
+
+def set_site(status, number, row):
+    """The mean target of a category, and one input for each."""
+    known = status.bank.encoder.statistics[3]
+    row[8] = known.mean(known.codes[number])[0]
+    row[9:] = np.eye(3)[number]
+
+
+def predict_at(status, rows):
+    """Predictions of inputs as the model has them."""
+    model = status.bank.model
+    return model.predict_rows(rows, np.tile(model.past_row(), (len(rows), 1)), 0.05)
+
+
+def test_every_input_is_drawn(status):
+    kinds = [(one.kind, one.name) for one in drawn_inputs(status.layout, status.bank)]
+    assert kinds == [
+        ("number", "a"),
+        ("number", "b"),
+        ("day", "when: time of day"),
+        ("week", "when: time of week"),
+        ("year", "when: time of year"),
+        ("category", "site"),
+        ("lag", "y, 1 before"),
+        ("lag", "y, 2 before"),
+    ]
+    assert status.categories == [("site", "south"), ("site", "north"), ("site", "hill")]
+
+
+def test_categories_are_drawn_one_by_one(status):
+    one, (numbers, prediction, low, high) = present(status)["site"]
+    assert list(one.labels) == ["south", "north", "hill"]
+    assert numbers[:3].tolist() == [0.0, 1.0, 2.0]
+    assert np.isnan(numbers[3:]).all()
+    rows = np.tile(usual_row(status), (3, 1))
+    for number, row in enumerate(rows):
+        set_site(status, number, row)
+    expected = predict_at(status, rows)
+    assert np.allclose(np.column_stack([prediction, low, high])[:3], expected, rtol=1e-12)
+
+
+def test_time_is_drawn_where_there_were_rows(status):
+    _, (shares, prediction, _, _) = present(status)["when: time of day"]
+    seen = np.isfinite(shares)
+    assert np.flatnonzero(seen).tolist() == list(range(8, 18))
+    assert np.array_equal(np.isfinite(prediction), seen)
+    rows = np.tile(usual_row(status), (24, 1))
+    rows[:, 2:4] = [encode_time(3600.0 * (hour + 0.5))[:2] for hour in range(24)]
+    expected = predict_at(status, rows)
+    assert np.allclose(prediction[seen], expected[seen, 0], rtol=1e-12)
+    _, (weeks, *_) = present(status)["when: time of week"]
+    assert np.isfinite(weeks).sum() < 24  # never at night
+
+
+def test_numbers_are_drawn_inside_the_range_in_which_they_were_seen(tmp_path):
+    """Also where the model keeps too few values to know it."""
+    positive = np.abs(DRAWN_X[:, :1]) ** 3
+    source = write_csv(tmp_path / "s.csv", ["a", "y"], np.column_stack([positive, DRAWN_Y]))
+    succeed(source, "--target", "y", "--preset", "paper", "--state", tmp_path / "state")
+    given = RunStatus.of_state(tmp_path / "state")
+    median, low, _ = given.bank.input_ranges()[0]
+    assert low < 0 <= median  # the model would go there
+    values = present(given)["a"][1]
+    assert values[0].min() >= positive.min()
+    assert values[0].max() <= positive.max()
+
+
+@pytest.mark.parametrize(
+    ("numbers", "time", "categories", "lags"),
+    [(3, True, 1, 2), (50, True, 2, 30), (500, False, 0, 0), (0, False, 200, 1), (0, True, 0, 0)],
+)
+def test_recorded_inputs_are_some_of_every_kind(status, numbers, time, categories, lags):
+    layout = InputLayout(
+        "y",
+        [f"x{k}" for k in range(numbers)],
+        "when" if time else None,
+        [f"c{k}" for k in range(categories)],
+        {},
+    )
+
+    class Bank:
+        task, encoder = "regression", None
+
+    Bank.lags = lags
+    inputs = drawn_inputs(layout, Bank)
+    kept = [inputs[k] for k in recorded_inputs(inputs)]
+    total = numbers + 3 * time + categories + lags
+    assert len(inputs) == min(total, MOST_INPUTS)
+    assert len(kept) == min(total, DRAWN)
+    for some in (inputs, kept):
+        kinds = {"time" if one.kind in PERIODS else one.kind for one in some}
+        wanted = {"number": numbers, "time": time, "category": categories, "lag": lags}
+        assert kinds == {kind for kind, count in wanted.items() if count}
+
+
+def test_signals_of_encoded_inputs_are_not_shown(status):
+    model = status.bank.model
+    before = model.changes
+    model.changes = [
+        Change(100, "input level", 1),
+        Change(200, "input level", 4),  # a wave of the time
+        Change(300, "input level", 9),  # a category
+        Change(350, "weights"),
+    ]
+    try:
+        assert [c.row for c in status.changes] == [100, 350]
+        assert '[[100,100,[["input level","b",1]]],' in ReportData().parts(status)["changes"]
+    finally:
+        model.changes = before

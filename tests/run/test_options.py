@@ -6,12 +6,11 @@ from pathlib import Path
 import click
 import pytest
 
-from kernelbank.auto import config, seasons
-from kernelbank.cli.run_options import run_command
+from kernelbank.auto import config, scaling
+from kernelbank.cli.commands import run_command
 from kernelbank.errors import FileRefused, RunRefused
-from kernelbank.run import forecast_options, options
-from kernelbank.run.option_spec import FIXED
-from kernelbank.run.options import DEFAULTS, OPTIONS, RunOptions
+from kernelbank.run import options
+from kernelbank.run.options import DEFAULTS, FIXED, OPTIONS, RunOptions
 
 OPTION = RunOptions(source="s.csv", target="y", features=("a", "b"), lags=2)
 
@@ -121,7 +120,7 @@ def test_seasons_are_periods(text, periods):
 
 def test_periods_have_the_limits_of_autobank():
     limits = (options.LARGEST_PERIOD, options.MOST_PERIODS)
-    assert limits == (seasons.LARGEST_PERIOD, seasons.MOST_PERIODS)
+    assert limits == (scaling.LARGEST_PERIOD, scaling.MOST_PERIODS)
 
 
 @pytest.mark.parametrize(
@@ -134,21 +133,7 @@ def test_one_horizon_means_all_up_to_it(text, horizons):
 
 
 def test_horizons_have_the_limit_of_autobank():
-    assert forecast_options.LONGEST_HORIZON == config.LONGEST_HORIZON
-
-
-def test_horizons_of_labels_are_refused():
-    with pytest.raises(RunRefused, match="--horizon is for numbers"):
-        replace(OPTION, horizon=("3",), task="classification")
-
-
-def test_resuming_with_other_seasons_is_refused():
-    saved = replace(OPTION, seasons=("24",)).to_json()
-    assert RunOptions.from_json(saved).seasons == ("24",)
-    with pytest.raises(RunRefused, match="--seasons was 24, now auto"):
-        replace(OPTION, seasons=("auto",)).check_resumes(saved, Path("run"))
-    del saved["seasons"]
-    OPTION.check_resumes(saved, Path("run"))
+    assert options.LONGEST_HORIZON == config.LONGEST_HORIZON
 
 
 def test_saved_options_are_read_again():
@@ -184,20 +169,6 @@ def test_resuming_with_other_fixed_options_is_refused_and_names_them():
         OPTION.check_resumes(saved, Path("run"))
     assert "--features was none, now a,b; --lags was 3, now 2" in str(caught.value)
     assert "bad" not in str(caught.value)
-
-
-@pytest.mark.parametrize(("name", "other"), [("decimal", ","), ("delimiter", ";")])
-def test_resuming_with_another_way_to_write_cells_is_refused(name, other):
-    saved = replace(OPTION, **{name: other}).to_json()
-    with pytest.raises(RunRefused, match=f"--{name} was {other}, now [.,]"):
-        OPTION.check_resumes(saved, Path("run"))
-
-
-def test_gaps_are_allowed_only_where_rows_can_be_lost():
-    with pytest.raises(RunRefused, match=r"--allow-gaps needs a source in Redis or Kafka"):
-        replace(OPTION, allow_gaps=True)
-    replace(OPTION, allow_gaps=True, follow=True)
-    replace(OPTION, allow_gaps=True, source="kafka://host:9092/topic")
 
 
 def test_resuming_with_other_free_options_is_accepted():

@@ -3,33 +3,28 @@
 import json
 
 import numpy as np
-import pyarrow.parquet
 import pytest
 
 import kernelbank as kb
 from kernelbank.cli.console import status_line
 from kernelbank.errors import FileRefused, RunRefused
 from kernelbank.io import checkpoint
-from kernelbank.run import model_session
-from kernelbank.run.report.report_data import ReportData
-from kernelbank.run.several_targets import DRAWN_TARGETS
-from kernelbank.run.snapshots import _frequent
+from kernelbank.run import session
+from kernelbank.run.history import DRAWN_TARGETS, _frequent
+from kernelbank.run.report.data import ReportData
 from kernelbank.run.status import RunStatus
 from support import browser
 from support.marks import slow
 from support.run_command import (
     make_rows,
     one_slot_model,
-    options_of,
     read_column,
     read_csv,
     refusal,
     run,
     succeed,
     write_csv,
-    write_jsonl,
 )
-from support.source_fixtures import RedisServer, needs_redis_server
 
 chromium, show = browser.chromium, browser.show
 
@@ -68,7 +63,7 @@ def source(tmp_path):
 @pytest.fixture
 def light(monkeypatch):
     """A model of one slot: for tests of what is around it."""
-    monkeypatch.setattr(model_session, "make_model", one_slot_model)
+    monkeypatch.setattr(session, "make_model", one_slot_model)
 
 
 def test_predictions_of_all_targets_are_those_of_the_model(source, tmp_path):
@@ -91,25 +86,6 @@ def test_predictions_of_all_targets_are_those_of_the_model(source, tmp_path):
         without = read_column(out, f"prediction:{name}")[NONE]
         assert np.isfinite(without[1:]).all()  # predicted, though nothing was learned
     assert rows[0][1:4] == ["", "", ""]  # nothing was known before the first
-
-
-def test_rows_of_json_may_lack_targets(tmp_path):
-    columns = ["a", "b", "load", "price"]
-    rows = [[*x, *(None if np.isnan(v) else v for v in y)] for x, y in zip(X, Y, strict=True)]
-    write_jsonl(tmp_path / "s.jsonl", columns, rows)
-    write(tmp_path / "s.csv")
-    for kind in ("jsonl", "csv"):
-        source = tmp_path / f"s.{kind}"
-        succeed(source, *OPTIONS, "--predictions", tmp_path / f"{kind}.csv", "--max-rows", 60)
-    assert (tmp_path / "csv.csv").read_bytes() == (tmp_path / "jsonl.csv").read_bytes()
-
-
-def test_one_target_has_the_columns_it_always_had(source, tmp_path, light):
-    out = tmp_path / "out.csv"
-    succeed(
-        source, "--target", "load", "--predict-missing", "--allow-missing", "--predictions", out
-    )
-    assert read_csv(out)[0] == ["row", "prediction", "lower", "upper", "target"]
 
 
 @pytest.mark.parametrize("more", [slow(()), ("--delay", "4", "--lags", "2")])
@@ -147,30 +123,6 @@ def test_delayed_targets_come_late_for_all(source, tmp_path):
     # A row without targets waits like the others, so the model of a run has seen a little less.
     assert np.array_equal(found[:7], trace.predictions[:7, 1], equal_nan=True)
     assert np.isfinite(found[7:]).all()
-
-
-def test_parquet_has_numbers_and_nulls(source, tmp_path, light):
-    succeed(source, *OPTIONS, "--predictions", tmp_path / "out.parquet", "--max-rows", 50)
-    table = pyarrow.parquet.read_table(tmp_path / "out.parquet")
-    assert table.column_names == HEADER
-    assert {str(table.schema.field(name).type) for name in HEADER[1:]} == {"double"}
-    expected = [None if np.isnan(y) else y for y in Y[:50, 1].tolist()]
-    assert table["target:price"].to_pylist() == expected
-
-
-def test_redis_has_a_field_for_each_column(source, tmp_path, light):
-    needs_redis_server()
-    server = RedisServer(tmp_path)
-    try:
-        address = f"redis://127.0.0.1:{server.port}/out"
-        succeed(source, *OPTIONS, "--predictions", address, "--max-rows", 20)
-        entries = server.client.xrange("out")
-        assert [name.decode() for name in entries[-1][1]] == HEADER
-        assert float(entries[5][1][b"target:price"]) == Y[5, 1]
-        assert entries[3][1][b"target:price"] == b""
-    finally:
-        server.client.close()
-        server.stop()
 
 
 # --- what it tells --------------------------------------------------------------------------------
@@ -286,7 +238,7 @@ def test_snapshot_of_categories_is_by_input(tmp_path):
     succeed(source, *OPTIONS, "--categorical", "site", "--lags", 3, "--state", tmp_path / "state")
     status = RunStatus.of_state(tmp_path / "state")
     codes = status.layout.categories["site"]
-    known = status.bank._encoder.statistics[2]
+    known = status.bank.encoder.statistics[2]
     frequent = [known.name(codes[k]) for k in _frequent(status.bank, "site", status.layout)]
     assert frequent == ["usual", "rare"]
 
@@ -351,21 +303,6 @@ def test_wrong_cells_and_bounds_name_their_column(tmp_path, light):
 )
 def test_wrong_targets_are_refused(source, options, words):
     assert words in refusal(source, *options)
-
-
-def test_a_name_with_a_comma_stands_in_quotes(tmp_path, light):
-    source = write_csv(tmp_path / "s.csv", ["a", "load, 1", "b"], [[1.0, 2.0, 3.0]])
-    out = tmp_path / "out.csv"
-    succeed(source, "--target", '"load, 1",b', "--predictions", out)
-    assert "prediction:load, 1" in read_csv(out)[0]
-    assert options_of().targets == ("y",)
-
-
-def test_kept_columns_must_not_have_the_names_of_predictions(tmp_path, light):
-    rows = [[1.0, 2.0, 3.0, "x"]]
-    source = write_csv(tmp_path / "s.csv", ["a", "load", "price", "target:load"], rows)
-    line = refusal(source, "--target", "load,price", "--keep", "target:load", "--features", "a")
-    assert "have a column 'target:load' already" in line
 
 
 FORGED = {

@@ -3,7 +3,6 @@
 import numpy as np
 
 import kernelbank as kb
-from kernelbank.auto.saving import describe
 
 SMALL = {"size": "small"}
 
@@ -75,7 +74,7 @@ def predict_and_learn(bank, X, y, delay=0, files=(), path=None):
 
 
 def assert_same_state(one, other):
-    first, second = describe(one), describe(other)
+    first, second = one.describe(), other.describe()
     assert first[0] == second[0]
     assert first[1].keys() == second[1].keys()
     for name, array in first[1].items():

@@ -8,7 +8,7 @@ import numpy as np
 import kernelbank as kb
 from kernelbank import _core
 from kernelbank.combiners.base import Evidence
-from kernelbank.losses.objective import Objective
+from kernelbank.losses.base import Objective
 
 
 def run_combiner(

@@ -83,8 +83,8 @@ class FaultInjector:
     def patch(self) -> None:
         """Replace the calls of the system by ones that count events."""
         from kernelbank.io import checkpoint
-        from kernelbank.io.sinks import csv as lines
-        from kernelbank.io.sinks import parquet as parts
+        from kernelbank.io import sinks as lines
+        from kernelbank.io import sinks as parts
 
         faults = self
 

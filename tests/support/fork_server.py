@@ -135,11 +135,10 @@ def warm() -> None:
     import kernelbank as kb
     import kernelbank.cli.commands
     import kernelbank.cli.run
-    import kernelbank.io.sinks.redis
-    import kernelbank.io.sources.kafka
-    import kernelbank.io.sources.parquet
-    import kernelbank.io.sources.redis
-    import kernelbank.run.report.report_data
+    import kernelbank.io.kafka
+    import kernelbank.io.parquet
+    import kernelbank.io.redis
+    import kernelbank.run.report.data
 
     for task, lags in (("regression", 2), ("classification", 0)):
         bank = kb.AutoBank(task, lags=lags, size="small")
@@ -173,7 +172,7 @@ def child(job: dict[str, Any]) -> int:
         resource.setrlimit(resource.RLIMIT_FSIZE, (job["limit"], job["limit"]))
     from kernelbank.cli import commands
     from kernelbank.errors import KernelBankError
-    from kernelbank.io.sinks import parquet
+    from kernelbank.io import sinks as parquet
 
     parquet.PART_ROWS = 64
     sys.argv = ["kernelbank", *job["args"]]

@@ -23,9 +23,11 @@ from typing import Any
 from unittest import mock
 
 from kernelbank.errors import FileRefused
-from kernelbank.io.sources import files, followed_file, open_source, prefix_hash
-from kernelbank.io.sources.lines import LineSplitter
-from kernelbank.io.sources.standard_input import StandardInput
+from kernelbank.io import followed_file
+from kernelbank.io import text as io_text
+from kernelbank.io.lines import LineSplitter
+from kernelbank.io.sources import open_source
+from kernelbank.io.text import StandardInput
 
 KINDS = ("csv", "csv", "jsonl", "csv.gz", "jsonl.gz")
 TOKENS = [
@@ -76,9 +78,9 @@ def attack(count: int, seed: int) -> Counter[str]:
         patches.enter_context(warnings.catch_warnings())
         warnings.simplefilter("ignore")
         for module, name, value in (
-            (files, "SETTLE_SECONDS", 0.0),
+            (io_text, "SETTLE_SECONDS", 0.0),
             (followed_file, "POLL_SECONDS", 0.0),
-            (prefix_hash, "_PIECES_PER_SIGN", 1 << 30),
+            (io_text, "_PIECES_PER_SIGN", 1 << 30),
             (csv, "reader", _Limited),
         ):
             patches.enter_context(mock.patch.object(module, name, value))
@@ -176,12 +178,12 @@ def check_source(path: Path, data: bytes, draw: random.Random) -> str:
     """Read a source in several ways; returns how it ended."""
     _Limited.parsed = 0
     plain = Reading(path)
-    is_packed = data[:2] == files.GZIP_MAGIC
+    is_packed = data[:2] == io_text.GZIP_MAGIC
     if not is_packed and len(data) > 2000:
         assert _Limited.parsed <= 2 * PARSED_PER_BYTE * len(data), "it is parsed too often"
     sizes = [draw.choice([1, 2, 7]), draw.choice([1, 3, 50])]
     if len(data) < 2000:
-        with mock.patch.object(files, "CHUNK_BYTES", sizes[0]):
+        with mock.patch.object(io_text, "CHUNK_BYTES", sizes[0]):
             again = Reading(path, size=sizes[1])
         # Where damage of a gzip file is noticed depends on the pieces; rows before it do not.
         shorter = min(len(plain.rows), len(again.rows)) if is_packed and plain.refusal else None

@@ -1,22 +1,27 @@
 """Viewers of a live page, well-behaved and hostile, made of sockets."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import os
+import re
 import socket
+import subprocess
+import sys
 import time
-from collections.abc import Callable
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
+
+import pytest
+
+from support.run_command import make_rows
 
 TIMEOUT = 20.0
 """Seconds after which something that should happen has not."""
 
 
-def wait_until(condition: Callable[[], Any], seconds: float = TIMEOUT) -> Any:
+def wait_until(condition, seconds=TIMEOUT):
     """Wait until the condition holds or the time is over; its last value."""
     deadline = time.monotonic() + seconds
     while not (value := condition()) and time.monotonic() < deadline:
@@ -24,7 +29,7 @@ def wait_until(condition: Callable[[], Any], seconds: float = TIMEOUT) -> Any:
     return value
 
 
-def is_alive(pid: int) -> bool:
+def is_alive(pid):
     """Whether a process runs; a zombie does not."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
@@ -32,26 +37,24 @@ def is_alive(pid: int) -> bool:
         return False
 
 
-def memory(pid: int, field: str = "VmRSS") -> int:
+def memory(pid, field="VmRSS"):
     """Bytes of memory of a process now, or (VmHWM) at most so far."""
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     return next(1024 * int(line.split()[1]) for line in lines if line.startswith(field))
 
 
-def open_files(pid: int | str = "self") -> int:
+def open_files(pid="self"):
     return len(os.listdir(f"/proc/{pid}/fd"))
 
 
-def host_and_port(address: str) -> tuple[str, int]:
+def host_and_port(address):
     parts = urlsplit(address)
     assert parts.hostname is not None
     assert parts.port is not None
     return parts.hostname, parts.port
 
 
-def request(
-    address: str, path: str | None = None, method: str = "GET", body: Any = None, **headers: str
-) -> tuple[int, http.client.HTTPMessage, bytes]:
+def request(address, path=None, method="GET", body=None, **headers):
     """Status, headers and body of one request; `path` replaces the path of the address."""
     connection = http.client.HTTPConnection(*host_and_port(address), timeout=TIMEOUT)
     try:
@@ -64,7 +67,7 @@ def request(
         connection.close()
 
 
-def connect(address: str, *, buffer: int | None = None) -> socket.socket:
+def connect(address, *, buffer=None):
     """A connection that has sent nothing; with a small receive buffer, if it is to fill soon."""
     opened = socket.socket(socket.AF_INET)
     if buffer is not None:
@@ -78,7 +81,7 @@ def connect(address: str, *, buffer: int | None = None) -> socket.socket:
     return opened
 
 
-def is_dropped(opened: socket.socket) -> bool:
+def is_dropped(opened):
     """Read to the end; whether the server ends the connection in time."""
     deadline = time.monotonic() + TIMEOUT
     try:
@@ -92,7 +95,7 @@ def is_dropped(opened: socket.socket) -> bool:
     return True
 
 
-def stuck_viewer(address: str, path: str = "events?after=0") -> socket.socket:
+def stuck_viewer(address, path="events?after=0"):
     """A viewer that requests events, or the page (""), and reads nothing."""
     opened = connect(address, buffer=4096)
     host, port = host_and_port(address)
@@ -108,7 +111,7 @@ def stuck_viewer(address: str, path: str = "events?after=0") -> socket.socket:
 class Viewer:
     """Follows events as a page does, and keeps the parts that a page would have."""
 
-    def __init__(self, address: str, after: str = "after=0", **headers: str) -> None:
+    def __init__(self, address, after="after=0", **headers):
         self.connection = http.client.HTTPConnection(*host_and_port(address), timeout=TIMEOUT)
         self.connection.sock = connect(address, buffer=16_384)
         named = {name.replace("_", "-"): value for name, value in headers.items()}
@@ -121,7 +124,7 @@ class Viewer:
         self.comments = 0
         self.messages: list[dict[str, Any]] = []
 
-    def read_event(self) -> bool:
+    def read_event(self):
         """Read up to the next event or comment; False at the end of the stream."""
         fields: dict[str, str] = {}
         while line := self.response.readline():
@@ -138,7 +141,7 @@ class Viewer:
                 return True
         return False
 
-    def _take(self, fields: dict[str, str]) -> None:
+    def _take(self, fields):
         if fields.get("event") == "end":
             self.ended = True
             return
@@ -152,7 +155,7 @@ class Viewer:
             else:
                 self.parts[name] = value
 
-    def follow_until(self, condition: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+    def follow_until(self, condition):
         """Read events until the parts are as wanted."""
         deadline = time.monotonic() + TIMEOUT
         while not condition(self.parts):
@@ -160,6 +163,72 @@ class Viewer:
             assert time.monotonic() < deadline, "it has not come"
         return self.parts
 
-    def close(self) -> None:
+    def close(self):
         self.response.close()
         self.connection.close()
+
+
+# --- `kernelbank run --live` in a process of its own, fed through standard input ---
+
+
+X, Y = make_rows(4000)
+
+
+class LiveCommand:
+    """A run of standard input with a live page."""
+
+    def __init__(self, *options, header="a,b,y"):
+        words = [sys.executable, "-m", "kernelbank", "run", "-", "--target", "y", "--size", "small"]
+        self.process = subprocess.Popen(
+            [*words, "--live", *map(str, options)],
+            stdin=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self.process.stdin.write(f"{header}\n")
+        self.lines = []
+        while not (self.lines and "http" in self.lines[-1]):
+            self.lines.append(self.process.stderr.readline())
+            assert self.lines[-1], "it ended without an address"
+        self.address = re.search(r"http://[^\s\"]+/", self.lines[-1]).group()
+
+    def send(self, first, end):
+        for row in range(first, end):
+            self.process.stdin.write(f"{X[row, 0]},{X[row, 1]},{Y[row]}\n")
+        self.process.stdin.flush()
+
+    def finish(self):
+        self.process.stdin.close()
+        code = self.process.wait(180)
+        self.lines += self.process.stderr.readlines()
+        return code
+
+    def get(self, path=""):
+        url = urlsplit(self.address)
+        connection = HTTPConnection(url.hostname, url.port, timeout=20)
+        connection.request("GET", url.path + path)
+        response = connection.getresponse()
+        text = response.read().decode()
+        connection.close()
+        return response.status, text
+
+    def rows(self):
+        """The number of rows on the page."""
+        found = re.search(r'id="report"[^>]*>(.*?)</script>', self.get()[1], re.DOTALL)
+        return json.loads(found.group(1)).get("status", {}).get("rows", 0)
+
+    def wait_for_rows(self, rows):
+        for _ in range(3600):
+            if self.rows() == rows:
+                return
+            time.sleep(0.05)
+        pytest.fail(f"the page never showed {rows} rows")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdin.close()
+        self.process.stderr.close()

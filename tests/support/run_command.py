@@ -5,6 +5,7 @@ import csv
 import io
 import json
 import sys
+from contextlib import contextmanager
 from typing import NamedTuple
 from unittest import mock
 
@@ -14,7 +15,11 @@ import pytest
 import kernelbank as kb
 from kernelbank.cli import commands
 from kernelbank.io import checkpoint
-from kernelbank.run.options import RunOptions
+from kernelbank.io.sinks import CsvSink, JsonLinesSink
+from kernelbank.io.sources import open_source
+from kernelbank.run.checkpoint import CheckpointDir
+from kernelbank.run.options import RunOptions, prediction_columns
+from kernelbank.run.runner import Runner
 
 
 class CommandOutput(NamedTuple):
@@ -160,3 +165,26 @@ def folder(tmp_path_factory):
 def source(folder):
     """The rows as a file; tests take it by `source = run_command.source`."""
     return write_csv(folder / "plain.csv", ["a", "b", "y"], np.column_stack([X, Y]))
+
+
+# --- A run in this process, without the command ---
+
+
+@contextmanager
+def open_run(root, source, options):
+    """A run whose predictions and state are in a folder; it ends as after an error."""
+    checkpoints = CheckpointDir(root / "state")
+    predictions = CsvSink(root / "few-predictions.csv", prediction_columns(options))
+    bad_rows = JsonLinesSink(checkpoints.folder / "bad-rows.jsonl")
+    run = Runner(options, open_source(source), [predictions], bad_rows, checkpoints)
+    try:
+        yield run
+    finally:
+        run.close(complete=False)
+        checkpoints.close()
+
+
+def run_to_end(run):
+    """Predict and learn all rows of the source, and commit."""
+    run.run(lambda: False, lambda _: None)
+    run.commit()

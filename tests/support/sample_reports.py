@@ -231,7 +231,7 @@ def sample_report(
     report["status"] = {
         **(sample_errors(columns, report["run"]["slots"], task) if points else {}),
         "phase": "ended",
-        "lately": {
+        "recent_errors": {
             "period": "24 hours" if time else None,
             "rows": 1440,
             "whole": False,

@@ -12,11 +12,11 @@ import numpy as np
 
 import kernelbank as kb
 from kernelbank.run.options import RunOptions
-from kernelbank.run.report.report_data import ReportData
+from kernelbank.run.report.data import ReportData
 from kernelbank.run.runner import Runner
 from kernelbank.run.status import RunStatus
 from support import every_bank
-from support.run_in_process import open_run, run_to_end
+from support.run_command import open_run, run_to_end
 
 ROWS = 40
 """How many rows the saved banks have learned."""

@@ -13,7 +13,7 @@ import uuid
 import pytest
 
 from kernelbank.io.sources import open_source
-from kernelbank.io.sources.standard_input import StandardInput
+from kernelbank.io.text import StandardInput
 
 COLUMNS = ("wind", "station", "load")
 ROWS = [

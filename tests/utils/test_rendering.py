@@ -1,4 +1,4 @@
-"""Drawings of a status: exact, and harmless whatever they are given."""
+"""Drawings of a status, and traces as data frames."""
 
 import io
 import re
@@ -6,15 +6,12 @@ import sys
 from html import unescape
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from kernelbank.utils.rendering import (
-    CELLS,
-    number,
-    one_line,
-    render_html,
-    render_text,
-)
+import kernelbank as kb
+from kernelbank.bank import trace as traces
+from kernelbank.utils.rendering import CELLS, number, one_line, render_html, render_text
 from support.status_views import SCRIPT, parsed_html
 
 
@@ -63,3 +60,110 @@ def test_hostile_text_is_drawn_as_text_only():
     assert words.count(one_line(bad)) == 8
     assert page.encode("utf-8")
     assert unescape(page).count(SCRIPT) == 8
+
+
+def kernel_bank_trace(record="all"):
+    x = np.arange(40) / 4
+    return kb.KernelBank(kb.gaussian_grid(0.5, 4, 3), window=5).run(x, np.sin(x), record)
+
+
+def auto_bank_trace(task, record="all", **options):
+    draw = np.random.default_rng(0)
+    X = draw.normal(size=(60, 2))
+    y = X[:, 0] if task == "regression" else np.where(X[:, 0] > 0, "up", "down")
+    return kb.AutoBank(task, size="small", **options).run(X, y, record=record)
+
+
+def restored(frame, field):
+    part = frame.filter(regex=f"^{field}: ")
+    return part.to_numpy() if part.shape[1] else frame[field].to_numpy()
+
+
+def test_columns_of_several_outputs_name_the_output_first():
+    trace = outputs_trace()
+    frame = trace.to_frame()
+    assert list(frame)[:2] == ["predictions: output 0", "predictions: output 1"]
+    column = frame["slot_loss: output 1: [2] Gaussian(width=4)"]
+    assert np.array_equal(column, trace.slot_loss[:, 1, 2])
+
+
+def outputs_trace():
+    """Its frame has columns of slots by output."""
+    x = np.arange(40) / 4
+    bank = kb.KernelBank(kb.gaussian_grid(0.5, 4, 3), outputs=2)
+    return bank.run(x, np.column_stack([np.sin(x), np.cos(x)]), "all")
+
+
+TRACES = [
+    outputs_trace,
+    kernel_bank_trace,
+    lambda: auto_bank_trace("regression", horizons=(1, 4)),
+    lambda: auto_bank_trace("classification"),
+    lambda: auto_bank_trace("classification", ["probabilities"]),
+    lambda: kernel_bank_trace(["loss", "slot_loss"]),
+]
+
+
+@pytest.mark.parametrize("make", TRACES)
+def test_recorded_arrays_come_back_from_parquet(make, tmp_path):
+    trace = make()
+    trace.to_frame().to_parquet(tmp_path / "trace.parquet")
+    frame = pd.read_parquet(tmp_path / "trace.parquet")
+    assert len(frame) == len(trace)
+    assert frame.index.name == "sample"
+    assert frame.columns.is_unique
+    width = 0
+    for field in trace.fields:
+        array = getattr(trace, field)
+        array = array.reshape(len(array), -1) if array.ndim == 3 else array
+        width += array.shape[1] if array.ndim == 2 else 1
+        found = restored(frame, field)
+        if array.dtype == object:  # labels: None before one is known
+            array, found = (np.where(pd.isna(some), None, some) for some in (array, found))
+        assert np.array_equal(found, array, equal_nan=array.dtype != object), field
+    assert frame.shape[1] == width
+
+
+def test_frame_has_all_fields():
+    assert set(kernel_bank_trace().to_frame().columns.str.split(":").str[0]) == set(
+        traces.FIELDS[None]
+    )
+    found = {
+        column.split(":")[0]
+        for task, horizons in (("regression", (1, 4)), ("classification", None))
+        for column in auto_bank_trace(task, horizons=horizons).to_frame()
+    }
+    own = {*traces.FIELDS["regression"], *traces.FIELDS["classification"]}
+    assert found == own - {"quantiles"}
+
+
+def test_quantiles_are_named_by_their_levels():
+    bank = kb.AutoBank(size="small", quantiles=(0.25, 0.75))
+    trace = bank.run(np.zeros(20), np.arange(20.0), record=["quantiles"])
+    assert list(trace.to_frame()) == ["quantiles: 0.25", "quantiles: 0.75"]
+
+
+def test_columns_are_named_for_slots_and_classes():
+    trace = kernel_bank_trace(["weights"])
+    assert list(trace.to_frame()) == [f"weights: {name}" for name in trace.names]
+    trace = auto_bank_trace("classification", ["probabilities"])
+    assert list(trace.to_frame()) == [f"probabilities: {label}" for label in trace.classes]
+
+
+def test_frame_is_a_copy():
+    trace = kernel_bank_trace()
+    frame = trace.to_frame()
+    kept = trace.weights.copy()
+    frame.iloc[:, :] = -1.0
+    assert np.array_equal(trace.weights, kept)
+
+
+def test_frame_of_no_fields_has_rows_without_columns():
+    assert kernel_bank_trace(()).to_frame().shape == (40, 0)
+
+
+def test_labels_with_equal_text_have_different_columns():
+    X = np.arange(40.0) % 2
+    y = [1 if x else "1" for x in X]
+    trace = kb.AutoBank("classification", size="small").run(X, y)
+    assert list(trace.to_frame())[1:] == ["probabilities: 1", "probabilities: 1 (2)"]

@@ -5,13 +5,12 @@
 
 #include "../auto/change_detection.hpp"
 #include "../auto/horizons.hpp"
-#include "../auto/running_stats.hpp"
-#include "../auto/probabilities.hpp"
-#include "../auto/scaling.hpp"
 #include "../auto/past.hpp"
+#include "../auto/probabilities.hpp"
+#include "../auto/running_stats.hpp"
+#include "../auto/scaling.hpp"
+#include "convert.hpp"
 #include "module.hpp"
-#include "specs.hpp"
-#include "state.hpp"
 
 using namespace nb::literals;
 using namespace kb;

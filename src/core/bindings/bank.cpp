@@ -13,9 +13,8 @@
 #include "../auto/prediction.hpp"
 #include "../bank.hpp"
 #include "../learners/remote.hpp"
+#include "convert.hpp"
 #include "module.hpp"
-#include "specs.hpp"
-#include "state.hpp"
 
 using namespace nb::literals;
 using namespace kb;

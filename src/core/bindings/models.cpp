@@ -5,9 +5,8 @@
 
 #include "../auto/class_model.hpp"
 #include "../auto/number_model.hpp"
+#include "convert.hpp"
 #include "module.hpp"
-#include "specs.hpp"
-#include "state.hpp"
 
 using namespace nb::literals;
 using namespace kb;

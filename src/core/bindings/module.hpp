@@ -1,4 +1,4 @@
-// The parts of the module that Python sees; each is bound in the file of its name.
+// The parts of the module that Python sees which are bound in files of their own.
 #pragma once
 #include <nanobind/nanobind.h>
 
@@ -7,10 +7,8 @@
 namespace kb {
 
 void bind_auto(nanobind::module_& m);
-void bind_combiner(nanobind::module_& m);
 void bind_bank(nanobind::module_& m);
 void bind_models(nanobind::module_& m);
-void bind_parts(nanobind::module_& m);
 
 class ModelBank;
 /// A KernelBank of Python, on rows of this width, as the bank of a model.

@@ -3,8 +3,8 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
-#include "../combiners/make.hpp"
-#include "../learners/make.hpp"
+#include "../combiner.hpp"
+#include "../learner.hpp"
 #include "../transforms.hpp"
 
 namespace nb = nanobind;

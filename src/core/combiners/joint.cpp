@@ -11,7 +11,7 @@
 // (l'(z + m) - l'(z - m)) / 2m: all that Newton's method needs, for any convex loss.
 #include <cmath>
 
-#include "make.hpp"
+#include "../combiner.hpp"
 #include "pairwise_solver.hpp"
 
 namespace kb {

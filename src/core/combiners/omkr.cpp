@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "../combiner.hpp"
 #include "../math.hpp"
-#include "make.hpp"
 
 namespace kb {
 

@@ -1,7 +1,7 @@
 // The paper's rule: the weights that minimise a separable bound of the cost.
 #include <algorithm>
 
-#include "make.hpp"
+#include "../combiner.hpp"
 #include "simplex_qp.hpp"
 
 namespace kb {

@@ -2,7 +2,7 @@
 // robust against bursts of errors.
 #include <cmath>
 
-#include "make.hpp"
+#include "../combiner.hpp"
 #include "stack_solver.hpp"
 
 namespace kb {

@@ -10,8 +10,8 @@
 #include <cmath>
 
 #include "../dense.hpp"
+#include "../learner.hpp"
 #include "initial.hpp"
-#include "make.hpp"
 
 namespace kb {
 

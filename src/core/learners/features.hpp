@@ -24,67 +24,51 @@
 
 #include "../dense.hpp"
 #include "../exact_sum.hpp"
+#include "../learner.hpp"
 #include "../math.hpp"
-#include "make.hpp"
 
 namespace kb {
 
 /// The value of a pack's one slot, in lane 0.
 inline Lanes first_lane(double x) { return Lanes(x, 0.0, 0.0, 0.0); }
 
+/// Features of an input, phi(x).
+class Features {
+ public:
+  virtual ~Features() = default;
+  virtual std::unique_ptr<Features> clone() const = 0;
+  virtual int size() const = 0;
+  /// Which feature is the constant; `size` or more if there is none.
+  virtual int constant() const = 0;
+  virtual void write(const double* x, double* phi) = 0;
+  /// Where the features of one on fewer inputs, with `before` features, are among these; none if its
+  /// features are of the columns that it knows.
+  virtual std::vector<int> places(int /*before*/) const { return {}; }
+};
+
 /// phi_m(x) = amplitude_m cos(angle_m) for m < trigonometric, amplitude_m angle_m for the rest,
 /// with angle_m = frequency_m'x_c + phase_m, where x_c holds some coordinates of x. In blocks of
 /// eight: four cosines, and the sines of the same angles. The linear features are the coordinates
 /// and a constant. Both are padded, with features of amplitude 0.
-class FourierFeatures {
+class FourierFeatures final : public Features {
  public:
   /// frequencies (coordinates, size), phases and amplitudes (size,), as Python has drawn them.
   FourierFeatures(int dimension, std::vector<int> coordinates, int trigonometric,
-                  Array<double> frequencies, Array<double> phases, Array<double> amplitudes)
-      : trigonometric_(trigonometric),
-        coordinates_(std::move(coordinates)),
-        frequencies_(std::move(frequencies)),
-        phases_(std::move(phases)),
-        amplitudes_(std::move(amplitudes)) {
-    const std::size_t size = phases_.size();
-    bool fits = size % WIDTH == 0 && amplitudes_.size() == size &&
-                frequencies_.size() == coordinates_.size() * size && trigonometric_ >= 0 &&
-                trigonometric_ <= int(size) && trigonometric_ % (2 * WIDTH) == 0;
-    for (int k : coordinates_) fits = fits && k >= 0 && k < dimension;
-    if (!fits) throw std::invalid_argument("features do not fit together");
-    point_.resize(coordinates_.size());
-  }
+                  Array<double> frequencies, Array<double> phases, Array<double> amplitudes);
   explicit FourierFeatures(const LearnerSpec& spec)
       : FourierFeatures(spec.dimension, spec.settings.indices("coordinates", spec.dimension),
                         spec.settings.whole("trigonometric"), spec.settings.array("frequencies"),
                         spec.settings.array("phases"), spec.settings.array("amplitudes")) {}
 
-  int size() const { return int(phases_.size()); }
-  /// Which feature is the constant; `size` or more if there is none.
-  int constant() const { return trigonometric_ + int(coordinates_.size()); }
-
-  void write(const double* x, double* phi) {
-    for (std::size_t k = 0; k < point_.size(); ++k) point_[k] = x[coordinates_[k]];
-    const double* amplitudes = amplitudes_.data();
-    for (int m = 0; m < trigonometric_; m += 2 * WIDTH) {
-      const auto [cosine, sine] = cosine_and_sine(angles(m));
-      store(phi + m, load(amplitudes + m) * cosine);
-      store(phi + m + WIDTH, load(amplitudes + m + WIDTH) * sine);
-    }
-    for (int m = trigonometric_; m < size(); m += WIDTH)
-      store(phi + m, load(amplitudes + m) * angles(m));
+  std::unique_ptr<Features> clone() const override {
+    return std::make_unique<FourierFeatures>(*this);
   }
+  int size() const override { return int(phases_.size()); }
+  int constant() const override { return trigonometric_ + int(coordinates_.size()); }
+  void write(const double* x, double* phi) override;
 
  private:
-  Lanes angles(int m) const {
-    Lanes angle = load(phases_.data() + m);
-    const double* frequencies = frequencies_.data() + m;
-    for (double x : point_) {
-      angle = fma(x, load(frequencies), angle);
-      frequencies += phases_.size();
-    }
-    return angle;
-  }
+  Lanes angles(int m) const;
 
   int trigonometric_;
   std::vector<int> coordinates_;
@@ -165,12 +149,12 @@ std::array<std::array<double, R>, G> all_dots(const std::array<const double*, G>
   return out;
 }
 
-template <class Features, class Method>
+template <class Method>
 class FeatureLearner final : public Learner {
  public:
-  FeatureLearner(const LearnerSpec& spec, Features features, const Method& method)
+  FeatureLearner(const LearnerSpec& spec, std::unique_ptr<Features> features, const Method& method)
       : window_(spec.objective.window),
-        size_(features.size()),
+        size_(features->size()),
         cycle_(method.cycle()),
         features_(std::move(features)),
         past_(window_ - 1, size_),
@@ -205,7 +189,7 @@ class FeatureLearner final : public Learner {
   }
 
   void predict(const Query& query, Lanes* out) override {
-    features_.write(query.x, query_features_.data());
+    features_->write(query.x, query_features_.data());
     for (const Output& output : outputs_)
       *out++ = first_lane(dot(output.weights.data(), query_features_.data(), size_));
   }
@@ -213,7 +197,7 @@ class FeatureLearner final : public Learner {
   void variance(const Query& query, Lanes* out, int outputs) override {
     if constexpr (requires(Method& method) { method.variance(query.seen, ahead_, 0); }) {
       const int place = int(query.seen % cycle_);
-      features_.write(query.x, ahead_[place]);
+      features_->write(query.x, ahead_[place]);
       for (Method& method : methods_) {
         const double variance = method.variance(query.seen, ahead_, place);
         for (int k = 0; k < outputs; ++k)
@@ -228,7 +212,7 @@ class FeatureLearner final : public Learner {
   void start_from(const Matrix<double>& points, const Array<Lanes>& coefficients,
                   Record* records) override {
     Matrix<double> rows(points.rows(), size_);
-    for (int j = 0; j < points.rows(); ++j) features_.write(points[j], rows[j]);
+    for (int j = 0; j < points.rows(); ++j) features_->write(points[j], rows[j]);
     Array<double> weights(size_);
     ExactSum norm;
     for (int m = 0; m < size_; ++m) {
@@ -246,21 +230,18 @@ class FeatureLearner final : public Learner {
   /// The new inputs have new features, which were 0 so far and have the prior's variance.
   void continue_from(Learner& narrower) override {
     auto& other = dynamic_cast<FeatureLearner&>(narrower);
-    if constexpr (requires { Features::places(0, 0); }) {
-      const std::vector<int> places = Features::places(other.size_, size_);
-      auto spread = [&](const double* from, double* to) {
-        for (std::size_t m = 0; m < places.size(); ++m) to[places[m]] = from[m];
-      };
-      if (methods_.size() != other.methods_.size()) throw StateRefused("the outputs differ");
-      for (std::size_t i = 0; i < methods_.size(); ++i)
-        methods_[i].continue_from(other.methods_[i], places);
-      for (int i = 0; i < past_.rows(); ++i) spread(other.past_[i], past_[i]);
-      for (std::size_t k = 0; k < outputs_.size(); ++k) {
-        spread(other.outputs_[k].weights.data(), outputs_[k].weights.data());
-        outputs_[k].own = other.outputs_[k].own;
-      }
-    } else {
-      Learner::continue_from(other);  // its features are of the columns that it knows
+    const std::vector<int> places = features_->places(other.size_);
+    if (places.empty()) return Learner::continue_from(other);
+    auto scatter = [&](const double* from, double* to) {
+      for (std::size_t m = 0; m < places.size(); ++m) to[places[m]] = from[m];
+    };
+    if (methods_.size() != other.methods_.size()) throw StateRefused("the outputs differ");
+    for (std::size_t i = 0; i < methods_.size(); ++i)
+      methods_[i].continue_from(other.methods_[i], places);
+    for (int i = 0; i < past_.rows(); ++i) scatter(other.past_[i], past_[i]);
+    for (std::size_t k = 0; k < outputs_.size(); ++k) {
+      scatter(other.outputs_[k].weights.data(), outputs_[k].weights.data());
+      outputs_[k].own = other.outputs_[k].own;
     }
   }
 
@@ -290,7 +271,7 @@ class FeatureLearner final : public Learner {
       if (block.samples.uses_query)
         std::copy(query_features_.begin(), query_features_.end(), phi);
       else
-        features_.write(block.x(t + i), phi);
+        features_->write(block.x(t + i), phi);
     }
     for (Method& method : methods_) method.prepare(ahead_, place, count);
     for (Output& output : outputs_)
@@ -397,7 +378,7 @@ class FeatureLearner final : public Learner {
 
   // settings
   int window_, size_, cycle_;
-  Features features_;
+  Cloned<Features> features_;
   int shared_ = -1;  // the method that outputs share, by number; -1: none
   // state
   std::vector<Method> methods_;

@@ -5,7 +5,7 @@
 // It has no kernel: norm^2 is 0, which means none.
 #include <cmath>
 
-#include "make.hpp"
+#include "../learner.hpp"
 
 namespace kb {
 

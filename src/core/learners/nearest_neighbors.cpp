@@ -24,7 +24,7 @@
 // that output, which then has an L of its own.
 #include <cmath>
 
-#include "make.hpp"
+#include "../learner.hpp"
 
 namespace kb {
 

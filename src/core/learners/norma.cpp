@@ -20,8 +20,8 @@
 // such care: nothing is ever subtracted from them but a gradient, and a term is dropped whole.
 #include <cmath>
 
+#include "../learner.hpp"
 #include "initial.hpp"
-#include "make.hpp"
 #include "step_size.hpp"
 
 namespace kb {

@@ -10,7 +10,7 @@
 #include <cmath>
 
 #include "../dense.hpp"
-#include "make.hpp"
+#include "../learner.hpp"
 #include "step_size.hpp"
 
 namespace kb {

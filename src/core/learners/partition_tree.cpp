@@ -34,8 +34,8 @@
 // A tree is one slot, in lane 0.
 #include <cmath>
 
+#include "../learner.hpp"
 #include "../math.hpp"
-#include "make.hpp"
 
 namespace kb {
 

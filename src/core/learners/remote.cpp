@@ -1,6 +1,6 @@
 #include "remote.hpp"
 
-#include "make.hpp"
+#include "../learner.hpp"
 
 namespace kb {
 

@@ -4,27 +4,32 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Iterable
+from collections import deque
+from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
 import numpy as np
 
 from .. import _core
 from ..bank.bank import KernelBank
-from ..bank.engines import as_engine
+from ..bank.engines import Engine, as_engine
+from ..bank.serialization import under
 from ..bank.slot import Slot
 from ..bank.status import Status
-from ..bank.trace import Trace, chosen_fields
+from ..bank.trace import Record, Trace, chosen_fields
 from ..combiners import Combiner
-from ..errors import HalfLearned, InvalidArgument
+from ..errors import FileRefused, HalfLearned, InvalidArgument
 from ..io import checkpoint
+from ..losses import Loss
 from ..utils import validation as check
-from ..utils.interrupts import defer_signals
 from ..utils.validation import Floats
-from ..utils.whole_steps import CutOff, new_turn, whole_step
-from .classes import ClassModel
+from ..utils.whole_steps import CutOff, defer_signals, new_turn, whole_step
 from .config import (
+    Arrays,
     AutoConfig,
+    Column,
+    Json,
+    Reading,
     checked_bounds,
     checked_coverage,
     checked_horizons,
@@ -32,25 +37,23 @@ from .config import (
     checked_loss,
     checked_quantiles,
     checked_scalings,
+    checked_seasons,
     checked_slots,
+    config_arguments,
+    whole_number,
 )
-from .default_slots import SIZES
-from .forecaster import LEVELS, Forecast, Forecaster, ordered
-from .horizons import KnownInputs, known_slots, known_table
-from .inputs import NUMBER, ColumnEncoder, NamedInputs, checked_inputs, read_named
-from .model import Model
-from .numbers import NumberModel
-from .quantiles import Quantiles, quantile_config
-from .run import PendingPredictions, PrequentialRun, TableRun, learn_row, make_trace
-from .saving import describe
-from .seasons import checked_seasons
+from .forecaster import LEVELS, Forecast, Forecaster, KnownInputs, known_slots, ordered
+from .inputs import NUMBER, ColumnEncoder, EncodedRows, NamedInputs, checked_inputs, read_named
+from .model import CHUNK, REPLAY, ClassModel, Model, NumberModel, Quantiles, make_trace
+from .pending import PendingPredictions
+from .slots import SIZES, WIDE
 from .status import AutoLedger, auto_status
-from .targets import ClassLabels, checked_labels, checked_targets
+from .targets import ClassLabels, Label, checked_labels, checked_targets
 
 COVERAGE = 0.9
 """Of intervals, by default."""
 
-_SETTINGS = ("_turn", "_config", "_ledger")
+_SETTINGS = ("_turn", "_config")
 """Attributes that no step changes."""
 
 
@@ -133,22 +136,22 @@ class AutoBank:
         task: str = "regression",
         lags: int = 0,
         size: str = "default",
-        classes: Iterable[Any] | None = None,
+        classes: Iterable[object] | None = None,
         *,
         slots: Iterable[Slot] | None = None,
         combiner: Combiner | None = None,
-        loss: Any = "squared",
+        loss: Loss | str = "squared",
         window: int = 1,
         regularization: float = 0.0,
-        scalings: Any = None,
+        scalings: str | Iterable[str] | None = None,
         lower: float | None = None,
         upper: float | None = None,
-        seasons: Any = None,
-        horizons: Any = None,
-        known: Any = None,
-        quantiles: Any = None,
+        seasons: str | int | Iterable[int] | None = None,
+        horizons: int | Iterable[int] | None = None,
+        known: str | int | Iterable[str | int] | None = None,
+        quantiles: Iterable[float] | None = None,
         max_classes: int | None = None,
-        engine: Any = "serial",
+        engine: Engine | str = "serial",
         seed: int = 0,
     ) -> None:
         owner = "AutoBank"
@@ -156,23 +159,23 @@ class AutoBank:
         remedy = "Give how many of the last targets are inputs, 0 for none."
         count = check.count("lags", lags, owner, remedy, least=0, most=1000)
         check.choice("size", size, owner, SIZES)
-        for name, given in (("classes", classes), ("max_classes", max_classes)):
-            if given is not None and task == "regression":
+        for name, setting in (("classes", classes), ("max_classes", max_classes)):
+            if setting is not None and task == "regression":
                 remedy = f'Use task="classification", or leave {name} out.'
-                raise check.refuse(name, "be left out for regression", given, remedy, owner)
+                raise check.refuse(name, "be left out for regression", setting, remedy, owner)
         self._classes = ClassLabels(classes, max_classes)
         if combiner is not None and not isinstance(combiner, Combiner):
             remedy = "Use one of kb.combiners, such as kb.combiners.Stacking()."
             raise check.refuse("combiner", "be a combiner", combiner, remedy, owner)
-        own = None if slots is None else checked_slots(slots)
+        users_slots = None if slots is None else checked_slots(slots)
         seed = check.count("seed", seed, owner, "Give a whole number.", least=0, most=2**31)
-        usual = SIZES[size].scalings if own is None else ("standard",)
+        usual = SIZES[size].scalings if users_slots is None else ("standard",)
         self._config = AutoConfig(
             count,
             size,
             seed,
             checked_scalings(scalings, usual),
-            own,
+            users_slots,
             combiner,
             as_engine(engine),
             checked_loss(loss, self._task),
@@ -188,16 +191,15 @@ class AutoBank:
         self._config.check()
         self._model: Model | None = None
         self._target_names: tuple[str, ...] | None = None
-        """Of several targets, once some were given."""
+        """Of the targets, once several or one with a name were given."""
         self._encoder: ColumnEncoder | None = None
         """Of rows with names, once one was learned."""
         self._pending = PendingPredictions()
-        self._ledger = AutoLedger(self)
         self._turn = new_turn(self)
 
     # --- learning -----------------------------------------------------------------------------
 
-    def learn_one(self, x: Any, y: Any, *, added: int = 0) -> None:
+    def learn_one(self, x: object, y: object, *, added: int = 0) -> None:
         """Learn one row. Its target may come any number of rows after `predict_one(x)`.
 
         y : a number or a label; for several targets (K,), NaN where one is missing.
@@ -210,15 +212,12 @@ class AutoBank:
         from; else the present ones.
         """
         with self._turn:
-            named = self._named(x, "x", one=True, added=added)
-            row = (
-                checked_inputs(x, self._width_with(added), "x", one=True)
-                if named is None
-                else named.inputs
-            )
+            named = self._named(x, "x", single=True, added=added)
+            width = self._width_with(added)
+            row = checked_inputs(x, width, "x", single=True) if named is None else named.inputs
             new = False
             if self._task == "regression":
-                target, names = self._checked_targets(y, 1, one=True)
+                target, names = self._checked_targets(y, 1, single=True)
             else:
                 (label,) = self._classes.check(y, None)
                 new = label not in self._classes
@@ -232,18 +231,36 @@ class AutoBank:
                     past = model.predict_next(row[0], 0, tail_of(COVERAGE))
                 if self._task == "classification":
                     target = np.array([float(self._encode(label))])
-                if named is None:
-                    model.update(row, target, tail_of(COVERAGE), made=past)
-                else:
+                if named is not None:
                     self._keep_columns(named.encoder)
-                    learn_row(self, named, target, tail_of(COVERAGE), past)
+                self._learn(row if named is None else named, target, tail_of(COVERAGE), past)
+
+    def _learn(
+        self,
+        row: Floats | NamedInputs,
+        target: Floats,
+        tail: float,
+        past: _core.Prediction | None,
+    ) -> None:
+        """Learn one row (1, d), whose target is a number or the number of a class."""
+        model = self._model
+        assert model is not None
+        if isinstance(row, NamedInputs):
+            encoder = row.encoder
+            if past is None and encoder.adds_inputs(row.codes):
+                # Predicted before it adds inputs, as by `predict_one`: the same bits.
+                past = model.predict_next(row.inputs[0], 0, tail)
+            row, added = encoder.take(row.codes, encoder.as_statistic(target), row.texts)
+            if added:
+                model.add_inputs(added)
+        model.update(row, target, tail, earlier=past)
 
     def run(
         self,
-        X: Any,
-        y: Any,
+        X: object,
+        y: object,
         delay: int = 0,
-        record: Any = "light",
+        record: str | Iterable[str] = "light",
         coverage: float = COVERAGE,
         *,
         added: int = 0,
@@ -266,7 +283,8 @@ class AutoBank:
         """
         with self._turn:
             if X is None:
-                X = np.zeros((np.shape(y)[0] if np.ndim(y) else 1, 1))
+                count = np.asarray(y).shape
+                X = np.zeros((count[0] if count else 1, 1))
             named = self._named(X, "X", added=added)
             if named is None:
                 rows = checked_inputs(X, self._width_with(added), "X")
@@ -275,7 +293,7 @@ class AutoBank:
             steps = check.count("delay", delay, "run", "Give how many rows later.", least=0)
             fields = chosen_fields(record, self._task, without=self._no_fields)
             tail = tail_of(checked_coverage(coverage))
-            labels: list[Any] | None = None
+            labels: list[Label] | None = None
             if self._task == "regression":
                 targets, names = self._checked_targets(y, len(rows))
                 self._use_targets(targets, names)
@@ -283,16 +301,16 @@ class AutoBank:
                 labels = self._classes.check(y, len(rows))
                 targets = np.zeros(len(rows))
             self._add_inputs(added)
-            self._pending.stale = len(self._pending.items)
+            self._pending.expired = len(self._pending.items)
             self._model_for(rows.shape[1] if named is None else named.encoder.width)
             if named is not None:
                 self._keep_columns(named.encoder)
-                if named.encoder.statistics:
-                    return TableRun(self, named, targets, labels, tail, fields).run(steps)
-            return PrequentialRun(self, rows, targets, labels, tail, fields, steps).run()
+                if not named.encoder.statistics:
+                    named = None  # codes are inputs that learning does not change
+            return _Run(self, rows, named, targets, labels, tail, fields, steps).run()
 
     # --- predicting ---------------------------------------------------------------------------
-    def predict_one(self, x: Any) -> Any:
+    def predict_one(self, x: object) -> Any:
         """The prediction for one input: a number, or a label; for several targets (K,).
         Learns nothing.
 
@@ -306,7 +324,7 @@ class AutoBank:
             return np.array(output[::3]) if self._several else output[0]
         return self._classes.known[output.index(max(output))] if output else None
 
-    def predict_interval_one(self, x: Any, coverage: float = COVERAGE) -> Any:
+    def predict_interval_one(self, x: object, coverage: float = COVERAGE) -> Any:
         """The ends of an interval that holds the target with this probability: two numbers, or
         (K, 2) for several targets.
 
@@ -318,13 +336,15 @@ class AutoBank:
             return np.array(output).reshape(-1, 3)[:, 1:].copy()
         return output[1], output[2]
 
-    def predict_proba_one(self, x: Any) -> dict[Any, float]:
+    def predict_proba_one(self, x: object) -> dict[Label, float]:
         """The probability of each label so far, in the order of `classes`."""
         self._need("classification", "predict_proba_one")
         output = self._output_one(x, COVERAGE)
         return dict(zip(self.classes, output, strict=True))
 
-    def predict_trace_one(self, x: Any, record: Any = "light", coverage: float = COVERAGE) -> Trace:
+    def predict_trace_one(
+        self, x: object, record: str | Iterable[str] = "light", coverage: float = COVERAGE
+    ) -> Trace:
         """The prediction for one input, as the row that `run` would record. Learns nothing.
 
         The prediction is kept, as by `predict_one`, but each call counts as a row of its own, even
@@ -335,11 +355,12 @@ class AutoBank:
             fields = chosen_fields(record, self._task, without=missing)
             prediction = self._predict_one(x, checked_coverage(coverage), distinct=True)
             assert self._model is not None
-            found = self._model.record(prediction)
-            names, targets = self._model.names, self.target_names
-            return make_trace(self._task, [found], fields, names, self._classes, targets)
+            record_of_row = self._model.record(prediction)
+            return make_trace(
+                self._model, [record_of_row], fields, self._classes, self._several_names
+            )
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: object) -> np.ndarray:
         """(n,): predictions for the rows of an (n, d) array; (n, K) for several targets.
         Learns nothing.
 
@@ -353,7 +374,7 @@ class AutoBank:
         self._need_classes("predict")
         return self._classes.array(np.argmax(output, axis=1))
 
-    def predict_interval(self, X: Any, coverage: float = COVERAGE) -> Floats:
+    def predict_interval(self, X: object, coverage: float = COVERAGE) -> Floats:
         """(n, 2): the ends of the intervals, each as of a prediction one step ahead; (n, K, 2) for
         several targets.
 
@@ -366,7 +387,7 @@ class AutoBank:
             return output.reshape(len(output), -1, 3)[:, :, 1:].copy()
         return output[:, 1:3].copy()
 
-    def predict_quantiles(self, X: Any) -> Floats:
+    def predict_quantiles(self, X: object) -> Floats:
         """(n, Q): the quantiles of the targets of rows (n, d), at the levels `quantiles`.
 
         >>> import numpy as np, kernelbank as kb
@@ -390,14 +411,14 @@ class AutoBank:
             assert part is not None
             return part.predict(rows)
 
-    def predict_proba(self, X: Any) -> Floats:
+    def predict_proba(self, X: object) -> Floats:
         """(n, classes): probabilities, columns in the order of `classes`."""
         self._need("classification", "predict_proba")
         output = self._predict_many(X, COVERAGE)
         self._need_classes("predict_proba")
         return output
 
-    def predict_at(self, X: Any, coverage: float = COVERAGE) -> Floats:
+    def predict_at(self, X: object, coverage: float = COVERAGE) -> Floats:
         """Predict every row as if it were the next of the stream, with the present lagged targets.
 
         (n, 3): prediction and the ends of its interval, (n, K, 3) for several targets; for classes
@@ -405,9 +426,9 @@ class AutoBank:
         `predict` does the same.
         """
         with self._turn:
-            return self._predict_inputs(self._inputs(X, "X"), coverage)
+            return self.predict_inputs(self._inputs(X, "X"), coverage)
 
-    def forecast(self, X_future: Any = None, coverage: float = COVERAGE) -> Forecast:
+    def forecast(self, X_future: object = None, coverage: float = COVERAGE) -> Forecast:
         """Direct forecasts of the targets after the last learned row, one for each of `horizons`.
 
         Parameters
@@ -435,9 +456,11 @@ class AutoBank:
             if forecaster.known is None and X_future is not None:
                 remedy = "Leave it out, or name such columns: kb.AutoBank(horizons=..., known=...)."
                 rule = "be left out for a bank without known columns"
-                raise check.refuse("X_future", rule, np.shape(X_future), remedy, "forecast")
+                raise check.refuse("X_future", rule, np.asarray(X_future).shape, remedy, "forecast")
             history = forecaster.observed[~np.isnan(forecaster.observed)]
-            future = None if X_future is None else self._known_rows(X_future, forecaster)
+            future = None
+            if forecaster.known is not None and X_future is not None:
+                future = self._known_rows(X_future, forecaster.known, forecaster.dimension)
             output = forecaster.forecast(tail, future)
             levels = np.array([forecaster.quantile(level, future) for level in LEVELS]).T
             quantiles = dict(zip(LEVELS, ordered(levels).T.copy(), strict=True))
@@ -467,7 +490,7 @@ class AutoBank:
 
     # --- internals --------------------------------------------------------------------------------
 
-    def _predict_inputs(self, rows: Floats, coverage: float) -> Floats:
+    def predict_inputs(self, rows: Floats, coverage: float) -> Floats:
         """`predict_at` for inputs of the model, which have been encoded."""
         with self._turn:
             model = self._model_for(rows.shape[1])
@@ -475,27 +498,28 @@ class AutoBank:
             output = model.predict_rows(rows, pasts, tail_of(checked_coverage(coverage)))
             return output.reshape(len(output), -1, 3) if self._several else output
 
-    def _output_one(self, x: Any, coverage: float) -> list[float]:
+    def _output_one(self, x: object, coverage: float) -> list[float]:
         """Prediction and ends of the interval, or probabilities."""
-        return self._predict_one(x, coverage).output.tolist()
+        output: list[float] = self._predict_one(x, coverage).output.tolist()
+        return output
 
-    def _predict_one(self, x: Any, coverage: float, *, distinct: bool = False) -> _core.Prediction:
+    def _predict_one(
+        self, x: object, coverage: float, *, distinct: bool = False
+    ) -> _core.Prediction:
         with self._turn:
-            named = self._named(x, "x", one=True)
-            row = (
-                checked_inputs(x, self._dimension, "x", one=True) if named is None else named.inputs
-            )
-            model = self._model_for(row.shape[1])
+            named = self._named(x, "x", single=True)
+            width = self._dimension
+            row = checked_inputs(x, width, "x", single=True) if named is None else named.inputs
+            model, pending = self._model_for(row.shape[1]), self._pending
             key = row if named is None else named.codes
-            pending = self._pending
-            waiting = (
-                pending.fresh if distinct else pending.waiting_before(key[0].tobytes(), model.rows)
-            )
+            waiting = pending.fresh
+            if not distinct:
+                waiting = pending.waiting_before(key[0].tobytes(), model.rows)
             prediction = model.predict_next(row[0], waiting, tail_of(coverage))
             pending.add(key[0], prediction, distinct=distinct)
             return prediction
 
-    def _predict_many(self, X: Any, coverage: float, *, intervals: bool = False) -> Floats:
+    def _predict_many(self, X: object, coverage: float, *, intervals: bool = False) -> Floats:
         with self._turn:
             rows = self._inputs(X, "X")
             if intervals and len(rows) > 1 and (self.lags or self.seasons is not None):
@@ -513,9 +537,9 @@ class AutoBank:
             known, inputs_at = model.core.known_targets, pasts.shape[1] - model.previous
             lagged, before = pasts[0, :known], pasts[0, inputs_at:]
             outputs = []
-            for row, own in zip(rows, pasts, strict=True):
-                own[:known], own[inputs_at:] = lagged, before
-                output = model.predict_rows(row[None], own[None], tail_of(coverage))
+            for row, past in zip(rows, pasts, strict=True):
+                past[:known], past[inputs_at:] = lagged, before
+                output = model.predict_rows(row[None], past[None], tail_of(coverage))
                 lagged = np.append(model.as_target(output[0]), lagged)[:known]
                 before = row[: model.previous]
                 outputs.append(output)
@@ -527,20 +551,18 @@ class AutoBank:
                 "forecast needs horizons, which this AutoBank does not have. Make one with "
                 "kb.AutoBank(lags=24, horizons=24)."
             )
-        found = None if self._model is None else self._model.forecasting.forecaster
-        if found is None or not found.samples:
+        forecaster = None if self._model is None else self._model.forecaster
+        if forecaster is None or not forecaster.samples:
             raise InvalidArgument("forecast needs targets. Learn some rows first.")
-        return found
+        return forecaster
 
-    def _known_rows(self, X_future: Any, forecaster: Forecaster) -> Floats:
+    def _known_rows(self, X_future: object, known: KnownInputs, dimension: int) -> Floats:
         """(H, known): the known inputs at each horizon."""
-        horizons, known = self.horizons, forecaster.known
-        assert known is not None
-        names = ", ".join(map(str, self._config.known))
-        remedy = f"Give the columns {names} of the next {horizons[-1]} rows."
-        rows = known_table(X_future, self._config.known, self._encoder, forecaster, remedy)
+        horizons, columns = self.horizons, self._config.known
+        remedy = f"Give the columns {', '.join(map(str, columns))} of the next {horizons[-1]} rows."
+        rows = known.read(X_future, columns, self._encoder, dimension, remedy)
         if len(rows) >= horizons[-1]:
-            return rows[np.array(horizons) - 1]
+            return np.asarray(rows[np.array(horizons) - 1])
         if len(rows) != len(horizons):
             rule = f"have {horizons[-1]} rows, or one for each of {len(horizons)} horizons"
             raise check.refuse("X_future", rule, len(rows), remedy, "forecast")
@@ -553,7 +575,7 @@ class AutoBank:
                 "kb.AutoBank(classes=[...])."
             )
 
-    def _interval_coverage(self, coverage: Any) -> float:
+    def _interval_coverage(self, coverage: object) -> float:
         self._need("regression", "an interval")
         return checked_coverage(coverage)
 
@@ -573,8 +595,8 @@ class AutoBank:
         3.0
         """
         remedy = 'Give one name for each column, such as ["load", "wind"], none twice.'
-        given = names if isinstance(names, Iterable) and not isinstance(names, str) else []
-        columns = [str(name) for name in given]
+        is_list = isinstance(names, Iterable) and not isinstance(names, str)
+        columns = [str(name) for name in names] if is_list else []
         if not columns or len(set(columns)) < len(columns):
             raise check.refuse("names", "be a list of different names", names, remedy)
         with self._turn:
@@ -606,7 +628,7 @@ class AutoBank:
         remedy = "Give how many inputs are added."
         self._add_inputs(check.count("count", count, "add_inputs", remedy, least=1, most=10**6))
 
-    def add_classes(self, classes: Iterable[Any]) -> None:
+    def add_classes(self, classes: Iterable[object]) -> None:
         """Add labels that may occur from now on, also beyond those named and beyond max_classes.
 
         Nothing that was learned is lost. A class beyond two starts from the last 512 rows, as one
@@ -633,56 +655,158 @@ class AutoBank:
 
         `kb.load(path)` continues bit for bit. The file holds arrays and JSON, no code.
         """
-        with self._turn:
-            header, arrays = describe(self)
+        header, arrays = self.describe()
         checkpoint.write(path, header, arrays)
 
     def to_bytes(self) -> bytes:
         """The same as bytes, for a database or a message; `kb.from_bytes` is the way back."""
-        with self._turn:
-            return checkpoint.to_bytes(*describe(self))
+        return checkpoint.to_bytes(*self.describe())
 
-    def __getstate__(self) -> dict[str, Any]:
+    def describe(self) -> tuple[Json, Arrays]:
+        """Everything that the next prediction depends on: settings as JSON data, and arrays."""
+        with self._turn:
+            names, classes = self._target_names, self._classes
+            header = self._config.describe() | {
+                "classes": classes.known,
+                "max_classes": classes.limit,
+                "classes_named": classes.named,
+                "targets": None if names is None else list(names),
+            }
+            arrays: Arrays = {}
+            model, encoder = self._model, self._encoder
+            if encoder is not None:
+                header["columns"], state = encoder.describe()
+                arrays |= {f"columns/{name}": array for name, array in state.items()}
+            if model is None:
+                return header, arrays
+            header["dimension"] = model.dimension
+            header["stale"] = self._pending.expired
+            header["model"], state = model.describe()
+            arrays |= {f"model/{name}": array for name, array in state.items()}
+            state = self._pending.arrays(model, self._pending_width(model))
+            arrays |= {f"pending/{name}": array for name, array in state.items()}
+            if model.forecaster is not None:
+                header["forecaster"], state = model.forecaster.describe()
+                arrays |= {f"forecaster/{name}": array for name, array in state.items()}
+            if isinstance(model, NumberModel) and model.quantile_part is not None:
+                header["quantile_part"], state = model.quantile_part.model.describe()
+                header["quantiles_scored"] = model.quantile_part.scored
+                state["totals"] = model.quantile_part.totals.copy()
+                arrays |= {f"quantiles/{name}": array for name, array in state.items()}
+            return header, arrays
+
+    @classmethod
+    def restored(cls, header: Json, arrays: Arrays, reading: Reading) -> AutoBank:
+        """The bank that `describe` described, checked in every respect; see `kb.load`."""
+        bank = cls(**config_arguments(header, reading))
+        limit = whole_number(header["max_classes"], 0, 10**6, "the most classes")
+        bank._classes.restore(header["classes"], limit, header["classes_named"])
+        if header["columns"] is not None:
+            labels = bank.task == "classification"
+            state = under("columns/", arrays)
+            bank._encoder = ColumnEncoder.restored(header["columns"], state, labels=labels)
+        bank._target_names = _restored_names(header)
+        if header["dimension"] is not None:
+            bank._restore_model(header, arrays, reading)
+        elif any(not name.startswith("columns/") for name in arrays):
+            raise FileRefused("it has arrays but no inputs.")
+        if bank._model is None or not bank._model.banks:
+            config, model = bank._config, bank._model
+            scaling = config.make_scaling(1) if model is None else model.scaling
+            config.first_bank(scaling).check_memory(scaling.width, reading.most_memory)
+        return bank
+
+    def _restore_model(self, header: Json, arrays: Arrays, reading: Reading) -> None:
+        """The model of a file, with all that belongs to it."""
+        dimension = whole_number(header["dimension"], 1, 10**6, "inputs")
+        facts, state = header["model"], under("model/", arrays)
+        targets = len(self._target_names or (0,))
+        # Before anything is made for so many inputs: the largest arrays that depend on them alone.
+        revises = self._task == "classification" or self._config.revises
+        rows = REPLAY if revises else self._config.restarts[-1]
+        for name, width in (("inputs", dimension), ("targets", targets)):
+            if state[f"core/replay/{name}"].shape != (rows, width):
+                raise FileRefused(f"its {name} do not fit its arrays.")
+        previous = whole_number(
+            facts["previous"], 0, min(dimension, WIDE), "inputs of the row before"
+        )
+        classes = whole_number(facts["classes"], 0, len(header["classes"]), "classes")
+        self._model = model = self._new_model(dimension, targets, previous)
+        if (previous and not model.knows_previous) or classes != getattr(model, "classes", 0):
+            raise FileRefused("its classes or inputs do not fit its model.")
+        model.restore(facts, state, reading)
+        encoder = self._encoder
+        if encoder is not None and (
+            encoder.width != dimension or (encoder.tentative and model.rows)
+        ):
+            raise FileRefused("its columns do not fit its inputs.")
+        if header.get("forecaster") is not None or self.horizons:
+            if model.forecaster is None:
+                raise FileRefused("it has forecasts but no horizons.")
+            model.forecaster = forecaster = model.forecaster.with_periods(model.periods)
+            forecaster.restore(header["forecaster"], under("forecaster/", arrays), reading)
+        if header.get("quantile_part") is not None or self.quantiles:
+            part = model.quantile_part if isinstance(model, NumberModel) else None
+            if part is None:
+                raise FileRefused("it has quantiles that its settings do not have.")
+            scored = whole_number(header["quantiles_scored"], 0, model.rows, "quantiles")
+            part.restore(header["quantile_part"], under("quantiles/", arrays), scored, reading)
+            if part.model.rows != model.rows:
+                raise FileRefused("its quantiles do not fit its rows.")
+        width, state = self._pending_width(model), under("pending/", arrays)
+        self._pending.restore(state, header.get("stale", 0), model, width)
+
+    def _pending_width(self, model: Model) -> int:
+        """How many numbers a pending input has: as many as columns, where they have names."""
+        return model.dimension if self._encoder is None else len(self._encoder.columns)
+
+    def has_settings_of(self, other: AutoBank) -> bool:
+        """Whether all settings are the same."""
+        return self._config == other._config
+
+    def __getstate__(self) -> dict[str, object]:
         """For copy and pickle: everything but the lock."""
         with self._turn:
             return {name: value for name, value in self.__dict__.items() if name != "_turn"}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: dict[str, object]) -> None:
         self.__dict__.update(state)
         self._turn = new_turn(self)
 
     # --- whole steps --------------------------------------------------------------------------
 
-    def _before_step(self) -> dict[str, Any] | None:
+    def _before_step(self) -> dict[str, object] | None:
         """A copy of the state where users' functions may fail; else None."""
         if self._config.has_own_parts and (
             not self._model
             or not self._model.banks
             or any(bank.calls_python for bank in self._model.banks)
         ):
-            memo: dict[int, Any] = {id(part): part for part in (self, self._config)}
+            copied: dict[int, object] = {id(part): part for part in (self, self._config)}
             state = {name: value for name, value in self.__dict__.items() if name not in _SETTINGS}
-            return copy.deepcopy(state, memo)
+            return copy.deepcopy(state, copied)
         return None
 
-    def _failed_step(self, before: dict[str, Any] | None, error: BaseException) -> None:
+    def _failed_step(self, before: dict[str, object] | None, error: BaseException) -> None:
         if before is None:
             self._cut_off(f"a step was cut off by {error!r}")
         else:
             self.__dict__.update(before)
 
     def _cut_off(self, why: str) -> None:
-        self._model = cast(Any, CutOff(why))
+        self._model = cast(Model, CutOff(why))
 
     # --- columns and the model --------------------------------------------------------------------
 
-    def _named(self, X: Any, name: str, *, one: bool = False, added: int = 0) -> NamedInputs | None:
+    def _named(
+        self, X: object, name: str, *, single: bool = False, added: int = 0
+    ) -> NamedInputs | None:
         """Rows with names, or for a bank with names; None for arrays that have none."""
         if self._encoder is None and type(X) is np.ndarray:
             return None
         labels = self._task == "classification"
         encoder = None if self._encoder is None or self._encoder.tentative else self._encoder
-        named = read_named(X, encoder, self._dimension, name, labels=labels, one=one)
+        named = read_named(X, encoder, self._dimension, name, labels=labels, single=single)
         if named is not None and added:
             remedy = "Leave it out: columns with names are known."
             raise check.refuse("added", "be 0 for rows with names", added, remedy)
@@ -692,8 +816,8 @@ class AutoBank:
 
     def _try_columns(self, encoder: ColumnEncoder | None) -> None:
         """Take the columns of rows that are not learned yet, in place of others."""
-        now = None if self._encoder is None else self._encoder.columns
-        if now != (None if encoder is None else encoder.columns):
+        before = None if self._encoder is None else self._encoder.columns
+        if before != (None if encoder is None else encoder.columns):
             self._pending.clear()  # of other columns
         self._encoder = encoder
         if encoder is not None:
@@ -704,7 +828,7 @@ class AutoBank:
         encoder.tentative = False
         self._encoder = encoder
 
-    def _inputs(self, X: Any, name: str) -> Floats:
+    def _inputs(self, X: object, name: str) -> Floats:
         """(n, d): the inputs of the model."""
         named = self._named(X, name)
         return checked_inputs(X, self._dimension, name) if named is None else named.inputs
@@ -717,15 +841,17 @@ class AutoBank:
         return self._model.target_count
 
     def _checked_targets(
-        self, y: Any, count: int, *, one: bool = False
+        self, y: object, count: int, *, single: bool = False
     ) -> tuple[Floats, tuple[str, ...] | None]:
-        """Targets of rows, (n,) or (n, K), and the names of several ones, if they have names."""
-        known = self._target_names
-        return checked_targets(y, count, self._outputs, self._config, known=known, one=one)
+        """Targets of rows, (n,) or (n, K), and their names, if they have some."""
+        names = self._target_names
+        return checked_targets(y, count, self._outputs, self._config, names=names, single=single)
 
     def _use_targets(self, targets: Floats, names: tuple[str, ...] | None) -> None:
-        """Take the targets of the first rows for those of all later ones."""
-        if self._outputs is None and targets.ndim == 2:
+        """Take the targets of the first rows, and their names, for those of all later ones."""
+        if self._target_names is None and targets.ndim == 1:
+            self._target_names = names
+        elif self._outputs is None and targets.ndim == 2:
             self._target_names = names or tuple(f"target {k}" for k in range(targets.shape[1]))
 
     def _model_for(self, dimension: int) -> Model:
@@ -757,11 +883,9 @@ class AutoBank:
             return ClassModel(config, dimension, len(self._classes), previous)
         model = NumberModel(config, dimension, outputs, previous)
         if config.horizons:
-            model.forecasting.forecaster = self._new_forecaster(dimension, model.periods)
+            model.forecaster = self._new_forecaster(dimension, model.periods)
         if config.quantiles:
-            levels = config.quantiles
-            inner = NumberModel(quantile_config(config), dimension, outputs=len(levels))
-            model.quantile_part = Quantiles(inner, levels)
+            model.quantile_part = Quantiles(config, dimension)
         return model
 
     def _new_forecaster(self, dimension: int, periods: tuple[int, ...]) -> Forecaster:
@@ -770,27 +894,26 @@ class AutoBank:
         if config.known:
             columns = self._known_columns(dimension)
             slots = known_slots(len(columns), SIZES[config.size], config.seed)
-            make: Any = type(self)
-            banks = [make(slots=slots, scalings="standard") for _ in range(2)]
-            known = KnownInputs(columns, banks[0], banks[1], config.horizons[-1])
+            bank, late = (AutoBank(slots=slots, scalings="standard") for _ in range(2))
+            known = KnownInputs(columns, bank, late, config.horizons[-1])
         return Forecaster(config, dimension, config.horizons, periods, known)
 
     def _known_columns(self, dimension: int) -> list[int]:
         """The inputs of the columns that are known in advance."""
-        found: list[int] = []
+        inputs: list[int] = []
         for column in self._config.known:
-            own: list[int] = []
+            places: list[int] = []
             if self._encoder is not None:
-                own = self._encoder.inputs_of(column)
+                places = self._encoder.inputs_of(column)
             elif isinstance(column, int) and column < dimension:
-                own = [column]
-            if not own:
+                places = [column]
+            if not places:
                 names = self._encoder.names if self._encoder is not None else range(dimension)
                 remedy = f"Columns are {', '.join(map(str, list(names)[:10]))}."
                 rule = "name columns of numbers or times among the inputs"
                 raise check.refuse("known", rule, column, remedy, "AutoBank")
-            found += own
-        return found
+            inputs += places
+        return inputs
 
     def _width_with(self, added: int) -> int | None:
         """The width that inputs must have with `added` columns more."""
@@ -805,7 +928,7 @@ class AutoBank:
                     self._model.add_inputs(count)
                     self._pending.add_inputs(count)
 
-    def _encode(self, label: Any) -> int:
+    def _encode(self, label: Label) -> int:
         """The number of a label's class, which may be new."""
         if label not in self._classes:
             self._classes.add([label])
@@ -838,9 +961,13 @@ class AutoBank:
     @property
     def _several(self) -> bool:
         """Whether rows have several targets."""
-        return (
-            self._task == "regression" and self._model is not None and self._model.target_count > 1
-        )
+        return self._model is not None and self._model.target_count > 1
+
+    @property
+    def _several_names(self) -> tuple[str, ...]:
+        """The names of several targets; none for one."""
+        names = self._target_names or ()
+        return names if len(names) > 1 else ()
 
     @property
     def _no_fields(self) -> tuple[str, ...]:
@@ -878,16 +1005,18 @@ class AutoBank:
     @property
     def samples(self) -> int:
         """How many rows have been learned."""
-        return self._ledger.samples
+        return 0 if self._model is None else self._model.rows
 
     @property
-    def classes(self) -> tuple[Any, ...]:
+    def classes(self) -> tuple[Label, ...]:
         """The labels, in the order of the columns of probabilities."""
         return tuple(self._classes.known)
 
     @property
     def target_names(self) -> tuple[str, ...]:
-        """The names of several targets: those of the columns of y, or "target 0", ...; else empty.
+        """The names of the targets: those of the columns of y, or "target 0", ... of several.
+
+        Empty for one target without a name.
 
         >>> import kernelbank as kb
         >>> bank = kb.AutoBank()
@@ -907,7 +1036,7 @@ class AutoBank:
     @property
     def ledger(self) -> AutoLedger:
         """Errors so far, and signals of change."""
-        return self._ledger
+        return AutoLedger(self)
 
     @property
     def bank(self) -> KernelBank | None:
@@ -994,13 +1123,64 @@ class AutoBank:
             return tuple(f"input {k}" for k in range(width))
         return tuple(self._encoder.input_names)
 
+    # --- for `kernelbank run` ---------------------------------------------------------------------
+
+    @property
+    def model(self) -> Model | None:
+        """What predicts rows that are encoded; None before the first row."""
+        return self._model
+
+    @property
+    def encoder(self) -> ColumnEncoder | None:
+        """How rows with names become inputs; None before the first one."""
+        return self._encoder
+
+    @property
+    def class_labels(self) -> ClassLabels:
+        """The labels so far, and which other ones may occur."""
+        return self._classes
+
+    @property
+    def known_columns(self) -> tuple[Column, ...]:
+        """The columns whose future values forecasts may be given."""
+        return self._config.known
+
+    def use_columns(self, columns: Sequence[tuple[str, str]]) -> Sequence[tuple[str, str]]:
+        """Set the names and kinds of the columns of all rows, if none are set; those that are."""
+        if self._encoder is None:
+            self._encoder = ColumnEncoder(columns, labels=self._task == "classification")
+        return self._encoder.columns
+
+    def name_targets(self, names: Sequence[str]) -> None:
+        """Name several targets before any of them is learned."""
+        self._target_names = tuple(names)
+
+    def expect_delay(self, rows: int) -> None:
+        """Keep at least so many predictions until their targets come."""
+        self._pending.limit = max(self._pending.limit, rows + 1)
+
+    def learn_and_forecast(self, x: object, y: object, coverage: float) -> dict[str, Floats]:
+        """Learn one row that was predicted; the forecasts after it, as `run` records them."""
+        assert self._model is not None
+        if self._model.forecaster is None:
+            self.learn_one(x, y)
+            return {}
+        self._model.forecaster.collect(np.zeros((0, 0)), tail_of(coverage))
+        try:
+            self.learn_one(x, y)
+        finally:
+            forecasts = self._model.forecaster.collected()
+        return forecasts
+
+    # --- how it is shown ------------------------------------------------------------------------
+
     def _title(self) -> str:
         lags = f", lags={self.lags}" if self.lags else ""
         if self.seasons is not None:
             lags += f", seasons={self.seasons!r}"
         size = "" if self.size == "default" else f", size={self.size!r}"
         slots = "" if self._model is None else f"; {len(self._model.members)} slots"
-        targets = f"; {len(self.target_names)} targets" if self.target_names else ""
+        targets = f"; {len(self._several_names)} targets" if self._several_names else ""
         return f"AutoBank({self.task!r}{lags}{size}{targets}{slots}; {self.samples} samples)"
 
     def __repr__(self) -> str:
@@ -1015,10 +1195,10 @@ class AutoBank:
     def status(self) -> Status:
         """What the model is, how well it does and which slots carry it, at this moment."""
         with self._turn:
-            known = self._classes.known
-            title = self._title()
-            facts = (self._task, self._config, self._ledger, self._model, known, self._encoder)
-            return auto_status(title, *facts, self.target_names)
+            labels, names = self._classes.known, self._several_names
+            return auto_status(
+                self._title(), self._config, self._model, labels, self._encoder, names
+            )
 
     @property
     def _dimension(self) -> int | None:
@@ -1036,3 +1216,131 @@ class AutoBank:
 def tail_of(coverage: float) -> float:
     """The probability beyond each end of an interval."""
     return 0.5 * (1 - coverage)
+
+
+def _restored_names(header: Json) -> tuple[str, ...] | None:
+    """The names of the targets of a file; None for one without a name."""
+    names = header.get("targets")
+    if names is None:
+        return None
+    texts = isinstance(names, list) and all(isinstance(name, str) for name in names)
+    if header["task"] != "regression" or not texts or not 0 < len(set(names)) == len(names):
+        raise FileRefused("its targets are not different names.")
+    return tuple(names)
+
+
+class _Run:
+    """One call of `AutoBank.run`: each row is predicted, and learned when its target comes.
+
+    Inputs of categories hold means of earlier targets, and learning may add inputs. So rows of a
+    table with categories are encoded just before they are predicted or learned.
+
+    Parameters
+    ----------
+    bank : its model predicts and learns.
+    rows : (n, d), the inputs; of a table with categories, the codes.
+    table : that table; None for others.
+    targets : (n,) or (n, K); zeros for labels.
+    labels : the labels of the rows; None for regression.
+    tail : probability beyond each end of the intervals.
+    fields : what the trace records.
+    delay : how many rows later a target comes.
+    """
+
+    def __init__(
+        self,
+        bank: AutoBank,
+        rows: Floats,
+        table: NamedInputs | None,
+        targets: Floats,
+        labels: list[Label] | None,
+        tail: float,
+        fields: tuple[str, ...],
+        delay: int,
+    ) -> None:
+        assert bank._model is not None
+        self._bank, self._model, self._classes = bank, bank._model, bank._classes
+        self._rows, self._table, self._targets, self._labels = rows, table, targets, labels
+        self._tail, self._fields, self._delay = tail, fields, delay
+        self._waiting: deque[tuple[int, _core.Prediction]] = deque()
+        """Rows whose targets have not come, with their predictions."""
+        self._records: list[Record] = []
+
+    def run(self) -> Trace:
+        """The trace of all rows, predicted and learned."""
+        upcoming, forecasts = self._rows, {}
+        if self._table is not None:
+            upcoming = self._table.inputs if self._bank._config.known else np.zeros((0, 0))
+        if self._model.forecaster is not None:
+            self._model.forecaster.collect(upcoming, self._tail)
+        try:
+            row = 0
+            while row < len(self._rows) or self._waiting:
+                with whole_step(self._bank):
+                    row = self._step(row)
+        finally:
+            if self._model.forecaster is not None:  # another one, if periods were found
+                forecasts = self._model.forecaster.collected()
+        names = self._bank._several_names
+        return make_trace(self._model, self._records, self._fields, self._classes, names, forecasts)
+
+    def _step(self, row: int) -> int:
+        """Predict and learn rows from this one on, a batch or one; the first that is left."""
+        if row == len(self._rows):
+            self._learn_oldest()
+            return row
+        if not self._delay and not self._changes_model(row):
+            return self._update(row)
+        inputs = self._inputs_of(row)
+        prediction = self._model.predict_next(inputs[0], len(self._waiting), self._tail)
+        self._keep(self._model.record(prediction))
+        self._waiting.append((row, prediction))
+        if len(self._waiting) > self._delay:
+            self._learn_oldest()
+        return row + 1
+
+    def _changes_model(self, row: int) -> bool:
+        """Whether learning a row adds a class or inputs."""
+        if self._labels is not None and self._labels[row] not in self._classes:
+            return True
+        table = self._table
+        return table is not None and table.encoder.adds_inputs(self._rows[row : row + 1])
+
+    def _inputs_of(self, row: int) -> Floats:
+        """(1, d): the inputs of one row, by what is known now."""
+        inputs = self._rows[row : row + 1]
+        return inputs if self._table is None else self._table.encoder.expand(inputs)
+
+    def _update(self, start: int) -> int:
+        """Predict and learn a batch in which no row changes the model; its end."""
+        end = min(start + CHUNK, len(self._rows))
+        if self._labels is not None:
+            for row in range(start, end):
+                if self._labels[row] not in self._classes:
+                    end = row
+                    break
+                self._targets[row] = self._classes.number(self._labels[row])
+        rows = self._rows[start:end]
+        if self._table is not None:
+            encoder = self._table.encoder
+            statistic = encoder.as_statistic(self._targets[start:end])
+            rows, _ = encoder.take(rows, statistic, self._table.texts)
+            end = start + len(rows)
+        targets = self._targets[start:end]
+        for record in self._model.update(rows, targets, self._tail, self._fields):
+            self._keep(record)
+        return end
+
+    def _learn_oldest(self) -> None:
+        row, past = self._waiting.popleft()
+        if self._labels is not None:
+            self._targets[row] = self._bank._encode(self._labels[row])
+        inputs: Floats | NamedInputs = self._rows[row : row + 1]
+        if self._table is not None:
+            codes = EncodedRows(self._rows[row : row + 1], self._table.texts)
+            inputs = NamedInputs(self._table.encoder, codes)
+        self._bank._learn(inputs, self._targets[row : row + 1], self._tail, past)
+
+    def _keep(self, record: Record) -> None:
+        wanted = (*self._fields, "predictions", "probabilities")
+        self._records.append({name: record[name] for name in wanted if name in record})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -10,18 +10,46 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..bank.bank import KernelBank
-from ..bank.naming import SlotNames
-from ..bank.slot import Slot, given_slots
+from ..bank.engines import Engine
+from ..bank.serialization import KNOWN
+from ..bank.slot import Slot, SlotNames, given_slots
 from ..bank.slot_changes import accepts_columns
 from ..combiners import Combiner
+from ..errors import FileRefused
+from ..io.specs import check_names, from_spec, to_spec
 from ..kernels import ActiveDims
 from ..losses import Loss, Squared, as_loss
 from ..utils import validation as check
 from ..utils.validation import Floats
-from .default_slots import SIZES, default_combiner, default_pool, needs_shift
-from .scaling import SCALINGS, Scaling
-from .seasons import AUTO, PAST, Setting, season_places
-from .slot_pool import SlotPool
+from .scaling import (
+    AUTO,
+    LARGEST_PERIOD,
+    MOST_PERIODS,
+    PLACES,
+    SCALINGS,
+    SEASON_PAST,
+    WINDOW,
+    Scaling,
+    Setting,
+    season_places,
+)
+from .slots import SIZES, SlotPool, default_combiner, default_pool, needs_shift
+
+Json = dict[str, Any]
+"""Plain data of a file, which in a forged one may be anything."""
+
+Arrays = dict[str, np.ndarray]
+"""The arrays of a state, by their names in a file."""
+
+Column = str | int
+"""The name or the index of a column."""
+
+
+AUTO_BANK = "AutoBank"
+"""The `kind` in the header of an AutoBank; a `KernelBank` has none."""
+
+_PLAIN = ("lags", "size", "seed", "window", "regularization", "lower", "upper")
+"""Settings that a file has as they are."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +62,7 @@ class AutoConfig:
     scalings: tuple[str, ...]
     slots: tuple[Slot, ...] | None
     combiner: Combiner | None
-    engine: Any
+    engine: Engine
     loss: Loss = field(default_factory=Squared)
     window: int = 1
     regularization: float = 0.0
@@ -42,7 +70,7 @@ class AutoConfig:
     upper: float | None = None
     seasons: Setting = None
     horizons: tuple[int, ...] = ()
-    known: tuple[Any, ...] = ()
+    known: tuple[Column, ...] = ()
     """Names or indices of the columns that are known in advance."""
     quantiles: tuple[float, ...] = ()
     losses: tuple[Loss, ...] = ()
@@ -59,6 +87,27 @@ class AutoConfig:
         lower = -np.inf if self.lower is None else self.lower
         return np.array([lower, np.inf if self.upper is None else self.upper])
 
+    def describe(self) -> Json:
+        """The settings, without the engine, as JSON data; None where a bank has to say more."""
+        slots = self.slots or ()
+        check_names([self.loss])
+        check_names(slots)
+        names = ("kind", "task", *_PLAIN[:3], "scalings", "slots", "combiner", "loss", *_PLAIN[3:])
+        bank = ("classes", "max_classes", "classes_named", "columns", "targets")
+        lists = ("horizons", "known", "quantiles")
+        header: Json = dict.fromkeys((*names, "seasons", *bank, *lists, "dimension", "model"))
+        header |= {name: getattr(self, name) for name in _PLAIN}
+        header |= {name: list(getattr(self, name)) for name in ("scalings", *lists)}
+        seasons = list(self.seasons) if isinstance(self.seasons, tuple) else self.seasons
+        return header | {
+            "kind": AUTO_BANK,
+            "task": "classification" if self.labels else "regression",
+            "slots": [to_spec(slot) for slot in slots],
+            "combiner": None if self.combiner is None else to_spec(self.combiner),
+            "loss": to_spec(self.loss),
+            "seasons": seasons,
+        }
+
     def check(self) -> None:
         """Refuse settings that cannot work together, before there is a stream."""
         if self.has_own_parts:
@@ -69,13 +118,10 @@ class AutoConfig:
 
         A target that is missing or far is left out, so all parts of a bank have to be able to.
         """
-        for name, given in (
-            ("horizons", self.horizons),
-            ("quantiles", self.quantiles),
-        ):
-            if given:
+        for name, setting in (("horizons", self.horizons), ("quantiles", self.quantiles)):
+            if setting:
                 remedy = f"Leave {name} out, or use an AutoBank for each target."
-                raise check.refuse(name, "be left out for several targets", given, remedy)
+                raise check.refuse(name, "be left out for several targets", setting, remedy)
         why = self.first_bank(self.make_scaling(1)).no_missing_because
         if why:
             remedy = "Use an AutoBank for each target, or the default parts."
@@ -97,7 +143,7 @@ class AutoConfig:
     @property
     def past(self) -> int:
         """How many numbers a row knows of the past: lagged targets, then those of seasons."""
-        return self.lags + season_places(self.seasons) * PAST
+        return self.lags + season_places(self.seasons) * SEASON_PAST
 
     def make_scaling(
         self,
@@ -178,119 +224,218 @@ def _on_known_columns(slot: Slot, scaling: Scaling) -> Slot:
 LONGEST_HORIZON = 1000
 """How many rows ahead a forecast may be."""
 
+OWNER = "AutoBank"
 
-def checked_coverage(coverage: Any) -> float:
+
+def _members(setting: object) -> list[object]:
+    """The members of a list, or one value as a list of it."""
+    if isinstance(setting, Iterable) and not isinstance(setting, (str, bytes)):
+        return list(setting)
+    return [setting]
+
+
+def _only_numbers(name: str, setting: object, task: str, remedy: str = "Leave it out.") -> None:
+    """Refuse a setting that classification does not have."""
+    if task == "classification" and setting is not None:
+        raise check.refuse(name, "be left out for classification", setting, remedy, OWNER)
+
+
+def checked_coverage(coverage: object) -> float:
     """The coverage of an interval, between 0 and 1."""
     remedy = "Give a share between 0 and 1, such as 0.9."
-    return check.number("coverage", coverage, "AutoBank", remedy, above=0, below=1)
+    return check.number("coverage", coverage, OWNER, remedy, above=0, below=1)
 
 
-def checked_slots(slots: Any) -> tuple[Slot, ...]:
+def checked_slots(slots: Iterable[Slot]) -> tuple[Slot, ...]:
     """The user's own slots."""
     remedy = "Give a list of kb.Slot(kernel, learner), or leave it out for the default ones."
-    return given_slots(slots, "AutoBank", remedy)
+    return given_slots(slots, OWNER, remedy)
 
 
-def checked_loss(loss: Any, task: str) -> Loss:
+def checked_loss(loss: Loss | str, task: str) -> Loss:
     """A loss that fits the task."""
-    found = as_loss(loss)
-    if found.labels and task == "regression":
+    checked = as_loss(loss)
+    if checked.labels and task == "regression":
         remedy = 'Use task="classification", or a loss for numbers, such as "squared".'
-        raise check.refuse("loss", "be one for numbers in regression", loss, remedy, "AutoBank")
-    if not found.labels and not found.any_target:
+        raise check.refuse("loss", "be one for numbers in regression", loss, remedy, OWNER)
+    if not checked.labels and not checked.any_target:
         remedy = (
             'Use "squared" with lower=0, which predicts the mean of counts, or '
             "kb.KernelBank(loss=...), which takes targets as they are."
         )
         rule = "be one for all numbers, because targets are standardised"
-        raise check.refuse("loss", rule, loss, remedy, "AutoBank")
-    return found
+        raise check.refuse("loss", rule, loss, remedy, OWNER)
+    return checked
 
 
-def checked_bounds(lower: Any, upper: Any, task: str) -> tuple[float | None, float | None]:
+def checked_bounds(lower: object, upper: object, task: str) -> tuple[float | None, float | None]:
     """What no target lies below and above; None for no bound."""
-    found = []
-    for name, bound in (("lower", lower), ("upper", upper)):
-        if bound is not None and task == "classification":
-            remedy = "Leave it out: labels have no bounds."
-            raise check.refuse(name, "be left out for classification", bound, remedy, "AutoBank")
-        remedy = "Give the number that no target can pass, or leave it out."
-        known = bound is not None
-        most = check.LARGEST
-        found.append(
-            check.number(name, bound, "AutoBank", remedy, least=-most, most=most) if known else None
-        )
-    low, high = found
+
+    def bound(name: str, limit: object) -> float | None:
+        _only_numbers(name, limit, task, "Leave it out: labels have no bounds.")
+        remedy, most = "Give the number that no target can pass, or leave it out.", check.LARGEST
+        if limit is None:
+            return None
+        return check.number(name, limit, OWNER, remedy, least=-most, most=most)
+
+    low, high = bound("lower", lower), bound("upper", upper)
     if low is not None and high is not None and not low < high:
         remedy = "Give the smaller number as lower and the larger one as upper."
         raise check.refuse("lower", f"be less than upper, which is {high:g}", low, remedy)
     return low, high
 
 
-def checked_horizons(horizons: Any, task: str) -> tuple[int, ...]:
+def checked_horizons(horizons: object, task: str) -> tuple[int, ...]:
     """Horizons in ascending order; none for None."""
     if horizons is None:
         return ()
-    owner, remedy = "AutoBank", "Give rows ahead, such as (1, 6, 24), or 24 for 1 to 24."
-    if task == "classification":
-        rule = "be left out for classification"
-        raise check.refuse("horizons", rule, horizons, "Leave it out.", owner)
-    if isinstance(horizons, Iterable) and not isinstance(horizons, (str, bytes)):
-        given = [
-            check.count("horizons", one, owner, remedy, most=LONGEST_HORIZON) for one in horizons
-        ]
-        if not given or len(set(given)) < len(given):
-            raise check.refuse("horizons", "name at least one, none twice", given, remedy, owner)
-        return tuple(sorted(given))
-    last = check.count("horizons", horizons, owner, remedy, most=LONGEST_HORIZON)
-    return tuple(range(1, last + 1))
+    _only_numbers("horizons", horizons, task)
+    remedy = "Give rows ahead, such as (1, 6, 24), or 24 for 1 to 24."
+    rows = [
+        check.count("horizons", number, OWNER, remedy, most=LONGEST_HORIZON)
+        for number in _members(horizons)
+    ]
+    if not isinstance(horizons, Iterable):
+        return tuple(range(1, rows[0] + 1))
+    if not rows or len(set(rows)) < len(rows):
+        raise check.refuse("horizons", "name at least one, none twice", rows, remedy, OWNER)
+    return tuple(sorted(rows))
 
 
-def checked_quantiles(quantiles: Any, task: str) -> tuple[float, ...]:
+def checked_quantiles(quantiles: object, task: str) -> tuple[float, ...]:
     """Levels in ascending order; none for None."""
     if quantiles is None:
         return ()
-    owner, remedy = "AutoBank", "Give levels between 0 and 1, such as (0.05, 0.5, 0.95)."
-    if task == "classification":
-        rule = "be left out for classification"
-        raise check.refuse("quantiles", rule, quantiles, "Leave it out.", owner)
-    is_list = isinstance(quantiles, Iterable) and not isinstance(quantiles, (str, bytes))
-    listed = list(quantiles) if is_list else [quantiles]
-    levels = [check.number("quantiles", level, owner, remedy, above=0, below=1) for level in listed]
+    _only_numbers("quantiles", quantiles, task)
+    remedy = "Give levels between 0 and 1, such as (0.05, 0.5, 0.95)."
+    levels = [
+        check.number("quantiles", level, OWNER, remedy, above=0, below=1)
+        for level in _members(quantiles)
+    ]
     if len(levels) < 2 or len(set(levels)) < len(levels):
         rule = "be two levels or more, none twice"
         remedy += " For one quantile use loss=kb.losses.Pinball(level)."
-        raise check.refuse("quantiles", rule, quantiles, remedy, owner)
+        raise check.refuse("quantiles", rule, quantiles, remedy, OWNER)
     return tuple(sorted(levels))
 
 
-def checked_known(known: Any, horizons: tuple[int, ...]) -> tuple[Any, ...]:
+def checked_known(known: object, horizons: tuple[int, ...]) -> tuple[Column, ...]:
     """Names or indices of columns whose future values are known; none for None."""
     if known is None:
         return ()
-    remedy = 'Give names or indices of columns, such as ["hour", "price"].'
-    listed = list(known) if isinstance(known, Iterable) and not isinstance(known, str) else [known]
     if not horizons:
-        rule = "be given with horizons only"
-        raise check.refuse("known", rule, known, "Add horizons, such as horizons=24.", "AutoBank")
-    for one in listed:
-        whole = isinstance(one, (int, np.integer)) and not isinstance(one, bool) and one >= 0
-        if not (isinstance(one, str) or whole):
-            raise check.refuse("known", "be names or indices of columns", one, remedy, "AutoBank")
-    if not listed or len(set(listed)) < len(listed):
-        raise check.refuse("known", "name at least one, none twice", known, remedy, "AutoBank")
-    return tuple(one if isinstance(one, str) else int(one) for one in listed)
+        rule, remedy = "be given with horizons only", "Add horizons, such as horizons=24."
+        raise check.refuse("known", rule, known, remedy, OWNER)
+    remedy = 'Give names or indices of columns, such as ["hour", "price"].'
+    columns: list[Column] = []
+    for column in _members(known):
+        if isinstance(column, str):
+            columns.append(column)
+        elif isinstance(column, (int, np.integer)) and type(column) is not bool and column >= 0:
+            columns.append(int(column))
+        else:
+            rule = "be names or indices of columns"
+            raise check.refuse("known", rule, column, remedy, OWNER)
+    if not columns or len(set(columns)) < len(columns):
+        raise check.refuse("known", "name at least one, none twice", known, remedy, OWNER)
+    return tuple(columns)
 
 
-def checked_scalings(scalings: Any, usual: tuple[str, ...]) -> tuple[str, ...]:
+def checked_scalings(scalings: object, usual: tuple[str, ...]) -> tuple[str, ...]:
     """The names of scalings, in their usual order; `usual` if None is given."""
     if scalings is None:
         return usual
     remedy = 'Give one or a list of some of them, such as ["standard", "rank"].'
     if not isinstance(scalings, Iterable):
-        raise check.refuse("scalings", "be a word or a list of words", scalings, remedy, "AutoBank")
+        raise check.refuse("scalings", "be a word or a list of words", scalings, remedy, OWNER)
     words = [scalings] if isinstance(scalings, str) else scalings
-    given = tuple(check.choice("scalings", name, "AutoBank", SCALINGS) for name in words)
-    if not given or len(set(given)) < len(given):
-        raise check.refuse("scalings", "name at least one, none twice", given, remedy, "AutoBank")
-    return tuple(name for name in SCALINGS if name in given)
+    names = tuple(check.choice("scalings", name, OWNER, SCALINGS) for name in words)
+    if not names or len(set(names)) < len(names):
+        raise check.refuse("scalings", "name at least one, none twice", names, remedy, OWNER)
+    return tuple(name for name in SCALINGS if name in names)
+
+
+def checked_seasons(seasons: object) -> Setting:
+    """None, "auto", or different periods in their order."""
+    remedy = 'Give the rows of a period, such as 24 or (24, 168), or "auto", or None.'
+    if seasons is None or (isinstance(seasons, str) and seasons == AUTO):
+        return seasons
+    members = _members(seasons)
+    if isinstance(seasons, str) or not members:
+        raise check.refuse("seasons", 'be periods, "auto" or None', seasons, remedy, OWNER)
+    periods = [
+        check.count("seasons", period, OWNER, remedy, least=2, most=LARGEST_PERIOD)
+        for period in members
+    ]
+    if len(set(periods)) < len(periods) or len(periods) > MOST_PERIODS:
+        rule = f"name at most {MOST_PERIODS} periods, none twice"
+        raise check.refuse("seasons", rule, tuple(periods), remedy, OWNER)
+    return tuple(sorted(periods))
+
+
+# --- checks of what a file says -------------------------------------------------------------------
+
+
+def whole_number(value: Any, least: int, most: int, what: str) -> int:
+    """A whole number from a file."""
+    if isinstance(value, bool) or not (least <= value <= most and value == int(value)):
+        raise FileRefused(f"it claims {value!r} for {what}.")
+    return int(value)
+
+
+def restored_periods(setting: Setting, periods: object) -> tuple[int, ...]:
+    """The periods of a file with these settings."""
+    checked = checked_seasons(periods or None) or ()
+    if isinstance(checked, str):
+        raise FileRefused("its periods are not numbers.")
+    if setting != AUTO and checked != (setting or ()):
+        raise FileRefused("its periods are not those of its settings.")
+    if setting == AUTO and (len(checked) > PLACES or max(checked, default=0) > WINDOW // 4):
+        raise FileRefused("such periods cannot be found.")
+    return checked
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How the parts of a file are made.
+
+    engine : where the slots of its banks run.
+    components : user-made parts by name; see `kb.load`.
+    most_memory : how many bytes each bank may need beside its state.
+    """
+
+    engine: Engine
+    components: Mapping[str, object]
+    most_memory: int
+
+    def component(self, spec: Json) -> Any:
+        """A slot, loss or combiner."""
+        return from_spec(spec, KNOWN, self.components)
+
+    def bank(self, header: Json, arrays: Arrays, template: KernelBank) -> KernelBank:
+        """The bank of a file, if its settings are those of the template."""
+        if header.get("outputs", 1) == template.outputs:  # before anything is made for them
+            memory = self.most_memory
+            bank = KernelBank.restored(header, arrays, self.engine, self.components, memory)
+            if _settings(bank) == _settings(template):
+                return bank
+        raise FileRefused("an inner bank does not fit its settings.")
+
+
+def _settings(bank: KernelBank) -> tuple[object, ...]:
+    return bank.slots, bank.outputs, bank.loss, bank.window, bank.regularization
+
+
+def config_arguments(header: Json, reading: Reading) -> dict[str, Any]:
+    """The arguments of an `AutoBank` from what `AutoConfig.describe` returned."""
+    combiner = header["combiner"]
+    return {
+        "task": header["task"],
+        **{name: header[name] for name in (*_PLAIN, "scalings")},
+        "slots": [reading.component(slot) for slot in header["slots"]] or None,
+        "combiner": None if combiner is None else reading.component(combiner),
+        "loss": reading.component(header["loss"]),
+        "seasons": header.get("seasons"),
+        **{name: header.get(name) or None for name in ("horizons", "known", "quantiles")},
+        "engine": reading.engine,
+    }

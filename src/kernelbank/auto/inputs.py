@@ -37,20 +37,24 @@ NUMBER, TIME, CATEGORY = "number", "time", "category"
 KINDS = (NUMBER, TIME, CATEGORY)
 """Of columns with names."""
 
+Foreign = Any
+"""A table or a row with names of another library: none is imported, they are known by what they
+offer."""
+
 # --- arrays ---------------------------------------------------------------------------------------
 
 
-def checked_inputs(X: Any, dimension: int | None, name: str, *, one: bool = False) -> Floats:
-    """Inputs as (n, d), NaN where a value is missing; `one` for a single row.
+def checked_inputs(X: object, dimension: int | None, name: str, *, single: bool = False) -> Floats:
+    """Inputs as (n, d), NaN where a value is missing; `single` for one row.
 
     Rows without columns, and None for a single row, are a series without inputs: a column of 0.
     """
-    if X is None and one:
+    if X is None and single:
         X = np.zeros(1)
-    shape = "a number or have the shape (d,)" if one else "have the shape (n, d)"
-    remedy = "Give one sample as a (d,) array." if one else "Give one sample per row."
+    shape = "a number or have the shape (d,)" if single else "have the shape (n, d)"
+    remedy = "Give one sample as a (d,) array." if single else "Give one sample per row."
     array = check.floats(name, X, remedy)
-    if one:
+    if single:
         if array.ndim > 1 or array.size == 0:
             raise check.refuse(name, f"be {shape}", array.shape, remedy)
         array = array.reshape(1, -1)
@@ -76,6 +80,15 @@ LISTED = 5
 """Names that a message lists before the rest is only counted."""
 
 
+class EncodedRows(NamedTuple):
+    """Rows as codes, in the order of an encoder's columns."""
+
+    codes: Floats
+    """(n, columns)."""
+    texts: Mapping[float, str]
+    """The categories in these rows, by their codes."""
+
+
 class NamedInputs:
     """Rows as codes, with the encoder that understands them."""
 
@@ -90,13 +103,13 @@ class NamedInputs:
 
 
 def read_named(
-    X: Any,
+    X: object,
     encoder: ColumnEncoder | None,
     dimension: int | None,
     name: str,
     *,
     labels: bool,
-    one: bool,
+    single: bool,
 ) -> NamedInputs | None:
     """Rows with names, or for a bank with names; None for arrays that have none.
 
@@ -109,20 +122,11 @@ def read_named(
     if isinstance(X, EncodedRows):
         assert encoder is not None
         return NamedInputs(encoder, X)
-    columns: Columns | None = None
-    if is_table(X):
-        columns = read_table(X, name)
-        if one:
-            columns = _only_row(columns, name)
-    elif is_named_row(X) and (one or not hasattr(X, "iloc")):
-        columns = read_row(X, name)
-        if not one and isinstance(X, dict) and any(np.ndim(v[0]) for v in columns.values()):
-            remedy = "Make a table of it, such as pandas.DataFrame(X), or give one row."
-            raise check.refuse(name, "be a table or an array", X, remedy)
+    columns = _read_columns(X, name, single=single)
     if columns is None:
         if encoder is None:
             return None
-        return NamedInputs(encoder, _unnamed(X, encoder, name, one=one))
+        return NamedInputs(encoder, _unnamed(X, encoder, name, single=single))
     if not columns or not len(next(iter(columns.values()))):
         remedy = "Give at least one; a call without rows can be left out."
         raise check.refuse(name, "have at least one row and one column", _size(columns), remedy)
@@ -130,19 +134,34 @@ def read_named(
         kinds = [(column, kind_of(column, values)) for column, values in columns.items()]
         if isinstance(X, dict):
             _warn_of_numbers_as_text(columns, kinds)
-        fresh = ColumnEncoder(kinds, labels=labels)
-        if dimension is None:
-            encoder = fresh
-        else:  # the bank has learned arrays: by position
-            encoder = _without_names(fresh, dimension, name)
-            columns = dict(zip(encoder.names, columns.values(), strict=True))
+        encoder = ColumnEncoder(kinds, labels=labels)
+        if dimension is not None:
+            _check_without_names(encoder, dimension, name, is_table=is_table(X))
     _check_names(columns, encoder, name)
     texts: dict[float, str] = {}
     codes = np.column_stack(
-        [codes_of(one, kind, columns[one], texts) for one, kind in encoder.columns]
+        [codes_of(column, kind, columns[column], texts) for column, kind in encoder.columns]
     )
     _check_range(codes, encoder)
     return NamedInputs(encoder, EncodedRows(codes, texts))
+
+
+def _read_columns(X: object, name: str, *, single: bool) -> Columns | None:
+    """The columns of a table, or of one row with names; None for arrays."""
+    if is_table(X):
+        columns = read_table(X, name)
+        if single and _size(columns)[0] != 1:
+            remedy = "Give a dictionary or a table of one row; `predict` and `run` take several."
+            shown = f"a table of {_size(columns)[0]} rows"
+            raise check.refuse(name, "be one row", shown, remedy)
+        return columns
+    if not is_named_row(X) or not (single or not hasattr(X, "iloc")):
+        return None
+    columns = read_row(X, name)
+    if not single and isinstance(X, dict) and any(np.ndim(v[0]) for v in columns.values()):
+        remedy = "Make a table of it, such as pandas.DataFrame(X), or give one row."
+        raise check.refuse(name, "be a table or an array", X, remedy)
+    return columns
 
 
 def _warn_of_numbers_as_text(columns: Columns, kinds: list[tuple[str, str]]) -> None:
@@ -162,27 +181,21 @@ def _size(columns: Columns) -> tuple[int, int]:
     return (len(next(iter(columns.values()))) if columns else 0, len(columns))
 
 
-def _only_row(columns: Columns, name: str) -> Columns:
-    rows, _ = _size(columns)
-    if rows != 1:
-        remedy = "Give a dictionary or a table of one row; `predict` and `run` take several."
-        raise check.refuse(name, "be one row", f"a table of {rows} rows", remedy)
-    return columns
-
-
-def _unnamed(X: Any, encoder: ColumnEncoder, name: str, *, one: bool) -> EncodedRows:
+def _unnamed(X: object, encoder: ColumnEncoder, name: str, *, single: bool) -> EncodedRows:
     """An array for a bank that knows names: by position, if all columns are numbers."""
     if not encoder.is_numeric:
         column, kind = next(pair for pair in encoder.columns if pair[1] != NUMBER)
         what = "categories" if kind == CATEGORY else "times"
-        remedy = "Give a dictionary by names." if one else "Give a table with these columns."
+        remedy = "Give a dictionary by names." if single else "Give a table with these columns."
         rule = f"have names, as column {column!r} holds {what}"
         raise check.refuse(name, rule, type(X).__name__, remedy)
-    return EncodedRows(checked_inputs(X, len(encoder.columns), name, one=one), {})
+    return EncodedRows(checked_inputs(X, len(encoder.columns), name, single=single), {})
 
 
-def _without_names(encoder: ColumnEncoder, dimension: int, name: str) -> ColumnEncoder:
-    """A table for a bank that has learned arrays."""
+def _check_without_names(
+    encoder: ColumnEncoder, dimension: int, name: str, *, is_table: bool
+) -> None:
+    """Refuse rows with names for a bank that has learned arrays, unless a table has their order."""
     other = next((pair for pair in encoder.columns if pair[1] != NUMBER), None)
     if other is not None:
         raise InvalidArgument(
@@ -190,21 +203,25 @@ def _without_names(encoder: ColumnEncoder, dimension: int, name: str) -> ColumnE
             "arrays of numbers. Start a new bank with tables from the first row on."
         )
     check.check_width(len(encoder.columns), dimension, name)
-    return encoder
+    if not is_table:
+        raise InvalidArgument(
+            f"'{name}' has names, but this bank has learned arrays, whose columns have none. Name "
+            "them in their order, by bank.name_columns([...]), or give an array."
+        )
 
 
 def _check_names(columns: Columns, encoder: ColumnEncoder, name: str) -> None:
     """Refuse other columns than those learned; their order does not matter."""
-    known = encoder.names
-    missing = [one for one in known if one not in columns]
-    unknown = [one for one in columns if one not in known]
+    learned = encoder.names
+    missing = [column for column in learned if column not in columns]
+    unknown = [column for column in columns if column not in learned]
     if missing or unknown:
-        found = [f"has no {_listed(missing)}"] if missing else []
-        found += [f"has {_listed(unknown)}, not learned so far"] if unknown else []
+        reasons = [f"has no {_listed(missing)}"] if missing else []
+        reasons += [f"has {_listed(unknown)}, not learned so far"] if unknown else []
         raise InvalidArgument(
-            f"'{name}' must have the columns {_listed(known)}, as in the rows learned so far; it "
-            f"{' and '.join(found)}. Give these names, in any order (bank.feature_names_in_ lists "
-            "them; NaN where a value is missing), or start a new bank."
+            f"'{name}' must have the columns {_listed(learned)}, as in the rows learned so far; it "
+            f"{' and '.join(reasons)}. Give these names, in any order (bank.feature_names_in_ "
+            "lists them; NaN where a value is missing), or start a new bank."
         )
 
 
@@ -235,7 +252,7 @@ Columns = dict[str, np.ndarray]
 """Values by the name of their column: arrays of numbers, times or Python objects."""
 
 
-def is_table(X: Any) -> bool:
+def is_table(X: Foreign) -> bool:
     """Whether this is a table of pandas, polars or arrow.
 
     None of these libraries is imported: a table is known by what it offers.
@@ -245,7 +262,7 @@ def is_table(X: Any) -> bool:
     return hasattr(X, "column_names") or (hasattr(X, "columns") and hasattr(X, "get_column"))
 
 
-def is_named_row(x: Any) -> bool:
+def is_named_row(x: Foreign) -> bool:
     """Whether this is one row with names: a dictionary, or a pandas series by names."""
     if isinstance(x, Mapping):
         return True
@@ -253,25 +270,25 @@ def is_named_row(x: Any) -> bool:
     return index is not None and len(index) > 0 and all(isinstance(name, str) for name in index)
 
 
-def read_table(X: Any, name: str) -> Columns:
+def read_table(X: Foreign, name: str) -> Columns:
     """The columns of a table by name, in their order."""
     if hasattr(X, "iloc"):
-        names: Iterable[Any] = X.columns
+        names: Iterable[object] = X.columns
         arrays = [_pandas_array(X.iloc[:, i]) for i in range(X.shape[1])]
     elif hasattr(X, "column_names"):
         names = X.column_names
         arrays = [_arrow_array(X.column(i)) for i in range(len(X.column_names))]
     else:
         names = X.columns
-        arrays = [X.get_column(one).to_numpy() for one in X.columns]
-    texts = [str(one) for one in names]
-    twice = next((one for one in texts if texts.count(one) > 1), None)
+        arrays = [X.get_column(column).to_numpy() for column in X.columns]
+    texts = [str(column) for column in names]
+    twice = next((text for text in texts if texts.count(text) > 1), None)
     if twice is not None:
         raise InvalidArgument(f"'{name}' has two columns {twice!r}. Give each column its own name.")
     return dict(zip(texts, arrays, strict=True))
 
 
-def read_row(x: Any, name: str) -> Columns:
+def read_row(x: Foreign, name: str) -> Columns:
     """The values of one named row, as columns of length one."""
     columns: Columns = {}
     for key, value in x.items():
@@ -283,15 +300,20 @@ def read_row(x: Any, name: str) -> Columns:
     return columns
 
 
-def text_columns(X: Any) -> list[str]:
-    """The columns of a table that hold no numbers; none of anything else."""
-    if not is_table(X):
-        return []
-    columns = read_table(X, "X")
-    return [name for name, values in columns.items() if kind_of(name, values) != NUMBER]
+def columns_without_numbers(X: object) -> dict[str, str]:
+    """The columns of a table that hold no numbers, with their kinds; none of anything else."""
+    columns = read_table(X, "X") if is_table(X) else {}
+    kinds = {name: kind_of(name, values) for name, values in columns.items()}
+    return {name: kind for name, kind in kinds.items() if kind != NUMBER}
 
 
-def _pandas_array(column: Any) -> np.ndarray:
+def holds_times(X: Foreign) -> bool:
+    """Whether an array, or a column of a table, has a type of times."""
+    arrays = read_table(X, "X").values() if is_table(X) else [X]
+    return any(getattr(getattr(array, "dtype", None), "kind", "") in ("M", "m") for array in arrays)
+
+
+def _pandas_array(column: Foreign) -> np.ndarray:
     if hasattr(column.dtype, "categories"):
         return _category_array(column.tolist())
     kind = getattr(column.dtype, "kind", "O")
@@ -302,13 +324,13 @@ def _pandas_array(column: Any) -> np.ndarray:
     return np.asarray(column, dtype=None if kind == "m" else object)
 
 
-def _category_array(values: Iterable[Any]) -> np.ndarray:
+def _category_array(values: Iterable[object]) -> np.ndarray:
     """Categories as text, None where they are missing; they may be numbers."""
     texts = [None if is_missing(value) else as_category(value) for value in values]
     return np.array([*texts, None], dtype=object)[:-1]
 
 
-def _arrow_array(column: Any) -> np.ndarray:
+def _arrow_array(column: Foreign) -> np.ndarray:
     if hasattr(column.type, "index_type"):  # a dictionary of categories
         return _category_array(column.to_pylist())
     chunked = hasattr(column, "chunks")
@@ -324,21 +346,21 @@ def kind_of(name: str, values: np.ndarray) -> str:
         return NUMBER
     if values.dtype.kind == "M":
         return TIME
-    found: dict[str, Any] = {}
+    examples: dict[str, object] = {}
     for value in values.tolist():
         if not is_missing(value):
-            found.setdefault(_kind_of_value(name, value), value)
-    if len(found) > 1:
-        (one, first), (two, second) = list(found.items())[:2]
+            examples.setdefault(_kind_of_value(name, value), value)
+    if len(examples) > 1:
+        (kind, first), (other, second) = list(examples.items())[:2]
         raise InvalidArgument(
-            f"column {name!r} must hold values of one kind; got {first!r} ({one}) and {second!r} "
-            f"({two}). Make all of them text for categories, such as X[{name!r}].astype(str), or "
+            f"column {name!r} must hold values of one kind; got {first!r} ({kind}) and {second!r} "
+            f"({other}). Make all of them text for categories, such as X[{name!r}].astype(str), or "
             "all of them numbers, with NaN where one is missing."
         )
-    return next(iter(found), NUMBER)
+    return next(iter(examples), NUMBER)
 
 
-def _kind_of_value(name: str, value: Any) -> str:
+def _kind_of_value(name: str, value: object) -> str:
     if isinstance(value, str):
         return CATEGORY
     if isinstance(value, (datetime.date, np.datetime64)):
@@ -351,7 +373,7 @@ def _kind_of_value(name: str, value: Any) -> str:
     )
 
 
-def is_missing(value: Any) -> bool:
+def is_missing(value: object) -> bool:
     """None, NaN, pandas.NA or pandas.NaT."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
@@ -378,7 +400,7 @@ def codes_of(name: str, kind: str, values: np.ndarray, texts: dict[float, str]) 
     return codes
 
 
-def as_category(value: Any) -> str:
+def as_category(value: object) -> str:
     """A value as the text of a category, as a source of `kernelbank run` has it."""
     if isinstance(value, str):
         return value
@@ -399,7 +421,7 @@ def _numbers(name: str, values: np.ndarray) -> Floats:
     return np.array([_number(name, value) for value in values.tolist()])
 
 
-def _number(name: str, value: Any) -> float:
+def _number(name: str, value: object) -> float:
     if is_missing(value):
         return math.nan
     if isinstance(value, datetime.timedelta):
@@ -414,7 +436,7 @@ def _number(name: str, value: Any) -> float:
     raise _not_a_number(name, value)
 
 
-def _not_a_number(name: str, value: Any) -> InvalidArgument:
+def _not_a_number(name: str, value: object) -> InvalidArgument:
     return InvalidArgument(
         f"column {name!r} must hold numbers, as in the rows learned so far; got {_shown(value)}. "
         "Give a number, or float('nan') if it is missing; to use it as categories, start a new "
@@ -422,7 +444,7 @@ def _not_a_number(name: str, value: Any) -> InvalidArgument:
     )
 
 
-def _time(name: str, value: Any) -> float:
+def _time(name: str, value: object) -> float:
     if is_missing(value):
         return math.nan
     if isinstance(value, np.datetime64):
@@ -451,7 +473,7 @@ def _seconds(values: np.ndarray) -> Floats:
     return np.where(np.isnat(values), np.nan, seconds)
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 80 else text[:77] + "..."
 
@@ -480,15 +502,6 @@ def encode_time(seconds: float) -> list[float]:
     return [wave(angle) for angle in angles for wave in (math.sin, math.cos)]
 
 
-class EncodedRows(NamedTuple):
-    """Rows as codes, in the order of an encoder's columns."""
-
-    codes: Floats
-    """(n, columns)."""
-    texts: Mapping[float, str]
-    """The categories in these rows, by their codes."""
-
-
 class ColumnEncoder:
     """The columns that a bank has learned, and their encoding.
 
@@ -515,9 +528,9 @@ class ColumnEncoder:
             if kind == CATEGORY
         }
         """By the index of a column of categories."""
-        self._own: dict[tuple[int, float], int] = {}
+        self._category_inputs: dict[tuple[int, float], int] = {}
         """By column and code, the number of the category's own input behind the fixed ones."""
-        self._own_counts = dict.fromkeys(self.statistics, 0)
+        self._input_counts = dict.fromkeys(self.statistics, 0)
 
     # --- columns and inputs ---------------------------------------------------------------------
 
@@ -549,42 +562,51 @@ class ColumnEncoder:
     @property
     def width(self) -> int:
         """The number of inputs; at least one, which is 0 where there are no columns."""
-        return self.first_category + len(self._own)
+        return self.first_category + len(self._category_inputs)
 
     @property
     def categories(self) -> list[tuple[str, str]]:
         """(column, category) of the inputs of single categories, in their order."""
         return [
             (self.columns[column][0], self.statistics[column].name(code))
-            for column, code in self._own
+            for column, code in self._category_inputs
         ]
+
+    def category_inputs(self, column: str) -> dict[float, int]:
+        """The index of the input of each category that has its own, by its code."""
+        index = self.names.index(column)
+        return {
+            code: self.first_category + number
+            for (other, code), number in self._category_inputs.items()
+            if other == index
+        }
 
     @property
     def beyond(self) -> dict[str, dict[str, int]]:
         """By column: how many categories will have no input of their own, and in how many rows
         they came since all inputs are taken."""
-        found = {}
-        for column, known in self.statistics.items():
-            if known.rows_beyond:
-                counts = {"categories": len(known) - OWN_INPUTS, "rows": known.rows_beyond}
-                found[self.columns[column][0]] = counts
-        return found
+        return {
+            self.columns[column][0]: {
+                "categories": len(statistics) - OWN_INPUTS,
+                "rows": statistics.rows_beyond,
+            }
+            for column, statistics in self.statistics.items()
+            if statistics.rows_beyond
+        }
 
     @property
     def input_names(self) -> list[str]:
         """A name for every input of the model."""
-        found = [self.columns[i][0] for i in self._numbers]
+        names = self.names
+        inputs = [names[i] for i in self._numbers]
         for i in self._times:
             for period in PERIODS:
-                found += [
-                    f"{self.columns[i][0]} ({wave} of {period})" for wave in ("sine", "cosine")
-                ]
+                inputs += [f"{names[i]} ({wave} of {period})" for wave in ("sine", "cosine")]
         for i in self.statistics:
-            name = self.columns[i][0]
-            shares = [f"{name} (share of class {k + 2})" for k in range(CLASS_SHARES)]
-            found += shares if self._labels else [f"{name} (mean target)"]
-        found = found or ["(nothing)"]
-        return found + [f"{column} = {category}" for column, category in self.categories]
+            shares = [f"{names[i]} (share of class {k + 2})" for k in range(CLASS_SHARES)]
+            inputs += shares if self._labels else [f"{names[i]} (mean target)"]
+        inputs = inputs or ["(nothing)"]
+        return inputs + [f"{column} = {category}" for column, category in self.categories]
 
     # --- encoding -------------------------------------------------------------------------------
 
@@ -594,8 +616,8 @@ class ColumnEncoder:
             return codes
         out = self._fixed_inputs(codes)
         if self.statistics:
-            for row, own in zip(codes.tolist(), out, strict=True):
-                self._write_categories(row, own)
+            for row, inputs in zip(codes.tolist(), out, strict=True):
+                self._write_categories(row, inputs)
         return out
 
     def _fixed_inputs(self, codes: Floats) -> Floats:
@@ -613,16 +635,16 @@ class ColumnEncoder:
         """Write the inputs of a row's categories."""
         first = self.first_category
         place = first - self.targets_width * len(self.statistics)
-        for column, known in self.statistics.items():
+        for column, statistics in self.statistics.items():
             code = row[column]
-            out[place : place + self.targets_width] = known.mean(code)
+            out[place : place + self.targets_width] = statistics.mean(code)
             place += self.targets_width
             if math.isnan(code):
-                for (other, _), number in self._own.items():
+                for (other, _), number in self._category_inputs.items():
                     if other == column:
                         out[first + number] = math.nan
-            elif (column, code) in self._own:
-                out[first + self._own[column, code]] = 1.0
+            elif (column, code) in self._category_inputs:
+                out[first + self._category_inputs[column, code]] = 1.0
 
     def set_category(self, column: str, category_code: float, out: Floats) -> None:
         """Write the inputs of one category into an input (width,), in place of another one's."""
@@ -630,7 +652,7 @@ class ColumnEncoder:
         place = self.first_category - self.targets_width * len(self.statistics)
         place += self.targets_width * list(self.statistics).index(index)
         out[place : place + self.targets_width] = self.statistics[index].mean(category_code)
-        for (other, code), number in self._own.items():
+        for (other, code), number in self._category_inputs.items():
             if other == index:
                 out[self.first_category + number] = float(code == category_code)
 
@@ -642,13 +664,14 @@ class ColumnEncoder:
 
     def _new_inputs(self, row: list[float]) -> list[tuple[int, float]]:
         """The categories that get an input of their own when a row is learned."""
-        found: list[tuple[int, float]] = []
-        for column, known in self.statistics.items():
-            free, code = OWN_INPUTS - self._own_counts[column], row[column]
-            if free and (column, code) not in self._own and known.count(code) + 1 >= DUE_ROWS:
-                waiting = [(column, other) for other in known.codes]
-                found += [pair for pair in waiting if pair not in self._own][:free]
-        return found
+        new: list[tuple[int, float]] = []
+        for column, statistics in self.statistics.items():
+            free, code = OWN_INPUTS - self._input_counts[column], row[column]
+            has_input = (column, code) in self._category_inputs
+            if free and not has_input and statistics.count(code) + 1 >= DUE_ROWS:
+                waiting = [(column, other) for other in statistics.codes]
+                new += [pair for pair in waiting if pair not in self._category_inputs][:free]
+        return new
 
     def take(
         self, codes: Floats, targets: Floats, texts: Mapping[float, str]
@@ -672,19 +695,19 @@ class ColumnEncoder:
         rows = codes.tolist()
         new = self._new_inputs(rows[0])
         for column, code in new:
-            self._own[column, code] = len(self._own)
-            self._own_counts[column] += 1
+            self._category_inputs[column, code] = len(self._category_inputs)
+            self._input_counts[column] += 1
         out = self._fixed_inputs(codes)
         for t, (row, target) in enumerate(zip(rows, targets.tolist(), strict=True)):
             if t and (new or self._new_inputs(row)):
                 return out[:t], len(new)
             self._write_categories(row, out[t])
-            for column, known in self.statistics.items():
+            for column, statistics in self.statistics.items():
                 code = row[column]
                 if not math.isnan(code):
-                    full = self._own_counts[column] == OWN_INPUTS
-                    beyond = full and (column, code) not in self._own
-                    known.update(code, texts.get(code, "?"), target, beyond=beyond)
+                    full = self._input_counts[column] == OWN_INPUTS
+                    beyond = full and (column, code) not in self._category_inputs
+                    statistics.update(code, texts.get(code, "?"), target, beyond=beyond)
         return out, len(new)
 
     def as_statistic(self, targets: Floats) -> Floats:
@@ -694,31 +717,28 @@ class ColumnEncoder:
         """
         if not self._labels:
             return targets[:, :1] if targets.ndim == 2 else targets[:, None]
-        return (targets[:, None] == np.arange(1, CLASS_SHARES + 1)).astype(np.float64)
+        return np.equal(targets[:, None], np.arange(1, CLASS_SHARES + 1)).astype(np.float64)
 
     # --- saving ---------------------------------------------------------------------------------
 
-    def to_json(self) -> dict[str, Any]:
-        """Columns and names of categories as plain data."""
-        return {
+    def describe(self) -> tuple[dict[str, object], dict[str, Floats]]:
+        """Columns and names of categories as plain data, and their codes and statistics."""
+        facts: dict[str, object] = {
             "columns": [list(column) for column in self.columns],
             "tentative": self.tentative,
-            "categories": [known.to_json() for known in self.statistics.values()],
+            "categories": [statistics.to_json() for statistics in self.statistics.values()],
         }
-
-    def arrays(self) -> dict[str, Floats]:
-        """The codes and statistics of categories."""
         if not self.statistics:
-            return {}
-        own = np.array([[float(column), code] for column, code in self._own]).reshape(-1, 2)
-        known = {f"statistics{i}": one.array() for i, one in self.statistics.items()}
-        return {"own": own, **known}
+            return facts, {}
+        pairs = [[float(column), code] for column, code in self._category_inputs]
+        arrays = {f"statistics{i}": part.array() for i, part in self.statistics.items()}
+        return facts, {"own": np.array(pairs).reshape(-1, 2), **arrays}
 
     @classmethod
-    def restore(
+    def restored(
         cls, facts: Mapping[str, Any], arrays: Mapping[str, Floats], *, labels: bool
     ) -> ColumnEncoder:
-        """The encoder from what `to_json` and `arrays` returned, after checking it."""
+        """The encoder from what `describe` returned, after checking it."""
         columns = [(str(name), str(kind)) for name, kind in facts["columns"]]
         names = [name for name, _ in columns]
         if len(set(names)) < len(names) or any(kind not in KINDS for _, kind in columns):
@@ -729,15 +749,16 @@ class ColumnEncoder:
         encoder.tentative = facts["tentative"]
         if not encoder.statistics:
             return encoder
-        for (i, known), one in zip(encoder.statistics.items(), facts["categories"], strict=True):
-            known.restore(one, arrays[f"statistics{i}"])
+        parts = zip(encoder.statistics.items(), facts["categories"], strict=True)
+        for (i, statistics), category_facts in parts:
+            statistics.restore(category_facts, arrays[f"statistics{i}"])
         for column, code in arrays["own"].tolist():
             if column not in encoder.statistics or code not in encoder.statistics[int(column)]:
                 raise FileRefused("it has inputs of categories that were never learned.")
-            encoder._own[int(column), code] = len(encoder._own)
-            encoder._own_counts[int(column)] += 1
-        if len(encoder._own) < len(arrays["own"]) or any(
-            count > OWN_INPUTS for count in encoder._own_counts.values()
+            encoder._category_inputs[int(column), code] = len(encoder._category_inputs)
+            encoder._input_counts[int(column)] += 1
+        if len(encoder._category_inputs) < len(arrays["own"]) or any(
+            count > OWN_INPUTS for count in encoder._input_counts.values()
         ):
             raise FileRefused("it has too many inputs of categories.")
         return encoder
@@ -831,8 +852,8 @@ class CategoryStatistics:
             return self._overall
         count = self._counts[index]
         return [
-            (count * own + PRIOR_ROWS * all_rows) / (count + PRIOR_ROWS)
-            for own, all_rows in zip(self._means[index], self._overall, strict=True)
+            (count * mean + PRIOR_ROWS * overall) / (count + PRIOR_ROWS)
+            for mean, overall in zip(self._means[index], self._overall, strict=True)
         ]
 
     def update(self, code: float, name: str, target: Sequence[float], *, beyond: bool) -> None:
@@ -875,7 +896,7 @@ class CategoryStatistics:
 
     # --- saving ---------------------------------------------------------------------------------
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """The names and counts as plain data."""
         return {
             "names": list(self.names),
@@ -886,9 +907,9 @@ class CategoryStatistics:
     def array(self) -> Floats:
         """(categories + 1, 2 + width): code, count and means of each; in the last row the
         deviation, 0 and the means of all rows."""
-        rows = zip(self._codes, self._counts, self._means, strict=True)
-        own = [[code, count, *means] for code, count, means in rows]
-        return np.array([*own, [self._deviation, 0.0, *self._overall]])
+        columns = zip(self._codes, self._counts, self._means, strict=True)
+        rows = [[code, count, *means] for code, count, means in columns]
+        return np.array([*rows, [self._deviation, 0.0, *self._overall]])
 
     def restore(self, facts: Mapping[str, Any], array: Floats) -> None:
         """Continue from what `to_json` and `array` returned, after checking it."""

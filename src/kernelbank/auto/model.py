@@ -1,4 +1,4 @@
-"""`Model`: predict a row, learn a batch. What the models of both tasks share.
+"""`Model`: predict a row, learn a batch; `NumberModel` for numbers and `ClassModel` for classes.
 
 The core has the sequence of a row's steps (`_core.NumberModel`, `_core.ClassModel`), with scaling,
 calibration, held targets, the past and the newest rows. Here is what happens after certain numbers
@@ -14,28 +14,53 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from bisect import insort
-from collections.abc import Collection
-from typing import Any
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import NamedTuple
 
 import numpy as np
 
 from .. import _core
 from ..bank.bank import KernelBank
-from ..bank.revision import Selection, continued_slots
+from ..bank.serialization import under
 from ..bank.slot import Slot
-from ..bank.slot_history import SlotChange, newest_changes
-from ..bank.trace import Record
-from ..errors import LargeModel
+from ..bank.slot_history import (
+    Selection,
+    SlotChange,
+    continued_slots,
+    newest_changes,
+    parse_changes,
+)
+from ..bank.trace import Record, Trace
+from ..errors import FileRefused, LargeModel
+from ..losses import Pinball
 from ..utils.validation import Floats
 from ..utils.whole_steps import warn_after_step
-from . import slot_pool
-from .config import AutoConfig
-from .default_slots import RELEVANCE_ROWS, WIDE, new_relevance
-from .forecaster import Forecasting
-from .scaling import Scaling
-from .seasons import AUTO, find_new_periods, history_size, is_due, rows_to_look, season_places
-from .slot_pool import START, SlotPool
+from .config import Arrays, AutoConfig, Json, Reading, restored_periods, whole_number
+from .forecaster import Forecaster
+from .scaling import (
+    AUTO,
+    CHANGE_AFTER,
+    EXTREME,
+    Scaling,
+    find_new_periods,
+    history_size,
+    is_look_due,
+    rows_to_look,
+    season_places,
+)
+from .slots import (
+    RELEVANCE_ROWS,
+    START,
+    WIDE,
+    SlotPool,
+    new_relevance,
+    revise,
+    revision_is_due,
+    rows_to_revision,
+)
 from .status import FALSE_ALARM_ROWS, MAX_CHANGES, RECENT_ERRORS, Change
+from .targets import ClassLabels, best_class
 
 REPLAY = 512
 """How many of the newest rows are kept for outputs and slots that start later."""
@@ -45,6 +70,9 @@ CHUNK = 256
 
 LARGE_MODEL = 500_000_000
 """Bytes of a model's file beyond which it warns, once."""
+
+REMEMBERED = 3
+"""How many of the last targets the slots on relevant columns see, whatever `lags` is."""
 
 
 class Model(ABC):
@@ -60,19 +88,19 @@ class Model(ABC):
 
     target_count: int
     """How many numbers a target has: the outputs of numbers, 1 for classes."""
-    core: Any
+    core: _core.NumberModel | _core.ClassModel
     """The sequence of a row's steps, with the state of everything but the slots."""
 
     def __init__(
         self, config: AutoConfig, dimension: int, targets: int, previous: int | None = None
     ) -> None:
         self.config, self.dimension, self.targets = config, dimension, targets
-        known = dimension if self.knows_previous and dimension <= WIDE else 0
-        self.previous = known if previous is None else previous
+        fitting_inputs = dimension if self.knows_previous and dimension <= WIDE else 0
+        self.previous = fitting_inputs if previous is None else previous
         """How many inputs of the last row a row knows: the first ones, or none."""
         self.banks: list[KernelBank] = []
-        self.forecasting = Forecasting()
-        """Forecasts beside predictions; none without horizons."""
+        self.forecaster: Forecaster | None = None
+        """Forecasts beside predictions, with horizons."""
         self.changes: list[Change] = []
         self._due_at = 0
         """After how many rows there may be something to do; 0 if that is not known."""
@@ -83,18 +111,18 @@ class Model(ABC):
             self.core.set_periods(config.seasons)
         self.lay_out(dimension)
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """For copy and pickle: the core as arrays."""
         return self.__dict__ | {"core": self.core.state(), "_sizes": self._sizes()}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        sizes = state.pop("_sizes")
+    def __setstate__(self, state: dict[str, object]) -> None:
+        sizes, arrays = state.pop("_sizes"), state.pop("core")
         self.__dict__.update(state)
-        arrays, self.core = self.core, self._make_core()
+        self.core = self._make_core()
         self.core.use_scaling(self.scaling.statistics)
         self.core.use_slots(len(self.pool), self.members.tolist())
-        self.core.allocate(*sizes)
-        self.core.restore(arrays)
+        self.core.allocate(*sizes)  # type: ignore[misc]
+        self.core.restore(arrays)  # type: ignore[arg-type]
         self.core.use_banks(self.banks)
 
     # --- what the tasks do differently ----------------------------------------------------------
@@ -104,7 +132,7 @@ class Model(ABC):
         """What `allocate` of the core is told, for arrays of the lengths that they have now."""
 
     @abstractmethod
-    def _make_core(self) -> Any:
+    def _make_core(self) -> _core.NumberModel | _core.ClassModel:
         """The part of the core, which has learned nothing."""
 
     @property
@@ -116,12 +144,21 @@ class Model(ABC):
     def remembered_targets(self) -> int:
         """Of how many of the last rows a row knows the targets."""
 
+    @property
+    @abstractmethod
+    def outputs_per_bank(self) -> tuple[int, ...]:
+        """The numbers of outputs of the banks that are needed."""
+
     @abstractmethod
     def _make_record(self, outputs: Floats, weights: Floats, slots: Floats | None) -> Record:
         """What a step leaves of n rows as rows of a trace."""
 
     @abstractmethod
-    def as_target(self, output: Floats) -> Any:
+    def _idle_prediction(self) -> Floats:
+        """(K, 1) or a number: the prediction of slots that do not run."""
+
+    @abstractmethod
+    def as_target(self, output: Floats) -> Floats:
         """The prediction of one row as its target, for forecasts that go on from it."""
 
     @abstractmethod
@@ -130,22 +167,13 @@ class Model(ABC):
 
     @property
     @abstractmethod
-    def outputs_per_pool(self) -> int:
-        """How many outputs each bank has, or will have."""
-
-    @property
-    @abstractmethod
     def unscored(self) -> int:
         """How many predictions were made before the first target was known: they do not count."""
 
     @abstractmethod
-    def mean_error(self) -> Floats:
-        """(K,): the mean squared error of the predictions of every target, or the share of wrong
-        labels (1,); NaN before the first."""
-
-    @abstractmethod
-    def baseline_error(self) -> Floats:
-        """The same of the last target as a prediction."""
+    def mean_errors(self) -> tuple[Floats, Floats]:
+        """(K,) each: the mean squared error of the predictions of every target, and of the last
+        target as a prediction; or the shares of wrong labels (1,). NaN before the first."""
 
     @abstractmethod
     def long_mean_weights(self) -> Floats:
@@ -172,7 +200,8 @@ class Model(ABC):
 
         waiting : how many rows before it were predicted and still wait for their targets.
         """
-        return self.core.past_row(waiting)
+        past: Floats = self.core.past_row(waiting)
+        return past
 
     def predict_next(self, x: Floats, waiting: int, tail: float) -> _core.Prediction:
         """Predict a row (d,) after those that wait for their targets; changes nothing.
@@ -183,17 +212,17 @@ class Model(ABC):
 
     def predict_rows(self, X: Floats, pasts: Floats, tail: float) -> Floats:
         """(n, 3 K) or (n, classes): the same for rows (n, d) that know pasts (n, past)."""
-        return self.core.predict_rows(X, pasts, tail)[0]
+        output: Floats = self.core.predict_rows(X, pasts, tail)[0]
+        return output
 
     def record(self, prediction: _core.Prediction) -> Record:
         """A prediction as a row of a trace."""
-        weights = np.atleast_2d(self.core.weights())[None]
-        slots = self._with_idle(prediction.slots) if len(prediction.slots) else None
+        weights, slots = np.atleast_2d(self.core.weights())[None], None
+        if len(prediction.slots):
+            idle = np.ones(len(self.pool), dtype=np.bool_)
+            idle[self.members] = False
+            slots = np.where(idle, self._idle_prediction(), prediction.slots)[None]
         return self._make_record(prediction.output[None], weights, slots)
-
-    @abstractmethod
-    def _with_idle(self, slots: Floats) -> Floats:
-        """(1, K, slots): predictions (K, slots) with what a trace has for idle slots."""
 
     def update(
         self,
@@ -201,7 +230,7 @@ class Model(ABC):
         targets: Floats,
         tail: float,
         fields: Collection[str] = (),
-        made: _core.Prediction | None = None,
+        earlier: _core.Prediction | None = None,
     ) -> list[Record]:
         """Predict and learn the rows of a batch in their order; the predictions, in pieces.
 
@@ -215,8 +244,8 @@ class Model(ABC):
             result is empty.
         """
         rows = targets.reshape(len(X), -1)
-        if made is not None:
-            self._step(X, rows, tail, made, slots=False)
+        if earlier is not None:
+            self._step(X, rows, tail, earlier, slots=False)
             return []
         records, done = [], 0
         slots = not {"slot_predictions", "slot_classes"}.isdisjoint(fields)
@@ -232,20 +261,20 @@ class Model(ABC):
         X: Floats,
         targets: Floats,
         tail: float,
-        made: _core.Prediction | None,
+        earlier: _core.Prediction | None,
         *,
         slots: bool,
     ) -> tuple[int, Record]:
         """Predict and learn the first rows; how many, and what a trace has of them."""
-        count, outputs, weights, own, signals = self.core.step(X, targets, tail, made, slots)
+        count, outputs, weights, by_slot, signals = self.core.step(X, targets, tail, earlier, slots)
         record = {}
-        if made is None:
-            own = None if own is None else own[:count]
-            record = self._make_record(outputs[:count], weights[:count], own)
+        if earlier is None:
+            by_slot = None if by_slot is None else by_slot[:count]
+            record = self._make_record(outputs[:count], weights[:count], by_slot)
         for row, what, of in signals:
             self._note_signal(row, what, of)
-        if self.forecasting.forecaster is not None:
-            self.forecasting.forecast_after(X[:count], targets[:count, 0], self.core.readings)
+        if self.forecaster is not None:
+            self.forecaster.learn_rows(X[:count], targets[:count, 0], self.core.readings)
         if self.rows >= self._due_at:
             self._do_what_is_due()
             self._due_at = self.rows + self._rows_to_event()
@@ -256,7 +285,7 @@ class Model(ABC):
             self.learn_relevance()
             self.restart()
             self.warn_if_large()
-        if self.config.seasons == AUTO and is_due(self.rows):
+        if self.config.seasons == AUTO and is_look_due(self.rows):
             self._find_seasons()
         if self.revise_slots(self.rows):
             self.warn_if_large()
@@ -266,22 +295,24 @@ class Model(ABC):
         ends = [n - self.rows for n in self.config.restarts if n > self.rows]
         if self.config.seasons == AUTO:
             ends.append(rows_to_look(self.rows))
-        return min([*ends, slot_pool.rows_to_revision(self.rows)])
+        return min([*ends, rows_to_revision(self.rows)])
 
     # --- signals of change ----------------------------------------------------------------------
 
     def _note_signal(self, row: int, what: str, of: int) -> None:
         """Note a signal of the core, of target or input `of`."""
-        self.note_change(what, row, of if what == "input level" else -1)
+        if self.target_count > 1 and what != "input level":
+            what = f"{what}, target {of}"
+        self._note_change(Change(row, what, of if what == "input level" else -1))
 
-    def note_change(self, what: str, row: int, column: int = -1, period: int = 0) -> None:
+    def _note_change(self, change: Change) -> None:
         """Add a signal of change. They stay sorted by row, whatever the batches."""
-        insort(self.changes, Change(row, what, column, period))
+        insort(self.changes, change)
         del self.changes[:-MAX_CHANGES]
 
     # --- columns --------------------------------------------------------------------------------
 
-    def core_settings(self) -> dict[str, Any]:
+    def core_settings(self) -> dict[str, object]:
         """What both parts of the core are made of."""
         config = self.config
         return {
@@ -298,21 +329,20 @@ class Model(ABC):
     def lay_out(self, first_inputs: int) -> None:
         """Choose scaling and slots for the present inputs; those beyond the first ones are new."""
         self._use_scaling(self._make_scaling(self.dimension, first_inputs))
-        self.pool: SlotPool = self.make_pool(self.scaling)
+        self.pool = self._make_pool(self.scaling)
         self._start_selection()
         self.core.restart_weights()
 
     def _make_scaling(self, dimension: int, first_inputs: int) -> Scaling:
-        past: dict[str, Any] = {}
+        past = {}
         if self.previous:
             past = {"remembered": self.remembered_targets(), "previous": self.previous}
-        periods = len(self.core.periods)
         return self.config.make_scaling(
             dimension,
             first_inputs,
             targets=self.targets,
             outputs=self.target_count if self.targets else 0,
-            periods=periods,
+            periods=len(self.core.periods),
             **past,
         )
 
@@ -330,7 +360,7 @@ class Model(ABC):
         dimension = self.dimension + count
         scaling = self._make_scaling(dimension, self.first_inputs if self.banks else dimension)
         scaling.continue_from(self.scaling)
-        pool = self.make_pool(scaling)
+        pool = self._make_pool(scaling)
         slots = pool.bank_slots(self.members.tolist())
         banks = [bank.with_inputs(scaling.width, slots) for bank in self.banks]
         self.dimension = dimension
@@ -369,13 +399,18 @@ class Model(ABC):
 
     def _find_seasons(self) -> None:
         """Look for periods; if there are new ones, the slots for seasons start anew with them."""
-        found = find_new_periods(self.core, self.rows, self.targets, self.periods)
-        if not found:
-            return
-        for period in found:
-            if period not in self.periods:
-                self.note_change("season", self.rows, period=period)
-        self.core.set_periods(found)
+        periods = find_new_periods(self.core.season_targets, self.rows, self.targets, self.periods)
+        if periods:
+            for period in periods:
+                if period not in self.periods:
+                    self._note_change(Change(self.rows, "season", period=period))
+            self.core.set_periods(periods)
+            self._use_periods()
+        if self.forecaster is not None:
+            self.forecaster = self.forecaster.with_periods(self.periods)
+
+    def _use_periods(self) -> None:
+        """Let the slots for seasons start anew with the present periods."""
         if not self.banks:
             self.lay_out(self.dimension)
             return
@@ -383,18 +418,23 @@ class Model(ABC):
         scaling.continue_from(self.scaling)
         self._use_scaling(scaling)
         before = self._running_slots()
-        self.pool = self.make_pool(scaling)
+        self.pool = self._make_pool(scaling)
         self._select(self.selection.with_new(self.pool.season_groups))
         self._change_banks(before)
 
     # --- slots and banks ------------------------------------------------------------------------
 
-    def make_pool(self, scaling: Scaling) -> SlotPool:
+    def _make_pool(self, scaling: Scaling) -> SlotPool:
         """All slots that may run."""
         return self.config.make_pool(scaling, self.outputs_per_pool)
 
+    @property
+    def outputs_per_pool(self) -> int:
+        """How many outputs each bank has, or will have."""
+        return max(self.outputs_per_bank, default=1)
+
     def _start_selection(self) -> None:
-        """Let the initial slots of the pool run, as if there had been no others."""
+        """Let the groups run that run first, and have tried no others."""
         self._select(Selection.first(self.pool.initial_groups, len(self.pool.groups)))
         self.slot_changes: tuple[SlotChange, ...] = ()
         """What revisions have retired and added."""
@@ -416,7 +456,7 @@ class Model(ABC):
         """The names of all slots of the pool."""
         return self.pool.names
 
-    def spread(self, values: Floats, others: float) -> Floats:
+    def _scatter(self, values: Floats, others: float) -> Floats:
         """(..., slots of the pool): values (..., P) of the slots that run, `others` elsewhere."""
         out = np.full((*values.shape[:-1], len(self.pool)), others)
         out[..., self.members] = values
@@ -433,24 +473,24 @@ class Model(ABC):
         for bank in self.banks:
             for weights in np.atleast_2d(bank.weights):
                 total += weights
-        return self.spread(total / self.outputs, 0.0)
+        return self._scatter(total / self.outputs, 0.0)
 
     def slot_losses(self) -> Floats:
         """The mean loss of each slot, over all outputs; NaN for those that do not run."""
         losses = np.vstack([bank.ledger.slot_mean_loss for bank in self.banks]).mean(axis=0)
-        return self.spread(losses, np.nan)
+        return self._scatter(losses, np.nan)
 
     def new_bank(self, outputs: int = 1) -> KernelBank:
         """A bank that has learned nothing."""
-        return self.config.make_bank(self.bank_slots(), outputs)
+        return self.config.make_bank(self._bank_slots(), outputs)
 
-    def bank_slots(self) -> list[Slot]:
+    def _bank_slots(self) -> list[Slot]:
         """The slots of the banks."""
         return self.pool.bank_slots(self.members.tolist())
 
     def _running_slots(self) -> dict[int, Slot]:
         """The slots of the banks, by their indices in the pool."""
-        return dict(zip(self.members.tolist(), self.bank_slots(), strict=True))
+        return dict(zip(self.members.tolist(), self._bank_slots(), strict=True))
 
     def _change_banks(self, before: dict[int, Slot], anew: Collection[int] = ()) -> None:
         """Let the banks go on with the groups that run now.
@@ -474,7 +514,13 @@ class Model(ABC):
         if self.first_inputs < self.dimension:
             self.lay_out(self.dimension)
 
-    def replay(self, bank: KernelBank, inputs: Floats, targets: Floats, chosen: Any = None) -> None:
+    def replay(
+        self,
+        bank: KernelBank,
+        inputs: Floats,
+        targets: Floats,
+        chosen: np.ndarray | None = None,
+    ) -> None:
         """Let a new bank learn rows that are kept, in the order of predictions and targets.
 
         A row with a delayed target is judged by the slots' predictions of the moment at which it
@@ -517,13 +563,13 @@ class Model(ABC):
 
     def revise_slots(self, rows: int, *, due: bool | None = None) -> bool:
         """Let slots without weight give their time to others, if it is time; whether some did."""
-        due = slot_pool.is_due(rows) if due is None else due
+        due = revision_is_due(rows) if due is None else due
         if not (self.config.revises and self.banks and due):
             return False
         weights = np.maximum(self.mean_weights_of_outputs(), self.long_mean_weights())
         before, slots_before = self.selection, self._running_slots()
         anew = self.pool.relevant_slots if self.learn_relevance() else ()
-        after, reasons = slot_pool.revise(self.pool, before, rows, weights)
+        after, reasons = revise(self.pool, before, rows, weights)
         self._select(after)
         for kind, number in before.changes(after):
             group = self.pool.groups[number]
@@ -542,10 +588,598 @@ class Model(ABC):
             samples = self.replay_samples()
         if samples is None or not len(samples[0]):
             return False
-        rows, relevance = samples[0][-RELEVANCE_ROWS:], self.scaling.relevance
+        before = self.scaling.relevance
         slot = running.index(self.pool.metric_slot)
-        found = new_relevance(self.banks[0], slot, rows, relevance)
-        changed = not np.array_equal(found, relevance)
+        after = new_relevance(self.banks[0], slot, samples[0][-RELEVANCE_ROWS:], before)
+        changed = not np.array_equal(after, before)
         if changed:
-            self.scaling.relevance = found
+            self.scaling.relevance = after
         return changed
+
+    # --- saving ---------------------------------------------------------------------------------
+
+    def describe(self) -> tuple[Json, Arrays]:
+        """Everything with its banks as JSON data and arrays, without forecasts and quantiles."""
+        header: Json = {
+            "first_inputs": self.first_inputs,
+            "previous": self.previous,
+            "periods": list(self.periods),
+            "selection": self.selection.describe(),
+            "slot_changes": [asdict(change) for change in self.slot_changes],
+            "changes": [list(change) for change in self.changes],
+            "held": 0,
+            "classes": 0,
+            "banks": [],
+        }
+        arrays: Arrays = {f"core/{name}": array for name, array in self.core.state().items()}
+        for number, bank in enumerate(self.banks):
+            settings, state = bank.describe()
+            header["banks"].append(settings)
+            arrays |= {f"bank{number}/{name}": array for name, array in state.items()}
+        return header, arrays
+
+    def restore(self, header: Json, arrays: Arrays, reading: Reading) -> None:
+        """Continue, with nothing learned so far, from what `describe` returned."""
+        periods = restored_periods(self.config.seasons, header["periods"])
+        first = whole_number(header["first_inputs"], 1, self.dimension, "the first inputs")
+        self.core.set_periods(periods)
+        outputs = tuple(settings.get("outputs", 1) for settings in header["banks"])
+        for number in outputs:
+            whole_number(number, 1, 10**6, "the outputs of a bank")
+        self.lay_out(first)
+        self._allocate(header, sum(outputs))
+        state = under("core/", arrays)
+        for name, array in state.items():
+            # Inputs, past targets and some of several targets may be missing; statistics never are.
+            missing = name.endswith(("inputs", "past", "lagged"))
+            missing |= self.target_count > 1 and "targets" in name
+            if not np.isfinite(array).all() and not missing:
+                raise FileRefused(f"its statistics are not numbers: {name}.")
+        self.core.restore(state)
+        if self.periods != periods or not self.scaling.has_plausible_shifts():
+            raise FileRefused("no stream has such running statistics.")
+        self.pool = self._make_pool(self.scaling)  # a target may be skewed
+        selection = Selection.parse(header["selection"], len(self.pool.groups))
+        if not self.pool.can_run(selection.running):
+            raise FileRefused("its running slots do not fit its settings.")
+        self._select(selection)
+        try:
+            self.slot_changes = parse_changes(header["slot_changes"])
+        except (TypeError, ValueError) as error:
+            raise FileRefused(f"its slot_changes are impossible: {error}.") from None
+        self.changes = [
+            Change(int(row), str(what), *map(int, rest)) for row, what, *rest in header["changes"]
+        ]
+        if outputs != (self.outputs_per_bank if self.started else ()):
+            raise FileRefused("it has the wrong number of banks or outputs.")
+        banks = []
+        for number, settings in enumerate(header["banks"]):
+            template = self.new_bank(outputs[number])
+            banks.append(reading.bank(settings, under(f"bank{number}/", arrays), template))
+        self.use_banks(banks)
+
+    @abstractmethod
+    def _allocate(self, header: Json, outputs: int) -> None:
+        """Tell the core the lengths of arrays in a file with so many outputs."""
+
+
+# --- numbers --------------------------------------------------------------------------------------
+
+
+class NumberModel(Model):
+    """The model for targets that are numbers: one, or several per row.
+
+    All targets are outputs of one bank, each in its standard deviations. Inputs are scaled once for
+    all, lagged targets are those of all targets. A target may be missing in a row of several: then
+    the row is not learned for that target only.
+
+    outputs : of the bank, by default one for each target; more if all have the same target.
+    """
+
+    core: _core.NumberModel
+
+    def __init__(
+        self,
+        config: AutoConfig,
+        dimension: int,
+        targets: int = 1,
+        previous: int | None = None,
+        *,
+        outputs: int | None = None,
+    ) -> None:
+        self.target_count = targets if outputs is None else outputs
+        self.quantile_part: Quantiles | None = None
+        """The quantiles beside predictions and intervals, if they are asked for."""
+        super().__init__(config, dimension, targets, previous)
+
+    def _make_core(self) -> _core.NumberModel:
+        lower, upper = self.config.bounds
+        keeps, last = self.config.revises, self.config.restarts[-1]
+        return _core.NumberModel(
+            **self.core_settings(),
+            outputs=self.target_count,
+            replay=REPLAY if keeps else last,
+            replay_until=2**62 if keeps else last,
+            lower=lower,
+            upper=upper,
+            levels=self.config.quantiles,
+        )
+
+    def _sizes(self) -> tuple[int, ...]:
+        return (self.core.held,)
+
+    def _allocate(self, header: Json, outputs: int) -> None:
+        self.core.allocate(whole_number(header["held"], 0, CHANGE_AFTER - 1, "rows held back"))
+
+    def remembered_targets(self) -> int:
+        return max(self.config.lags, REMEMBERED) if self.previous else self.config.lags
+
+    @property
+    def knows_previous(self) -> bool:
+        return self.config.revises
+
+    @property
+    def outputs_per_bank(self) -> tuple[int, ...]:
+        return (self.target_count,)
+
+    def add_inputs(self, count: int) -> None:
+        super().add_inputs(count)
+        if self.forecaster is not None:
+            self.forecaster.add_inputs(count)
+        if self.quantile_part is not None:
+            self.quantile_part.model.add_inputs(count)
+
+    def predict_next(self, x: Floats, waiting: int, tail: float) -> _core.Prediction:
+        prediction = self.core.predict_next(x, waiting, tail)
+        if self.quantile_part is not None:
+            more = prediction.more
+            more[: len(more) // 2] = self.quantile_part.predict(x[None])[0]
+            prediction.more = more
+        return prediction
+
+    def _idle_prediction(self) -> Floats:
+        centers = [self.scaling.target_scale(k)[0] for k in range(self.target_count)]
+        return np.array(centers)[:, None]
+
+    def _make_record(self, outputs: Floats, weights: Floats, slots: Floats | None) -> Record:
+        count, several = len(outputs), self.target_count > 1
+        values = outputs.reshape(count, self.target_count, 3)
+        if slots is None:
+            slots = np.repeat(values[:, :, :1], len(self.pool), axis=2)
+        record = {"weights": weights, "slot_predictions": slots}
+        parts = zip(("predictions", "lower", "upper"), np.moveaxis(values, 2, 0), strict=True)
+        record |= {name: array.copy() for name, array in parts}
+        return record if several else {name: array[:, 0] for name, array in record.items()}
+
+    def record(self, prediction: _core.Prediction) -> Record:
+        record = super().record(prediction)
+        if self.quantile_part is not None:
+            record["quantiles"] = prediction.more[: len(self.quantile_part.levels)][None]
+        return record
+
+    def as_target(self, output: Floats) -> Floats:
+        return output[::3].copy()
+
+    def update(
+        self,
+        X: Floats,
+        targets: Floats,
+        tail: float,
+        fields: Collection[str] = (),
+        earlier: _core.Prediction | None = None,
+    ) -> list[Record]:
+        part = self.quantile_part
+        if part is None:
+            return super().update(X, targets, tail, fields, earlier)
+        records = []
+        for x, y in zip(X, targets, strict=True):  # compared with ends of intervals, row by row
+            prediction = self.predict_next(x, 0, tail) if earlier is None else earlier
+            records.append(self.record(prediction))
+            quantiles, ends = prediction.more.reshape(2, -1)
+            part.score(quantiles, ends, float(y))
+            part.update(x[None], float(y))
+            self._step(x[None], np.array([[y]]), tail, prediction, slots=False)
+        return records if earlier is None else []
+
+    def restart(self) -> None:
+        X, _, targets, *_ = self.core.latest()
+        self._drop_banks()
+        self.start_groups()
+        transform = self.scaling.target_transform
+        self.scaling.fit(X, targets)
+        if self.scaling.target_transform != transform:  # the target is skewed, or no longer
+            self.pool = self._make_pool(self.scaling)
+        self.core.release()
+        bank = self.new_bank(self.target_count)
+        self.replay(bank, *self._usual_rows())
+        self.use_banks([bank])
+
+    def _usual_rows(self) -> tuple[Floats, Floats, np.ndarray]:
+        """The rows that are kept and their targets, scaled, without extreme targets.
+
+        The last part: their indices among the rows that are kept.
+        """
+        X, pasts, targets, *_ = self.core.latest()
+        scaled = np.empty_like(targets)
+        for k in range(self.target_count):
+            scaled[:, k] = self.scaling.scale_targets(targets[:, k], k)
+            levels = [self.scaling.outlier_level(y, k) for y in targets[:, k].tolist()]
+            scaled[np.array(levels) == EXTREME, k] = np.nan
+        usual = np.flatnonzero(~np.isnan(scaled).all(axis=1))
+        numbers = scaled[usual, 0] if self.target_count == 1 else scaled[usual]
+        return self.scaling.scale_rows(X[usual], pasts[usual]), numbers, usual
+
+    def replay_samples(self) -> tuple[Floats, Floats] | None:
+        return self._usual_rows()[:2] if self.config.revises else None
+
+    @property
+    def unscored(self) -> int:
+        unscored: int = self.core.track(0)[1]
+        return unscored
+
+    def long_mean_weights(self) -> Floats:
+        means: Floats = np.mean([self.core.long_mean(k) for k in range(self.target_count)], axis=0)
+        return means
+
+    def mean_errors(self) -> tuple[Floats, Floats]:
+        errors = np.full((2, self.target_count), np.nan)
+        for k in range(self.target_count):
+            rows, unscored, loss, last_value_loss, _ = self.core.track(k)
+            if rows > unscored:
+                errors[0, k] = loss / (rows - unscored)
+            if rows > 1:
+                errors[1, k] = last_value_loss / (rows - 1)
+        return errors[0], errors[1]
+
+    def describe(self) -> tuple[Json, Arrays]:
+        header, arrays = super().describe()
+        return header | {"held": self.core.held}, arrays
+
+
+# --- quantiles of one target ----------------------------------------------------------------------
+
+
+class QuantileScore(NamedTuple):
+    """How good the quantiles of one level were.
+
+    level : the share of targets that should lie below.
+    scored : how many.
+    pinball : mean pinball loss.
+    conformal : the same of the end, at this level, of the interval that is calibrated by past
+        errors (`predict_interval`).
+    below : the share of targets below.
+    """
+
+    level: float
+    scored: int
+    pinball: float
+    conformal: float
+    below: float
+
+
+class Quantiles:
+    """Quantiles of the target as outputs of one bank, each with its pinball loss.
+
+    All outputs have the same target. The slots learn its mean by squares, which they share; some
+    are shifted by gradient steps on the pinball loss of their output, and every output has its own
+    weights. Predictions of a row are put in order, so that no quantiles cross; this never raises
+    the sum of their losses (Chernozhukov, Fernandez-Val and Galichon 2010).
+
+    Parameters
+    ----------
+    config : the settings of an AutoBank for one target, with levels of quantiles.
+    dimension : number of inputs.
+    """
+
+    def __init__(self, config: AutoConfig, dimension: int) -> None:
+        self.levels = config.quantiles
+        losses = tuple(Pinball(level) for level in self.levels)
+        config = replace(config, loss=losses[len(losses) // 2], losses=losses)
+        config = replace(config, seasons=None, horizons=(), known=(), quantiles=())
+        self.model = NumberModel(config, dimension, outputs=len(losses))
+        self.totals = np.zeros((len(losses), 3))
+        """Sums of pinball losses, of those of calibrated ends, and how many targets lay below."""
+        self.scored = 0
+
+    def predict(self, X: Floats) -> Floats:
+        """(n, Q): quantiles of rows (n, d), each as the next one; changes nothing."""
+        pasts = np.tile(self.model.past_row(), (len(X), 1))
+        return np.sort(self.model.predict_rows(X, pasts, 0.05)[:, ::3], axis=1)
+
+    def update(self, X: Floats, y: float) -> None:
+        """Learn a row (1, d)."""
+        self.model.update(X, np.full((1, len(self.levels)), y), 0.05)
+
+    def score(self, quantiles: Floats, conformal: Floats, y: float) -> None:
+        """Add up the losses of quantiles and calibrated ends (Q,) of a row."""
+        if np.isnan(quantiles).any():
+            return
+        levels = np.array(self.levels)
+        for column, ends in enumerate((quantiles, conformal)):
+            # level * (y - q) above a quantile q, (1 - level) * (q - y) below
+            self.totals[:, column] += np.maximum(levels * (y - ends), (levels - 1.0) * (y - ends))
+        self.totals[:, 2] += y <= quantiles
+        self.scored += 1
+
+    def scores(self) -> tuple[QuantileScore, ...]:
+        """How good the quantiles were, by level."""
+        means = self.totals / self.scored if self.scored else np.full(self.totals.shape, np.nan)
+        pairs = zip(self.levels, means.tolist(), strict=True)
+        return tuple(QuantileScore(level, self.scored, *values) for level, values in pairs)
+
+    def restore(self, header: Json, arrays: Arrays, scored: int, reading: Reading) -> None:
+        """Continue from the state of the model, the totals among its arrays, and how many count."""
+        totals = arrays.pop("totals")
+        if totals.shape != self.totals.shape or not np.isfinite(totals).all():
+            raise FileRefused("its quantiles do not fit its settings.")
+        self.scored, self.totals[:] = scored, totals
+        self.model.restore(header, arrays, reading)
+
+
+# --- classes --------------------------------------------------------------------------------------
+
+
+class ClassModel(Model):
+    """The model for targets that are classes, numbered from 0.
+
+    Two classes: one output with labels of -1 and 1. More: one per class, against the rest. All
+    classes are outputs of one bank, if they see the same row. With lagged targets or seasons they
+    do not, since these are labels for the class: then each has a bank with one output.
+
+    The squared loss on labels of -1 and 1 has the conditional mean as its best function. A logistic
+    curve that is fitted online turns the score of two classes into a probability (Platt 1999), a
+    softmax that is fitted online the scores of more classes.
+    """
+
+    target_count = 1
+    core: _core.ClassModel
+
+    def __init__(
+        self, config: AutoConfig, dimension: int, classes: int, previous: int | None = None
+    ) -> None:
+        self.classes = classes
+        super().__init__(config, dimension, 0, previous)
+        self.core.allocate(classes, 0)
+
+    def _make_core(self) -> _core.ClassModel:
+        return _core.ClassModel(
+            **self.core_settings(),
+            outputs=1,
+            replay=REPLAY,
+            replay_until=2**62,
+            lags=self.config.lags,
+            first_restart=self.config.restarts[0],
+        )
+
+    def _sizes(self) -> tuple[int, ...]:
+        return (self.classes, self.core.scores)
+
+    def _allocate(self, header: Json, outputs: int) -> None:
+        self.core.allocate(self.classes, outputs)
+
+    def remembered_targets(self) -> int:
+        return self.config.lags
+
+    @property
+    def knows_previous(self) -> bool:
+        return self.config.revises and self._one_bank
+
+    # --- outputs --------------------------------------------------------------------------------
+
+    @property
+    def outputs_needed(self) -> int:
+        """How many outputs this many classes need."""
+        return {0: 0, 1: 0, 2: 1}.get(self.classes, self.classes)
+
+    @property
+    def outputs_per_bank(self) -> tuple[int, ...]:
+        needed = self.outputs_needed
+        if not needed:
+            return ()
+        return (needed,) if self._one_bank else (1,) * needed
+
+    @property
+    def _one_bank(self) -> bool:
+        """Whether all classes see the same row: without labels of the past among its inputs."""
+        return not self.config.past
+
+    def _positives(self, first: int = 0, count: int | None = None) -> np.ndarray:
+        """The classes whose labels are 1, for `count` outputs from the given one on."""
+        needed = self.outputs_needed
+        if needed == 1:
+            return np.ones(1, dtype=np.int64)
+        return np.arange(first, needed if count is None else first + count)
+
+    def add_class(self) -> None:
+        """Add a class. Outputs that are now needed start from the rows that are kept."""
+        self.classes += 1
+        self.core.add_class()
+        self.pool.outputs = self.outputs_per_pool
+        if self.banks and self._one_bank and self.rows < self.config.restarts[-1]:
+            self.use_banks([])  # one with all outputs learns all rows so far
+            self.start_groups(2.0 * START)
+            self._add_outputs()
+        else:
+            if self.outputs == 1 and self.outputs_needed > 1:  # so far it was that of class 1
+                self._add_output(0)
+            self._add_outputs()
+            self.revise_slots(self.rows, due=not self.pool.fits(self.selection.running, START))
+        self.warn_if_large()
+
+    def _add_outputs(self) -> None:
+        """Add the outputs that are missing."""
+        while self.started and self.outputs < self.outputs_needed:
+            if self._one_bank and not self.banks:
+                self.use_banks([self._trained_bank(0, self.outputs_needed)])
+            else:
+                self._add_output(self.outputs)
+        if self.core.scores < self.outputs:
+            self.core.grow_scores(self.outputs)
+
+    def _add_output(self, number: int) -> None:
+        """Add the output of the class of this number, before those of later classes."""
+        banks = list(self.banks)
+        if self._one_bank:
+            (bank,) = banks
+            # A new class was in no row before; where class 0 was, only the kept rows tell.
+            past = -1.0 if number == self.outputs else np.nan
+            banks[0] = bank.with_output(number, self._trained_output(bank, number), past)
+        else:
+            banks.insert(number, self._trained_bank(number))
+        self.use_banks(banks)
+
+    def _trained_bank(self, first: int, outputs: int = 1) -> KernelBank:
+        """A bank for classes that has learned the rows that are kept."""
+        bank = self.new_bank(outputs)
+        X, pasts, targets, *_ = self.core.latest()
+        if len(X):
+            positives = self._positives(first, outputs)
+            scaled = self.scaling.scale_rows(X, pasts)
+            rows = self.core.with_labels(scaled, pasts, int(positives[0]))
+            self.replay(bank, rows, output_labels(targets[:, 0], positives))
+        return bank
+
+    def _trained_output(self, bank: KernelBank, positive: int) -> KernelBank:
+        """What the output of one more class has learned of the rows that are kept."""
+        X, pasts, targets, *_ = self.core.latest()
+        count = min(len(X), bank.samples)
+        chosen = np.arange(len(X) - count, len(X))
+        rows = self.scaling.scale_rows(X[chosen], pasts[chosen])
+        output = bank.new_output(bank.samples - count)
+        labels = output_labels(targets[chosen, 0], np.array([positive]))
+        self.replay(output, rows, labels, chosen)
+        return output
+
+    # --- predicting and learning ----------------------------------------------------------------
+
+    def _idle_prediction(self) -> Floats:
+        return np.zeros(1)
+
+    def _make_record(self, outputs: Floats, weights: Floats, slots: Floats | None) -> Record:
+        record = {"probabilities": outputs, "weights": weights[:, 0]}
+        if slots is not None and slots.shape[1]:
+            record |= {"slot_predictions": slots[:, 0].copy(), "slot_classes": _slot_classes(slots)}
+        else:
+            best = best_class(outputs).astype(np.float64)
+            shape = (len(outputs), len(self.pool))
+            record["slot_predictions"] = np.zeros(shape)
+            record["slot_classes"] = np.repeat(best[:, None], shape[1], axis=1)
+        return record
+
+    def as_target(self, output: Floats) -> Floats:
+        return np.array([float(np.argmax(output))])
+
+    def restart(self) -> None:
+        X, *_ = self.core.latest()
+        self._drop_banks()
+        self.scaling.fit(X, None)
+        self.start_groups()
+        self.core.start_scores(0)
+        self._add_outputs()
+
+    def replay_samples(self) -> tuple[Floats, Floats] | None:
+        if not (self.previous and self.banks):
+            return None
+        X, pasts, targets, *_ = self.core.latest()
+        labels = output_labels(targets[:, 0], self._positives())
+        return self.scaling.scale_rows(X, pasts), labels
+
+    @property
+    def unscored(self) -> int:
+        return self.core.unscored
+
+    def long_mean_weights(self) -> Floats:
+        means: Floats = self.core.long_mean
+        return means
+
+    def mean_errors(self) -> tuple[Floats, Floats]:
+        counts = (self.rows - self.unscored, self.rows - 1)
+        shares = [
+            np.array([wrong / count if count > 0 else np.nan])
+            for wrong, count in zip(self.core.wrong, counts, strict=True)
+        ]
+        return shares[0], shares[1]
+
+    def describe(self) -> tuple[Json, Arrays]:
+        header, arrays = super().describe()
+        return header | {"classes": self.classes}, arrays
+
+
+def output_labels(targets: Floats, positives: np.ndarray) -> Floats:
+    """Class numbers (n,) as labels (n, K) for outputs: 1 for the positive class of each, else -1.
+
+    (n,) for one output.
+    """
+    labels = np.where(targets[:, None] == positives, 1.0, -1.0)
+    return labels[:, 0] if len(positives) == 1 else labels
+
+
+def _slot_classes(scores: Floats) -> Floats:
+    """(n, P): the class that each slot alone predicts, from scores (n, outputs, P).
+
+    One output is that of the second of two classes.
+    """
+    if scores.shape[1] == 1:
+        return (scores[:, 0] > 0.0).astype(np.float64)
+    return np.asarray(np.argmax(scores, axis=1), dtype=np.float64)
+
+
+# --- traces ---------------------------------------------------------------------------------------
+
+
+def make_trace(
+    model: Model,
+    records: Sequence[Record],
+    fields: tuple[str, ...],
+    classes: ClassLabels,
+    targets: Sequence[str],
+    forecasts: Mapping[str, Floats] | None = None,
+) -> Trace:
+    """The trace of consecutive records; `targets` are the names of several targets.
+
+    Where no class was known yet, the predicted label is None, and probabilities are NaN.
+    """
+    arrays: dict[str, np.ndarray] = {
+        name: _stack(record[name] for record in records) for name in fields if name in records[0]
+    }
+    samples = sum(len(next(iter(record.values()))) for record in records)
+    if not model.targets and "predictions" in fields:
+        numbers = np.concatenate([best_class(record["probabilities"]) for record in records])
+        known_rows = np.flatnonzero(numbers >= 0)
+        if len(known_rows) == samples:
+            arrays["predictions"] = classes.array(numbers)
+        else:
+            arrays["predictions"] = np.full(samples, None, dtype=object)
+            arrays["predictions"][known_rows] = classes.array(numbers[known_rows]).tolist()
+    arrays |= {name: array for name, array in (forecasts or {}).items() if name in fields}
+    return Trace(
+        samples,
+        tuple(model.names),
+        fields,
+        task="regression" if model.targets else "classification",
+        classes=tuple(classes.known),
+        arrays=arrays,
+        outputs=max(len(targets), 1),
+        target_names=targets,
+        horizons=() if forecasts is None else model.config.horizons,
+        levels=() if forecasts is None else model.config.quantiles,
+    )
+
+
+def _stack(records: Iterable[Floats]) -> Floats:
+    """Parts one after the other; classes that appear later have probability 0 before.
+
+    Where no class was known, there are no probabilities: NaN.
+    """
+    parts = list(records)
+    if parts[0].ndim != 2:
+        return np.concatenate(parts)
+    width = max(part.shape[1] for part in parts)
+    return np.concatenate(
+        [
+            np.pad(part, ((0, 0), (0, width - part.shape[1])), constant_values=0.0)
+            if part.shape[1]
+            else np.full((len(part), width), np.nan)
+            for part in parts
+        ]
+    )

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..bank.naming import full_name, short_name
+from ..bank.slot import full_name, short_name
 from ..bank.status import Metric, Status, columns_note, engine_note, quarantine_note
-from ..utils.frames import unique
-from ..utils.rendering import one_line, shortened
+from ..utils.rendering import one_line, shortened, unique
 from ..utils.validation import Floats
 
 # The model imports from here, so its types are only for type checkers.
@@ -22,9 +21,8 @@ if TYPE_CHECKING:
     from .config import AutoConfig
     from .forecaster import HorizonScore
     from .inputs import ColumnEncoder
-    from .model import Model
-    from .quantiles import QuantileScore
-    from .seasons import Setting
+    from .model import Model, Quantiles, QuantileScore
+    from .scaling import Setting
 
 
 FALSE_ALARM_ROWS = 10_000.0
@@ -63,13 +61,9 @@ class AutoLedger:
         self._bank = bank
 
     @property
-    def _model(self) -> Model | None:
-        return self._bank._model
-
-    @property
     def samples(self) -> int:
         """How many rows have been learned."""
-        return 0 if self._model is None else self._model.rows
+        return self._bank.samples
 
     @property
     def mean_loss(self) -> Any:
@@ -79,14 +73,12 @@ class AutoLedger:
         Predictions that were made before the first target was known do not count; NaN if there are
         no others.
         """
-        model = self._model
-        return float("nan") if model is None else _of_targets(model.mean_error())
+        return _mean_errors(self._bank.model)[0]
 
     @property
     def baseline_loss(self) -> Any:
         """The same for the baseline, which predicts the last target, from the second row on."""
-        model = self._model
-        return float("nan") if model is None else _of_targets(model.baseline_error())
+        return _mean_errors(self._bank.model)[1]
 
     @property
     def changes(self) -> tuple[Change, ...]:
@@ -99,20 +91,22 @@ class AutoLedger:
         beyond 10 standard deviations; not of an input that only steps through a few values) or
         "season" (a period was found, for `seasons="auto"`; `period` says how many rows it has).
         """
-        return () if self._model is None else tuple(self._model.changes)
+        model = self._bank.model
+        return () if model is None else tuple(model.changes)
 
     @property
     def horizons(self) -> tuple[HorizonScore, ...]:
         """How good the forecasts were, for each of `horizons`: `HorizonScore`s with horizon,
         scored, error, last_value, seasonal, absolute_error, coverage and width."""
-        model = self._model
-        return () if model is None else model.forecasting.horizon_scores()
+        model = self._bank.model
+        forecaster = None if model is None else model.forecaster
+        return () if forecaster is None else forecaster.scores()
 
     @property
     def quantiles(self) -> tuple[QuantileScore, ...]:
         """How good the quantiles were, for each level: `QuantileScore`s with level, scored,
         pinball, conformal (of the ends of intervals at that level) and below."""
-        part = getattr(self._model, "quantile_part", None)
+        part: Quantiles | None = getattr(self._bank.model, "quantile_part", None)
         return () if part is None else part.scores()
 
     @property
@@ -124,7 +118,8 @@ class AutoLedger:
         Slots without weight give their time to others, after 512 and 4,096 rows and then every
         8,192 rows.
         """
-        return () if self._model is None else self._model.slot_changes
+        model = self._bank.model
+        return () if model is None else model.slot_changes
 
     def __repr__(self) -> str:
         count = len(self.changes)
@@ -134,27 +129,32 @@ class AutoLedger:
         )
 
 
-def _of_targets(values: Floats) -> Any:
-    """A number for one target, (K,) for several."""
-    return values if len(values) > 1 else float(values[0])
+def _mean_errors(model: Model | None) -> tuple[float | Floats, float | Floats]:
+    """Those of the predictions and of the baseline: numbers for one target, (K,) for several."""
+    if model is None:
+        return float("nan"), float("nan")
+    errors, baseline = model.mean_errors()
+    return (errors, baseline) if len(errors) > 1 else (float(errors[0]), float(baseline[0]))
 
 
-def _listed(losses: Any) -> str:
+def _listed(losses: float | Floats) -> str:
     return ", ".join(f"{loss:.6g}" for loss in np.ravel(losses))
 
 
 @np.errstate(all="ignore")  # values may be beyond all floats, and showing them must not warn
 def auto_status(
     title: str,
-    task: str,
     config: AutoConfig,
-    ledger: AutoLedger,
     model: Model | None,
-    classes: Sequence[Any],
-    encoder: ColumnEncoder | None = None,
-    targets: Sequence[str] = (),
+    classes: Sequence[object],
+    encoder: ColumnEncoder | None,
+    targets: Sequence[str],
 ) -> Status:
-    """The status of an `AutoBank`; title and settings alone before the first row is learned."""
+    """The status of an `AutoBank`; title and settings alone before the first row is learned.
+
+    targets : the names of several.
+    """
+    task = "classification" if config.labels else "regression"
     settings = {
         "task": task,
         "size": config.size if config.slots is None else "own slots",
@@ -180,7 +180,7 @@ def auto_status(
     notes["combiner"] = short_name(config.effective_combiner)
     notes |= engine_note(config.engine)
     notes["last change"] = _last_change(model, encoder)
-    status = Status(title, settings, model.rows, _metrics(task, ledger, model, targets), notes)
+    status = Status(title, settings, model.rows, _metrics(model, targets), notes)
     if not model.banks:
         why = "there is only one class"
         if not model.started:
@@ -217,22 +217,19 @@ def _heading(model: Model) -> str:
     return f"weights, mean of {model.outputs} {what}"
 
 
-def _metrics(
-    task: str, ledger: AutoLedger, model: Model, targets: Sequence[str]
-) -> dict[str, Metric]:
+def _metrics(model: Model, targets: Sequence[str]) -> dict[str, Metric]:
     """RMSE or error rate, beside the baseline, which predicts the last target."""
-    own, baseline = ledger.mean_loss, ledger.baseline_loss
-    name = "error rate"
-    if task == "regression" and model.target_count == 1:
-        name, own, baseline = "RMSE", float(np.sqrt(own)), float(np.sqrt(baseline))
-    scored = model.rows - model.unscored
+    errors, baseline = model.mean_errors()
+    note = "baseline (last value)"
+    if model.targets:
+        errors, baseline = np.sqrt(errors), np.sqrt(baseline)
     if model.target_count > 1:
         names = [shortened(one_line(name), 20) for name in targets[:MAX_LABELS]]
-        shown = zip(unique(names), np.sqrt(own), np.sqrt(baseline), strict=False)
-        note = "baseline (last value)"
-        return {f"RMSE of {name}": Metric(one, last, note) for name, one, last in shown}
-    percent = task == "classification"
-    return {name: Metric(own, baseline, "baseline (last value)", percent, scored)}
+        shown = zip(unique(names), errors, baseline, strict=False)
+        return {f"RMSE of {name}": Metric(error, last, note) for name, error, last in shown}
+    name, scored = "RMSE" if model.targets else "error rate", model.rows - model.unscored
+    metric = Metric(float(errors[0]), float(baseline[0]), note, not model.targets, scored)
+    return {name: metric}
 
 
 def _seasons(seasons: Setting) -> str:
@@ -241,7 +238,7 @@ def _seasons(seasons: Setting) -> str:
     return ", ".join(map(str, seasons))
 
 
-def _class_list(classes: Sequence[Any]) -> str:
+def _class_list(classes: Sequence[object]) -> str:
     listed = ", ".join(shortened(full_name(label), 20) for label in classes[:MAX_LABELS])
     return f"{len(classes)}: {listed}{', ...' if len(classes) > MAX_LABELS else ''}"
 

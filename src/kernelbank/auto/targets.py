@@ -7,11 +7,11 @@ import math
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from numbers import Real
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ..errors import InvalidArgument
+from ..errors import FileRefused, InvalidArgument
 from ..utils import validation as check
 from ..utils.validation import Floats
 from .inputs import (
@@ -31,38 +31,41 @@ if TYPE_CHECKING:
 # --- numbers --------------------------------------------------------------------------------------
 
 
+Label = bool | int | float | str
+
+
 def checked_targets(
-    y: Any,
+    y: object,
     count: int,
     outputs: int | None,
     config: AutoConfig,
     *,
-    known: Sequence[str] | None = None,
-    one: bool = False,
+    names: Sequence[str] | None = None,
+    single: bool = False,
 ) -> tuple[Floats, tuple[str, ...] | None]:
-    """Targets of `count` rows, (n,) or (n, K), and the names of several ones, if they have names.
+    """Targets of `count` rows, (n,) or (n, K), and their names, if they have some.
 
     outputs : how many targets a row has; None if the first rows are to say it.
-    known : the names of several targets, if rows with some were learned.
+    names : of the targets, if rows with names were learned.
     """
-    if one and outputs == 1 and type(y) is float and -check.LARGEST <= y <= check.LARGEST:
-        found = np.array([y])
-        check_within_bounds(found, config.bounds)
-        return found, None
-    values, names = read_targets(y, known, one=one)
-    if outputs == 1 or _is_single(values, outputs, one=one):
-        found = check.one_target(values) if one else check.targets(values, count)
-        check_within_bounds(found, config.bounds)
-        return found, None
+    if single and outputs == 1 and type(y) is float and -check.LARGEST <= y <= check.LARGEST:
+        targets = np.array([y])
+        check_within_bounds(targets, config.bounds)
+        return targets, None
+    values, names = read_targets(y, names, single=single)
+    if outputs == 1 or _is_single(values, outputs, single=single):
+        targets = check.one_target(values) if single else check.targets(values, count)
+        check_within_bounds(targets, config.bounds)
+        return targets, names
     remedy = "Give numbers, NaN where a target is missing."
     array = check.floats("y", with_missing_as_nan(values), remedy)
-    array = array[None] if one and array.ndim else array
+    array = array[None] if single and array.ndim else array
     width = array.shape[1] if array.ndim == 2 else 0
     if len(array.shape) != 2 or len(array) != count or width != (outputs or width) or not width:
         wanted = f"{'K' if outputs is None else outputs}"
-        shape = f"({wanted},)" if one else f"({count}, {wanted})"
+        shape = f"({wanted},)" if single else f"({count}, {wanted})"
         remedy = "Give all targets of each row, as many as in the rows before."
-        raise check.refuse("y", f"have the shape {shape}", np.shape(values), remedy)
+        raise check.refuse("y", f"have the shape {shape}", np.asarray(values).shape, remedy)
     if outputs is None:
         config.check_several(width)
     missing = np.isnan(array)
@@ -73,15 +76,15 @@ def checked_targets(
     return np.ascontiguousarray(array), names
 
 
-def _is_single(values: Any, outputs: int | None, *, one: bool) -> bool:
+def _is_single(values: object, outputs: int | None, *, single: bool) -> bool:
     """Whether targets are those of one per row; unknown ones are left to the checks of arrays."""
     if outputs is not None:
         return False
     try:
-        shape = np.shape(values)
+        shape = np.shape(np.asarray(values))
     except ValueError:  # ragged
         return False
-    return len(shape) < (1 if one else 2) or shape[-1] == 1
+    return len(shape) < (1 if single else 2) or shape[-1] == 1
 
 
 def check_within_bounds(targets: Floats, bounds: Floats) -> None:
@@ -103,37 +106,38 @@ def check_within_bounds(targets: Floats, bounds: Floats) -> None:
 
 
 def read_targets(
-    y: Any, known: Sequence[str] | None, *, one: bool
-) -> tuple[Any, tuple[str, ...] | None]:
+    y: object, names: Sequence[str] | None, *, single: bool
+) -> tuple[object, tuple[str, ...] | None]:
     """Targets in the order of the bank's, and their names; without names y as it is, and None.
 
     Parameters
     ----------
-    y : for `one` row a dictionary or a series by names, for several rows a table.
-    known : the names of the bank's targets; None if these are the first.
+    y : for a `single` row a dictionary or a series by names, for several rows a table.
+    names : of the bank's targets; None if these are the first.
     """
-    if one and is_named_row(y):
+    if single and is_named_row(y):
         columns = read_row(y, "y")
-    elif not one and is_table(y):
+    elif not single and is_table(y):
         columns = read_table(y, "y")
     else:
         return y, None
-    if known is not None:
-        columns = _in_order(columns, known, one=one)
+    if names is not None:
+        columns = _in_order(columns, names, single=single)
     numbers = [_numbers(name, values) for name, values in columns.items()]
     array = np.column_stack(numbers) if numbers else np.zeros((1, 0))
-    return array[0] if one else array, tuple(columns)
+    return array[0] if single else array, tuple(columns)
 
 
-def _in_order(columns: Columns, known: Sequence[str], *, one: bool) -> Columns:
-    """The columns of known targets. One that a dictionary does not have is missing in this row."""
-    unknown = [name for name in columns if name not in known]
-    absent = [] if one else [name for name in known if name not in columns]
+def _in_order(columns: Columns, names: Sequence[str], *, single: bool) -> Columns:
+    """The columns of these targets. One that a dictionary does not have is missing in this row."""
+    unknown = [name for name in columns if name not in names]
+    absent = [] if single else [name for name in names if name not in columns]
     if unknown or absent:
-        rule = f"have the targets {', '.join(map(repr, known))}, as in the rows learned so far"
+        targets = "the target" if len(names) == 1 else "the targets"
+        rule = f"have {targets} {', '.join(map(repr, names))}, as in the rows learned so far"
         remedy = "Give these names, in any order, NaN where a target is missing."
         raise check.refuse("y", rule, list(columns), remedy)
-    return {name: columns.get(name, np.array([math.nan])) for name in known}
+    return {name: columns.get(name, np.array([math.nan])) for name in names}
 
 
 def _numbers(name: str, values: np.ndarray) -> np.ndarray:
@@ -141,7 +145,7 @@ def _numbers(name: str, values: np.ndarray) -> np.ndarray:
     try:
         return codes_of(name, NUMBER, values, {})
     except InvalidArgument:
-        wrong = next((one for one in values.tolist() if not _is_number(one)), values[0])
+        wrong = next((value for value in values.tolist() if not _is_number(value)), values[0])
         remedy = (
             "Give a number, or float('nan') where the target is missing; "
             'kb.AutoBank("classification") learns labels.'
@@ -149,20 +153,20 @@ def _numbers(name: str, values: np.ndarray) -> np.ndarray:
         raise check.refuse("y", f"hold numbers for {name!r}", wrong, remedy) from None
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> bool:
     return isinstance(value, (Real, Decimal)) or is_missing(value)
 
 
-def with_missing_as_nan(values: Any) -> Any:
+def with_missing_as_nan(values: object) -> object:
     """Targets without names, with NaN for None and pandas.NA; anything else as it is."""
     try:
         array = np.asarray(values)
     except (ValueError, TypeError):  # ragged
         return values
-    if array.dtype.kind != "O":
+    if array.dtype.kind != "O" or np.ma.is_masked(values):
         return values
     members = array.ravel().tolist()
-    if not members or not all(_is_number(one) for one in members):
+    if not members or not all(map(_is_number, members)):
         return values
     return _numbers("y", np.array([*members, None], dtype=object)[:-1]).reshape(array.shape)
 
@@ -185,7 +189,7 @@ class RefusedLabel(NamedTuple):
     """A label that may not occur: in which of the rows that were asked about, and why."""
 
     row: int
-    label: Any
+    label: Label
     reason: str
     """As the end of a sentence."""
 
@@ -199,9 +203,9 @@ class ClassLabels:
     limit : how many may be found there; by default MAX_CLASSES.
     """
 
-    def __init__(self, classes: Iterable[Any] | None = None, limit: int | None = None) -> None:
-        self.known: list[Any] = []
-        self._numbers: dict[Any, int] = {}
+    def __init__(self, classes: Iterable[object] | None = None, limit: int | None = None) -> None:
+        self.known: list[Label] = []
+        self._numbers: dict[Label, int] = {}
         self.named = classes is not None
         """Whether only the known labels may occur."""
         self.limit = MAX_CLASSES
@@ -223,51 +227,52 @@ class ClassLabels:
     def __len__(self) -> int:
         return len(self.known)
 
-    def __contains__(self, label: Any) -> bool:
+    def __contains__(self, label: object) -> bool:
         return label in self._numbers
 
-    def add(self, labels: Iterable[Any]) -> None:
+    def add(self, labels: Iterable[Label]) -> None:
         """Add labels that were checked before."""
         for label in labels:
             if label not in self._numbers:
                 self._numbers[label] = len(self.known)
                 self.known.append(label)
 
-    def number(self, label: Any) -> int:
+    def number(self, label: Label) -> int:
         """The number of a known label's class."""
         return self._numbers[label]
 
-    def numbers_ahead(self, labels: Iterable[Any]) -> np.ndarray:
-        """(n,): the numbers of labels, as new ones among them will get them; adds none."""
-        ahead: dict[Any, int] = {}
-        numbers = [
-            self._numbers[label]
-            if label in self._numbers
-            else ahead.setdefault(label, len(self.known) + len(ahead))
-            for label in labels
-        ]
-        return np.array(numbers, dtype=np.float64)
-
-    def refused(self, labels: Sequence[Any], waiting: Iterable[Any] = ()) -> list[RefusedLabel]:
+    def refused(self, labels: Sequence[Label], waiting: Iterable[Label] = ()) -> list[RefusedLabel]:
         """Which of these labels, in their order, may not occur; changes nothing.
 
         waiting : labels of earlier rows that will be learned before them.
         """
         coming = {label for label in waiting if label not in self._numbers}
-        found: list[RefusedLabel] = []
+        refused: list[RefusedLabel] = []
         for row, label in enumerate(labels):
             if label in self._numbers or label in coming:
                 continue
             if self.named:
                 reason = f"is not one of the {len(self.known)} classes that were named"
-                found.append(RefusedLabel(row, label, reason))
+                refused.append(RefusedLabel(row, label, reason))
             elif len(self.known) + len(coming) >= self.limit:
-                found.append(RefusedLabel(row, label, f"is one label more than {self.limit}"))
+                refused.append(RefusedLabel(row, label, f"is one label more than {self.limit}"))
             else:
                 coming.add(label)
-        return found
+        return refused
 
-    def check(self, y: Any, length: int | None) -> list[Any]:
+    def restore(self, labels: list[Label], limit: int, named: object) -> None:
+        """Take over the labels of a file, and which others may occur."""
+        if not all(isinstance(label, (bool, int, float, str)) for label in labels):
+            raise FileRefused("its classes are not labels.")
+        self.add(labels)
+        if len(self) < len(labels):  # such as 0 and False
+            raise FileRefused("its classes are not different labels.")
+        if not isinstance(named, bool):
+            raise FileRefused("it does not say whether its classes were named.")
+        self.named = named
+        self.limit = MAX_CLASSES if named else limit
+
+    def check(self, y: object, length: int | None) -> list[Label]:
         """The labels of `length` rows, or of one (None), as plain values.
 
         Refuses what is no label, and labels that may not occur; then nothing has changed.
@@ -276,12 +281,12 @@ class ClassLabels:
         labels = [plain(value, "y") for value in values]
         refused = self.refused(labels)
         if refused:
-            raise self._refusal(refused[0], one=length is None)
+            raise self._refusal(refused[0], single=length is None)
         return labels
 
-    def _refusal(self, refused: RefusedLabel, *, one: bool) -> InvalidArgument:
+    def _refusal(self, refused: RefusedLabel, *, single: bool) -> InvalidArgument:
         label = refused.label
-        where = "" if one else f" in row {refused.row}"
+        where = "" if single else f" in row {refused.row}"
         add = f"bank.add_classes([{label!r}])"
         if not self.named:
             return InvalidArgument(
@@ -304,13 +309,13 @@ class ClassLabels:
         if kinds <= {bool} or kinds <= {int} or kinds <= {int, float} or kinds <= {str}:
             alike = np.array(self.known)
             if alike.tolist() == self.known:  # large whole numbers may not be floats
-                return alike[numbers]
+                return np.asarray(alike[numbers])
         mixed = np.empty(len(self.known), dtype=object)
         mixed[:] = self.known
-        return mixed[numbers]
+        return np.asarray(mixed[numbers])
 
 
-def checked_labels(classes: Any) -> list[Any]:
+def checked_labels(classes: object) -> list[Label]:
     """Labels that a user names, as plain values, none twice."""
     if isinstance(classes, (str, bytes)) or not isinstance(classes, Iterable):
         remedy = 'Give a list of labels, such as ["no", "yes"], or leave it out.'
@@ -322,21 +327,21 @@ def checked_labels(classes: Any) -> list[Any]:
     return named
 
 
-def nearest_label(label: Any, known: Iterable[Any]) -> Any:
+def nearest_label(label: object, known: Iterable[object]) -> str | None:
     """The known text of which a label is most likely a misspelling; None if there is none."""
-    texts = [one for one in known if isinstance(one, str)]
+    texts = [text for text in known if isinstance(text, str)]
     if not isinstance(label, str):
         return None
     plainly = label.strip().casefold()
-    same = [one for one in texts if one.strip().casefold() == plainly]
+    same = [text for text in texts if text.strip().casefold() == plainly]
     return next(iter(same or difflib.get_close_matches(label[:200], texts, n=1, cutoff=0.75)), None)
 
 
-def plain(label: Any, name: str) -> Any:
+def plain(label: object, name: str) -> Label:
     """A label as a plain Python value; whole floats are whole numbers."""
-    value = (
-        label.item() if isinstance(label, (np.generic, np.ndarray)) and label.size == 1 else label
-    )
+    value: object = label
+    if isinstance(label, (np.generic, np.ndarray)) and label.size == 1:
+        value = None if label is np.ma.masked else label.item()
     if isinstance(value, (bool, str)):
         return value
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
@@ -351,9 +356,11 @@ def plain(label: Any, name: str) -> Any:
     raise check.refuse(name, "hold labels", label, _REMEDY)
 
 
-def _listed(y: Any, length: int) -> list[Any]:
+def _listed(y: object, length: int) -> list[object]:
     if isinstance(y, (str, bytes)) or not isinstance(y, Iterable):
         raise check.refuse("y", "be a list of labels", y, "Give one label for each row of X.")
+    if np.ma.is_masked(y):
+        raise check.refuse("y", "have no masked members", y, "Leave out rows without a label.")
     array = np.asarray(y) if not isinstance(y, (list, tuple)) else None
     if array is not None and array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
@@ -370,4 +377,4 @@ def best_class(probabilities: Floats) -> np.ndarray:
     """(n,): the most probable class; -1 if no class is known."""
     if not probabilities.shape[1]:
         return np.full(len(probabilities), -1)
-    return np.argmax(probabilities, axis=1)
+    return np.asarray(np.argmax(probabilities, axis=1))

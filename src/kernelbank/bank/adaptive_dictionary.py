@@ -12,7 +12,7 @@ from ..kernels import Kernel
 from ..kernels.dictionary import Dictionary
 from ..utils import validation as check
 from ..utils.validation import Floats
-from .revision import Selection
+from .slot_history import Selection
 
 _OWNER = "AdaptiveDictionary"
 

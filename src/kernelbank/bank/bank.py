@@ -11,24 +11,24 @@ from typing import Any, Self
 
 import numpy as np
 
-from .. import _core, losses
+from .. import _core
 from ..combiners import Combiner
 from ..errors import FileRefused, KernelBankError
 from ..io import checkpoint
 from ..io.specs import check_names
+from ..kernels import Kernel
 from ..kernels.dictionary import Dictionary
+from ..losses import Loss
 from ..utils import validation as check
 from ..utils.validation import Floats
 from . import serialization
 from .diagnostics import Diagnostics
 from .engines import Engine, EngineBank, Serial
 from .ledger import Ledger
-from .naming import SlotNames
-from .revision import Selection, continued_slots
 from .settings import BankSettings
-from .slot import Slot, given_slots
+from .slot import Slot, SlotNames, given_slots
 from .slot_changes import Samples, changed_settings, check_wider, continued, plan_change
-from .slot_history import SlotHistory
+from .slot_history import Selection, SlotHistory, continued_slots
 from .status import Status, bank_status, bank_title
 from .trace import Trace, chosen_fields
 
@@ -101,7 +101,7 @@ class KernelBank:
     _plain: bool
     _lock: threading.RLock
 
-    def __new__(cls, *arguments: Any, **named: Any) -> Self:
+    def __new__(cls, *arguments: object, **named: object) -> Self:
         self = super().__new__(cls)
         self._lock = threading.RLock()
         _banks.add(self)
@@ -109,16 +109,16 @@ class KernelBank:
 
     def __init__(
         self,
-        dictionary: Any = None,
-        learner: Any = None,
-        combiner: Any = None,
-        loss: Any = "squared",
+        dictionary: object = None,
+        learner: object = None,
+        combiner: object = None,
+        loss: object = "squared",
         window: int = 10,
         regularization: float = 0.01,
-        engine: Any = "serial",
+        engine: object = "serial",
         *,
         slots: Iterable[Slot] | None = None,
-        initial: Any = None,
+        initial: object = None,
         outputs: int = 1,
     ) -> None:
         settings = BankSettings.checked(
@@ -136,11 +136,17 @@ class KernelBank:
         self._use(settings)
 
     @classmethod
-    def _of(cls, *parts: Any) -> Self:
+    def _of(
+        cls,
+        settings: BankSettings,
+        bank: EngineBank | None = None,
+        dimension: int | None = None,
+        warned: Iterable[str] = (),
+    ) -> Self:
         """The bank with these settings and this state; see `_use`."""
-        bank = cls.__new__(cls)
-        bank._use(*parts)
-        return bank
+        self = cls.__new__(cls)
+        self._use(settings, bank, dimension, warned)
+        return self
 
     def _use(
         self,
@@ -188,7 +194,7 @@ class KernelBank:
         return self._settings.combiner
 
     @property
-    def loss(self) -> losses.Loss:
+    def loss(self) -> Loss:
         """The loss, of the first output."""
         return self._settings.objective.loss
 
@@ -229,9 +235,11 @@ class KernelBank:
     @property
     def calls_python(self) -> bool:
         """Whether learning calls functions of the user's, which may fail."""
-        slots = self.slots
-        parts: list[Any] = [*self._settings.losses, *(slot.kernel for slot in slots), self.combiner]
-        return any(p.in_python for p in parts) or not all(s.learner.core_name for s in slots)
+        settings = self._settings
+        kernels = (slot.kernel for slot in settings.slots)
+        parts: list[Loss | Kernel | Combiner] = [*settings.losses, *kernels, settings.combiner]
+        in_core = all(slot.learner.core_name for slot in settings.slots)
+        return any(part.in_python for part in parts) or not in_core
 
     # --- what it has learned ---------------------------------------------------------------------
 
@@ -285,19 +293,19 @@ class KernelBank:
         """
         settings, bank = self._settings, self._bank
         state = settings.empty_state() if bank is None else bank.state()
-        found = []
+        shown = []
         for k, weights in enumerate(np.reshape(self.weights, (self.outputs, -1))):
-            own = serialization.under(f"output{k}/combiner/", state)
-            found.append(settings.combiner.diagnostics(own, weights.copy()))
+            state_of_rule = serialization.under(f"output{k}/combiner/", state)
+            shown.append(settings.combiner.diagnostics(state_of_rule, weights.copy()))
         if self.outputs == 1:
-            return found[0]
-        return {name: np.array([one[name] for one in found]) for name in found[0]}
+            return shown[0]
+        return {name: np.array([arrays[name] for arrays in shown]) for name in shown[0]}
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> dict[str, np.ndarray]:
         """Copies of all arrays that the next sample depends on, by name; none before the first."""
         return {} if self._bank is None else self._bank.state()
 
-    def slot_state(self, slot: int) -> dict[str, Any]:
+    def slot_state(self, slot: int) -> dict[str, np.ndarray]:
         """Copies of the arrays of the learner that a slot runs in, by name.
 
         Those of output k begin with "output<k>/", unless there is one output and the learner
@@ -305,7 +313,7 @@ class KernelBank:
         """
         remedy = "Give the index of a slot, from 0."
         index = check.count("slot", slot, "slot_state", remedy, least=0, most=len(self.slots) - 1)
-        pack = next(i for i, own in enumerate(self._settings.packs) if index in own)
+        pack = next(i for i, members in enumerate(self._settings.packs) if index in members)
         begin = f"pack{pack}/learner/"
         bank = self._bank
         state = self._settings.empty_state() if bank is None else bank.state(begin)
@@ -340,7 +348,7 @@ class KernelBank:
 
     # --- predicting ------------------------------------------------------------------------------
 
-    def predict_one(self, x: Any) -> Any:
+    def predict_one(self, x: object) -> Any:
         """The prediction at one input, a number or a (d,) array. Learns nothing.
 
         A float; for several outputs (K,).
@@ -353,7 +361,7 @@ class KernelBank:
                 return value
         return self.predict_slots_one(x)[0]
 
-    def predict_slots_one(self, x: Any) -> tuple[Any, Floats]:
+    def predict_slots_one(self, x: object) -> tuple[Any, Floats]:
         """The prediction at one input, and (P,) the predictions of all slots. Learns nothing.
 
         For several outputs (K,) and (K, P).
@@ -368,7 +376,7 @@ class KernelBank:
             predictions, slots = bank.predict_slots_one(point[0])
         return (predictions, slots) if self.outputs > 1 else (float(predictions[0]), slots[0])
 
-    def predict(self, X: Any) -> Floats:
+    def predict(self, X: object) -> Floats:
         """(n,): the predictions at the rows of an (n, d) array. Learns nothing.
 
         For several outputs (n, K).
@@ -378,7 +386,7 @@ class KernelBank:
         values = np.zeros((len(points), self.outputs)) if bank is None else bank.predict(points)
         return values if self.outputs > 1 else values[:, 0]
 
-    def predict_slots(self, X: Any) -> Floats:
+    def predict_slots(self, X: object) -> Floats:
         """(n, P): the prediction of every slot at the rows of an (n, d) array. Learns nothing.
 
         For several outputs (n, K, P).
@@ -389,7 +397,7 @@ class KernelBank:
         values = np.zeros(shape) if bank is None else bank.predict_slots(points)
         return values if self.outputs > 1 else values[:, 0]
 
-    def predict_variance_slots(self, X: Any) -> Floats:
+    def predict_variance_slots(self, X: object) -> Floats:
         """(n, P): predictive variance of every slot's function, NaN for methods without one.
 
         Without the noise, and in units of the noise's variance. Learns nothing. For several outputs
@@ -411,7 +419,7 @@ class KernelBank:
 
     # --- learning --------------------------------------------------------------------------------
 
-    def learn_one(self, x: Any, y: Any, past_predictions: Any = None) -> None:
+    def learn_one(self, x: object, y: object, past_predictions: object = None) -> None:
         """Learn one sample, after the cost of the present prediction has been taken.
 
         y : a number; for several outputs (K,), NaN where a target is missing.
@@ -437,7 +445,7 @@ class KernelBank:
             self._revise_if_due()
             self._learn(point, target, past, {})
 
-    def run(self, X: Any, y: Any, record: Any = "all") -> Trace:
+    def run(self, X: object, y: object, record: object = "all") -> Trace:
         """Predict and learn every row in turn.
 
         Parameters
@@ -477,7 +485,9 @@ class KernelBank:
             trace.bound_gap[...] = np.nan
         return trace
 
-    def _learn_rows(self, X: Floats, y: Floats, past: Floats | None, trace: Any) -> None:
+    def _learn_rows(
+        self, X: Floats, y: Floats, past: Floats | None, trace: dict[str, Floats]
+    ) -> None:
         """Learn rows of the model of an AutoBank: X (n, d), y (n, K), past (n, K, P) or None.
 
         trace : arrays to be filled, by name.
@@ -486,7 +496,7 @@ class KernelBank:
         with self._changing():
             self._learn(X, y, past, trace)
 
-    def _changing(self) -> Any:
+    def _changing(self) -> threading.RLock:
         """The lock under which the bank of the core is made, and exchanged in a revision.
 
         It is held while the core learns: a call from inside, in a thread of the core, would wait
@@ -506,7 +516,7 @@ class KernelBank:
             self._bank, self._dimension = bank, points.shape[1]
         return self._bank
 
-    def _learn(self, X: Floats, y: Floats, past: Floats | None, trace: dict[str, Any]) -> None:
+    def _learn(self, X: Floats, y: Floats, past: Floats | None, trace: dict[str, Floats]) -> None:
         """Learn samples whole or not at all, then revise the slots if that is due."""
         before = self._bank
         bank = self._open(X)
@@ -618,7 +628,7 @@ class KernelBank:
         slots: Iterable[Slot],
         kept: Iterable[int | None],
         previous: Iterable[int | None] | None = None,
-        replay: tuple[Any, Any] | None = None,
+        replay: tuple[object, object] | None = None,
     ) -> Self:
         """A bank with other slots that continues from this one.
 
@@ -659,11 +669,11 @@ class KernelBank:
         np.True_
         """
         self._refuse_revised("with_slots")
-        given = given_slots(slots, "with_slots", "Give a list of kb.Slot, such as bank.slots.")
+        new_slots = given_slots(slots, "with_slots", "Give a list of kb.Slot, such as bank.slots.")
         samples = None if replay is None else self._checked_replay(*replay)
-        return self._of(*self._continued(given, kept, previous, samples))
+        return self._of(*self._continued(new_slots, kept, previous, samples))
 
-    def _checked_replay(self, X: Any, y: Any) -> Samples:
+    def _checked_replay(self, X: object, y: object) -> Samples:
         """(m, d) and (m, K): the newest samples, for new slots to begin with."""
         points = check.samples(X, self.dimension)
         self._settings.check_inputs(points, "replay", first=self._bank is None)
@@ -684,7 +694,7 @@ class KernelBank:
         replay: Samples | None = None,
         reasons: Mapping[str, Mapping[int, str]] | None = None,
         selection: Selection | None = None,
-    ) -> tuple[Any, ...]:
+    ) -> tuple[BankSettings, EngineBank | None, int | None, set[str]]:
         """The arguments of `_use` to continue with other slots; see `with_slots`.
 
         reasons : why slots are "retired" and "added", by their indices.
@@ -723,8 +733,8 @@ class KernelBank:
         slots = settings.selected_slots(after)
         kept = continued_slots(settings.selected_slots(before), slots)
         reasons = {
-            kind: {place: why.get(kernel, "") for place, kernel in enumerate(own.running)}
-            for kind, own in (("retired", before), ("added", after))
+            kind: {place: why.get(kernel, "") for place, kernel in enumerate(selection.running)}
+            for kind, selection in (("retired", before), ("added", after))
         }
         places = range(len(slots))  # a new slot is judged like the one in whose place it comes
         chosen = (tuple(slots.values()), kept, places)
@@ -786,7 +796,7 @@ class KernelBank:
         assert alone._bank is not None
         assert dimension is not None
         before, single = settings.engine.to_local(self._bank), Serial().to_local(alone._bank)
-        models = {pack: [*known] for pack, known in before.models().items()}
+        models = {pack: [*pack_models] for pack, pack_models in before.models().items()}
         for pack, (model,) in single.models().items():
             models[pack].insert(output, model)
         new = settings.with_losses(
@@ -811,29 +821,29 @@ class KernelBank:
         """The same as bytes, for a database or a message; `kb.from_bytes` is the way back."""
         return checkpoint.to_bytes(*self.describe())
 
-    def describe(self) -> tuple[dict[str, Any], dict[str, Any]]:
+    def describe(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Everything that the next sample depends on: settings as JSON data, and arrays."""
         remedy = "Save a bank without such slots, and keep the model yourself."
         self._settings.check_saveable("saved", remedy)
         pool = () if self._settings.dictionary is None else self._settings.dictionary.kernels
         check_names([*self._settings.losses, self.combiner, *self.slots, *pool])
-        known = self.samples > 0  # a bank without samples is saved as a new one
+        has_learned = self.samples > 0  # a bank without samples is saved as a new one
         header = {
             **serialization.describe_settings(self._settings),
-            "dimension": self._dimension if known else None,
+            "dimension": self._dimension if has_learned else None,
             "warned": sorted(self._diagnostics.warned),
             "first_sample": self._settings.first_sample,
             **self._settings.history.describe(),
         }
-        return header, self.state() if known else {}
+        return header, self.state() if has_learned else {}
 
     @classmethod
     def restored(
         cls,
         header: Mapping[str, Any],
-        arrays: Mapping[str, Any],
+        arrays: Mapping[str, np.ndarray],
         engine: Engine,
-        components: Mapping[str, Any],
+        components: Mapping[str, object],
         most_memory: int,
     ) -> Self:
         """The bank that `describe` described, checked in every respect; see `kb.load`."""
@@ -861,10 +871,10 @@ class KernelBank:
         bank = None if self._bank is None else self._bank.copy()
         return self._of(self._settings, bank, self._dimension, self._diagnostics.warned)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+    def __deepcopy__(self, memo: dict[int, object]) -> Self:
         return self.__copy__()
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         """For pickle, which keeps user-made parts and models behind adapters too."""
         bank, warned = self._bank, sorted(self._diagnostics.warned)
         state = None if bank is None else (self._dimension, bank.state(), bank.models())

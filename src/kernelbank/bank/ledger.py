@@ -12,6 +12,9 @@ from ..utils import validation as check
 from ..utils.validation import Floats
 from .slot_history import SlotChange, SlotHistory
 
+Figure = Any
+"""A number; for several outputs an array (K,)."""
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Ledger:
@@ -59,11 +62,13 @@ class Ledger:
             totals |= {name: np.zeros(shape) for name in ("slot_cost", "slot_loss", "dropped")}
         return cls(samples, totals, on_simplex, history, shape[0] > 1)
 
-    def _shown(self, values: Any) -> Any:
-        """Values of all outputs, or of the only one."""
-        if self._several:
-            return values.copy()
-        return values[0].copy() if values.ndim > 1 else values.item(0)
+    def _shown(self, values: np.ndarray) -> Figure:
+        """Figures (K,) of all outputs, or the number of the only one."""
+        return values.copy() if self._several else values.item(0)
+
+    def _shown_slots(self, values: Floats) -> Floats:
+        """Figures (K, P) of all outputs, or (P,) of the only one."""
+        return values.copy() if self._several else np.array(values[0])
 
     @property
     def outputs(self) -> tuple[Ledger, ...]:
@@ -73,52 +78,54 @@ class Ledger:
         return tuple(replace(self, _totals=part, _several=False) for part in parts)
 
     @property
-    def missing(self) -> Any:
+    def missing(self) -> Figure:
         """How many samples had no target; of one of several outputs only."""
         missing = self._totals["missing"].astype(np.int64)
         return missing if self._several else int(missing[0])
 
     @property
-    def scored(self) -> Any:
+    def scored(self) -> Figure:
         """How many samples had a target: all but those whose target was missing."""
         return self.samples - self.missing
 
     @property
-    def cumulative_cost(self) -> Any:
+    def cumulative_cost(self) -> Figure:
         """Cumulative cost of the bank (CC in the paper)."""
         return self._shown(self._totals["cost"])
 
     @property
     def slot_cumulative_cost(self) -> Floats:
         """(P,): cumulative cost of every slot alone; infinite for a slot that is out."""
-        return self._shown(self._totals["slot_cost"])
+        return self._shown_slots(self._totals["slot_cost"])
 
     @property
-    def loss(self) -> Any:
+    def loss(self) -> Figure:
         """Sum of the one-step-ahead losses of the bank."""
         return self._shown(self._totals["loss"])
 
     @property
-    def mean_loss(self) -> Any:
+    def mean_loss(self) -> Figure:
         """Mean one-step-ahead loss of the bank; NaN before the first sample."""
         return self._shown(self._per_sample(self._totals["loss"]))
 
     @property
     def slot_loss(self) -> Floats:
         """(P,): sum of the one-step-ahead losses of every slot alone."""
-        return self._shown(self._totals["slot_loss"])
+        return self._shown_slots(self._totals["slot_loss"])
 
     @property
     def slot_mean_loss(self) -> Floats:
         """(P,): mean one-step-ahead loss of every slot alone; infinite for a slot that is out."""
         out = np.isinf(self._totals["slot_cost"])
-        return self._shown(self._per_sample(np.where(out, np.inf, self._totals["slot_loss"])))
+        return self._shown_slots(self._per_sample(np.where(out, np.inf, self._totals["slot_loss"])))
 
     def _per_sample(self, totals: Floats) -> Floats:
         """Totals (K,) or (K, P) by the samples that had a target; NaN without any."""
         scored = self.samples - self._totals["missing"]
         scored = scored.reshape(-1, *[1] * (totals.ndim - 1))
-        return np.divide(totals, scored, where=scored > 0, out=np.full(totals.shape, np.nan))
+        means: Floats = np.full(totals.shape, np.nan)
+        np.divide(totals, scored, where=scored > 0, out=means)
+        return means
 
     @property
     def quarantined(self) -> tuple[int, ...]:
@@ -127,17 +134,17 @@ class Ledger:
         return tuple(np.flatnonzero(out).tolist())
 
     @property
-    def best_slot(self) -> Any:
+    def best_slot(self) -> Figure:
         """The slot with the least cumulative cost, the first of equals."""
         return self._shown(np.argmin(self._totals["slot_cost"], axis=1))
 
     @property
-    def regret(self) -> Any:
+    def regret(self) -> Figure:
         """Cumulative cost minus that of the best slot; negative if better than every slot."""
         return self._shown(self._totals["cost"] - self._totals["slot_cost"].min(axis=1))
 
     @property
-    def bound_gap(self) -> Any:
+    def bound_gap(self) -> Figure:
         """Sum of bound minus cost; NaN for combiners off the simplex, which have no such bound."""
         gap = self._totals["gap"]
         return self._shown(gap if self._on_simplex else np.full(gap.shape, np.nan))
@@ -145,7 +152,7 @@ class Ledger:
     @property
     def dropped(self) -> Floats:
         """(P,): sum of norm^2 of the terms that each slot has dropped beyond its budget."""
-        return self._shown(self._totals["dropped"])
+        return self._shown_slots(self._totals["dropped"])
 
     @property
     def slot_since(self) -> tuple[int, ...]:
@@ -199,7 +206,7 @@ class Ledger:
         return replace(self, samples=self.samples - earlier.samples, _totals=totals)
 
     @property
-    def effect(self) -> Any:
+    def effect(self) -> Figure:
         """The first effect of truncation on the window's values that is visible, relative to them;
         until then the largest."""
         return self._shown(self._totals["effect"])

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from .. import combiners, kernels, learners, losses, transforms
 from .._core import TooLarge
 from ..errors import FileRefused, InvalidArgument
@@ -35,12 +37,12 @@ _LEAST_MEMORY = 2**27
 _MEMORY_PER_BYTE = 16
 
 
-def under(prefix: str, arrays: Mapping[str, Any]) -> dict[str, Any]:
+def under(prefix: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """The arrays whose names begin with a prefix, without it."""
     return {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
 
 
-def memory_limit(arrays: Mapping[str, Any]) -> int:
+def memory_limit(arrays: Mapping[str, np.ndarray]) -> int:
     """How many bytes a bank may need beside its state, by default.
 
     128 MB, and 16 times the bytes of its arrays. Banks of few slots need less than 128 MB; those of
@@ -49,7 +51,7 @@ def memory_limit(arrays: Mapping[str, Any]) -> int:
     return _LEAST_MEMORY + _MEMORY_PER_BYTE * sum(array.nbytes for array in arrays.values())
 
 
-def describe_settings(settings: BankSettings) -> dict[str, Any]:
+def describe_settings(settings: BankSettings) -> dict[str, object]:
     """The settings, without the engine, as JSON data."""
     slots, objective = settings.slots, settings.objective
     methods = {_method(slot): None for slot in slots}
@@ -77,17 +79,17 @@ def describe_settings(settings: BankSettings) -> dict[str, Any]:
 _METHOD = ("learner", "loss", "transform")
 
 
-def _method(slot: Slot) -> tuple[Any, ...]:
+def _method(slot: Slot) -> tuple[object, ...]:
     """How a slot learns: the parts of it that many slots have in common."""
     return tuple(getattr(slot, name) for name in _METHOD)
 
 
-def _describe_method(method: tuple[Any, ...]) -> dict[str, Any]:
+def _describe_method(method: tuple[object, ...]) -> dict[str, object]:
     parts = zip(_METHOD, method, strict=True)
     return {name: None if part is None else to_spec(part) for name, part in parts}
 
 
-def _describe_outputs(settings: BankSettings) -> dict[str, Any]:
+def _describe_outputs(settings: BankSettings) -> dict[str, object]:
     if settings.outputs == 1:
         return {}
     differ = len(set(settings.losses)) > 1
@@ -95,20 +97,20 @@ def _describe_outputs(settings: BankSettings) -> dict[str, Any]:
     return {"outputs": settings.outputs} | ({"losses": losses} if losses else {})
 
 
-def _describe_dictionary(settings: BankSettings) -> dict[str, Any]:
+def _describe_dictionary(settings: BankSettings) -> dict[str, object]:
     if settings.dictionary is None or settings.selection is None:
         return {}
     selection = settings.selection.describe()
     return {"dictionary": to_spec(settings.dictionary), "selection": selection}
 
 
-def parse_settings(header: Mapping[str, Any], components: Mapping[str, Any]) -> dict[str, Any]:
+def parse_settings(header: Mapping[str, Any], components: Mapping[str, object]) -> dict[str, Any]:
     """The arguments of a `KernelBank` from what `describe_settings` returned.
 
     components : user-made parts by name; see `kb.load`.
     """
 
-    def part(spec: Any) -> Any:
+    def part(spec: object) -> Any:
         return from_spec(spec, KNOWN, components)
 
     methods: list[dict[str, Any]] = [
@@ -116,7 +118,7 @@ def parse_settings(header: Mapping[str, Any], components: Mapping[str, Any]) -> 
         for method in header["methods"]
     ]
     columns = (header["kernels"], header["method_of"], header["residual_of"])
-    slots: dict[str, Any]
+    slots: dict[str, object]
     if "dictionary" in header:
         slots = {"dictionary": part(header["dictionary"]), "learner": methods[0]["learner"]}
     else:
@@ -138,7 +140,10 @@ def parse_settings(header: Mapping[str, Any], components: Mapping[str, Any]) -> 
 
 
 def restored_bank(
-    settings: BankSettings, dimension: Any, arrays: Mapping[str, Any], most_memory: int
+    settings: BankSettings,
+    dimension: object,
+    arrays: Mapping[str, np.ndarray],
+    most_memory: int,
 ) -> EngineBank | None:
     """The bank with a saved state; refused if it does not fit, or needs too much memory to run."""
     if dimension is None:
@@ -154,7 +159,7 @@ def restored_bank(
         raise FileRefused("its inputs do not fit its initial function.")
     settings.check_width(width, "X")
     bank = _opened(settings, width, most_memory)
-    bank.restore(arrays)
+    bank.restore(dict(arrays))
     if not bank.samples:
         raise FileRefused("its number of samples does not fit its inputs.")
     return bank

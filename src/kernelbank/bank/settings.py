@@ -8,7 +8,7 @@ bits wherever the packs run.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -21,14 +21,14 @@ from ..errors import InvalidArgument, KernelBankError
 from ..kernels import Kernel
 from ..kernels.dictionary import Dictionary
 from ..losses import Loss, as_loss
-from ..losses.objective import Objective
+from ..losses.base import Objective
 from ..utils import validation as check
 from ..utils.validation import Floats
 from .adaptive_dictionary import AdaptiveDictionary
 from .engines import Engine, as_engine
-from .revision import Selection
+from .engines.base import Description, Models
 from .slot import Method, Slot, bank_slots
-from .slot_history import SlotHistory
+from .slot_history import Selection, SlotHistory
 
 _OWNER = "KernelBank"
 _BLOCK_BYTES = 64 * 2**20
@@ -41,9 +41,6 @@ _OUTPUT_BYTES = 100
 _OUTPUT_SAMPLES = 8 * _core.SLIDE_PERIOD
 """Samples of a block times outputs, at most: with more than eight outputs blocks are shorter."""
 
-Models = Mapping[int, list[Any]]
-"""By pack: the models of its outputs, behind a slot whose state is not arrays."""
-
 
 @dataclass(frozen=True, eq=False)
 class InitialFunction:
@@ -55,15 +52,15 @@ class InitialFunction:
     """(m, P)."""
 
     @classmethod
-    def checked(cls, given: Any, slots: int) -> InitialFunction | None:
+    def checked(cls, initial: object, slots: int) -> InitialFunction | None:
         """From the argument of `KernelBank`; None for none."""
-        if given is None:
+        if initial is None:
             return None
         remedy = "Give (points, coefficients): arrays of shape (m, d), and (m,) or (m, P)."
-        if not (isinstance(given, (tuple, list)) and len(given) == 2):
-            raise check.refuse("initial", "be points and coefficients", given, remedy)
-        points = check.samples(given[0], None).copy()
-        coefficients = check.floats("initial", given[1], remedy)
+        if not (isinstance(initial, (tuple, list)) and len(initial) == 2):
+            raise check.refuse("initial", "be points and coefficients", initial, remedy)
+        points = check.samples(initial[0], None).copy()
+        coefficients = check.floats("initial", initial[1], remedy)
         if coefficients.shape not in ((len(points),), (len(points), slots)):
             rule = f"have coefficients of shape {(len(points),)} or {(len(points), slots)}"
             raise check.refuse("initial", rule, coefficients.shape, remedy)
@@ -104,16 +101,16 @@ class BankSettings:
     @classmethod
     def checked(
         cls,
-        dictionary: Any = None,
-        learner: Any = None,
-        combiner: Any = None,
-        loss: Any = "squared",
-        window: Any = 10,
-        regularization: Any = 0.01,
-        engine: Any = "serial",
+        dictionary: object = None,
+        learner: object = None,
+        combiner: object = None,
+        loss: object = "squared",
+        window: object = 10,
+        regularization: object = 0.01,
+        engine: object = "serial",
         slots: Iterable[Slot] | None = None,
-        initial: Any = None,
-        outputs: Any = 1,
+        initial: object = None,
+        outputs: object = 1,
     ) -> BankSettings:
         """Settings from the arguments of `KernelBank`; raises `InvalidArgument` for wrong ones."""
         remedy = "Give how many recent samples a cost is taken over, such as 10."
@@ -132,22 +129,24 @@ class BankSettings:
         selection = None if adaptive is None else adaptive.first_selection()
         if adaptive is not None and selection is not None:
             dictionary = Dictionary(adaptive.kernels[k] for k in selection.running)
-        given = bank_slots(dictionary, learner, slots)
+        members = bank_slots(dictionary, learner, slots)
         if adaptive is not None:
             rule.check_slot_changes()
             for kernel in adaptive.kernels:
-                given[0].learner.check_kernel(kernel)
-        start = InitialFunction.checked(initial, len(given))
-        for index, slot in enumerate(given):
+                members[0].learner.check_kernel(kernel)
+        start = InitialFunction.checked(initial, len(members))
+        for index, slot in enumerate(members):
             _check_place(slot, index)
-        for method in dict.fromkeys(slot.method for slot in given):  # many slots have the same one
+        for method in dict.fromkeys(
+            slot.method for slot in members
+        ):  # many slots have the same one
             _check_method(method, objective, losses, start)
         settings = cls(
-            given,
+            members,
             objective,
             rule,
             as_engine(engine),
-            SlotHistory.of(len(given)),
+            SlotHistory.of(len(members)),
             count,
             losses,
             start,
@@ -161,10 +160,10 @@ class BankSettings:
 
     def arguments(self) -> dict[str, Any]:
         """Arguments with which `KernelBank` makes an equal bank, at its start."""
-        given: dict[str, Any] = {"slots": self.slots}
+        arguments: dict[str, Any] = {"slots": self.slots}
         if self.dictionary is not None:
-            given = {"dictionary": self.dictionary, "learner": self.slots[0].learner}
-        return given | self._other_arguments()
+            arguments = {"dictionary": self.dictionary, "learner": self.slots[0].learner}
+        return arguments | self._other_arguments()
 
     def _other_arguments(self) -> dict[str, Any]:
         start = self.initial
@@ -182,8 +181,8 @@ class BankSettings:
         self, slots: Iterable[Slot], history: SlotHistory, selection: Selection | None = None
     ) -> BankSettings:
         """The same settings for other slots."""
-        made = self.checked(**self._other_arguments(), slots=slots)
-        return replace(made, history=history, dictionary=self.dictionary, selection=selection)
+        settings = self.checked(**self._other_arguments(), slots=slots)
+        return replace(settings, history=history, dictionary=self.dictionary, selection=selection)
 
     def with_losses(self, losses: Sequence[Loss]) -> BankSettings:
         """The same settings for other outputs, with a loss for each."""
@@ -210,14 +209,14 @@ class BankSettings:
     @cached_property
     def packs(self) -> tuple[tuple[int, ...], ...]:
         """The slots of every pack, by their indices."""
-        members: dict[Any, list[int]] = {}
+        members: dict[object, list[int]] = {}
         for index, slot in enumerate(self.slots):
             members.setdefault((slot.kernel.structure_key, slot.method), []).append(index)
-        found: list[tuple[int, ...]] = []
+        packs: list[tuple[int, ...]] = []
         for indices in members.values():
             width = self.slots[indices[0]].learner.pack_width
-            found += [tuple(indices[i : i + width]) for i in range(0, len(indices), width)]
-        return tuple(found)
+            packs += [tuple(indices[i : i + width]) for i in range(0, len(indices), width)]
+        return tuple(packs)
 
     @cached_property
     def history_length(self) -> int:
@@ -233,18 +232,18 @@ class BankSettings:
         threads: int = 1,
         block: int | None = None,
         models: Models | None = None,
-    ) -> dict[str, Any]:
+    ) -> Description:
         """What a bank of the core is made from, for inputs with that many columns.
 
         models : those to begin with; by default new ones.
         """
-        packs: list[dict[str, Any]] = []
+        packs: list[Description] = []
         place: dict[int, list[int]] = {}
         objectives = [replace(self.objective, loss=loss) for loss in self.losses]
         for number, indices in enumerate(self.packs):
             place |= {slot: [number, lane] for lane, slot in enumerate(indices)}
             slot, kernels = self.slots[indices[0]], [self.slots[i].kernel for i in indices]
-            pack: dict[str, Any] = {
+            pack: Description = {
                 "slots": list(indices),
                 "learner": slot.learner.core_name,
                 "loss": None if slot.loss is None else slot.loss.core_spec(),
@@ -279,11 +278,11 @@ class BankSettings:
             "first_weights": self.first_weights().tolist(),
         }
 
-    def empty_state(self) -> dict[str, Any]:
+    def empty_state(self) -> dict[str, np.ndarray]:
         """The arrays of a bank that has learned nothing, for the fewest columns of inputs."""
         return _core.Bank(self.describe(self.fewest_columns())).state()
 
-    def _models(self, pack: int, dimension: int, models: Models | None) -> list[Any]:
+    def _models(self, pack: int, dimension: int, models: Models | None) -> list[object]:
         if models is not None and pack in models:
             return models[pack]
         slot = self.slots[self.packs[pack][0]]
@@ -353,7 +352,7 @@ class BankSettings:
             if needed > most_bytes:
                 raise OverflowError("the settings of the slots need more memory than is allowed")
 
-    def check_past_predictions(self, past_predictions: Any) -> Floats:
+    def check_past_predictions(self, past_predictions: object) -> Floats:
         """(K, P): what the slots predicted earlier, as `KernelBank.learn_one` takes it."""
         name, slots = "past_predictions", len(self.slots)
         remedy = "Give the second value that predict_slots_one returned."
@@ -364,7 +363,7 @@ class BankSettings:
         check.within_range(name, np.where(np.isfinite(values), values, 0.0))
         return values.reshape(self.outputs, slots)
 
-    def check_targets(self, y: Any, count: int, *, one: bool = False) -> Floats:
+    def check_targets(self, y: object, count: int, *, one: bool = False) -> Floats:
         """(n, K): targets; with several outputs NaN is a missing one, if that is possible."""
         if self.outputs == 1:
             targets = check.one_target(y) if one else check.targets(y, count)
@@ -409,14 +408,14 @@ class BankSettings:
                 )
 
 
-def _checked_losses(loss: Any, outputs: int) -> tuple[Loss, ...]:
+def _checked_losses(loss: object, outputs: int) -> tuple[Loss, ...]:
     """The loss of every output: one for all, or a list with one for each."""
     if not isinstance(loss, (list, tuple)):
         return (as_loss(loss),) * outputs
     if len(loss) != outputs:
         remedy = "Give one loss for all outputs, or a list with one for each."
         raise check.refuse("loss", f"be one, or a list of {outputs}", loss, remedy, _OWNER)
-    return tuple(as_loss(one) for one in loss)
+    return tuple(as_loss(output_loss) for output_loss in loss)
 
 
 def _check_place(slot: Slot, index: int) -> None:
@@ -436,17 +435,17 @@ def _check_method(
 ) -> None:
     """Refuse a method that cannot work in a bank with that objective and these losses."""
     for loss in dict.fromkeys(losses):
-        own = replace(objective, loss=method.loss or loss)
-        method.learner.check(own)
-        if method.has_own_target and not own.loss.any_target:
+        slot_objective = replace(objective, loss=method.loss or loss)
+        method.learner.check(slot_objective)
+        if method.has_own_target and not slot_objective.loss.any_target:
             remedy = 'Use a loss for regression, or kb.Slot(..., loss="squared") for these slots.'
             rule = "be one for all numbers where slots learn a residual or have a transform"
-            raise check.refuse("loss", rule, own.loss, remedy)
+            raise check.refuse("loss", rule, slot_objective.loss, remedy)
     if initial is None:
         return
     if method.has_own_target:
         remedy = "Leave it out, or use slots without residual_of and transform."
         rule = "be left out for slots that learn a residual or have a transform"
         raise check.refuse("initial", rule, len(initial.points), remedy)
-    own = replace(objective, loss=method.loss or losses[0])
-    method.learner.check_initial(own, len(initial.points))
+    slot_objective = replace(objective, loss=method.loss or losses[0])
+    method.learner.check_initial(slot_objective, len(initial.points))

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -20,11 +19,9 @@ from ..errors import InvalidArgument
 from ..kernels.dimensions import active_coordinates, without_active_dims
 from ..utils import validation as check
 from ..utils.validation import Floats
-from .naming import SlotNames
-from .revision import Selection
 from .settings import BankSettings
-from .slot import Slot
-from .slot_history import SlotChange, SlotHistory
+from .slot import Slot, SlotNames
+from .slot_history import Selection, SlotChange, SlotHistory
 
 Samples = tuple[Floats, Floats]
 """Inputs (m, d) and targets (m, K): the newest ones of a stream."""
@@ -66,12 +63,12 @@ def plan_change(
         rule = "be left out for a bank that changes its slots"
         raise check.refuse("initial", rule, len(settings.initial.points), remedy, _OWNER)
     settings.combiner.check_slot_changes()
-    known = _indices("kept", kept, len(slots), len(old))
-    given = [i for i in known if i is not None]
-    if len(set(given)) < len(given):
-        raise check.refuse("kept", "name no slot twice", known, _REMEDY, _OWNER)
-    position = {before: index for index, before in enumerate(known) if before is not None}
-    for index, before in enumerate(known):
+    continues = _indices("kept", kept, len(slots), len(old))
+    continued_indices = [i for i in continues if i is not None]
+    if len(set(continued_indices)) < len(continued_indices):
+        raise check.refuse("kept", "name no slot twice", continues, _REMEDY, _OWNER)
+    position = {before: index for index, before in enumerate(continues) if before is not None}
+    for index, before in enumerate(continues):
         if before is not None:
             _check_continues(index, slots[index], before, old, position)
     chosen = (
@@ -79,13 +76,13 @@ def plan_change(
         if previous is None
         else _indices("previous", previous, len(slots), len(old))
     )
-    return SlotPlan(known, _previous(slots, known, chosen, costs))
+    return SlotPlan(continues, _previous(slots, continues, chosen, costs))
 
 
-def _indices(name: str, given: Any, count: int, slots: int) -> tuple[int | None, ...]:
-    listed = tuple(given) if isinstance(given, Iterable) else ()
+def _indices(name: str, entries: object, count: int, slots: int) -> tuple[int | None, ...]:
+    listed = tuple(entries) if isinstance(entries, Iterable) else ()
     if len(listed) != count:
-        shown = len(listed) if isinstance(given, Iterable) else given
+        shown = len(listed) if isinstance(entries, Iterable) else entries
         raise check.refuse(name, f"have one entry per slot ({count})", shown, _REMEDY, _OWNER)
     result: list[int | None] = []
     for entry in listed:
@@ -197,7 +194,7 @@ def continued(
         (reading, X, np.zeros_like(y), True),
         ([index for index in on_base if index not in reading], X[:0], y[:0], True),
     )
-    begun = [
+    new_slots = [
         (_begun(new, indices, bank.samples, inputs, targets), indices, alone)
         for indices, inputs, targets, alone in parts
         if indices
@@ -205,7 +202,7 @@ def continued(
     result = _core.Bank(new.describe(dimension, **new.engine.local_options()))
     kept = [-1 if source is None else source for source in plan.kept]
     try:
-        result.continue_with(bank, kept, list(plan.previous), begun)
+        result.continue_with(bank, kept, list(plan.previous), new_slots)
     except ValueError as error:
         rule = f"keep slots together that share what they have learned ({error})"
         remedy = "Keep the order of the slots, or retire all that share it."
@@ -265,7 +262,7 @@ def _among(slot: Slot, place: Mapping[int, int]) -> Slot:
 # --- more inputs --------------------------------------------------------------------------------
 
 
-def accepts_columns(slot: Slot, known: int, width: int) -> bool:
+def accepts_columns(slot: Slot, before: int, width: int) -> bool:
     """Whether a slot on `known` columns can use all of `width`, where the new ones were 0 so far.
 
     Its learner must know how, and the values of a pairwise kernel must not change by zeros.
@@ -273,8 +270,8 @@ def accepts_columns(slot: Slot, known: int, width: int) -> bool:
     if not slot.learner.accepts_new_inputs or not slot.kernel.pairwise:
         return slot.learner.accepts_new_inputs
     wide = np.zeros((5, width))
-    wide[:, :known] = np.sin(np.arange(5.0 * known)).reshape(5, known)
-    narrow = wide[:, :known].copy()
+    wide[:, :before] = np.sin(np.arange(5.0 * before)).reshape(5, before)
+    narrow = wide[:, :before].copy()
     try:
         return np.array_equal(slot.kernel(wide, wide), slot.kernel(narrow, narrow))
     except InvalidArgument:  # not for every width, or not for every number
@@ -289,11 +286,13 @@ def check_wider(old: BankSettings, old_dimension: int, new: BankSettings, dimens
         raise check.refuse("slots", rule, len(new.slots), "Give one slot for each.", "with_inputs")
     for index, (before, after) in enumerate(zip(old.slots, new.slots, strict=True)):
         columns = active_coordinates(after.kernel, dimension)
-        known = active_coordinates(before.kernel, old_dimension)
+        old_columns = active_coordinates(before.kernel, old_dimension)
         base = replace(after, kernel=without_active_dims(after.kernel))
-        more = columns[: len(known)] == known and accepts_columns(base, len(known), len(columns))
+        more = columns[: len(old_columns)] == old_columns and accepts_columns(
+            base, len(old_columns), len(columns)
+        )
         alike = base == replace(before, kernel=without_active_dims(before.kernel))
-        if not alike or not (columns == known or more):
+        if not alike or not (columns == old_columns or more):
             rule = f"continue slot {index}, which is {before!r}"
             raise check.refuse("slots", rule, after, remedy, "with_inputs")
     if old.packs != new.packs:

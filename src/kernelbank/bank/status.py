@@ -16,8 +16,8 @@ from ..utils.rendering import Pairs, number, one_line, render_html, render_text,
 from ..utils.validation import Floats
 from .engines import Engine, Serial
 from .ledger import Ledger
-from .naming import LONGEST, distinct_methods, full_name, method_name
 from .settings import BankSettings
+from .slot import LONGEST, distinct_methods, full_name, method_name
 
 MOST_BARS = 5
 """How many slots a drawing shows, at most."""
@@ -231,12 +231,12 @@ def _mean_output(values: Floats) -> Floats:
 
 def _beside_best(value: float | np.floating, of_slots: Floats, names: Sequence[str]) -> Metric:
     """The value of the bank beside that of the best slot alone."""
-    known = np.where(np.isfinite(of_slots), of_slots, np.inf)
-    best = int(np.argmin(known))
-    if not np.isfinite(known[best]):
+    finite = np.where(np.isfinite(of_slots), of_slots, np.inf)
+    best = int(np.argmin(finite))
+    if not np.isfinite(finite[best]):
         return Metric(float(value))
     name = f"best slot alone, {shortened(names[best], LONGEST)}"
-    return Metric(float(value), float(known[best]), name)
+    return Metric(float(value), float(finite[best]), name)
 
 
 # --- notes that several models have -------------------------------------------------------------

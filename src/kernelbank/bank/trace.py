@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..utils import validation as check
-from ..utils.frames import frame
+from ..utils.rendering import frame
 from ..utils.validation import Floats
 
 if TYPE_CHECKING:
@@ -214,7 +214,7 @@ class Trace:
         if self.outputs == 1:
             return self
         arrays = {name: getattr(self, name)[:, index] for name in self._fields}
-        own = Trace(
+        trace = Trace(
             self._samples,
             self._names,
             self._fields,
@@ -222,10 +222,10 @@ class Trace:
             classes=self.classes,
             arrays=arrays,
         )
-        own._later_names = self._later_names
-        return own
+        trace._later_names = self._later_names
+        return trace
 
-    def output_index(self, output: Any, owner: str) -> int:
+    def output_index(self, output: object, owner: str) -> int:
         """The index of an output that is given by its index or name."""
         names = self.target_names
         if isinstance(output, str) and output in names:
@@ -283,8 +283,8 @@ class Trace:
         >>> bool((trace.jensen_gap() >= trace.bound_gap - 1e-12).all())
         True
         """
-        known = np.where(self.weights > 0, self.slot_cost, 0.0)  # infinite for a slot that is out
-        gap = (self.weights * known).sum(axis=-1) - self.cost
+        costs = np.where(self.weights > 0, self.slot_cost, 0.0)  # infinite for a slot that is out
+        gap = (self.weights * costs).sum(axis=-1) - self.cost
         return np.where(np.isnan(self.bound_gap), np.nan, gap)
 
     def __len__(self) -> int:
@@ -315,22 +315,22 @@ def _numbered(outputs: int) -> tuple[str, ...]:
 
 
 def chosen_fields(
-    record: Any, task: str | None = None, *, without: tuple[str, ...] = ()
+    record: object, task: str | None = None, *, without: tuple[str, ...] = ()
 ) -> tuple[str, ...]:
     """The fields that `record` asks for, in their usual order.
 
     without : how the names of those begin that the bank does not have.
     """
-    known = tuple(name for name in FIELDS[task] if not name.startswith(without or "-"))
+    possible = tuple(name for name in FIELDS[task] if not name.startswith(without or "-"))
     if isinstance(record, str) and record in ("all", "light"):
-        return tuple(name for name in known if record == "all" or name not in BY_SLOT)
+        return tuple(name for name in possible if record == "all" or name not in BY_SLOT)
     remedy = 'Use "all", "light" (no array with one column per slot), or a list of names.'
     if isinstance(record, str) or not isinstance(record, Iterable):
         raise check.refuse("record", 'be "all", "light" or a list of names', record, remedy)
     names = tuple(record)
     for name in names:
-        if name not in known:
-            raise check.refuse("record", f"hold names from {list(known)}", name, remedy)
+        if name not in possible:
+            raise check.refuse("record", f"hold names from {list(possible)}", name, remedy)
     if task is not None and not names:
         raise check.refuse("record", "name at least one field", record, remedy)
-    return tuple(name for name in known if name in names)
+    return tuple(name for name in possible if name in names)

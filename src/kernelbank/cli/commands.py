@@ -1,17 +1,164 @@
-"""The commands and their options; each imports its work when it runs."""
+"""The commands and their options; each imports its work when it runs.
+
+The options of `kernelbank run` are made of the declaration of `RunOptions`.
+"""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import MISSING
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, TypeVar
 
 import click
 
 from .. import __version__
 from ..errors import KernelBankError
-from .one_line_errors import error_text, errors_as_one_line
-from .run_options import CONTEXT, ColumnNames, run_command
+from ..run.options import DEFAULTS, KINDS, OPTIONS, OptionSpec, column_names, flag
+from . import error_text
+
+
+class RefusedCommand(click.ClickException):
+    """An error of one line, with the exit code of wrong usage."""
+
+    exit_code = 2
+
+    def show(self, file: IO[str] | None = None) -> None:
+        click.echo(f"kernelbank: {self.message}", file=file, err=True)
+
+
+@contextmanager
+def errors_as_one_line() -> Iterator[None]:
+    """Turn errors of ours and of the system into one line."""
+    try:
+        yield
+    except (KernelBankError, OSError, MemoryError) as error:
+        raise RefusedCommand(error_text(error)) from None
+
+
+Command = TypeVar("Command", bound=Callable[..., object])
+
+CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 96}
+"""The settings of every command."""
+
+
+def _column_names(text: str) -> tuple[str, ...]:
+    """A list of column names, as a type of click."""
+    try:
+        return column_names(text)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+
+
+def _click_type(kind: type, spec: OptionSpec) -> Any:
+    if spec.choices:
+        return click.Choice(spec.choices)
+    if kind is int:
+        bounds: list[Any] = [spec.low, spec.high]
+        return click.IntRange(*bounds)
+    if kind is float:
+        opened = {
+            "min_open": spec.open_range,
+            "max_open": spec.open_range and spec.high is not None,
+        }
+        return click.FloatRange(spec.low, spec.high, **opened)
+    if kind is Path:
+        return click.Path(path_type=Path)
+    return _column_names if kind is tuple else click.STRING
+
+
+def _click_option(name: str, spec: OptionSpec) -> click.Option:
+    default = DEFAULTS[name]
+    settings: dict[str, Any] = {"help": spec.help}
+    if KINDS[name] is bool:
+        return click.Option([flag(name)], is_flag=True, **settings)
+    settings |= {"type": _click_type(KINDS[name], spec), "metavar": spec.metavar}
+    if default is MISSING:
+        settings["required"] = True
+    elif default not in (None, ()):
+        settings |= {"default": default, "show_default": True}
+    if spec.bare_value is not None:
+        settings |= {"is_flag": False, "flag_value": spec.bare_value}
+    return click.Option([flag(name)], **settings)
+
+
+class _GroupedCommand(click.Command):
+    """A command whose help shows the options under the headings of their groups."""
+
+    def parse_args(self, context: click.Context, words: list[str]) -> list[str]:
+        """An option that may stand alone takes the next word only if that is a number."""
+        bare = {flag(name): spec.bare_value for name, spec in OPTIONS.items()}
+        words = [
+            f"{word}={bare[word]}"
+            if bare.get(word) is not None and not following.isdecimal()
+            else word
+            for word, following in zip(words, [*words[1:], ""], strict=True)
+        ]
+        try:
+            return super().parse_args(context, list(words))
+        except click.UsageError as error:
+            if isinstance(error, click.NoSuchOption) and error.option_name == "--resume":
+                text = "There is no --resume: the same command resumes, if it has --state."
+                raise click.UsageError(text, context) from None
+            from ..io.brokers import typed_without_password
+
+            message = shown = error.format_message()
+            for word in words:
+                shown = shown.replace(word, typed_without_password(word))
+            if shown == message:
+                raise
+            raise click.UsageError(shown, context) from None
+
+    def format_options(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        groups: dict[str, list[tuple[str, str]]] = {}
+        for parameter in self.get_params(context):
+            record = parameter.get_help_record(context)
+            if isinstance(parameter, click.Option) and record is not None:
+                spec = OPTIONS.get(str(parameter.name))
+                groups.setdefault("Other" if spec is None else spec.group, []).append(record)
+        for heading, records in groups.items():
+            with formatter.section(heading):
+                formatter.write_dl(records)
+
+
+@click.command("run", cls=_GroupedCommand, context_settings=CONTEXT)
+@click.argument("source")
+@click.pass_context
+def run_command(context: click.Context, /, **values: Any) -> None:
+    """Predict and learn a stream, row by row, and lose nothing.
+
+    SOURCE is a .csv or .jsonl file (each also with .gz), a .parquet file, - for standard input (CSV
+    or JSON lines), redis://host:port/stream-name or kafka://host:port/topic. Every row is predicted
+    before it is learned.
+
+    \b
+      kernelbank run sensors.csv --target load --predictions out.csv --state run/
+    """
+    with errors_as_one_line():
+        from .run import run
+
+        code = run(values)
+    if code:
+        context.exit(code)
+
+
+run_command.params += [_click_option(name, spec) for name, spec in OPTIONS.items()]
+
+
+def _folder(default: str, text: str) -> Callable[[Command], Command]:
+    """The option `--out` of a command."""
+    kind = click.Path(file_okay=False, path_type=Path)
+    return click.option("--out", type=kind, default=Path(default), show_default=True, help=text)
+
+
+def _count(
+    name: str, least: int, most: int, default: int, text: str
+) -> Callable[[Command], Command]:
+    """An option that is a whole number."""
+    kind = click.IntRange(least, most)
+    return click.option(name, type=kind, default=default, show_default=True, help=text)
 
 
 @click.group(context_settings=CONTEXT)
@@ -31,13 +178,7 @@ def cli() -> None:
 
 
 @cli.command()
-@click.option(
-    "--out",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path("demo"),
-    show_default=True,
-    help="Folder for the stream, the predictions and the report; created if needed.",
-)
+@_folder("demo", "Folder for the stream, the predictions and the report; created if needed.")
 @click.pass_context
 def demo(context: click.Context, out: Path) -> None:
     """Run on a simulated sensor stream.
@@ -54,26 +195,14 @@ def demo(context: click.Context, out: Path) -> None:
 
 
 @cli.command()
-@click.option(
-    "--out",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path("reproduction"),
-    show_default=True,
-    help="Folder for the figures and tables; created if needed.",
-)
-@click.option(
-    "--seeds",
-    type=click.IntRange(min=1, max=10_000),
-    default=20,
-    show_default=True,
-    help="Number of random signals: seeds 0, 1, 2, ...",
-)
-@click.option(
+@_folder("reproduction", "Folder for the figures and tables; created if needed.")
+@_count("--seeds", 1, 10_000, 20, "Number of random signals: seeds 0, 1, 2, ...")
+@_count(
     "--samples",
-    type=click.IntRange(min=2, max=10_000_000),
-    default=1000,
-    show_default=True,
-    help="Samples of each signal in the figures, the table and the claims.",
+    2,
+    10_000_000,
+    1000,
+    "Samples of each signal in the figures, the table and the claims.",
 )
 @click.option(
     "--noise",
@@ -84,7 +213,10 @@ def demo(context: click.Context, out: Path) -> None:
     "in the figures, the table and the claims; the costs are compared in both cases.",
 )
 @click.option("--combiners", is_flag=True, help="Also run every rule of kb.combiners.")
-def reproduce(out: Path, seeds: int, samples: int, noise: str, combiners: bool) -> None:
+@click.option("--summary", is_flag=True, help="Print the main result only, in a few lines.")
+def reproduce(
+    out: Path, seeds: int, samples: int, noise: str, combiners: bool, summary: bool
+) -> None:
     """Repeat the experiment of the paper.
 
     Twenty Gaussian kernels follow a noisy signal. Draws the paper's two figures and a picture of
@@ -93,9 +225,9 @@ def reproduce(out: Path, seeds: int, samples: int, noise: str, combiners: bool) 
     claims held on how many seeds.
     """
     _need_plots()
-    from .reproduce import reproduce as work
+    from .experiments import reproduce as work
 
-    work(out, seeds, samples, noise, combiners)
+    work(out, seeds, samples, noise, combiners, summary)
 
 
 @cli.command()
@@ -103,7 +235,7 @@ def reproduce(out: Path, seeds: int, samples: int, noise: str, combiners: bool) 
 @click.option("--target", help="The target's column in files; by default the last one.")
 @click.option(
     "--features",
-    type=ColumnNames(),
+    type=_column_names,
     metavar="A,B,C",
     help="Input columns in files; by default all others.",
 )
@@ -120,12 +252,8 @@ def reproduce(out: Path, seeds: int, samples: int, noise: str, combiners: bool) 
 @click.option("--loss", default="squared", show_default=True, help="The loss, learned and scored.")
 @click.option("--window", type=click.IntRange(min=1), default=10, show_default=True)
 @click.option("--regularization", type=click.FloatRange(min=0), default=0.01, show_default=True)
-@click.option(
-    "--seeds",
-    type=click.IntRange(min=1, max=10_000),
-    default=1,
-    show_default=True,
-    help="How often to play streams that depend on chance: seeds 0, 1, 2, ...",
+@_count(
+    "--seeds", 1, 10_000, 1, "How often to play streams that depend on chance: seeds 0, 1, 2, ..."
 )
 @click.option(
     "--samples",
@@ -157,13 +285,7 @@ def reproduce(out: Path, seeds: int, samples: int, noise: str, combiners: bool) 
     type=click.Path(file_okay=False, path_type=Path),
     help="Folder with the files of named benchmarks.",
 )
-@click.option(
-    "--out",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path("comparison"),
-    show_default=True,
-    help="Folder for tables (JSON, Markdown, LaTeX) and figures; created if needed.",
-)
+@_folder("comparison", "Folder for tables (JSON, Markdown, LaTeX) and figures; created if needed.")
 def compare(**options: Any) -> None:
     """Compare AutoBank, learners and combiners on streams.
 
@@ -185,19 +307,13 @@ def compare(**options: Any) -> None:
 
 
 @cli.command()
-@click.option(
-    "--out",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path("lorenz"),
-    show_default=True,
-    help="Folder for the table and the figure; created if needed.",
-)
-@click.option(
+@_folder("lorenz", "Folder for the table and the figure; created if needed.")
+@_count(
     "--samples",
-    type=click.IntRange(min=20, max=10_000_000),
-    default=10_001,
-    show_default=True,
-    help="Points of the series; the published figures are for 10001.",
+    20,
+    10_000_000,
+    10_001,
+    "Points of the series; the published figures are for 10001.",
 )
 def lorenz(out: Path, samples: int) -> None:
     """Predict the Lorenz attractor by every learner.
@@ -206,26 +322,14 @@ def lorenz(out: Path, samples: int) -> None:
     one step ahead, and the error after the first thousand samples beside the published one.
     """
     _need_plots()
-    from .lorenz import lorenz as work
+    from .experiments import lorenz as work
 
     work(out, samples)
 
 
 @cli.command()
-@click.option(
-    "--seeds",
-    type=click.IntRange(min=1, max=10_000),
-    default=3,
-    show_default=True,
-    help="Number of random signals: seeds 0, 1, 2, ...",
-)
-@click.option(
-    "--samples",
-    type=click.IntRange(min=20, max=5000),
-    default=300,
-    show_default=True,
-    help="Samples of each signal.",
-)
+@_count("--seeds", 1, 10_000, 3, "Number of random signals: seeds 0, 1, 2, ...")
+@_count("--samples", 20, 5000, 300, "Samples of each signal.")
 @click.pass_context
 def theory(context: click.Context, seeds: int, samples: int) -> None:
     """Print what theory promises beside what was measured.
@@ -234,7 +338,7 @@ def theory(context: click.Context, seeds: int, samples: int) -> None:
     separable bound and of truncation: each bound, the measurement, and whether the bound held. The
     exit code is 1 if one did not. docs/theory.md has the proofs.
     """
-    from .theory import theory as work
+    from .experiments import theory as work
 
     if not work(seeds, samples):
         context.exit(1)
@@ -257,7 +361,7 @@ def report(state: Path, out: Path) -> None:
     changes, bad rows. The run may be active meanwhile.
     """
     with errors_as_one_line():
-        from ..run.report.report_data import check_report_path, write_report
+        from ..run.report.data import check_report_path, write_report
         from ..run.status import RunStatus
 
         check_report_path(out, "--out")

@@ -13,12 +13,11 @@ import shlex
 import sys
 import time
 from collections import deque
-from collections.abc import Sequence
-from typing import Any, TextIO
+from collections.abc import Mapping, Sequence
+from typing import TextIO
 
-from ..run.forecast_status import chosen_scores, score_text
 from ..run.runner import Runner
-from ..run.status import RunStatus
+from ..run.status import RunStatus, chosen_scores, score_text
 
 _LINE_PERIOD = 0.25
 _LOG_PERIOD = 5.0
@@ -53,7 +52,7 @@ class Console:
         self._draw("")
         self._has_line = False
 
-    def message(self, event: str, text: str, *, always: bool = False, **facts: Any) -> None:
+    def message(self, event: str, text: str, *, always: bool = False, **facts: object) -> None:
         """Print a sentence, or an object of the log; with `always`, even if quiet."""
         if self._quiet and not always:
             return
@@ -118,7 +117,7 @@ class Console:
         self._stream.write(text + "\n")
         self._stream.flush()
 
-    def _write_json(self, facts: dict[str, Any]) -> None:
+    def _write_json(self, facts: Mapping[str, object]) -> None:
         self._print(json.dumps(facts, ensure_ascii=False, allow_nan=False))
 
 
@@ -192,8 +191,8 @@ def _line_of_targets(status: RunStatus, speed: float | None, left: float | None,
     """The updated line of a run with several targets: the RMSE of as many as fit."""
     bad = status.rejected.count
     first, *others = [
-        f"{cropped(one.target, _SHORTEST_NAME)} {_fixed_width(one.error, False)}"
-        for one in status.each_target
+        f"{cropped(target.target, _SHORTEST_NAME)} {_fixed_width(target.error, False)}"
+        for target in status.each_target
     ]
     parts = [
         (0, f"{status.rows:>7,} rows"),
@@ -246,8 +245,8 @@ def summary_table(
             rows.append(("coverage", inside))
         else:
             area = status.area_under_curve
-            known = "" if math.isnan(area) else f", area under the curve {area:.4f}"
-            rows.append(("log loss", f"{status.log_loss:.4f}{known}"))
+            area_text = "" if math.isnan(area) else f", area under the curve {area:.4f}"
+            rows.append(("log loss", f"{status.log_loss:.4f}{area_text}"))
     for score in chosen_scores(status.forecasts):
         text = score_text(score, status.options.coverage, seasons=bool(status.bank.periods))
         ahead = f"RMSE, {score.horizon} row{'s' * (score.horizon != 1)} ahead"
@@ -270,18 +269,18 @@ def summary_table(
 def _errors_of_targets(status: RunStatus) -> list[tuple[str, str]]:
     """The lines of each of several targets."""
     rows: list[tuple[str, str]] = []
-    for one in status.each_target[:_TARGETS_LISTED]:
-        name, best = one.best_slot
-        label = f"RMSE of {cropped(one.target, 24)}"
-        if not one.scored:
+    for target in status.each_target[:_TARGETS_LISTED]:
+        name, best = target.best_slot
+        label = f"RMSE of {cropped(target.target, 24)}"
+        if not target.scored:
             rows.append((label, "unknown: no target was known before a prediction"))
             continue
-        predictions = f"{one.scored:,} prediction{'s' * (one.scored != 1)}"
-        rows.append((label, f"{_number(one.error, False)}  over {predictions}"))
-        rows.append(("  baseline (last value)", _number(one.baseline_error, False)))
+        predictions = f"{target.scored:,} prediction{'s' * (target.scored != 1)}"
+        rows.append((label, f"{_number(target.error, False)}  over {predictions}"))
+        rows.append(("  baseline (last value)", _number(target.baseline_error, False)))
         rows.append(("  best slot", f"{_number(best, False)}  {name}"))
-        level = f"{100 * one.options.coverage:.4g} %"
-        rows.append(("  coverage", f"{100 * one.coverage:.1f} % inside their {level} intervals"))
+        level = f"{100 * target.options.coverage:.4g} %"
+        rows.append(("  coverage", f"{100 * target.coverage:.1f} % inside their {level} intervals"))
     more = len(status.options.targets) - _TARGETS_LISTED
     if more > 0:
         rows.append(("", f"and {more} more target{'s' * (more > 1)}: --log-json lists all"))

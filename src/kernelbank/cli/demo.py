@@ -1,22 +1,94 @@
-"""`kernelbank demo`: write a simulated stream, run on it, show what came out and what to try."""
+"""`kernelbank demo`: write a simulated stream, run on it, show what came out and what to try.
+
+The stream is a heat pump. No sensor has measured it; the same lines are written every time.
+"""
 
 from __future__ import annotations
 
 import csv
 import json
+import math
+import random
 import shlex
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import click
 
 from ..errors import RunRefused
-from . import demo_stream
 from .run import run
 
-COLUMNS = "--target power --time time \\\n        --categorical mode --allow-missing"
+COLUMNS = ("time", "outdoor", "wind", "mode", "power")
+ROWS = 4800
+"""100 days, two rows per hour."""
+
+CHANGE_ROW = 3000
+CHANGE_KW = 0.6
+"""From this row on the pump takes more power: a valve does not close any more."""
+
+_SEED = 1
+_START = datetime(2025, 1, 6)
+_OUTAGE = range(1700, 1712)
+"""Rows in which the outdoor sensor is silent; besides, one cell in a hundred is missing."""
+
+
+def write_stream(path: Path) -> None:
+    """Write the stream as CSV, with the power in kW as the last column."""
+    with path.open("w", newline="", encoding="utf-8") as file:
+        table = csv.writer(file, lineterminator="\n")
+        table.writerow(COLUMNS)
+        table.writerows(_rows(random.Random(_SEED)))
+
+
+def _rows(draw: random.Random) -> list[tuple[str, str, str, str, str]]:
+    rows = []
+    weather = wind = 0.0
+    mode = "heating"
+    for n in range(1, ROWS + 1):
+        time = _START + timedelta(minutes=30 * (n - 1))
+        hour = time.hour + time.minute / 60
+        weather = 0.99 * weather + 0.4 * draw.gauss(0, 1)
+        wind = 0.95 * wind + 0.9 * draw.gauss(0, 1)
+        spring = 12 * n / ROWS
+        outdoor = spring + 3 * math.sin(2 * math.pi * (hour - 9) / 24) + weather
+        speed = abs(wind) + 1
+        mode = _next_mode(mode, hour, draw)
+        power = _power(outdoor, speed, mode, hour) + 0.08 * draw.gauss(0, 1)
+        if n >= CHANGE_ROW:
+            power += CHANGE_KW
+        silent = n in _OUTAGE or draw.random() < 0.01
+        temperature = "" if silent else f"{outdoor:.1f}"
+        rows.append((f"{time:%Y-%m-%dT%H:%M}", temperature, f"{speed:.1f}", mode, f"{power:.2f}"))
+    return rows
+
+
+def _next_mode(mode: str, hour: float, draw: random.Random) -> str:
+    """Hot water is wanted at any hour, most of all in the morning and in the evening."""
+    if mode == "hot water":
+        return "hot water" if draw.random() < 0.4 else "heating"
+    if mode == "holiday":
+        return "holiday" if draw.random() < 0.99 else "heating"
+    if draw.random() < 0.002:
+        return "holiday"
+    busy = 6 <= hour < 9 or 18 <= hour < 22
+    return "hot water" if draw.random() < (0.25 if busy else 0.05) else "heating"
+
+
+def _power(outdoor: float, wind: float, mode: str, hour: float) -> float:
+    """The power in kW without noise: the heat that is lost, by how well the pump works."""
+    efficiency = 2.2 + 0.08 * max(min(outdoor, 20.0), -10.0)
+    if mode == "hot water":
+        return 7.5 / efficiency
+    room = 14.0 if mode == "holiday" else 21.0 if 6 <= hour < 22 else 17.0
+    return 0.2 + max(room - outdoor, 0.0) * (0.3 + 0.02 * wind) / efficiency
+
+
+# --- the demo ---
+
+STREAM_OPTIONS = "--target power --time time \\\n        --categorical mode --allow-missing"
 """The options that the stream needs, as they are typed, on two lines."""
 
-SHOWN_ROWS = [demo_stream.CHANGE_ROW + after for after in (-2, -1, 0, 1, 2, 10, 50)]
+SHOWN_ROWS = [CHANGE_ROW + after for after in (-2, -1, 0, 1, 2, 10, 50)]
 """Rows around the change of the stream whose predictions are shown."""
 
 
@@ -25,7 +97,7 @@ def demo(out: Path) -> int:
     stream, predictions, report = _files(out)
     _remove_earlier_demo(stream, predictions, report)
     out.mkdir(parents=True, exist_ok=True)
-    demo_stream.write_stream(stream)
+    write_stream(stream)
     _introduce(stream)
     results = [("--predictions", str(predictions)), ("--report", str(report))]
     click.echo(f"    {_command(stream, *(f'{flag} {shlex.quote(v)}' for flag, v in results))}\n")
@@ -67,7 +139,7 @@ def _remove_earlier_demo(stream: Path, *results: Path) -> None:
 
 def _is_demo_stream(path: Path) -> bool:
     with path.open(encoding="utf-8", errors="replace") as file:
-        return file.readline().rstrip("\n") == ",".join(demo_stream.COLUMNS)
+        return file.readline().rstrip("\n") == ",".join(COLUMNS)
 
 
 # --- what is printed ------------------------------------------------------------------------------
@@ -78,21 +150,21 @@ def _introduce(stream: Path) -> None:
         first = [file.readline().rstrip("\n") for _ in range(4)]
     click.echo(
         f"A heat pump and its sensors, simulated (nothing here was measured): {stream}\n"
-        f"{demo_stream.ROWS:,} rows, one every half hour for {demo_stream.ROWS // 48} days:\n"
+        f"{ROWS:,} rows, one every half hour for {ROWS // 48} days:\n"
     )
     for line in first:
         click.echo(f"    {line}")
     click.echo(
         "\nThe power (kW) is to be predicted, each row before its power is known. The outdoor\n"
         "sensor is silent now and then. From row "
-        f"{demo_stream.CHANGE_ROW:,} on a valve does not close any more, which\n"
-        f"takes {demo_stream.CHANGE_KW} kW; nothing tells kernelbank so. This is the command:\n"
+        f"{CHANGE_ROW:,} on a valve does not close any more, which\n"
+        f"takes {CHANGE_KW} kW; nothing tells kernelbank so. This is the command:\n"
     )
 
 
 def _command(source: Path | str, *results: str) -> str:
     """A command on the stream as it is typed, on several lines; the first is not indented."""
-    first = f"kernelbank run {shlex.quote(str(source))} {COLUMNS}"
+    first = f"kernelbank run {shlex.quote(str(source))} {STREAM_OPTIONS}"
     return " \\\n        ".join([first, " ".join(results)] if results else [first])
 
 
@@ -102,7 +174,7 @@ def _show_change(predictions: Path) -> None:
         rows = {int(row["row"]): row for row in csv.DictReader(file)}
     click.echo(
         "\nRMSE is the typical error, here in kW; the baseline repeats the last power.\n"
-        f"The predictions around row {demo_stream.CHANGE_ROW:,}, where the valve fails:\n"
+        f"The predictions around row {CHANGE_ROW:,}, where the valve fails:\n"
     )
     click.echo("       row  prediction   90 % interval   power   error")
     for number in SHOWN_ROWS:

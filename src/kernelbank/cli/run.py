@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
+import threading
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -20,46 +21,38 @@ from ..errors import (
     RunRefused,
     TooManyBadRows,
 )
-from ..io.passwords import read_password
-from ..io.sinks.base import Sink
-from ..io.sinks.csv import CsvSink, JsonLinesSink
-from ..io.sinks.parquet import ParquetSink
+from ..io.brokers import (
+    KAFKA_PASSWORD,
+    REDIS_PASSWORD,
+    read_password,
+    typed_without_password,
+    without_password,
+)
+from ..io.sinks import CsvSink, JsonLinesSink, ParquetSink, Sink
 from ..io.sources import open_source
-from ..run.checkpoint_dir import BAD_ROWS, CheckpointDir
-from ..run.live.live_page import LivePage, is_loopback
-from ..run.live.publisher import Publisher
-from ..run.model_session import prediction_columns
-from ..run.option_combinations import REDIS_SCHEMES
-from ..run.options import RunOptions
-from ..run.report.report_data import check_report_path
+from ..run.checkpoint import BAD_ROWS, CheckpointDir
+from ..run.live.page import LivePage, Publisher, is_loopback
+from ..run.options import REDIS_SCHEMES, RunOptions, prediction_columns
+from ..run.report.data import check_report_path
 from ..run.runner import Runner
 from ..run.status import RunStatus
-from .console import Console
-from .one_line_errors import error_text
-from .run_messages import (
-    command_again,
-    command_text,
-    how_to_go_on,
-    how_to_pass_bad_row,
-    how_to_resume,
-    written_places,
-)
-from .stop_signals import StopFlag, stop_on_signals
+from . import error_text
+from .console import Console, shell_command
 
 REFUSED = 2
 """The exit code of what cannot be done; a signal's exit code is 128 plus its number."""
 
 
-def run(given: Mapping[str, Any]) -> int:
+def run(values: Mapping[str, Any]) -> int:
     """Run with the options that are given (None for the default); returns the exit code."""
-    console = Console(quiet=bool(given.get("quiet")), log_json=bool(given.get("log_json")))
+    console = Console(quiet=bool(values.get("quiet")), log_json=bool(values.get("log_json")))
     try:
         with _warnings_to(console), ExitStack() as opened:
-            options = RunOptions(**{n: value for n, value in given.items() if value is not None})
+            options = RunOptions(**{n: value for n, value in values.items() if value is not None})
             return _run(options, console, opened)
     except KeyboardInterrupt:
         resume = f"To resume, give the same command again: {command_text()}"
-        text = "Nothing is saved." if given.get("state") is None else resume
+        text = "Nothing is saved." if values.get("state") is None else resume
         console.message("interrupted", f"Interrupted. {text}", command=command_again())
         return 128 + signal.SIGINT
     except ModuleNotFoundError as error:
@@ -181,7 +174,7 @@ def _prediction_sinks(options: RunOptions, password: str | None) -> list[Sink]:
         return []
     columns = (*prediction_columns(options), *options.kept_columns)
     if options.predictions.startswith(REDIS_SCHEMES):
-        from ..io.sinks.redis import RedisSink
+        from ..io.redis import RedisSink
 
         wait = options.redis_wait
         return [RedisSink(options.predictions, columns, password=password, wait=wait)]
@@ -219,7 +212,7 @@ def _live_page(options: RunOptions, console: Console) -> LivePage | None:
 def _warnings_to(console: Console) -> Iterator[None]:
     """Show warnings as notes: one line each, or one object of the log."""
 
-    def show(message: Warning | str, *_: Any, **__: Any) -> None:
+    def show(message: Warning | str, *_: object, **__: object) -> None:
         text = " ".join(str(message).split())
         console.message("note", f"note: {text}", message=text)
 
@@ -228,3 +221,107 @@ def _warnings_to(console: Console) -> Iterator[None]:
         warnings.simplefilter("always", BrokerConnection)  # a second break is news too
         warnings.showwarning = show
         yield
+
+
+def command_again(*more: str) -> str:
+    """The command again, without passwords."""
+    return shell_command(["kernelbank", *map(typed_without_password, sys.argv[1:]), *more])
+
+
+def command_text(*more: str) -> str:
+    """The command again, and how to give a password that is left out."""
+    hidden = [word for word in sys.argv[1:] if word != typed_without_password(word)]
+    if not hidden:
+        return command_again(*more)
+    place = f"in a file for --redis-password-file or in {REDIS_PASSWORD}"
+    if all("kafka://" in word for word in hidden):
+        place = f"in {KAFKA_PASSWORD}"
+    return f"{command_again(*more)} (its password is left out; it belongs {place})"
+
+
+def how_to_pass_bad_row(runner: Runner) -> str:
+    """After a stop at a bad row."""
+    if runner.checkpoints is None or not runner.rows:
+        return "To go on, correct the row, or skip such rows with --on-bad-row skip."
+    return (
+        "Everything before it is saved. To go on, correct the row and give the same command again, "
+        f"or skip such rows: {command_text('--on-bad-row', 'skip')}"
+    )
+
+
+def how_to_go_on(runner: Runner) -> str:
+    """After a stop because of too many bad rows."""
+    place = _bad_rows_place(runner)
+    saved = f"All bad rows are in {place}." if place else ""
+    if runner.checkpoints is None:
+        return saved
+    if not runner.rows:
+        return f"{saved} Nothing is predicted yet: with other options this --state begins again."
+    return f"{saved} To go on all the same, give the same command again: {command_text()}"
+
+
+def how_to_resume(options: RunOptions) -> str:
+    """After a stop that a signal or an error has caused."""
+    if options.state is not None:
+        return f"Nothing is lost. To resume, give the same command again: {command_text()}"
+    written = ""
+    if options.predictions is not None:
+        written = f"The predictions so far are in {without_password(options.predictions)}. "
+    return f"{written}Without --state, the run cannot be resumed."
+
+
+def written_places(runner: Runner) -> list[tuple[str, str]]:
+    """What was written, and where it is."""
+    options, count = runner.options, runner.rejected.count
+    place = _bad_rows_place(runner)
+    bad = "none"
+    if count:
+        bad_place = f"in {place}" if place else "not saved: give --state or --predictions"
+        bad = f"{count:,} skipped, {bad_place}"
+    return [
+        ("bad rows", bad),
+        ("predictions", without_password(options.predictions or "")),
+        ("state", "" if runner.checkpoints is None else str(runner.checkpoints.folder)),
+        ("report", "" if options.report is None else str(options.report)),
+    ]
+
+
+def _bad_rows_place(runner: Runner) -> str:
+    return str(runner.bad_rows.path) if isinstance(runner.bad_rows, JsonLinesSink) else ""
+
+
+class StopFlag:
+    """Whether a signal has asked to stop, and which one."""
+
+    def __init__(self) -> None:
+        self.signal_number = 0
+
+    def is_set(self) -> bool:
+        return bool(self.signal_number)
+
+    def __call__(self, number: int, _: object) -> None:
+        if not self.signal_number:
+            self.signal_number = number
+        elif number != signal.SIGHUP:  # a terminal that closes sends it twice
+            raise KeyboardInterrupt  # the second signal: end at once, with the last checkpoint
+
+
+@contextmanager
+def stop_on_signals() -> Iterator[StopFlag]:
+    """SIGINT, SIGTERM and SIGHUP end the run after its block; a second one ends it at once.
+
+    SIGHUP comes when the terminal is closed; with `nohup` it is ignored, and stays so.
+    """
+    stop = StopFlag()
+    if threading.current_thread() is not threading.main_thread():
+        yield stop
+        return
+    before = {}
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
+            before[number] = signal.signal(number, stop)
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

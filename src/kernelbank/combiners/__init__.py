@@ -2,10 +2,8 @@
 
 from .base import Combiner
 from .experts import Best, FixedShare, Hedge, Uniform
-from .joint import Joint
-from .omkr import OMKR
-from .simplex import Simplex
-from .stacking import RobustStacking, Stacking
+from .simplex import OMKR, Simplex
+from .stacking import Joint, RobustStacking, Stacking
 
 BUILT_IN: tuple[type[Combiner], ...] = (
     Best,

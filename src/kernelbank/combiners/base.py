@@ -9,10 +9,9 @@ from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
-from ..losses.objective import Objective
+from ..losses.base import Objective
 from ..utils import validation as check
-from ..utils.functions import quiet
-from ..utils.validation import Floats
+from ..utils.validation import Floats, quiet
 
 State = dict[str, Floats]
 
@@ -72,7 +71,7 @@ class Combiner:
         """Whether `combine`, in Python, is the rule."""
         return not self.core_name or type(self).combine is not Combiner.combine
 
-    def core_spec(self, objectives: Sequence[Objective], slots: int) -> tuple[Any, Any]:
+    def core_spec(self, objectives: Sequence[Objective], slots: int) -> tuple[object, object]:
         """What the core makes the rule of, for the objective of each output.
 
         (name, settings) of a rule that the core has; (None, an object for each output) for one in
@@ -83,7 +82,7 @@ class Combiner:
         states = [_State(self, objective, slots) for objective in objectives]
         return (None, states)
 
-    def core_settings(self, objective: Objective) -> dict[str, Any]:
+    def core_settings(self, objective: Objective) -> dict[str, object]:
         """Numbers, words and arrays by name, of which the core makes the rule: the fields."""
         return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
 

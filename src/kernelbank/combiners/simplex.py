@@ -71,7 +71,7 @@ _METHODS = {"sort": 0, "pivot": 1, "auto": 2}
 """The ways to solve the program, by their numbers in the core."""
 
 
-def simplex_qp(a: Any, b: Any, method: str = "auto") -> Floats:
+def simplex_qp(a: object, b: object, method: str = "auto") -> Floats:
     """Minimise sum_p a_p w_p^2 + b_p w_p subject to w >= 0 and sum_p w_p = 1.
 
     The solution is right to the last bits over the whole range of floats, also with some a_p = 0.
@@ -107,7 +107,7 @@ def simplex_qp(a: Any, b: Any, method: str = "auto") -> Floats:
     return weights.reshape(curvature.shape)
 
 
-def kkt_residual(theta: Any, a: Any, b: Any) -> Any:
+def kkt_residual(theta: object, a: object, b: object) -> Any:
     """How far `theta` is from the minimiser of `simplex_qp`: 0 is exact, 1e-15 is rounding.
 
     It is the largest of three numbers without unit:
@@ -169,7 +169,7 @@ def _gradients(a: Floats, b: Floats, weights: Floats) -> tuple[Floats, Floats]:
     return gradient, above
 
 
-def _problem(a: Any, b: Any) -> tuple[Floats, Floats]:
+def _problem(a: object, b: object) -> tuple[Floats, Floats]:
     remedy = "Give two arrays of numbers of the same shape, (P,) or (B, P), with P >= 1."
     curvature = check.floats("a", a, remedy)
     linear = check.floats("b", b, remedy)
@@ -191,3 +191,60 @@ def _refuse_members(curvature: Floats, linear: Floats) -> None:
             raise check.refuse(name, "be finite", wrong, "Remove kernels that are not finite.")
     least = float(curvature.min())
     raise check.refuse("a", "be non-negative", least, "A curvature is a squared norm: clamp it.")
+
+
+@dataclass(frozen=True)
+class OMKR(Combiner):
+    """Online multiple kernel regression, the gradient variant on a budget.
+
+    w <- w - rate * gradient in w of [sum over the window of l(w'f(x_i), y_i) + sum_p a_p w_p^2],
+    starting from w = 0; the weights are not on the simplex. The rate of round n is
+    max(learning_rate * 2^-floor((n - 1) / halve_every), least_rate).
+
+    The paper prints the regularization part of the gradient as regularization * a_p w_p. Since a_p
+    already holds regularization / 2, the gradient of the stated cost is 2 a_p w_p.
+
+    A step raises the cost that it should lower if its rate exceeds 2 g'g / g'H g, with g the
+    gradient and H = curvature of the loss * F'F + 2 diag(a) the matrix of the quadratic, F the
+    values of the slots on the window. If that happens, the bank warns and says by how much.
+
+    Parameters
+    ----------
+    learning_rate, halve_every, least_rate : the schedule; the defaults are the paper's ("halved
+        every 50 steps" in the index n of w(n); `kernelbank reproduce` measures other readings).
+    gradient : "exact" (2 a_p w_p) or "printed" (regularization * a_p w_p).
+
+    Reference: Sahoo, Hoi and Li, Online multiple kernel regression, KDD 2014.
+
+    >>> import kernelbank as kb
+    >>> bank = kb.KernelBank(combiner=kb.combiners.OMKR())
+    >>> bank.predict_one(0.0)
+    0.0
+    """
+
+    core_name: ClassVar[str] = "OMKR"
+    learning_rate: float = 8e-4
+    halve_every: int = 50
+    least_rate: float = 1e-5
+    gradient: str = "exact"
+    on_simplex: ClassVar[bool] = False
+    needs: ClassVar[frozenset[str]] = frozenset(["values"])
+
+    def __post_init__(self) -> None:
+        remedy = "Give a small positive step."
+        rate = check.number("learning_rate", self.learning_rate, "OMKR", remedy, above=0)
+        remedy = "Give the number of samples between two halvings of the rate."
+        period = check.count("halve_every", self.halve_every, "OMKR", remedy, most=2**62)
+        remedy = "Give 0 or a small positive step."
+        least = check.number("least_rate", self.least_rate, "OMKR", remedy, least=0)
+        check.choice("gradient", self.gradient, "OMKR", ("exact", "printed"))
+        object.__setattr__(self, "learning_rate", rate)
+        object.__setattr__(self, "halve_every", period)
+        object.__setattr__(self, "least_rate", least)
+
+    def first_weights(self, slots: int) -> Floats:
+        return np.zeros(slots)
+
+    def diagnostics(self, state: State, weights: Floats) -> dict[str, Floats]:
+        """gradient: of the cost, at the weights before the last step; rate: of that step."""
+        return {"gradient": state["gradient"], "rate": np.reshape(state["rate"], 1)}

@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import FileRefused
-from .reading import Opener, open_at_once, open_for_reading
+from .files import Opener, PathName, open_at_once, open_for_reading
 
 MAGIC = b"KERNELBANK\n"
 VERSION = 3
@@ -38,11 +38,14 @@ VERSION = 3
 the header that was added, and whose absence means the default, is no new version."""
 _PREFIX = struct.Struct("<IQQ")
 _DIGEST = 32
-_DTYPES: dict[str, np.dtype[Any]] = {kind: np.dtype(kind) for kind in ("<f8", "<f4", "<i8")}
+_DTYPES: dict[str, np.dtype[np.generic]] = {kind: np.dtype(kind) for kind in ("<f8", "<f4", "<i8")}
+
+Header = dict[str, Any]
+"""JSON data."""
 
 Arrays = dict[str, NDArray[Any]]
 
-Converter = Callable[[dict[str, Any], Arrays], tuple[dict[str, Any], Arrays]]
+Converter = Callable[[Header, Arrays], tuple[Header, Arrays]]
 
 CONVERTERS: dict[int, Converter] = {}
 """By version: turns header and arrays into those of the next version. A version that is neither
@@ -50,7 +53,7 @@ here nor the present one is not read. Version 3 is that of kernelbank 0.1; while
 one, there are none. tests/files holds a file of each version that must be read."""
 
 
-def _pieces(header: Mapping[str, Any], arrays: Arrays) -> list[Any]:
+def _pieces(header: Mapping[str, object], arrays: Arrays) -> list[bytes | memoryview]:
     """What a file is made of, in its order, the checksum last.
 
     The arrays are in the order of their names, so equal states are equal files.
@@ -58,21 +61,27 @@ def _pieces(header: Mapping[str, Any], arrays: Arrays) -> list[Any]:
     arrays = dict(sorted(arrays.items()))
     table = [[name, array.dtype.str, list(array.shape)] for name, array in arrays.items()]
     text = json.dumps({**header, "arrays": table}, allow_nan=False).encode()
-    numbers = [np.ascontiguousarray(array).reshape(-1).view(np.uint8) for array in arrays.values()]
+    numbers = [
+        np.ascontiguousarray(array).reshape(-1).view(np.uint8).data for array in arrays.values()
+    ]
     total = len(MAGIC) + _PREFIX.size + len(text) + sum(map(len, numbers)) + _DIGEST
-    pieces: list[Any] = [MAGIC + _PREFIX.pack(VERSION, total, len(text)), text, *numbers]
+    pieces: list[bytes | memoryview] = [
+        MAGIC + _PREFIX.pack(VERSION, total, len(text)),
+        text,
+        *numbers,
+    ]
     digest = hashlib.sha256()
     for piece in pieces:
         digest.update(piece)
     return [*pieces, digest.digest()]
 
 
-def to_bytes(header: Mapping[str, Any], arrays: Arrays) -> bytes:
+def to_bytes(header: Mapping[str, object], arrays: Arrays) -> bytes:
     """What `write` would write."""
     return b"".join(_pieces(header, arrays))
 
 
-def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Arrays) -> None:
+def write(path: PathName, header: Mapping[str, object], arrays: Arrays) -> None:
     """Write the file atomically: at any moment the old or the new one is there, complete."""
     pieces, target = _pieces(header, arrays), Path(path)
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(6)}")
@@ -95,9 +104,7 @@ def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Array
         raise
 
 
-def read(
-    path: str | os.PathLike[str], opener: Opener = open_at_once
-) -> tuple[dict[str, Any], Arrays]:
+def read(path: PathName, opener: Opener = open_at_once) -> tuple[Header, Arrays]:
     """The header and the arrays; `FileRefused` says what is wrong with the file.
 
     opener : how the file is opened, as in `open`.
@@ -110,7 +117,7 @@ def read(
     return from_bytes(data, path)
 
 
-def from_bytes(data: bytes, path: Any = "the state") -> tuple[dict[str, Any], Arrays]:
+def from_bytes(data: bytes, path: object = "the state") -> tuple[Header, Arrays]:
     """The same from what `to_bytes` returned; `path` is its name for people."""
     start = len(MAGIC) + _PREFIX.size
     version, total, length = _check_prefix(path, data[:start], len(data))
@@ -137,7 +144,7 @@ def damage_text(error: BaseException) -> str:
     return " ".join(str(error).split()).rstrip(".") or type(error).__name__
 
 
-def _open_file(path: str | os.PathLike[str], opener: Opener) -> BinaryIO:
+def _open_file(path: PathName, opener: Opener) -> BinaryIO:
     """Open a file; what is none, such as a pipe or a folder, is refused and not waited for."""
     try:
         file = open_for_reading(path, opener)
@@ -150,7 +157,7 @@ def _open_file(path: str | os.PathLike[str], opener: Opener) -> BinaryIO:
     raise FileRefused(f"{path} is not a file.")
 
 
-def _read_header(text: bytes) -> dict[str, Any]:
+def _read_header(text: bytes) -> Header:
     """The header; no file that `write` has written has infinite numbers or NaN in it."""
 
     def finite(word: str) -> float:
@@ -165,7 +172,7 @@ def _read_header(text: bytes) -> dict[str, Any]:
     return header
 
 
-def _check_prefix(path: Any, data: bytes, size: int) -> tuple[int, int, int]:
+def _check_prefix(path: object, data: bytes, size: int) -> tuple[int, int, int]:
     """The version and the lengths of file and header, checked before the rest is read."""
     if not data.startswith(MAGIC):
         if MAGIC.startswith(data):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from ..errors import InvalidArgument
 
@@ -13,9 +12,9 @@ DECIMAL_RULE = "be '.' or ','"
 _WORDS = {"tab": "\t", "\\t": "\t"}
 
 
-def delimiter_character(delimiter: Any) -> str | None:
+def delimiter_character(delimiter: object) -> str | None:
     """The character that a delimiter is given as; None if it cannot be one."""
-    character = _WORDS.get(delimiter, delimiter)
+    character = _WORDS.get(delimiter, delimiter) if isinstance(delimiter, str) else None
     valid = isinstance(character, str) and len(character) == 1 and character not in '"\r\n {'
     return character if valid else None
 
@@ -32,7 +31,7 @@ class CsvDialect:
     decimal: str = "."
 
     @classmethod
-    def of(cls, delimiter: Any, decimal: Any) -> CsvDialect:
+    def of(cls, delimiter: object, decimal: object) -> CsvDialect:
         """The checked dialect."""
         character = delimiter_character(delimiter)
         if character is None:

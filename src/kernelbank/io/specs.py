@@ -12,12 +12,18 @@ from typing import Any
 from ..errors import FileRefused
 from ..utils.validation import refuse
 
+Component = Any
+"""A kernel, loss, learner or combiner: a frozen dataclass, perhaps of a user."""
+
+Spec = dict[str, Any]
+"""JSON data."""
+
 _PLAIN = (bool, int, float, str, type(None))
 
 
-def to_spec(component: Any) -> dict[str, Any]:
+def to_spec(component: Component) -> Spec:
     """The component as JSON data."""
-    spec: dict[str, Any] = {"type": type(component).__name__}
+    spec: Spec = {"type": type(component).__name__}
     for field in fields(component):
         if not field.metadata.get("callable"):
             spec[field.name] = _value_to_spec(getattr(component, field.name))
@@ -29,12 +35,12 @@ def callable_field() -> dict[str, bool]:
     return {"callable": True}
 
 
-def check_names(components: Iterable[Any]) -> None:
+def check_names(components: Iterable[Component]) -> None:
     """Refuse two different Custom components of one name: a file could not distinguish them."""
-    named: dict[str, Any] = {}
+    named: dict[str, Component] = {}
     waiting = [component for component in components if is_dataclass(component)]
     while waiting:
-        part: Any = waiting.pop()
+        part: Component = waiting.pop()
         values = [getattr(part, field.name) for field in fields(part)]
         waiting += [value for value in values if is_dataclass(value)]
         if type(part).__name__ != "Custom":
@@ -44,7 +50,7 @@ def check_names(components: Iterable[Any]) -> None:
             raise refuse("name", "be different for different Custom components", part.name, remedy)
 
 
-def _value_to_spec(value: Any) -> Any:
+def _value_to_spec(value: object) -> object:
     if isinstance(value, _PLAIN):
         return value
     if isinstance(value, (tuple, list)):
@@ -54,7 +60,9 @@ def _value_to_spec(value: Any) -> Any:
     raise TypeError(f"a component's field holds {type(value).__name__}, which no file can keep")
 
 
-def from_spec(spec: Any, known: Iterable[type], components: Mapping[str, Any]) -> Any:
+def from_spec(
+    spec: object, types: Iterable[type], components: Mapping[str, Component]
+) -> Component:
     """The component that a spec describes.
 
     `components` holds user-made components: instances of Custom by their name, or classes.
@@ -62,21 +70,20 @@ def from_spec(spec: Any, known: Iterable[type], components: Mapping[str, Any]) -
     if not (isinstance(spec, dict) and isinstance(spec.get("type"), str)):
         raise FileRefused("The file is damaged: a component in it has no type.")
     kind = spec["type"]
-    own_name = spec.get("name")
-    if own_name is not None and kind == "Custom":
-        part = _users_component(str(own_name), components)
+    custom_name = spec.get("name")
+    if custom_name is not None and kind == "Custom":
+        part = _users_component(str(custom_name), components)
         if type(part).__name__ != "Custom":
             remedy = "Give the kb.kernels.Custom or kb.losses.Custom that was saved."
-            raise refuse(f"components[{own_name!r}]", "be a Custom component", part, remedy)
+            raise refuse(f"components[{custom_name!r}]", "be a Custom component", part, remedy)
         return part
-    types = {t.__name__: t for t in known}
-    maker = types.get(kind)
+    maker: Component = {t.__name__: t for t in types}.get(kind)
     if maker is None:
         maker = _users_component(kind, components)
         if not isinstance(maker, type):
             return maker
     arguments = {
-        key: _value_from_spec(value, known, components)
+        key: _value_from_spec(value, types, components)
         for key, value in spec.items()
         if key != "type"
     }
@@ -88,15 +95,17 @@ def from_spec(spec: Any, known: Iterable[type], components: Mapping[str, Any]) -
         raise FileRefused(f"The file describes an impossible {kind}: {error}") from None
 
 
-def _value_from_spec(value: Any, known: Iterable[type], components: Mapping[str, Any]) -> Any:
+def _value_from_spec(
+    value: object, types: Iterable[type], components: Mapping[str, Component]
+) -> object:
     if isinstance(value, dict):
-        return from_spec(value, known, components)
+        return from_spec(value, types, components)
     if isinstance(value, list):
-        return tuple(_value_from_spec(item, known, components) for item in value)
+        return tuple(_value_from_spec(item, types, components) for item in value)
     return value
 
 
-def _users_component(name: str, components: Mapping[str, Any]) -> Any:
+def _users_component(name: str, components: Mapping[str, Component]) -> Component:
     if name not in components:
         raise FileRefused(
             f"The file needs the user-made component {name!r}. "

@@ -1,9 +1,9 @@
 """Kernels: one formula each, sums and products (`+`, `*`), and `Custom` for a user's own."""
 
 from .base import Kernel, NoKernel, Product, Scaled, Sum
-from .custom import Custom
 from .dimensions import ActiveDims, Additive
 from .elementary import (
+    Custom,
     Gaussian,
     Laplacian,
     Linear,
@@ -12,9 +12,9 @@ from .elementary import (
     Polynomial,
     RationalQuadratic,
     Spline,
+    TreeKernel,
 )
 from .random_features import FeatureMap, feature_counts, feature_map
-from .tree_kernel import TreeKernel
 
 BUILT_IN: tuple[type[Kernel], ...] = (
     NoKernel,

@@ -9,7 +9,7 @@ from .. import _core
 from ..utils import validation as check
 from ..utils.validation import Floats
 
-CoreSpec = tuple[str, Any, tuple[float, ...], tuple[Any, ...]]
+CoreSpec = tuple[str, tuple[Any, ...] | None, tuple[float, ...], tuple[Any, ...]]
 """A kernel as the core is told of it: the name of its formula, the statistic, constants, parts.
 
 statistic : (name, parameter, coordinates), and the function of a user; None for a sum, a product or
@@ -59,7 +59,7 @@ class Kernel:
             part.check_width(width, name)
 
     @property
-    def structure_key(self) -> tuple[Any, ...]:
+    def structure_key(self) -> tuple[object, ...]:
         """Kernels with equal keys differ only in constants, and are computed together."""
         return (type(self).__name__, *(part.structure_key for part in self.parts))
 
@@ -70,7 +70,7 @@ class Kernel:
             return frozenset([self.domain])
         return frozenset().union(*(part.domains for part in self.parts))
 
-    def __call__(self, X: Any, Z: Any) -> Floats:
+    def __call__(self, X: object, Z: object) -> Floats:
         if not self.pairwise:
             remedy = "TreeKernel is for kb.learners.PartitionTree, which makes its cells; NoKernel "
             remedy += "is for models of other libraries. Evaluate another kernel."
@@ -100,15 +100,15 @@ class Kernel:
                 "Shift or rescale the inputs, or use another kernel.",
             )
 
-    def __add__(self, other: Any) -> Kernel:
+    def __add__(self, other: object) -> Kernel:
         return Sum(self, other) if isinstance(other, Kernel) else NotImplemented
 
-    def __mul__(self, other: Any) -> Kernel:
+    def __mul__(self, other: Kernel | float) -> Kernel:
         if isinstance(other, Kernel):
             return Product(self, other)
         return Scaled(self, other)
 
-    def __rmul__(self, factor: Any) -> Kernel:
+    def __rmul__(self, factor: float) -> Kernel:
         return self * factor
 
 
@@ -140,7 +140,7 @@ class Elementary(Kernel):
         return (self.formula, statistic, self.constants(), ())
 
     @property
-    def structure_key(self) -> tuple[Any, ...]:
+    def structure_key(self) -> tuple[object, ...]:
         return (self.formula, self.statistic, self.parameter())
 
 
@@ -162,7 +162,7 @@ class NoKernel(Kernel):
 # --- sums, products and multiples -----------------------------------------------------------------
 
 
-def require_kernel(name: str, value: Any, owner: str, *, pairwise: bool = True) -> None:
+def require_kernel(name: str, value: object, owner: str, *, pairwise: bool = True) -> None:
     """Refuse a part that is not a kernel, or that is not pairwise where it must be."""
     if not isinstance(value, Kernel):
         raise check.refuse(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, overload
+from typing import overload
 
 import numpy as np
 
@@ -51,7 +51,7 @@ class Dictionary:
             return Dictionary(self._kernels[index])
         return self._kernels[index]
 
-    def __add__(self, other: Any) -> Dictionary:
+    def __add__(self, other: object) -> Dictionary:
         if not isinstance(other, Dictionary):
             return NotImplemented
         return Dictionary([*self, *other])

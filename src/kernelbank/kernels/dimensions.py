@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
 from math import comb
-from typing import Any
 
 from ..utils import validation as check
 from ..utils.validation import Floats
@@ -48,16 +47,18 @@ class ActiveDims(Kernel):
     def __post_init__(self) -> None:
         require_kernel("base", self.base, "ActiveDims", pairwise=False)
         remedy = "Give a list of different coordinates, counted from 0, such as [0, 2]."
-        given = self.coordinates
-        if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
+        listed = self.coordinates
+        if isinstance(listed, (str, bytes)) or not isinstance(listed, Iterable):
             raise check.refuse(
-                "coordinates", "be a list of whole numbers", given, remedy, "ActiveDims"
+                "coordinates", "be a list of whole numbers", listed, remedy, "ActiveDims"
             )
-        own = tuple(check.count("coordinates", k, "ActiveDims", remedy, least=0) for k in given)
-        if not own or len(set(own)) < len(own):
+        coordinates = tuple(
+            check.count("coordinates", k, "ActiveDims", remedy, least=0) for k in listed
+        )
+        if not coordinates or len(set(coordinates)) < len(coordinates):
             rule = "hold at least one coordinate, none twice"
-            raise check.refuse("coordinates", rule, own, remedy, "ActiveDims")
-        object.__setattr__(self, "coordinates", own)
+            raise check.refuse("coordinates", rule, coordinates, remedy, "ActiveDims")
+        object.__setattr__(self, "coordinates", coordinates)
 
     @property
     def parts(self) -> tuple[Kernel, ...]:
@@ -68,7 +69,7 @@ class ActiveDims(Kernel):
         return self.base.pairwise
 
     @property
-    def structure_key(self) -> tuple[Any, ...]:
+    def structure_key(self) -> tuple[object, ...]:
         return ("ActiveDims", self.coordinates, self.base.structure_key)
 
     def core_spec(self, dimension: int) -> CoreSpec:
@@ -97,8 +98,8 @@ def _on_coordinates(spec: CoreSpec, coordinates: tuple[int, ...]) -> CoreSpec:
     """A kernel of inputs that are these coordinates, as a kernel of all coordinates."""
     name, statistic, constants, parts = spec
     if statistic is not None:
-        own = tuple(coordinates[k] for k in statistic[2])
-        statistic = (*statistic[:2], own, *statistic[3:])
+        selected = tuple(coordinates[k] for k in statistic[2])
+        statistic = (*statistic[:2], selected, *statistic[3:])
     return (name, statistic, constants, tuple(_on_coordinates(p, coordinates) for p in parts))
 
 
@@ -156,7 +157,7 @@ class Additive(Kernel):
         return (self.base,)
 
     @property
-    def structure_key(self) -> tuple[Any, ...]:
+    def structure_key(self) -> tuple[object, ...]:
         return ("Additive", self.order, self.base.structure_key)
 
     def core_spec(self, dimension: int) -> CoreSpec:

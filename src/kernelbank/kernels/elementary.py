@@ -7,10 +7,14 @@ the core knows them: the kernel value from the statistic and up to three constan
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from typing import ClassVar
 
+from ..io.specs import callable_field
 from ..utils import validation as check
-from .base import Elementary
+from ..utils.validation import Floats, UsersFunctions, quiet, real_numbers
+from .base import CoreSpec, Elementary, Kernel
 
 _LOG2E = 1 / math.log(2)
 
@@ -19,13 +23,13 @@ class _Positive(Elementary):
     """A kernel whose fields are all positive numbers."""
 
     def __post_init__(self) -> None:
-        for field in fields(self):  # type: ignore[arg-type]
-            value = getattr(self, field.name)
-            remedy = f"Give a positive {field.name}, in the units of the inputs."
-            if field.name in ("alpha", "nu"):
-                remedy = f"Give a positive {field.name}."
-            own = check.scale(field.name, value, type(self).__name__, remedy)
-            object.__setattr__(self, field.name, own)
+        for setting in fields(self):  # type: ignore[arg-type]
+            value = getattr(self, setting.name)
+            remedy = f"Give a positive {setting.name}, in the units of the inputs."
+            if setting.name in ("alpha", "nu"):
+                remedy = f"Give a positive {setting.name}."
+            number = check.scale(setting.name, value, type(self).__name__, remedy)
+            object.__setattr__(self, setting.name, number)
 
 
 @dataclass(frozen=True)
@@ -226,3 +230,130 @@ class Spline(Elementary):
     statistic = "spline_product"
     formula = "identity"
     domain = "non-negative"
+
+
+@dataclass(frozen=True)
+class TreeKernel(Kernel):
+    """k(x, t) = sum over levels l < levels of v_l [x and t share a cell of level l].
+
+    v_l = scale * decay^l is the variance that level l adds; level 0 is one cell for all inputs,
+    and every cell of level l + 1 lies inside one of level l. The cells are not part of the kernel:
+    `kb.learners.PartitionTree`, the only learner for it, makes them from the samples. So k(x, t) is
+    unknown before the stream, and the kernel cannot be called, added or multiplied. `ActiveDims`
+    restricts the cells, and the stored inputs, to some coordinates.
+
+    Parameters
+    ----------
+    decay : number in (0, 1], the ratio of the variances of neighbouring levels: small for smooth
+        targets, near 1 for rough ones.
+    levels : 1 to 64, the most nested cells that contain a point.
+    scale : positive number, the variance of level 0, in squared units of the target.
+
+    >>> import kernelbank as kb
+    >>> kernel = kb.kernels.TreeKernel(decay=0.5, levels=3)
+    >>> kernel.variances()
+    (1.0, 0.5, 0.25)
+    >>> bank = kb.KernelBank([kernel], kb.learners.PartitionTree(noise=0.5))
+    >>> bank.learn_one(0.0, 1.0)
+    >>> round(bank.predict_one(0.0), 3)  # 1 / (1 + 0.5): only level 0 has a cell so far
+    0.667
+    """
+
+    decay: float = 0.8
+    levels: int = 12
+    scale: float = 1.0
+    pairwise: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        owner = "TreeKernel"
+        remedy = "Give the ratio of the variances of neighbouring levels, such as 0.8."
+        decay = check.number("decay", self.decay, owner, remedy, above=0, most=1)
+        remedy = "Give the most nested cells, such as 12."
+        levels = check.count("levels", self.levels, owner, remedy, most=64)
+        remedy = "Give the variance of the first level, in squared units of the target."
+        scale = check.scale("scale", self.scale, owner, remedy)
+        object.__setattr__(self, "decay", decay)
+        object.__setattr__(self, "levels", levels)
+        object.__setattr__(self, "scale", scale)
+        if self.variances()[-1] < 1 / check.LARGEST:
+            rule = f"leave the last level a variance of at least {1 / check.LARGEST:g}"
+            raise check.refuse("decay", rule, decay, "Raise decay or use fewer levels.", owner)
+
+    def variances(self) -> tuple[float, ...]:
+        """v_0 .. v_{levels - 1}."""
+        return tuple(self.scale * self.decay**level for level in range(self.levels))
+
+    def core_spec(self, dimension: int) -> CoreSpec:
+        return ("none", None, (), ())
+
+
+@dataclass(frozen=True)
+class Custom(UsersFunctions, Kernel):
+    """A kernel from a function k(X, Z) -> (n, m) of NumPy arrays (n, d) and (m, d).
+
+    The function must be symmetric and positive definite, and must give the same values for the
+    same inputs. It is called with one row of X at a time, always in the same shapes, so that
+    blocks equal the loop over samples bit for bit.
+
+    A function in C is faster: give its address, an int. It is called for two inputs of d numbers
+    each as ``double k(const double* x, const double* t, int64_t d)``, from several threads, and
+    must stay loaded. ``numba.cfunc(...).address`` is such an address, and ctypes makes one. It
+    belongs to this process: a bank with it can be saved, but neither pickled nor run on Ray.
+
+    Parameters
+    ----------
+    function : the kernel, or the address of a C function.
+    name : its name in a saved bank; `kb.load(path, components={name: kernel})` restores it.
+
+    >>> import numpy as np
+    >>> def cauchy(X, Z):
+    ...     return 1 / (1 + ((X[:, None] - Z[None]) ** 2).sum(axis=2))
+    >>> Custom(cauchy)([[0.0]], [[1.0]]).tolist()
+    [[0.5]]
+
+    A C function, here one that ctypes makes of a Python function:
+
+    >>> import ctypes as c
+    >>> numbers = c.POINTER(c.c_double)
+    >>> @c.CFUNCTYPE(c.c_double, numbers, numbers, c.c_int64)
+    ... def in_c(x, t, d):
+    ...     return 1 / (1 + sum((x[k] - t[k]) ** 2 for k in range(d)))
+    >>> Custom(c.cast(in_c, c.c_void_p).value, name="cauchy")([[0.0]], [[1.0]]).tolist()
+    [[0.5]]
+    """
+
+    function: Callable[[Floats, Floats], object] | int = field(
+        repr=False, metadata=callable_field()
+    )
+    name: str = ""
+    function_fields: ClassVar[tuple[str, ...]] = ("function",)
+
+    def __post_init__(self) -> None:
+        self.check_functions("Give a function k(X, Z) that returns an (n, m) array.")
+        name = self.name or getattr(self.function, "__name__", "custom")
+        if not isinstance(name, str):
+            raise check.refuse("name", "be text", name, "Give a short name.", "Custom")
+        object.__setattr__(self, "name", name)
+
+    def __call__(self, X: object, Z: object) -> Floats:
+        if not callable(self.function):
+            return super().__call__(X, Z)
+        left = check.samples(X, None)
+        right = check.samples(Z, left.shape[1], "Z")
+        values = self.function(left.copy(), right.copy())
+        return real_numbers(values, (len(left), len(right)), self.name)
+
+    def core_spec(self, dimension: int) -> CoreSpec:
+        function, everything = self.function, tuple(range(dimension))
+        statistic: tuple[object, ...] = ("c_function", 0.0, everything, function)
+        if callable(function):
+            statistic = ("python", 0.0, everything, quiet(function), self.name, function)
+        return ("identity", statistic, (), ())
+
+    @property
+    def in_python(self) -> bool:
+        return not self.in_c
+
+    @property
+    def structure_key(self) -> tuple[object, ...]:
+        return ("Custom", self.function, self.name)

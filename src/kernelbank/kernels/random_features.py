@@ -68,7 +68,7 @@ class FeatureMap:
         """Number of features, with those of amplitude 0."""
         return int(self.frequencies.shape[1])
 
-    def __call__(self, X: Any) -> Floats:
+    def __call__(self, X: object) -> Floats:
         """(n, total): the features of the rows of an (n, d) array."""
         points = check.samples(X, None)
         if points.shape[1] != self.dimension:
@@ -189,11 +189,11 @@ def _set_trigonometric(
         amplitudes[end - share : end] = sqrt(term.factor / share)
     # Four pairs make a block: their cosines, then their sines.
     blocks = (-1, 2, WIDTH)
-    own_slice = slice(0, result.trigonometric)
-    own = np.repeat(frequencies.reshape(-1, 1, WIDTH, dimension), 2, axis=1)
-    result.frequencies[:, own_slice] = own.reshape(-1, dimension).T
-    result.amplitudes[own_slice].reshape(blocks)[...] = amplitudes.reshape(-1, 1, WIDTH)
-    result.phases[own_slice].reshape(blocks)[:, 1] = -pi / 2
+    drawn = slice(0, result.trigonometric)
+    pairs_twice = np.repeat(frequencies.reshape(-1, 1, WIDTH, dimension), 2, axis=1)
+    result.frequencies[:, drawn] = pairs_twice.reshape(-1, dimension).T
+    result.amplitudes[drawn].reshape(blocks)[...] = amplitudes.reshape(-1, 1, WIDTH)
+    result.phases[drawn].reshape(blocks)[:, 1] = -pi / 2
 
 
 # --- linear features ------------------------------------------------------------------------------
@@ -223,7 +223,7 @@ class _Term:
     """factor * kernel on what the views (`ActiveDims`, `Additive`) select, outermost first."""
 
     factor: float
-    kernel: Any
+    kernel: Any  # with a spectrum, or linear
     views: tuple[ActiveDims | Additive, ...]
 
     @property
@@ -233,7 +233,7 @@ class _Term:
 
 
 def _as_terms(
-    kernel: Any, factor: float = 1.0, views: tuple[ActiveDims | Additive, ...] = ()
+    kernel: object, factor: float = 1.0, views: tuple[ActiveDims | Additive, ...] = ()
 ) -> list[_Term]:
     """The parts of a sum, each a factor times a kernel that has a spectrum or is linear."""
     if isinstance(kernel, Scaled):
@@ -244,10 +244,10 @@ def _as_terms(
         return _as_terms(kernel.base, factor, (*views, kernel))
     if isinstance(kernel, (Linear, *_SPECTRA)):
         return [_Term(factor, kernel, views)]
-    known = ", ".join(kind.__name__ for kind in (*_SPECTRA, Linear))
+    names = ", ".join(kind.__name__ for kind in (*_SPECTRA, Linear))
     raise check.refuse(
         "kernel",
-        f"be made of {known} by Scaled, Sum, ActiveDims and Additive",
+        f"be made of {names} by Scaled, Sum, ActiveDims and Additive",
         kernel,
         "Use one of these, or a learner that works on kernel values.",
         "feature_map",
@@ -286,7 +286,7 @@ def _draw_frequencies(term: _Term, pairs: int, dimension: int, draw: np.random.G
             order = np.argsort(draw.random(chosen.shape), axis=1, kind="stable")
             picked = np.sort(order[:, : view.order], axis=1)
             chosen = np.take_along_axis(chosen, picked, axis=1)
-    spectrum = next(own for kind, own in _SPECTRA.items() if isinstance(term.kernel, kind))
+    spectrum = next(draws for kind, draws in _SPECTRA.items() if isinstance(term.kernel, kind))
     result = np.zeros((pairs, dimension))
     np.put_along_axis(result, chosen, spectrum(term.kernel, draw, chosen.shape), axis=1)
     return result

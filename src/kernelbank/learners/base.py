@@ -13,7 +13,7 @@ from dataclasses import fields
 from typing import Any, ClassVar
 
 from ..kernels.base import CoreSpec, Kernel
-from ..losses.objective import Objective
+from ..losses.base import Objective
 from ..utils import validation as check
 
 MOST = 10**9
@@ -48,7 +48,7 @@ class Learner:
 
     def core_settings(
         self, kernels: Sequence[Kernel], dimension: int, identity: int
-    ) -> dict[str, Any]:
+    ) -> dict[str, object]:
         """Numbers, words and arrays by name, of which the core makes the learner of a pack.
 
         The fields, and what follows from the kernels of the pack's slots and from the identity of

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import exp, log
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from ..kernels import Linear
 from ..kernels.base import CoreSpec, Kernel
 from ..kernels.dimensions import active_coordinates, without_active_dims
 from ..kernels.random_features import FeatureMap, feature_counts, feature_map
-from ..losses.objective import Objective
+from ..losses.base import Objective
 from ..utils import validation as check
 from .base import MOST, Learner, whole
 from .norma import check_decay, step_size_rule
@@ -52,7 +52,7 @@ class _RandomFeatures(Learner):
 
     def core_settings(
         self, kernels: Sequence[Kernel], dimension: int, identity: int
-    ) -> dict[str, Any]:
+    ) -> dict[str, object]:
         phi = self.feature_map(kernels[0], dimension, identity)
         return super().core_settings(kernels, dimension, identity) | {
             "frequencies": phi.frequencies,
@@ -69,7 +69,7 @@ class _RandomFeatures(Learner):
         return 2 * self.features * (dimension + 4)
 
 
-def _features_rule(name: str, value: Any, owner: str) -> int:
+def _features_rule(name: str, value: object, owner: str) -> int:
     remedy = "Features come in pairs, a cosine and a sine: give an even number, such as 100."
     count = check.count(name, value, owner, remedy, least=2, most=MOST)
     if count % 2:
@@ -256,7 +256,7 @@ class FourierRLS(_RandomFeatures):
 
     def core_settings(
         self, kernels: Sequence[Kernel], dimension: int, identity: int
-    ) -> dict[str, Any]:
+    ) -> dict[str, object]:
         _check_growth(self, feature_counts(kernels[0], self.features, dimension)[1])
         return super().core_settings(kernels, dimension, identity)
 
@@ -310,7 +310,7 @@ class LinearRLS(Learner):
 
     def core_settings(
         self, kernels: Sequence[Kernel], dimension: int, identity: int
-    ) -> dict[str, Any]:
+    ) -> dict[str, object]:
         _check_growth(self, len(active_coordinates(kernels[0], dimension)) + 1)
         return super().core_settings(kernels, dimension, identity)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from .. import _core
 from ..kernels.base import Kernel
 from ..kernels.dimensions import active_coordinates
 from ..losses import Squared
-from ..losses.objective import Objective
+from ..losses.base import Objective
 from ..utils import validation as check
 from .base import Learner, whole
 
@@ -94,6 +94,6 @@ class NearestNeighborGP(Learner):
 
     def core_settings(
         self, kernels: Sequence[Kernel], dimension: int, identity: int
-    ) -> dict[str, Any]:
+    ) -> dict[str, object]:
         coordinates = np.array(active_coordinates(kernels[0], dimension), dtype=float)
         return super().core_settings(kernels, dimension, identity) | {"coordinates": coordinates}

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from .. import _core
-from ..losses.objective import Objective
+from ..losses.base import Objective
 from ..utils import validation as check
 from .base import Learner, check_terms, whole
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -101,8 +101,9 @@ class PartitionTree(Learner):
 
     def core_settings(
         self, kernels: Sequence[Kernel], dimension: int, identity: int
-    ) -> dict[str, Any]:
-        tree: Any = without_active_dims(kernels[0])
+    ) -> dict[str, object]:
+        tree = without_active_dims(kernels[0])
+        assert isinstance(tree, TreeKernel)
         return super().core_settings(kernels, dimension, identity) | {
             "coordinates": np.array(active_coordinates(kernels[0], dimension), dtype=float),
             "variances": np.array(tree.variances()),

@@ -6,14 +6,21 @@ infinite outside a domain, or has no bounded curvature, is replaced by its Morea
 finite and has one (`counts`).
 """
 
-from typing import Any
-
 from ..utils import validation as check
 from .base import Loss
-from .classification import Hinge, Logistic, SquaredHinge
-from .counts import Poisson, PoissonRate
 from .custom import Custom
-from .regression import Absolute, EpsilonInsensitive, Huber, Pinball, Squared
+from .elementary import (
+    Absolute,
+    EpsilonInsensitive,
+    Hinge,
+    Huber,
+    Logistic,
+    Pinball,
+    Poisson,
+    PoissonRate,
+    Squared,
+    SquaredHinge,
+)
 
 BUILT_IN: dict[str, type[Loss]] = {
     "absolute": Absolute,
@@ -30,7 +37,7 @@ BUILT_IN: dict[str, type[Loss]] = {
 """The losses by their names, as `loss=` accepts them."""
 
 
-def as_loss(loss: Any) -> Loss:
+def as_loss(loss: object) -> Loss:
     """A loss from a loss or from its name."""
     if isinstance(loss, Loss):
         return loss

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
 import numpy as np
 
 from .. import _core
 from ..utils import validation as check
-from ..utils.functions import elementwise
-from ..utils.validation import Floats
+from ..utils.validation import Floats, elementwise
 
 
 class Loss:
@@ -32,7 +31,7 @@ class Loss:
     curvature: float | None = None
     """A bound of the second derivative in f; None if there is none."""
 
-    def core_spec(self) -> tuple[Any, ...]:
+    def core_spec(self) -> tuple[object, ...]:
         """What the core makes the loss of: its name and its parameters."""
         parameters = tuple(float(getattr(self, field.name)) for field in fields(self))  # type: ignore[arg-type]
         return (self.core_name, parameters)
@@ -42,11 +41,11 @@ class Loss:
         """Whether it calls functions of a user in Python."""
         return False
 
-    def value(self, f: Any, y: Any) -> Any:
+    def value(self, f: object, y: object) -> Any:
         """The loss of predictions f for targets y, element by element."""
         return elementwise(_core.loss_values, self.core_spec(), f, y)
 
-    def derivative(self, f: Any, y: Any) -> Any:
+    def derivative(self, f: object, y: object) -> Any:
         """The derivative of the loss in f, element by element."""
         return elementwise(_core.loss_derivatives, self.core_spec(), f, y)
 
@@ -74,3 +73,16 @@ class Loss:
     def any_target(self) -> bool:
         """Whether the loss is defined for all numbers as targets."""
         return not self.labels and self.targets == Loss.targets
+
+
+@dataclass(frozen=True)
+class Objective:
+    """What the slots of a bank minimise: losses on a window plus regularization / 2 * norm^2."""
+
+    loss: Loss
+    window: int
+    regularization: float
+
+    @property
+    def half_regularization(self) -> float:
+        return 0.5 * self.regularization

@@ -12,11 +12,10 @@ import numpy as np
 from .. import _core
 from ..io.specs import callable_field
 from ..utils import validation as check
-from ..utils.functions import UsersFunctions, elementwise, quiet
-from ..utils.validation import Floats
+from ..utils.validation import Floats, UsersFunctions, elementwise, quiet
 from .base import Loss
 
-Function = Callable[[Any, Any], Any]
+Function = Callable[[Floats, Floats], Any]
 
 
 @dataclass(frozen=True)
@@ -67,8 +66,10 @@ class Custom(UsersFunctions, Loss):
     (np.float64(16.0), np.float64(32.0))
     """
 
-    value_function: Callable[[Any, Any], Any] | int = field(repr=False, metadata=callable_field())
-    derivative_function: Callable[[Any, Any], Any] | int = field(
+    value_function: Callable[[object, object], object] | int = field(
+        repr=False, metadata=callable_field()
+    )
+    derivative_function: Callable[[object, object], object] | int = field(
         repr=False, metadata=callable_field()
     )
     curvature: float | None = None
@@ -105,7 +106,7 @@ class Custom(UsersFunctions, Loss):
             raise check.refuse("name", "be text", name, "Give a short name.", "Custom")
         object.__setattr__(self, "name", name)
 
-    def core_spec(self) -> tuple[Any, ...]:
+    def core_spec(self) -> tuple[object, ...]:
         if not self.in_python:
             return self._in_c
         value, derivative = self._array_functions()
@@ -116,7 +117,7 @@ class Custom(UsersFunctions, Loss):
         return not self.in_c or self.smoothing > 0  # the envelope is computed in Python
 
     @property
-    def _in_c(self) -> tuple[Any, ...]:
+    def _in_c(self) -> tuple[object, ...]:
         addresses = (self.value_function, self.derivative_function)
         return ("c_function", *addresses, self.curvature or 0.0)
 

@@ -24,8 +24,8 @@ minus this bound is the duality gap: it certifies every solution that is returne
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -68,7 +68,7 @@ class BatchSolution:
     inputs: Floats
     dictionary: Dictionary
 
-    def predict(self, X: Any) -> Floats:
+    def predict(self, X: object) -> Floats:
         """(m,): F at the rows of an (m, d) array."""
         points = check.samples(X, self.inputs.shape[1])
         out = np.zeros(len(points))
@@ -78,10 +78,10 @@ class BatchSolution:
 
 
 def batch_solution(
-    dictionary: Any,
-    X: Any,
-    y: Any,
-    loss: Any = "squared",
+    dictionary: Kernel | Iterable[Kernel],
+    X: object,
+    y: object,
+    loss: object = "squared",
     regularization: float = 0.01,
     norm: str = "direct sum",
 ) -> BatchSolution:

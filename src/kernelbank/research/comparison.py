@@ -4,41 +4,47 @@ from __future__ import annotations
 
 import os
 import pickle
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING
 
+import numpy as np
+
+from ..errors import KernelBankWarning
 from ..losses import Loss, as_loss
 from ..utils import validation as check
+from . import datasets
 from .competitors import (
     BASELINE,
     Competitor,
     CompetitorRun,
+    RunCache,
     as_competitor,
     baselines,
     run_warmed,
 )
-from .datasets import Stream
-from .rank_tests import scipy_stats
+from .datasets.tables import CLASSIFICATION, Stream
 from .results import Comparison, Result
-from .run_cache import RunCache
 from .scores import NORMALISED, overall, results_on
-from .stream_sources import StreamOptions, StreamSource, named
+from .significance import scipy_stats
 
 if TYPE_CHECKING:
     from concurrent.futures import ProcessPoolExecutor
+
 
 Progress = Callable[[int, int, str], object]
 Report = Callable[[Comparison], object]
 
 
 def compare(
-    banks: Mapping[str, Any],
-    streams: Mapping[str, Any] | Iterable[str],
+    banks: Mapping[str, object],
+    streams: Mapping[str, object] | Iterable[str],
     seeds: int | Iterable[int] = 1,
     *,
-    loss: Any = "squared",
+    loss: object = "squared",
     standardise: int = 0,
     skip: int | None = None,
     samples: int | None = None,
@@ -102,8 +108,7 @@ def compare(
     if not isinstance(banks, Mapping) or not banks:
         remedy = 'Give for example {"mine": kb.KernelBank()}.'
         raise check.refuse("banks", "be a dictionary of names and banks", banks, remedy, "compare")
-    competitors = [as_competitor(str(name), given) for name, given in banks.items()]
-    competitors += baselines()
+    competitors = [as_competitor(str(name), bank) for name, bank in banks.items()] + baselines()
     scoring = None if isinstance(loss, str) and loss == NORMALISED else as_loss(loss)
     remedy = "Give 0, or how many first rows give the scale of the targets, such as 100."
     scale = check.count("standardise", standardise, "compare", remedy, least=0)
@@ -124,11 +129,11 @@ def compare(
         labels=scoring is not None and scoring.labels,
         check_units=any(competitor.needs_standard_units for competitor in competitors),
     )
-    sources = [StreamSource.of(name, given, options) for name, given in named(streams).items()]
+    sources = [StreamSource.of(name, stream, options) for name, stream in named(streams).items()]
     if len(sources) > 1:
         scipy_stats()  # refused before the work, not after it
-    kept = RunCache(cache) if isinstance(cache, (str, os.PathLike)) else cache
-    found = Comparison(
+    run_cache = RunCache(cache) if isinstance(cache, (str, os.PathLike)) else cache
+    comparison = Comparison(
         loss="normalised error" if scoring is None else repr(scoring),
         skip=unscored,
         standardise=scale,
@@ -138,7 +143,7 @@ def compare(
     )
     results: list[Result] = []
     with ExitStack() as stack:
-        runner = _Runner(kept, processes, stack)
+        runner = _Runner(run_cache, processes, stack)
         plans: Iterable[_Plan] = (
             _planned(source, competitors, seed_list, scoring, runner) for source in sources
         )
@@ -158,10 +163,10 @@ def compare(
             results += results_on(
                 plan.name, plan.runs, competitors, scoring, unscored, plan.seeded, keep_losses
             )
-            found = replace(found, results=tuple(results), overall=overall(results))
+            comparison = replace(comparison, results=tuple(results), overall=overall(results))
             if report is not None:
-                report(found)
-    return found
+                report(comparison)
+    return comparison
 
 
 # --- planning and running -------------------------------------------------------------------------
@@ -206,7 +211,7 @@ def _planned(
             needed = again and competitor.takes(stream)
             get = runner.submit(competitor, seed, stream) if needed else _nothing
             pending.append(_PendingRun(competitor, stream, needed, get))
-    return _Plan(source.name, source.seeded, pending, {one.name: [] for one in competitors})
+    return _Plan(source.name, source.seeded, pending, {rival.name: [] for rival in competitors})
 
 
 def _nothing() -> CompetitorRun:
@@ -232,9 +237,9 @@ class _Runner:
         self, competitor: Competitor, seed: int, stream: Stream
     ) -> Callable[[], CompetitorRun]:
         """A function that returns the run; the work begins at once if there are processes."""
-        kept = None if self._cache is None else self._cache.get(competitor, seed, stream)
-        if kept is not None:
-            return lambda: kept
+        cached = None if self._cache is None else self._cache.get(competitor, seed, stream)
+        if cached is not None:
+            return lambda: cached
         if self._pool is None or competitor.kind == BASELINE:
             return lambda: self._put(
                 competitor, seed, stream, run_warmed(competitor.name, competitor.run, seed, stream)
@@ -261,7 +266,7 @@ class _Runner:
 # --- arguments ------------------------------------------------------------------------------------
 
 
-def _seed_list(seeds: Any) -> list[int]:
+def _seed_list(seeds: object) -> list[int]:
     remedy = "Give how many seeds to run, such as 5, or a list of them."
     if isinstance(seeds, Iterable) and not isinstance(seeds, str):
         numbers = [check.count("seeds", seed, "compare", remedy, least=0) for seed in seeds]
@@ -269,3 +274,135 @@ def _seed_list(seeds: Any) -> list[int]:
             raise check.refuse("seeds", "be different, at least one", numbers, remedy, "compare")
         return numbers
     return list(range(check.count("seeds", seeds, "compare", remedy)))
+
+
+_LENGTH = 1000
+"""Samples of a synthetic stream, unless given."""
+_UNUSUAL = 10.0
+"""Targets are far from standard units if their mean or deviation is larger than this, or their
+deviation smaller than its inverse."""
+
+
+@dataclass(frozen=True)
+class StreamOptions:
+    """What `kb.compare` does to every stream.
+
+    - samples: the most to use
+    - target, folder: the target's column in files; where the files of benchmarks are
+    - standardise: how many first rows give the scale of the targets; 0 for streams as given
+    - skip: how many are not scored
+    - labels: whether the targets are labels, which are not scaled
+    - check_units: whether to warn of streams that are far from standard units
+    """
+
+    samples: int | None
+    target: str | None
+    folder: str | os.PathLike[str] | None
+    standardise: int
+    skip: int
+    labels: bool
+    check_units: bool
+
+
+@dataclass(frozen=True)
+class StreamSource:
+    """A named stream, and whether another seed makes another one."""
+
+    name: str
+    seeded: bool
+    make: Callable[[int], object]
+    options: StreamOptions
+
+    @classmethod
+    def of(cls, name: str, stream: object, options: StreamOptions) -> StreamSource:
+        """The source of what the user gave; files are read here."""
+        if isinstance(stream, str) and stream in datasets.BUILT_IN:
+            maker = datasets.BUILT_IN[stream]
+            length = _LENGTH if options.samples is None else options.samples
+            return cls(name, True, lambda seed: maker(seed, length), options)
+        if isinstance(stream, str) and stream in datasets.BENCHMARKS:
+            benchmark = datasets.load(stream, options.folder, samples=options.samples)
+            stream = benchmark
+            if options.labels and benchmark.classes == 2:  # such a loss has labels -1 and 1
+                stream = (benchmark.X, 2 * benchmark.y - 1)
+        elif isinstance(stream, (str, os.PathLike)):
+            table = _table(name, stream)
+            stream = datasets.read_csv(table, options.target, samples=options.samples)
+        if callable(stream):
+            return cls(name, True, stream, options)
+        _checked_stream(name, stream)
+        source = cls(name, False, lambda _: stream, options)
+        source.stream(0, quiet=True)  # what is wrong is refused before anything runs
+        return source
+
+    def stream(self, seed: int, quiet: bool = False) -> Stream:
+        """The checked stream, in standard units if asked for; something of it is scored."""
+        options = self.options
+        stream = _checked_stream(self.name, self.make(seed))
+        if options.samples is not None:
+            stream = stream.head(options.samples)
+        if len(stream) <= options.skip:
+            rule = f"be shorter than stream {self.name!r} ({len(stream)} samples)"
+            remedy = "Score more samples."
+            if options.skip == options.standardise:
+                remedy = f"Use a smaller number for standardise, such as {len(stream) // 5}."
+            raise check.refuse("skip", rule, options.skip, remedy, "compare")
+        labels = options.labels or stream.task == CLASSIFICATION
+        if options.standardise:
+            X, y = datasets.standardised(stream.X, stream.y, options.standardise)
+            return Stream(X, stream.y if labels else y, stream.task, stream.lags)
+        if options.check_units and not (labels or self.seeded or quiet):
+            _warn_of_units(self.name, stream)
+        return stream
+
+
+def named(streams: object) -> dict[str, object]:
+    """The streams by name, from a dictionary or a list of names and paths."""
+    remedy = 'Give for example {"mine": (X, y)}, or ["ar1", "lorenz"].'
+    if isinstance(streams, (str, os.PathLike)):
+        streams = [streams]
+    if isinstance(streams, Mapping):
+        by_name = {str(name): stream for name, stream in streams.items()}
+    elif isinstance(streams, Iterable):
+        listed = list(streams)
+        if not all(isinstance(item, (str, os.PathLike)) for item in listed):
+            raise check.refuse("streams", "be named", streams, remedy, "compare")
+        by_name = {os.fspath(item): item for item in listed}
+    else:
+        raise check.refuse("streams", "be a dictionary or a list", streams, remedy, "compare")
+    if not by_name:
+        raise check.refuse("streams", "hold at least one stream", streams, remedy, "compare")
+    return by_name
+
+
+def _table(name: str, file: str | os.PathLike[str]) -> Path:
+    path = Path(file)
+    if not path.name.endswith((".csv", ".csv.gz")):
+        rule = f"be a stream's name {sorted(datasets.BUILT_IN)} or a .csv or .csv.gz file"
+        remedy = "Correct it; kb.datasets.BENCHMARKS lists the named benchmarks."
+        raise check.refuse(f"streams[{name!r}]", rule, str(file), remedy)
+    return path
+
+
+def _checked_stream(name: str, stream: object) -> Stream:
+    if isinstance(stream, Stream):
+        return stream
+    if isinstance(stream, (tuple, list)) and len(stream) == 2:
+        return Stream(*stream)
+    remedy = "Give (X, y), a kb.datasets.Stream, a function from a seed to it, a name or a path."
+    raise check.refuse(f"streams[{name!r}]", "be a pair (X, y)", stream, remedy, "compare")
+
+
+def _warn_of_units(name: str, stream: Stream) -> None:
+    mean, deviation = float(np.mean(stream.y)), float(np.std(stream.y))
+    if abs(mean) <= _UNUSUAL and 1 / _UNUSUAL <= deviation <= _UNUSUAL:
+        return
+    if deviation == 0:  # constant: no unit would be better
+        return
+    warnings.warn(
+        f"The targets of {name} have mean {mean:.3g} and standard deviation {deviation:.3g}. "
+        "A KernelBank starts at 0, and its widths and steps are made for standard units: "
+        "standardise=100 (in the command: --standardise 100) brings all streams to these.",
+        KernelBankWarning,
+        stacklevel=4,
+    )

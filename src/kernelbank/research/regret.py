@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import TypeGuard
 
 import numpy as np
 
@@ -37,12 +37,12 @@ __all__ = [
     "path_length",
 ]
 
-Function = Callable[[Floats], Any]
+Function = Callable[[Floats], object]
 
 _REMEDY = "Give trace.loss and trace.slot_loss, or trace.cost and trace.slot_cost."
 
 
-def best_slot(loss: Any, slot_loss: Any) -> Floats:
+def best_slot(loss: object, slot_loss: object) -> Floats:
     """(n,): the sum of the losses minus that of the best slot so far.
 
     R_n = sum_{t <= n} l_t - min_p sum_{t <= n} l_{t,p}.
@@ -56,11 +56,11 @@ def best_slot(loss: Any, slot_loss: Any) -> Floats:
     >>> kb.regret.best_slot([1, 1, 1], [[0, 3], [2, 1], [2, 0]]).tolist()
     [1.0, 0.0, -1.0]
     """
-    own, alone = _checked(loss, slot_loss)
-    return np.asarray(np.cumsum(own) - np.cumsum(alone, axis=0).min(axis=1))
+    bank_loss, alone = _checked(loss, slot_loss)
+    return np.asarray(np.cumsum(bank_loss) - np.cumsum(alone, axis=0).min(axis=1))
 
 
-def best_slot_per_interval(loss: Any, slot_loss: Any, length: int) -> Floats:
+def best_slot_per_interval(loss: object, slot_loss: object, length: int) -> Floats:
     """(n,): the sum of the losses minus that of the best slot of each interval.
 
     Intervals have `length` samples, the last one perhaps fewer. In the interval of sample n the
@@ -76,19 +76,19 @@ def best_slot_per_interval(loss: Any, slot_loss: Any, length: int) -> Floats:
     >>> kb.regret.best_slot_per_interval([1, 1, 1, 1], [[0, 3], [2, 1], [2, 0], [2, 0]], 2).tolist()
     [1.0, 0.0, 1.0, 2.0]
     """
-    own, alone = _checked(loss, slot_loss)
+    bank_loss, alone = _checked(loss, slot_loss)
     owner, remedy = "best_slot_per_interval", "Give how many samples an interval has."
     size = check.count("length", length, owner, remedy)
-    best = np.empty(len(own))
+    best = np.empty(len(bank_loss))
     before = 0.0
-    for start in range(0, len(own), size):
+    for start in range(0, len(bank_loss), size):
         part = slice(start, start + size)
         best[part] = before + np.cumsum(alone[part], axis=0).min(axis=1)
         before = best[part][-1]
-    return np.asarray(np.cumsum(own) - best)
+    return np.asarray(np.cumsum(bank_loss) - best)
 
 
-def best_slot_sequence(loss: Any, slot_loss: Any, switches: int) -> Floats:
+def best_slot_sequence(loss: object, slot_loss: object, switches: int) -> Floats:
     """(n,): the sum of the losses minus that of the best sequence of slots with few switches.
 
     By dynamic programming: with D_{s,p} the least sum of a sequence that ends in slot p after at
@@ -108,27 +108,27 @@ def best_slot_sequence(loss: Any, slot_loss: Any, switches: int) -> Floats:
     >>> kb.regret.best_slot_sequence([1, 1, 1], [[0, 3], [2, 1], [2, 0]], 1).tolist()
     [1.0, 1.0, 2.0]
     """
-    own, alone = _checked(loss, slot_loss)
+    bank_loss, alone = _checked(loss, slot_loss)
     owner, remedy = "best_slot_sequence", "Give the most changes of the slot, such as 5."
     changes = check.count("switches", switches, owner, remedy, least=0)
     least = np.zeros((changes + 1, alone.shape[1]))  # D
-    best = np.empty(len(own))
+    best = np.empty(len(bank_loss))
     for t, losses in enumerate(alone):
         least[1:] = np.minimum(least[1:], least[:-1].min(axis=1, keepdims=True))
         least += losses
         best[t] = least[-1].min()
-    return np.asarray(np.cumsum(own) - best)
+    return np.asarray(np.cumsum(bank_loss) - best)
 
 
 def comparator_loss(
-    comparator: Any,
-    X: Any,
-    y: Any,
-    loss: Any = "squared",
+    comparator: object,
+    X: object,
+    y: object,
+    loss: object = "squared",
     *,
     window: int = 1,
     regularization: float = 0.0,
-    norm2: Any = 0.0,
+    norm2: object = 0.0,
 ) -> Floats:
     """The losses of a comparator, sample by sample; with a window, its costs.
 
@@ -180,16 +180,18 @@ def comparator_loss(
         rule = f"be one number, or one for each of {len(parts)} functions"
         raise check.refuse("norm2", rule, norms.shape, "Give |c|^2 of each function.")
     out = np.empty(len(points))
-    for (start, end, function), own in zip(parts, np.broadcast_to(norms, len(parts)), strict=True):
+    for (start, end, function), squared_norm in zip(
+        parts, np.broadcast_to(norms, len(parts)), strict=True
+    ):
         first = max(0, start - size + 1)  # the oldest sample of the first window
         losses = measure.value(_values(function, points[first:end]), target[first:end])
         for n in range(start, end):
             out[n] = losses[max(0, n - size + 1) - first : n + 1 - first].sum()
-        out[start:end] += 0.5 * ridge * own
+        out[start:end] += 0.5 * ridge * squared_norm
     return out
 
 
-def path_length(comparator: Any, X: Any = None) -> Any:
+def path_length(comparator: object, X: object = None) -> float | Floats:
     """How much a comparator changes: for predictions sum_n |c_n - c_{n-1}|.
 
     For functions sum_n |c_n(x_n) - c_{n-1}(x_n)|: each change is measured at the sample at which it
@@ -223,31 +225,33 @@ def path_length(comparator: Any, X: Any = None) -> Any:
 # --- checks ---------------------------------------------------------------------------------------
 
 
-def _checked(loss: Any, slot_loss: Any) -> tuple[Floats, Floats]:
-    own = check.floats("loss", loss, _REMEDY)
+def _checked(loss: object, slot_loss: object) -> tuple[Floats, Floats]:
+    bank_loss = check.floats("loss", loss, _REMEDY)
     alone = check.floats("slot_loss", slot_loss, _REMEDY)
-    if own.ndim != 1 or not len(own):
-        raise check.refuse("loss", "have the shape (n,) with n >= 1", own.shape, _REMEDY)
-    if alone.ndim != 2 or len(alone) != len(own) or not alone.shape[1]:
-        rule = f"have the shape ({len(own)}, P), as loss has"
+    if bank_loss.ndim != 1 or not len(bank_loss):
+        raise check.refuse("loss", "have the shape (n,) with n >= 1", bank_loss.shape, _REMEDY)
+    if alone.ndim != 2 or len(alone) != len(bank_loss) or not alone.shape[1]:
+        rule = f"have the shape ({len(bank_loss)}, P), as loss has"
         raise check.refuse("slot_loss", rule, alone.shape, _REMEDY)
-    for name, values in (("loss", own), ("slot_loss", alone)):
+    for name, values in (("loss", bank_loss), ("slot_loss", alone)):
         if np.isnan(values).any():
             raise check.refuse(name, "have no NaN", values, "Leave these samples or slots out.")
-    return own, alone
+    return bank_loss, alone
 
 
-def _is_functions(comparator: Any) -> bool:
+def _is_functions(comparator: object) -> TypeGuard[Function | Sequence[tuple[int, Function]]]:
     if callable(comparator):
         return True
     return (
         isinstance(comparator, Sequence)
         and len(comparator) > 0
-        and all(isinstance(one, tuple) and len(one) == 2 and callable(one[1]) for one in comparator)
+        and all(
+            isinstance(pair, tuple) and len(pair) == 2 and callable(pair[1]) for pair in comparator
+        )
     )
 
 
-def _predictions(comparator: Any, length: int | None) -> Floats:
+def _predictions(comparator: object, length: int | None) -> Floats:
     remedy = "Give (n,) predictions, (n, K) for several, a function, or pairs (start, function)."
     values = check.floats("comparator", comparator, remedy)
     if values.ndim not in (1, 2) or (length is not None and len(values) != length):
@@ -257,7 +261,9 @@ def _predictions(comparator: Any, length: int | None) -> Floats:
     return values
 
 
-def _parts(comparator: Any, length: int) -> list[tuple[int, int, Function]]:
+def _parts(
+    comparator: Function | Sequence[tuple[int, Function]], length: int
+) -> list[tuple[int, int, Function]]:
     """(start, end, function) of each interval."""
     pairs = [(0, comparator)] if callable(comparator) else list(comparator)
     remedy = "Give ascending numbers of samples, the first of them 0."
@@ -265,7 +271,7 @@ def _parts(comparator: Any, length: int) -> list[tuple[int, int, Function]]:
         check.count("comparator", start, "comparator_loss", remedy, least=0, most=length - 1)
         for start, _ in pairs
     ]
-    if starts[0] != 0 or any(one >= other for one, other in pairwise(starts)):
+    if starts[0] != 0 or any(start >= following for start, following in pairwise(starts)):
         raise check.refuse("comparator", "have ascending starts, the first 0", starts, remedy)
     ends: Iterator[int] = iter([*starts[1:], length])
     return [

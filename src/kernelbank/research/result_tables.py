@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..utils import validation as check
 from ..utils.rendering import one_line
@@ -22,21 +22,11 @@ SLOWEST = 3
 
 
 @dataclass(frozen=True)
-class Cell:
-    """One entry: a loss, its deviation over the runs, whether it is best or not proven worse."""
-
-    loss: float | None
-    deviation: float | None = None
-    best: bool = False
-    undecided: bool = False
-
-
-@dataclass(frozen=True)
 class LossTable:
     """Mean losses with names of rows and columns; mean ranks of competitors, if there are any.
 
     - by_stream: whether rows are streams
-    - cells: (rows, columns); a loss of None where a competitor did not run
+    - cells: (rows, columns); None where a competitor did not run
     - ranks: by competitor; empty for a single stream
     """
 
@@ -44,45 +34,63 @@ class LossTable:
     by_stream: bool
     rows: list[str]
     columns: list[str]
-    cells: list[list[Cell]]
+    cells: list[list[Result | None]]
     ranks: dict[str, float]
 
+    def text(
+        self, show_cell: Callable[[Result | None], str], escape: Callable[[str], str]
+    ) -> list[list[str]]:
+        """Head and rows as text, with the mean ranks as the last row or column."""
+        head = ["stream" if self.by_stream else "", *map(escape, self.columns)]
+        rows = [
+            [escape(name), *map(show_cell, cells)]
+            for name, cells in zip(self.rows, self.cells, strict=True)
+        ]
+        ranks = {name: f"{rank:.2f}" for name, rank in self.ranks.items()}
+        if ranks and self.by_stream:
+            rows.append(["mean rank", *(ranks.get(name, "") for name in self.columns)])
+        elif ranks:
+            head.append("mean rank")
+            for name, row in zip(self.rows, rows, strict=True):
+                row.append(ranks.get(name, ""))
+        return [head, *rows]
 
-def loss_table(found: Comparison, rows: str | None = None) -> LossTable:
+
+def loss_table(comparison: Comparison, rows: str | None = None) -> LossTable:
     """The mean losses of a comparison; by default what is more numerous stands in rows."""
-    names = list(dict.fromkeys(result.name for result in found.results))
+    names = list(dict.fromkeys(result.name for result in comparison.results))
+    streams = list(comparison.streams)
     if rows is None:
-        rows = BY_STREAM if len(found.streams) >= len(names) else BY_COMPETITOR
+        rows = BY_STREAM if len(streams) >= len(names) else BY_COMPETITOR
     by_stream = check.choice("rows", rows, "table", (BY_STREAM, BY_COMPETITOR)) == BY_STREAM
-    cells = [[_cell(found.result(stream, name)) for name in names] for stream in found.streams]
-    if not by_stream:
-        cells = [list(column) for column in zip(*cells, strict=True)]
-    streams = list(found.streams)
+    cells = [[comparison.result(stream, name) for name in names] for stream in streams]
     return LossTable(
-        caption=_caption(found),
+        caption=_caption(comparison),
         by_stream=by_stream,
         rows=streams if by_stream else names,
         columns=names if by_stream else streams,
-        cells=cells,
-        ranks={each.name: each.mean_rank for each in found.overall},
+        cells=cells if by_stream else [list(column) for column in zip(*cells, strict=True)],
+        ranks={row.name: row.mean_rank for row in comparison.overall},
     )
 
 
-def _cell(result: Result | None) -> Cell:
-    if result is None:
-        return Cell(None)
-    undecided = result.p_value is not None and result.p_value >= 0.05
-    return Cell(result.mean_loss, result.mean_loss_deviation, result.best, undecided)
+def _is_undecided(result: Result) -> bool:
+    """Whether its loss is not proven larger than the best."""
+    return result.p_value is not None and result.p_value >= 0.05
 
 
-def _caption(found: Comparison) -> str:
-    scored = sorted({result.samples for result in found.results})
+def _caption(comparison: Comparison) -> str:
+    scored = sorted({result.samples for result in comparison.results})
     count = f"{scored[0]}" if len(scored) == 1 else f"{scored[0]} to {scored[-1]}"
-    seeds = len(found.seeds)
+    seeds = len(comparison.seeds)
     over = f" (mean ± standard deviation over {seeds} seeds)" if seeds > 1 else ""
-    units = f" Standard units of the first {found.standardise} rows." if found.standardise else ""
+    units = (
+        f" Standard units of the first {comparison.standardise} rows."
+        if comparison.standardise
+        else ""
+    )
     return (
-        f"Mean loss, {found.loss}, of predictions one step ahead, {count} samples per stream"
+        f"Mean loss, {comparison.loss}, of predictions one step ahead, {count} samples per stream"
         f"{over}.{units} Bold: the least of a stream. Asterisk: not significantly larger "
         "(Diebold-Mariano with Holm's correction, 5 %)."
     )
@@ -90,22 +98,36 @@ def _caption(found: Comparison) -> str:
 
 def as_markdown(table: LossTable) -> str:
     """A Markdown table, and its caption below."""
-    return "\n".join(
-        [
-            *_markdown_lines(_body(table, _markdown_cell, "{:.2f}".format, _markdown_text)),
-            "",
-            table.caption,
-            "",
-        ]
-    )
+    rows = table.text(_markdown_cell, _markdown_text)
+    head, *body = ["| " + " | ".join(row) + " |" for row in rows]
+    rule = "|".join(["---"] + ["---:"] * (len(rows[0]) - 1))
+    return "\n".join([head, f"|{rule}|", *body, "", table.caption, ""])
+
+
+def _markdown_text(text: str) -> str:
+    return one_line(text).replace("|", "\\|").replace("*", "\\*").replace("_", "\\_")
+
+
+def _markdown_cell(result: Result | None) -> str:
+    if result is None:
+        return ""
+    text = _loss_text(result)
+    return f"**{text}**" if result.best else f"{text} \\*" if _is_undecided(result) else text
+
+
+def _loss_text(result: Result) -> str:
+    """The mean loss and its deviation over the runs, if there are several."""
+    if result.diverged:
+        return "diverged"
+    deviation = result.mean_loss_deviation
+    return f"{result.mean_loss:.4g}" + ("" if deviation is None else f" ± {deviation:.2g}")
 
 
 def as_latex(table: LossTable) -> str:
     """A table environment; it needs the package booktabs."""
-    head, *body = _body(table, _latex_cell, "{:.2f}".format, _latex_text)
-    ranked = bool(table.ranks) and table.by_stream
-    lines = [" & ".join(row) + r" \\" for row in body]
-    if ranked:
+    rows = table.text(_latex_cell, _latex_text)
+    head, *lines = [" & ".join(row) + r" \\" for row in rows]
+    if table.ranks and table.by_stream:
         lines.insert(len(lines) - 1, r"\midrule")
     return "\n".join(
         [
@@ -113,9 +135,9 @@ def as_latex(table: LossTable) -> str:
             r"\begin{table}",
             r"\centering",
             rf"\caption{{{_latex_text(table.caption)}}}",
-            rf"\begin{{tabular}}{{l{'r' * (len(head) - 1)}}}",
+            rf"\begin{{tabular}}{{l{'r' * (len(rows[0]) - 1)}}}",
             r"\toprule",
-            " & ".join(head) + r" \\",
+            head,
             r"\midrule",
             *lines,
             r"\bottomrule",
@@ -124,44 +146,6 @@ def as_latex(table: LossTable) -> str:
             "",
         ]
     )
-
-
-def _body(table: LossTable, cell: Any, rank: Any, text: Any) -> list[list[str]]:
-    """Head and rows as text, with the mean ranks as the last row or column."""
-    head = ["stream" if table.by_stream else "", *map(text, table.columns)]
-    rows = [
-        [text(name), *map(cell, cells)] for name, cells in zip(table.rows, table.cells, strict=True)
-    ]
-
-    def shown(name: str) -> str:
-        return rank(table.ranks[name]) if name in table.ranks else ""
-
-    if table.ranks and table.by_stream:
-        rows.append(["mean rank", *map(shown, table.columns)])
-    elif table.ranks:
-        head.append("mean rank")
-        for name, row in zip(table.rows, rows, strict=True):
-            row.append(shown(name))
-    return [head, *rows]
-
-
-def _markdown_lines(rows: Sequence[Sequence[str]]) -> list[str]:
-    rule = "|".join(["---"] + ["---:"] * (len(rows[0]) - 1))
-    lines = ["| " + " | ".join(row) + " |" for row in rows]
-    return [lines[0], f"|{rule}|", *lines[1:]]
-
-
-def _markdown_text(text: str) -> str:
-    return one_line(text).replace("|", "\\|").replace("*", "\\*").replace("_", "\\_")
-
-
-def _markdown_cell(cell: Cell) -> str:
-    if cell.loss is None:
-        return ""
-    text = "diverged" if not math.isfinite(cell.loss) else f"{cell.loss:.4g}"
-    if cell.deviation is not None:
-        text += f" ± {cell.deviation:.2g}"
-    return f"**{text}**" if cell.best else f"{text} \\*" if cell.undecided else text
 
 
 _LATEX = {
@@ -191,70 +175,67 @@ def _latex_number(value: float, digits: int) -> str:
     return rf"{mantissa} \times 10^{{{int(exponent)}}}" if exponent else mantissa
 
 
-def _latex_cell(cell: Cell) -> str:
-    if cell.loss is None:
+def _latex_cell(result: Result | None) -> str:
+    if result is None:
         return ""
-    if not math.isfinite(cell.loss):
+    if result.diverged:
         return "diverged"
-    text = _latex_number(cell.loss, 4)
-    if cell.deviation is not None:
-        text += rf" \pm {_latex_number(cell.deviation, 2)}"
-    if cell.best:
+    text = _latex_number(result.mean_loss, 4)
+    if result.mean_loss_deviation is not None:
+        text += rf" \pm {_latex_number(result.mean_loss_deviation, 2)}"
+    if result.best:
         return rf"$\mathbf{{{text}}}$"
-    return f"${text}^{{*}}$" if cell.undecided else f"${text}$"
+    return f"${text}^{{*}}$" if _is_undecided(result) else f"${text}$"
 
 
 # --- plain text -----------------------------------------------------------------------------------
 
 
-def as_text(found: Comparison) -> str:
+def as_text(comparison: Comparison) -> str:
     """One table per stream, mean ranks, and where the time went."""
-    names = {result.name for result in found.results}
+    names = {result.name for result in comparison.results}
     lines = [
-        f"Comparison({_count(found.streams, 'stream')}, {_count(names, 'competitor')}, "
-        f"{_count(found.seeds, 'seed')}, {found.loss})"
+        f"Comparison({_count(comparison.streams, 'stream')}, {_count(names, 'competitor')}, "
+        f"{_count(comparison.seeds, 'seed')}, {comparison.loss})"
     ]
-    if found.standardise:
-        lines.append(f"in standard units of the first {found.standardise} rows")
+    if comparison.standardise:
+        lines.append(f"in standard units of the first {comparison.standardise} rows")
     width = max((len(name) for name in names), default=0)
-    for stream in found.streams:
-        own = found.of(stream)
-        lines.append(f"{stream}: {own[0].samples} samples")
+    for stream in comparison.streams:
+        results = comparison.of(stream)
+        lines.append(f"{stream}: {results[0].samples} samples")
         lines.append(f"  {'':{width}}  {'mean loss':>21}  {'rmse':>9}  {'cost':>9}  us   p")
-        for row in own:
+        for row in results:
             cells = table_cells(row)
             lines.append(
                 f"  {row.name:{width}}  {cells['mean loss']:>21}  {cells['rmse']:>9}  "
                 f"{cells['cost']:>9}  {cells['us per sample']:>7}  {cells['p']}"
             )
-    for each in found.overall:
+    for each in comparison.overall:
         lines.append(f"  {each.name:{width}}  mean rank {each.mean_rank:.2f}")
-    lines += [time_line(found.times())] if found.results else []
+    lines += [time_line(comparison.times())] if comparison.results else []
     return "\n".join(lines)
 
 
 def time_line(times: Sequence[TimeShare]) -> str:
     """Who was slow: the slowest competitors with their seconds and their share of the time."""
-    slow = sum(one.share >= 0.01 for one in times[:SLOWEST])
-    named = [f"{one.name} {one.seconds:.2g} s ({one.share:.0%})" for one in times[:slow]]
+    slow = sum(row.share >= 0.01 for row in times[:SLOWEST])
+    parts = [f"{row.name} {row.seconds:.2g} s ({row.share:.0%})" for row in times[:slow]]
     others = times[slow:]
     if others:
-        rest = math.fsum(one.seconds for one in others)
-        share = math.fsum(one.share for one in others)
-        named.append(f"{_count(others, 'other')} {rest:.2g} s ({share:.0%})")
-    return "time: " + ", ".join(named)
+        rest = math.fsum(row.seconds for row in others)
+        share = math.fsum(row.share for row in others)
+        parts.append(f"{_count(others, 'other')} {rest:.2g} s ({share:.0%})")
+    return "time: " + ", ".join(parts)
 
 
 def table_cells(result: Result) -> dict[str, str]:
     """The figures of a row as text, by column."""
-    spread = result.mean_loss_deviation
     chance = "best" if result.best else ""
     if result.p_value is not None:
         chance = "< 0.001" if result.p_value < 0.001 else f"{result.p_value:.3f}"
     return {
-        "mean loss": "diverged"
-        if result.diverged
-        else f"{result.mean_loss:.4g}" + ("" if spread is None else f" ± {spread:.2g}"),
+        "mean loss": _loss_text(result),
         "rmse": "" if result.diverged else f"{result.root_mean_squared_error:.4g}",
         "cost": "" if result.cumulative_cost is None else f"{result.cumulative_cost:.5g}",
         "us per sample": f"{result.seconds_per_sample * 1e6:.3g}",
@@ -262,5 +243,5 @@ def table_cells(result: Result) -> dict[str, str]:
     }
 
 
-def _count(things: Collection[Any], name: str) -> str:
+def _count(things: Collection[object], name: str) -> str:
     return f"{len(things)} {name}" + ("" if len(things) == 1 else "s")

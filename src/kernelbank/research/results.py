@@ -8,15 +8,13 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from ..utils import validation as check
 from ..utils.validation import Floats
-from .datasets.stream import CLASSIFICATION
-from .rank_tests import LEVEL, RankTest, rank_test
-from .significance import diebold_mariano
+from .datasets.tables import CLASSIFICATION
+from .significance import LEVEL, RankTest, diebold_mariano, rank_test
 
 CLOSE = 0.02
 """A loss is close to another one if it is larger by this share or less, or by one standard error of
@@ -83,29 +81,25 @@ class Result:
         """Whether it stopped making finite predictions."""
         return not math.isfinite(self.mean_loss)
 
-    def ratio(self, own: float, other: float) -> float:
-        """own / other, two mean losses on this stream; 1 if they are equal.
+    def ratio(self, loss: float, other: float) -> float:
+        """loss / other, two mean losses on this stream; 1 if they are equal.
 
         In classification a mean loss of 0 counts as half an error, so that no ratio is 0 or
         infinite where one of the two, or neither, erred.
         """
         if self.task == CLASSIFICATION:
             half = 0.5 / self.samples
-            own, other = max(own, half), max(other, half)
-        if own == other:
+            loss, other = max(loss, half), max(other, half)
+        if loss == other:
             return 1.0
         if math.isinf(other):
             return 0.0
-        return own / other if other > 0 else math.inf
+        return loss / other if other > 0 else math.inf
 
-    def figures(self) -> dict[str, Any]:
+    def figures(self) -> dict[str, object]:
         """All numbers and texts, without curve and losses."""
-        found = {
-            each.name: getattr(self, each.name)
-            for each in fields(self)
-            if each.name not in ("curve", "losses")
-        }
-        return found | {"diverged": self.diverged}
+        names = [field.name for field in fields(self) if field.name not in ("curve", "losses")]
+        return {name: getattr(self, name) for name in names} | {"diverged": self.diverged}
 
 
 @dataclass(frozen=True)
@@ -187,17 +181,16 @@ class Comparison:
 
     def of(self, stream: str) -> list[Result]:
         """The results on one stream, the least mean loss first."""
-        own = [result for result in self.results if result.stream == stream]
-        return sorted(own, key=lambda result: result.mean_loss)
+        results = (result for result in self.results if result.stream == stream)
+        return sorted(results, key=lambda result: result.mean_loss)
 
-    def table(self) -> list[dict[str, Any]]:
+    def table(self) -> list[dict[str, object]]:
         """One dictionary per row: stream by stream, the least mean loss first, without curves."""
         return [result.figures() for stream in self.streams for result in self.of(stream)]
 
     def result(self, stream: str, name: str) -> Result | None:
         """One competitor on one stream; None if it did not run there."""
-        own = (one for one in self.results if (one.stream, one.name) == (stream, name))
-        return next(own, None)
+        return next((result for result in self.results if result.key == (stream, name)), None)
 
     def best_rivals(
         self, name: str, among: Callable[[Result], bool] | None = None
@@ -216,33 +209,30 @@ class Comparison:
         """
         rows = []
         for stream in self.streams:
-            own = self.result(stream, name)
-            rivals = [
-                one
-                for one in self.results
-                if one.stream == stream and one.name != name and (among is None or among(one))
-            ]
-            if own is not None and rivals:
-                rows.append(self._against(own, min(rivals, key=lambda one: one.mean_loss)))
+            result = self.result(stream, name)
+            others = [other for other in self.of(stream) if other.name != name]
+            rivals = [other for other in others if among is None or among(other)]
+            if result is not None and rivals:
+                rows.append(self._against(result, rivals[0]))  # the least mean loss first
         return rows
 
-    def _against(self, own: Result, rival: Result) -> BestRival:
-        if not (own.losses.size and rival.losses.size):
+    def _against(self, result: Result, rival: Result) -> BestRival:
+        if not (result.losses.size and rival.losses.size):
             remedy = "Call kb.compare(..., keep_losses=True)."
             raise check.refuse("keep_losses", "have been True", False, remedy, "compare")
         with np.errstate(invalid="ignore"):
-            difference = diebold_mariano([(own.losses - rival.losses)[self.skip :]])
+            difference = diebold_mariano([(result.losses - rival.losses)[self.skip :]])
         error = difference.standard_error
         allowed = max(CLOSE * rival.mean_loss, 0.0 if math.isnan(error) else error)
         return BestRival(
-            stream=own.stream,
-            name=own.name,
+            stream=result.stream,
+            name=result.name,
             rival=rival.name,
-            mean_loss=own.mean_loss,
+            mean_loss=result.mean_loss,
             rival_loss=rival.mean_loss,
-            ratio=own.ratio(own.mean_loss, rival.mean_loss),
-            first=own.mean_loss <= rival.mean_loss and not own.diverged,
-            close=own.mean_loss <= rival.mean_loss + allowed and not own.diverged,
+            ratio=result.ratio(result.mean_loss, rival.mean_loss),
+            first=result.mean_loss <= rival.mean_loss and not result.diverged,
+            close=result.mean_loss <= rival.mean_loss + allowed and not result.diverged,
             standard_error=None if math.isnan(error) else error,
         )
 
@@ -254,17 +244,17 @@ class Comparison:
         >>> found.times()[0].name
         'a'
         """
-        total = math.fsum(one.seconds for one in self.results)
+        total = math.fsum(result.seconds for result in self.results)
         by_name: dict[str, float] = {}
-        for one in self.results:
-            by_name[one.name] = by_name.get(one.name, 0.0) + one.seconds
+        for result in self.results:
+            by_name[result.name] = by_name.get(result.name, 0.0) + result.seconds
         slowest = sorted(by_name.items(), key=lambda item: -item[1])
         return [TimeShare(name, took, took / total if total else 0.0) for name, took in slowest]
 
     def rank_test(self, level: float = LEVEL, names: Sequence[str] | None = None) -> RankTest:
         """Friedman's test that all competitors are equal, and Nemenyi's critical difference.
 
-        See `kernelbank.research.rank_tests.rank_test` for the formulas. Only competitors that
+        See `kernelbank.research.significance.rank_test` for the formulas. Only competitors that
         ran on all streams take part. The streams must be independent of each other.
 
         Parameters
@@ -278,17 +268,17 @@ class Comparison:
         >>> sorted(found.rank_test(names=["a", "b"]).mean_ranks)
         ['a', 'b']
         """
-        known = list(dict.fromkeys(result.name for result in self.results))
-        chosen = known if names is None else list(names)
-        for name in chosen:
-            if name not in known:
-                rule = f"be of competitors ({', '.join(known)})"
+        competitors = list(dict.fromkeys(result.name for result in self.results))
+        ranked = competitors if names is None else list(names)
+        for name in ranked:
+            if name not in competitors:
+                rule = f"be of competitors ({', '.join(competitors)})"
                 raise check.refuse("names", rule, name, "Correct it.", "rank_test")
         losses = {result.key: result.mean_loss for result in self.results}
         return rank_test(
             {
                 name: [losses[stream, name] for stream in self.streams]
-                for name in chosen
+                for name in ranked
                 if all((stream, name) in losses for stream in self.streams)
             },
             level,
@@ -363,8 +353,8 @@ class Comparison:
         """Draw the critical-difference diagram of `rank_test`, and write it as PNG and SVG."""
         from . import plots
 
-        found = self.rank_test(level)
-        figure = plots.critical_difference(found.mean_ranks, found.streams, level)
+        test = self.rank_test(level)
+        figure = plots.critical_difference(test.mean_ranks, test.streams, level)
         return plots.save(figure, *_folder_and_name(path))
 
     def __repr__(self) -> str:
@@ -384,7 +374,7 @@ def _folder_and_name(path: str | os.PathLike[str]) -> tuple[Path, str]:
     return file.parent, file.stem if file.suffix in (".png", ".svg") else file.name
 
 
-def finite(value: Any) -> Any:
+def finite(value: object) -> object:
     """For JSON: tuples become lists, numbers that are not finite become None."""
     if isinstance(value, dict):
         return {name: finite(item) for name, item in value.items()}

@@ -1,15 +1,15 @@
 """Rivals of the paper: Raker and AdaRaker, as banks to compare with.
 
 Both are gradient descent on random features for every kernel, mixed by exponential weights. They
-are written in Python on the public protocol of a combiner (see docs/own-combiner.md), to be read
+are written in Python on the public protocol of a combiner (docs/own-components.md), to be read
 beside their equations; a bank with `AdaRaker` is slower than one with a built-in combiner.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from ..combiners.base import Evidence, State
 from ..kernels import Kernel
 from ..kernels.dictionary import Dictionary, gaussian_grid
 from ..learners import FourierSGD
-from ..losses.objective import Objective
+from ..losses.base import Objective
 from ..utils import validation as check
 from ..utils.validation import Floats
 
@@ -29,14 +29,14 @@ _LARGEST = 1e300
 
 
 def raker(
-    dictionary: Any = None,
+    dictionary: Kernel | Iterable[Kernel] | None = None,
     *,
     features: int = 100,
     learning_rate: float = 0.1,
     step_size: str = "constant",
     rate: float | None = None,
     evidence: str = "loss",
-    loss: Any = "squared",
+    loss: object = "squared",
     regularization: float = 0.001,
     seed: int = 0,
 ) -> KernelBank:
@@ -70,7 +70,7 @@ def raker(
 
 
 def adaraker(
-    dictionary: Any = None,
+    dictionary: Kernel | Iterable[Kernel] | None = None,
     *,
     features: int = 100,
     learning_rate: float = 0.35,
@@ -79,7 +79,7 @@ def adaraker(
     rate: float = 1.0,
     normalize: bool = True,
     evidence: str = "loss",
-    loss: Any = "squared",
+    loss: object = "squared",
     regularization: float = 0.001,
     seed: int = 0,
 ) -> KernelBank:
@@ -130,7 +130,7 @@ BANKS: tuple[Callable[..., KernelBank], ...] = (adaraker, raker)
 """The functions that make a bank, for `kernelbank compare --rivals`."""
 
 
-def _three_widths(dictionary: Any) -> Dictionary:
+def _three_widths(dictionary: Kernel | Iterable[Kernel] | None) -> Dictionary:
     """The kernels given, or Gaussians with the widths of the paper."""
     if dictionary is None:
         return gaussian_grid(0.1, 10, 3)
@@ -248,7 +248,8 @@ class AdaRaker(Combiner):
 
     def _rates(self, instances: int) -> Floats:
         """(J,): rate_j."""
-        return np.minimum(0.5, self.learning_rate * 2.0 ** (-0.5 * np.arange(instances)))
+        rates = self.learning_rate * 2.0 ** (-0.5 * np.arange(instances))
+        return np.asarray(np.minimum(0.5, rates))
 
     def _mix(self, state: State, slot_losses: Floats, number: int) -> tuple[Floats, Floats]:
         """v, (J, K), and h, (J,), for the prediction of sample `number`.
@@ -268,7 +269,7 @@ class AdaRaker(Combiner):
         return inside, _normalised(rates * np.exp(log_shares - log_shares.max()))  # (2)
 
     def _learn(
-        self, state: State, number: int, slot_losses: Floats, losses: Floats, active: Any
+        self, state: State, number: int, slot_losses: Floats, losses: Floats, active: np.ndarray
     ) -> None:
         """Take up the losses of sample `number`.
 
@@ -309,7 +310,7 @@ class AdaRaker(Combiner):
         }
 
 
-def _interval_lengths(instances: int) -> Any:
+def _interval_lengths(instances: int) -> np.ndarray:
     """(J,): 2^j, at most 2^62, which no number of samples reaches."""
     return 1 << np.minimum(np.arange(instances), 62)
 

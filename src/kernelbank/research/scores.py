@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from ..losses import Loss
 from ..utils.validation import Floats
 from .competitors import Competitor, CompetitorRun
-from .datasets.stream import CLASSIFICATION, Stream
-from .rank_tests import scipy_stats, sign_test, wilcoxon
+from .datasets.tables import CLASSIFICATION, Stream
 from .results import Overall, Result
-from .significance import Difference, diebold_mariano, holm
+from .significance import Difference, diebold_mariano, holm, scipy_stats, sign_test, wilcoxon
 
 NORMALISED = "normalised"
 """Scores by the squared error over the variance of the scored targets, or by wrong labels."""
@@ -55,29 +53,24 @@ def results_on(
 
     `seeded`: whether the runs of one competitor are on different streams, one for each seed.
     """
-    own = [competitor for competitor in competitors if runs[competitor.name]]
+    competitors = [competitor for competitor in competitors if runs[competitor.name]]
     losses = {
-        one.name: [
-            sample_losses(loss, stream, run.predictions, skip) for stream, run in runs[one.name]
-        ]
-        for one in own
+        each.name: [sample_losses(loss, s, run.predictions, skip) for s, run in runs[each.name]]
+        for each in competitors
     }
     scored = {key: [series[skip:] for series in every] for key, every in losses.items()}
     means = {key: [float(series.mean()) for series in every] for key, every in scored.items()}
     best = min(means, key=lambda key: _mean(means[key]))
-    tests = [_difference(scored[one.name], scored[best], seeded) for one in own]
-    p_values = holm(
-        [
-            math.nan if one.name == best else test.p_value
-            for one, test in zip(own, tests, strict=True)
-        ]
-    )
+    tests = [_difference(scored[each.name], scored[best], seeded) for each in competitors]
+    tested = zip(competitors, tests, strict=True)
+    p_values = holm([math.nan if each.name == best else test.p_value for each, test in tested])
     results = []
-    for competitor, test, p_value in zip(own, tests, p_values, strict=True):
+    for competitor, test, p_value in zip(competitors, tests, p_values, strict=True):
         key = competitor.name
         pairs = runs[key]
         stream = pairs[0][0]
         errors = [_root_mean_square((r.predictions - s.y)[skip:]) for s, r in pairs]
+        intervals = _interval_scores(*pairs[0], skip)
         results.append(
             Result(
                 stream=name,
@@ -102,7 +95,9 @@ def results_on(
                 p_value=None if math.isnan(p_value) else p_value,
                 lag=test.lag,
                 best_slot_loss=_mean_of([_best_slot(loss, s, r, skip) for s, r in pairs]),
-                **_interval_scores(*pairs[0], skip),
+                coverage=intervals.get("coverage"),
+                coverage_error=intervals.get("coverage_error"),
+                interval_width=intervals.get("interval_width"),
                 curve=_curve(scored[key], skip),
                 losses=_mean_series(losses[key]) if keep_losses else np.zeros(0),
             )
@@ -115,16 +110,16 @@ def _best_slot(loss: Loss | None, stream: Stream, run: CompetitorRun, skip: int)
     slots = run.slot_predictions
     if slots is None or slots.ndim != 2:
         return None
-    found = []
+    means = []
     for column in slots.T:
         predictions = column
         if stream.task == CLASSIFICATION:
             predictions = np.where(np.isfinite(column), column > 0, np.nan)
-        found.append(float(sample_losses(loss, stream, predictions, skip)[skip:].mean()))
-    return min(found)
+        means.append(float(sample_losses(loss, stream, predictions, skip)[skip:].mean()))
+    return min(means)
 
 
-def _interval_scores(stream: Stream, run: CompetitorRun, skip: int) -> dict[str, Any]:
+def _interval_scores(stream: Stream, run: CompetitorRun, skip: int) -> dict[str, float]:
     """How often the target lies inside its interval; the error counts correlations in time."""
     if run.lower is None or run.upper is None:
         return {}
@@ -137,21 +132,21 @@ def _interval_scores(stream: Stream, run: CompetitorRun, skip: int) -> dict[str,
     }
 
 
-def _difference(own: list[Floats], best: list[Floats], independent: bool) -> Difference:
-    """Own losses minus the best's. Runs on one and the same stream are not independent evidence:
+def _difference(losses: list[Floats], best: list[Floats], independent: bool) -> Difference:
+    """Losses minus the best's. Runs on one and the same stream are not independent evidence:
     their differences are averaged, sample by sample, into one series."""
-    runs = max(len(own), len(best))
-    pairs = [(own[n % len(own)], best[n % len(best)]) for n in range(runs)]
+    runs = max(len(losses), len(best))
+    pairs = [(losses[n % len(losses)], best[n % len(best)]) for n in range(runs)]
     with np.errstate(invalid="ignore"):
-        differences = [mine - other for mine, other in pairs]
+        differences = [loss - least for loss, least in pairs]
         return diebold_mariano(differences if independent else [_mean_series(differences)])
 
 
 def _mean_series(series: list[Floats]) -> Floats:
     shortest = min(map(len, series))
     total = np.zeros(shortest)
-    for one in series:
-        total += one[:shortest]
+    for run in series:
+        total += run[:shortest]
     return total / len(series)
 
 
@@ -175,8 +170,8 @@ def _mean(values: list[float]) -> float:
 
 
 def _mean_of(values: list[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return _mean(known) if known else None
+    recorded = [value for value in values if value is not None]
+    return _mean(recorded) if recorded else None
 
 
 def _deviation(values: list[float]) -> float | None:
@@ -195,9 +190,9 @@ def overall(results: Sequence[Result]) -> tuple[Overall, ...]:
     if len(streams) < 2:
         return ()
     kinds = {result.name: result.kind for result in results}
-    found = {(result.stream, result.name): result for result in results}
-    names = [name for name in kinds if all((stream, name) in found for stream in streams)]
-    losses = [[found[stream, name].mean_loss for name in names] for stream in streams]
+    by_key = {result.key: result for result in results}
+    names = [name for name in kinds if all((stream, name) in by_key for stream in streams)]
+    losses = [[by_key[stream, name].mean_loss for name in names] for stream in streams]
     ranks = scipy_stats().rankdata(losses, axis=1)  # (streams, names)
     mean_rank = {
         name: math.fsum(column) / len(streams)
@@ -205,7 +200,7 @@ def overall(results: Sequence[Result]) -> tuple[Overall, ...]:
     }
     leader = min(names, key=lambda name: mean_rank[name])
     ratios = {
-        name: [_log_ratio(found[stream, name], found[stream, leader]) for stream in streams]
+        name: [_log_ratio(by_key[stream, name], by_key[stream, leader]) for stream in streams]
         for name in names
     }
     others = [name for name in names if name != leader]
@@ -226,9 +221,9 @@ def overall(results: Sequence[Result]) -> tuple[Overall, ...]:
     return tuple(sorted(rows, key=lambda row: row.mean_rank))
 
 
-def _log_ratio(own: Result, other: Result) -> float:
+def _log_ratio(result: Result, other: Result) -> float:
     """The logarithm of `Result.ratio`, for losses of 0 and infinity too."""
-    ratio = own.ratio(own.mean_loss, other.mean_loss)
+    ratio = result.ratio(result.mean_loss, other.mean_loss)
     if ratio == 0:
         return -math.inf
     return math.log(ratio) if ratio > 0 else math.nan

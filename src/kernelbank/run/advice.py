@@ -11,9 +11,9 @@ import re
 from collections.abc import Mapping, Sequence
 
 from ..auto.targets import MAX_CLASSES, nearest_label
+from ..io.cells import MISSING, NOT_A_NUMBER, NOT_TEXT
 from ..io.sources import RejectedRow, Source
-from ..io.sources.parsing import MISSING, NOT_A_NUMBER, NOT_TEXT
-from ..io.times import parse_time
+from ..io.times import parse_time, time_format
 from ..utils.validation import reads_as_number
 from .options import RunOptions
 
@@ -57,10 +57,10 @@ def bad_row_advice(  # noqa: PLR0911  (one for each cause)
         other = "" if options.state is None else " and another --state"
         return f"If the whole column is text, begin anew with {categorical}{other}."
     ways = [f"if the column is text, use {categorical}"]
-    if options.time is None:
-        ways.append(f"if it is a time, use --time {_listed([name])}")
-    if _is_time(rejected.value):
-        ways.reverse()
+    if options.time is None and _is_time(rejected.value):
+        ways.insert(0, f"if it is a time, use {_as_time(name, rejected.value)}")
+    if _is_code(rejected.value):
+        ways.append(f"if it means that there is no value, use --missing {rejected.value.strip()}")
     text = "; ".join(ways) + _or_leave_out(name, features)
     return f"{text[0].upper()}{text[1:]}."
 
@@ -100,7 +100,7 @@ def first_row_advice(cells: Mapping[str, str | None], options: RunOptions) -> st
         return ""
     times = [name for name, cell in texts.items() if _is_time(cell) and options.time is None][:1]
     others = [name for name in texts if name not in times]
-    words = [f"--time {_listed(times)}"] if times else []
+    words = [_as_time(times[0], texts[times[0]])] if times else []
     words += [f"--categorical {_listed([*options.categorical, *others])}"] if others else []
     words += ["--allow-missing"] if empty else []
     names = ", ".join(repr(name) for name in [*texts, *empty][:_LISTED])
@@ -120,7 +120,7 @@ def header_advice(options: RunOptions, columns: Sequence[str], source: Source) -
 
 
 def _or_leave_out(name: str, features: Sequence[str]) -> str:
-    others = [one for one in features if one != name]
+    others = [feature for feature in features if feature != name]
     if name not in features or not others:
         return ""
     listed = f" {_listed(others)}" if len(others) <= _LISTED else ""
@@ -139,5 +139,22 @@ def _is_time(value: str) -> bool:
     try:
         parse_time(value)
     except ValueError:
-        return False
+        return bool(time_format(value))
     return True
+
+
+def _as_time(name: str, value: str) -> str:
+    """The options for a column of times, of which one is known."""
+    forms = time_format(value)
+    form = f" --time-format '{forms[0]}'" if forms else ""
+    return f"--time {_listed([name])}{form}"
+
+
+def _is_code(value: str) -> bool:
+    """Whether a text looks like a word for a missing value: ---, n.a., #VALUE!, ?"""
+    return (
+        re.fullmatch(
+            r"[^\w\s,]{1,8}|#[A-Z/]{1,8}[!?]?|[nN]\.[aA]\.?|missing|unknown", value.strip()
+        )
+        is not None
+    )

@@ -2,23 +2,111 @@
 
 A *point* holds sums and extremes over a number of consecutive rows. When there are POINTS points,
 neighbours are merged and later points have twice as many rows: so there are between POINTS / 2 and
-POINTS points, all with the same number of rows except the last. Snapshots of the function are
-thinned out in the same way. Beside them are the last rows, the ranges of the inputs and the scores
-of labels. All of it depends on the rows alone, not on how they came in blocks.
+POINTS points, all with the same number of rows except the last. *Snapshots* of the model's function
+along its inputs are thinned out in the same way. Beside them are the last rows, the ranges of the
+inputs and the scores of labels. All of it depends on the rows alone, not on how they came in
+blocks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
+from ..auto import AutoBank
+from ..auto.inputs import NUMBER, PERIODS, encode_time
+from ..auto.scaling import MEAN
 from ..errors import FileRefused
 from ..utils.validation import Floats
-from .label_scores import LabelScores
-from .recent_rows import RecentRows
-from .seen_inputs import CLOCK, SeenInputs
+from . import Saved
+from .options import RunOptions
+from .scores import EXTREMES, TOTALS, LabelScores
+
+RECENT = 200
+"""The most rows."""
+
+FIELDS = ("time", "target", "prediction", "low", "high", "baseline")
+"""Of each row: its time in seconds since 1970, its target, the prediction, the ends of its interval
+and the prediction of the baseline (last value); for labels the numbers of the classes, and twice
+the probability of the predicted one. NaN where there is none."""
+
+
+class RecentRows:
+    """The last RECENT rows that were predicted, the oldest first."""
+
+    def __init__(self) -> None:
+        self._rows = np.zeros((0, len(FIELDS)))
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, field: str) -> Floats:
+        """(rows,): one field of all rows."""
+        return self._rows[:, FIELDS.index(field)]
+
+    def add(self, rows: Floats) -> None:
+        """Add rows (n, FIELDS)."""
+        self._rows = np.vstack([self._rows, rows])[-RECENT:]
+
+    def array(self) -> Floats:
+        return self._rows.copy()
+
+    @classmethod
+    def restore(cls, rows: Floats) -> RecentRows:
+        """The rows from what `array` returned."""
+        if rows.ndim != 2 or len(rows) > RECENT or rows.shape[1] != len(FIELDS):
+            raise FileRefused("the recent rows of its history have an impossible shape.")
+        recent = cls()
+        recent._rows = rows.copy()
+        return recent
+
+
+CLOCK = 24
+"""Into how many equal parts each period of time is cut: a day into hours."""
+
+_MONDAY = 345_600.0
+"""Seconds from the beginning of 1970, a Thursday, to a Monday."""
+
+STARTS = {"day": 0.0, "week": _MONDAY, "year": 0.0}
+"""Seconds since 1970 at which a period starts."""
+
+
+class SeenInputs:
+    """The range of every numeric input, and the parts of day, week and year with any row."""
+
+    def __init__(self) -> None:
+        self.ranges = np.zeros((0, 2))
+        """(numeric inputs, 2): lowest and highest value; infinite before there is one."""
+        self.clock = np.zeros((len(PERIODS), CLOCK))
+        """(periods, CLOCK): 1 where there was a row."""
+
+    def add(self, inputs: Floats, times: Floats) -> None:
+        """Add n rows: numeric inputs (n, d), and times (n,), NaN where there are none."""
+        if len(self.ranges) < inputs.shape[1]:
+            self.ranges = np.tile([np.inf, -np.inf], (inputs.shape[1], 1))
+        usual = inputs + 0.0  # a zero without a sign, whatever the order of the rows
+        self.ranges[:, 0] = np.fmin(self.ranges[:, 0], np.fmin.reduce(usual))
+        self.ranges[:, 1] = np.fmax(self.ranges[:, 1], np.fmax.reduce(usual))
+        times = times[~np.isnan(times)]
+        for seen, (name, period) in zip(self.clock, PERIODS.items(), strict=True):
+            share = np.mod(times - STARTS[name], period) / period
+            seen[np.minimum((share * CLOCK).astype(int), CLOCK - 1)] = 1.0
+
+    def arrays(self) -> dict[str, Floats]:
+        return {"seen_ranges": self.ranges.copy(), "seen_clock": self.clock.copy()}
+
+    @classmethod
+    def restore(cls, state: Mapping[str, Floats]) -> SeenInputs:
+        """What `arrays` returned, checked."""
+        seen = cls()
+        ranges, clock = state["seen_ranges"], state["seen_clock"]
+        if ranges.ndim != 2 or ranges.shape[1] != 2 or clock.shape != seen.clock.shape:
+            raise FileRefused("the ranges of its inputs have an impossible shape.")
+        seen.ranges, seen.clock = ranges.copy(), clock.copy()
+        return seen
+
 
 POINTS = 512
 """The most points; an even number."""
@@ -32,28 +120,14 @@ GRID = CLOCK
 DRAWN = 12
 """The most inputs of a snapshot."""
 
+DRAWN_TARGETS = 8
+"""The most targets whose function is drawn along inputs, and that a page shows."""
+
 EARLY = (64, 128, 256, 512)
 """Rows after which a snapshot is always taken: most is learned at the beginning."""
 
 FIRST_SNAPSHOT = 1024
 """Rows between the later snapshots, before they are thinned out."""
-
-TOTALS = (
-    "rows", "scored", "loss", "baseline_loss", "covered", "width",
-    "absolute_error", "baseline_absolute_error", "log_loss",
-)  # fmt: skip
-"""Sums over the rows of a point: all rows; the rows that are scored (a target was known before the
-prediction); and over the scored rows the squared errors, or wrong labels, of the model and of the
-baseline (last value); targets inside their interval, or correct labels; widths of the intervals, or
-predicted probabilities; the absolute errors of model and baseline, 0 for labels; the log losses, 0
-for numbers."""
-
-EXTREMES = (
-    "worst_loss", "target_high", "prediction_high", "target_low", "prediction_low",
-    "time_high", "time_low",
-)  # fmt: skip
-"""Over the rows of a point, so that merged points keep spikes: the largest loss; the highest and
-lowest target and prediction, NaN for labels, which have no order; the first and the last time."""
 
 _SIGNS = np.array([-1.0 if name.endswith("_low") else 1.0 for name in EXTREMES])
 """The lowest value is kept as the highest of the negative values."""
@@ -89,8 +163,8 @@ class History:
     @property
     def weights(self) -> Floats:
         """(points, P): the mean weights over the rows of each point."""
-        own = self._sums[: self.points, len(TOTALS) : len(TOTALS) + self.slots]
-        return np.asarray(own / self._sums[: self.points, :1])
+        sums = self._sums[: self.points, len(TOTALS) : len(TOTALS) + self.slots]
+        return np.asarray(sums / self._sums[: self.points, :1])
 
     @property
     def losses(self) -> Floats:
@@ -100,8 +174,8 @@ class History:
     @property
     def extremes(self) -> dict[str, Floats]:
         """By name, (points,): the extremes over the rows of each point; infinite without any."""
-        own = _SIGNS * self._tops[: self.points, : len(EXTREMES)]
-        return {name: own[:, i] for i, name in enumerate(EXTREMES)}
+        extremes = _SIGNS * self._tops[: self.points, : len(EXTREMES)]
+        return {name: extremes[:, i] for i, name in enumerate(EXTREMES)}
 
     @property
     def highest_weights(self) -> Floats:
@@ -154,7 +228,7 @@ class History:
 
     # --- in the checkpoint ----------------------------------------------------------------------
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         return {
             "slots": self.slots,
             "stride": self.stride,
@@ -164,13 +238,16 @@ class History:
         }
 
     def arrays(self) -> dict[str, Floats]:
-        own = {"sums": self._sums[: self.points].copy(), "tops": self._tops[: self.points].copy()}
+        arrays = {
+            "sums": self._sums[: self.points].copy(),
+            "tops": self._tops[: self.points].copy(),
+        }
         for number, snapshot in enumerate(self.snapshots):
-            own[f"snapshot{number}"] = snapshot.values
-        return own | {"recent": self.recent.array()} | self.seen.arrays() | self.labels.arrays()
+            arrays[f"snapshot{number}"] = snapshot.values
+        return arrays | {"recent": self.recent.array()} | self.seen.arrays() | self.labels.arrays()
 
     @classmethod
-    def restore(cls, facts: Mapping[str, Any], state: Mapping[str, Floats], slots: int) -> History:
+    def restore(cls, facts: Saved, state: Mapping[str, Floats], slots: int) -> History:
         """The history from what `to_json` and `arrays` returned, after checking all of it.
 
         slots : of the model whose history it must be.
@@ -215,18 +292,19 @@ class History:
         return history
 
 
-def _whole(value: Any, least: int, most: int, what: str) -> int:
+def _whole(value: object, least: int, most: int, what: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
         raise FileRefused(f"its history claims {value!r} for {what}.")
     return value
 
 
-def _doubled(value: Any, first: int, what: str) -> int:
+def _doubled(value: object, first: int, what: str) -> int:
     """A whole number that is `first` times a power of two."""
-    times, rest = divmod(_whole(value, first, _MOST_ROWS, what), first)
+    number = _whole(value, first, _MOST_ROWS, what)
+    times, rest = divmod(number, first)
     if rest or times & (times - 1):
         raise FileRefused(f"its history claims {value!r} for {what}.")
-    return int(value)
+    return number
 
 
 class Snapshot:
@@ -234,9 +312,208 @@ class Snapshot:
 
     values : (inputs, 4, GRID): the input, the prediction, and the ends of its interval; for
         classification the probability of the first class, three times. NaN where the input has not
-        been. `kept_inputs` says which inputs they are.
+        been. `recorded_inputs` says which inputs they are.
     """
 
     def __init__(self, row: int, values: Floats) -> None:
         self.row = row
         self.values = values
+
+
+TARGET_ROWS = 1024
+"""Rows whose targets give the range along which a lagged target is drawn."""
+
+MOST_INPUTS = 100
+"""The most inputs along which the present function is drawn."""
+
+
+MOST_LABELS = 1000
+"""The most categories of a column whose names are in a page."""
+
+
+# --- the model's function along one input ---
+# The other inputs have usual values: of a number its median, of a category the most frequent one,
+# of the time the last one. Numbers are drawn over the range in which they were seen, times where
+# there was a row.
+
+
+class InputLayout(NamedTuple):
+    """What the inputs of the model are: numbers, a time, categories."""
+
+    target: str
+    """The target that is drawn."""
+    features: Sequence[str]
+    """The numeric columns."""
+    time: str | None
+    categorical: Sequence[str]
+    """The columns of categories."""
+    categories: Mapping[str, Sequence[float]]
+    """By column the codes of the categories that were learned, in their order."""
+    output: int = 0
+    """The number of the target among several."""
+    outputs: int = 1
+    """How many targets there are."""
+
+
+def layout_of(options: RunOptions, bank: AutoBank, output: int = 0) -> InputLayout:
+    """The layout of the inputs of a run's model, to draw one of its targets."""
+    encoder = bank.encoder
+    numbers = [] if encoder is None else [n for n, kind in encoder.columns if kind == NUMBER]
+    codes = {}
+    if encoder is not None:
+        codes = {
+            encoder.columns[i][0]: statistics.codes for i, statistics in encoder.statistics.items()
+        }
+    target, outputs = options.targets[output], len(options.targets)
+    return InputLayout(target, numbers, options.time, options.categorical, codes, output, outputs)
+
+
+class DrawnInput(NamedTuple):
+    """An input along which the function is drawn."""
+
+    kind: str
+    """number; day, week or year, in shares of the period; category, by its number; lag."""
+    name: str
+    place: int
+    """Of a number or a lagged target its column; of a period its number."""
+    labels: Sequence[str] = ()
+    """The categories."""
+
+
+def drawn_inputs(layout: InputLayout, bank: AutoBank) -> list[DrawnInput]:
+    """All inputs along which the function can be drawn, at most MOST_INPUTS."""
+    inputs = [DrawnInput("number", name, k) for k, name in enumerate(layout.features)]
+    if layout.time:
+        inputs += [DrawnInput(p, f"{layout.time}: time of {p}", k) for k, p in enumerate(PERIODS)]
+    for k, column in enumerate(layout.categorical):
+        inputs.append(DrawnInput("category", column, k, _labels(bank, layout, column)))
+    lags = bank.lags if bank.task == "regression" else 0  # labels have no order
+    for k in range(lags):
+        place = layout.outputs * k + layout.output
+        inputs.append(DrawnInput("lag", f"{layout.target}, {k + 1} before", place))
+    return [inputs[k] for k in _some(inputs, MOST_INPUTS)]
+
+
+def _labels(bank: AutoBank, layout: InputLayout, column: str) -> list[str]:
+    """The names of the categories of a column, the first MOST_LABELS."""
+    codes, encoder = layout.categories.get(column, ()), bank.encoder
+    if encoder is None:
+        return []
+    statistics = encoder.statistics[encoder.names.index(column)] if codes else None
+    return [] if statistics is None else [statistics.name(code) for code in codes[:MOST_LABELS]]
+
+
+def _some(inputs: Sequence[DrawnInput], most: int) -> list[int]:
+    """The indices of at most so many inputs: the first of each kind, the second of each, ..."""
+    groups = [_group(drawn) for drawn in inputs]
+    order = sorted(range(len(inputs)), key=lambda k: (groups[:k].count(groups[k]), k))
+    return sorted(order[:most])
+
+
+def _group(drawn: DrawnInput) -> str:
+    return "time" if drawn.kind in PERIODS else drawn.kind
+
+
+def recorded_inputs(inputs: Sequence[DrawnInput]) -> list[int]:
+    """The indices of the inputs along which snapshots are recorded."""
+    return _some(inputs, DRAWN)
+
+
+def take_snapshot(
+    bank: AutoBank, history: History, layout: InputLayout, coverage: float, *, recorded: bool
+) -> Snapshot | None:
+    """The present function along the inputs of recorded snapshots, or along all of them.
+
+    None before the model has learned. Lagged targets that are not drawn along keep their present
+    values.
+    """
+    model = bank.model
+    if model is None or not model.banks:
+        return None
+    inputs = drawn_inputs(layout, bank)
+    if recorded:
+        inputs = [inputs[k] for k in recorded_inputs(inputs)]
+    ranges = model.scaling.input_ranges()  # (d, 3): median, low, high
+    values = np.full((len(inputs), 4, GRID), np.nan)
+    usual = _usual_row(bank, layout, history, ranges[:, 0])
+    rows = np.tile(usual, (len(values) * GRID, 1))
+    lagged = np.tile(model.past_row(), (len(rows), 1))
+    for k, drawn in enumerate(inputs):
+        grid = slice(k * GRID, (k + 1) * GRID)
+        if drawn.kind == "number":
+            low, high = ranges[drawn.place, 1:]
+            seen = history.seen.ranges[drawn.place : drawn.place + 1]
+            if len(seen) and np.isfinite(seen).all():  # it has had a value
+                low, high = np.clip([low, high], *seen[0])
+            values[k, 0] = rows[grid, drawn.place] = np.linspace(low, high, GRID)
+        elif drawn.kind == "lag":
+            values[k, 0] = lagged[grid, drawn.place] = np.linspace(*_target_range(history), GRID)
+        elif drawn.kind == "category":
+            _step_through_categories(bank, drawn.name, layout, values[k, 0], rows[grid])
+        else:
+            seen = history.seen.clock[drawn.place] > 0
+            shares = (np.arange(CLOCK) + 0.5) / CLOCK
+            values[k, 0] = np.where(seen, shares, np.nan)
+            waves = slice(2 * drawn.place, 2 * drawn.place + 2)
+            first = len(layout.features) + 2 * drawn.place
+            seconds = STARTS[drawn.kind] + shares * PERIODS[drawn.kind]
+            rows[grid, first : first + 2] = [encode_time(float(s))[waves] for s in seconds]
+    if len(values):
+        predictions = model.predict_rows(rows, lagged, 0.5 * (1 - coverage))
+        if bank.task == "classification":
+            predictions = np.repeat(predictions[:, :1], 3, axis=1)
+        else:
+            predictions = predictions[:, 3 * layout.output : 3 * layout.output + 3]
+        values[:, 1:] = predictions.reshape(len(values), GRID, 3).transpose(0, 2, 1)
+        values[:, 1:][np.isnan(np.repeat(values[:, :1], 3, axis=1))] = np.nan
+    return Snapshot(history.rows, values)
+
+
+def _usual_row(bank: AutoBank, layout: InputLayout, history: History, medians: Floats) -> Floats:
+    """(d,): a usual value for every input."""
+    row = medians.copy()
+    times, first = history.recent["time"], len(layout.features)
+    if layout.time and len(times) and np.isfinite(times[-1]):
+        row[first : first + 2 * len(PERIODS)] = encode_time(float(times[-1]))
+    for column in layout.categorical:
+        frequent = _frequent(bank, column, layout)
+        if frequent and bank.encoder is not None:
+            bank.encoder.set_category(column, layout.categories[column][frequent[0]], row)
+    return row
+
+
+def _frequent(bank: AutoBank, column: str, layout: InputLayout) -> list[int]:
+    """The numbers of the categories of a column, the most frequent one first.
+
+    The mean of a category's own input is its share of the rows; others have counts up to a limit.
+    """
+    encoder, model = bank.encoder, bank.model
+    codes = layout.categories.get(column, ())[:MOST_LABELS]
+    if encoder is None or model is None or not codes:
+        return []
+    statistics = encoder.statistics[encoder.names.index(column)]
+    shares, inputs = model.scaling.columns[:, MEAN], encoder.category_inputs(column)
+
+    def rank(k: int) -> tuple[float, float, int]:
+        share = float(shares[inputs[codes[k]]]) if codes[k] in inputs else 0.0
+        return -share, -statistics.count(codes[k]), k
+
+    return sorted(range(len(codes)), key=rank)
+
+
+def _step_through_categories(
+    bank: AutoBank, column: str, layout: InputLayout, numbers: Floats, rows: Floats
+) -> None:
+    """Let rows (GRID, d) have one category each, the most frequent ones; `numbers` are theirs."""
+    frequent = _frequent(bank, column, layout)[:GRID]
+    for line, k in enumerate(sorted(frequent)):
+        numbers[line] = k
+        if bank.encoder is not None:
+            bank.encoder.set_category(column, layout.categories[column][k], rows[line])
+
+
+def _target_range(history: History) -> tuple[float, float]:
+    """The lowest and the highest of the recent targets."""
+    recent = slice(-max(1, TARGET_ROWS // history.stride), None)
+    ends: list[Floats] = [history.extremes[f"target_{end}"][recent] for end in ("low", "high")]
+    return float(ends[0].min()), float(ends[1].max())

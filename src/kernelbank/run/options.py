@@ -8,31 +8,28 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, fields
-from functools import cached_property
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, dataclass, field, fields
+from datetime import datetime
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
+from zoneinfo import ZoneInfo
 
 from ..errors import FileRefused, RunRefused
 from ..io.dialect import DECIMAL_RULE, DELIMITER_RULE, delimiter_character
-from .forecast_options import check_forecasts, parsed_horizons
-from .option_combinations import REDIS_SCHEMES, check_combinations
-from .option_spec import (
-    FIXED,
-    FREE,
-    OptionSpec,
-    allowed,
-    fits,
-    flag,
-    option,
-    option_text,
-    value_type,
-)
+from . import Saved
+
+if TYPE_CHECKING:
+    import numpy as np
 
 LARGEST_PERIOD, MOST_PERIODS = 20_000, 4
 """Of --seasons: the constants of `auto.seasons`, which the help must not import."""
 
+LONGEST_HORIZON = 1000
+"""Of --horizon: the constant of `auto.config`, which the help must not import."""
+
+REDIS_SCHEMES = ("redis://", "rediss://")
 BROKER_SCHEMES = (*REDIS_SCHEMES, "kafka://")
 
 ID = "id"
@@ -41,21 +38,128 @@ ID = "id"
 LARGEST = 1e150
 """The largest number in data: `utils.validation.LARGEST`, which the help must not import."""
 
+# --- how an option is declared ---
 
-def _columns(text: str, default: Any = MISSING, **declared: Any) -> Any:
-    return option("Columns", text, default, **declared)
+FIXED = "fixed"
+"""Saved in the checkpoint; a resumed run must have the same value."""
 
-
-def _learning(text: str, default: Any, **declared: Any) -> Any:
-    return option("Learning", text, default, **declared)
-
-
-def _results(text: str, default: Any, **declared: Any) -> Any:
-    return option("Results", text, default, **declared)
+FREE = "free"
+"""Saved in the checkpoint; a resumed run may have another value."""
 
 
-def _rows(text: str, default: Any, **declared: Any) -> Any:
-    return option("Rows", text, default, **declared)
+@dataclass(frozen=True)
+class OptionSpec:
+    """What is declared about one option, besides its name, type and default.
+
+    Parameters
+    ----------
+    group : the heading of the help under which it stands.
+    help : its line in the help.
+    metavar : how its value is called in the help.
+    choices : the allowed values.
+    low, high : the range of a number; None for no bound.
+    open_range : whether the bounds themselves are excluded.
+    bare_value : the value if the option is given without one.
+    saved : FIXED, FREE, or None if the checkpoint does not hold it.
+    """
+
+    group: str
+    help: str
+    metavar: str | None = None
+    choices: tuple[str, ...] = ()
+    low: float | None = None
+    high: float | None = None
+    open_range: bool = False
+    bare_value: int | None = None
+    saved: str | None = None
+
+
+def option(
+    group: str, text: str, default: object = MISSING, metavar: str | None = None, **declared: Any
+) -> Any:
+    """A field of a dataclass that is an option."""
+    spec = OptionSpec(group, text, metavar, **declared)
+    return field(default=default, metadata={"option": spec})
+
+
+def flag(name: str) -> str:
+    """How an option is written in a command: `--max-rows`."""
+    return f"--{name.replace('_', '-')}"
+
+
+def value_type(hint: Any) -> type:
+    """The type of an option's value, without None and type arguments."""
+    if get_origin(hint) is tuple:
+        return tuple
+    return next(
+        (value_type(argument) for argument in get_args(hint) if argument is not type(None)), hint
+    )
+
+
+def fits(value: object, kind: type, spec: OptionSpec) -> bool:
+    """Whether a value is of its type, and among the choices or in the range."""
+    if kind is tuple:
+        return isinstance(value, tuple) and all(isinstance(name, str) for name in value)
+    if kind is float and type(value) is int:
+        value = float(value)
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        return False
+    if spec.choices:
+        return value in spec.choices
+    if spec.low is None and spec.high is None:
+        return True
+    low = float("-inf") if spec.low is None else spec.low
+    high = float("inf") if spec.high is None else spec.high
+    number = float(value)  # type: ignore[arg-type]
+    return low < number < high if spec.open_range else low <= number <= high
+
+
+def allowed(name: str, kind: type, spec: OptionSpec) -> str:
+    """The values that an option may have, in words."""
+    if spec.choices:
+        return " or ".join(spec.choices)
+    words = {
+        int: "a whole number",
+        float: "a number",
+        str: "text",
+        bool: "true or false",
+        Path: "a path",
+        tuple: "labels" if name == "classes" else "column names",
+    }[kind]
+    if spec.low is not None:
+        words += f" {'above' if spec.open_range else 'from'} {spec.low:g}"
+    if spec.high is not None:
+        words += f" {'and below' if spec.open_range else 'to'} {spec.high:g}"
+    return words
+
+
+def option_text(value: object) -> str:
+    """An option's value in a message."""
+    if isinstance(value, (list, tuple)):
+        return ",".join(map(str, value)) or "none"
+    return "none" if value is None else str(value)
+
+
+def column_names(text: str) -> tuple[str, ...]:
+    """Names with commas between them; a name that holds commas stands in quotes, as in CSV.
+
+    Raises ValueError for wrong quotes.
+    """
+    try:
+        rows = list(csv.reader([text], skipinitialspace=True, strict=True))
+    except csv.Error:
+        raise ValueError(
+            f"{text!r} has a quote that is not closed, or text behind one. Write a name with a "
+            """comma as in CSV: 'a,"b, c"'."""
+        ) from None
+    return tuple(name.strip() for row in rows for name in row if name.strip())
+
+
+_columns = partial(option, "Columns", saved=FIXED)
+_learning = partial(option, "Learning", saved=FIXED)
+_results = partial(option, "Results")
+_rows = partial(option, "Rows")
+"""Declare an option under a heading of the help."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,199 +173,190 @@ class RunOptions:
     source: str
     """A file, `-` for standard input, or the address of a broker."""
 
-    target: str = _columns(
-        "Column to predict; several columns of numbers: A,B,C.", metavar="NAME", saved=FIXED
-    )
+    target: str = _columns("Column to predict; several columns of numbers: A,B,C.", metavar="NAME")
     features: tuple[str, ...] | None = _columns(
-        "Numeric inputs; by default all other columns.", None, metavar="A,B,C", saved=FIXED
+        "Numeric inputs; by default all other columns.", None, "A,B,C"
     )
     categorical: tuple[str, ...] = _columns(
-        "Text inputs: categories, known by their mean target.", (), metavar="A,B", saved=FIXED
+        "Text inputs: categories, known by their mean target.", (), "A,B"
     )
     time: str | None = _columns(
         "Column of times (ISO 8601, or seconds, milli-, micro- or nanoseconds since 1970): becomes "
         "the time of day, week and year.",
         None,
-        metavar="NAME",
-        saved=FIXED,
+        "NAME",
+    )
+    time_format: str | None = _columns(
+        "Format of the times such as '%d.%m.%Y %H:%M', where it is not recognised.", None, "FORMAT"
+    )
+    timezone: str | None = _columns(
+        "Time zone of the clock that --time shows, such as Europe/Berlin; other times are "
+        "converted to it.",
+        None,
+        "NAME",
+    )
+    missing: tuple[str, ...] = _columns(
+        "Values that mean that there is none, such as -999,NA. Inputs may then be missing.",
+        (),
+        "A,B",
     )
     keep: tuple[str, ...] = _columns(
         "Columns that are copied into the predictions; with them the id of each row of a broker.",
         (),
-        metavar="A,B",
-        saved=FIXED,
+        "A,B",
     )
     delimiter: str = _columns(
-        "Character between the cells of CSV, or the word tab.",
-        ",",
-        metavar="CHARACTER",
-        saved=FIXED,
+        "Character between the cells of CSV, or the word tab.", ",", "CHARACTER"
     )
     decimal: str = _columns(
-        "Decimal point of the numbers in CSV: a point or a comma.",
-        ".",
-        metavar="CHARACTER",
-        saved=FIXED,
+        "Decimal point of the numbers in CSV: a point or a comma.", ".", "CHARACTER"
     )
 
     task: str = _learning(
         "Whether the target is a number or a label.",
         "regression",
         choices=("regression", "classification"),
-        saved=FIXED,
     )
     classes: tuple[str, ...] | None = _learning(
         "Labels that may occur; a row with another one is bad. By default they are found in the "
         "stream.",
         None,
-        metavar="A,B,C",
+        "A,B,C",
         saved=FREE,
     )
     max_classes: int | None = _learning(
         "How many labels may be found in the stream, by default 100. Beyond two, the model grows "
         "with each.",
         None,
-        metavar="N",
+        "N",
         low=2,
         high=10_000,
         saved=FREE,
     )
     lags: int = _learning(
-        "Number of previous targets that are inputs too.",
-        0,
-        metavar="N",
-        low=0,
-        high=1000,
-        saved=FIXED,
+        "Number of previous targets that are inputs too.", 0, "N", low=0, high=1000
     )
     seasons: tuple[str, ...] = _learning(
         "Periods in rows after which the stream repeats, such as 24,168; or auto to find them.",
         (),
-        metavar="N,N",
-        saved=FIXED,
+        "N,N",
     )
     horizon: tuple[str, ...] = _learning(
         "Forecast so many rows ahead, after every row: 24 for 1 to 24, or some, such as 1,6,24.",
         (),
-        metavar="N,N",
-        saved=FIXED,
+        "N,N",
     )
     known: tuple[str, ...] = _learning(
         "Numeric columns, or the time, that forecasts may use of later rows: known in advance.",
         (),
-        metavar="A,B",
-        saved=FIXED,
+        "A,B",
     )
     delay: int = _learning(
-        "Number of rows after which a target is known.",
-        0,
-        metavar="N",
-        low=0,
-        high=100_000,
-        saved=FIXED,
+        "Number of rows after which a target is known.", 0, "N", low=0, high=100_000
     )
     preset: str = _learning(
         "Slots: AutoBank's default ones, or the twenty Gaussian kernels and the weights of the "
         "paper.",
         "auto",
         choices=("auto", "paper"),
-        saved=FIXED,
     )
     size: str = _learning(
         "Number of slots, and so the time per row.",
         "default",
         choices=("small", "default", "large"),
-        saved=FIXED,
     )
     coverage: float = _learning(
-        "Share of the targets inside their intervals.",
-        0.9,
-        metavar="SHARE",
-        low=0,
-        high=1,
-        open_range=True,
-        saved=FIXED,
+        "Share of the targets inside their intervals.", 0.9, "SHARE", low=0, high=1, open_range=True
     )
     lower: float | None = _learning(
         "No target lies below this: predictions and intervals stay above, other rows are bad.",
         None,
-        metavar="NUMBER",
+        "NUMBER",
         low=-LARGEST,
         high=LARGEST,
-        saved=FIXED,
     )
     upper: float | None = _learning(
         "No target lies above this: predictions and intervals stay below, other rows are bad.",
         None,
-        metavar="NUMBER",
+        "NUMBER",
         low=-LARGEST,
         high=LARGEST,
-        saved=FIXED,
     )
     engine: str = _learning(
         "Where the slots run; the results are the same.",
         "serial",
         choices=("serial", "threads", "ray"),
+        saved=None,
     )
     ray_address: str | None = _learning(
         "Ray cluster for --engine ray; by default Ray is started on this machine.",
         None,
-        metavar="HOST:PORT",
+        "HOST:PORT",
+        saved=None,
     )
     ray_allow_unauthenticated: bool = _learning(
         "Use a Ray cluster that does not require a token; whoever reaches it may run code on it.",
         False,
+        saved=None,
     )
     shards: int | None = _learning(
         "Processes for --engine ray, threads for --engine threads; by default one per processor.",
         None,
-        metavar="N",
+        "N",
         low=1,
+        saved=None,
     )
 
     predictions: str | None = _results(
         "Where predictions are written: a .csv file, a .parquet folder, or "
         "redis://host:port/stream.",
         None,
-        metavar="PLACE",
+        "PLACE",
     )
     redis_password_file: Path | None = _results(  # noqa: RUF009
         "File with the password of Redis (source and predictions), which others may not read; or "
         "set KERNELBANK_REDIS_PASSWORD.",
         None,
-        metavar="FILE",
+        "FILE",
     )
     redis_wait: int = _results(
         "Number of replicas of Redis that must have the predictions before a checkpoint.",
         0,
-        metavar="N",
+        "N",
         low=0,
     )
     state: Path | None = _results(  # noqa: RUF009
         "Folder of the checkpoint: with it, the same command resumes after a crash, a kill or "
         "Ctrl-C.",
         None,
-        metavar="FOLDER",
+        "FOLDER",
     )
     checkpoint_every: int = _results(
         "Rows between checkpoints. A kill costs the time since the last one, never results.",
         10_000,
-        metavar="ROWS",
+        "ROWS",
         low=1,
     )
+    flush_every: float = _results(
+        "Seconds after which predictions can be read where they are written (Parquet: at the end "
+        "of a part).",
+        1.0,
+        "SECONDS",
+        low=0,
+    )
     report: Path | None = _results(  # noqa: RUF009
-        "Write a page with charts of the run to this .html file at the end.", None, metavar="FILE"
+        "Write a page with charts of the run to this .html file at the end.", None, "FILE"
     )
     live: int | None = _results(
         "Serve that page during the run, at an address that is printed; by default at a free port.",
         None,
-        metavar="[PORT]",
+        "[PORT]",
         low=0,
         high=65_535,
         bare_value=0,
     )
     live_host: str = _results(
-        "Network address that the live page listens on.", "127.0.0.1", metavar="ADDRESS"
+        "Network address that the live page listens on.", "127.0.0.1", "ADDRESS"
     )
     quiet: bool = _results("Print errors only.", False)
     log_json: bool = _results("Print everything as JSON, one object per line.", False)
@@ -282,7 +377,7 @@ class RunOptions:
         False,
     )
     allow_empty: bool = _rows("A source without any row is not an error.", False)
-    max_rows: int | None = _rows("Stop after this number of rows.", None, metavar="N", low=1)
+    max_rows: int | None = _rows("Stop after this number of rows.", None, "N", low=1)
     complete: bool = _rows(
         "Nothing more is written to the source: its last line is a row also without a line end.",
         False,
@@ -293,7 +388,7 @@ class RunOptions:
     stop_when_idle: float | None = _rows(
         "Stop when no row has come for this time (standard input, brokers, --follow).",
         None,
-        metavar="SECONDS",
+        "SECONDS",
         low=0,
         open_range=True,
     )
@@ -311,6 +406,7 @@ class RunOptions:
         if self.decimal not in (".", ","):
             raise RunRefused(f"--decimal must {DECIMAL_RULE}; got {self.decimal!r}.")
         self._check_targets()
+        self._check_times()
         self._check_seasons()
         check_forecasts(self)
         check_combinations(self)
@@ -322,6 +418,29 @@ class RunOptions:
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
             raise RunRefused(f"--target: column {twice!r} is named twice. Use it once.")
+
+    def _check_times(self) -> None:
+        for name in ("time_format", "timezone"):
+            if getattr(self, name) is not None and self.time is None:
+                raise RunRefused(f"{flag(name)} needs --time, which names the column.")
+        if self.time_format is not None:
+            day = datetime(2024, 12, 31)
+            try:
+                fits = datetime.strptime(day.strftime(self.time_format), self.time_format) == day
+            except ValueError:
+                fits = False
+            if not fits:
+                raise RunRefused(
+                    "--time-format must name at least day, month and year, such as "
+                    f"'%d.%m.%Y %H:%M'; got {self.time_format!r}."
+                )
+        try:
+            self.zone  # noqa: B018  (an unknown one is refused)
+        except (KeyError, ValueError, OSError):
+            raise RunRefused(
+                "--timezone must be the name of a time zone of this system, such as "
+                f"Europe/Berlin; got {self.timezone!r}."
+            ) from None
 
     def _check_seasons(self) -> None:
         texts = self.seasons
@@ -353,17 +472,17 @@ class RunOptions:
         >>> RunOptions(source="sensors.csv", target="load,price").targets
         ('load', 'price')
         """
-        text = self.target
-        if "," not in text:
-            return (text,) if text.strip() else ()
+        if "," not in self.target:
+            return (self.target,) if self.target.strip() else ()
         try:
-            rows = list(csv.reader([text], skipinitialspace=True, strict=True))
-        except csv.Error:
-            raise RunRefused(
-                f"--target: {text!r} has a quote that is not closed, or text behind one. Write a "
-                """name with a comma as in CSV: 'a,"b, c"'."""
-            ) from None
-        return tuple(name.strip() for row in rows for name in row if name.strip())
+            return column_names(self.target)
+        except ValueError as error:
+            raise RunRefused(f"--target: {error}") from None
+
+    @cached_property
+    def zone(self) -> ZoneInfo | None:
+        """What --timezone names."""
+        return None if self.timezone is None else ZoneInfo(self.timezone)
 
     @property
     def labels(self) -> list[str] | None:
@@ -401,13 +520,13 @@ class RunOptions:
 
     # --- in the checkpoint ------------------------------------------------------------------------
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """The saved options as JSON data."""
         values = {name: getattr(self, name) for name, spec in OPTIONS.items() if spec.saved}
         return {name: _as_json(value) for name, value in values.items()}
 
     @classmethod
-    def from_json(cls, saved: Mapping[str, Any]) -> RunOptions:
+    def from_json(cls, saved: Saved) -> RunOptions:
         """The options that `to_json` wrote, checked; what is not saved has its default."""
         values: dict[str, Any] = {
             name: tuple(value) if isinstance(value, list) else value
@@ -422,7 +541,7 @@ class RunOptions:
         except RunRefused as error:
             raise FileRefused(f"its options are wrong: {error}") from None
 
-    def check_resumes(self, saved: Mapping[str, Any], folder: Path) -> None:
+    def check_resumes(self, saved: Saved, folder: Path) -> None:
         """Refuse to resume a run with other options; the message says which ones differ."""
         mine = self.to_json()
         # An option that the file does not hold is younger than the file: it had its default.
@@ -444,7 +563,7 @@ OPTIONS: dict[str, OptionSpec] = {
 }
 """Every option, in the order of the help."""
 
-DEFAULTS: dict[str, Any] = {one.name: one.default for one in fields(RunOptions)}
+DEFAULTS: dict[str, object] = {one.name: one.default for one in fields(RunOptions)}
 
 KINDS: dict[str, type] = {
     name: value_type(hint) for name, hint in get_type_hints(RunOptions).items() if name in OPTIONS
@@ -456,13 +575,174 @@ _WHOLE = re.compile(r"([+-]?\d+)\.0*")
 
 def as_label(cell: str) -> str:
     """A label as text: 1.0 is the label 1, whether a file has whole numbers or others."""
-    found = _WHOLE.fullmatch(cell)
-    return cell if found is None else found[1]
+    whole = _WHOLE.fullmatch(cell)
+    return cell if whole is None else whole[1]
 
 
-def _plain_default(name: str) -> Any:
+def _plain_default(name: str) -> object:
     return None if DEFAULTS[name] is MISSING else _as_json(DEFAULTS[name])
 
 
-def _as_json(value: Any) -> Any:
+def _as_json(value: object) -> object:
     return list(value) if isinstance(value, tuple) else value
+
+
+# --- options that exclude or need one another ---
+
+
+def check_combinations(options: RunOptions) -> None:
+    """Refuse options that do not go together."""
+    if options.ray_address is not None and options.engine != "ray":
+        raise RunRefused("--ray-address needs --engine ray.")
+    if options.ray_allow_unauthenticated and options.engine != "ray":
+        raise RunRefused("--ray-allow-unauthenticated needs --engine ray.")
+    if options.shards is not None and options.engine == "serial":
+        raise RunRefused("--shards needs --engine threads or --engine ray.")
+    if options.complete and options.follow:
+        raise RunRefused(
+            "--complete is for a source that does not grow, --follow for one that does. Give "
+            "one of them."
+        )
+    if options.allow_gaps and not (options.is_broker or options.follow):
+        raise RunRefused("--allow-gaps needs a source in Redis or Kafka, or --follow.")
+    if len(options.targets) > 1:
+        _check_several_targets(options)
+    _check_bounds(options)
+    _check_classes(options)
+    _check_predictions(options)
+
+
+def _check_several_targets(options: RunOptions) -> None:
+    what = f"--target names {len(options.targets)} columns"
+    if options.task == "classification":
+        raise RunRefused(f"{what}, which must be numbers; with --task classification name one.")
+    if options.seasons:
+        raise RunRefused(f"{what}; with --seasons name one, and run the others by themselves.")
+    if options.preset != "auto":
+        raise RunRefused(f"{what}; with --preset {options.preset} name one.")
+
+
+def _check_bounds(options: RunOptions) -> None:
+    lower, upper = options.lower, options.upper
+    for name, bound in (("lower", lower), ("upper", upper)):
+        if bound is not None and options.task == "classification":
+            raise RunRefused(
+                f"{flag(name)} is for numbers; with --task classification leave it out."
+            )
+    if lower is not None and upper is not None and not lower < upper:
+        raise RunRefused(f"--lower must be less than --upper; got {lower:g} and {upper:g}.")
+
+
+def _check_classes(options: RunOptions) -> None:
+    for name in ("classes", "max_classes"):
+        if getattr(options, name) is not None and options.task != "classification":
+            raise RunRefused(f"{flag(name)} needs --task classification.")
+    if options.classes is None:
+        return
+    if options.max_classes is not None:
+        raise RunRefused(
+            "--max-classes is for labels that are found in the stream; with --classes leave it out."
+        )
+    labels = options.labels or ()
+    if len(labels) < 2 or len(set(labels)) < len(labels):
+        named = option_text(options.classes)
+        raise RunRefused(f"--classes must name at least two labels, none twice; got {named}.")
+
+
+def _check_predictions(options: RunOptions) -> None:
+    address = options.predictions
+    to_redis = address is not None and address.startswith(REDIS_SCHEMES)
+    if options.redis_wait and not to_redis:
+        raise RunRefused("--redis-wait needs --predictions redis://host:port/stream.")
+    if options.redis_password_file and not (to_redis or options.source.startswith(REDIS_SCHEMES)):
+        raise RunRefused("--redis-password-file needs a source or --predictions in Redis.")
+    if address is None or to_redis:
+        return
+    if "://" in address or not address.endswith((".csv", ".parquet")):
+        from ..io.brokers import without_password  # which the help must not import
+
+        raise RunRefused(
+            "--predictions must end with .csv or .parquet, or be redis://host:port/stream; "
+            f"got {without_password(address)}."
+        )
+
+
+# --- columns of the predictions ---
+
+
+REGRESSION_COLUMNS = ("row", "prediction", "lower", "upper", "target")
+CLASSIFICATION_COLUMNS = ("row", "prediction", "probability", "target")
+
+
+def prediction_columns(options: RunOptions) -> tuple[str, ...]:
+    """The columns of the predictions, without those that are copied from the source.
+
+    Of several targets those of each have its name.
+    """
+    if options.task == "classification":
+        return CLASSIFICATION_COLUMNS
+    if len(options.targets) == 1:
+        return (*REGRESSION_COLUMNS, *forecast_columns(options))
+    row, *each = REGRESSION_COLUMNS
+    return (row, *(f"{column}:{name}" for name in options.targets for column in each))
+
+
+FIELDS = {"forecast": "forecasts", "lower": "forecast_lower", "upper": "forecast_upper"}
+"""How columns of the predictions begin, and the fields of a trace that are written there."""
+
+
+def parsed_horizons(texts: Sequence[str]) -> tuple[int, ...]:
+    """Rows ahead, ascending: one number N for 1 to N, several for themselves.
+
+    >>> parsed_horizons(["3"]), parsed_horizons(["24", "1"])
+    ((1, 2, 3), (1, 24))
+    """
+    horizons = sorted(map(int, texts))
+    return tuple(range(1, horizons[0] + 1)) if len(horizons) == 1 else tuple(horizons)
+
+
+def check_forecasts(options: RunOptions) -> None:
+    """Refuse values of --horizon and --known that mean nothing."""
+    texts = options.horizon
+    whole = all(text.isascii() and text.isdecimal() and len(text) < 10 for text in texts)
+    numbers = {int(text) for text in texts} if whole else set()
+    fits = whole and all(1 <= number <= LONGEST_HORIZON for number in numbers)
+    if not (fits and len(numbers) == len(texts)):
+        raise RunRefused(
+            f"--horizon must be a number of rows from 1 to {LONGEST_HORIZON}, or several different "
+            f"ones, such as 1,6,24; got {option_text(texts)}."
+        )
+    if texts and options.task == "classification":
+        raise RunRefused("--horizon is for numbers; with --task classification leave it out.")
+    if options.known and not texts:
+        raise RunRefused("--known needs --horizon: it names what forecasts know in advance.")
+
+
+def check_known(known: Sequence[str], usable: Sequence[str]) -> None:
+    """Refuse columns of --known that are not among the numeric inputs and the time."""
+    for name in known:
+        if name not in usable:
+            raise RunRefused(
+                f"--known: {name!r} is not a numeric input or the time. There are: "
+                f"{', '.join(usable) or 'none'}."
+            )
+
+
+def forecast_columns(options: RunOptions) -> tuple[str, ...]:
+    """The columns of forecasts in the predictions: forecast+1, lower+1, upper+1, ...
+
+    None with --known: when a row is written, the known columns of the next rows have not been read.
+    """
+    horizons = () if options.known else options.horizons
+    return tuple(f"{name}+{horizon}" for horizon in horizons for name in FIELDS)
+
+
+def forecast_cells(
+    arrays: Mapping[str, np.ndarray], options: RunOptions
+) -> list[tuple[object, ...]]:
+    """The cells of n rows from arrays (n, H) of a trace."""
+    if options.known or not options.horizons:
+        return [()] * len(next(iter(arrays.values()), ()))
+    lists = [arrays[field].tolist() for field in FIELDS.values()]
+    rows = zip(*lists, strict=True)
+    return [tuple(cell for cells in zip(*row, strict=True) for cell in cells) for row in rows]

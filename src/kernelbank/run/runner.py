@@ -1,36 +1,178 @@
-"""The run itself: reads blocks, predicts and learns their rows, and writes the predictions."""
+"""The run itself: reads blocks, predicts and learns their rows, writes predictions, and commits."""
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import TypedDict
 
 import numpy as np
 
-from ..errors import BadRow, KernelBankWarning, RunRefused, TooManyBadRows
-from ..io.sinks.base import Row
-from ..io.sources import RejectedRow, RowBlock
-from ..io.sources.parsing import shown_cell
+from .. import __version__
+from ..auto import AutoBank
+from ..auto.loading import DAMAGE
+from ..bank.engines import Engine
+from ..errors import (
+    BadRow,
+    FileRefused,
+    KernelBankError,
+    KernelBankWarning,
+    RunRefused,
+    TooManyBadRows,
+)
+from ..io.cells import shown_cell
+from ..io.checkpoint import damage_text
+from ..io.sinks import Commit, Row, Sink
+from ..io.source import POLL_SECONDS, Position
+from ..io.sources import RejectedRow, RowBlock, Source
+from ..utils.validation import Floats
+from . import Saved
 from .advice import bad_row_advice, first_row_advice, header_advice
-from .checkpointed_run import CheckpointedRun
-from .feature_encoder import Batch
-from .timings import ENCODING, READING, WRITING
+from .checkpoint import CheckpointDir, saved_count
+from .encoder import Batch, FeatureEncoder, KeptColumns
+from .notes import JUDGED_ROWS
+from .options import RunOptions
+from .session import Session
+from .timings import CHECKPOINTS, ENCODING, READING, WRITING, Timings
 
 BLOCK_ROWS = 1024
 
 FIRST_ROWS = 1000
 """If more than half of so many first rows are bad, the run stops."""
 
+SHOWN = 20
+"""How many of the first bad rows are kept for the page, and how many of the last."""
 
-class Runner(CheckpointedRun):
-    """One run over a source; the parameters are those of `CheckpointedRun`.
 
-    A new run calls `run`, `finish` and `close`; one with a checkpoint calls `resume` before.
+class BadRowRecord(TypedDict):
+    """A line of the file of bad rows."""
+
+    row: int
+    where: str
+    column: str | None
+    value: str
+    reason: str
+    advice: str
+
+
+_BAD_ROW_FIELDS = tuple(BadRowRecord.__annotations__)
+
+
+class RejectedRows:
+    """Counts rejected rows and keeps the first and the last of them as JSON data."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.first: list[BadRowRecord] = []
+        self.last: list[BadRowRecord] = []
+
+    def add(self, rejected: RejectedRow, number: int, advice: str = "") -> BadRowRecord:
+        """Count row `number` of the source; returns its record for the file of bad rows."""
+        record: BadRowRecord = {
+            "row": number,
+            "where": rejected.where,
+            "column": rejected.column,
+            "value": rejected.value,
+            "reason": rejected.reason,
+            "advice": advice,
+        }
+        self.count += 1
+        if len(self.first) < SHOWN:
+            self.first.append(record)
+        else:
+            self.last = [*self.last, record][-SHOWN:]
+        return record
+
+    def to_json(self) -> dict[str, object]:
+        """The state as JSON data, for the checkpoint."""
+        return {"count": self.count, "first": self.first, "last": self.last}
+
+    def restore(self, saved: Saved) -> None:
+        """Continue from what `to_json` returned, after checking it."""
+        count, first, last = saved["count"], list(saved["first"]), list(saved["last"])
+        is_count = isinstance(count, int) and not isinstance(count, bool)
+        if not is_count or len(first) != min(count, SHOWN):
+            raise FileRefused(f"it claims {count!r} bad rows.")
+        if len(last) != min(count - len(first), SHOWN):
+            raise FileRefused("it holds the wrong number of bad rows.")
+        for record in (*first, *last):
+            if (
+                tuple(record) != tuple(BadRowRecord.__annotations__)
+                or type(record["row"]) is not int
+            ):
+                raise FileRefused("a bad row in it has the wrong fields.")
+            texts = [value for name, value in record.items() if name != "row"]
+            if not all(isinstance(text, (str, type(None))) for text in texts):
+                raise FileRefused("a bad row in it is not described by text.")
+        self.count, self.first, self.last = count, first, last
+
+
+class Runner:
+    """One run over a source. A new run calls `run`, `finish` and `close`; one with a checkpoint
+    calls `resume` before.
+
+    `commit` writes the checkpoint: first every sink makes its rows durable and says how far it is,
+    then one file is replaced atomically that holds the model, the position in the source and how
+    far every sink is. `resume` goes back to that file.
+
+    Parameters
+    ----------
+    options : all options of the run.
+    source : where rows are read.
+    sinks : where predictions are written.
+    bad_rows : where rejected rows are written, if anywhere.
+    checkpoints : the folder of the checkpoint, if there is one.
+    engine : where the slots run.
     """
 
-    _running: Sequence[int] = ()
-    """The rows of the block that are being worked on."""
+    def __init__(
+        self,
+        options: RunOptions,
+        source: Source,
+        sinks: list[Sink],
+        bad_rows: Sink | None,
+        checkpoints: CheckpointDir | None,
+        engine: Engine | str = "serial",
+    ) -> None:
+        self.options = options
+        self.source = source
+        self.sinks = sinks
+        self.bad_rows = bad_rows
+        self.checkpoints = checkpoints
+        self.encoder = FeatureEncoder(options)
+        self._kept = KeptColumns(options)
+        self.timings = Timings()
+        self.rejected = RejectedRows()
+        self.session = Session(options, engine, self.timings)
+        self.rows = 0
+        """Rows that are predicted, over all processes of the run."""
+        self.rows_before = 0
+        """Rows that were predicted when this process started."""
+        self.started = time.monotonic()
+        self._flushed = self.started
+        self._position: Position | None = None
+        self._uncommitted_rows = 0
+        self._has_data_commit = False
+        """Whether a commit holds a row: from then on its position says which rows were read."""
+        self._columns_known = False
+        self._running: Sequence[int] = ()
+        """The rows of the block that are being worked on."""
+        self._sinks_started = False
+        self._to_rewind: list[tuple[Sink, Commit]] = []
+        """Sinks of a resumed run, and where each goes back to when rows have come."""
+        self._is_whole = True
+        """Whether model, sinks and position are those after the same row."""
+        self._provisional = False
+        """Whether rows have come whose end has not: nothing is committed from there on."""
+
+    @property
+    def bank(self) -> AutoBank:
+        """The model."""
+        return self.session.bank
+
+    # --- rows ---
 
     def run(self, should_stop: Callable[[], bool], on_block: Callable[[Runner], None]) -> str:
         """Run blocks until the source ends; returns why it ended.
@@ -42,13 +184,17 @@ class Runner(CheckpointedRun):
                 if not self._columns_known:
                     columns = self.source.columns
                     self._set_columns(block.first_keys() if columns is None else columns)
+                self._rewind()  # not before: a source whose rows are gone is refused until then
                 if not self._sinks_started:
-                    self.start()
+                    self.start(before_rows=True)
                 with self._place_in_errors(block):
                     if block.provisional:
                         self._run_provisional(block)
                     else:
                         self._run_block(block)
+                if self._uncommitted_rows and not self._has_data_commit:
+                    self.commit()  # until then the position of the first row has to be there
+                self._flush_if_due()
             elif self._uncommitted_rows:
                 self.commit()  # no row has come for a while: commit now
             on_block(self)
@@ -56,11 +202,24 @@ class Runner(CheckpointedRun):
                 return "--max-rows"
             if should_stop():
                 return "stopped"
+        if self.rows < JUDGED_ROWS:
+            self.encoder.notes.judge()
         if self.rejected.count and not self.rows:
             raise TooManyBadRows(
                 f"none of the {self.rejected.count:,} rows can be used. {self._first_bad_row()}"
             )
         return "end"
+
+    def _flush_if_due(self) -> None:
+        """Let readers of the predictions see them, if rows come slowly one after the other.
+
+        A little early, as the next block may take POLL_SECONDS to come.
+        """
+        now = time.monotonic()
+        if now - self._flushed >= self.options.flush_every - POLL_SECONDS:
+            for sink in self._all_sinks():
+                sink.flush()
+            self._flushed = now
 
     @property
     def is_full(self) -> bool:
@@ -113,31 +272,31 @@ class Runner(CheckpointedRun):
         """Run the rows of a block in order: batches, and bad rows, which stop it or are skipped."""
         with self.timings.measure(ENCODING):
             batches, rejected = self.encoder.encode(block)
-            kept = self._kept.cells(block)
+            copies = self._kept.cells(block)
         if batches and not self._columns_known:  # JSON objects without any key
             self._set_columns(())
-        steps: list[tuple[int, Batch | RejectedRow]] = [(one.rows[0], one) for one in batches]
-        steps += [(one.row, one) for one in rejected]
+        steps: list[tuple[int, Batch | RejectedRow]] = [(part.rows[0], part) for part in batches]
+        steps += [(part.row, part) for part in rejected]
         for _, step in sorted(steps, key=lambda pair: pair[0]):
             if self.is_full:
                 return
             if isinstance(step, Batch):
-                self._run_accepted(block, step, kept)
+                self._run_accepted(block, step, copies)
             else:
                 self._reject(block, step)
 
-    def _run_accepted(self, block: RowBlock, batch: Batch, kept: list[Row]) -> None:
+    def _run_accepted(self, block: RowBlock, batch: Batch, copies: list[Row]) -> None:
         """Run the rows of a batch, cut at the rows that the model refuses: they are bad rows."""
         done = 0
         for refused in self.session.refused(batch.targets):
-            self._run_batch(block, batch.part(done, refused.row), kept)
+            self._run_batch(block, batch.part(done, refused.row), copies)
             if self.is_full:
                 return
             row, value = batch.rows[refused.row], shown_cell(str(refused.label))
             where, target = block.where(row), self.options.targets[0]
             self._reject(block, RejectedRow(row, where, target, value, refused.reason))
             done = refused.row + 1
-        self._run_batch(block, batch.part(done, len(batch.rows)), kept)
+        self._run_batch(block, batch.part(done, len(batch.rows)), copies)
 
     def _reject(self, block: RowBlock, rejected: RejectedRow) -> None:
         """Stop at a bad row, or set it aside: whoever has rejected it."""
@@ -185,8 +344,8 @@ class Runner(CheckpointedRun):
             return ""
         features = self.encoder.features
         parsed = block.parse(text=features, allow_missing=True)
-        found = np.flatnonzero(parsed.rows == rejected.row)
-        cells = {name: parsed.texts[name][int(i)] for i in found[:1] for name in features}
+        places = np.flatnonzero(parsed.rows == rejected.row)
+        cells = {name: parsed.texts[name][int(i)] for i in places[:1] for name in features}
         return first_row_advice(cells, self.options)
 
     def _advice(self, rejected: RejectedRow) -> str:
@@ -196,10 +355,11 @@ class Runner(CheckpointedRun):
     def _first_bad_row(self) -> str:
         """The first bad row and what to do about it."""
         record = self.rejected.first[0]
-        first = RejectedRow(0, *(record[name] for name in ("where", "column", "value", "reason")))
+        place = record["where"], record["column"]
+        first = RejectedRow(0, *place, record["value"], record["reason"])
         return f"The first: {first} {self._advice(first)}".rstrip()
 
-    def _run_batch(self, block: RowBlock, batch: Batch, kept: list[Row]) -> None:
+    def _run_batch(self, block: RowBlock, batch: Batch, copies: list[Row]) -> None:
         """Predict, learn and write a batch, cut where a snapshot is due and at `--max-rows`."""
         most = self.options.max_rows
         count = len(batch.rows) if most is None else min(len(batch.rows), most - self.rows)
@@ -211,7 +371,7 @@ class Runner(CheckpointedRun):
             predictions = self.session.predict_and_learn(part)
             first = block.first + 1
             numbered = [
-                (first + row, *values, *kept[row])
+                (first + row, *values, *copies[row])
                 for row, values in zip(part.rows, predictions, strict=True)
             ]
             with self.timings.measure(WRITING):
@@ -235,6 +395,186 @@ class Runner(CheckpointedRun):
             raise TooManyBadRows(
                 f"{bad:,} of the first {done:,} rows cannot be used. {self._first_bad_row()}"
             )
+
+    # --- committing -------------------------------------------------------------------------------
+
+    def start(self, before_rows: bool = False) -> None:
+        """Take the sinks of a new run, and commit that they are ours before any row is written.
+
+        `before_rows`: rows follow, so that this commit does not say that there were none.
+        """
+        for sink in self._all_sinks():
+            sink.check_vacant()
+        for sink in self._all_sinks():
+            sink.start()
+        if self._position is None:
+            self._position = self.source.start
+        self.commit(before_rows)
+
+    def _advance(self, block: RowBlock, row: int, count: int) -> None:
+        """`count` more rows are done, up to row `row` of the block; commit if it is time."""
+        if self._provisional:
+            return
+        self._position = block.position(row)
+        self._uncommitted_rows += count
+        self._is_whole = True
+        if self._uncommitted_rows >= self.options.checkpoint_every:
+            self.commit()
+
+    def commit(self, before_rows: bool = False) -> None:
+        """Write the checkpoint. Without a folder for it, only the sinks are made durable.
+
+        After provisional rows the last checkpoint stays: it was written before them.
+        """
+        if self._provisional:
+            return
+        with self.timings.measure(CHECKPOINTS):
+            self._is_whole = False
+            self._has_data_commit |= self._uncommitted_rows > 0
+            self._uncommitted_rows = 0
+            self._sinks_started = True
+            commits = [sink.commit() for sink in self._all_sinks()]
+            if self.checkpoints is not None:
+                self._write_checkpoint(self.checkpoints, commits, before_rows)
+            self._is_whole = True
+
+    def finish(self) -> None:
+        """Commit. Pending targets stay pending: the source may have more rows one day."""
+        self._rewind()
+        if self._sinks_started:
+            self.commit()
+        else:
+            self.start()
+
+    def commit_whole_rows(self) -> bool:
+        """After an error: commit the rows before it, unless it came in the midst of a batch.
+
+        Then, or if this fails too, the last checkpoint remains. Returns whether it is committed.
+        """
+        if not (self._is_whole and self._sinks_started) or self._to_rewind:
+            return False
+        try:
+            self.commit()
+        except (KernelBankError, OSError):
+            return False
+        return True
+
+    def close(self, *, complete: bool) -> None:
+        """Close the sinks; with `complete`, rows that they hold back are written.
+
+        Else a run without a row and without --state leaves no output that only has a header.
+        """
+        if not complete and not self.rows and self.checkpoints is None:
+            for sink in self._all_sinks():
+                sink.discard()
+        for sink in self._all_sinks():
+            sink.close(complete=complete)
+
+    def _all_sinks(self) -> list[Sink]:
+        return [*self.sinks, *([self.bad_rows] if self.bad_rows is not None else [])]
+
+    def _write_checkpoint(
+        self, checkpoints: CheckpointDir, commits: Sequence[object], before_rows: bool
+    ) -> None:
+        facts, arrays = self.session.describe()
+        header = {
+            "version": __version__,
+            "options": self.options.to_json(),
+            "source": self.source.fingerprint,
+            "position": self._position,
+            "rows": self.rows,
+            "before_rows": before_rows,
+            "rejected_rows": self.rejected.to_json(),
+            "missing_rows": self.source.missing_rows,
+            "timings": self.timings.to_json(),
+            "sinks": commits,
+            "predictions": [sink.address for sink in self.sinks],
+            "features": self.encoder.features if self._columns_known else None,
+            **facts,
+        }
+        checkpoints.write(header, arrays)
+
+    # --- resuming ---------------------------------------------------------------------------------
+
+    def resume(self) -> bool:
+        """Go back to the last checkpoint; False if there is none. A refusal changes no file.
+
+        The sinks go back when rows have come, as the source may still be refused where it is read.
+        """
+        checkpoints = self.checkpoints
+        saved = None if checkpoints is None else checkpoints.read()
+        if saved is None or checkpoints is None:
+            return False
+        header, arrays = saved
+        try:
+            if self._starts_again(header):
+                return False
+            self.options.check_resumes(header["options"], checkpoints.folder)
+            self.source.verify(header["source"], header["position"])
+            self._check_sinks(header["predictions"], checkpoints)
+            self._restore(header, arrays)
+            committed = list(zip(self._all_sinks(), header["sinks"], strict=True))
+            for sink, commit in committed:
+                sink.check(commit)
+        except FileRefused:
+            raise
+        except DAMAGE as error:
+            raise FileRefused(f"{checkpoints.path} is damaged: {damage_text(error)}.") from None
+        self._to_rewind = committed
+        return True
+
+    def _rewind(self) -> None:
+        """Remove from the sinks what was written after the checkpoint."""
+        for sink, commit in self._to_rewind:
+            sink.rewind(commit)
+        self._to_rewind = []
+
+    def _starts_again(self, header: Saved) -> bool:
+        """Whether nothing was predicted, and the options or the source are others now.
+
+        Then a new run in the same folder loses nothing: its outputs are emptied. After a kill
+        before the first rows were committed, this is so only with other options or another source.
+        """
+        if header["rows"]:
+            return False
+        if self.options.to_json() == header["options"]:
+            address = header["source"]["address"]
+            if header.get("before_rows") and address == self.source.address:
+                return False
+            try:
+                self.source.verify(header["source"], header["position"])
+                return False
+            except FileRefused:
+                pass
+        addresses = [*header["predictions"], None]  # the bad rows are in the folder of the state
+        for address, commit in zip(addresses, header["sinks"], strict=False):
+            for sink in self._all_sinks():
+                if address == (None if sink is self.bad_rows else sink.address):
+                    sink.check(commit)
+                    sink.clear()
+        return True
+
+    def _check_sinks(self, earlier: list[str], checkpoints: CheckpointDir) -> None:
+        now = [sink.address for sink in self.sinks]
+        if earlier != now:
+            raise RunRefused(
+                f"{checkpoints.folder} is the state of a run with other outputs: --predictions "
+                f"was {', '.join(earlier) or 'none'}, now {', '.join(now) or 'none'}. Give the "
+                "earlier one, or another --state."
+            )
+
+    def _restore(self, header: Saved, arrays: dict[str, Floats]) -> None:
+        try:
+            self.session.restore(header, arrays)
+            self.session.allow_labels()
+            self.rejected.restore(header["rejected_rows"])
+            self.timings.restore(header["timings"])
+        except FileRefused as error:
+            raise ValueError(str(error)) from None  # `resume` adds the name of the file
+        self._position = header["position"]
+        self.rows = self.rows_before = saved_count(header["rows"], "rows")
+        self._has_data_commit = self.rows > 0
+        self._sinks_started = True
 
 
 def _note(text: str) -> None:

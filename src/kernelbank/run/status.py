@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,18 +20,57 @@ from ..auto.status import Change
 from ..bank.status import Status
 from ..errors import FileRefused, RunRefused
 from ..io.checkpoint import damage_text
-from .checkpoint_dir import STATE, read_checkpoint
-from .forecast_status import chosen_scores, forecast_scores, scores_to_json
-from .history import TOTALS, History
-from .model_session import saved_count
+from ..utils.validation import Floats
+from . import Saved
+from .checkpoint import STATE, read_checkpoint, saved_count
+from .history import History, InputLayout, layout_of
 from .options import RunOptions
-from .rejected_rows import RejectedRows
-from .several_targets import make_session
-from .snapshots import InputLayout, layout_of
+from .runner import RejectedRows
+from .scores import TOTALS
+from .session import Session
 from .timings import Timings, check_timings
 
 if TYPE_CHECKING:
     from .runner import Runner
+
+
+def forecast_scores(bank: AutoBank) -> list[HorizonScore]:
+    """The scores of all horizons with roots of mean squares as errors, in the target's units."""
+    return [
+        score._replace(
+            error=math.sqrt(score.error),
+            last_value=math.sqrt(score.last_value),
+            seasonal=math.sqrt(score.seasonal),
+        )
+        for score in bank.ledger.horizons
+    ]
+
+
+def chosen_scores(scores: Sequence[HorizonScore]) -> list[HorizonScore]:
+    """Those of the first, the middle and the last horizon, for a summary."""
+    places = sorted({0, (len(scores) - 1) // 2, len(scores) - 1})
+    return [scores[place] for place in places if 0 <= place < len(scores)]
+
+
+def scores_to_json(scores: Sequence[HorizonScore]) -> list[dict[str, object]]:
+    """Scores as objects of the JSON log; None for what is unknown."""
+    return [
+        {
+            name: None if isinstance(value, float) and not math.isfinite(value) else value
+            for name, value in score._asdict().items()
+        }
+        for score in scores
+    ]
+
+
+def score_text(score: HorizonScore, coverage: float, *, seasons: bool) -> str:
+    """One line of a summary."""
+    if not score.scored:
+        return "not scored yet"
+    other = f", of the period before {score.seasonal:.4g}" if seasons else ""
+    inside = f"{100 * score.coverage:.1f} % inside their {100 * coverage:.4g} % intervals"
+    return f"{score.error:.4g} (last value {score.last_value:.4g}{other}), {inside}"
+
 
 OF_TARGET = (
     "scored", "error", "baseline_error", "best_slot", "best_slot_error", "mean_absolute_error",
@@ -54,7 +93,7 @@ class RunStatus:
     options: RunOptions
     phase: str
     """running, ended, stopped or saved."""
-    source: Mapping[str, Any]
+    source: Mapping[str, object]
     """The fingerprint of the source."""
     predictions: Sequence[str]
     """Where the predictions are written."""
@@ -70,7 +109,7 @@ class RunStatus:
     rejected: RejectedRows
     missing_rows: int
     """Rows that a broker deleted before they were read, where `--allow-gaps` allows it."""
-    timings: Mapping[str, Any]
+    timings: Saved
     """What `Timings.to_json` returns."""
     seconds: float
     """Since the present process started; of a saved run, the time of all processes."""
@@ -109,7 +148,7 @@ class RunStatus:
         header, arrays = read_checkpoint(path)
         try:
             options = RunOptions.from_json(header["options"])
-            session = make_session(options, "serial", Timings())
+            session = Session(options, "serial", Timings())
             session.restore(header, arrays)
             rejected = RejectedRows()
             rejected.restore(header["rejected_rows"])
@@ -162,12 +201,12 @@ class RunStatus:
     @property
     def categories(self) -> Sequence[tuple[str, str]]:
         """(column, category) of the inputs of single categories."""
-        return [] if self.bank._encoder is None else self.bank._encoder.categories
+        return [] if self.bank.encoder is None else self.bank.encoder.categories
 
     @property
     def categories_beyond(self) -> Mapping[str, Mapping[str, int]]:
         """By column: how many categories have no input of their own, and how many rows."""
-        return {} if self.bank._encoder is None else self.bank._encoder.beyond
+        return {} if self.bank.encoder is None else self.bank.encoder.beyond
 
     @property
     def is_classification(self) -> bool:
@@ -276,16 +315,16 @@ class RunStatus:
         mean = loss / self.scored
         return mean if self.is_classification else math.sqrt(mean)
 
-    def to_log(self) -> dict[str, Any]:
+    def to_log(self) -> dict[str, object]:
         """The status as an object of the JSON log; of several targets, errors are by target."""
         if len(self.options.targets) == 1:
             return self.to_json()
-        each = {one.target: one.to_json() for one in self.each_target}
-        own = {name: {key: record[key] for key in OF_TARGET} for name, record in each.items()}
+        each = {status.target: status.to_json() for status in self.each_target}
+        by_target = {name: {key: record[key] for key in OF_TARGET} for name, record in each.items()}
         common = {key: value for key, value in self.to_json().items() if key not in OF_TARGET}
-        return {**common, "targets": own}
+        return {**common, "targets": by_target}
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """The status, with the errors of its target, as JSON data; None for what is unknown."""
         name, error = self.best_slot
         record = {
@@ -313,3 +352,83 @@ class RunStatus:
             name: None if isinstance(value, float) and not math.isfinite(value) else value
             for name, value in record.items()
         }
+
+
+DAY = 86_400.0
+PERIODS = {
+    "24 hours": DAY,
+    "7 days": 7 * DAY,
+    "30 days": 30 * DAY,
+    "365 days": 365 * DAY,
+    "hour": DAY / 24,
+}
+"""Seconds of the periods that a sentence may be about, the most natural one first."""
+
+LEAST_ROWS = 20
+"""Fewer scored rows do not tell how good a model is."""
+
+LEAST_SHARE = 0.8
+"""The points of the history must fill at least this share of a period, to stand for it."""
+
+LATEST = 100
+"""Without a time, the last tenth of the rows, but at least so many."""
+
+MEANS = ("loss", "baseline_loss", "absolute_error", "baseline_absolute_error")
+
+
+def recent_errors(history: History, *, labels: bool) -> dict[str, object] | None:
+    """The mean errors over a natural last period, or over the last rows; None if there are too few.
+
+    The period is "24 hours" or the like, None where there is no time or the run is too short. Rows
+    are taken one by one where they are kept, else by points.
+    """
+    totals = history.totals
+    if totals["scored"].sum() < LEAST_ROWS:
+        return None
+    low, high = history.extremes["time_low"], history.extremes["time_high"]
+    if np.isfinite(low).all() and np.isfinite(high).all() and (np.diff(high) >= 0).all():
+        for period, seconds in PERIODS.items():
+            start = high[-1] - seconds
+            if low[0] > start:
+                continue
+            means = _of_rows(history, start, labels) or _of_points(history, start, seconds)
+            if means is not None:
+                return {"period": period, "whole": False, **means}
+    wanted = max(LATEST, history.rows // 10)
+    counted = np.cumsum(totals["rows"][::-1])
+    first = max(0, history.points - 1 - int(np.searchsorted(counted, wanted)))
+    return {"period": None, "whole": first == 0, **_sums(history, first)}
+
+
+def _of_rows(history: History, start: float, labels: bool) -> dict[str, object] | None:
+    """The means over the last rows, if these go back to `start`."""
+    recent = history.recent
+    times = recent["time"]
+    if not (len(times) and times[0] <= start):
+        return None
+    scored = ~np.isnan(recent["target"] + recent["prediction"] + recent["baseline"])
+    chosen = scored & (times > start)
+    if chosen.sum() < LEAST_ROWS:
+        return None
+    target = recent["target"][chosen]
+    sizes = [np.abs(recent[name][chosen] - target) for name in ("prediction", "baseline")]
+    losses: list[Floats] = [(size != 0.0).astype(float) if labels else size**2 for size in sizes]
+    values = [float(size.mean()) for size in (*losses, *sizes)]
+    return {"rows": int(chosen.sum()), **dict(zip(MEANS, values, strict=True))}
+
+
+def _of_points(history: History, start: float, seconds: float) -> dict[str, object] | None:
+    """The means over the points after `start`, if these are most of the period."""
+    low, end = history.extremes["time_low"], history.extremes["time_high"][-1]
+    after = np.flatnonzero(low > start)
+    if not len(after) or end - low[after[0]] < LEAST_SHARE * seconds:
+        return None
+    first = int(after[0])
+    return None if history.totals["scored"][first:].sum() < LEAST_ROWS else _sums(history, first)
+
+
+def _sums(history: History, first: int) -> dict[str, object]:
+    """The means over all points from the first one on."""
+    totals = {name: float(values[first:].sum()) for name, values in history.totals.items()}
+    means = {name: totals[name] / totals["scored"] if totals["scored"] else None for name in MEANS}
+    return {"rows": int(totals["rows"]), **means}

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import platform
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib.metadata import version
-from typing import Any
+from typing import TypeVar
 
 from .. import __version__
 from ..errors import FileRefused
+from . import Saved
+
+T = TypeVar("T")
 
 READING = "reading, and waiting for rows"
 ENCODING = "turning cells into numbers"
@@ -52,7 +55,7 @@ class Timings:
         finally:
             self.seconds[activity] += self._clock() - begin
 
-    def measure_each(self, activity: str, items: Iterator[Any]) -> Iterator[Any]:
+    def measure_each(self, activity: str, items: Iterator[T]) -> Iterator[T]:
         """Yield the items; the time to get each one is added to an activity."""
         while True:
             with self.measure(activity):
@@ -61,7 +64,7 @@ class Timings:
                 return
             yield item
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """The state as JSON data, for the checkpoint and the page."""
         return {
             "started": self.started,
@@ -71,7 +74,7 @@ class Timings:
             "versions": self.versions,
         }
 
-    def restore(self, saved: Mapping[str, Any]) -> None:
+    def restore(self, saved: Saved) -> None:
         """Continue from what an earlier process saved; the versions are those of this process."""
         earlier = check_timings(saved)
         self.started, self.starts = earlier["started"], earlier["starts"] + 1
@@ -79,7 +82,7 @@ class Timings:
             self.seconds[name] += seconds
 
 
-def check_timings(saved: Mapping[str, Any]) -> dict[str, Any]:
+def check_timings(saved: Saved) -> Saved:
     """What `Timings.to_json` returned, after checking it."""
     starts = saved["starts"]
     if isinstance(starts, bool) or not isinstance(starts, int) or not 0 < starts < _LIMIT:

@@ -1,10 +1,14 @@
 """Checks of arguments. Every message has the name, the rule, the value and the remedy."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Iterable
+from dataclasses import fields
 from datetime import date
+from functools import wraps
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, ClassVar, ParamSpec, Self, TypeVar
 
 import numpy as np
 
@@ -23,7 +27,7 @@ _FLOAT64 = np.dtype(np.float64)
 
 
 def refuse(
-    name: str, rule: str, value: Any, remedy: str, owner: str = "", where: str = ""
+    name: str, rule: str, value: object, remedy: str, owner: str = "", where: str = ""
 ) -> InvalidArgument:
     """The error to raise when argument `name` breaks `rule`; `where` says at which place."""
     of = f" of {owner}" if owner else ""
@@ -35,7 +39,7 @@ def refuse(
 
 def number(
     name: str,
-    value: Any,
+    value: object,
     owner: str,
     remedy: str,
     *,
@@ -67,27 +71,28 @@ def number(
     return result
 
 
-def scale(name: str, value: Any, owner: str, remedy: str) -> float:
+def scale(name: str, value: object, owner: str, remedy: str) -> float:
     """A positive number whose square, and that of its inverse, are finite."""
     return number(name, value, owner, remedy, least=1 / LARGEST, most=LARGEST)
 
 
 def count(
-    name: str, value: Any, owner: str, remedy: str, *, least: int = 1, most: int = LARGEST_COUNT
+    name: str, value: object, owner: str, remedy: str, *, least: int = 1, most: int = LARGEST_COUNT
 ) -> int:
     """A whole number of at least `least`, as an int."""
     if type(value) is int and least <= value <= most:
         return value
     whole = isinstance(value, Integral) and not isinstance(value, (bool, np.bool_))
-    if not (whole and least <= int(value) <= most):
+    result = int(value) if whole else least - 1  # type: ignore[call-overload]
+    if not least <= result <= most:
         rule = f"be a whole number >= {least}"
-        if most < LARGEST_COUNT or (whole and int(value) > most):
+        if most < LARGEST_COUNT or result > most:
             rule += f" and <= {most}"
         raise refuse(name, rule, value, remedy, owner)
-    return int(value)
+    return int(result)
 
 
-def choice(name: str, value: Any, owner: str, allowed: Iterable[str]) -> str:
+def choice(name: str, value: object, owner: str, allowed: Iterable[str]) -> str:
     """One of a few words."""
     words = list(allowed)
     if not (isinstance(value, str) and value in words):
@@ -95,12 +100,11 @@ def choice(name: str, value: Any, owner: str, allowed: Iterable[str]) -> str:
     return value
 
 
-def floats(name: str, value: Any, remedy: str) -> Floats:
+def floats(name: str, value: object, remedy: str) -> Floats:
     """An array of float64 from numbers only: no text, no objects, no complex."""
     if type(value) is np.ndarray and value.dtype is _FLOAT64 and value.flags.carray:
         return value
-    if isinstance(value, np.ma.MaskedArray) and value.mask.any():
-        raise refuse(name, "have no masked members", value, "Fill or remove them.")
+    without_masked(name, value)
     if hasattr(value, "toarray"):
         remedy = f"Give {name}.toarray()."
         raise refuse(name, "be a dense array", f"a sparse {type(value).__name__}", remedy)
@@ -108,11 +112,20 @@ def floats(name: str, value: Any, remedy: str) -> Floats:
         array = np.asarray(value)
     except (ValueError, TypeError):
         raise refuse(name, "be a rectangular array of numbers", value, remedy) from None
+    if array.dtype.kind == "O" and array.size and all(map(_is_number, array.flat)):
+        array = np.array([_as_float(number) for number in array.flat]).reshape(array.shape)
     if array.dtype.kind not in "fiub":
         raise _not_numbers(name, array, remedy)
     result = np.asarray(array, dtype=np.float64, order="C")
     # Writeable, so that each compiled loop has one signature.
     return result if result.flags.writeable else result.copy()
+
+
+def without_masked(name: str, value: object) -> None:
+    """Refuse masked arrays with masked members, also as rows of a list."""
+    rows = value if isinstance(value, (list, tuple)) else (value,)
+    if any(isinstance(row, np.ma.MaskedArray) and np.ma.is_masked(row) for row in rows):
+        raise refuse(name, "have no masked members", value, "Fill or remove them.")
 
 
 _ADVICE = {
@@ -147,8 +160,15 @@ def _not_numbers(name: str, array: np.ndarray, remedy: str) -> InvalidArgument:
     return refuse(name, "hold numbers", shown, remedy, where=index)
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> bool:
     return isinstance(value, Real) and not isinstance(value, np.datetime64)
+
+
+def _as_float(number: Real) -> float:
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf  # refused with all that is too large
 
 
 def reads_as_number(text: str) -> bool:
@@ -181,7 +201,7 @@ def within_range(name: str, array: Floats) -> None:
     )
 
 
-def samples(X: Any, dimension: int | None, name: str = "X") -> Floats:
+def samples(X: object, dimension: int | None, name: str = "X") -> Floats:
     """Inputs as (n, d); a one-dimensional array is n samples of one number each."""
     remedy = "Give an (n, d) array of numbers, one sample per row."
     array = floats(name, X, remedy)
@@ -196,7 +216,7 @@ def samples(X: Any, dimension: int | None, name: str = "X") -> Floats:
     return array
 
 
-def one_sample(x: Any, dimension: int | None) -> Floats:
+def one_sample(x: object, dimension: int | None) -> Floats:
     """One input, a number or a (d,) array, as (1, d)."""
     remedy = "Give one number, or one sample as a (d,) array."
     array = floats("x", x, remedy)
@@ -219,7 +239,7 @@ def check_width(width: int, dimension: int | None, name: str) -> None:
         )
 
 
-def targets(y: Any, length: int) -> Floats:
+def targets(y: object, length: int) -> Floats:
     """Targets as (n,), as many as there are inputs."""
     remedy = "Give one number for each row of X."
     array = floats("y", y, remedy)
@@ -233,7 +253,7 @@ def targets(y: Any, length: int) -> Floats:
     return np.ascontiguousarray(array)
 
 
-def one_target(y: Any) -> Floats:
+def one_target(y: object) -> Floats:
     """One target as an array of one."""
     if type(y) is float and -LARGEST <= y <= LARGEST:
         return np.array([y])
@@ -246,11 +266,11 @@ def one_target(y: Any) -> Floats:
     return array
 
 
-Rule = Callable[[str, Any, str], Any]
+Rule = Callable[[str, object, str], object]
 """rule(name, value, owner): the checked value, or an `InvalidArgument`."""
 
 
-def settings(instance: Any, **rules: Rule) -> None:
+def settings(instance: object, **rules: Rule) -> None:
     """Check fields of a frozen dataclass, and store the checked values."""
     for name, rule in rules.items():
         value = rule(name, getattr(instance, name), type(instance).__name__)
@@ -284,3 +304,88 @@ def one_of(allowed: Iterable[str]) -> Rule:
 def whole(remedy: str, *, least: int = 1, most: int = LARGEST_COUNT) -> Rule:
     """A whole number of at least `least`."""
     return lambda name, value, owner: count(name, value, owner, remedy, least=least, most=most)
+
+
+def elementwise(function: Callable[..., Floats], spec: tuple[object, ...], *numbers: object) -> Any:
+    """function(spec, *vectors) of the core for numbers or arrays, which are broadcast."""
+    arrays = np.broadcast_arrays(*(np.asarray(x, float) for x in numbers))
+    values = function(spec, *(np.ravel(array) for array in arrays))
+    return values.reshape(arrays[0].shape)[()]
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def quiet(function: Callable[P, R]) -> Callable[P, R]:
+    """The function without NumPy's warnings of overflow: a bank reports a slot that diverges."""
+
+    @wraps(function)
+    def call(*arguments: P.args, **options: P.kwargs) -> R:
+        with np.errstate(over="ignore", invalid="ignore"):
+            return function(*arguments, **options)
+
+    return call
+
+
+def real_numbers(value: object, shape: tuple[int, ...], name: str) -> Floats:
+    """What a user's function returned, as floats; refused unless it is numbers of that shape."""
+    array = np.asarray(value)
+    if array.shape != shape or array.dtype.kind not in "fiub":
+        raise ValueError(
+            f"{name!r} must return real numbers of shape {shape}; got "
+            f"{array.dtype} of shape {array.shape}. Let it work on whole arrays."
+        )
+    return array.astype(float)
+
+
+class UsersFunctions:
+    """A component of functions that a user writes: in Python, or in C, given by their addresses.
+
+    An address has a meaning in one process only, so such a component cannot be pickled.
+    """
+
+    function_fields: ClassVar[tuple[str, ...]]
+    """The fields that hold the functions."""
+
+    @property
+    def in_c(self) -> bool:
+        """Whether the functions are in C."""
+        return isinstance(getattr(self, self.function_fields[0]), int)
+
+    def check_functions(self, remedy: str) -> None:
+        """Refuse what is neither callable nor an address, and a mixture of both."""
+        owner = type(self).__name__
+        for name in self.function_fields:
+            function = getattr(self, name)
+            whole = isinstance(function, Integral) and not isinstance(function, bool)
+            if whole and int(function) > 0:
+                object.__setattr__(self, name, int(function))
+            elif not callable(function):
+                rule = "be callable, or the address of a C function, an int above 0"
+                raise refuse(name, rule, function, remedy, owner)
+        in_c = [name for name in self.function_fields if not callable(getattr(self, name))]
+        if in_c and len(in_c) < len(self.function_fields):
+            remedy = "Give only functions in Python, or only addresses of C functions."
+            rule = "be in Python, as the other function is"
+            raise refuse(in_c[0], rule, getattr(self, in_c[0]), remedy, owner)
+
+    def __getstate__(self) -> object:
+        if self.in_c:
+            raise refuse(
+                self.function_fields[0],
+                "be in Python for a bank that is pickled or on Ray: a C function's address has a "
+                "meaning in this process only",
+                getattr(self, self.function_fields[0]),
+                "Give a Python function, or use kb.engines.Threads; bank.save works, with "
+                "components= in kb.load.",
+                type(self).__name__,
+            )
+        return super().__getstate__()
+
+    def __copy__(self) -> Self:
+        settings = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+        return type(self)(**settings)
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self.__copy__()

@@ -12,7 +12,7 @@ import kernelbank as kb
 
 def test_threads_by_default_are_the_cores_of_this_process(monkeypatch):
     fake = SimpleNamespace(sched_getaffinity=lambda _: {0, 3, 4}, cpu_count=lambda: 8)
-    monkeypatch.setattr("kernelbank.bank.engines.local.os", fake)
+    monkeypatch.setattr("kernelbank.bank.engines.base.os", fake)
     assert kb.engines.Threads().local_options()["threads"] == 3
     assert kb.engines.Threads(5).local_options()["threads"] == 5
     del fake.sched_getaffinity

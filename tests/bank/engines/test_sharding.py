@@ -5,8 +5,9 @@ import pytest
 
 import kernelbank as kb
 from kernelbank import _core
-from kernelbank.bank.engines.ray_worker import OutOfOrder, ShardWorker
-from kernelbank.bank.engines.sharding import (
+from kernelbank.bank.engines.ray_worker import (
+    OutOfOrder,
+    ShardWorker,
     describe_driver,
     describe_shard,
     has_c_function,

@@ -1,7 +1,6 @@
 """The live page's server: how it starts, and how it ends with the run or without it."""
 
-from __future__ import annotations
-
+import asyncio
 import json
 import os
 import shutil
@@ -11,7 +10,6 @@ import subprocess
 import sys
 import threading
 import warnings
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -20,17 +18,10 @@ import pytest
 
 import kernelbank
 from kernelbank.errors import InvalidArgument, KernelBankWarning, RunRefused
-from kernelbank.run.live import live_page
-from kernelbank.run.live.limits import Limits
-from kernelbank.run.live.live_page import LivePage
-from support.live_viewers import (
-    Viewer,
-    host_and_port,
-    is_alive,
-    open_files,
-    request,
-    wait_until,
-)
+from kernelbank.run.live import page as live_page
+from kernelbank.run.live.page import LivePage
+from kernelbank.run.live.parts import Limits, PartsWriter, VersionedParts
+from support.live_viewers import Viewer, host_and_port, is_alive, open_files, request, wait_until
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="reads /proc")
 
@@ -38,19 +29,19 @@ SOURCES = str(Path(kernelbank.__file__).parents[1])
 
 
 @pytest.fixture
-def page() -> Iterator[LivePage]:
+def page():
     with LivePage(limits=Limits(poll_interval=0.02)) as page:
         yield page
 
 
 @pytest.fixture
-def temporary_folder(tmp_path, monkeypatch) -> Path:
+def temporary_folder(tmp_path, monkeypatch):
     """The folder in which pages make theirs."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     return tmp_path
 
 
-def pid(page: LivePage) -> int:
+def pid(page):
     return page._process.pid
 
 
@@ -93,18 +84,10 @@ def test_end_with_a_stopped_server_waits_for_a_limited_time(monkeypatch, tempora
     assert list(temporary_folder.iterdir()) == []
 
 
-def test_interrupt_of_the_run_does_not_end_the_server(page):
-    assert os.getsid(pid(page)) != os.getsid(0)
-    os.kill(pid(page), signal.SIGINT)
-    page.publish({"status": "1"})
-    with closing(Viewer(page.address)) as viewer:
-        assert viewer.follow_until(bool) == {"status": 1}
-
-
 RUN = """
 import os, sys, time
 {start}
-from kernelbank.run.live.live_page import LivePage
+from kernelbank.run.live.page import LivePage
 page = LivePage()
 page.publish({{"status": "1"}})
 {then}
@@ -123,7 +106,7 @@ ENDS = {
 }
 
 
-def start_run(folder: Path, start: str, then: str, end: str, **environment: str):
+def start_run(folder, start, then, end, **environment):
     script = folder / "run.py"
     script.write_text(RUN.format(start=start, then=then, end=end))
     return subprocess.Popen(
@@ -166,19 +149,6 @@ def test_killed_server_gives_one_warning_and_the_run_goes_on(page):
         page.end()
 
 
-def test_killed_server_with_warnings_as_errors_leaves_nothing(temporary_folder):
-    before = open_files()
-    page = LivePage()
-    os.kill(pid(page), signal.SIGKILL)
-    assert wait_until(lambda: page._process.poll() is not None)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        with pytest.raises(KernelBankWarning):
-            page.end()
-    assert open_files() == before
-    assert list(temporary_folder.iterdir()) == []
-
-
 def test_folder_that_cannot_be_written_gives_one_warning_and_the_run_goes_on(page):
     shutil.rmtree(page._folder)
     with pytest.warns(KernelBankWarning, match="live page has gone: its folder .* cannot be"):
@@ -188,13 +158,6 @@ def test_folder_that_cannot_be_written_gives_one_warning_and_the_run_goes_on(pag
         warnings.simplefilter("error")
         page.publish({"status": "2"})
         page.end()
-
-
-def test_folder_lost_before_the_end_gives_a_warning(page):
-    shutil.rmtree(page._folder)
-    with pytest.warns(KernelBankWarning, match="live page has gone: its folder"):
-        page.end()
-    assert not is_alive(pid(page))
 
 
 # --- the start ------------------------------------------------------------------------------------
@@ -232,18 +195,6 @@ def test_page_on_all_addresses_accepts_any_host_name_with_the_token():
         assert request(here, "/")[0] == 403
 
 
-def test_page_on_an_ipv6_address_is_served():
-    try:
-        with closing(socket.create_server(("::1", 0), family=socket.AF_INET6)):
-            pass
-    except OSError:
-        pytest.skip("there is no ::1")
-    with LivePage("::1") as page:
-        assert page.address.startswith(f"http://[::1]:{page.port}/")
-        assert request(page.address)[0] == 200
-        assert request(page.address, Host="evil.example")[0] == 403
-
-
 @pytest.mark.parametrize("name", ["starlette", "uvicorn"])
 def test_missing_extra_is_named_with_its_install_command(monkeypatch, name):
     find = __import__("importlib.util").util.find_spec
@@ -267,3 +218,72 @@ def test_server_that_cannot_start_is_refused(monkeypatch, tmp_path, temporary_fo
     with pytest.raises(RunRefused, match="did not listen within"):
         LivePage()
     assert [entry.name for entry in temporary_folder.iterdir()] == ["modules"]
+
+
+# --- Report parts in a folder: a reader sees whole versions, and little is left behind ---
+
+
+def read_with(folder, use):
+    """What `use` returns for a reader of the folder."""
+
+    async def read():
+        return use(VersionedParts(folder))
+
+    return asyncio.run(read())
+
+
+def refreshed(parts):
+    parts.refresh()
+    return parts
+
+
+def test_folder_holds_at_most_two_versions_of_each_part(tmp_path):
+    writer = PartsWriter(tmp_path)
+    for number in range(100):
+        writer.write({f"{k}": f"{number}" for k in range(5)} | {f"snapshot/{number}": "1"})
+        assert len(list(tmp_path.iterdir())) <= 2 * (6 + 1)
+    texts = read_with(tmp_path, lambda parts: refreshed(parts).texts())
+    assert texts == {**{f"{k}": "99" for k in range(5)}, "snapshot/99": "1"}
+
+
+def test_reader_that_missed_versions_tells_what_changed_and_what_was_removed(tmp_path):
+    writer = PartsWriter(tmp_path)
+    writer.write({"a": "1", "b": "1", "c": "1"})
+
+    def skip_versions(parts):
+        parts.refresh()
+        first = parts.version
+        writer.write({"a": "2", "c": "1"})  # b removed
+        writer.write({"a": "2", "c": "1", "d": "1"})
+        writer.write({"a": "2", "c": "1", "b": "2"})  # b again, d removed
+        parts.refresh()
+        return b"".join(parts.since(first)), b"".join(parts.since(parts.version))
+
+    assert read_with(tmp_path, skip_versions) == (b'{"a":2,"b":2}', b"{}")
+
+
+def test_reader_during_fast_writing_sees_whole_versions_only(tmp_path):
+    """All parts of a version have the same text; the reader never sees two."""
+    writer, done = PartsWriter(tmp_path), threading.Event()
+
+    def write():
+        for number in range(400):
+            writer.write({f"part/{k}": str(number) for k in range(8)})
+        done.set()
+
+    def read(parts):
+        seen = set()
+        while not done.is_set():
+            parts.refresh()
+            found = set(parts.texts().values())
+            assert len(found) <= 1
+            seen |= found
+        parts.refresh()
+        return seen, set(parts.texts().values())
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    seen, last = read_with(tmp_path, read)
+    thread.join()
+    assert last == {"399"}
+    assert seen

@@ -16,12 +16,13 @@ from support.browser import (
     readout,
     tile,
 )
-from support.sample_reports import sample_report
+from support.sample_reports import sample_forecasts, sample_report
+
+pytestmark = pytest.mark.slow  # they need a browser
 
 chromium, show = browser.chromium, browser.show
 
 
-@pytest.mark.slow
 class TestTime:
     """2024 began when the sample report begins; its rows are a minute apart."""
 
@@ -39,16 +40,7 @@ class TestTime:
         )
         assert grouped.endswith("1 Jan 2024, 15:24")
 
-    @pytest.mark.parametrize("broken", [None, 0.0])
-    def test_axes_are_in_rows_where_times_are_missing_or_go_back(self, show, broken):
-        report = sample_report(points=3, stride=720, time=True)
-        report["points/0"]["time_high"][1] = broken
-        shown = show(report)
-        assert "2024" not in readout(shown, "error")
-        assert "rows 1 to 1,680" in readout(shown, "error")
 
-
-@pytest.mark.slow
 class TestInputs:
     def report(self, kind, x, labels=()):
         report = sample_report(points=3)
@@ -158,25 +150,7 @@ class TestCharts:
             assert f"highest {column(report, 'weights_high')[at][slot] / 100:.2f} %" in text
             assert f"to {sum(column(report, 'rows')[: at + 1]):,}" in text
 
-    def test_heat_map_with_focus_is_moved_by_keys(self, show):
-        report = sample_report()
-        shown = show(report)
-        present = column(report, "weights")[-1]
-        slot = present.index(max(present))
-        assert report["run"]["slots"][slot] in readout(shown, "weights")
-        shown.page.locator("#weights-chart .chart").focus()
-        for key in ("End", "PageUp", "ArrowLeft", "ArrowUp", "ArrowUp", "ArrowDown"):
-            shown.page.keyboard.press(key)
-        text = readout(shown, "weights")
-        assert report["run"]["slots"][slot - 1] in text
-        assert f"mean weight {column(report, 'weights')[188][slot - 1] / 100:.2f} %" in text
-        assert shown.page.locator("#weights-chart-readout").get_attribute("aria-live") == "polite"
-        # The other charts over time follow silently.
-        assert "rows 94,001 to 94,500" in readout(shown, "targets")
-        assert shown.page.locator("#targets-chart-readout").get_attribute("aria-live") == "off"
 
-
-@pytest.mark.slow
 class TestCurves:
     def line(self, report, number, index=0):
         """Row and line of the curves with this number, along one input."""
@@ -202,33 +176,52 @@ class TestCurves:
         assert shown.text("#curves-row") == f"{row:,}"
         assert f"prediction {line['prediction'][12]:.4g}" in readout(shown, "curves")
 
-    def test_another_input_shows_its_curve(self, show):
-        report = sample_report()
-        shown = show(report)
-        shown.page.locator("#curves-input").select_option(index=2)
-        _, line = self.line(report, -1, 2)
-        shown.page.locator("#curves-chart .chart").focus()
-        shown.page.keyboard.press("Home")
-        shown.page.keyboard.press("ArrowRight")
-        text = readout(shown, "curves")
-        assert f"hour of the day at {line['x'][1]:.4g}" in text
-        assert f"interval {line['low'][1]:.4g} to {line['high'][1]:.4g}" in text
-        assert "predicted load along hour of the day, after row 99,666" in shown.text(
-            "#curves-chart .caption"
-        )
 
-    def test_play_steps_through_to_the_newest_curves(self, show):
-        report = sample_report(points=3)
-        shown = show(report)
-        shown.page.evaluate(
-            """() => {
-                const row = document.getElementById("curves-row");
-                window.rows = [];
-                new MutationObserver(() => window.rows.push(row.textContent)).observe(
-                    row, {childList: true, characterData: true, subtree: true});
-            }"""
-        )
-        shown.page.locator("#curves-play").click()
-        shown.wait_until(lambda: shown.text("#curves-play") == "Play")
-        rows = [f"{self.line(report, number)[0]:,}" for number in range(3)]
-        assert shown.page.evaluate("window.rows") == rows
+# --- The section of forecasts in a real browser ---
+
+
+show_live = browser.show_live
+
+
+@pytest.mark.parametrize("width", [1200, 390])
+def test_fan_scores_and_weights_are_drawn(show, width):
+    report = sample_report(points=3) | {"forecasts": sample_forecasts(24)}
+    shown = show(report, width=width)
+    assert shown.page.locator("#forecasts").is_visible()
+    assert count_pixels(shown, "fan", LIGHT_MODEL) > 100
+    assert readout(shown, "fan").startswith("row 1,024, 24 rows ahead  forecast 12")
+    assert readout(shown, "horizon-error").startswith("24 rows ahead  RMSE 2.4 last value 4.8")
+    assert "a period before" in readout(shown, "horizon-error")
+    assert readout(shown, "horizon-coverage").startswith("24 rows ahead  inside 88.0 %")
+    shown.page.locator("#fan-chart .chart").focus()
+    shown.page.keyboard.press("Home")
+    assert readout(shown, "fan") == "row 971  target 10"
+    cells = shown.page.locator("#horizon-weights tbody tr").first.locator("td").all_text_contents()
+    assert cells[0] == "60 %"
+    assert len(cells) == (4 if width < 600 else 8)
+    assert shown.page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_without_horizons_there_is_no_such_section(show):
+    shown = show(sample_report(points=3))
+    assert not shown.page.locator("#forecasts").is_visible()
+    assert not shown.page.locator("#to-forecasts").is_visible()
+
+
+def test_known_columns_and_few_rows_have_a_sentence(show):
+    forecasts = sample_forecasts(2) | {"fan": None, "known": ["hour", "<b>"], "weights": []}
+    forecasts |= {"scored": [0, 0], "error": [None, None], "coverage": [None, None]}
+    shown = show(sample_report(points=3) | {"forecasts": forecasts})
+    assert "hour, <b>" in shown.text("#fan-chart")
+    assert "No forecast has been scored yet." in shown.text("#horizon-error-chart")
+    assert "no weights yet" in shown.text("#horizon-weights")
+
+
+def test_a_live_page_draws_forecasts_as_they_come(show_live):
+    server, shown = show_live(sample_report(points=3))
+    assert not shown.page.locator("#forecasts").is_visible()
+    server.send({"forecasts": sample_forecasts(3)})
+    shown.wait_until(lambda: shown.page.locator("#forecasts").is_visible())
+    assert readout(shown, "fan").startswith("row 1,003, 3 rows ahead")
+    server.send({"forecasts": sample_forecasts(3, rows=1100)})
+    shown.wait_until(lambda: readout(shown, "fan").startswith("row 1,103, 3 rows ahead"))

@@ -1,5 +1,7 @@
 """The page on screens, phones and paper, by mouse and by keys; and its texts."""
 
+import json
+
 import pytest
 
 from support import browser
@@ -15,10 +17,11 @@ from support.browser import (
 )
 from support.sample_reports import sample_report
 
+pytestmark = pytest.mark.slow  # they need a browser
+
 chromium, show = browser.chromium, browser.show
 
 
-@pytest.mark.slow
 class TestDisplay:
     def background(self, shown):
         return shown.page.evaluate("getComputedStyle(document.body).backgroundColor")
@@ -93,7 +96,6 @@ class TestDisplay:
         )
 
 
-@pytest.mark.slow
 class TestTexts:
     def test_tables_list_changes_bad_rows_times_and_settings(self, show):
         report = sample_report(points=40)
@@ -126,30 +128,6 @@ class TestTexts:
         assert shown.page.locator("canvas").count() == 1  # the colour scale, hidden
         assert shown.page.locator("section .empty:visible").count() == 11
 
-    @pytest.mark.parametrize(
-        ("status", "words"),
-        [
-            ({"phase": "running"}, "Waiting for the first rows."),
-            ({"phase": "ended"}, "No rows."),
-            ({"phase": "saved"}, "No rows."),
-            ({"phase": "stopped", "bad_rows": 3}, "No rows: 3 bad rows were skipped."),
-        ],
-    )
-    def test_report_without_rows_says_so(self, show, status, words):
-        assert show({"status": {"rows": 0, **status}}).text("#summary") == words
-
-    def test_rows_that_a_broker_deleted_are_counted_beside_the_bad_ones(self, show):
-        report = sample_report(points=1)
-        report["status"]["missing_rows"] = 1234
-        assert show(report).text("#tile-bad-rows .note") == "1,234 missing"
-
-    def test_report_of_one_point_is_drawn(self, show):
-        shown = show(sample_report(points=1), color_scheme="light")
-        for chart in CHARTS:
-            assert count_colours(shown, chart) > 5, chart
-        assert count_pixels(shown, "error", LIGHT_MODEL) > 5
-        assert "rows 1 to 100,000" in readout(shown, "error")
-
     def test_classification_shows_error_rate_and_calibration(self, show):
         report = sample_report(task="classification")
         report["run"]["weights_of"] = "spam"
@@ -172,9 +150,9 @@ class TestTexts:
         for chart in ("error", "loss", "curves", "coverage", "reliability"):
             assert count_pixels(shown, chart, LIGHT_MODEL) > 300, chart
 
-    def test_first_sentence_says_how_good_the_predictions_were_lately(self, show):
+    def test_first_sentence_says_how_good_the_last_predictions_were(self, show):
         report = sample_report(points=40, time=True)
-        lately = report["status"]["lately"]
+        recent = report["status"]["recent_errors"]
         expected = {
             5.4: ", 42 % better than repeating the last value.",
             3.14: ", about as well as by repeating the last value.",
@@ -183,24 +161,14 @@ class TestTexts:
             None: ".",
         }
         for baseline, end in expected.items():
-            lately["baseline_absolute_error"] = baseline
+            recent["baseline_absolute_error"] = baseline
             text = show(report).text("#headline")
             start = "The last 24 hours of load were predicted to within ±3.1 on average"
             assert text == start + end
-        lately["period"] = None
+        recent["period"] = None
         assert show(report).text("#headline").startswith("The last 1,440 rows of load were")
-        report["status"]["lately"] = None
+        report["status"]["recent_errors"] = None
         assert show(report).text("#headline").startswith("Too few rows")
-
-    def test_first_sentence_about_labels_is_honest(self, show):
-        report = sample_report(points=40, task="classification", time=True)
-        text = show(report).text("#headline")
-        assert text == (
-            "The last 24 hours: load was predicted correctly in 90.0 % of the rows. Repeating the "
-            "last label would have been correct in 80.0 %."
-        )
-        report["status"]["lately"]["baseline_loss"] = 0.05
-        assert show(report).text("#headline").endswith("95.0 %, which would have been better.")
 
     def test_slots_that_diverge_leave_the_chart_and_are_counted(self, show):
         report = sample_report(points=100)
@@ -218,3 +186,132 @@ class TestTexts:
         assert "not known" in readout(shown, "loss")
         shown.page.locator("#weights-table summary").click()
         shown.wait_until(lambda: "not known" in shown.text("#weights-table details"))
+
+
+# --- A live page in a browser: later parts are drawn, and what the viewer chose stays ---
+
+
+show_live = browser.show_live
+
+
+def point_groups(report):
+    return {name for name in report if name.startswith("points/")}
+
+
+class TestUpdates:
+    def test_empty_page_waits_and_then_draws_what_comes(self, show_live):
+        server, shown = show_live({}, color_scheme="light")
+        assert shown.text("#summary") == "Waiting for the first rows."
+        report = sample_report(points=40)
+        report["status"]["phase"] = "running"
+        server.send(report)
+        shown.wait_until(lambda: shown.text("#title") == "load from sensors.csv")
+        assert shown.text("#state-text") == "running"
+        for chart in CHARTS:
+            assert count_colours(shown, chart) > 5, chart
+        assert count_pixels(shown, "loss", LIGHT_MODEL) > 300
+        assert tile(shown, "rows") == sum(column(report, "rows"))
+        report["status"]["phase"] = "ended"
+        server.send({"status": report["status"]})
+        server.send({}, event="end")
+        shown.wait_until(lambda: shown.text("#state-text") == "ended")
+        shown.wait_until(
+            lambda: shown.page.locator("#state").get_attribute("data-state") == "still"
+        )
+        server.disconnect()
+        shown.page.wait_for_timeout(300)
+        assert server.streams == 1  # no viewer reconnects
+        assert shown.errors == []
+
+    def test_choices_of_the_viewer_survive_merged_points(self, show_live):
+        first = sample_report(points=60, stride=100)
+        server, shown = show_live(first)
+        page = shown.page
+        page.locator("input[value=segment]").check()
+        page.locator("#curves-input").select_option(index=1)
+        page.locator("#curves-slider").focus()
+        page.keyboard.press("Home")
+        page.keyboard.press("ArrowRight")
+        page.locator("#theme").click()
+        background = "getComputedStyle(document.body).backgroundColor"
+        chosen = (shown.text("#curves-row"), page.evaluate(background))
+        page.locator("#weights-chart .chart").focus()
+        for key in ("Home", "PageDown", "PageDown", "ArrowRight", "ArrowDown"):
+            page.keyboard.press(key)
+        assert "rows 2,101 to 2,200" in readout(shown, "weights")
+        slot = shown.text("#weights-chart-readout .slot-name")
+        position = page.locator("#weights-chart").bounding_box()["y"]
+        # More rows in fewer points: neighbours were merged.
+        later = sample_report(points=30, stride=400, seed=1)
+        kept = {name: part for name, part in first.items() if name.startswith("curves/")}
+        removed = dict.fromkeys(point_groups(first) - point_groups(later))
+        assert removed
+        changed = {**{n: p for n, p in later.items() if not n.startswith("curves/")}, **removed}
+        present = {**later["curves/now"]}
+        server.send({**changed, "curves/now": present, "curves/5966": kept["curves/now"]})
+        shown.wait_until(lambda: tile(shown, "rows") == sum(column(later, "rows")))
+        assert (shown.text("#curves-row"), page.evaluate(background)) == chosen
+        assert page.locator("#curves-input").evaluate("s => s.selectedIndex") == 1
+        assert page.locator("input[value=segment]").is_checked()
+        assert "largest error" in readout(shown, "error")
+        assert "rows 2,001 to 2,400" in readout(shown, "weights")
+        assert shown.text("#weights-chart-readout .slot-name") == slot
+        page.keyboard.press("End")
+        assert f"to {sum(column(later, 'rows')):,}" in readout(shown, "weights")
+        # Lines above came and went; the chart with the focus stays where it is.
+        assert page.locator("#weights-chart").bounding_box()["y"] == pytest.approx(position, abs=1)
+        assert page.evaluate("document.activeElement.className") == "chart"
+        assert shown.errors == []
+
+    def test_removed_parts_empty_their_sections(self, show_live):
+        report = sample_report(points=40)
+        server, shown = show_live(report)
+        shown.page.locator("#loss-chart .u-over").hover()
+        assert "best slot" not in readout(shown, "loss")  # but the selected one
+        server.send(dict.fromkeys(name for name in report if name != "run"))
+        shown.wait_until(lambda: shown.text("#summary") == "Waiting for the first rows.")
+        assert shown.page.locator("section .empty:visible").count() == 10
+        shown.page.mouse.move(1, 1)
+        server.send(report)
+        shown.wait_until(lambda: "best slot" in readout(shown, "loss"))
+        assert shown.errors == []
+
+    def test_slider_at_the_newest_row_follows_newer_rows(self, show_live):
+        first = sample_report(points=60, stride=100)
+        server, shown = show_live(first)
+        assert shown.text("#curves-row") == "5,933"
+        later = {**first["curves/now"], "row": 6400}
+        server.send({"curves/now": later, "curves/5933": first["curves/now"]})
+        shown.wait_until(lambda: shown.text("#curves-row") == "6,400")
+
+    def test_lost_connection_is_shown_and_restored(self, show_live):
+        report = sample_report(points=40)
+        report["status"]["phase"] = "running"
+        server, shown = show_live(report)
+        shown.wait_until(lambda: shown.text("#state-text") == "running")
+        server.disconnect()
+        shown.wait_until(lambda: shown.text("#state-text") == "connection lost, trying again")
+        report["status"]["rows"] += 1
+        server.sent.append((None, json.dumps({"status": report["status"]})))
+        server.open = True
+        shown.wait_until(lambda: shown.text("#state-text") == "running")
+        shown.wait_until(lambda: tile(shown, "rows") == report["status"]["rows"])
+        assert server.streams >= 2
+
+    def test_hidden_page_draws_nothing_until_it_is_shown(self, show_live):
+        report = sample_report(points=40)
+        server, shown = show_live(report)
+        shown.page.evaluate(
+            """() => {
+                window.hidden_now = true;
+                Object.defineProperty(document, "hidden", {get: () => window.hidden_now, configurable: true});
+            }"""
+        )
+        report["status"]["rows"] += 7
+        server.send({"status": report["status"]})
+        shown.page.wait_for_timeout(300)
+        assert tile(shown, "rows") == report["status"]["rows"] - 7
+        shown.page.evaluate(
+            "() => { window.hidden_now = false; document.dispatchEvent(new Event('visibilitychange')); }"
+        )
+        shown.wait_until(lambda: tile(shown, "rows") == report["status"]["rows"])

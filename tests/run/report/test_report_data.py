@@ -8,20 +8,31 @@ import numpy as np
 import pytest
 
 import kernelbank as kb
-from kernelbank.run import model_session
+from kernelbank.run import session
 from kernelbank.run.history import (
     DRAWN,
     EARLY,
     EXTREMES,
+    MOST_INPUTS,
+    POINTS,
     SNAPSHOTS,
     TOTALS,
     History,
 )
-from kernelbank.run.report.report_data import POINTS_PER_PART, ReportData, change_groups
-from kernelbank.run.report.run_details import slot_terms
-from kernelbank.run.snapshots import MOST_INPUTS
+from kernelbank.run.report.data import (
+    LEAST_ROWS,
+    POINTS_PER_PART,
+    SEGMENTS,
+    ReportData,
+    change_groups,
+    run_regret,
+    slot_terms,
+)
 from kernelbank.run.status import RunStatus
+from support import browser
+from support.naive import regret as naive
 from support.run_command import make_rows, one_slot_model, succeed, write_csv
+from support.sample_reports import sample_report
 
 ROWS = 700
 X, Y = make_rows(ROWS)
@@ -161,9 +172,9 @@ def test_curves_of_lagged_targets_are_those_of_the_model(tmp_path):
     bank = kb.AutoBank(size="small", lags=3)
     bank.run(np.zeros((ROWS, 1)), Y)
     where = np.linspace(Y.min(), Y.max(), 24)
-    lagged = np.tile(bank._model.past_row(), (24, 1))
+    lagged = np.tile(bank.model.past_row(), (24, 1))
     lagged[:, 1] = where
-    expected = bank._model.predict_rows(np.zeros((24, 1)), lagged, 0.05)
+    expected = bank.model.predict_rows(np.zeros((24, 1)), lagged, 0.05)
     line = parts["curves/now"]["lines"][1]
     assert near(line["x"], where, 6)
     assert near(line["prediction"], expected[:, 0], 6)
@@ -191,7 +202,7 @@ def test_details_name_source_inputs_categories_and_versions(tmp_path):
 
 
 def test_changes_with_delay_have_the_row_at_which_they_were_noticed(tmp_path, monkeypatch):
-    monkeypatch.setattr(model_session, "make_model", one_slot_model)
+    monkeypatch.setattr(session, "make_model", one_slot_model)
     level = Y + 1000 * (np.arange(ROWS) > 400)
     source = write_csv(tmp_path / "s.csv", ["a", "b", "y"], np.column_stack([X, level]))
     found = {}
@@ -220,7 +231,7 @@ def test_signals_close_together_are_one_group_with_counts():
 
 @pytest.mark.parametrize("count", [2, 20])
 def test_confusion_matrix_has_the_most_frequent_labels_and_the_others(count, tmp_path, monkeypatch):
-    monkeypatch.setattr(model_session, "make_model", one_slot_model)
+    monkeypatch.setattr(session, "make_model", one_slot_model)
     draw = np.random.default_rng(0)
     labels = np.array([f"l{k}" for k in np.minimum(draw.geometric(0.2, ROWS), count)])
     rows = np.column_stack([X.astype(object), labels])
@@ -252,7 +263,7 @@ def test_report_of_a_run_equals_the_report_of_its_state(tmp_path, monkeypatch):
         repeated.parts(RunStatus.of_run(run, "running"))
         kept["run"] = RunStatus.of_run(run, "saved")
 
-    monkeypatch.setattr("kernelbank.run.live.publisher.Publisher.update", noted)
+    monkeypatch.setattr("kernelbank.run.live.page.Publisher.update", noted)
     source = write_csv(tmp_path / "s.csv", ["a", "b", "y"], np.column_stack([X, Y]))
     succeed(source, "--target", "y", "--state", tmp_path / "state", "--checkpoint-every", 90)
     mine, other = (
@@ -316,12 +327,6 @@ def test_numbers_that_are_not_finite_become_null(state):
     assert parts["status"]["error"] is None
 
 
-def test_slot_terms_explain_the_phrases_that_occur_in_names():
-    terms = dict(slot_terms(["rank: linear, adaptive bias + tree 1", "own slot"]))
-    assert list(terms) == ["rank", "linear", "adaptive bias", "+ tree"]
-    assert slot_terms(["Norma(width=1)"]) == []
-
-
 @pytest.mark.parametrize("task", ["regression", "classification"])
 def test_slot_terms_explain_every_default_slot(task):
     bank = kb.AutoBank(task)
@@ -331,3 +336,77 @@ def test_slot_terms_explain_every_default_slot(task):
         terms = dict(slot_terms([name]))
         phrases = re.split(r": |, | (?=\+ )", name)
         assert set(terms) == {phrase.rstrip(" .0123456789") for phrase in phrases}
+
+
+# --- The regret of a run in its report: the sums of the trace, in segments that follow from the rows ---
+
+
+chromium, show = browser.chromium, browser.show
+DRAW = np.random.default_rng(0)
+
+
+def history_of(losses, alone):
+    history = History(alone.shape[1])
+    totals = np.zeros((len(losses), len(TOTALS)))
+    totals[:, 0] = totals[:, 1] = 1.0
+    totals[:, 2] = losses
+    history.add(totals, np.zeros((len(losses), len(EXTREMES))), np.zeros_like(alone), alone)
+    return history
+
+
+@pytest.mark.parametrize("rows", [LEAST_ROWS, 300, POINTS, POINTS + 1, 5000])
+def test_regret_is_that_of_the_rows_in_segments(rows):
+    losses, alone = DRAW.uniform(0, 1, rows), DRAW.uniform(0, 1.2, (rows, 3))
+    alone[rows // 2 :, 1] *= 0.5
+    found = run_regret(history_of(losses, alone))
+    assert found["best_slot"] == pytest.approx(naive.best_slot(losses, alone))
+    length = found["segment"]
+    assert SEGMENTS <= -(-rows // length) < 2 * SEGMENTS + 1
+    wanted = naive.best_slot_per_interval(losses, alone, length)
+    assert found["best_slot_per_segment"] == pytest.approx(wanted)
+    assert wanted > found["best_slot"]
+
+
+def test_regret_in_the_report_of_a_run_is_that_of_the_model(tmp_path):
+    X, y = make_rows(400)
+    source = write_csv(tmp_path / "s.csv", ["a", "b", "y"], np.column_stack([X, y]))
+    succeed(source, "--target", "y", "--state", tmp_path / "state")
+    status = RunStatus.of_state(tmp_path / "state")
+    found = run_regret(status.history)
+    trace = kb.AutoBank(size="small").run(X, y, record="all")
+    own = np.nan_to_num((trace.predictions - y) ** 2)
+    alone = (trace.slot_predictions - y[:, None]) ** 2
+    own[0], alone[0] = 0.0, 0.0  # predicted before any target was known: not scored
+    assert found["best_slot"] == pytest.approx(naive.best_slot(own, alone))
+    assert found["best_slot_per_segment"] == pytest.approx(
+        naive.best_slot_per_interval(own, alone, found["segment"])
+    )
+    assert f'"segment":{found["segment"]}' in ReportData().parts(status)["status"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("task", "regret", "text"),
+    [
+        (
+            "regression",
+            {"segment": 128, "best_slot": -12.345, "best_slot_per_segment": 6.5},
+            "Regret: the model's sum of squared errors is 12.35 below that of the best slot of the "
+            "whole run, and 6.5 above that of the best slot of each segment of 128 rows, all chosen "
+            "in hindsight.",
+        ),
+        (
+            "classification",
+            {"segment": 1024, "best_slot": 3.0, "best_slot_per_segment": 70.0},
+            "Regret: the model's sum of wrong labels is 3 above that of the best slot of the whole "
+            "run, and 70 above that of the best slot of each segment of 1,024 rows, all chosen in "
+            "hindsight.",
+        ),
+        ("regression", None, ""),
+    ],
+)
+def test_page_tells_the_regret(show, task, regret, text):
+    report = sample_report(points=20, task=task)
+    report["status"]["regret"] = regret
+    shown = show(report)
+    assert shown.page.locator("#regret").text_content() == text

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ...utils import validation as check
-from .base import Engine, EngineBank
-from .local import Serial, Threads
+from .base import Engine, EngineBank, Serial, Threads
 from .ray import Ray
 
 BUILT_IN: dict[str, type[Engine]] = {"ray": Ray, "serial": Serial, "threads": Threads}
 """The engines by the names that `engine=` takes."""
 
 
-def as_engine(engine: Any) -> Engine:
+def as_engine(engine: object) -> Engine:
     """An engine from an engine or from its name."""
     if isinstance(engine, Engine):
         return engine

@@ -27,21 +27,22 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import wraps
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 import numpy as np
 
 from ... import _core
 from ...errors import KernelBankError, KernelBankWarning, ShardLost
 from ...utils import validation as check
-from ...utils.interrupts import defer_signals
 from ...utils.validation import Floats
-from .base import Engine, EngineBank
-from .ray_worker import OutOfOrder, Samples, ShardWorker, build_fingerprint
-from .sharding import (
-    Description,
-    Models,
+from ...utils.whole_steps import defer_signals
+from .base import Description, Engine, EngineBank, Models
+from .ray_worker import (
+    OutOfOrder,
+    Samples,
+    ShardWorker,
     Snapshot,
+    build_fingerprint,
     describe_driver,
     describe_shard,
     has_c_function,
@@ -52,6 +53,14 @@ from .sharding import (
 
 if TYPE_CHECKING:
     from ..settings import BankSettings
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+RayModule = Any
+"""The package ray, which is imported late and has few types."""
+
+Reference = Any
+"""What refers to an answer or a value in the cluster, or to a process."""
 
 _FIRST_VERSION = (2, 52)  # of Ray: older ones have no authentication
 _BLOCK_BYTES = 64 * 2**20  # most memory of the records of a block, of which up to three are around
@@ -123,10 +132,10 @@ class Ray(Engine):
         self,
         settings: BankSettings,
         dimension: int,
+        models: Models | None = None,
         most_bytes: int | None = None,
-        **options: Any,
     ) -> RayBank:
-        description = settings.describe(dimension, **options)
+        description = settings.describe(dimension, models=models)
         if most_bytes is not None:
             _core.Bank(description, most_bytes)  # refused, if it is too large
         return RayBank(self, description)
@@ -136,22 +145,22 @@ class Ray(Engine):
         return bank.to_local()
 
     def from_local(self, settings: BankSettings, dimension: int, bank: _core.Bank) -> RayBank:
-        made = self.open(settings, dimension, models=bank.models())
-        made.continue_from(bank)
-        return made
+        ray_bank = self.open(settings, dimension, models=bank.models())
+        ray_bank.continue_from(bank)
+        return ray_bank
 
     def block_length(self, description: Description) -> int:
         """Samples that are sent at a time."""
         if self.block is not None:
             return self.block
         numbers = description["slots"] * len(description["losses"]) * (description["window"] + 3)
-        return max(_SHORTEST, min(_LONGEST, _BLOCK_BYTES // (8 * numbers)))
+        return max(_SHORTEST, min(_LONGEST, int(_BLOCK_BYTES // (8 * numbers))))
 
 
 # --- the cluster ----------------------------------------------------------------------------------
 
 
-def import_ray() -> Any:
+def import_ray() -> RayModule:
     """Ray, if it is installed and new enough."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # read when Ray is imported
     try:
@@ -168,7 +177,7 @@ def import_ray() -> Any:
     return ray
 
 
-def connect(settings: Ray) -> Any:
+def connect(settings: Ray) -> RayModule:
     """Return `ray`, initialised: by the caller, or else by us, on this machine or at an address.
 
     A cluster whose head does not require a token is refused before anything of a bank is sent.
@@ -196,7 +205,7 @@ def connect(settings: Ray) -> Any:
     return ray
 
 
-def _initialise(ray: Any, settings: Ray) -> None:
+def _initialise(ray: RayModule, settings: Ray) -> None:
     """Start Ray on this machine, with a token, or join the cluster at the address."""
     address = settings.address
     if address is None or not settings.allow_unauthenticated:
@@ -235,12 +244,12 @@ class SentBlock:
     first: int
     """The number of its first sample, counted from 0."""
     samples: Samples
-    reference: Any
+    reference: Reference
     """The samples as they are sent: in Ray's object store, or as they are if small."""
     with_snapshot: bool
-    records: dict[ShardProcess, Any] = field(default_factory=dict)
+    records: dict[ShardProcess, Reference] = field(default_factory=dict)
     """References to what `ShardWorker.learn` returns."""
-    snapshots: dict[ShardProcess, Any] = field(default_factory=dict)
+    snapshots: dict[ShardProcess, Reference] = field(default_factory=dict)
     """References to the snapshots after the block, if they were asked for."""
 
 
@@ -248,7 +257,13 @@ class ShardProcess:
     """The process of one shard, and what brings the shard back in another one."""
 
     def __init__(
-        self, ray: Any, settings: Ray, label: str, packs: list[int], whole: Description, block: int
+        self,
+        ray: RayModule,
+        settings: Ray,
+        label: str,
+        packs: list[int],
+        whole: Description,
+        block: int,
     ) -> None:
         """`whole`: the bank, of which the shard has some packs; `block`: its longest block."""
         self.label = label
@@ -256,12 +271,12 @@ class ShardProcess:
         self.slots = np.concatenate([whole["packs"][number]["slots"] for number in packs])
         self.snapshot: Snapshot | None = None  # None: nothing learned
         self.process_id = 0
-        self.actor: Any = None
+        self.actor: Reference = None
         self._ray = ray
         self._settings = settings
         self._description = ray.put(describe_shard(whole, packs, block))
 
-    def start(self, idle: Any = None) -> None:
+    def start(self, idle: Reference = None) -> None:
         """Take a process, an idle one or a new one, which starts in the background."""
         if self.actor is not None:
             self._ray.kill(self.actor)
@@ -270,7 +285,7 @@ class ShardProcess:
         self.actor = idle or remote(ShardWorker).remote()
         self._started = self.actor.check_build.remote(build_fingerprint())
 
-    def open(self) -> Any:
+    def open(self) -> Reference:
         """Wait until the process runs. Make a shard that has learned nothing; its reference."""
         patience = self._settings.patience
         ready, _ = self._ray.wait([self._started], timeout=min(_WARN_AFTER, patience))
@@ -287,7 +302,7 @@ class ShardProcess:
         self.process_id = self._ray.get(self._started)
         return self.actor.open.remote(self._description)
 
-    def load(self, learned: Sequence[SentBlock], in_flight: Sequence[SentBlock]) -> list[Any]:
+    def load(self, learned: Sequence[SentBlock], in_flight: Sequence[SentBlock]) -> list[Reference]:
         """Make a shard that has learned these blocks after the snapshot; send it the others."""
         replies = [self.open()]
         if self.snapshot is not None:
@@ -297,7 +312,7 @@ class ShardProcess:
             self.send(block)
         return replies
 
-    def call(self, method: str, *arguments: Any) -> Any:
+    def call(self, method: str, *arguments: object) -> Reference:
         """Call a method of the worker, after all earlier calls; the reference to its answer."""
         return getattr(self.actor, method).remote(*arguments)
 
@@ -325,14 +340,16 @@ class ShardProcess:
             worker.replay(block.first, block.samples)
         return worker
 
-    def part_of(self, arrays: Mapping[str, Any], models: Models) -> Snapshot:
+    def part_of(self, arrays: Mapping[str, np.ndarray], models: Models) -> Snapshot:
         """The shard's part of the state of the bank."""
         place = {number: i for i, number in enumerate(self.packs)}
-        own = {place[number]: of for number, of in models.items() if number in place}
-        return renumbered(arrays, place), own
+        shard_models = {
+            place[number]: pack_models for number, pack_models in models.items() if number in place
+        }
+        return renumbered(arrays, place), shard_models
 
 
-_idle: list[tuple[str, Any]] = []
+_idle: list[tuple[str, Reference]] = []
 """Cluster and process of banks that are gone, for the next banks: cheaper than new ones."""
 
 
@@ -346,11 +363,11 @@ def _release(cluster: str, processes: list[ShardProcess]) -> None:
 # --- the bank -------------------------------------------------------------------------------------
 
 
-def _in_turn(method: Callable[..., Any]) -> Any:
+def _in_turn(method: Method) -> Method:
     """One caller at a time; a call from inside, as by a user's combiner, is refused."""
 
     @wraps(method)
-    def call(bank: RayBank, *given: Any) -> Any:
+    def call(bank: RayBank, *arguments: object) -> object:
         if bank._owner == threading.get_ident():
             raise KernelBankError(
                 "A function that a bank calls has called the same bank. Let losses and combiners "
@@ -359,11 +376,11 @@ def _in_turn(method: Callable[..., Any]) -> Any:
         with bank._lock:
             bank._owner = threading.get_ident()
             try:
-                return method(bank, *given)
+                return method(bank, *arguments)
             finally:
                 bank._owner = None
 
-    return call
+    return cast(Method, call)
 
 
 class RayBank:
@@ -396,7 +413,7 @@ class RayBank:
         self._ahead = False  # shards have learned blocks that the driver will not finish
         shape = (len(description["losses"]), description["slots"])
         self._dropped, self._step_ratio = np.zeros(shape), np.zeros(shape)
-        idle: list[Any] = []
+        idle: list[Reference] = []
         if settings.cpus == 0:
             gc.collect()  # banks that are gone release their processes
             cluster = str(ray.get_runtime_context().get_node_id())
@@ -411,7 +428,10 @@ class RayBank:
     # --- calls ------------------------------------------------------------------------------------
 
     def _answer(
-        self, process: ShardProcess, ask: Callable[[ShardProcess], Any], reference: Any = None
+        self,
+        process: ShardProcess,
+        ask: Callable[[ShardProcess], Reference],
+        reference: Reference = None,
     ) -> Any:
         """What `ask` refers to, for one shard. If the shard is lost, bring it back and ask again.
 
@@ -435,7 +455,7 @@ class RayBank:
                     reason = f"its process ended {failures} times ({_first_line(error)})"
                     raise process.lost(reason) from error
 
-    def _answers(self, ask: Callable[[ShardProcess], Any]) -> list[Any]:
+    def _answers(self, ask: Callable[[ShardProcess], Reference]) -> list[Any]:
         """What `ask` refers to, for all shards."""
         references = [ask(process) for process in self._processes]
         try:
@@ -457,14 +477,14 @@ class RayBank:
             out[..., process.slots] = values
         return out
 
-    def _sent(self, value: Any, size: int) -> Any:
+    def _sent(self, value: object, size: int) -> Reference:
         """A value for all shards, as it is sent."""
         return value if size < _SMALL else self._ray.put(value)
 
     # --- learning ---------------------------------------------------------------------------------
 
     @_in_turn
-    def learn(self, X: Floats, y: Floats, past: Floats | None, trace: Mapping[str, Floats]) -> None:
+    def learn(self, X: Floats, y: Floats, past: Floats | None, trace: dict[str, Floats]) -> None:
         """Learn samples block by block; a block that fails is undone, those before it stay."""
         self._synchronize()
         length = self._block
@@ -511,11 +531,11 @@ class RayBank:
         trace: dict[str, Floats],
     ) -> None:
         """Let the driver learn a block."""
-        shards = [(p.packs, own) for p, own in zip(self._processes, records, strict=True)]
+        shards = [(p.packs, record) for p, record in zip(self._processes, records, strict=True)]
         with defer_signals():  # shards and driver must fit together
             self._driver.learn_elsewhere(*block.samples, past, trace, shards)
-            self._dropped = self._by_slot([own["dropped"] for own in records])
-            self._step_ratio = self._by_slot([own["step_ratio"] for own in records])
+            self._dropped = self._by_slot([record["dropped"] for record in records])
+            self._step_ratio = self._by_slot([record["step_ratio"] for record in records])
             block.records.clear()
             self._learned.append(self._in_flight.popleft())
 
@@ -549,12 +569,12 @@ class RayBank:
                 self._answer(process, lambda process: process.load(self._learned, ()))
             self._ahead = False
 
-    def learn_one(self, x: Any, y: Any) -> int:
+    def learn_one(self, x: object, y: object) -> int:
         return 0  # every sample is checked before it is sent
 
     # --- predicting -------------------------------------------------------------------------------
 
-    def predict_one(self, x: Any) -> Any:
+    def predict_one(self, x: object) -> Any:
         return None
 
     @_in_turn
@@ -607,14 +627,15 @@ class RayBank:
 
     # --- state ------------------------------------------------------------------------------------
 
-    def state(self, begin: str = "") -> dict[str, Any]:
+    def state(self, begin: str = "") -> dict[str, np.ndarray]:
         return {name: a for name, a in self._parts()[0].items() if name.startswith(begin)}
 
-    def models(self) -> dict[int, list[Any]]:
-        return self._parts()[1]
+    def models(self) -> dict[int, list[object]]:
+        models: dict[int, list[object]] = self._parts()[1]
+        return models
 
     @_in_turn
-    def _parts(self) -> tuple[dict[str, Any], dict[int, list[Any]]]:
+    def _parts(self) -> tuple[dict[str, np.ndarray], dict[int, list[object]]]:
         """The arrays and models, as those of a bank in one process: those of packs are the shards'.
 
         If a shard is lost, the driver learns it again.
@@ -624,11 +645,11 @@ class RayBank:
             snapshots = self._answers(lambda process: process.call("snapshot"))
         except ShardLost:
             snapshots = [process.rebuild(self._learned).snapshot() for process in self._processes]
-        arrays: dict[str, Any] = {}
-        models: dict[int, list[Any]] = {}
-        for process, (own, own_models) in zip(self._processes, snapshots, strict=True):
-            arrays |= renumbered(own, dict(enumerate(process.packs)))
-            models |= {process.packs[i]: given for i, given in own_models.items()}
+        arrays: dict[str, np.ndarray] = {}
+        models: dict[int, list[object]] = {}
+        for process, (shard_arrays, shard_models) in zip(self._processes, snapshots, strict=True):
+            arrays |= renumbered(shard_arrays, dict(enumerate(process.packs)))
+            models |= {process.packs[i]: of_pack for i, of_pack in shard_models.items()}
         driver = self._driver.state().items()
         return arrays | {n: a for n, a in driver if not n.startswith("pack")}, models
 
@@ -648,14 +669,16 @@ class RayBank:
         self._go_back()
         self._synchronize()
 
-    def begin(self, x: Floats, points: Any = None, coefficients: Any = None) -> None:
+    def begin(
+        self, x: Floats, points: Floats | None = None, coefficients: Floats | None = None
+    ) -> None:
         local = _core.Bank(self._description)
         local.begin(x, points, coefficients)
         self.continue_from(local)
 
-    def restore(self, arrays: Mapping[str, Any]) -> None:
+    def restore(self, arrays: dict[str, np.ndarray]) -> None:
         local = _core.Bank(self._description)
-        local.restore(dict(arrays))  # it checks everything, before a shard gets it
+        local.restore(arrays)  # it checks everything, before a shard gets it
         self.continue_from(local)
 
     def copy(self) -> RayBank:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -17,7 +17,7 @@ import numpy as np
 from ... import __version__, _core
 from ...errors import KernelBankError
 from ...utils.validation import Floats
-from .sharding import Description, Snapshot, with_models
+from .base import Description, Models
 
 Samples = tuple[Floats, Floats]
 """Inputs (n, d) and targets (n, K) of a block."""
@@ -93,8 +93,8 @@ class ShardWorker:
     def snapshot(self) -> Snapshot:
         """Everything that the next block depends on; models are copied on their way."""
         arrays = self._bank.state()
-        own = {name: array for name, array in arrays.items() if not name.startswith("output")}
-        return own, self._bank.models()
+        of_slots = {name: array for name, array in arrays.items() if not name.startswith("output")}
+        return of_slots, self._bank.models()
 
     def load(self, snapshot: Snapshot) -> None:
         """Continue from a snapshot, at whichever sample comes."""
@@ -102,3 +102,97 @@ class ShardWorker:
         self._bank = _core.Bank(with_models(self._description, models))
         self._bank.restore(self._bank.state() | arrays)
         self._next_sample = None
+
+
+Snapshot = tuple[dict[str, np.ndarray], Models]
+"""The arrays of a shard by name, without its outputs, and its models, by pack."""
+
+
+def partition(packs: Sequence[Description], shards: int) -> list[list[int]]:
+    """The packs of every shard, dealt in turn, since narrow kernels cost less than wide ones; packs
+    that depend on each other stay together."""
+    groups: list[list[int]] = []
+    group_of: list[list[int]] = []
+    for number, pack in enumerate(packs):
+        if pack["base"] is None:
+            groups.append([])
+        group_of.append(groups[-1] if pack["base"] is None else group_of[pack["base"][0]])
+        group_of[-1].append(number)
+    parts: list[list[int]] = [[] for _ in range(min(shards, len(groups)))]
+    for i, group in enumerate(groups):
+        parts[i % len(parts)] += group
+    return [sorted(part) for part in parts]
+
+
+def describe_shard(whole: Description, packs: Sequence[int], block: int) -> Description:
+    """The bank of some packs, which have their bases among them. Its slots are numbered anew, pack
+    by pack, and its weights are of no use."""
+    place = {number: i for i, number in enumerate(packs)}
+    shard_packs, count = [], 0
+    for number in packs:
+        pack = whole["packs"][number]
+        width, base = len(pack["slots"]), pack["base"]
+        shard_packs.append(
+            {
+                **pack,
+                "slots": list(range(count, count + width)),
+                "base": None if base is None else [place[base[0]], base[1]],
+            }
+        )
+        count += width
+    return {
+        **whole,
+        "packs": shard_packs,
+        "slots": count,
+        "block": block,
+        "threads": 1,
+        "combiner": ("Uniform", {}),
+        "first_weights": [1.0 / count] * count,
+        "on_simplex": True,
+        "needs_values": False,
+        "sums_weights": False,
+    }
+
+
+def describe_driver(whole: Description, shards: Sequence[Sequence[int]]) -> Description:
+    """The bank whose slots run elsewhere: its packs copy what the shards hand over."""
+    packs = [{**pack, "learner": "Remote", "kernels": []} for pack in whole["packs"]]
+    for numbers in shards:
+        column = 0
+        for number in numbers:
+            pack, width = packs[number], len(packs[number]["slots"])
+            pack |= {"settings": {"column": column, "width": width}}
+            pack |= dict.fromkeys(["loss", "base", "transform"])
+            pack.pop("models", None)
+            column += width
+    return {**whole, "packs": packs}
+
+
+def with_models(description: Description, models: Mapping[int, list[object]]) -> Description:
+    """The same bank with these models, by pack."""
+    packs = [
+        {**pack, "models": models[number]} if number in models else pack
+        for number, pack in enumerate(description["packs"])
+    ]
+    return {**description, "packs": packs}
+
+
+def renumbered(arrays: Mapping[str, np.ndarray], place: Mapping[int, int]) -> dict[str, np.ndarray]:
+    """The arrays of packs by other numbers, and those that are of no pack and no output."""
+    prefixes = {f"pack{number}": f"pack{to}" for number, to in place.items()}
+    result = {}
+    for name, array in arrays.items():
+        part, _, rest = name.partition("/")
+        if part in prefixes:
+            result[f"{prefixes[part]}/{rest}"] = array
+        elif not part.startswith(("pack", "output")):
+            result[name] = array
+    return result
+
+
+def has_c_function(spec: object) -> bool:
+    """Whether a kernel or loss, as the core is given it, is the address of a function, or any in a
+    list is."""
+    if not (isinstance(spec, (tuple, list)) and spec):
+        return False
+    return spec[0] == "c_function" or any(map(has_c_function, spec))

@@ -9,9 +9,8 @@ from collections.abc import Callable
 from ...utils.validation import Floats
 from .benchmarks import BENCHMARKS as BENCHMARKS
 from .benchmarks import Benchmark, load
-from .stream import Stream
 from .synthetic import ar1, friedman, lorenz, sine
-from .tables import read_csv, standardised
+from .tables import Stream, read_csv, standardised
 
 BUILT_IN: dict[str, Callable[[int, int], tuple[Floats, Floats]]] = {
     "ar1": ar1,

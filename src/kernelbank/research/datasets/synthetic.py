@@ -71,8 +71,8 @@ def sine(
     moved = check.number("periods", periods, "sine", "Give a number such as 1.")
     draw = np.random.default_rng(seed)
     x = draw.uniform(0, 1, samples)
-    phase = moved * np.arange(samples) / samples
-    return x[:, None], np.sin(2 * np.pi * (x + phase)) + deviation * draw.normal(size=samples)
+    shift = moved * np.arange(samples) / samples
+    return x[:, None], np.sin(2 * np.pi * (x + shift)) + deviation * draw.normal(size=samples)
 
 
 def friedman(

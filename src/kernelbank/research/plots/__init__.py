@@ -9,13 +9,8 @@ vision, and lines that stay apart in grey too. Of long runs fewer points are dra
 lowest and the highest value of each interval, weights are means over an interval.
 """
 
-from .banks import bars, function
-from .curves import running_means
-from .dashboard import trace
-from .forecast_plots import forecast, horizon_weights
-from .prediction_plots import predictions
-from .ranks import critical_difference
-from .regret_plot import regret
+from .banks import bars, forecast, function, horizon_weights
+from .comparisons import critical_difference, running_means
 from .style import (
     BLUE,
     COLUMN,
@@ -32,7 +27,7 @@ from .style import (
     save,
     styled,
 )
-from .traces import cumulative_cost, cumulative_loss, weights
+from .traces import cumulative_cost, cumulative_loss, predictions, regret, trace, weights
 
 __all__ = [
     "BLUE",

@@ -6,17 +6,25 @@ import io
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import wraps
+from functools import cache, wraps
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
+import numpy as np
+
+from ...bank.trace import FIELDS, Trace
 from ...errors import KernelBankError
 from ...utils import validation as check
 from ...utils.rendering import one_line
+from ...utils.validation import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+Style = dict[str, Any]
+"""Keyword arguments for matplotlib."""
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -29,7 +37,7 @@ CLASS_COLOURS = (BLUE, ORANGE, GREEN, PURPLE, SKY, RED)
 COLUMN, PAGE = 3.5, 7.2
 """Inches: the width of one column of a two-column paper, and of both."""
 
-_STYLE: Any = {
+_STYLE: Style = {
     "figure.dpi": 150,
     "savefig.dpi": 150,
     "font.size": 10,
@@ -42,7 +50,7 @@ _STYLE: Any = {
     "svg.hashsalt": "kernelbank",
 }
 
-_SMALL: Any = {
+_SMALL: Style = {
     **_STYLE,
     "figure.dpi": 200,
     "savefig.dpi": 200,
@@ -63,7 +71,7 @@ _BARE: dict[str, dict[str, None]] = {
 """What to leave out of a file so that the same figure gives the same bytes."""
 
 
-def need_matplotlib() -> Any:
+def need_matplotlib() -> ModuleType:
     """The module matplotlib; an error that names the extra if it is not installed."""
     try:
         import matplotlib
@@ -87,27 +95,25 @@ def styled(draw: Callable[P, R]) -> Callable[P, R]:
     1
     """
 
-    @wraps(draw)
-    def within_style(*arguments: P.args, **named: P.kwargs) -> R:
-        with need_matplotlib().rc_context(_STYLE):
-            return draw(*arguments, **named)
-
-    return within_style
+    return _in_style(draw, _STYLE)
 
 
 def in_small_style(draw: Callable[P, R]) -> Callable[P, R]:
     """The same in the style of figures that are printed in a paper at their own size."""
+    return _in_style(draw, _SMALL)
 
+
+def _in_style(draw: Callable[P, R], style: Style) -> Callable[P, R]:
     @wraps(draw)
     def within_style(*arguments: P.args, **named: P.kwargs) -> R:
-        with need_matplotlib().rc_context(_SMALL):
+        with need_matplotlib().rc_context(style):
             return draw(*arguments, **named)
 
     return within_style
 
 
 @contextmanager
-def canvas(ax: Axes | None, width: float, height: float) -> Iterator[Any]:
+def canvas(ax: Axes | None, width: float, height: float) -> Iterator[Axes]:
     """Axes to draw into: the given ones in their own style, or new ones of this size."""
     matplotlib = need_matplotlib()
     if ax is not None:
@@ -122,18 +128,19 @@ def canvas(ax: Axes | None, width: float, height: float) -> Iterator[Any]:
         figure, axes = new_figure(width, height)
         fix_tick_style(axes)
         yield axes
-        fix_tick_style(*(one for one in figure.axes if one is not axes))
+        fix_tick_style(*(other for other in figure.axes if other is not axes))
 
 
-def plain(name: Any) -> str:
+def plain(name: object) -> str:
     """A name as text for matplotlib: not read as a formula, and not left out of a legend."""
     text = one_line(str(name)).replace("$", r"\$")
     return f" {text}" if text.startswith("_") else text
 
 
-def figure_of(axes: Any) -> Figure:
+def figure_of(axes: Axes) -> Figure:
     """The figure of Axes, also if they are in a part of it (a subfigure)."""
-    return axes.figure.figure
+    figure: Figure = axes.figure.figure
+    return figure
 
 
 def new_figure(
@@ -148,18 +155,13 @@ def new_figure(
     >>> figure.axes == [left, right]
     True
     """
-    need_matplotlib()
-    from .notebook_figure import NotebookFigure
-
-    figure = NotebookFigure(figsize=(width, height), layout="constrained")
+    figure = notebook_figure(width, height)
     return figure, figure.subplots(rows, panels, **options)
 
 
-def fix_tick_style(*all_axes: Any) -> None:
+def fix_tick_style(*all_axes: Axes) -> None:
     """Fix what matplotlib would otherwise look up when it draws, outside of the style."""
-    import matplotlib
-
-    settings: Any = matplotlib.rcParams
+    settings = need_matplotlib().rcParams
     for axes in all_axes:
         for side in ("x", "y"):
             width = settings[f"{side}tick.major.width"]
@@ -196,14 +198,14 @@ def save(
     ['weights.pdf']
     """
     matplotlib = need_matplotlib()
-    given = [formats] if isinstance(formats, str) else list(formats)
-    chosen = [check.choice("formats", one, "save", _BARE) for one in given]
+    wanted = [formats] if isinstance(formats, str) else formats
+    suffixes = [check.choice("formats", suffix, "save", _BARE) for suffix in wanted]
     dots = check.number("dpi", dpi, "save", "Give pixels per inch, such as 150.", above=0)
     directory = Path(folder)
     directory.mkdir(parents=True, exist_ok=True)
-    paths = [directory / f"{name}.{suffix}" for suffix in chosen]
+    paths = [directory / f"{name}.{suffix}" for suffix in suffixes]
     with matplotlib.rc_context(_STYLE):
-        for path, suffix in zip(paths, chosen, strict=True):
+        for path, suffix in zip(paths, suffixes, strict=True):
             content = _rendered(figure, suffix, dots)
             path.write_bytes(_reduced(content) if suffix == "png" and palette else content)
     return paths
@@ -215,11 +217,10 @@ def _rendered(figure: Figure, suffix: str, dpi: float) -> bytes:
     A constrained layout starts from the last drawing, and needs one to three of them to converge.
     So the first file of a figure would differ from the second by fractions of a pixel.
     """
-    metadata: Any = _BARE[suffix]
     last = b""
     for _ in range(6):
         file = io.BytesIO()
-        figure.savefig(file, format=suffix, dpi=dpi, metadata=metadata)
+        figure.savefig(file, format=suffix, dpi=dpi, metadata=_BARE[suffix])
         if file.getvalue() == last:
             break
         last = file.getvalue()
@@ -235,3 +236,141 @@ def _reduced(png: bytes) -> bytes:
         few = image.convert("RGB").quantize(256, dither=Image.Dither.NONE)
     few.save(file, "png", optimize=True)
     return file.getvalue()
+
+
+def notebook_figure(width: float, height: float) -> Figure:
+    """A figure in inches that a notebook shows without pyplot, which it would else need."""
+    need_matplotlib()
+    figure: Figure = _notebook_class()(figsize=(width, height), layout="constrained")
+    return figure
+
+
+@cache
+def _notebook_class() -> type[Figure]:
+    """The class is made when the first figure is: matplotlib is slow to import."""
+    from matplotlib.figure import Figure
+
+    class NotebookFigure(Figure):
+        def _repr_png_(self) -> bytes:
+            file = io.BytesIO()
+            self.savefig(file, format="png", metadata={"Software": None})
+            return file.getvalue()
+
+    return NotebookFigure
+
+
+# --- checks of what is plotted --------------------------------------------------------------------
+
+
+def check_trace(trace: Trace, *fields: str) -> None:
+    """Refuse anything but a trace of one output, without samples or without one of these fields."""
+    check_is_trace(trace)
+    if trace.outputs > 1:
+        remedy = "Draw one at a time, such as trace.of_output(0) with y[:, 0]."
+        raise check.refuse("trace", "have one output", f"{trace.outputs} outputs", remedy)
+    for field in fields:
+        if field not in trace.fields:
+            remedy = 'Run with record="all", or with this name in the list.'
+            if field not in FIELDS[trace.task]:
+                remedy = "Only a KernelBank records it; see kb.plots.cumulative_loss(trace, y)."
+            raise check.refuse("trace", f"hold {field!r}", list(trace.fields), remedy)
+    if not len(trace):
+        raise check.refuse("trace", "have at least one sample", trace, "Run the bank on some.")
+
+
+def check_is_trace(trace: object) -> None:
+    """Refuse anything but a trace."""
+    if not isinstance(trace, Trace):
+        remedy = "Give what bank.run(X, y) returned."
+        raise check.refuse("trace", "be a Trace", trace, remedy)
+
+
+def numbers(y: object, trace: Trace) -> Floats:
+    """Targets that are numbers, one for each sample."""
+    remedy = "Give the targets that the bank was run on."
+    array = check.floats("y", y, remedy)
+    if array.shape != (len(trace),):
+        rule = f"have one target for each of the trace's {len(trace)} samples"
+        raise check.refuse("y", rule, array.shape, remedy)
+    return array
+
+
+def labels(y: object, trace: Trace) -> list[object]:
+    """Targets that are labels, one for each sample."""
+    listed = y.tolist() if isinstance(y, np.ndarray) else list(y)  # type: ignore[call-overload]
+    if len(listed) != len(trace):
+        remedy = "Give the labels that the bank was run on."
+        rule = f"have one label for each of the trace's {len(trace)} samples"
+        raise check.refuse("y", rule, len(listed), remedy)
+    return list(listed)
+
+
+def are_labels(trace: Trace) -> bool:
+    """Whether the trace comes from a classification."""
+    check_trace(trace)
+    return trace.task == "classification"
+
+
+# --- fewer points of a long run -------------------------------------------------------------------
+
+POINTS = 2000
+"""The most points of a line; two for each interval."""
+
+COLUMNS = 500
+"""The columns of an image if there are at least twice as many samples (intervals of one sample and
+of two would be uneven). Every column then has a pixel in a figure as wide as a page."""
+
+
+def interval_starts(length: int, most: int) -> np.ndarray:
+    """Where at most `most` intervals of nearly equal length begin that cover `length` samples."""
+    return np.unique(np.linspace(0, length, min(most, max(length, 1)), endpoint=False).astype(int))
+
+
+def line_indices(values: Floats, most: int = POINTS) -> np.ndarray:
+    """The indices that a line keeps: the lowest and the highest of each interval, and both ends.
+
+    Values that are not finite are ignored; an interval that has no others keeps one of them, so
+    that the line is broken there.
+
+    >>> import numpy as np
+    >>> bumpy = np.zeros(1000)
+    >>> bumpy[[123, 777]] = 1.0, -1.0
+    >>> bumpy[line_indices(bumpy, 10)].tolist()
+    [0.0, 1.0, 0.0, 0.0, 0.0, -1.0, 0.0, 0.0]
+    """
+    length = len(values)
+    if length <= most:
+        return np.arange(length)
+    begin = interval_starts(length, most // 2)
+    finite = np.isfinite(values)
+    indices = [np.array([0, length - 1])]
+    for worst, better in ((np.inf, np.minimum), (-np.inf, np.maximum)):
+        shown = np.where(finite, values, worst)
+        ends = better.reduceat(shown, begin)
+        sizes = np.diff(begin, append=length)
+        hit = np.flatnonzero(shown == np.repeat(ends, sizes))
+        interval = np.searchsorted(begin, hit, side="right")
+        indices.append(hit[np.unique(interval, return_index=True)[1]])  # the first of each interval
+    return np.unique(np.concatenate(indices))
+
+
+def interval_means(rows: Floats, most: int = COLUMNS) -> Floats:
+    """(n, P) to (intervals, P): the mean of each.
+
+    >>> import numpy as np
+    >>> interval_means(np.arange(6.0)[:, None], 3).ravel().tolist()
+    [0.5, 2.5, 4.5]
+    """
+    begin = interval_starts(len(rows), most if len(rows) >= 2 * most else len(rows))
+    sizes = np.diff(begin, append=len(rows))
+    return np.asarray(np.add.reduceat(rows, begin, axis=0) / sizes[:, None])
+
+
+def interval_band(low: Floats, high: Floats, most: int = POINTS) -> tuple[Floats, Floats, Floats]:
+    """For a band: middles of intervals, the lowest of `low` and the highest of `high` in each."""
+    length = len(low)
+    if length <= most:
+        return np.arange(length, dtype=float), low, high
+    begin = interval_starts(length, most // 2)
+    middle = 0.5 * (begin + np.append(begin[1:], length) - 1)
+    return middle, np.minimum.reduceat(low, begin), np.maximum.reduceat(high, begin)

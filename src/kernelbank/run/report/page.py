@@ -13,25 +13,16 @@ from importlib.resources import files
 
 # The order matters: a script may use, when it is loaded, what the scripts before it define.
 _SCRIPTS = (
-    "format.js",
     "elements.js",
-    "colours.js",
     "report_data.js",
-    "time_axis.js",
     "chart.js",
-    "cursor.js",
     "header.js",
-    "stream.js",
     "targets.js",
     "error.js",
-    "loss.js",
-    "heatmap.js",
     "weights.js",
     "curves.js",
-    "intervals.js",
+    "calibration.js",
     "forecasts.js",
-    "labels.js",
-    "tables.js",
     "main.js",
 )
 
@@ -57,7 +48,7 @@ def render_page(parts: Mapping[str, str], events: str | None = None) -> str:
         "report": _embed("{" + report + "}"),
         **_assets(),
     }
-    return re.sub(r"\{\{(\w+)\}\}", lambda found: fields[found[1]], _read("page.html"))
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: fields[match[1]], _read("page.html"))
 
 
 def content_security_policy(*, live: bool) -> str:
@@ -82,7 +73,7 @@ def _title(parts: Mapping[str, str]) -> str:
 
 def _embed(report: str) -> str:
     """JSON that is safe inside a script element, whatever its texts are."""
-    safe = _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", report)
+    safe = _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", report)
     return safe.replace("://", ":\\/\\/")
 
 
@@ -101,11 +92,11 @@ def _assets() -> Mapping[str, str]:
     """The scripts and styles, which are the same in all pages."""
     library = re.sub(r"\A/\*!.*?\*/\s*", "", _read("uplot/uPlot.iife.min.js"))
     version = _read("uplot/VERSION").split(",")[0]
-    own = "\n".join(_read(name) for name in _SCRIPTS)
+    script = "\n".join(_read(name) for name in _SCRIPTS)
     return {
         "theme": _read("theme.js"),
         "library": f"/*! {version}\n\n{_read('uplot/LICENSE').strip()}\n*/\n{library}",
-        "script": f'(() => {{\n"use strict";\n\n{own}}})();\n',
+        "script": f'(() => {{\n"use strict";\n\n{script}}})();\n',
         "style": f"{_read('uplot/uPlot.min.css')}\n{_read('page.css')}",
     }
 

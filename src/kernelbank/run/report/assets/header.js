@@ -115,23 +115,23 @@ function comparedWith(error, other) {
   return share > 0 ? `${percent(share)} below` : `${percent(-share)} above`;
 }
 
-// How good the predictions were lately, for a reader who knows nothing of the model.
+// How good the last predictions were, for a reader who knows nothing of the model.
 function headline(report) {
-  const { status: { lately, rows }, run } = report;
-  if (!lately) return rows ? ["Too few rows so far to say how good the predictions are."] : [];
+  const { status: { recent_errors: recent, rows }, run } = report;
+  if (!recent) return rows ? ["Too few rows so far to say how good the predictions are."] : [];
   const target = dataText(run.target ?? "the target");
-  const count = counted(lately.rows, "row", "rows");
-  const span = lately.period ? `The last ${lately.period}`
-    : lately.whole ? `The first ${count}` : `The last ${count}`;
+  const count = counted(recent.rows, "row", "rows");
+  const span = recent.period ? `The last ${recent.period}`
+    : recent.whole ? `The first ${count}` : `The last ${count}`;
   if (report.isClassification) {
-    const [right, before] = [1 - lately.loss, 1 - lately.baseline_loss];
+    const [right, before] = [1 - recent.loss, 1 - recent.baseline_loss];
     const better = right >= before ? "" : ", which would have been better";
     return [
       `${span}: `, target, ` was predicted correctly in ${percent(right)} of the rows. Repeating ` +
       `the last label would have been correct in ${percent(before)}${better}.`,
     ];
   }
-  const { absolute_error: error, baseline_absolute_error: baseline } = lately;
+  const { absolute_error: error, baseline_absolute_error: baseline } = recent;
   return [
     `${span} of `, target, ` were predicted to within ±${brief(error)} on average`,
     comparison(error, baseline), ".",

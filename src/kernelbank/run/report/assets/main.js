@@ -1,3 +1,106 @@
+// Sections in text: detected changes, bad rows, time spent, and the settings of the run.
+
+const CHANGES_LISTED = 20;
+
+const CHANGE_KINDS = {
+  "error grew": "the error grew",
+  "error fell": "the error fell",
+  weights: "the weights moved to other slots",
+  "target level": "the level of the target moved",
+  "input level": "the level of an input moved",
+  season: "a season was found",
+};
+
+// A line per group of changes that are close together, each kind with its count.
+function changesTable(caption, changes) {
+  const columns = [["row", "number"], ["change", "text"]];
+  const text = (kind) => (Object.hasOwn(CHANGE_KINDS, kind) ? CHANGE_KINDS[kind] : dataText(kind));
+  const sentence = ([kind, input, count], at) => create("span", {},
+    at ? "; " : "", text(kind), ...(input ? [": ", dataText(input)] : []),
+    count > 1 ? ` (${whole(count)} times)` : "");
+  const rows = changes.map(([first, last, kinds]) => [
+    whole(first) + (last > first ? ` to ${whole(last)}` : ""),
+    create("span", {}, ...kinds.map(sentence), changeTime(first)),
+  ]);
+  return createTable("", caption, columns, rows);
+}
+
+const changeTime = (row) => (changesTimeline.name === null
+  ? "" : ` – ${timeText(changesTimeline.positionOf(row))}`);
+
+let changesTimeline = { name: null };
+let olderChanges = [];
+const newestChanges = create("div");
+const olderChangesTable = new Collapsible(() => [changesTable("Older changes", olderChanges)]);
+byId("changes-list").append(newestChanges, olderChangesTable.element);
+
+function drawChanges({ changes, timeline: line }) {
+  changesTimeline = line;
+  const newest = [...changes].reverse();
+  olderChanges = newest.slice(CHANGES_LISTED);
+  setChildren(newestChanges, newest.length
+    ? changesTable("Newest changes", newest.slice(0, CHANGES_LISTED))
+    : emptyMessage("No change has been detected."));
+  const older = counted(olderChanges.length, "older change", "older changes");
+  olderChangesTable.setTitle(olderChanges.length ? `Show ${older}` : null);
+}
+
+function drawBadRows({ badRows, status }) {
+  const count = badRows.count ?? status.bad_rows ?? 0;
+  const examples = badRows.examples ?? [];
+  if (!count) {
+    const text = status.rows ? "All rows could be used." : "No row has been read yet.";
+    setChildren(byId("bad-rows-list"), emptyMessage(text));
+    return;
+  }
+  const some = count > examples.length
+    ? `; the first and the last ${whole(examples.length)} are listed`
+    : "";
+  const columns = [
+    ["row", "number"], ["where", "text"], ["column", "text"], ["value", "text"], ["reason", "text"],
+  ];
+  const rows = examples.map(({ row, where, column, value, reason }) =>
+    [whole(row), ...[where, column, value, reason].map(dataText)]);
+  const caption = `${counted(count, "row", "rows")} could not be used${some}`;
+  setChildren(byId("bad-rows-list"), createTable("stacks", caption, columns, rows));
+}
+
+function drawTimes({ status }) {
+  const measured = (status.time ?? []).filter(([, spent]) => known(spent));
+  const sum = measured.reduce((total, [, spent]) => total + spent, 0);
+  const total = Math.max(sum, status.seconds ?? 0);
+  if (!(total > 0)) {
+    setChildren(byId("times-list"), emptyMessage("No time has been measured yet."));
+    return;
+  }
+  const rest = total - sum;
+  const all = rest > 0.005 * total ? [...measured, ["other", rest]] : measured;
+  const bars = [...all].sort((one, other) => other[1] - one[1]).map(([name, spent]) => {
+    const bar = create("span", { className: "bar" });
+    bar.style.width = `${Math.max(0.4, (100 * spent) / total)}%`; // the policy allows no style in HTML
+    return create("li", {},
+      create("span", { className: "label" }, dataText(name)),
+      create("span", { className: "value" }, `${seconds(spent)} · ${percent(spent / total)}`),
+      create("span", { className: "track", "aria-hidden": "true" }, bar));
+  });
+  const starts = status.starts > 1 ? ` Started ${whole(status.starts)} times.` : "";
+  const started = dateTime(status.started) ? `, first started ${dateTime(status.started)}` : "";
+  setChildren(byId("times-list"),
+    create("ul", { className: "bars" }, ...bars),
+    create("p", { className: "note" }, `${seconds(total)} in total${started}.${starts}`));
+}
+
+function drawDetails({ run }) {
+  const details = run.details ?? [];
+  const children = details.flatMap(([heading, pairs]) => [
+    create("h3", {}, dataText(heading)),
+    create("dl", { className: "pairs" }, ...pairs.map(([label, text]) =>
+      create("div", {}, create("dt", {}, dataText(label)), create("dd", {}, dataText(text))))),
+  ]);
+  if (!children.length) children.push(emptyMessage("No settings are known yet."));
+  setChildren(byId("details-list"), ...children);
+}
+
 // Draws all sections, at most once per frame and never while the page is hidden; on a live page,
 // again whenever new parts arrive.
 

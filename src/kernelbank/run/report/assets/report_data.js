@@ -121,12 +121,14 @@ function computeReport() {
 
 // Where the points are on the axis: at their last time, if the run has a time that only grows; else
 // at their last row.
+const clockName = (run) => `${run.time ?? "time"}${run.timezone ? ` (${run.timezone})` : ""}`;
+
 function computeTimeline(run, { time_low, time_high }, ends) {
   const isTime = time_high.length > 1 && time_low.every(known) && time_high.every(
     (time, at) => known(time) && (at === 0 || time >= time_high[at - 1]));
   const xs = isTime && lastOf(time_high) > time_low[0] ? time_high : ends;
   const first = xs === time_high ? time_low[0] : 0;
-  const name = xs === time_high ? run.time ?? "time" : null;
+  const name = xs === time_high ? clockName(run) : null;
   const startOf = (at) => (at > 0 ? xs[at - 1] : first);
   const positionOf = (row) => {
     const found = ends.findIndex((end) => end >= row);

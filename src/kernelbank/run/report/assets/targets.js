@@ -1,3 +1,149 @@
+// The last rows one by one: targets, predictions and intervals; for labels, dots on a line per label.
+
+let streamReport = null;
+let streamRange = [0, 1];
+let streamLabels = []; // the labels that have a line, from top to bottom
+const OTHER = "other labels";
+
+const labelWidth = (plot) => Math.round(Math.min(170, plot.width * 0.3));
+
+const streamChart = new Chart("recent-chart", {
+  label: "Targets, predictions and intervals of the last rows",
+  height: () => {
+    if (!streamReport?.isClassification) return innerWidth < 600 ? 240 : 300;
+    return 56 + Math.max(90, Math.min(360, 44 * streamLabels.length));
+  },
+  empty: "No row has been predicted yet.",
+  xRange: () => {
+    const { xs } = streamReport.recent;
+    const edge = 0.01 * (lastOf(xs) - xs[0]) || 1;
+    return [xs[0] - edge, lastOf(xs) + edge];
+  },
+  xLabel: () => (streamReport.recent.isTime ? clockName(streamReport.run) : "row"),
+  xAxis: timeAxisWhile(() => streamReport.recent.isTime),
+  yRange: () => (streamReport.isClassification ? [0, streamLabels.length] : streamRange),
+  yAxis: {
+    size: (plot) => (streamReport.isClassification ? labelWidth(plot) : 58),
+    splits: (plot, at, low, high, step) => (streamReport.isClassification
+      ? streamLabels.map((_, index) => index + 0.5)
+      : ticksBetween(low, high, step)),
+    values: (plot, values, at, space, step) => {
+      if (!streamReport.isClassification) return tickLabels(values, step);
+      plot.ctx.font = plot.axes[1].font[0];
+      const width = (labelWidth(plot) - 16) * devicePixelRatio;
+      return values.map((y) => cropText(plot.ctx, labelOfLine(Math.floor(y)), width));
+    },
+  },
+  series: [
+    { colour: "model", width: 1, alpha: 0.25 },
+    { colour: "model", width: 1, alpha: 0.25 },
+    { colour: "model", width: 2 },
+    {
+      colour: "ink", width: 1.25, alpha: 0.75,
+      points: { show: () => !streamReport.isClassification, size: 4 },
+    },
+  ],
+  bands: [{ colour: "model", alpha: 0.14, series: [2, 1] }],
+  paintAbove: (plot, context) => streamReport.isClassification && paintLabels(plot, context),
+  readout: (at) => {
+    const { recent: { rows, xs, isTime, target, prediction, low, high } } = streamReport;
+    const when = [`row ${whole(rows[at])}${isTime ? `, ${timeText(xs[at])}` : ""}`, ""];
+    if (streamReport.isClassification) {
+      const name = (label) => (known(label) ? dataText(labelName(label)) : UNKNOWN);
+      const right = target[at] === prediction[at];
+      return [
+        when,
+        ["label", name(target[at])],
+        ["predicted", name(prediction[at]), right ? "model" : "baseline"],
+        ["probability", percent(low[at])],
+      ];
+    }
+    return [
+      when,
+      ["target", number(target[at])],
+      ["prediction", number(prediction[at]), "model"],
+      ["interval", `${number(low[at])} to ${number(high[at])}`, "model"],
+    ];
+  },
+});
+
+const labelName = (label) => streamReport.run.classes?.[label] ?? "";
+const labelOfLine = (line) => {
+  const label = streamLabels[streamLabels.length - 1 - line];
+  return label === null ? OTHER : labelName(label);
+};
+
+// The middle of the line of a label.
+function lineOfLabel(label) {
+  const place = streamLabels.indexOf(label);
+  const line = place < 0 ? streamLabels.length - 1 : place;
+  return streamLabels.length - 0.5 - line;
+}
+
+// A grey square for the label of a row; a dot for the predicted one, ringed if it was wrong.
+function paintLabels(plot, context) {
+  const { xs, target, prediction } = streamReport.recent;
+  const ratio = devicePixelRatio;
+  xs.forEach((x, at) => {
+    const left = plot.valToPos(x, "x", true);
+    const place = (label) => plot.valToPos(lineOfLabel(label), "y", true);
+    if (known(target[at])) {
+      context.fillStyle = translucent("muted", 0.45);
+      context.fillRect(left - 2.5 * ratio, place(target[at]) - 7 * ratio, 5 * ratio, 14 * ratio);
+    }
+    if (!known(prediction[at])) return;
+    const wrong = known(target[at]) && target[at] !== prediction[at];
+    context.fillStyle = wrong ? colours.baseline : colours.model;
+    context.beginPath();
+    context.arc(left, place(prediction[at]), (wrong ? 3.5 : 2.5) * ratio, 0, 2 * Math.PI);
+    context.fill();
+  });
+}
+
+// All targets and predictions; ends of intervals that lie far out leave the chart.
+function rangeOfStream({ target, prediction, low, high }) {
+  const values = [...target, ...prediction].filter(known).sort((one, other) => one - other);
+  const ends = (list) => list.filter(known).sort((one, other) => one - other);
+  const from = Math.min(values[0], quantile(ends(low), 0.05) ?? values[0]);
+  const to = Math.max(lastOf(values), quantile(ends(high), 0.95) ?? lastOf(values));
+  const edge = 0.05 * (to - from || Math.abs(to) || 1);
+  return [from - edge, to + edge];
+}
+
+function drawStream(report) {
+  streamReport = report;
+  const { recent, run, labels, isClassification } = report;
+  const { xs, target, prediction, low, high } = recent;
+  if (!prediction.some(known)) {
+    streamChart.setData(null);
+    return;
+  }
+  const none = xs.map(() => null);
+  const rows = counted(prediction.length, "row", "rows");
+  if (isClassification) {
+    const classes = run.classes ?? [];
+    const listed = labels.labels ?? classes;
+    const places = listed.map((name) => classes.indexOf(name));
+    const all = [...target, ...prediction].filter(known);
+    const others = all.some((label) => !places.includes(label));
+    streamLabels = others ? [...places, null] : places;
+    streamChart.setLegend([
+      ["label", "muted block"], ["predicted, correct", "model dot"],
+      ["predicted, wrong", "baseline dot"],
+    ]);
+    streamChart.setData([xs, none, none, none, none], { caption: `the last ${rows}` });
+    streamChart.resize();
+    return;
+  }
+  streamRange = rangeOfStream(recent);
+  streamChart.setLegend([
+    ["target", "ink"], ["prediction", "model"], ["interval", "model block"],
+  ]);
+  streamChart.setData([xs, low, high, prediction, target], {
+    caption: [dataText(run.target ?? "target"), ` in the last ${rows}`],
+  });
+}
+
 // The whole run: bands from the lowest to the highest target and prediction of each segment.
 
 let targetsReport = null;

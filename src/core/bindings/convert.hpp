@@ -1,0 +1,88 @@
+// Settings, arrays and states between Python and the core, and objects that Python holds.
+#pragma once
+#include <nanobind/stl/string.h>
+
+#include "python_parts.hpp"
+
+namespace kb {
+
+Settings read_settings(const nb::dict& given);
+/// (name, statistic, constants, parts); statistic : (name, parameter, coordinates),
+/// ("python", 0, coordinates, function to call, its name, the user's function, by which equal ones
+/// are known), ("c_function", 0, coordinates, address), or None
+KernelSpec read_kernel(nb::handle given, int dimension);
+/// (name, parameters), ("python", value, derivative, name, curvature), or ("c_function", value,
+/// derivative, curvature) with addresses
+std::shared_ptr<const Loss> read_loss(nb::handle given);
+/// (name, parameter), or None
+std::shared_ptr<const Transform> read_transform(nb::handle given);
+
+template <class T>
+T take(const nb::dict& given, const char* name) {
+  return nb::cast<T>(given[name]);
+}
+
+// --- states ---------------------------------------------------------------------------------------
+
+/// The state of an object as NumPy arrays by name.
+nb::dict state_arrays(const std::vector<Entry>& entries);
+void write_entries(const std::vector<Entry>& entries, const nb::dict& arrays);
+
+/// Copies of all numbers that the object depends on.
+template <class Object>
+nb::dict state_arrays(Object& object) {
+  return state_arrays(list_state(object));
+}
+
+/// Write arrays to an object. If they are refused the object is of no further use.
+template <class Object>
+void write_state(Object& object, const nb::dict& arrays) {
+  write_entries(list_state(object), arrays);
+  check_state(object);
+}
+
+/// An object with the settings that it was made of, so that it can be pickled.
+template <class Object>
+struct Saved : Object {
+  Saved(nb::dict settings, Object object) : Object(std::move(object)), settings(std::move(settings)) {}
+  nb::dict settings;
+};
+
+/// Bind an object that is made from settings by name; `make(settings)` returns it. It can be copied and
+/// pickled, and has
+///
+///     state() -> dict of arrays;  object[name] -> one of them;
+///     restore(arrays): refuses what does not fit, and changes nothing then.
+template <class Object, Object (*make)(const nb::dict&)>
+nb::class_<Saved<Object>> bind_object(nb::module_& m, const char* name) {
+  using Self = Saved<Object>;
+  const auto restore = [](Self& self, const nb::dict& arrays) {
+    Object other(self);
+    write_state(other, arrays);
+    static_cast<Object&>(self) = std::move(other);
+  };
+  const auto copy = [](const Self& self) { return new Self(self); };
+  return nb::class_<Self>(m, name)
+      .def("__init__",
+           [](Self* self, const nb::kwargs& settings) { new (self) Self(settings, make(settings)); })
+      .def("state", [](Self& self) { return state_arrays<Object>(self); })
+      .def("__getitem__",  // a copy of one of these arrays
+           [](Self& self, const std::string& name) {
+             for (const Entry& entry : list_state<Object>(self))
+               if (entry.name == name) return nb::borrow<nb::any>(state_arrays({entry})[name.c_str()]);
+             throw nb::key_error(name.c_str());
+           })
+      .def("restore", restore, nb::arg("arrays"))
+      .def("copy", copy)
+      .def("__deepcopy__", [copy](const Self& self, nb::handle) { return copy(self); },
+           nb::arg("memo"))
+      .def("__getstate__",
+           [](Self& self) { return nb::make_tuple(self.settings, state_arrays<Object>(self)); })
+      .def("__setstate__", [restore](Self& self, const nb::tuple& saved) {
+        const auto settings = nb::cast<nb::dict>(saved[0]);
+        new (&self) Self(settings, make(settings));
+        restore(self, nb::cast<nb::dict>(saved[1]));
+      });
+}
+
+}  // namespace kb

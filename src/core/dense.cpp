@@ -1,0 +1,210 @@
+#include "dense.hpp"
+
+#include <array>
+
+namespace kb {
+
+/// The dot products of a vector with R others, each with the bits of `dot`. Several sums at once:
+/// an addition to one need not wait for the last one.
+template <std::size_t R>
+std::array<double, R> dots(const double* one, const std::array<const double*, R>& others,
+                           int count) {
+  std::array<Lanes, R> totals;
+  totals.fill(0.0);
+  int even = whole_lanes(count);
+  for (int m = 0; m < even; m += WIDTH) {
+    Lanes x = load(one + m);
+#pragma GCC unroll 16
+    for (std::size_t r = 0; r < R; ++r) totals[r] = fma(x, load(others[r] + m), totals[r]);
+  }
+  std::array<double, R> results;
+#pragma GCC unroll 16
+  for (std::size_t r = 0; r < R; ++r) results[r] = add_lanes(totals[r]);
+  for (int m = even; m < count; ++m)
+#pragma GCC unroll 16
+    for (std::size_t r = 0; r < R; ++r) results[r] += one[m] * others[r][m];
+  return results;
+}
+
+/// R rows of a matrix, from this one on.
+template <std::size_t R>
+std::array<const double*, R> rows_from(const double* first, std::ptrdiff_t stride) {
+  std::array<const double*, R> rows;
+#pragma GCC unroll 16
+  for (std::size_t r = 0; r < R; ++r) rows[r] = first + std::ptrdiff_t(r) * stride;
+  return rows;
+}
+
+void dot_rows(const double* one, const double* rows, std::ptrdiff_t stride, int number,
+              int count, double* out) {
+  int r = 0;
+  auto several = [&]<std::size_t R>() {
+    for (; r + int(R) <= number; r += int(R)) {
+      auto sums = dots(one, rows_from<R>(rows + r * stride, stride), count);
+      std::copy(sums.begin(), sums.end(), out + r);
+    }
+  };
+  several.template operator()<9>();  // as many as there are registers for
+  several.template operator()<3>();
+  several.template operator()<1>();
+}
+
+void symmetric_matvec(const double* matrix, std::ptrdiff_t stride, const double* vector,
+                      int count, double* __restrict out) {
+  std::fill_n(out, count, 0.0);
+  for (int j = 0; j < count; ++j) {
+    const double* row = matrix + j * stride;
+    double factor = vector[j];
+    for (int i = 0; i < count; ++i) out[i] += row[i] * factor;
+  }
+}
+
+void add_outer(double* matrix, std::ptrdiff_t stride, const double* __restrict vector,
+               int count, double factor) {
+  for (int i = 0; i < count; ++i) {
+    double* row = matrix + i * stride;
+    double own = factor * vector[i];
+    for (int j = 0; j < count; ++j) row[j] += own * vector[j];
+  }
+}
+
+void append_row_column(double* matrix, std::ptrdiff_t stride, int count,
+                       const double* vector, double corner) {
+  double* last = matrix + count * stride;
+  for (int i = 0; i < count; ++i) {
+    last[i] = vector[i];
+    matrix[i * stride + count] = vector[i];
+  }
+  last[count] = corner;
+}
+
+void delete_row_column(double* matrix, std::ptrdiff_t stride, int count, int j) {
+  for (int i = 0; i < count; ++i) {
+    if (i == j) continue;
+    double* row = matrix + i * stride;
+    delete_element(row, count, j);
+    if (i > j) std::copy_n(row, count - 1, row - stride);
+  }
+}
+
+void copy_matrix(const double* source, std::ptrdiff_t stride, int count, double* target,
+                 std::ptrdiff_t target_stride) {
+  for (int i = 0; i < count; ++i)
+    std::copy_n(source + i * stride, count, target + i * target_stride);
+}
+
+void append_to_inverse(double* inverse, std::ptrdiff_t stride, int count,
+                       const double* solved, double rest) {
+  add_outer(inverse, stride, solved, count, 1.0 / rest);
+  double* last = inverse + count * stride;
+  for (int i = 0; i < count; ++i) {
+    double own = -solved[i] / rest;
+    last[i] = own;
+    inverse[i * stride + count] = own;
+  }
+  last[count] = 1.0 / rest;
+}
+
+void delete_from_inverse(double* inverse, std::ptrdiff_t stride, int count, int j,
+                         double* column) {
+  for (int i = 0; i < count; ++i) column[i] = inverse[i * stride + j];
+  add_outer(inverse, stride, column, count, -1.0 / column[j]);
+  delete_row_column(inverse, stride, count, j);
+}
+
+bool invert(const double* matrix, std::ptrdiff_t stride, int count, double jitter,
+            double* factor, double* inverse) {
+  for (int i = 0; i < count; ++i) {
+    const double* given = matrix + i * stride;
+    double* own = factor + i * stride;
+    for (int j = 0; j < i; ++j) {
+      const double* other = factor + j * stride;
+      own[j] = (given[j] - dot(own, other, j)) / other[j];
+    }
+    double square = (given[i] - dot(own, own, i)) + jitter * given[i];
+    if (!(square > 0.0)) return false;
+    own[i] = sqrt(square);
+  }
+  // Columns of the factor's inverse, kept as rows of `inverse`, above the diagonal.
+  for (int i = 0; i < count; ++i) {
+    double* row = inverse + i * stride;
+    row[i] = 1.0 / factor[i * stride + i];
+    for (int j = i + 1; j < count; ++j) {
+      const double* own = factor + j * stride;
+      row[j] = -dot(own + i, row + i, j - i) / own[j];
+    }
+  }
+  // inverse = these rows times their transposes, from the top down: row i is not needed below i.
+  for (int i = 0; i < count; ++i) {
+    double* row = inverse + i * stride;
+    for (int j = i; j < count; ++j) row[j] = dot(row + j, inverse + j * stride + j, count - j);
+  }
+  for (int i = 0; i < count; ++i)
+    for (int j = 0; j < i; ++j) inverse[i * stride + j] = inverse[j * stride + i];
+  return true;
+}
+
+namespace packed {
+
+void multiply(const double* matrix, int length, const double* vectors, int count,
+              double* out, std::ptrdiff_t stride) {
+  for (int k = 0; k < count; ++k) std::fill_n(out + k * stride, length, 0.0);
+  for (int i = 0; i < length; i += WIDTH) {
+    const auto r = rows_from<WIDTH>(matrix + row_start(i), i + WIDTH);
+    for (int k = 0; k < count; ++k) {
+      const double* vector = vectors + k * stride;
+      double* result = out + k * stride;
+      // The block on the diagonal, then those to its left, which stand for those above too.
+      Lanes own = load(vector + i), v[WIDTH], s[WIDTH];
+#pragma GCC unroll 4
+      for (int n = 0; n < WIDTH; ++n) v[n] = vector[i + n], s[n] = load(r[n] + i) * own;
+      for (int j = 0; j < i; j += WIDTH) {
+        Lanes x = load(vector + j), total = load(result + j);
+#pragma GCC unroll 4
+        for (int n = 0; n < WIDTH; ++n) {
+          Lanes m = load(r[n] + j);
+          total = fma(v[n], m, total);
+          s[n] = fma(m, x, s[n]);
+        }
+        store(result + j, total);
+      }
+      Lanes sums(add_lanes(s[0]), add_lanes(s[1]), add_lanes(s[2]), add_lanes(s[3]));
+      store(result + i, load(result + i) + sums);
+    }
+  }
+}
+
+void update(double* matrix, int length, const double* scales, const double* factors,
+            const double* vectors, std::ptrdiff_t stride) {
+  const auto v = rows_from<RANK>(vectors, stride);
+  for (int i = 0; i < length; ++i) {
+    double* row = matrix + row_start(i);
+    int diagonal = whole_lanes(i);  // where the block on the diagonal begins
+    Lanes scale = scales[i], f[RANK];
+#pragma GCC unroll 8
+    for (int k = 0; k < RANK; ++k) f[k] = factors[k] * v[k][i];
+    for (int j = 0; j < diagonal + WIDTH; j += WIDTH) {
+      // Two sums, which the processor computes side by side.
+      Lanes value = scale * load(scales + j) * load(row + j);
+      Lanes other = f[4] * load(v[4] + j);
+#pragma GCC unroll 4
+      for (int k = 0; k < 3; ++k) {
+        value = fma(f[k], load(v[k] + j), value);
+        other = fma(f[k + 5], load(v[k + 5] + j), other);
+      }
+      value = fma(f[3], load(v[3] + j), value);
+      store(row + j, value + other);
+    }
+    // Rounding must not make the block on the diagonal unsymmetric.
+    for (int j = diagonal; j < i; ++j) matrix[row_start(j) + i] = row[j];
+  }
+}
+
+void copy_column(const double* matrix, int length, int j, double* out) {
+  int end = whole_lanes(j) + WIDTH;
+  std::copy_n(matrix + row_start(j), end, out);
+  for (int i = end; i < length; ++i) out[i] = matrix[row_start(i) + j];
+}
+
+}  // namespace packed
+}  // namespace kb

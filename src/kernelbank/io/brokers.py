@@ -1,0 +1,277 @@
+"""Brokers: addresses, passwords, and when one that cannot be reached is tried again.
+
+Passwords are never shown.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+import warnings
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
+
+from ..errors import BrokerConnection, RunRefused, SourceLost
+from ..utils import validation as check
+
+REDIS_FORM = "redis://user@host:6379/stream-name?db=0"
+KAFKA_FORM = "kafka://host:9092/topic"
+
+REDIS_PASSWORD = "KERNELBANK_REDIS_PASSWORD"
+"""The environment variable with the password of Redis, for addresses without one."""
+
+KAFKA_PASSWORD = "KERNELBANK_KAFKA_PASSWORD"
+"""The environment variable with `sasl.password`, for addresses with a `sasl.username` only."""
+
+PLAIN_SETTINGS = frozenset(
+    (
+        "client.id", "group.id", "sasl.mechanism", "sasl.mechanisms", "sasl.username",
+        "security.protocol", "ssl.ca.location", "ssl.certificate.location", "ssl.key.location",
+    )
+)  # fmt: skip
+"""Settings of Kafka that may be shown; any other may be a secret."""
+
+
+@dataclass(frozen=True)
+class RedisAddress:
+    """The address of a Redis stream."""
+
+    host: str
+    port: int
+    stream: str
+    database: int = 0
+    encrypted: bool = False
+    user: str | None = field(default=None, repr=False)
+    password: str | None = field(default=None, repr=False)
+
+    @property
+    def shown(self) -> str:
+        """The address without user and password."""
+        scheme = "rediss" if self.encrypted else "redis"
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{scheme}://{host}:{self.port}/{self.stream}?db={self.database}"
+
+
+@dataclass(frozen=True)
+class KafkaAddress:
+    """The address of a Kafka topic, and settings of the client library."""
+
+    servers: str
+    topic: str
+    settings: dict[str, str] = field(default_factory=dict, repr=False)
+
+    @property
+    def shown(self) -> str:
+        """The address without settings, which may hold a password."""
+        return f"kafka://{self.servers}/{self.topic}"
+
+    def hidden(self, text: str) -> str:
+        """A text of the client library without the values of settings that may be secrets."""
+        for name, value in self.settings.items():
+            if value and name not in PLAIN_SETTINGS:
+                text = text.replace(value, "***")
+        return text
+
+
+def redis_address(address: str, password: str | None = None) -> RedisAddress:
+    """The parts of redis://user:password@host:port/stream-name?db=0.
+
+    If the address has no password, it is `password`, or that of the environment.
+    """
+    try:
+        parts = urlsplit(address)
+        port = parts.port or 6379
+        options = dict(parse_qsl(parts.query, strict_parsing=bool(parts.query)))
+    except ValueError:
+        raise _malformed(address, REDIS_FORM) from None
+    stream = unquote(parts.path.removeprefix("/"))
+    database = options.pop("db", "0")
+    if not (parts.hostname and stream and database.isdecimal()) or options or parts.fragment:
+        raise _malformed(address, REDIS_FORM)
+    return RedisAddress(
+        parts.hostname,
+        port,
+        stream,
+        int(database),
+        parts.scheme == "rediss",
+        unquote(parts.username) if parts.username else None,
+        unquote(parts.password or "") or password or os.environ.get(REDIS_PASSWORD) or None,
+    )
+
+
+def kafka_address(address: str) -> KafkaAddress:
+    """The parts of kafka://host:port,host:port/topic?setting=value.
+
+    If there is a `sasl.username` and no `sasl.password`, this is that of the environment.
+    """
+    try:
+        parts = urlsplit(address)
+        settings = dict(parse_qsl(parts.query, strict_parsing=bool(parts.query)))
+    except ValueError:
+        raise _malformed(address, KAFKA_FORM) from None
+    topic = unquote(parts.path.removeprefix("/"))
+    if not (parts.netloc and topic) or "@" in parts.netloc or "/" in topic or parts.fragment:
+        raise _malformed(address, KAFKA_FORM)
+    servers = ",".join(
+        server if ":" in server else f"{server}:9092" for server in parts.netloc.split(",")
+    )
+    secret = os.environ.get(KAFKA_PASSWORD)
+    if secret and "sasl.username" in settings:
+        settings.setdefault("sasl.password", secret)
+    return KafkaAddress(servers, topic, settings)
+
+
+def without_password(address: str) -> str:
+    """The address without its user, password and settings; a file's name stays as it is."""
+    scheme, mark, rest = address.partition("://")
+    if not mark:
+        return address
+    before, _, place = rest.rpartition("@")
+    if "?" in before:  # does a password hold the ?, or a setting the @? Show neither.
+        return f"{scheme}://***"
+    return f"{scheme}://{place.partition('?')[0]}"
+
+
+def _malformed(address: str, form: str) -> Exception:
+    remedy = "Write characters such as / @ ? # in a name or password as % and two digits."
+    return check.refuse("address", f"be like {form}", without_password(address), remedy)
+
+
+_LONGEST = 4096
+"""Bytes of a password."""
+
+
+def read_password(path: Path, option: str) -> str:
+    """The password in a file, without the end of its line.
+
+    Parameters
+    ----------
+    path : a regular file of one line that others than its owner and group may not read.
+    option : the option that names the file, for messages.
+    """
+    try:
+        # A pipe must not be waited for.
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except OSError as error:
+        raise RunRefused(f"{option}: {path} cannot be read: {error.strerror}.") from None
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise RunRefused(f"{option} must name a regular file; {path} is none.")
+        # Its group may read it: so systemd and Kubernetes give secrets to a service.
+        if stat.S_IMODE(status.st_mode) & 0o037:
+            raise RunRefused(
+                f"{option} must name a file that others may not read; {path} has mode "
+                f"{stat.S_IMODE(status.st_mode):03o}. Use chmod 600 {path}; where that cannot be "
+                f"done, set {REDIS_PASSWORD}."
+            )
+        content = os.read(descriptor, _LONGEST + 1)
+    finally:
+        os.close(descriptor)
+    try:
+        text = content.decode()
+    except UnicodeDecodeError:
+        text = ""
+    password = text.removesuffix("\n").removesuffix("\r")
+    if not password or not password.isprintable() or len(content) > _LONGEST:
+        raise RunRefused(
+            f"{option} must name a file with a password in one line of UTF-8; {path} has none."
+        )
+    return password
+
+
+def typed_without_password(word: str) -> str:
+    """A word of a command without the password of an address, so that it can be typed again."""
+    start, mark, address = "", "", word
+    if word.startswith("-"):
+        start, mark, address = word.partition("=")
+    if "://" not in address:
+        return word
+    try:
+        parts = urlsplit(address)
+        settings = parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query))
+        if "@" in f"{parts.path}{parts.fragment}":
+            raise ValueError  # the characters of a password were not escaped
+    except ValueError:
+        return f"{start}{mark}{without_password(address)}"
+    before, at, place = parts.netloc.rpartition("@")
+    user, colon, _ = before.partition(":")
+    shown = f"{user}{at}{place}" if user else place
+    query = parts.query
+    if parts.scheme == "kafka":
+        shown_settings = [
+            (name, value if name in PLAIN_SETTINGS else "***")
+            for name, value in settings
+            if name != "sasl.password"
+        ]
+        if shown_settings != settings:
+            query = urlencode(shown_settings, safe="*", quote_via=quote)
+    if not colon and query == parts.query:
+        return word
+    return f"{start}{mark}{urlunsplit(parts._replace(netloc=shown, query=query))}"
+
+
+PATIENCE = 30.0
+"""Seconds for which a broker that cannot be reached is tried again."""
+
+FIRST_PAUSE = 0.25
+LONGEST_PAUSE = 8.0
+
+FIRST_TIMEOUT = 1.5
+"""Seconds that the first attempt may take: so a user is told within two seconds."""
+
+LONGEST_TIMEOUT = 10.0
+
+
+class Retries:
+    """Attempts with growing pauses, a line for each, and an end.
+
+    Parameters
+    ----------
+    address : of the broker, as it is shown.
+    patience : seconds from the first failure on, after which `failed` raises `SourceLost`.
+    """
+
+    def __init__(self, address: str, patience: float = PATIENCE) -> None:
+        self.timeout = FIRST_TIMEOUT
+        """Seconds that the next attempt may take. It grows: a slow broker is reached in the end."""
+        self._address = address
+        self._patience = patience
+        self._failed_since: float | None = None
+        self._pause = FIRST_PAUSE
+        self._next = 0.0
+
+    @property
+    def seconds_left(self) -> float:
+        """Seconds until the next attempt is due; 0 if it is."""
+        return max(self._next - time.monotonic(), 0.0)
+
+    def failed(self, reason: str) -> None:
+        """An attempt has failed: say so, or raise `SourceLost` if it is time to give up."""
+        now = time.monotonic()
+        if self._failed_since is None:
+            self._failed_since = now
+        left = self._failed_since + self._patience - now
+        if left <= 0:
+            raise SourceLost(
+                f"{self._address}: no connection for {self._patience:g} seconds ({reason}). Start "
+                "the server or check the address. With --state the run can be resumed afterwards."
+            )
+        pause = min(self._pause, left)
+        warnings.warn(
+            f"{self._address} cannot be reached ({reason}). Next attempt in {pause:.2g} s; "
+            f"giving up in {left:.2g} s.",
+            BrokerConnection,
+            stacklevel=2,
+        )
+        self._next = now + pause
+        self._pause = min(2 * self._pause, LONGEST_PAUSE)
+        self.timeout = min(2 * self.timeout, LONGEST_TIMEOUT)
+
+    def succeeded(self) -> None:
+        """An attempt has succeeded."""
+        if self._failed_since is not None:
+            warnings.warn(f"{self._address} is reached again.", BrokerConnection, stacklevel=2)
+        self._failed_since, self._pause, self._next = None, FIRST_PAUSE, 0.0

@@ -1,0 +1,186 @@
+"""Opening files: an error names the file, and what is written is a regular file.
+
+Somebody who may write to the folder of a run's state could put a link there, and so let the run
+write to another file; a FIFO would let it wait for ever. So files of a run's state and predictions
+are opened by `open_regular`, never through a link. The folder itself may be a link.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from ..errors import FileRefused, RunRefused
+
+PathName = str | os.PathLike[str]
+
+Opener = Callable[[PathName, int], int]
+"""How a file is opened, as in `open`: a descriptor from its path and flags."""
+
+
+def open_for_reading(path: PathName, opener: Opener = os.open) -> BinaryIO:
+    """Open a file as `open(path, "rb", opener=opener)` does."""
+    return named_reader(opener(path, os.O_RDONLY | os.O_CLOEXEC), path)
+
+
+def open_at_once(path: PathName, flags: int) -> int:
+    """An opener that does not wait for a writer, as the system does for a FIFO."""
+    return os.open(path, flags | os.O_NONBLOCK)
+
+
+def named_reader(descriptor: int, path: PathName) -> BinaryIO:
+    """The file of an open descriptor, which it closes."""
+    try:
+        with _named(os.fspath(path)):
+            return io.BufferedReader(_NamedFile(descriptor, path))
+    except OSError:  # it is a folder
+        os.close(descriptor)
+        raise
+
+
+class _NamedFile(io.FileIO):
+    """The system tells of a read that failed only why, and not which file it was."""
+
+    def __init__(self, descriptor: int, path: PathName) -> None:
+        super().__init__(descriptor)
+        self.path = os.fspath(path)
+
+    def readinto(self, buffer: Any, /) -> int:  # type: ignore[override]
+        with _named(self.path):
+            return super().readinto(buffer)  # type: ignore[return-value]
+
+    def readall(self) -> bytes:  # type: ignore[override]
+        with _named(self.path):
+            return super().readall()  # type: ignore[return-value]
+
+    def close(self) -> None:
+        with suppress(OSError):  # everything has been read: nothing can be lost
+            super().close()
+
+
+@contextmanager
+def _named(path: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        error.filename = path
+        raise
+
+
+_KINDS = {
+    stat.S_IFLNK: "a link",
+    stat.S_IFIFO: "a FIFO",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+    stat.S_IFDIR: "a folder",
+}
+
+_NOT_REGULAR = (errno.ELOOP, errno.ENXIO, errno.EISDIR, errno.ENODEV, errno.EMLINK)
+"""Errors of opening what is no regular file: a link, a FIFO or socket, a folder, a device."""
+
+
+def open_regular(path: PathName, flags: int) -> int:
+    """As an `opener` of `open`: a descriptor of a regular file; anything else is refused.
+
+    Nothing is waited for, and nothing that a link points to is opened.
+    """
+    try:
+        # Without O_TRUNC: nothing may change before it is clear that this is a regular file.
+        safe = (flags & ~os.O_TRUNC) | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        descriptor = os.open(path, safe, 0o666)
+    except OSError as error:
+        if error.errno in _NOT_REGULAR:
+            check_regular(path)
+        raise
+    try:
+        mode = os.fstat(descriptor).st_mode
+        if not stat.S_ISREG(mode):
+            raise _refusal(path, mode)
+        if flags & os.O_TRUNC:
+            os.ftruncate(descriptor, 0)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def check_regular(path: PathName) -> bool:
+    """Refuse what is there unless it is a regular file; False if nothing is there."""
+    try:
+        mode = os.lstat(path).st_mode
+    except FileNotFoundError:
+        return False
+    if not stat.S_ISREG(mode):
+        raise _refusal(path, mode)
+    return True
+
+
+def _refusal(path: PathName, mode: int) -> RunRefused:
+    kind = _KINDS.get(stat.S_IFMT(mode), "no file")
+    remedy = "Move it away, or give another name"
+    if stat.S_ISLNK(mode):
+        target = os.readlink(path) if os.path.islink(path) else "another file"
+        remedy = f"It points to {Path(target)}, which is not changed. Remove it, or give that name"
+    return RunRefused(f"{path} is {kind}, not a file. {remedy}.")
+
+
+# --- bytes ----------------------------------------------------------------------------------------
+
+
+def open_file(path: Path) -> BinaryIO:
+    """The file, opened for reading; the error says why it cannot be."""
+    try:
+        file = open_for_reading(path, open_at_once)
+    except FileNotFoundError:
+        raise FileRefused(f"{path}: there is no such file. Check its name and folder.") from None
+    except IsADirectoryError:
+        raise FileRefused(f"{path}: this is a folder. Give one of the files in it.") from None
+    except PermissionError:
+        raise FileRefused(f"{path}: this file may not be read. Change its permissions.") from None
+    except (OSError, ValueError) as error:
+        raise FileRefused(f"{path}: this file cannot be read ({error}).") from None
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise FileRefused(
+            f"{path}: this is not a regular file. Send its rows to standard input, and give '-'."
+        )
+    return file
+
+
+def cannot_lock(path: object, error: OSError) -> RunRefused:
+    """The error for a file that the system does not lock."""
+    return RunRefused(
+        f"{path} cannot be locked: {error.strerror or error}. Give a file on a disk that has locks."
+    )
+
+
+@contextmanager
+def named_os_errors(path: object) -> Iterator[None]:
+    """Turn errors of the system into errors that name the file."""
+    try:
+        yield
+    except OSError as error:
+        folder = Path(str(path)).parent
+        if isinstance(error, FileNotFoundError) and not folder.is_dir():
+            raise RunRefused(
+                f"{path} cannot be written to: there is no folder {folder}. Create it, or give "
+                "another name."
+            ) from None
+        reason = error.strerror or error
+        raise RunRefused(f"{path} cannot be written to: {reason}.") from None
+
+
+def fsync_folder(path: Path) -> None:
+    """Make the names in a folder durable."""
+    folder = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)

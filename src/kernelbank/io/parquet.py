@@ -1,0 +1,207 @@
+"""Parquet files, read by pyarrow: some row groups at a time, and only the needed columns."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from ..errors import FileRefused
+from ..utils.validation import Floats
+from .cells import Fault, Values, range_faults
+from .files import open_file
+from .source import (
+    Position,
+    RowBlock,
+    RowData,
+    RowLocations,
+    Source,
+    column_index,
+    position_count,
+)
+from .text import read_plain
+
+try:
+    import pyarrow
+    import pyarrow.parquet
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(
+        "Parquet files need pyarrow, which is not installed. Install both: "
+        "pip install 'kernelbank[files]'"
+    ) from error
+
+
+class ParquetFile(Source):
+    """A .parquet file. Values of nested columns are rejected where they are parsed."""
+
+    kind = "parquet"
+
+    def __init__(self, path: Path) -> None:
+        self.name = path.name
+        self.address = str(path.resolve())
+        self._path = path
+        self._rows_read = 0
+        self._sha256: str | None = None
+        """The hash of the file, once it is asked for: a Parquet file is written as a whole."""
+        with open_file(path) as file:
+            if not os.fstat(file.fileno()).st_size:
+                raise FileRefused(f"{path}: the file is empty. Give a Parquet file.")
+            try:
+                opened = pyarrow.parquet.ParquetFile(file)
+                names = [str(name) for name in opened.schema_arrow.names]
+                metadata = opened.metadata
+                self._groups = [
+                    metadata.row_group(index).num_rows for index in range(metadata.num_row_groups)
+                ]
+            except (pyarrow.ArrowException, OSError) as error:
+                raise FileRefused(
+                    f"{path}: this is not a complete Parquet file ({_first_line(error)}). "
+                    "Write it again."
+                ) from None
+        for index, name in enumerate(names):
+            if not name or names.index(name) != index:
+                raise FileRefused(
+                    f"{path}: column {index + 1} has no name of its own ({name!r}). "
+                    "Give every column another name."
+                )
+        if not names:
+            raise FileRefused(f"{path}: there are no columns. Give a table with some.")
+        self.columns = tuple(names)
+        self.length = sum(self._groups)
+
+    @property
+    def share(self) -> float:
+        return self._rows_read / self.length if self.length else 1.0
+
+    @property
+    def fingerprint(self) -> dict[str, object]:
+        if self._sha256 is None:
+            with open_file(self._path) as file:
+                whole = hashlib.sha256()
+                for data in read_plain(file):
+                    whole.update(data)
+            self._sha256 = whole.hexdigest()
+        return {**super().fingerprint, "rows": self.length, "sha256": self._sha256}
+
+    def _blocks(
+        self, position: Position | None, size: int, columns: Sequence[str] | None
+    ) -> Iterator[RowBlock]:
+        assert self.columns is not None
+        assert self.length is not None
+        for name in columns or ():
+            column_index(name, self.columns)
+        done = 0 if position is None else position_count(position, "rows", self.name)
+        if done > self.length:
+            raise FileRefused(
+                f"{self.name}: the file has {self.length} rows, but {done} had been read. "
+                "Give the earlier file, or start a new run."
+            )
+        return self._blocks_from(done, size, columns)
+
+    def _blocks_from(
+        self, done: int, size: int, columns: Sequence[str] | None
+    ) -> Iterator[RowBlock]:
+        group, before = 0, 0
+        while group < len(self._groups) and before + self._groups[group] <= done:
+            before += self._groups[group]
+            group += 1
+        self._rows_read = done
+        with open_file(self._path) as file:
+            try:
+                # Without buffers ahead, a row group larger than memory is read page by page.
+                opened = pyarrow.parquet.ParquetFile(
+                    file, pre_buffer=False, buffer_size=1 << 16, page_checksum_verification=True
+                )
+                batches = opened.iter_batches(
+                    batch_size=size,
+                    row_groups=list(range(group, len(self._groups))),
+                    columns=None if columns is None else list(columns),
+                    use_threads=False,
+                )
+                for batch in batches:
+                    after = before + batch.num_rows
+                    if after > done:
+                        part = batch.slice(max(done - before, 0))
+                        first = after - part.num_rows
+                        yield RowBlock(ArrowRows(part), RowLocations(self.name, first))
+                        self._rows_read = after
+                    before = after
+            except (pyarrow.ArrowException, OSError) as error:
+                raise FileRefused(
+                    f"{self.name}: the file is damaged after row {before} ({_first_line(error)}); "
+                    "the rows before that have been read. Write it again."
+                ) from None
+
+
+class ArrowRows(RowData):
+    """A record batch of arrow. Null is missing."""
+
+    def __init__(self, batch: pyarrow.RecordBatch) -> None:
+        self._batch = batch
+        self._names = tuple(batch.schema.names)
+        self.broken = {}
+
+    def __len__(self) -> int:
+        return int(self._batch.num_rows)
+
+    def column(self, name: str) -> Values:
+        return _values(self._array(name))
+
+    def numbers(self, name: str, allow_missing: bool) -> tuple[Floats, list[Fault]]:
+        array = self._array(name)
+        kind = array.type
+        types = pyarrow.types
+        if not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)):
+            return super().numbers(name, allow_missing)
+        if types.is_boolean(kind):
+            array = array.cast(pyarrow.uint8())
+        # Beyond 2^53 whole numbers are rounded, as float() does.
+        values = array.cast(pyarrow.float64(), safe=False).to_numpy(zero_copy_only=False)
+        result = np.array(values, dtype=np.float64)
+        return result, range_faults(result, allow_missing)
+
+    def _array(self, name: str) -> pyarrow.Array:
+        array = self._batch.column(column_index(name, self._names))
+        return array.dictionary_decode() if pyarrow.types.is_dictionary(array.type) else array
+
+
+def _values(array: pyarrow.Array) -> Values:
+    """The values as Python's; times to the microsecond, which is all that Python can hold."""
+    types = pyarrow.types
+    if types.is_timestamp(array.type) and array.type.unit == "ns":
+        array = array.cast(pyarrow.timestamp("us", array.type.tz), safe=False)
+    elif types.is_duration(array.type) and array.type.unit == "ns":
+        array = array.cast(pyarrow.duration("us"), safe=False)
+    elif types.is_time64(array.type) and array.type.unit == "ns":
+        array = array.cast(pyarrow.time64("us"), safe=False)
+    try:
+        return list(array.to_pylist())
+    except (ValueError, OverflowError):  # a year beyond Python's range, or text that is not UTF-8
+        return [_value(item) for item in array]
+
+
+def _value(item: pyarrow.Scalar) -> object:
+    try:
+        return item.as_py()
+    except (ValueError, OverflowError):
+        return _Unrepresentable(item)
+
+
+class _Unrepresentable:
+    """A value that Python cannot hold: neither a number nor a text."""
+
+    def __init__(self, item: pyarrow.Scalar) -> None:
+        self._item = item
+
+    def __repr__(self) -> str:
+        try:
+            return str(self._item)
+        except (ValueError, OverflowError):
+            return "?"
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or ["?"])[0][:120]

@@ -1,0 +1,709 @@
+"""Redis streams: the connection, the source of rows, and the sink of predictions."""
+
+from __future__ import annotations
+
+import re
+import socket
+import time
+import warnings
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from operator import itemgetter
+from typing import Any, TypeVar
+
+from ..errors import BrokerConnection, FileRefused, KernelBankWarning, RunRefused
+from .brokers import PATIENCE, REDIS_PASSWORD, RedisAddress, Retries, redis_address
+from .sinks import RESTORE, Commit, Row, Sink, cell_text, occupied
+from .source import (
+    GO_ON_WITH_GAPS,
+    POLL_SECONDS,
+    DictRows,
+    Position,
+    RowBlock,
+    RowLocations,
+    Source,
+    empty_block,
+    foreign_position,
+    position_count,
+)
+
+try:
+    import redis
+    from redis.backoff import NoBackoff
+    from redis.retry import Retry
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(
+        "Redis streams need the package redis, which is not installed. Install both: "
+        "pip install 'kernelbank[redis]'"
+    ) from error
+
+Result = TypeVar("Result")
+
+Client = Any
+"""A client or pipeline of redis-py, whose stubs do not say what commands return."""
+
+Entry = tuple[bytes, dict[bytes, bytes]]
+Id = tuple[int, int]
+"""The two numbers of an id such as 1700000000000-0."""
+
+FIRST_ID: Id = (0, 0)
+"""Below the id of every entry."""
+
+BROKEN = (redis.ConnectionError, redis.TimeoutError)
+"""The errors after which trying again may help."""
+
+ResponseError = redis.ResponseError
+"""What Redis answers to a command that it refuses."""
+
+_LONGEST_SLEEP = 0.2
+"""Seconds after which `attempt` returns, so that its caller can stop."""
+
+_PLAIN_REPLIES = (b"+PONG", b"-NOAUTH", b"-DENIED", b"-ERR")
+"""What Redis answers to a PING without encryption."""
+
+
+class RedisConnection:
+    """A connection to one Redis server.
+
+    Parameters
+    ----------
+    address : the address of the server.
+    patience : seconds for which a broken connection is tried again before `SourceLost`.
+    """
+
+    def __init__(self, address: RedisAddress, patience: float = PATIENCE) -> None:
+        self._address = address
+        self._retries = Retries(address.shown, patience)
+        # The client's own retries are off: `patience` limits their time here.
+        self._client = redis.Redis(
+            host=address.host,
+            port=address.port,
+            db=address.database,
+            username=address.user,
+            password=address.password,
+            ssl=address.encrypted,
+            socket_timeout=self._retries.timeout,
+            socket_connect_timeout=self._retries.timeout,
+            retry=Retry(NoBackoff(), 0),
+            protocol=2,
+        )
+
+    def attempt(self, action: Callable[[Client], Result]) -> Result | None:
+        """The action's result; None if the connection is broken, or its next attempt not due."""
+        if self._retries.seconds_left:
+            time.sleep(min(self._retries.seconds_left, _LONGEST_SLEEP))
+            return None
+        try:
+            result = action(self._client)
+        except redis.AuthenticationError as error:
+            raise FileRefused(
+                f"{self._address.shown}: Redis refuses the user or password ({error}). Give the "
+                f"password with --redis-password-file or in {REDIS_PASSWORD}."
+            ) from None
+        except redis.InvalidResponse:
+            raise FileRefused(
+                f"{self._address.shown}: what answers there is not Redis. Check host and port."
+            ) from None
+        except BROKEN as error:
+            self._check_encryption()
+            self._retries.failed(_reason(error))
+            self._set_timeout(self._retries.timeout)
+            return None
+        except redis.ResponseError as error:
+            raise FileRefused(f"{self._address.shown}: Redis refuses: {error}.") from None
+        self._retries.succeeded()
+        return result
+
+    def call(self, action: Callable[[Client], Result]) -> Result:
+        """The action's result; it is tried again while the connection is broken."""
+        while True:
+            result = self.attempt(action)
+            if result is not None:
+                return result
+
+    def _set_timeout(self, seconds: float) -> None:
+        """For connections from now on; the present ones are broken."""
+        pool = self._client.connection_pool
+        pool.connection_kwargs |= {"socket_timeout": seconds, "socket_connect_timeout": seconds}
+        pool.disconnect()
+
+    def _check_encryption(self) -> None:
+        """Refuse an encrypted address whose port answers without encryption."""
+        if self._address.encrypted and self._answers_plainly():
+            plain = replace(self._address, encrypted=False).shown
+            raise FileRefused(
+                f"{self._address.shown}: Redis answers at this port without encryption. Give "
+                f"{plain}, or the port that is encrypted."
+            )
+
+    def _answers_plainly(self) -> bool:
+        place = (self._address.host, self._address.port)
+        try:
+            with socket.create_connection(place, timeout=_LONGEST_SLEEP) as plain:
+                plain.sendall(b"PING\r\n")
+                return plain.recv(100).startswith(_PLAIN_REPLIES)
+        except OSError:
+            return False
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._client.close()
+
+
+def _reason(error: BaseException) -> str:
+    """Why a connection is broken: the system's words, where there are some."""
+    cause = error.__cause__ or error.__context__
+    if isinstance(cause, OSError) and cause.strerror:
+        return cause.strerror
+    return str(error).rstrip(".")
+
+
+# --- what a server says about a stream ------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class StreamInfo:
+    """A stream at one moment. One that does not exist is empty.
+
+    Parameters
+    ----------
+    last : the highest id that ever was in it; removing entries does not change it.
+    first : the lowest id that is in it; None if it is empty.
+    length : how many entries are in it.
+    added : how many entries were ever added; None from a server before Redis 7.
+    deleted : the highest id that was deleted by name (XDEL); None from a server before Redis 7.
+    """
+
+    last: Id = FIRST_ID
+    first: Id | None = None
+    length: int = 0
+    added: int | None = 0
+    deleted: Id | None = None
+
+    @classmethod
+    def of_reply(cls, reply: Any, shown: str) -> StreamInfo:
+        """From the reply to XINFO STREAM; `shown` is the address of the stream."""
+        if isinstance(reply, ResponseError):
+            if "no such key" in str(reply):
+                return cls()
+            if "WRONGTYPE" in str(reply):
+                raise FileRefused(
+                    f"{shown}: this key is not a stream. Give the name of a stream."
+                ) from None
+        if isinstance(reply, Exception):
+            raise reply
+        first, deleted = reply["first-entry"], reply.get("max-deleted-entry-id")
+        return cls(
+            parsed_id(reply["last-generated-id"]),
+            None if first is None else parsed_id(first[0]),
+            reply["length"],
+            reply.get("entries-added"),
+            None if deleted is None else parsed_id(deleted),
+        )
+
+
+def parsed_id(identifier: str | bytes) -> Id:
+    """The two numbers of an id."""
+    text = identifier.decode() if isinstance(identifier, bytes) else identifier
+    number, _, sequence = text.partition("-")
+    return int(number), int(sequence)
+
+
+def shown_id(identifier: Id) -> str:
+    """An id as Redis writes it."""
+    return "{}-{}".format(*identifier)
+
+
+# --- rows -----------------------------------------------------------------------------------------
+
+_ID = re.compile(r"\d{1,20}-\d{1,20}")
+
+
+@dataclass
+class Progress:
+    """How far a stream is read.
+
+    Parameters
+    ----------
+    rows : how many entries were read.
+    last : the id of the last one.
+    added : how many entries were ever added up to it; None while that is not known.
+    missing : how many entries were deleted before they were read.
+    first : the id of the first entry, if none was read yet by a run that began with it.
+    """
+
+    rows: int = 0
+    last: Id = FIRST_ID
+    added: int | None = None
+    missing: int = 0
+    first: Id | None = None
+
+
+class RedisStream(Source):
+    """A stream of a Redis server, read without a consumer group.
+
+    Redis counts the entries that were ever added. What is counted after our position and is not
+    there has been deleted before it was read. Entries that were read may be deleted.
+    """
+
+    kind = "redis"
+
+    def __init__(
+        self,
+        address: RedisAddress,
+        idle: float | None = None,
+        patience: float = PATIENCE,
+        *,
+        allow_gaps: bool = False,
+    ) -> None:
+        self.name = f"stream {address.stream}"
+        self.address = address.shown
+        self._address = address
+        self._idle = idle
+        self._allow_gaps = allow_gaps
+        self._connection = RedisConnection(address, patience)
+
+    def _blocks(
+        self, position: Position | None, size: int, columns: Sequence[str] | None
+    ) -> Iterator[RowBlock]:
+        del columns
+        at = Progress()
+        if position is not None:
+            at.rows = position_count(position, "rows", self.name)
+            last = position.get("id", "")
+            if not (isinstance(last, str) and _ID.fullmatch(last)):
+                raise foreign_position(position, self.name)
+            at.last = parsed_id(last)
+            first = position.get("first")
+            if first is not None:
+                if not (isinstance(first, str) and _ID.fullmatch(first)):
+                    raise foreign_position(position, self.name)
+                at.first = parsed_id(first)
+            if position.get("added") is not None:
+                at.added = position_count(position, "added", self.name)
+            at.missing = position_count({"missing": 0, **position}, "missing", self.name)
+        self.missing_rows = at.missing
+        return self._blocks_from(at, size)
+
+    def _blocks_from(self, at: Progress, size: int) -> Iterator[RowBlock]:
+        last_read = time.monotonic()
+        while True:
+            read = self._connection.attempt(partial(self._read, at, size))
+            if read is None:
+                yield empty_block(at.rows)
+                continue
+            info, entries = read
+            ids = [name.decode() for name, _ in entries]
+            self._check_gap(at, info, ids, size)
+            if entries:
+                if not at.rows:
+                    self.start = {
+                        "rows": 0,
+                        "id": shown_id(at.last),
+                        "added": at.added,
+                        "missing": at.missing,
+                        "first": ids[0],
+                    }
+                locations = IdLocations(self.name, at.rows, ids, at.added, at.missing)
+                rows = [
+                    {_text(name): _text(value) for name, value in fields.items()}
+                    for _, fields in entries
+                ]
+                if self.columns is None:
+                    self.columns = tuple(rows[0])
+                yield RowBlock(DictRows(rows, {}), locations)
+                at.rows += len(rows)
+                at.last = parsed_id(ids[-1])
+                if at.added is not None:
+                    at.added += len(rows)
+                last_read = time.monotonic()  # the time in which the rows were used is not idle
+            else:
+                if self._idle is not None and time.monotonic() - last_read > self._idle:
+                    return
+                yield empty_block(at.rows)
+
+    def _read(self, at: Progress, size: int, client: Client) -> tuple[StreamInfo, list[Entry]]:
+        """The stream and its next entries at one moment; waits a while if there are none."""
+        info, entries = self._read_now(at, size, client)
+        place = {self._address.stream: shown_id(at.last)}
+        if not entries and client.xread(place, count=1, block=int(POLL_SECONDS * 1000)):
+            info, entries = self._read_now(at, size, client)
+        return info, entries
+
+    def _read_now(self, at: Progress, size: int, client: Client) -> tuple[StreamInfo, list[Entry]]:
+        pipeline = client.pipeline(transaction=True)
+        pipeline.xinfo_stream(self._address.stream)
+        pipeline.xread({self._address.stream: shown_id(at.last)}, count=size)
+        reply, streams = pipeline.execute(raise_on_error=False)
+        info = StreamInfo.of_reply(reply, self._address.shown)
+        if isinstance(streams, Exception):
+            raise streams
+        if info.last < at.last:
+            raise FileRefused(
+                f"{self._address.shown}: the stream was restarted: its last id is "
+                f"{shown_id(info.last)}, but {shown_id(at.last)} had been read. Restore the "
+                "stream, or start a new run."
+            )
+        return info, list(streams[0][1]) if streams else []
+
+    def _check_gap(self, at: Progress, info: StreamInfo, ids: list[str], size: int) -> None:
+        """Refuse, or count, entries after our position that were deleted before they were read.
+
+        `ids` of at most `size` entries were read at the moment of `info`.
+        """
+        count = len(ids)
+        trimmed = info.first is None or info.first > at.last  # our last entry is gone too
+        if not trimmed and count == size:
+            return  # there may be more: look again where they end
+        following = info.length if trimmed else count
+        reached = None if info.added is None else info.added - following
+        missing: int | None
+        if at.added is None or reached is None:
+            missing = None if trimmed and following else 0
+        else:
+            missing = reached - at.added if reached >= at.added else None
+        # A new run begins with the first entry there is, and then always with that one.
+        if at.first is not None:
+            if missing is None and ids and parsed_id(ids[0]) == at.first:
+                missing = 0
+            elif missing == 0 and (not ids or parsed_id(ids[0]) != at.first):
+                missing = None
+            if missing != 0:
+                self._report_gap(at, missing)
+            at.first = None
+        elif missing != 0 and not (missing is None and at.last == FIRST_ID):
+            self._report_gap(at, missing)
+        at.added = reached
+
+    def _report_gap(self, at: Progress, missing: int | None) -> None:
+        """Refuse or count missing entries; None if their number is not known."""
+        many = "entries are" if missing != 1 else "entry is"
+        many = "entries may be" if missing is None else f"{missing:,} {many}"
+        text = (
+            f"{self._address.shown}: {many} missing after id {shown_id(at.last)}: deleted (XTRIM, "
+            "MAXLEN or XDEL) before being read."
+        )
+        if missing is None:
+            text += " How many is not known: the server has not counted all entries."
+        if not self._allow_gaps:
+            raise FileRefused(f"{text} {GO_ON_WITH_GAPS}")
+        warnings.warn(text, KernelBankWarning, stacklevel=2)
+        at.missing += missing or 0
+        self.missing_rows = at.missing
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+@dataclass
+class IdLocations(RowLocations):
+    """Entries by their ids; the numbers are those of `Progress` before the first one."""
+
+    ids: list[str]
+    added: int | None
+    missing: int
+
+    def where(self, row: int) -> str:
+        return f"{self.name}, id {self.ids[row]}"
+
+    def position(self, row: int) -> Position:
+        return {
+            "rows": self.first + row + 1,
+            "id": self.ids[row],
+            "added": None if self.added is None else self.added + row + 1,
+            "missing": self.missing,
+        }
+
+    def identifier(self, row: int) -> str:
+        return self.ids[row]
+
+
+def _text(value: bytes) -> str:
+    return value.decode("utf-8", "surrogateescape")
+
+
+# --- predictions ----------------------------------------------------------------------------------
+# A server that is killed may come back without rows that it had acknowledged. So the newest rows
+# stay here: before rows are sent, and at each commit, the server is asked how far the stream is,
+# on the connection that is then used; what it has lost is written again.
+
+BATCH_ROWS = 256
+"""Rows that are sent together."""
+
+REWRITABLE_ROWS = 10_000
+"""Rows before the last commit that can be written again too, if the server loses them later."""
+
+WAIT_SECONDS = 10.0
+"""Seconds in which the replicas must have acknowledged a commit."""
+
+_SEQUENCE = 1
+"""The second number of every id."""
+
+_APPENDONLY = "Set `appendonly yes` on the server, so that it keeps what it has acknowledged."
+
+
+class RedisSink(Sink):
+    """A Redis stream. Row n has the id n-1, so writing it again changes nothing.
+
+    Redis refuses an id that is not above the last one; then it is checked that the entry is there
+    and has the same fields. Readers may remove entries (XTRIM, XDEL), but not the stream.
+
+    Parameters
+    ----------
+    address : redis://user@host:port/stream-name?db=0.
+    columns : the names of a row's values; the first value is the row's number.
+    patience : seconds for which a broken connection is tried again.
+    password : of the server, if the address has none.
+    wait : how many replicas must have the rows before a commit is done.
+
+    >>> RedisSink("redis://localhost/predictions", ["row", "prediction"]).address
+    'redis://localhost:6379/predictions?db=0'
+    """
+
+    can_rewind = False
+
+    def __init__(
+        self,
+        address: str,
+        columns: Sequence[str],
+        patience: float = PATIENCE,
+        *,
+        password: str | None = None,
+        wait: int = 0,
+    ) -> None:
+        parts = redis_address(address, password)
+        self.address = parts.shown  # without a password
+        self._stream = parts.stream
+        self._columns = list(columns)
+        self._connection = RedisConnection(parts, patience)
+        self._wait = wait
+        self._newest: list[Row] = []
+        """The rows since the last commit, and the newest ones before."""
+        self._sent = 0
+        """How many of them the server has acknowledged."""
+        self._before = 0
+        """The number of the last row before the newest."""
+        self._added: int | None = None
+        """How many entries the server has counted, at least; None if it does not count."""
+
+    def check_vacant(self) -> None:
+        if self._info().last != FIRST_ID:
+            raise occupied(self.address)
+
+    def start(self) -> None:
+        """The first row makes the stream. Warn of a server that may lose it."""
+        self._check_persistence()
+
+    def write(self, rows: Sequence[Row]) -> None:
+        for row in rows:
+            self._newest.append(row)
+            if len(self._newest) - self._sent >= BATCH_ROWS:
+                self.flush()
+
+    def commit(self) -> Commit:
+        self.flush()
+        while not self._connection.call(self._confirm):
+            self.flush()
+        surplus = len(self._newest) - REWRITABLE_ROWS
+        if surplus > 0:
+            self._before = self._newest[surplus - 1][0]
+            self._sent -= surplus
+            del self._newest[:surplus]
+        return {"last": self._last_row}
+
+    def check(self, commit: Commit) -> None:
+        # The highest id that ever was in the stream: readers may have removed entries.
+        last, written = self._info().last, int(commit["last"])
+        if last[0] < written:
+            raise RunRefused(
+                f"{self.address} has lost rows {last[0] + 1:,} to {written:,}, which were written. "
+                f"{RESTORE} {_APPENDONLY}"
+            )
+        self._check_ours(last)
+
+    def rewind(self, commit: Commit) -> None:
+        """Rows that are there already stay; they are compared when they are written again."""
+        self._newest, self._sent, self._before = [], 0, commit["last"]
+        self._check_persistence()
+
+    def clear(self) -> None:
+        """Nothing to do: only a run without predictions is begun again."""
+
+    def close(self, *, complete: bool) -> None:
+        self._connection.close()
+
+    # --- rows -------------------------------------------------------------------------------------
+
+    @property
+    def _last_row(self) -> int:
+        """The number of the last row that the server has acknowledged."""
+        number: int = self._newest[self._sent - 1][0] if self._sent else self._before
+        return number
+
+    def flush(self) -> None:
+        """Send all rows that are not sent, and return when Redis has them."""
+        while self._sent < len(self._newest):
+            batch = self._newest[self._sent : self._sent + BATCH_ROWS]
+            replies = self._connection.call(partial(self._send, batch))
+            if not replies:  # earlier rows are lost: these first
+                continue
+            refused = []
+            for row, reply in zip(batch, replies, strict=True):
+                if not isinstance(reply, Exception):
+                    continue
+                if "equal or smaller" not in str(reply):
+                    raise FileRefused(f"{self.address}: Redis refuses: {reply}.")
+                refused.append(row)
+            if refused:
+                self._check_present(refused)
+            self._sent += len(batch)
+            if self._added is not None:
+                self._added += len(batch) - len(refused)
+
+    def _send(self, batch: Sequence[Row], client: Client) -> list[object]:
+        """The replies to the rows; none if rows before them are lost."""
+        # One connection for both: a server that restarts between them would break it.
+        with client.pipeline(transaction=False) as pipeline:
+            if not self._is_whole(self._read_info(pipeline)):
+                return []
+            for row in batch:
+                pipeline.xadd(self._stream, self._fields(row), id=_id(row))
+            replies = pipeline.execute(raise_on_error=False)
+        for reply in replies:
+            # The server is still loading, or the connection broke: send the whole batch again.
+            if isinstance(reply, BROKEN):
+                raise reply
+        return list(replies)
+
+    def _fields(self, row: Row) -> dict[str, str]:
+        return {name: cell_text(value) for name, value in zip(self._columns, row, strict=True)}
+
+    def _check_present(self, rows: Sequence[Row]) -> None:
+        """Refuse a stream that does not hold these rows; a reader may have removed some."""
+
+        def query(client: Client) -> tuple[StreamInfo, list[list[Entry]]]:
+            pipeline = client.pipeline(transaction=False)
+            for row in rows:
+                pipeline.xrange(self._stream, _id(row), _id(row))
+            entries = list(pipeline.execute())
+            with client.pipeline(transaction=False) as pipeline:
+                return self._read_info(pipeline), entries
+
+        info, entries = self._connection.call(query)
+        for row, row_entries in zip(rows, entries, strict=True):
+            mine = (row[0], _SEQUENCE)
+            trimmed = info.first is None or mine < info.first
+            if not row_entries and (trimmed or (info.deleted is not None and mine <= info.deleted)):
+                continue
+            expected = {name.encode(): text.encode() for name, text in self._fields(row).items()}
+            if not row_entries or dict(row_entries[0][1]) != expected:
+                raise self._foreign(_id(row))
+
+    # --- what the server has ----------------------------------------------------------------------
+
+    def _info(self) -> StreamInfo:
+        def query(client: Client) -> StreamInfo:
+            with client.pipeline(transaction=False) as pipeline:
+                return self._read_info(pipeline)
+
+        return self._connection.call(query)
+
+    def _read_info(self, pipeline: Client) -> StreamInfo:
+        """The stream now; the connection stays that of the pipeline."""
+        reply: Any
+        try:
+            reply = pipeline.immediate_execute_command("XINFO STREAM", self._stream)
+        except ResponseError as error:
+            reply = error
+        return StreamInfo.of_reply(reply, self.address)
+
+    def _is_whole(self, info: StreamInfo) -> bool:
+        """Whether the stream has all acknowledged rows; if not, go back to the first lost one."""
+        reached, acknowledged = info.last[0], self._last_row
+        self._check_ours(info.last)
+        if reached >= acknowledged:
+            added, self._added = self._added, info.added
+            if added is None or info.added is None or info.added >= added:
+                return True
+            # It was removed and made again between two commands: a hole that no id shows.
+            raise FileRefused(
+                f"{self.address} has lost rows up to row {acknowledged:,}, which it had "
+                f"acknowledged: {added - info.added:,} are missing, because the stream was removed "
+                f"during the run. {RESTORE}"
+            )
+        if reached < self._before:
+            raise FileRefused(
+                f"{self.address} has lost rows {reached + 1:,} to {acknowledged:,}, which it had "
+                f"acknowledged, and only those from row {self._before + 1:,} on can be written "
+                f"again. {RESTORE} {_APPENDONLY}"
+            )
+        warnings.warn(
+            f"{self.address} has lost rows {reached + 1:,} to {acknowledged:,}, which it had "
+            f"acknowledged. They are written again. {_APPENDONLY}",
+            BrokerConnection,
+            stacklevel=2,
+        )
+        self._sent = bisect_right(self._newest, reached, hi=self._sent, key=itemgetter(0))
+        self._added = info.added
+        return False
+
+    def _confirm(self, client: Client) -> bool:
+        """Whether the server, and the replicas that are asked for, have all rows."""
+        with client.pipeline(transaction=False) as pipeline:
+            info = self._read_info(pipeline)
+            if not self._is_whole(info):
+                return False
+            if self._wait:
+                self._wait_for_replicas(pipeline, info)
+        return True
+
+    def _wait_for_replicas(self, pipeline: Client, info: StreamInfo) -> None:
+        # WAIT is about the writes of its own connection, which may be new: so write something.
+        if info.last != FIRST_ID:
+            pipeline.immediate_execute_command("XSETID", self._stream, shown_id(info.last))
+        deadline = time.monotonic() + WAIT_SECONDS
+        while True:
+            # For a second at a time, which is less than the timeout of the connection.
+            replicas = pipeline.immediate_execute_command("WAIT", self._wait, 1000)
+            if replicas >= self._wait:
+                return
+            if time.monotonic() > deadline:
+                raise RunRefused(
+                    f"{self.address}: {replicas} of {self._wait} replicas have the rows after "
+                    f"{WAIT_SECONDS:g} seconds (--redis-wait). Start the replicas, or give a "
+                    "smaller number."
+                )
+
+    def _check_persistence(self) -> None:
+        """Warn of a server that loses acknowledged rows when it is killed."""
+
+        def query(client: Client) -> dict[str, object]:
+            try:
+                return dict(client.info("persistence"))
+            except ResponseError:  # this user may not ask
+                return {}
+
+        if self._connection.call(query).get("aof_enabled") == 0:
+            warnings.warn(
+                f"{self.address}: this server has no append-only file (appendonly no). If it is "
+                "killed, it loses rows that it has acknowledged. The run then writes the newest "
+                f"ones again, or stops. {_APPENDONLY}",
+                KernelBankWarning,
+                stacklevel=2,
+            )
+
+    def _check_ours(self, last: tuple[int, int]) -> None:
+        if last != FIRST_ID and last[1] != _SEQUENCE:
+            raise self._foreign(shown_id(last))
+
+    def _foreign(self, identifier: str) -> FileRefused:
+        return FileRefused(
+            f"{self.address}: the stream holds entries that this run has not written (at id "
+            f"{identifier}). Give a stream of its own."
+        )
+
+
+def _id(row: Row) -> str:
+    return shown_id((row[0], _SEQUENCE))

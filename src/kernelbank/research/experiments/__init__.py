@@ -1,1 +1,0 @@
-"""Reproducible experiments: the paper's, and the Lorenz benchmark of the KAF toolbox."""

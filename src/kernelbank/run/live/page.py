@@ -1,0 +1,315 @@
+"""The run's side of its live page: start a server process, write report parts for it, end it.
+
+`Publisher` publishes the report of a run: to its live page while it runs, and to a file at its end.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import importlib.util
+import ipaddress
+import json
+import os
+import secrets
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from dataclasses import asdict
+from pathlib import Path
+from types import TracebackType
+
+from ...errors import KernelBankWarning, RunRefused
+from ...utils import validation as check
+from ..report.data import ReportData, write_report
+from ..runner import Runner
+from ..status import RunStatus
+from ..timings import PAGE
+from .parts import (
+    START_RESULT,
+    START_SETTINGS,
+    Limits,
+    PartsWriter,
+    ServerResult,
+    ServerSettings,
+    write_private,
+)
+
+_START_TIMEOUT = 30.0
+"""Seconds within which the server must listen."""
+_END_TIMEOUT = 5.0
+"""Seconds that the end of a run waits until the server has told its viewers."""
+
+# The settings say where modules are found, and which kernelbank this one is, by whatever hook it
+# came to be imported. They also hold the token, which must be neither among the arguments nor in
+# the environment of a process: other users may read these.
+_SERVER_PROGRAM = """
+import importlib.util, json, pathlib, sys
+path = pathlib.Path(sys.argv[1], "start.json")
+settings = json.loads(path.read_bytes())
+path.unlink()
+sys.path[:] = settings["path"]
+spec = importlib.util.spec_from_file_location("kernelbank", settings["package"])
+sys.modules["kernelbank"] = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(sys.modules["kernelbank"])
+from kernelbank.run.live.parts import failure_as_result
+with failure_as_result(path.parent):
+    from kernelbank.run.live.server import main
+    main(path.parent, settings)
+"""
+
+
+class LivePage:
+    """The live page of a run, at `address`.
+
+    The run writes the parts of its report to a private folder. A child process reads them there
+    and serves them: no viewer can touch the interpreter, the open files or the memory of the run,
+    and the run never waits for the server or for a viewer.
+
+    Parameters
+    ----------
+    host : the address to listen on. Anybody who can reach it still needs the token.
+    port : the port to listen on; 0 finds a free one.
+    limits : what viewers are allowed.
+
+    Cost: `publish` compares each text with the last one of that name, and writes the changed ones.
+    Memory: references to the last report. Disk: at most two versions of each part, readable by this
+    user only, removed at the end; also when the run is killed, by the server.
+
+    >>> from urllib.request import urlopen
+    >>> with LivePage() as page:
+    ...     page.publish({"status": '{"rows": 7}'})
+    ...     page.address.startswith("http://127.0.0.1:"), urlopen(page.address).status
+    (True, 200)
+    """
+
+    def __init__(
+        self, host: str = "127.0.0.1", port: int = 0, *, limits: Limits | None = None
+    ) -> None:
+        if not (isinstance(host, str) and host):
+            raise check.refuse(
+                "host", "be an address", host, "Give 127.0.0.1, or none.", "LivePage"
+            )
+        self.host = host
+        self.port = check.count(
+            "port", port, "LivePage", "Give a free port, or 0 to find one.", least=0, most=65_535
+        )
+        _check_installed()
+        self._token = secrets.token_urlsafe(24)
+        self._closed = False
+        self._process: subprocess.Popen[bytes] | None = None
+        self._folder = Path(os.path.abspath(tempfile.mkdtemp(prefix="kernelbank-live-")))
+        self._parts = PartsWriter(self._folder)
+        try:
+            self._process = self._start_server(limits or Limits())
+            self.port = self._wait_for_port(self._process)
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def address(self) -> str:
+        """The URL of the page. It holds the token: whoever knows it may read the page."""
+        return f"http://{_url_host(self.host)}:{self.port}/{self._token}/"
+
+    def publish(self, parts: Mapping[str, str]) -> None:
+        """Make `parts`, JSON texts by name, the report that viewers see. Never raises OSError."""
+        if not self._is_serving():
+            return
+        try:
+            self._parts.write(parts)
+        except OSError as error:
+            self._give_up(f"its folder {self._folder} cannot be written to ({error})")
+
+    def end(self) -> None:
+        """Tell viewers that the run is over, after the parts published last; then close."""
+        if not self._is_serving():
+            return
+        assert self._process is not None
+        try:
+            self._parts.end()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(_END_TIMEOUT)
+        except OSError as error:
+            self._give_up(f"its folder {self._folder} cannot be written to ({error})")
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """Stop the server now, without telling viewers. Does nothing the second time."""
+        if self._closed:
+            return
+        self._closed = True
+        if self._process is not None:
+            self._process.kill()  # it has nothing to lose, and may be stopped
+            self._process.wait()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def __enter__(self) -> LivePage:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _is_serving(self) -> bool:
+        if self._closed:
+            return False
+        assert self._process is not None
+        if self._process.poll() is not None:
+            self._give_up("its server ended")
+            return False
+        return True
+
+    def _give_up(self, reason: str) -> None:
+        """Close the page and warn. Later calls do nothing: there is one warning."""
+        self.close()
+        warnings.warn(
+            f"The live page has gone: {reason}. The run goes on without it.",
+            KernelBankWarning,
+            stacklevel=4,
+        )
+
+    # --- starting the server --------------------------------------------------------------------
+
+    def _start_server(self, limits: Limits) -> subprocess.Popen[bytes]:
+        settings: ServerSettings = {
+            "path": [os.path.abspath(entry) for entry in sys.path if isinstance(entry, str)],
+            "package": str(Path(__file__).resolve().parents[2] / "__init__.py"),
+            "host": self.host,
+            "port": self.port,
+            "token": self._token,
+            "parent": os.getpid(),
+            "limits": asdict(limits),
+        }
+        write_private(self._folder / START_SETTINGS, json.dumps(settings).encode())
+        return subprocess.Popen(
+            [sys.executable, "-P", "-W", "ignore", "-c", _SERVER_PROGRAM, str(self._folder)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,  # the terminal belongs to the run
+            close_fds=True,
+            start_new_session=True,  # Ctrl-C is for the run, which decides
+        )
+
+    def _wait_for_port(self, process: subprocess.Popen[bytes]) -> int:
+        """Return the port that the server found, or raise why it has none."""
+        deadline = time.monotonic() + _START_TIMEOUT
+        result: ServerResult | None = None
+        while result is None:
+            ended = process.poll() is not None
+            with contextlib.suppress(FileNotFoundError):
+                result = json.loads((self._folder / START_RESULT).read_bytes())
+            if result is None and ended:
+                result = {"errno": None, "reason": "it ended"}
+            if result is None and time.monotonic() > deadline:
+                raise RunRefused(
+                    f"the live page's server did not listen within {_START_TIMEOUT:g} seconds. "
+                    "Try again, or run without --live."
+                )
+            if result is None:
+                time.sleep(0.01)
+        if "port" in result:
+            return int(result["port"])
+        raise RunRefused(self._start_failure(result["errno"], result["reason"]))
+
+    def _start_failure(self, number: int | None, reason: str) -> str:
+        where = f"port {self.port} of {self.host}"
+        if number == errno.EADDRINUSE:
+            return f"{where} is taken. Give --live another port, or none: then a free one is found."
+        if number == errno.EACCES:
+            return f"{where} is not allowed to you. Give --live a port above 1023."
+        if number is not None:
+            return (
+                f"the live page cannot listen on {where}: {reason}. Give an address of this "
+                "machine and a free port."
+            )
+        return (
+            f"the live page's server cannot start: {reason}. Install it again with: "
+            "pip install 'kernelbank[live]', or run without --live."
+        )
+
+
+def _check_installed() -> None:
+    for name in ("starlette", "uvicorn"):
+        if importlib.util.find_spec(name) is None:
+            raise ModuleNotFoundError(
+                f"A live page needs the package {name}, which is not installed. Install it: "
+                "pip install 'kernelbank[live]'"
+            )
+    if not sys.executable:
+        raise RunRefused("a live page needs a Python to run its server. Run without --live.")
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a server that listens on this address can be reached from this machine only."""
+    try:
+        return ipaddress.ip_address(host.partition("%")[0]).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _url_host(host: str) -> str:
+    """The host part of a URL; this machine's name if the server listens on all addresses."""
+    try:
+        number = ipaddress.ip_address(host)
+    except ValueError:
+        return host
+    if number.is_unspecified:
+        return socket.gethostname()
+    return f"[{host}]" if number.version == 6 else host
+
+
+PERIOD = 0.5
+"""Least seconds between two updates."""
+
+CURVES_PERIOD = 5.0
+"""Least seconds between two evaluations of the present prediction curves, the slowest part."""
+
+MAX_SHARE = 0.01
+"""Largest share of the run's time for updates: updates that take long are less frequent."""
+
+
+class Publisher(AbstractContextManager["Publisher"]):
+    """Call `update` after every block, and `end` at the end of the run."""
+
+    def __init__(self, file: Path | None, page: LivePage | None) -> None:
+        self._file, self._page = file, page
+        self._data = ReportData()
+        self._next_update = self._next_curves = 0.0
+
+    def update(self, run: Runner) -> None:
+        """Publish the present report to the live page, if it is time to."""
+        begin = time.monotonic()
+        if self._page is None or begin < self._next_update:
+            return
+        curves = begin >= self._next_curves
+        if curves:
+            self._next_curves = begin + CURVES_PERIOD
+        with run.timings.measure(PAGE):
+            self._page.publish(self._data.parts(RunStatus.of_run(run), curves=curves))
+        spent = time.monotonic() - begin
+        self._next_update = begin + max(PERIOD, spent / MAX_SHARE)
+
+    def end(self, run: Runner, phase: str) -> None:
+        """Publish how the run ended, and write the report file."""
+        status = RunStatus.of_run(run, phase)
+        if self._page is not None:
+            self._page.publish(self._data.parts(status))
+            self._page.end()
+        if self._file is not None:
+            write_report(self._file, status)
+
+    def __exit__(self, *_: object) -> None:
+        if self._page is not None:
+            self._page.close()

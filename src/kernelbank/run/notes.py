@@ -1,0 +1,182 @@
+"""Notes about data that are probably not what their owner means: one line for each, once.
+
+Nothing is changed by them, and they follow from the rows that this process reads: a resumed run may
+note something again.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..errors import KernelBankWarning
+from ..io.sources import RowBlock
+from ..io.times import clock_change
+from ..utils.validation import Floats
+from .options import RunOptions
+
+JUDGED_ROWS = 1000
+"""After how many rows a column that has had one value, or none, is noted; or at the end."""
+
+FEWEST_ROWS = 20
+"""Of a shorter stream nothing is said at its end."""
+
+REPEATS = 5
+"""How often a value far from all others must have come."""
+
+FAR = 3.0
+"""How many times the range of the others a value must be away from them to be far."""
+
+DISTINCT = 10
+"""How many different values the others must have: a column of 0 and 1 has no far value."""
+
+LARGEST_EXACT = 2.0**53
+"""Whole numbers beyond this are rounded."""
+
+
+@dataclass
+class _Extreme:
+    """The lowest value of a column, how often it has come, and the lowest of the others."""
+
+    value: float = np.inf
+    count: int = 0
+    others: float = np.inf
+
+    def add(self, values: Floats) -> None:
+        lowest = float(values.min())
+        above = values[values > lowest]
+        count, others = len(values) - len(above), float(above.min()) if len(above) else np.inf
+        if lowest < self.value:
+            self.others = min(self.value, others)
+            self.value, self.count = lowest, count
+        elif lowest == self.value:
+            self.count += count
+            self.others = min(self.others, others)
+        else:
+            self.others = min(self.others, lowest)
+
+
+@dataclass
+class _Column:
+    """What was seen of one column of numbers."""
+
+    low: _Extreme = field(default_factory=_Extreme)
+    high: _Extreme = field(default_factory=_Extreme)
+    """Of the numbers with the other sign."""
+    distinct: set[float] = field(default_factory=set)
+
+    def add(self, values: Floats) -> None:
+        """Add finite values."""
+        self.low.add(values)
+        self.high.add(-values)
+        if len(self.distinct) <= DISTINCT:
+            self.distinct.update(np.unique(values)[: DISTINCT + 2].tolist())
+
+    @property
+    def far_value(self) -> tuple[float, int] | None:
+        """A value that repeats far from all others, and how often it has come."""
+        if len(self.distinct) <= DISTINCT:
+            return None
+        for extreme, other, sign in ((self.low, self.high, 1.0), (self.high, self.low, -1.0)):
+            spread = -other.value - extreme.others
+            if extreme.count >= REPEATS and extreme.others - extreme.value > FAR * spread > 0:
+                return sign * extreme.value, extreme.count
+        return None
+
+
+class DataNotes:
+    """Watches the numbers and times of a run."""
+
+    def __init__(self, options: RunOptions) -> None:
+        self._options = options
+        self._columns: dict[str, _Column] = {}
+        self._noted: set[tuple[str, str]] = set()
+        self._rows = 0
+        self._last_time: float | None = None
+
+    def watch(self, names: list[str], numbers: Floats) -> None:
+        """Look at n rows of numbers (n, d), the targets last."""
+        before, self._rows = self._rows, self._rows + len(numbers)
+        for name, values in zip(names, numbers.T, strict=True):
+            column = self._columns.setdefault(name, _Column())
+            present = values[~np.isnan(values)]
+            if not len(present):
+                continue
+            column.add(present)
+            self._note_large(name, float(np.abs(present).max()))
+            if ("far", name) not in self._noted and column.far_value is not None:
+                self._note_far(name, *column.far_value)
+        if before < JUDGED_ROWS <= self._rows:
+            self.judge()
+
+    def judge(self) -> None:
+        """Note columns that have had one value so far, or none."""
+        if self._rows < FEWEST_ROWS:
+            return
+        for name, column in self._columns.items():
+            what = "the target" if name in self._options.targets else "column"
+            if not column.distinct:
+                text = f"{what} {name!r} has had no value in {self._rows:,} rows so far."
+            elif len(column.distinct) == 1:
+                value = f"{next(iter(column.distinct)):.12g}"
+                text = f"{what} {name!r} has been {value} in all {self._rows:,} rows so far."
+            else:
+                continue
+            if what != "column":
+                text += " Is --target the right column?"
+            self._note("same", name, text)
+
+    def watch_times(self, block: RowBlock, rows: list[int], times: list[float]) -> None:
+        """Look at the times of rows of a block."""
+        zone = self._options.zone
+        for row, time in zip(rows, times, strict=True):
+            change = "" if zone is None else clock_change(time, zone)
+            if change:
+                verb = "twice, when it is set back" if change == "twice" else "never"
+                used = "Both hours are the same time of day" if change == "twice" else "It is used"
+                self._note(
+                    change,
+                    "",
+                    f"{block.where(row)}: the clock of {self._options.timezone} shows this time "
+                    f"{verb}. {used}, as it stands there.",
+                )
+            last, self._last_time = self._last_time, time
+            if last is None or time > last or change == "twice":
+                continue
+            how = (
+                "is that of the row before" if time == last else "is before that of the row before"
+            )
+            self._note(
+                "repeats" if time == last else "backwards",
+                "",
+                f"{block.where(row)}: its time {how}. Rows are learned in the order in which they "
+                "come; if that is not the order of time, sort them.",
+            )
+
+    def _note_large(self, name: str, largest: float) -> None:
+        if LARGEST_EXACT < largest < 2.0**64 and name not in self._options.targets:
+            self._note(
+                "large",
+                name,
+                f"column {name!r} has whole numbers beyond 2^53, which are rounded. If they are "
+                f"names, leave the column out of --features{self._anew()}.",
+            )
+
+    def _note_far(self, name: str, value: float, count: int) -> None:
+        option = ",".join([*self._options.missing, f"{value:.12g}"])
+        self._note(
+            "far",
+            name,
+            f"{value:.12g} has come {count} times in {name!r}, far from all other values. If it "
+            f"means that there is none, use --missing {option}{self._anew()}.",
+        )
+
+    def _anew(self) -> str:
+        return "" if self._options.state is None else ", and another --state"
+
+    def _note(self, kind: str, name: str, text: str) -> None:
+        if (kind, name) not in self._noted:
+            self._noted.add((kind, name))
+            warnings.warn(text, KernelBankWarning, stacklevel=3)

@@ -1,0 +1,216 @@
+"""How good the predictions of a run were: scores of rows, and counts of labels in bounded memory.
+
+- The *confusion matrix*: how often each label was predicted for rows of each label.
+- *Reliability*: rows by the probability of their predicted label, in STEPS equal steps, with the
+  mean probability and the share of correct labels of each.
+- The *log loss* of a row: -log of the probability of its label, which counts as at least
+  LEAST_PROBABILITY, also if the label was not known yet.
+- The *area under the curve* (AUC) of a label: the share of pairs of a row with the label and a row
+  with another one in which the first had the higher probability of the label; equal ones count
+  half. Probabilities are counted in ODDS_STEPS steps of equal width in log odds, so those within
+  one step are equal. Rows count from the first with the label on. The AUC of a run is the mean over
+  its labels.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from ..bank.trace import Trace
+from ..errors import FileRefused
+from ..utils.validation import Floats
+
+TOTALS = (
+    "rows", "scored", "loss", "baseline_loss", "covered", "width",
+    "absolute_error", "baseline_absolute_error", "log_loss",
+)  # fmt: skip
+"""Sums over the rows of a point: all rows; the rows that are scored (a target was known before the
+prediction); and over the scored rows the squared errors, or wrong labels, of the model and of the
+baseline (last value); targets inside their interval, or correct labels; widths of the intervals, or
+predicted probabilities; the absolute errors of model and baseline, 0 for labels; the log losses, 0
+for numbers."""
+
+EXTREMES = (
+    "worst_loss", "target_high", "prediction_high", "target_low", "prediction_low",
+    "time_high", "time_low",
+)  # fmt: skip
+"""Over the rows of a point, so that merged points keep spikes: the largest loss; the highest and
+lowest target and prediction, NaN for labels, which have no order; the first and the last time."""
+
+
+class RowScores(NamedTuple):
+    """The scores of n rows; columns as in `history.py`, NaN or 0 where a task has none."""
+
+    totals: Floats
+    """(n, TOTALS)."""
+    extremes: Floats
+    """(n, EXTREMES)."""
+    losses: Floats
+    """(n, P): the loss of every slot alone."""
+
+    def set_times(self, times: Floats) -> None:
+        """(n,): the times of the rows."""
+        self.extremes[:, 5] = self.extremes[:, 6] = times
+
+    def leave_out(self, rows: np.ndarray) -> None:
+        """Let some rows, a mask (n,), count as rows, but not as scored ones."""
+        self.totals[rows, 1:] = 0.0
+        self.losses[rows] = 0.0
+        for column in (0, 2, 4):
+            self.extremes[rows, column] = np.nan
+
+
+def score_numbers(trace: Trace, targets: Floats, baseline: Floats) -> RowScores:
+    """Score predicted numbers, (n,). The baseline predicts the target before, (n,)."""
+    totals, extremes = _empty(len(targets))
+    y = np.array(targets)
+    totals[:, 2] = (trace.predictions - y) ** 2
+    totals[:, 3] = (np.array(baseline) - y) ** 2
+    totals[:, 4] = (trace.lower <= y) & (y <= trace.upper)
+    totals[:, 5] = trace.upper - trace.lower
+    totals[:, 6] = np.abs(trace.predictions - y)
+    totals[:, 7] = np.abs(np.array(baseline) - y)
+    extremes[:, 0] = totals[:, 2]
+    extremes[:, 1:5] = np.column_stack([y, trace.predictions, y, trace.predictions])
+    return RowScores(totals, extremes, (trace.slot_predictions - y[:, None]) ** 2)
+
+
+def score_labels(
+    trace: Trace, targets: list[object], baseline: list[object], classes: np.ndarray
+) -> RowScores:
+    """Score predicted labels; `classes` are the `class_numbers` of the targets."""
+    totals, extremes = _empty(len(targets))
+    totals[:, 2] = [a != b for a, b in zip(trace.predictions, targets, strict=True)]
+    totals[:, 3] = [a != b for a, b in zip(baseline, targets, strict=True)]
+    totals[:, 4] = 1.0 - totals[:, 2]
+    totals[:, 5] = trace.probabilities.max(axis=1, initial=0.0)
+    pairs = zip(trace.probabilities, classes, strict=True)
+    of_label = [float(p[k]) if 0 <= k < len(p) else 0.0 for p, k in pairs]
+    totals[:, 8] = [log_loss(p) for p in of_label]
+    extremes[:, 0] = totals[:, 2]
+    losses = (trace.slot_classes != classes[:, None]).astype(np.float64)
+    return RowScores(totals, extremes, losses)
+
+
+def class_numbers(trace: Trace, targets: list[object]) -> np.ndarray:
+    """(n,): the number of each target's class; -2, which no slot predicts, if it is not known."""
+    numbers = {label: number for number, label in enumerate(trace.classes)}
+    return np.array([numbers.get(label, -2) for label in targets])
+
+
+def _empty(count: int) -> tuple[Floats, Floats]:
+    """Totals and extremes of rows that count, and are scored."""
+    totals = np.zeros((count, len(TOTALS)))
+    totals[:, :2] = 1.0
+    return totals, np.full((count, len(EXTREMES)), np.nan)
+
+
+STEPS = 20
+"""Of the probability of the predicted label."""
+
+ODDS_STEPS = 128
+"""Of the probability of a label, a quarter of a unit of log odds each: from 1e-7 to 1 - 1e-7."""
+
+LEAST_PROBABILITY = 1e-6
+
+MOST_LABELS = 10_000
+"""The most labels that a file may claim."""
+
+_ODDS_EDGES = np.array([1 / (1 + math.exp(-k / 4)) for k in range(1 - ODDS_STEPS // 2, 64)])
+"""The probabilities between two steps."""
+
+_EDGES = np.arange(1, STEPS) / STEPS
+
+
+class LabelScores:
+    """Counts of labels and probabilities, over the rows that are scored."""
+
+    def __init__(self) -> None:
+        self.confusion = np.zeros((1, 1))
+        """(K + 1, K + 1): rows by the number of their label, plus 1, and of the predicted one; 0 is
+        for labels that the model did not know yet."""
+        self.reliability = np.zeros((3, STEPS))
+        """Rows, the sum of their probabilities, and correct ones, by probability."""
+        self.odds = np.zeros((0, 2, ODDS_STEPS))
+        """(K, 2, ODDS_STEPS): rows of other labels, and rows of the label, by probability."""
+
+    @property
+    def classes(self) -> int:
+        """The number of labels so far."""
+        return len(self.odds)
+
+    def add(self, labels: np.ndarray, predicted: np.ndarray, probabilities: Floats) -> None:
+        """Add n rows: the numbers of their labels (negative if unknown) and of the predicted ones,
+        and the probability (n, K) of every label; 0 or none for a label that was not known yet."""
+        classes = probabilities.shape[1]
+        self._grow(max(classes, int(labels.max(initial=-1)) + 1))
+        probabilities = np.pad(probabilities, ((0, 0), (0, self.classes - classes)))
+        np.add.at(self.confusion, (np.maximum(labels, -1) + 1, predicted + 1), 1.0)
+        highest = probabilities.max(axis=1, initial=0.0)
+        step = np.searchsorted(_EDGES, highest, side="right")
+        sums = (np.ones(len(labels)), highest, (labels == predicted).astype(float))
+        for counts, values in zip(self.reliability, sums, strict=True):
+            np.add.at(counts, step, values)
+        for k in range(self.classes):
+            counts = (labels == k).astype(int)
+            counted = (probabilities[:, k] > 0) | (counts == 1)
+            step = np.searchsorted(_ODDS_EDGES, probabilities[counted, k], side="right")
+            np.add.at(self.odds[k], (counts[counted], step), 1.0)
+
+    def _grow(self, classes: int) -> None:
+        more = classes - self.classes
+        if more > 0:
+            self.confusion = np.pad(self.confusion, (0, more))
+            self.odds = np.pad(self.odds, ((0, more), (0, 0), (0, 0)))
+
+    def areas(self) -> Floats:
+        """(K,): the area under the curve of each label; NaN without rows of both kinds."""
+        others, members = self.odds[:, 0], self.odds[:, 1]
+        below = np.cumsum(others, axis=1) - 0.5 * others
+        pairs = members.sum(axis=1) * others.sum(axis=1)
+        better = (members * below).sum(axis=1)
+        areas = np.full(self.classes, np.nan)
+        np.divide(better, pairs, out=areas, where=pairs > 0)
+        return areas
+
+    @property
+    def area(self) -> float:
+        """The mean area under the curve; NaN if there is none."""
+        areas = self.areas()
+        areas = areas[~np.isnan(areas)]
+        return float(areas.mean()) if len(areas) else math.nan
+
+    def arrays(self) -> dict[str, Floats]:
+        return {
+            "confusion": self.confusion.copy(),
+            "reliability": self.reliability.copy(),
+            "odds": self.odds.copy(),
+        }
+
+    @classmethod
+    def restore(cls, state: Mapping[str, Floats]) -> LabelScores:
+        """What `arrays` returned, checked."""
+        scores = cls()
+        odds = state["odds"]
+        classes = len(odds) if odds.ndim == 3 else MOST_LABELS + 1
+        shapes = {
+            "confusion": (classes + 1, classes + 1),
+            "reliability": (3, STEPS),
+            "odds": (classes, 2, ODDS_STEPS),
+        }
+        if classes > MOST_LABELS or any(state[name].shape != s for name, s in shapes.items()):
+            raise FileRefused("the scores of its labels have an impossible shape.")
+        for name in shapes:
+            if not (np.isfinite(state[name]).all() and (state[name] >= 0).all()):
+                raise FileRefused("the scores of its labels are not counts.")
+            setattr(scores, name, state[name].copy())
+        return scores
+
+
+def log_loss(probability: float) -> float:
+    """The log loss of a row whose label had this probability."""
+    return -math.log(max(probability, LEAST_PROBABILITY))

@@ -1,0 +1,456 @@
+"""The model of a run: predicts and learns batches, and records the history of the predictions.
+
+A row has K >= 1 targets: numbers, or one label. It is learned for the targets that it has, and
+predicted for all. There is a history for each target.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..auto import AutoBank
+from ..auto.inputs import EncodedRows, category_code
+from ..auto.loading import check_precision, restore
+from ..auto.targets import MAX_CLASSES, RefusedLabel, best_class
+from ..bank.engines import Engine, as_engine
+from ..bank.serialization import under
+from ..bank.slot import Slot
+from ..bank.trace import BY_HORIZON, Trace
+from ..combiners import Simplex
+from ..errors import FileRefused, RunRefused
+from ..io.sinks import Row
+from ..kernels.dictionary import gaussian_grid
+from ..learners import Norma
+from ..utils.validation import Floats
+from . import Saved
+from .checkpoint import saved_count
+from .encoder import Batch, Targets
+from .history import (
+    DRAWN_TARGETS,
+    EARLY,
+    FIELDS,
+    History,
+    InputLayout,
+    drawn_inputs,
+    layout_of,
+    recorded_inputs,
+    take_snapshot,
+)
+from .options import RunOptions, forecast_cells, forecast_columns
+from .scores import class_numbers, score_labels, score_numbers
+from .timings import MODEL, SNAPSHOTS, Timings
+
+
+def make_model(options: RunOptions, engine: Engine | str) -> AutoBank:
+    """The untrained model that the options describe."""
+    settings: dict[str, Any] = {}
+    if options.preset == "paper":
+        settings = {
+            "slots": [Slot(kernel, Norma()) for kernel in gaussian_grid(0.1, 10, 20)],
+            "combiner": Simplex(),
+            "window": 10,
+            "regularization": 0.01,
+        }
+    return AutoBank(
+        options.task,
+        options.lags,
+        options.size,
+        engine=engine,
+        lower=options.lower,
+        upper=options.upper,
+        seasons=options.periods,
+        horizons=options.horizons or None,
+        known=options.known or None,
+        classes=options.labels,
+        max_classes=options.max_classes,
+        **settings,
+    )
+
+
+class Session:
+    """A model, the rows whose targets are still to come, and the history of the predictions."""
+
+    def __init__(self, options: RunOptions, engine: Engine | str, timings: Timings) -> None:
+        self.options = options
+        self.timings = timings
+        self.bank = make_model(options, engine)
+        self.histories: list[History] = []
+        """One for each target, once there is a prediction."""
+        self.rows_without_target = 0
+        self._outputs = len(options.targets)
+        self._labels = options.task == "classification"
+        self._engine = engine
+        self._snapshot_due = False
+        self._last_target: Targets = (None,) * self._outputs
+        """Of each target the last one that was known; with a delay, that was learned."""
+        self._pending: list[tuple[EncodedRows, Targets | None]] = []
+        """Rows that were predicted and whose targets have not come."""
+        if self._outputs > 1:
+            self.bank.name_targets(options.targets)
+        self.bank.expect_delay(options.delay)
+
+    @property
+    def history(self) -> History | None:
+        """The history of the predictions of the first target, once there is one."""
+        return self.histories[0] if self.histories else None
+
+    def set_columns(self, columns: Sequence[tuple[str, str]]) -> None:
+        """Tell the bank the names and kinds of its columns; a resumed bank must have the same."""
+        earlier = self.bank.use_columns(columns)
+        if list(earlier) != list(columns):
+            before, now = (", ".join(name for name, _ in pairs) for pairs in (earlier, columns))
+            raise RunRefused(
+                f"The inputs are other columns than before: they were {before or 'none'}, now "
+                f"{now or 'none'}. Name the earlier ones with --features, or give another --state."
+            )
+
+    @property
+    def max_batch(self) -> int:
+        """How many rows may be learned at once: none beyond the next snapshot."""
+        return EARLY[0] if self.history is None else self.history.until_snapshot
+
+    def refused(self, targets: Sequence[Targets | None]) -> list[RefusedLabel]:
+        """Which rows of a batch the model would refuse to learn, by their targets; changes nothing.
+
+        With `--delay` too this is known when a row comes, long before it is learned. Numbers have
+        no such rule: `io/cells.py` and `FeatureEncoder` reject what a model refuses.
+        """
+        classes = self.bank.class_labels
+        labels = [(row, target[0]) for row, target in enumerate(targets) if target is not None]
+        if not self._labels or all(label in classes for _, label in labels):
+            return []
+        waiting = [target[0] for _, target in self._pending if target is not None]
+        refused = classes.refused([label for _, label in labels], waiting)
+        return [label._replace(row=labels[label.row][0]) for label in refused]
+
+    def predict_and_learn(self, batch: Batch) -> list[Row]:
+        """The predictions of a batch; targets that have come are learned."""
+        rows, targets = EncodedRows(batch.X, batch.texts), batch.targets
+        layout = layout_of(self.options, self.bank)
+        numbers = len(layout.features)
+        times = batch.X[:, numbers] if layout.time else np.full(len(targets), np.nan)
+        with self.timings.measure(MODEL):
+            if self.options.delay:
+                predictions = self._run_delayed(rows, targets, times)
+            elif targets == [None]:
+                predictions = [(*self._predict_only(rows, times), *self._no_forecasts)]
+            else:
+                predictions = self._run_batch(rows, [t for t in targets if t is not None], times)
+        with self.timings.measure(SNAPSHOTS):
+            if self.history is not None:
+                self.history.seen.add(batch.X[:, :numbers], times)
+            self._take_snapshots(layout)
+        return predictions
+
+    def _run_batch(self, rows: EncodedRows, targets: list[Targets], times: Floats) -> list[Row]:
+        coverage = self.options.coverage
+        y = [target[0] for target in targets] if self._outputs == 1 else _as_array(targets)
+        trace = self.bank.run(rows, y, record="all", coverage=coverage)
+        predictions = self._record(trace, targets, times)
+        if not self.options.horizons:
+            return predictions
+        cells = forecast_cells({n: getattr(trace, n) for n in BY_HORIZON}, self.options)
+        return [(*row, *forecasts) for row, forecasts in zip(predictions, cells, strict=True)]
+
+    def _run_delayed(
+        self, rows: EncodedRows, targets: Sequence[Targets | None], times: Floats
+    ) -> list[Row]:
+        predictions: list[Row] = []
+        for codes, target, time in zip(rows.codes, targets, times, strict=True):
+            texts = {code: rows.texts[code] for code in codes.tolist() if code in rows.texts}
+            x = EncodedRows(codes[None], texts)
+            if target is None:  # it waits like the others: targets are learned `delay` rows later
+                row = self._predict_only(x, time[None])
+            else:
+                trace = self.bank.predict_trace_one(x, record="all", coverage=self.options.coverage)
+                (row,) = self._record(trace, [target], time[None])
+            self._pending.append((x, target))
+            cells = self._no_forecasts
+            if len(self._pending) > self.options.delay:
+                cells = self._learn_oldest()
+            predictions.append((*row, *cells))
+        return predictions
+
+    def _learn_oldest(self) -> Row:
+        """Learn the oldest row that waits; the cells of the forecasts that are made after it."""
+        x, target = self._pending.pop(0)
+        if target is None:
+            return self._no_forecasts
+        y = target[0] if self._outputs == 1 else _as_array([target])[0]
+        forecasts = self.bank.learn_and_forecast(x, y, self.options.coverage)
+        self._last_target = _newest([self._last_target, target])
+        return forecast_cells(forecasts, self.options)[0] if forecasts else ()
+
+    @property
+    def _no_forecasts(self) -> Row:
+        """Empty cells, for a row after which nothing was learned."""
+        return (None,) * len(forecast_columns(self.options))
+
+    # --- predictions ------------------------------------------------------------------------------
+
+    def _predict_only(self, X: EncodedRows, times: Floats) -> Row:
+        """A row without a target: predicted and not learned; the bank does not wait for it."""
+        self.rows_without_target += 1
+        row = self._prediction_of(X)
+        self._add_recent(times, [row], [(None,) * self._outputs])
+        return row
+
+    def _prediction_of(self, X: EncodedRows) -> Row:
+        no_targets: Targets = (None,) * self._outputs
+        if not self._labels:
+            ends = self.bank.predict_interval(X, self.options.coverage)[0].reshape(-1, 2)
+            values = self.bank.predict(X)[0].reshape(-1, 1)
+            return _number_cells(np.hstack([values, ends]).tolist(), no_targets)
+        if not self.bank.classes:
+            return None, None, None
+        probabilities = self.bank.predict_proba(X)[0]
+        return _as_python(self.bank.predict(X)[0]), float(probabilities.max()), None
+
+    def _prediction_rows(self, trace: Trace, targets: list[Targets]) -> list[Row]:
+        if not self._labels:
+            values = np.stack([trace.predictions, trace.lower, trace.upper], axis=-1)
+            rows = values.reshape(len(targets), self._outputs, 3).tolist()
+            return [_number_cells(row, y) for row, y in zip(rows, targets, strict=True)]
+        probabilities = trace.probabilities.max(axis=1, initial=0.0).tolist()
+        labels = [_as_python(label) for label in trace.predictions]
+        return [
+            (label, None if label is None else probability, target)
+            for label, probability, (target,) in zip(labels, probabilities, targets, strict=True)
+        ]
+
+    # --- histories --------------------------------------------------------------------------------
+
+    def _record(self, trace: Trace, targets: list[Targets], times: Floats) -> list[Row]:
+        """Add the predictions of a trace to the histories; the rows of the predictions."""
+        if not self.histories:
+            self.histories = [History(trace.weights.shape[-1]) for _ in range(self._outputs)]
+            self._share_inputs()
+        baseline = self._baseline(targets)
+        if self._labels:
+            self._score_labels(trace, targets, baseline, times)
+        else:
+            self._score_numbers(trace, targets, baseline, times)
+        self._snapshot_due = self.histories[0].due(self.histories[0].rows)
+        if not self.options.delay:
+            self._last_target = _newest([*baseline, targets[-1]])
+        rows = self._prediction_rows(trace, targets)
+        self._add_recent(times, rows, baseline)
+        return rows
+
+    def _score_numbers(
+        self, trace: Trace, targets: list[Targets], baseline: list[Targets], times: Floats
+    ) -> None:
+        Y, before = _as_array(targets), _as_array(baseline)
+        for k, history in enumerate(self.histories):
+            of_target = trace if self._outputs == 1 else trace.of_output(k)
+            y = Y[:, k]
+            unscored = np.isnan(of_target.predictions) | np.isnan(y)
+            last = np.where(unscored | np.isnan(before[:, k]), y, before[:, k])
+            scores = score_numbers(of_target, y, last)
+            scores.leave_out(unscored)
+            scores.set_times(times)
+            history.add(scores.totals, scores.extremes, of_target.weights, scores.losses)
+
+    def _score_labels(
+        self, trace: Trace, targets: list[Targets], baseline: list[Targets], times: Floats
+    ) -> None:
+        (history,) = self.histories
+        labels, before = [label for (label,) in targets], [label for (label,) in baseline]
+        unscored = np.array([label is None for label in before])  # no label was known before
+        classes = class_numbers(trace, labels)
+        scores = score_labels(trace, labels, before, classes)
+        scores.leave_out(unscored)
+        scores.set_times(times)
+        probabilities = trace.probabilities[~unscored]
+        history.labels.add(classes[~unscored], best_class(probabilities), probabilities)
+        history.add(scores.totals, scores.extremes, trace.weights, scores.losses)
+
+    def _baseline(self, targets: list[Targets]) -> list[Targets]:
+        """For each row the last known targets before it; with a delay those that were learned."""
+        baseline, last = [], self._last_target
+        for target in targets:
+            baseline.append(last)
+            if not self.options.delay:
+                last = _newest([last, target])
+        return baseline
+
+    def _add_recent(self, times: Floats, predictions: list[Row], baseline: list[Targets]) -> None:
+        """Add rows to the last rows."""
+        numbers = {label: number for number, label in enumerate(self.bank.classes)}
+        width = 3 if self._labels else 4  # cells of a target: its prediction, ..., itself
+        for k, history in enumerate(self.histories):
+            rows = np.full((len(predictions), len(FIELDS)), np.nan)
+            rows[:, 0] = times
+            for out, cells, last in zip(rows, predictions, baseline, strict=True):
+                predicted, *ends, target = cells[width * k : width * (k + 1)]
+                values = [target, predicted, last[k]]
+                if self._labels:
+                    values = [numbers.get(label) for label in values]
+                fields = (*values[:2], ends[0], ends[-1], values[2])
+                out[1:] = [np.nan if value is None else value for value in fields]
+            history.recent.add(rows)
+
+    def _take_snapshots(self, layout: InputLayout) -> None:
+        if not self._snapshot_due:
+            return
+        self._snapshot_due = False
+        for k, history in enumerate(self.histories[:DRAWN_TARGETS]):
+            of_target = layout._replace(target=self.options.targets[k], output=k)
+            coverage = self.options.coverage
+            snapshot = take_snapshot(self.bank, history, of_target, coverage, recorded=True)
+            if snapshot is not None:
+                history.add_snapshot(snapshot)
+
+    def _share_inputs(self) -> None:
+        """The ranges of inputs are the same for all targets."""
+        for history in self.histories[1:]:
+            history.seen = self.histories[0].seen
+
+    # --- in the checkpoint ------------------------------------------------------------------------
+
+    def describe(self) -> tuple[dict[str, object], dict[str, Floats]]:
+        """Everything that the next prediction depends on: JSON data, and arrays."""
+        header, arrays = self.bank.describe()
+        state = {f"bank/{name}": array for name, array in arrays.items()}
+        for k, history in enumerate(self.histories):
+            prefix = f"history{k or ''}/"
+            state |= {prefix + name: array for name, array in history.arrays().items()}
+        state["pending"] = np.array([x.codes[0] for x, _ in self._pending] or np.zeros((0, 0)))
+        histories = [history.to_json() for history in self.histories]
+        facts = {
+            "rows_without_target": self.rows_without_target,
+            "pending_targets": [self._to_json(target) for _, target in self._pending],
+            "pending_categories": [list(x.texts.values()) for x, _ in self._pending],
+            "last_target": self._to_json(self._last_target),
+            "bank": header,
+            "history": histories[0] if histories else None,
+        }
+        return facts if self._outputs == 1 else {**facts, "histories": histories[1:]}, state
+
+    def restore(self, facts: Saved, state: Mapping[str, Floats]) -> None:
+        """Continue from what `describe` returned."""
+        options, engine = self.options, as_engine(self._engine)
+        bank = restore(facts["bank"], under("bank/", state), engine, {}, None)
+        wanted = (options.task, options.lags, options.periods, options.horizons, options.known)
+        if not isinstance(bank, AutoBank) or wanted != (
+            *(bank.task, bank.lags, bank.seasons, bank.horizons, bank.known_columns),
+        ):
+            raise FileRefused("its model does not fit its options.")
+        encoder = bank.encoder
+        if encoder is not None and encoder.tentative:  # a run knows its columns
+            raise FileRefused("its columns are tentative.")
+        check_precision({n: array for n, array in state.items() if not n.startswith("bank/")})
+        self.bank = bank
+        bank.expect_delay(options.delay)
+        if facts["history"] is not None:
+            self._restore_histories(facts, state)
+        self.rows_without_target = saved_count(facts["rows_without_target"], "rows without target")
+        self._last_target = self._from_json(facts["last_target"]) or (None,) * self._outputs
+        targets = [self._from_json(target) for target in facts["pending_targets"]]
+        codes, texts = state["pending"], facts["pending_categories"]
+        columns = 0 if encoder is None else len(encoder.columns)
+        if len(codes) > options.delay or (len(codes) and codes.shape[1:] != (columns,)):
+            raise FileRefused("its waiting rows do not fit its options.")
+        rows = [
+            EncodedRows(row[None].copy(), {category_code(str(name)): str(name) for name in names})
+            for row, names in zip(codes, texts, strict=True)
+        ]
+        self._pending = list(zip(rows, targets, strict=True))
+        if self._outputs > 1 and bank.target_names != options.targets:
+            raise FileRefused("its model has other targets than its options.")
+
+    def _restore_histories(self, facts: Saved, state: Mapping[str, Floats]) -> None:
+        saved = [facts["history"], *(facts["histories"] if self._outputs > 1 else ())]
+        if len(saved) != self._outputs:
+            raise FileRefused("it has not one history for each target.")
+        for k, of_target in enumerate(saved):
+            arrays = under(f"history{k or ''}/", state)
+            history = History.restore(of_target, arrays, len(self.bank.names))
+            self._check_history(history)
+            self.histories.append(history)
+        if len({(history.rows, history.stride) for history in self.histories}) > 1:
+            raise FileRefused("the histories of its targets have different lengths.")
+        self._share_inputs()
+
+    def _check_history(self, history: History) -> None:
+        """Refuse a history whose inputs or labels are not those of the model."""
+        layout = layout_of(self.options, self.bank)
+        drawn = len(recorded_inputs(drawn_inputs(layout, self.bank)))
+        if (
+            any(len(snapshot.values) != drawn for snapshot in history.snapshots)
+            or len(history.seen.ranges) not in (0, len(layout.features))
+            or history.labels.classes > len(self.bank.classes)
+        ):
+            raise FileRefused("its history belongs to another model.")
+
+    def _to_json(self, targets: Targets | None) -> object:
+        """The only target of a row, or a list of several."""
+        if targets is None:
+            return None
+        return targets[0] if self._outputs == 1 else list(targets)
+
+    def _from_json(self, value: object) -> Targets | None:
+        """What `_to_json` returned, checked."""
+        if value is None:
+            return None
+        members = [value] if self._outputs == 1 else value
+        kinds = (str,) if self._labels else (int, float)
+        if (
+            not isinstance(members, list)
+            or len(members) != self._outputs
+            or any(
+                isinstance(target, bool) or not (target is None or isinstance(target, kinds))
+                for target in members
+            )
+        ):
+            raise FileRefused("its last targets are not targets.")
+        return tuple(members)
+
+    def allow_labels(self) -> None:
+        """After `restore`: let the labels occur that the options allow now, which may be more."""
+        if not self._labels:
+            return
+        classes, named = self.bank.class_labels, self.options.labels
+        classes.named = named is not None
+        classes.limit = self.options.max_classes or MAX_CLASSES
+        if named is None:
+            return
+        waiting = [target[0] for _, target in self._pending if target is not None]
+        for label in (*classes.known, *waiting):
+            if label not in named:
+                raise RunRefused(
+                    f"--classes must name every label that the model knows; {label!r} is not among "
+                    "them. Add it, or give another --state."
+                )
+        self.bank.add_classes(named)
+
+
+def _as_array(targets: Sequence[Targets]) -> Floats:
+    """(n, K): targets, NaN where one is missing."""
+    return np.array(targets, dtype=np.float64)  # None becomes NaN
+
+
+def _newest(rows: Sequence[Targets]) -> Targets:
+    """Of each target the last one that is known in some rows."""
+    columns = zip(*rows, strict=True)
+    return tuple(next((y for y in reversed(column) if y is not None), None) for column in columns)
+
+
+def _number_cells(values: Sequence[Sequence[float]], targets: Targets) -> Row:
+    """Prediction, ends of the interval and target, for each target of a row.
+
+    Cells are empty before the first target is known.
+    """
+    cells: list[object] = []
+    for prediction, target in zip(values, targets, strict=True):
+        cells += [None] * 3 if math.isnan(prediction[0]) else prediction
+        cells.append(target)
+    return tuple(cells)
+
+
+def _as_python(label: object) -> object:
+    return label.item() if isinstance(label, np.generic) else label

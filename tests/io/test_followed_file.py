@@ -1,0 +1,420 @@
+"""A file that grows and is rotated while it is read: no row is lost, none comes twice."""
+
+import gzip
+import os
+import random
+import shutil
+import time
+
+import pytest
+
+from kernelbank.errors import FileRefused, KernelBankWarning
+from kernelbank.io import followed_file
+from kernelbank.io import text as io_text
+from kernelbank.io.sources import open_source
+from support.marks import slow
+
+HEADER = "n,word\n"
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    monkeypatch.setattr(io_text, "SETTLE_SECONDS", 0.02)
+    monkeypatch.setattr(io_text, "POLL_SECONDS", 0.002)
+    monkeypatch.setattr(followed_file, "POLL_SECONDS", 0.002)
+
+
+class Log:
+    """A file that is written and rotated, and what was written to it."""
+
+    def __init__(self, path, header=HEADER):
+        self.path, self.header = path, header
+        self.count = 0
+        self._clock = time.time_ns() - 10**12
+
+    def write(self, count, end=True):
+        """Append rows, the last one without its end if `end` is False."""
+        with self.path.open("a") as file:
+            if not file.tell() and self.path.suffix == ".csv":
+                file.write(self.header)
+            for _ in range(count):
+                self.count += 1
+                text = f"{self.count},w{self.count}"
+                if self.path.suffix == ".jsonl":
+                    text = f'{{"n": {self.count}, "word": "w{self.count}"}}'
+                file.write(text + "\n")
+            if not end:
+                file.truncate(file.tell() - 1)
+        self._age()
+
+    def end_line(self):
+        with self.path.open("a") as file:
+            file.write("\n")
+        self._age()
+
+    def _age(self):
+        """Set a time of change of its own, long ago."""
+        self._clock += 10**7
+        os.utime(self.path, ns=(self._clock, self._clock))
+
+    def rotate(self, keep=9):
+        for number in range(keep, 0, -1):
+            older = self.path.with_name(f"{self.path.name}.{number}")
+            if older.exists():
+                older.rename(f"{self.path}.{number + 1}")
+        self.path.rename(f"{self.path}.1")
+
+    def copy_and_truncate(self):
+        shutil.copy2(self.path, f"{self.path}.1")
+        os.truncate(self.path, 0)
+
+
+@pytest.fixture(params=["csv", "jsonl"])
+def log(request, tmp_path):
+    return Log(tmp_path / f"log.{request.param}")
+
+
+class Follower:
+    """Reads a log on and on, in one process or, with `restart`, in several."""
+
+    def __init__(self, log, **options):
+        self.log, self.options = log, {"idle": 0.05, **options}
+        self.rows, self.position = [], None
+        self.restart()
+
+    def restart(self):
+        self.source = open_source(self.log.path, follow=True, **self.options)
+        if self.position is not None:
+            self.source.verify(self.fingerprint, self.position)
+        self.blocks = self.source.blocks(self.position, size=3)
+
+    def _take(self, block):
+        if not len(block):
+            return
+        assert not block.provisional
+        parsed = block.parse(numeric=["n"], text=["word"])
+        assert parsed.rejected == []
+        assert block.first == len(self.rows)
+        self.rows += parsed.numbers[:, 0].astype(int).tolist()
+        self.position = block.position(len(block) - 1)
+        self.fingerprint = self.source.fingerprint
+
+    def read_start(self):
+        """Begin, and take no row."""
+        next(self.blocks)
+        self.position, self.fingerprint = self.source.start, self.source.fingerprint
+
+    def read_all(self):
+        """Everything there is, until the source is idle; then begin again where it stopped."""
+        for block in self.blocks:
+            self._take(block)
+        self.restart()
+
+    def read_to(self, count):
+        """Read in the same process until `count` rows have come."""
+        deadline = time.monotonic() + 20
+        while len(self.rows) < count:
+            assert time.monotonic() < deadline
+            self._take(next(self.blocks))
+
+    def check(self, count=None):
+        assert self.rows == list(range(1, (self.log.count if count is None else count) + 1))
+
+
+def test_growing_file_is_read_as_it_grows(log):
+    log.write(2)
+    follower = Follower(log, idle=None)
+    follower.read_to(2)
+    for _ in range(4):
+        log.write(3)
+        follower.read_to(log.count)
+        follower.check()
+    log.write(1, end=False)
+    for _ in range(20):
+        assert not len(next(follower.blocks))  # a line waits for its end
+    log.end_line()
+    follower.read_to(log.count)
+    follower.check()
+
+
+def test_file_that_does_not_exist_yet_is_waited_for(log):
+    follower = Follower(log, idle=None)
+    assert not len(next(follower.blocks))
+    log.write(2)
+    follower.read_to(2)
+    follower.check()
+
+
+@pytest.mark.parametrize("same_process", [True, False])
+@pytest.mark.parametrize("end", [True, False])
+def test_rotated_files_are_read_in_order(log, same_process, end):
+    follower = Follower(log, idle=None if same_process else 0.05)
+    for rotations in (1, 1, 2, 3):
+        log.write(4)
+        if same_process:
+            follower.read_to(log.count)
+        else:
+            follower.read_all()
+        for _ in range(rotations):
+            log.write(3)
+            log.write(2, end=end)
+            log.rotate()
+        log.write(2)
+    (follower.read_to(log.count) if same_process else follower.read_all())
+    follower.check()
+
+
+def test_rotated_file_goes_on_until_it_is_settled(log, monkeypatch):
+    """A writer may write to the old file for a while after it was renamed."""
+    monkeypatch.setattr(io_text, "SETTLE_SECONDS", 1.0)
+    log.write(3)
+    os.utime(log.path)
+    follower = Follower(log, idle=None)
+    follower.read_to(3)
+    old = log.path.open("a")
+    log.rotate()
+    log.path.touch()
+    assert not len(next(follower.blocks))
+    log.count += 1
+    old.write("4,w4\n" if log.path.suffix == ".csv" else '{"n": 4, "word": "w4"}\n')
+    old.close()
+    follower.read_to(4)
+    log.write(2)
+    follower.read_to(6)
+    follower.check()
+
+
+@pytest.mark.parametrize("name", ["log.csv.old", "log.csv-20240131", "log.csv.2024-01-31"])
+def test_renamed_file_is_found_by_its_inode(tmp_path, name):
+    log = Log(tmp_path / "log.csv")
+    log.write(5)
+    follower = Follower(log)
+    follower.read_all()
+    log.write(2)
+    log.path.rename(tmp_path / name)
+    log.write(2)
+    follower.read_all()
+    follower.check()
+
+
+def followed_log(folder):
+    """A log of which three rows are read."""
+    log = Log(folder / "log.csv")
+    log.write(3)
+    follower = Follower(log)
+    follower.read_all()
+    return log, follower
+
+
+@pytest.mark.parametrize(
+    "names", [("log.2.csv", "log.1.csv"), ("log-20240101.csv", "log-20240102.csv")]
+)
+def test_number_may_stand_before_the_ending(tmp_path, names):
+    log, follower = followed_log(tmp_path)
+    for name in names:
+        log.write(2)
+        log.path.rename(tmp_path / name)
+    log.write(2)
+    follower.read_all()
+    follower.check()
+
+
+def test_file_with_a_similar_name_is_not_taken_for_a_rotated_one(tmp_path):
+    log, follower = followed_log(tmp_path)
+    log.rotate()
+    log.write(2)
+    for name in ("log-2.csv", "log.csv.out.csv", "log.csvs", "logs.csv.1"):
+        (tmp_path / name).write_text("n,word\n0,other\n")
+    follower.read_all()
+    follower.check()
+
+
+def test_file_without_a_header_begins_with_a_row(tmp_path):
+    log, follower = followed_log(tmp_path)
+    log.rotate()
+    log.header = ""
+    log.write(3)
+    follower.read_all()
+    follower.check()
+    log.rotate()
+    log.header = HEADER
+    log.write(3)
+    follower.read_all()
+    follower.check()
+
+
+@pytest.mark.parametrize("same_process", [True, False])
+def test_copied_and_truncated_file_loses_nothing(log, same_process):
+    follower = Follower(log, idle=None if same_process else 0.05)
+    log.write(5)
+    follower.read_to(5) if same_process else follower.read_all()
+    log.write(2)  # not read when the file is cut
+    log.copy_and_truncate()
+    log.write(3)
+    follower.read_to(10) if same_process else follower.read_all()
+    follower.check()
+
+
+@pytest.mark.parametrize("rows", [1, 8])
+def test_emptied_file_without_a_copy_is_read_from_its_start(log, rows):
+    """It may be shorter than before, or longer, when that is noticed."""
+    log.write(5)
+    follower = Follower(log, idle=None)
+    follower.read_to(5)
+    os.truncate(log.path, 0)
+    log.write(rows)
+    with pytest.warns(KernelBankWarning, match="emptied or rewritten .* rows may be lost"):
+        follower.read_to(5 + rows)
+    follower.check()
+
+
+@pytest.mark.parametrize("how", ["removed", "compressed", "emptied", "rewritten"])
+def test_lost_file_is_refused_or_passed_over(log, how):
+    log.write(5)
+    follower = Follower(log)
+    follower.read_all()
+    log.write(2)
+    missed = log.path.read_bytes()
+    rotated = log.path.with_name(f"{log.path.name}.1")
+    if how == "emptied":
+        os.truncate(log.path, 0)
+    elif how == "rewritten":
+        log.path.write_bytes(b"#" + missed[1:])
+    else:
+        log.rotate()
+        rotated.unlink()
+    if how == "compressed":
+        rotated.with_name(rotated.name + ".gz").write_bytes(gzip.compress(missed))
+    if how != "rewritten":
+        log.write(2)
+    with pytest.raises(FileRefused, match=r"Decompress or restore it beside .* --allow-gaps"):
+        follower.restart()
+    if how == "compressed":  # as the message says
+        rotated.write_bytes(missed)
+        os.utime(rotated, ns=(1, 1))
+        follower.restart()
+        follower.read_all()
+        follower.check()
+        return
+    if how == "rewritten":
+        return
+    follower.options["allow_gaps"] = True
+    with pytest.warns(KernelBankWarning, match="Going on without its rows"):
+        follower.restart()
+    follower.blocks = follower.source.blocks(follower.position)
+    with pytest.warns(KernelBankWarning, match="Going on without its rows"):
+        follower.read_all()
+    assert follower.rows == [1, 2, 3, 4, 5, 8, 9]
+
+
+def test_file_that_was_compressed_between_two_others_is_a_gap(tmp_path):
+    log, follower = followed_log(tmp_path)
+    log.rotate()
+    (tmp_path / "log.csv.1").rename(tmp_path / "log.csv.2")
+    log.write(3)
+    packed = tmp_path / "log.csv.1.gz"
+    packed.write_bytes(gzip.compress(log.path.read_bytes()))
+    os.utime(packed, ns=(log.path.stat().st_mtime_ns,) * 2)
+    log.path.unlink()
+    log.write(3)
+    with pytest.raises(FileRefused, match=r"log\.csv\.1\.gz was compressed before it was read"):
+        follower.read_all()
+
+
+def test_every_position_of_a_followed_file_can_be_resumed(log):
+    log.write(3)
+    follower = Follower(log, idle=None)
+    positions = []
+    for rotation in range(3):
+        log.write(2, end=False)
+        for count in range(len(follower.rows) + 1, log.count):
+            follower.blocks = follower.source.blocks(follower.position, size=1)
+            follower.read_to(count)
+            positions.append(follower.position)
+        log.rotate()
+        log.write(1 + rotation)
+    for position in positions:
+        source = open_source(log.path, follow=True, idle=0.05)
+        parsed = [block.parse(numeric=["n"]) for block in source.blocks(position)]
+        later = [int(n) for one in parsed for n in one.numbers[:, 0]]
+        assert later == list(range(position["rows"] + 1, log.count + 1))
+
+
+def test_run_that_has_read_no_row_knows_its_first_file(log):
+    log.write(3)
+    follower = Follower(log)
+    follower.read_start()
+    log.rotate()
+    log.write(3)
+    follower.restart()
+    follower.read_all()
+    follower.check()
+
+
+def test_plain_and_followed_runs_continue_each_other(log):
+    log.write(4)
+    with open_source(log.path) as plain:
+        [block] = plain.blocks()
+        fingerprint, position = plain.fingerprint, block.position(1)
+    follower = Follower(log)
+    follower.rows, follower.position, follower.fingerprint = [1, 2], position, fingerprint
+    follower.restart()
+    follower.read_all()
+    follower.check()
+    with open_source(log.path) as plain:
+        plain.verify(follower.fingerprint, follower.position)
+        assert [len(block) for block in plain.blocks(follower.position)] == []
+
+
+@pytest.mark.parametrize("name", ["rows.csv.gz", "rows.parquet", "-", "redis://h/s", "kafka://h/t"])
+def test_other_sources_are_not_followed(name):
+    with pytest.raises(FileRefused, match=r"only a plain \.csv or \.jsonl file can be followed"):
+        open_source(name, follow=True)
+
+
+def test_what_cannot_be_followed_is_refused(tmp_path):
+    path = tmp_path / "log.csv"
+    with pytest.raises(FileRefused, match="there is no folder"):
+        open_source(tmp_path / "none/log.csv", follow=True)
+    path.write_bytes(gzip.compress(b"a\n1\n"))
+    with pytest.raises(FileRefused, match="a compressed file cannot be followed"):
+        open_source(path, follow=True)
+    path.unlink()
+    os.mkfifo(path)
+    with pytest.raises(FileRefused, match="not a regular file"):
+        open_source(path, follow=True)
+
+
+@pytest.mark.parametrize("seed", [0, 1, *map(slow, range(2, 6))])
+def test_random_writing_rotating_and_restarting_loses_nothing(tmp_path, seed):
+    draw = random.Random(seed)
+    log = Log(tmp_path / f"log.{draw.choice(['csv', 'jsonl'])}")
+    follower = Follower(log)
+    log.write(1)
+    follower.read_all()
+    is_open = False
+    for _ in range(40):
+        step = draw.choice(["write", "write", "part", "rotate", "copy", "read", "read"])
+        if is_open and step in ("write", "part"):
+            log.end_line()
+            is_open = False
+        if step in ("write", "part"):
+            is_open = step == "part"
+            log.write(draw.randint(1, 5), end=not is_open)
+        elif step == "rotate" and log.path.exists():
+            log.rotate()
+            is_open = False
+        elif step == "copy" and log.path.exists() and not is_open and follower.position:
+            # A copy is found by the bytes that were read of it; an unread one cannot be told apart.
+            follower.read_all()
+            log.write(2)
+            if not list(tmp_path.glob("log.*.1")):
+                log.copy_and_truncate()
+                log.write(1)
+        elif step == "read":
+            follower.read_all()
+    if is_open:
+        log.end_line()
+    log.write(1)
+    follower.read_all()
+    follower.check()

@@ -1,0 +1,294 @@
+"""The Redis sink: every row once, whatever breaks in between."""
+
+import random
+import uuid
+import warnings
+
+import pytest
+
+from kernelbank.errors import (
+    BrokerConnection,
+    FileRefused,
+    KernelBankWarning,
+    RunRefused,
+    SourceLost,
+)
+from kernelbank.io import redis as redis_sink
+from kernelbank.io.redis import RedisSink
+from support.source_fixtures import RedisServer, needs_redis_server
+
+
+@pytest.fixture
+def server(tmp_path):
+    needs_redis_server()
+    server = RedisServer(tmp_path)
+    server.sinks = []
+    yield server
+    for sink in server.sinks:
+        sink.close(complete=True)
+    server.client.close()
+    server.stop()
+
+
+def sink_at(server, name, **options):
+    address = f"redis://127.0.0.1:{server.port}/{name}"
+    server.sinks.append(RedisSink(address, ["row", "p"], **options))
+    return server.sinks[-1]
+
+
+def rows(begin, end):
+    return [(number, number / 7) for number in range(begin, end)]
+
+
+def test_redis_sink_after_a_kill_holds_every_row_once(server, monkeypatch):
+    monkeypatch.setattr(redis_sink, "BATCH_ROWS", 4)
+    name = uuid.uuid4().hex
+    first = sink_at(server, name)
+    first.check_vacant()
+    first.start()
+    first.write(rows(0, 10))
+    assert server.client.xlen(name) == 8  # two full batches; then the process is killed
+    second = sink_at(server, name)
+    second.check({"last": 4})
+    second.rewind({"last": 4})
+    second.write(rows(5, 20))
+    assert second.commit() == {"last": 19}
+    entries = server.client.xrange(name)
+    assert [(key.decode(), float(fields[b"p"])) for key, fields in entries] == [
+        (f"{number}-1", number / 7) for number in range(20)
+    ]
+    with pytest.raises(RunRefused, match="exists, and belongs to no run"):
+        second.check_vacant()
+    with pytest.raises(RunRefused, match="has lost rows 20 to 20, which were written"):
+        second.check({"last": 20})
+
+
+def test_redis_sink_with_entries_of_others_is_refused(server):
+    name = uuid.uuid4().hex
+    first = sink_at(server, name)
+    first.write(rows(0, 5))
+    first.commit()
+    other = sink_at(server, name)
+    other.write([(3, "something else")])
+    with pytest.raises(FileRefused, match=r"not written \(at id 3-1\)"):
+        other.commit()
+    skipped = sink_at(server, name)
+    skipped.write([(6, 0.5), (7, 0.5)])
+    skipped.commit()
+    between = sink_at(server, name)
+    between.write([(5, 0.5)])
+    with pytest.raises(FileRefused, match="at id 5-1"):
+        between.commit()
+    server.client.xadd(name, {"p": 1})  # with an id of Redis, which is a time
+    other = sink_at(server, name)
+    other.write([(1, 0.5)])
+    with pytest.raises(FileRefused, match="not written"):  # not taken for rows that were trimmed
+        other.commit()
+    for resumed in (sink_at(server, name), skipped):
+        with pytest.raises(FileRefused, match=r"not written \(at id \d{13}-\d\)"):
+            resumed.check({"last": 7}) if resumed is not skipped else resumed.commit()
+
+
+def test_redis_sink_without_a_server_keeps_unsent_rows(server):
+    name = uuid.uuid4().hex
+    sink = sink_at(server, name, patience=0.2)
+    server.stop()
+    sink.write(rows(1, 2))
+    with pytest.raises(SourceLost):
+        sink.commit()
+    server.start()
+    sink.commit()
+    assert len(server.client.xrange(name)) == 1
+
+
+@pytest.fixture
+def open_sink(server):
+    """A function that opens the stream of this test."""
+    name = uuid.uuid4().hex
+    return lambda: sink_at(server, name, patience=5)
+
+
+@pytest.fixture
+def sink(open_sink):
+    return open_sink()
+
+
+def numbers(server, sink):
+    return [int(fields[b"row"]) for _, fields in server.client.xrange(sink._stream)]
+
+
+def write(sink, begin, end):
+    """Rows that Redis acknowledges at once."""
+    for row in rows(begin, end):
+        sink.write([row])
+        sink.flush()
+
+
+def test_lost_rows_are_written_again_before_the_next_ones(server, sink):
+    write(sink, 1, 11)
+    sink.commit()
+    write(sink, 11, 16)
+    server.client.save()
+    write(sink, 16, 31)
+    server.lose()
+    assert numbers(server, sink) == list(range(1, 16))
+    with pytest.warns(BrokerConnection, match="has lost rows 16 to 30.* are written again"):
+        write(sink, 31, 33)
+    assert sink.commit() == {"last": 32}
+    assert numbers(server, sink) == list(range(1, 33))
+    server.lose()  # also rows before the last commit, as far as they are held
+    with pytest.warns(BrokerConnection, match="has lost rows 16 to 32"):
+        sink.commit()
+    assert numbers(server, sink) == list(range(1, 33))
+
+
+def test_stream_that_is_lost_as_a_whole_is_written_again(server, sink):
+    write(sink, 1, 11)
+    server.lose()
+    with pytest.warns(BrokerConnection, match="has lost rows 1 to 10"):
+        sink.commit()
+    assert numbers(server, sink) == list(range(1, 11))
+
+
+@pytest.mark.parametrize("more", [0, 3])
+def test_rows_that_are_no_longer_held_are_missed(server, sink, monkeypatch, more):
+    """At the end of a run, and when it goes on."""
+    monkeypatch.setattr(redis_sink, "REWRITABLE_ROWS", 2, raising=False)
+    write(sink, 1, 6)
+    server.client.save()
+    write(sink, 6, 11)
+    sink.commit()
+    server.lose()
+    sink.write(rows(11, 11 + more))
+    with pytest.raises(
+        FileRefused,
+        match=r"has lost rows 6 to 10, .* only those from row 9 on .* Restore .* `appendonly yes`",
+    ):
+        sink.commit()
+    assert numbers(server, sink) == [1, 2, 3, 4, 5]  # no hole: it can be restored
+
+
+def test_loss_before_a_resumed_run_is_refused(server, sink, open_sink):
+    write(sink, 1, 6)
+    server.client.save()
+    write(sink, 6, 11)
+    commit = sink.commit()
+    server.lose()
+    resumed = open_sink()
+    with pytest.raises(RunRefused, match="has lost rows 6 to 10, which were written"):
+        resumed.check(commit)
+    resumed.check({"last": 5})
+    resumed.rewind({"last": 5})
+    server.client.delete(sink._stream)
+    resumed.write(rows(6, 7))
+    with pytest.raises(FileRefused, match=r"has lost rows 1 to 5, .* only those from row 6 on"):
+        resumed.commit()
+
+
+def test_stream_that_is_removed_while_rows_are_sent_is_noticed(server, sink, monkeypatch):
+    """Between the look at the stream and the rows: afterwards no id shows it."""
+    write(sink, 1, 11)
+    sink.commit()
+    is_whole = sink._is_whole
+
+    def remove_after(info):
+        whole = is_whole(info)
+        server.client.delete(sink._stream)
+        return whole
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sink, "_is_whole", remove_after)
+        write(sink, 11, 12)
+    with pytest.raises(FileRefused, match=r"up to row 11, .*: 10 are missing, because .* removed"):
+        sink.commit()
+
+
+def test_readers_may_remove_entries(server, sink, open_sink):
+    client, name = server.client, sink._stream
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for begin in range(1, 101, 10):
+            write(sink, begin, begin + 10)
+            client.xdel(name, f"{begin + 3}-1", f"{begin + 9}-1")
+            client.xtrim(name, maxlen=4, approximate=False)
+            sink.commit()
+        client.xtrim(name, maxlen=0, approximate=False)
+        sink.commit()
+    # Rows after the last commit of a killed run: read, and removed, before it is resumed.
+    write(sink, 101, 111)
+    client.xtrim(name, minid="104-1", approximate=False)
+    client.xdel(name, "106-1")
+    resumed = open_sink()
+    resumed.check({"last": 100})
+    resumed.rewind({"last": 100})
+    resumed.write(rows(101, 121))
+    assert resumed.commit() == {"last": 120}
+    assert numbers(server, sink) == [104, 105, *range(107, 121)]
+
+
+def test_server_without_an_append_only_file_is_told_at_the_start(server, sink):
+    with pytest.warns(KernelBankWarning, match=r"\(appendonly no\).* Set `appendonly yes`"):
+        sink.start()
+    with pytest.warns(KernelBankWarning, match="appendonly no"):
+        sink.rewind({"last": 0})
+    server.client.acl_setuser("default", commands=["-info"])  # who may not ask is not told
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        sink.start()
+        server.client.acl_setuser("default", commands=["+info"])
+        server.client.config_set("appendonly", "yes")
+        sink.start()
+
+
+def test_commit_waits_for_replicas(server, sink, tmp_path, monkeypatch):
+    (tmp_path / "replica").mkdir()
+    sink._wait = 1
+    server.client.config_set("repl-diskless-sync-delay", 0)
+    replica = RedisServer(tmp_path / "replica", "--replicaof", "127.0.0.1", str(server.port))
+    try:
+        write(sink, 1, 11)
+        server.client.client_kill_filter(skipme=True)  # the commit has a new connection
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", BrokerConnection)
+            assert sink.commit() == {"last": 10}
+        assert replica.client.xlen(sink._stream) == 10
+        assert server.client.xinfo_stream(sink._stream)["last-generated-id"] == b"10-1"
+    finally:
+        replica.client.close()
+        replica.stop()
+    monkeypatch.setattr(redis_sink, "WAIT_SECONDS", 0.1)
+    write(sink, 11, 12)
+    with pytest.raises(RunRefused, match=r"0 of 1 replicas have the rows .* \(--redis-wait\)"):
+        sink.commit()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(5))
+def test_random_losses_leave_every_row_once_or_an_error(server, sink, monkeypatch, seed):
+    draw = random.Random(seed)
+    monkeypatch.setattr(redis_sink, "REWRITABLE_ROWS", draw.choice([0, 3, 50]), raising=False)
+    monkeypatch.setattr(redis_sink, "BATCH_ROWS", 4)
+    done, seen = 0, set()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", KernelBankWarning)
+        try:
+            for _ in range(60):
+                what = draw.random()
+                if what < 0.6:
+                    count = draw.randint(1, 6)
+                    sink.write(rows(done + 1, done + count + 1))
+                    done += count
+                elif what < 0.75:
+                    sink.commit()
+                elif what < 0.85:
+                    server.client.save()
+                elif what < 0.93:
+                    seen |= set(numbers(server, sink))
+                    server.client.xtrim(sink._stream, draw.randint(0, 5), approximate=False)
+                else:
+                    server.lose()
+            sink.commit()
+        except FileRefused:
+            return
+    seen |= set(numbers(server, sink))
+    assert seen == set(range(1, done + 1))

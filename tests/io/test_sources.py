@@ -1,0 +1,496 @@
+"""Sources: the same rows from every kind, from every row on; what is refused, and how."""
+
+import gzip
+import json
+import math
+import os
+import subprocess
+import sys
+import tracemalloc
+from datetime import datetime
+from decimal import Decimal
+from unittest import mock
+
+import numpy as np
+import pyarrow
+import pyarrow.parquet
+import pytest
+
+from kernelbank.errors import FileRefused, InvalidArgument, KernelBankWarning
+from kernelbank.io import cells
+from kernelbank.io import text as io_text
+from kernelbank.io.sources import open_source
+from support.source_fixtures import (
+    COLUMNS,
+    EXPECTED,
+    KINDS,
+    ROWS,
+    FileFixture,
+    PipeFixture,
+    as_csv,
+    make_fixture,
+    read,
+)
+
+
+@pytest.fixture(params=KINDS)
+def fixture(request, tmp_path):
+    return make_fixture(request.param, tmp_path, request)
+
+
+def test_every_source_gives_the_same_rows(fixture):
+    with fixture.open() as source:
+        rows, bad, positions = read(source)
+        assert rows == EXPECTED
+        assert bad == []
+        assert [position["rows"] for position in positions] == list(range(1, len(ROWS) + 1))
+        assert source.columns == COLUMNS
+        assert source.length in (None, len(ROWS))
+        assert source.share in (None, 1.0)
+        assert json.loads(json.dumps(source.fingerprint)) == source.fingerprint
+        with fixture.open() as later:
+            later.verify(source.fingerprint, source.start)
+            assert later.columns == COLUMNS
+            assert read(later, json.loads(json.dumps(source.start)))[0] == EXPECTED
+
+
+@pytest.mark.slow
+def test_every_source_continues_after_every_row(fixture):
+    with fixture.open() as source:
+        _, _, positions = read(source)
+    for done, position in enumerate(positions, start=1):
+        with fixture.open() as source:
+            rows, bad, later = read(source, position, size=2)
+            assert rows == EXPECTED[done:]
+            assert bad == []
+            assert later == positions[done:]
+
+
+@pytest.mark.parametrize("position", [{}, {"rows": -1}, {"rows": "2"}, {"rows": True}, 3, [1]])
+def test_foreign_positions_are_refused(fixture, position):
+    with fixture.open() as source, pytest.raises(InvalidArgument, match="position"):
+        source.blocks(position)
+
+
+def test_fingerprint_of_another_source_is_refused(fixture):
+    with fixture.open() as source:
+        other = {**source.fingerprint, "address": "elsewhere"}
+        with pytest.raises(FileRefused, match="not the source that was read before: its address"):
+            source.verify(other)
+
+
+def test_rejected_rows_do_not_change_the_others(tmp_path):
+    path = tmp_path / "sensors.csv"
+    path.write_text(
+        'a,b,c\n1,2,x\n\n"3",zwei,"y\nz"\n5,6\n7,8,"v\n\n",9\n1e999,8,u\n,8,t\n9,,s\n10,11,\n12,13,w'
+    )
+    source = open_source(path)
+    rows, bad, positions = read(source, numeric="ab", text="c", allow_missing="a")
+    assert rows[0] == (1.0, 2.0, "x")
+    assert math.isnan(rows[1][0])
+    assert rows[1][1:] == (8.0, "t")
+    assert rows[2:] == [(12.0, 13.0, "w")]
+    assert bad == [
+        "sensors.csv, line 4, column 'b': 'zwei' is not a number.",
+        "sensors.csv, line 6: '5,6' has 2 cells under 3 columns.",
+        "sensors.csv, line 7: '7,8,v\\n\\n,9' has 4 cells under 3 columns.",
+        "sensors.csv, line 10, column 'a': '1e999' is an overflow, beyond 1e+150.",
+        "sensors.csv, line 12, column 'b': '' is missing.",
+        "sensors.csv, line 13, column 'c': '' is missing.",
+    ]
+    for done, position in enumerate(positions, start=1):
+        assert read(source, position, numeric="ab", text="c")[2] == positions[done:]
+
+
+def test_wrong_quote_rejects_only_its_line(tmp_path):
+    path = tmp_path / "quotes.csv"
+    path.write_text('a,b\n1,"2\n3,4\n5,"6"\n7,8\n9,"10" x\n11,12\n13,"14\n15,16\n')
+    rows, bad, _ = read(open_source(path), numeric="ab", text=())
+    assert rows == [(3, 4), (5, 6), (7, 8), (11, 12), (15, 16)]
+    assert bad == [
+        "quotes.csv, line 2: '1,\"2' has text after a closing quote.",
+        "quotes.csv, line 6: '9,\"10\" x' has text after a closing quote.",
+        "quotes.csv, line 8: '13,\"14' has a quote that is not closed.",
+    ]
+
+
+def test_broken_json_is_rejected_and_keys_may_vary(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    path.write_text(
+        'nonsense\n{"a": 1, "b": 2}\n{"a": 1\n[1]\n\n{"a": {"x": 1}}\n{"b": 5, "c": 6, "a": "7"}\n'
+        '{"a": 1e999}\n{"a": ' + "1" * 5000 + '}\n{"a": true}\n' + "[" * 100_000 + "\n"
+    )
+    source = open_source(path)
+    assert source.columns == ("a", "b")
+    rows, bad, _ = read(source, numeric="a", text=())
+    assert rows == [(1,), (7,), (1,)]
+    assert [text.split(": ")[0] for text in bad] == [
+        f"rows.jsonl, line {line}" + ", column 'a'" * (line in (6, 8))
+        for line in (1, 3, 4, 6, 8, 9, 11)
+    ]
+    [block] = source.blocks()
+    assert block.first_keys() == ("a", "b")
+    assert read(source, numeric="z", text=())[1][1] == (
+        "rows.jsonl, line 2, column 'z': 'None' is missing."
+    )
+
+
+def refused(path, data, match, **options):
+    path.write_bytes(data)
+    with pytest.raises(FileRefused, match=match):
+        read(open_source(path, **options), numeric=(), text=())
+
+
+def test_column_without_a_name_is_called_by_its_number_with_a_note(tmp_path):
+    path = tmp_path / "some.csv"
+    path.write_bytes(b",a, \n0,1,2\n")
+    with pytest.warns(
+        KernelBankWarning, match="line 1: column 3 has no name; here it is 'column 3'"
+    ):
+        source = open_source(path)
+    assert source.columns == ("column 1", "a", "column 3")
+    [block] = source.blocks()
+    assert block.parse(numeric=["column 3", "column 1"]).numbers.tolist() == [[2, 0]]
+
+
+def test_tab_is_a_delimiter_by_its_name(tmp_path):
+    path = tmp_path / "some.csv"
+    path.write_bytes(b'a\tb\n1,5\t"x\ty"\n')
+    for word in ("tab", "\\t", "\t"):
+        [block] = open_source(path, delimiter=word, decimal=",").blocks()
+        parsed = block.parse(numeric=["a"], text=["b"])
+        assert (parsed.numbers.tolist(), parsed.texts) == ([[1.5]], {"b": ["x\ty"]})
+
+
+def test_files_that_cannot_be_read_are_refused(tmp_path):
+    for name in ("no.csv", "no.csv.gz", "no.jsonl", "no.parquet"):
+        with pytest.raises(FileRefused, match="there is no such file"):
+            open_source(tmp_path / name)
+        refused(tmp_path / name, b"", "the file is empty")
+        (tmp_path / name).unlink()
+        (tmp_path / name).mkdir()
+        with pytest.raises(FileRefused, match="this is a folder"):
+            open_source(tmp_path / name)
+    file = tmp_path / "some.csv"
+    refused(file, b"\n\n", "there is no header")
+    refused(file, b"\n a ,b,a\n", "line 2: more than one column is called 'a'")
+    refused(file, b"a,\xff\n1,2\n", "column 2 is not UTF-8")
+    refused(file, b'a,"b\n1,2\n', "line 1: the header .* has a quote that is not closed")
+    refused(file, "a,b\n".encode("utf-16"), "UTF-16")
+    refused(tmp_path / "some.csv.gz", b"a,b\n", "not a gzip file")
+    refused(tmp_path / "some.parquet", b"PAR1 and no more", "not a complete Parquet file")
+    with pytest.raises(FileRefused, match=r"^table\.xlsx: this kind .* ends with \.csv, \.jsonl"):
+        open_source("table.xlsx")
+    with pytest.raises(FileRefused, match=r"^https://somewhere/table\.csv: this kind"):
+        open_source("https://me:secret@somewhere/table.csv")
+    for decimal in ("", ";", ",,", None):
+        with pytest.raises(InvalidArgument, match=r"'decimal' must be '\.' or ','"):
+            open_source(file, decimal=decimal)
+    for delimiter in ("", ";;", '"', "\n", "comma"):
+        with pytest.raises(InvalidArgument, match="delimiter"):
+            open_source(file, delimiter=delimiter)
+    os.mkfifo(tmp_path / "pipe.csv")
+    with pytest.raises(FileRefused, match="not a regular file"):
+        open_source(tmp_path / "pipe.csv")
+    if os.getuid():
+        file.chmod(0)
+        with pytest.raises(FileRefused, match="may not be read"):
+            open_source(file)
+
+
+def rows_until_refused(source, reason):
+    rows = []
+    blocks = source.blocks(size=100)
+
+    def take_all():
+        for block in blocks:
+            rows.extend(block.parse(numeric="a").numbers[:, 0].tolist())
+
+    with pytest.raises(FileRefused, match=reason):
+        take_all()
+    return rows
+
+
+def test_damaged_gzip_file_gives_the_rows_before_the_damage(tmp_path):
+    whole = "a\n" + "".join(f"{number * number}\n" for number in range(20_000))
+    packed = gzip.compress(whole.encode())
+    harmed = bytearray(packed)
+    harmed[len(packed) // 2 : len(packed) // 2 + 40] = b"\xff" * 40
+    wrong_sum = packed[:-8] + bytes(8)
+    expected = [float(number * number) for number in range(20_000)]
+    for data, reason, least, most in (
+        (packed[: len(packed) // 2], "ends too early", 10_000, 11_000),
+        (bytes(harmed), "is damaged", 10_000, 19_999),  # gzip notices late
+        (wrong_sum, "is damaged", 20_000, 20_000),
+        (packed + b"rest", "is damaged", 20_000, 20_000),
+    ):
+        path = tmp_path / "harmed.csv.gz"
+        path.write_bytes(data)
+        rows = rows_until_refused(open_source(path), reason)
+        assert rows[:least] == expected[:least]
+        assert least <= len(rows) <= most
+    path.write_bytes(packed + bytes(100))  # padding is no damage
+    assert len(read(open_source(path), numeric="a", text=())[0]) == 20_000
+
+
+def test_file_that_has_grown_is_the_same_source(tmp_path):
+    whole = as_csv(ROWS)
+    for cut in range(len(COLUMNS[0]) * 9, len(whole)):
+        fixture = FileFixture(tmp_path / "rows.csv", whole[:cut])
+        early = fixture.open()
+        fingerprint = early.fingerprint
+        rows, bad, positions = read(early)
+        fixture.path.write_bytes(whole)
+        late = fixture.open()
+        late.verify(fingerprint)
+        position = positions[-1] if positions else None
+        if position and position.get("open") and whole[cut : cut + 1] != b"\n":
+            with pytest.raises(FileRefused, match="is longer now"):
+                read(late, position)
+        else:
+            assert rows + read(late, position)[0] == EXPECTED
+            assert not bad
+            assert [p["lines"] for p in read(late, position)[2]] == list(range(len(rows) + 2, 9))
+    fixture.path.write_bytes(whole.replace(b"wind", b"wand"))
+    with pytest.raises(FileRefused, match=r"its columns: \(wind, .*\) before, \(wand, .*\) now\."):
+        fixture.open().verify(fingerprint)
+    for other, message in (
+        (whole[:60], "fewer than the 90 bytes of the first 3 rows"),
+        (whole.replace(b"0.1", b"0.11"), "the first 3 rows are not those"),
+        (whole.replace(b"0.1", b"0.7"), "the first 3 rows are not those"),
+    ):
+        fixture.path.write_bytes(other)
+        with pytest.raises(FileRefused, match=message):
+            fixture.open().verify(fingerprint, positions[2])
+        with pytest.raises(FileRefused, match=message):
+            read(fixture.open(), positions[2])
+
+
+class Clock:
+    """A clock that moves only when somebody sleeps."""
+
+    def __init__(self):
+        self.now = 1e9
+
+    def time(self):
+        return self.now
+
+    monotonic = time
+
+    def sleep(self, seconds):
+        self.now += seconds
+
+
+@pytest.mark.parametrize(
+    ("age", "signs"), [(1000, 0), (2.1, 0), (1.1, 5), (0, 10), (-1000, 10)]
+)  # the last one: a file server whose clock is ahead
+def test_file_settles_when_it_has_not_changed_for_two_seconds(tmp_path, monkeypatch, age, signs):
+    clock = Clock()
+    monkeypatch.setattr(io_text, "time", clock)
+    path = tmp_path / "rows.csv"
+    path.write_text("a\n1\n2")
+    os.utime(path, (clock.now - age, clock.now - age))
+    blocks = list(open_source(path, complete=False).blocks())
+    assert [len(block) for block in blocks] == [1, *([0] * signs), 1]
+    assert [block.provisional for block in blocks] == [*([False] * (signs + 1)), True]
+    assert not any(block.provisional for block in open_source(path).blocks())
+
+
+def test_file_that_grows_while_it_settles_is_read_on(tmp_path, monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr(io_text, "time", clock)
+    path = tmp_path / "rows.csv"
+    path.write_text("a\n1\n2")
+    os.utime(path, (clock.now, clock.now))
+    rows = []
+    for block in open_source(path, complete=False).blocks():
+        assert not block.provisional
+        rows += block.parse(numeric=["a"]).numbers[:, 0].tolist()
+        if not len(block):
+            with path.open("a") as file:
+                file.write("5\n7\n")
+    assert rows == [1, 25, 7]
+
+
+def test_parquet_file_that_was_rewritten_is_refused(tmp_path):
+    """Also if nothing but values in its middle have changed."""
+    path = tmp_path / "rows.parquet"
+    values = np.arange(60_000.0)
+    options = {"use_dictionary": False, "compression": "none", "write_statistics": False}
+    pyarrow.parquet.write_table(pyarrow.table({"a": values}), path, **options)
+    fingerprint = open_source(path).fingerprint
+    open_source(path).verify(fingerprint, {"rows": 50_000})
+    values[30_000] = 0.5
+    pyarrow.parquet.write_table(pyarrow.table({"a": values}), path, **options)
+    with pytest.raises(FileRefused, match="its rows have changed"):
+        open_source(path).verify(fingerprint, {"rows": 50_000})
+
+
+@pytest.mark.parametrize("name", ["rows.csv", "rows.jsonl", "rows.csv.gz", "rows.parquet"])
+def test_file_that_has_become_a_fifo_is_refused(tmp_path, name):
+    """Whenever that happens, and without waiting for a writer."""
+    path = tmp_path / name
+    if name == "rows.parquet":
+        pyarrow.parquet.write_table(pyarrow.table({"a": [1.0]}), path)
+    else:
+        data = b'{"a": 1}\n' if "json" in name else b"a\n1\n"
+        path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    source = open_source(path)
+    path.unlink()
+    os.mkfifo(path)
+    regular = os.stat_result(os.stat(__file__))
+    for read_it in (lambda: open_source(path), lambda: list(source.blocks())):
+        with pytest.raises(FileRefused, match="not a regular file"):
+            read_it()
+        # Between a look at the name and the opening, it may be replaced.
+        with (
+            mock.patch.object(os, "stat", return_value=regular),
+            pytest.raises(FileRefused, match="not a regular file"),
+        ):
+            read_it()
+
+
+def test_parquet_types_are_parsed_as_numbers_and_texts(tmp_path):
+    path = tmp_path / "types.parquet"
+    moment = datetime(2024, 1, 1, 12)
+    table = pyarrow.table(
+        {
+            "whole": pyarrow.array([1, None, 2**60], pyarrow.int64()),
+            "truth": [True, False, None],
+            "small": pyarrow.array([0.5, float("nan"), float("inf")], pyarrow.float32()),
+            "decimal": pyarrow.array([Decimal("0.10"), None, Decimal("7.00")]),
+            "time": pyarrow.array([moment, None, moment], pyarrow.timestamp("ns")),
+            "kind": pyarrow.array(["x", None, "2"]).dictionary_encode(),
+            "list": [[1], None, []],
+            "ancient": pyarrow.array([0, None, 2**53], pyarrow.timestamp("s")),
+        }
+    )
+    pyarrow.parquet.write_table(table, path)
+    source = open_source(path)
+    assert source.length == 3
+
+    def column(name, **options):
+        [block] = source.blocks(columns=[name])
+        table = block.parse(numeric=[name], allow_missing=True)
+        parsed = block.parse(text=[name], allow_missing=True)
+        return (
+            table.numbers[:, 0].tolist(),
+            parsed.texts[name],
+            [bad.reason for bad in table.rejected],
+        )
+
+    nan = pytest.approx(math.nan, nan_ok=True)
+    assert column("whole") == ([1, nan, 2.0**60], ["1", None, str(2**60)], [])
+    assert column("truth") == ([1, 0, nan], ["true", "false", None], [])
+    assert column("small") == ([0.5, nan], ["0.5", None, "inf"], [cells.TOO_LARGE])
+    assert column("decimal") == ([0.1, nan, 7], ["0.10", None, "7.00"], [])
+    assert column("time") == ([1704110400, nan, 1704110400], ["2024-01-01T12:00:00", None, "2024-01-01T12:00:00"], [])  # fmt: skip
+    assert column("kind") == ([nan, 2], ["x", None, "2"], [cells.NOT_A_NUMBER])
+    assert column("list") == ([nan], [None], [cells.NESTED] * 2)
+    assert column("ancient")[0] == [0, nan]
+    with pytest.raises(InvalidArgument, match=r"'column' must be a column .* 'nothing'"):
+        source.blocks(columns=["nothing"])
+    [block] = source.blocks()
+    assert block.where(2) == "types.parquet, row 3"
+    with pytest.raises(FileRefused, match="3 rows, but 4 had been read"):
+        source.blocks({"rows": 4})
+    pyarrow.parquet.write_table(table.slice(0, 2), path)
+    with pytest.raises(FileRefused, match="not the source that was read before"):
+        open_source(path).verify(source.fingerprint)
+
+
+def test_damaged_parquet_file_gives_the_rows_before_the_damage(tmp_path):
+    path = tmp_path / "rows.parquet"
+    values = np.random.default_rng(0).normal(size=5000)
+    table = pyarrow.table({"a": values})
+    pyarrow.parquet.write_table(table, path, row_group_size=1000, write_page_checksum=True)
+    data = bytearray(path.read_bytes())
+    middle = len(data) // 2
+    data[middle : middle + 2000] = b"\xff" * 2000
+    path.write_bytes(data)
+    rows = rows_until_refused(open_source(path), "damaged after row")
+    assert rows == values[: len(rows)].tolist()
+    assert len(rows) >= 1000
+
+
+@pytest.mark.slow
+def test_long_file_takes_constant_memory(tmp_path):
+    path = tmp_path / "long.csv"
+    peaks = []
+    for copies in (1, 4):
+        with path.open("w") as file:
+            file.write("a,b\n")
+            for _ in range(copies):
+                file.writelines(f"{number},{number / 7!r}\n" for number in range(25_000))
+        tracemalloc.start()
+        for block in open_source(path).blocks():
+            block.parse(numeric="ab")
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < 1.2 * peaks[0]
+
+
+def test_line_without_end_takes_constant_memory(tmp_path):
+    path = tmp_path / "odd.csv"
+    path.write_bytes(b"a,b\n1,2\n" + b"x" * 20_000_000 + b"\n3,4\n" + b'5,"' + b"y" * 3_000_000)
+    tracemalloc.start()
+    rows, bad, _ = read(open_source(path), numeric="ab", text=())
+    assert tracemalloc.get_traced_memory()[1] < 4_000_000
+    tracemalloc.stop()
+    assert rows == [(1, 2), (3, 4)]
+    assert [text.split(":")[0] for text in bad] == ["odd.csv, line 3", "odd.csv, line 5"]
+
+
+@pytest.mark.parametrize("rest", [b"3,4\n", b'","4\n'], ids=["in a cell", "in a row"])
+def test_unclosed_quote_does_not_delay_the_rows_after_it(tmp_path, rest):
+    path = tmp_path / "odd.csv"
+    path.write_bytes(b'a,b\n1,"2\n' + rest * 500_000)
+    source = open_source(path)
+    first = next(source.blocks())
+    assert source.share < 0.4  # so no more than that was held in memory
+    bad = first.parse(numeric="ab").rejected
+    assert (bad[0].row, bad[0].where) == (0, "odd.csv, line 2")
+    assert len(bad) == (1 if rest == b"3,4\n" else len(first))
+
+
+def test_csv_source_needs_no_optional_package(tmp_path):
+    code = (
+        "import sys, kernelbank, kernelbank.io.sources\n"
+        "heavy = {'pyarrow', 'polars', 'pandas', 'redis', 'confluent_kafka'}\n"
+        "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
+        "for name in ('pyarrow', 'redis', 'confluent_kafka'): sys.modules[name] = None\n"
+        "from kernelbank.io.sources import open_source\n"
+        "for address in ('a.parquet', 'redis://h/s', 'kafka://h/t'):\n"
+        "    try: open_source(address)\n"
+        "    except ModuleNotFoundError as error: print(error)\n"
+        "[block] = open_source(sys.argv[1]).blocks()\n"
+        "print(block.parse(numeric=['a']).numbers)\n"
+    )
+    path = tmp_path / "small.csv"
+    path.write_text("a\n1\n")
+    done = subprocess.run(
+        [sys.executable, "-c", code, path], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("pip install 'kernelbank[") == 3
+    for extra in ("[files]", "[redis]", "[kafka]", "[[1.]]"):
+        assert extra in done.stdout
+
+
+def test_standard_input_sent_again_is_compared_and_skipped():
+    data = as_csv(ROWS)
+    _, _, positions = read(PipeFixture(data).open())
+    with pytest.raises(FileRefused, match="first 3 rows are not those"):
+        read(PipeFixture(data.replace(b"0.1", b"0.3")).open(), positions[2])
+    assert read(PipeFixture(data.replace(b"0.5", b"0.9")).open(), positions[2])[0][0] == EXPECTED[3]
+    with pytest.raises(FileRefused, match="fewer than the 90 bytes of the first 3 rows"):
+        read(PipeFixture(data[:60]).open(), positions[2])
+    source = PipeFixture(data).open()
+    read(source)
+    with pytest.raises(InvalidArgument, match="once"):
+        source.blocks()
+    for nothing in (b"", b"\n \n"):
+        with pytest.raises(FileRefused, match="nothing came"):
+            read(PipeFixture(nothing).open())
+    with pytest.raises(FileRefused, match="compressed"):
+        read(PipeFixture(gzip.compress(data)).open())

@@ -1,0 +1,388 @@
+"""CSV and JSON lines, whatever stands in them, against simple readers; slow pipes."""
+
+import csv
+import json
+import os
+import subprocess
+import sys
+import threading
+from unittest import mock
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kernelbank.errors import FileRefused
+from kernelbank.io import text as io_text
+from kernelbank.io.lines import LineSplitter
+from kernelbank.io.sources import open_source
+from kernelbank.io.text import StandardInput
+from support.source_fixtures import PipeFixture
+
+HEADER = b"a,b\n"
+
+
+def simple_lines(data):
+    found = data.decode("utf-8", "surrogateescape").split("\n")
+    return found[:-1] if found[-1] == "" else found
+
+
+def simple_csv(data, longest=1 << 18):
+    """(line, cells or None) of every row below the header, by reading ever more lines."""
+    rest = simple_lines(data)
+    at = 1
+    while at < len(rest):
+        for count in range(1, len(rest) - at + 1):
+            text = [line + "\n" for line in rest[at : at + count]]
+            reader = csv.reader(text, strict=True)
+            size = len("".join(text).encode("utf-8", "surrogateescape")) - 1
+            try:
+                row = next(reader)
+            except csv.Error as error:
+                if "unexpected end" not in str(error) or size > longest:
+                    yield at + 1, None
+                    at += 1
+                    break
+            else:
+                if size > longest:
+                    yield at + 1, None
+                    at += 1
+                else:
+                    if row:
+                        yield at + 1, row if len(row) == 2 else None
+                    at += count
+                break
+        else:
+            yield at + 1, None
+            at += 1
+
+
+def simple_json(data):
+    for number, line in enumerate(simple_lines(data), start=1):
+        if not line or line.isspace():
+            continue
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError):
+            row = None
+        yield number, row if isinstance(row, dict) else None
+
+
+def is_text(cells):
+    try:
+        "".join(cells).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def readings(source, position=None, size=5, names=("a", "b")):
+    """(line, values or None) of every row, and the position after each."""
+    found, positions = [], []
+    for block in source.blocks(position, size):
+        table = block.parse(text=names, allow_missing=True)
+        values = dict(
+            zip(table.rows.tolist(), zip(*table.texts.values(), strict=True), strict=True)
+        )
+        for row in range(len(block)):
+            line = int(block.where(row).rpartition(" ")[2])
+            found.append((line, values.get(row)))
+            positions.append(block.position(row))
+        assert {one.row for one in table.rejected} == set(range(len(block))) - set(values)
+        assert [one.where for one in table.rejected] == [
+            block.where(one.row) for one in table.rejected
+        ]
+        assert all(str(one).encode() for one in table.rejected)
+    return found, positions
+
+
+odd_text = st.text(alphabet='a1.,"\n\r;é {}\ufeff\x00\x85\u2028', max_size=40).map(str.encode)
+odd_bytes = st.binary(max_size=20)
+tame_line = st.sampled_from([b"1,2\n", b'"x, ""y""\nz",3\n', b"\n", b"4\n", b'5,"6"\r\n', b",\n"])
+csv_data = st.lists(st.one_of(odd_text, odd_bytes, tame_line, tame_line), max_size=12).map(b"".join)
+
+
+@given(csv_data, st.integers(1, 30), st.data())
+def test_random_csv_is_read_as_by_a_simple_reader(tmp_path_factory, data, piece, draw):
+    path = tmp_path_factory.getbasetemp() / "fuzzed.csv"
+    path.write_bytes(HEADER + data)
+    expected = []
+    for line, row in simple_csv(HEADER + data):
+        good = row is not None and is_text(row)
+        expected.append((line, tuple(cell or None for cell in row) if good else None))
+    with mock.patch.object(io_text, "CHUNK_BYTES", piece):
+        source = open_source(path)
+        found, positions = readings(source)
+        assert found == expected
+        if found:
+            done = draw.draw(st.integers(1, len(found)))
+            later, after = readings(source, positions[done - 1], size=2)
+            assert later == expected[done:]
+            assert after == positions[done:]
+    sent, sealed = readings(PipeFixture(HEADER + data).open())
+    assert sent == expected
+    if found:
+        assert readings(PipeFixture(HEADER + data).open(), sealed[done - 1])[0] == expected[done:]
+
+
+@given(csv_data, st.integers(1, 30), st.integers(3, 12))
+def test_too_long_csv_rows_do_not_depend_on_chunks(tmp_path_factory, data, piece, longest):
+    path = tmp_path_factory.getbasetemp() / "fuzzed.csv"
+    path.write_bytes(HEADER + data)
+    with (
+        mock.patch.object(io_text, "CHUNK_BYTES", piece),
+        mock.patch.object(LineSplitter, "max_row_bytes", longest),
+    ):
+        found, _ = readings(open_source(path))
+    expected = []
+    for line, row in simple_csv(HEADER + data, longest):
+        good = row is not None and is_text(row)
+        expected.append((line, tuple(cell or None for cell in row) if good else None))
+    assert found == expected
+
+
+class CountedReader:
+    """A `csv.reader` that is given no more than `limit` characters, all instances together."""
+
+    limit = 0
+
+    def __init__(self, lines, **options):
+        self._reader = REAL_READER(map(self._counted, lines), **options)
+
+    def _counted(self, line):
+        CountedReader.limit -= len(line)
+        assert CountedReader.limit > 0, "the characters are parsed too often"
+        return line
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        return next(self._reader)
+
+    @property
+    def line_num(self):
+        return self._reader.line_num
+
+
+REAL_READER = csv.reader
+
+MISFITS = {
+    "quotes that never fit": 'a",",\n',
+    "quotes that never close": '1,"2\n',
+    "quotes in every cell that never fit": '"1","2",a","\n',
+    "an escaped quote before every opening one": '""",\n',
+    "text after a closing quote": '"a"b,2\n',
+}
+
+
+@pytest.mark.parametrize("line", MISFITS.values(), ids=MISFITS)
+def test_quotes_that_never_fit_take_linear_time(tmp_path, line):
+    """Each character is parsed a few times, however many rows are tried and rejected."""
+    path = tmp_path / "misfits.csv"
+    for end in ("", '"\n', "a" * 10_000 + '"\n1,2\n'):
+        path.write_text("a,b\n" + line * (60_000 // len(line)) + end)
+        for piece in (1 << 14, 1 << 11):
+            CountedReader.limit = 10 * path.stat().st_size
+            with (
+                mock.patch.object(csv, "reader", CountedReader),
+                mock.patch.object(io_text, "CHUNK_BYTES", piece),
+                mock.patch.object(LineSplitter, "max_row_bytes", 1 << 14),
+            ):
+                assert sum(map(len, open_source(path).blocks()))
+
+
+def test_row_that_is_open_beyond_the_limit_is_rejected_in_the_same_way_in_all_pieces(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text('a,b\n1,"2\n' + "3,4\n" * 20 + '5,"6"\n')
+    for piece in (1, 7, 50, 1000):
+        with (
+            mock.patch.object(io_text, "CHUNK_BYTES", piece),
+            mock.patch.object(LineSplitter, "max_row_bytes", 30),
+        ):
+            rejected = [
+                str(one)
+                for block in open_source(path).blocks()
+                for one in block.parse(text=("a", "b")).rejected
+            ]
+        assert rejected == [
+            "rows.csv, line 2: '1,\"2' has a quote that is not closed within 262144 bytes."
+        ]
+
+
+def test_row_before_a_blank_line_without_end_has_its_end(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text('a,b\n1,"2\n\r', newline="")  # the open quote keeps both lines until the end
+    source = open_source(path, complete=True)
+    (block,) = [one for one in source.blocks() if len(one)]
+    position = block.position(0)
+    assert "open" not in position
+    again = open_source(path, complete=True)
+    again.verify(source.fingerprint, position)
+    assert sum(len(one) for one in again.blocks(position)) == 0
+
+
+def test_too_long_row_after_a_byte_order_mark_is_shown_alike_in_all_pieces(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(b"\xef\xbb\xbf" + b"x" * 50 + b"\n")
+    shown = set()
+    for piece in (1, 2, 3, 13, 1000):
+        with (
+            mock.patch.object(io_text, "CHUNK_BYTES", piece),
+            mock.patch.object(LineSplitter, "max_row_bytes", 9),
+        ):
+            for block in open_source(path).blocks():
+                shown.update(str(one) for one in block.parse(text=("a",)).rejected)
+    assert shown == {
+        "rows.jsonl, line 1: 'xxxxxx' is the beginning of a row longer than 262144 bytes."
+    }
+
+
+json_line = st.one_of(
+    st.dictionaries(
+        st.sampled_from("abc"),
+        st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=5)),
+        max_size=3,
+    ).map(lambda row: json.dumps(row).encode() + b"\n"),
+    st.sampled_from(
+        [b"\n", b"[1]\n", b'{"a": 1}\r\n', b'{"a": "\\ud800"}\n', b'{"a": [1]}\n', b"{"]
+    ),
+    odd_text,
+    odd_bytes,
+)
+
+
+@given(st.lists(json_line, max_size=12).map(b"".join), st.integers(1, 30), st.data())
+def test_random_json_lines_are_read_as_by_a_simple_reader(tmp_path_factory, data, piece, draw):
+    path = tmp_path_factory.getbasetemp() / "fuzzed.jsonl"
+    path.write_bytes(b'{"a": 0}\n' + data)
+    expected = list(simple_json(path.read_bytes()))
+    with mock.patch.object(io_text, "CHUNK_BYTES", piece):
+        source = open_source(path)
+        found, positions = readings(source, names=("a",))
+        assert [line for line, _ in found] == [line for line, _ in expected]
+        for (_, values), (_, row) in zip(found, expected, strict=True):
+            if row is None:
+                assert values is None
+            elif values is not None and isinstance(row.get("a"), str):
+                assert values[0] == (row["a"] or None)
+            elif values is None:
+                assert isinstance(row["a"], list) or not is_text(row["a"])
+        done = draw.draw(st.integers(1, len(found)))
+        assert readings(source, positions[done - 1], names=("a",))[0] == found[done:]
+    fixture = PipeFixture(path.read_bytes())
+    sent, sealed = readings(fixture.open(), names=("a",))
+    assert sent == found
+    assert readings(fixture.open(), sealed[done - 1], names=("a",))[0] == found[done:]
+
+
+def test_too_long_json_lines_are_rejected(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(b'{"a": 1}\n{"a": "' + b"x" * 40 + b'"}\n{"a": 2}\n{"a": "' + b"y" * 40)
+    for piece in (1, 7, 30, 1000):
+        with (
+            mock.patch.object(io_text, "CHUNK_BYTES", piece),
+            mock.patch.object(LineSplitter, "max_row_bytes", 20),
+        ):
+            found, _ = readings(open_source(path), names=("a",))
+        assert found == [(1, ("1",)), (2, None), (3, ("2",)), (4, None)]
+
+
+@pytest.mark.parametrize("end", [b"", b"\n", b"\n9\n"])
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+def test_row_of_the_maximum_length_is_accepted(tmp_path, form, end):
+    path = tmp_path / f"rows.{form}"
+    for size, good in ((20, True), (21, False)):
+        row = b"x" * size if form == "csv" else b'{"a": "%s"}' % (b"x" * (size - 9))
+        assert len(row) == size
+        path.write_bytes((b"a\n" if form == "csv" else b'{"a": 1}\n') + row + end)
+        for piece in (1, 8, 1000):
+            with (
+                mock.patch.object(io_text, "CHUNK_BYTES", piece),
+                mock.patch.object(LineSplitter, "max_row_bytes", 20),
+            ):
+                found, _ = readings(open_source(path), names=("a",))
+            line, values = found[0 if form == "csv" else 1]
+            assert (line, values is not None) == (2, good), (size, piece)
+
+
+def test_slow_pipe_yields_rows_as_they_come():
+    """And an empty block as a sign of life while nothing comes: then the next piece is sent."""
+    reading, writing = os.pipe()
+    unsent = [b"a,b\n", b"1,", b"2\n3,4\n", b"5,6"]
+    seen = []
+    for block in StandardInput(descriptor=reading).blocks():
+        if len(block):
+            seen.append((len(block), len(unsent)))
+        elif unsent:
+            os.write(writing, unsent.pop(0))
+        else:
+            os.close(writing)
+    os.close(reading)
+    assert seen == [(2, 1), (1, 0)]  # as soon as the rows are whole
+
+
+def test_idle_pipe_ends_without_its_incomplete_row():
+    reading, writing = os.pipe()
+    os.write(writing, b"a,b\n1,2\n3,")
+    blocks = list(StandardInput(descriptor=reading, idle=0.3).blocks())
+    assert sum(map(len, blocks)) == 1
+    os.close(writing)
+    os.close(reading)
+
+
+@pytest.mark.parametrize("begin", [b"", b"\xef\xbb\xbf", b"\n \r\n"])
+def test_standard_input_detects_its_format(begin):
+    source = PipeFixture(begin + b'{"a": 1}\n').open()
+    assert readings(source, names=("a",))[0] == [(1 + begin.count(b"\n"), ("1",))]
+    assert source.columns == ("a",)
+    if b" " not in begin:  # a line of blanks is a header without a name
+        source = PipeFixture(begin + b"a\n1\n").open()
+        assert readings(source, names=("a",))[0] == [(2, ("1",))]
+
+
+def test_standard_input_of_a_process_is_read():
+    code = (
+        "from kernelbank.io.sources import open_source\n"
+        "for block in open_source('-').blocks(): print(block.parse(numeric=['b']).numbers.tolist())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], input=b"a,b\n1,2\n3,4\n", capture_output=True, check=True
+    )
+    assert b"[[2.0], [4.0]]" in done.stdout
+
+
+def test_long_pipe_sent_again_continues_after_its_position():
+    data = b"a,b\n" + b"".join(b"%d,%d\n" % (n, n * n) for n in range(40_000))
+
+    def sent(data):
+        reading, writing = os.pipe()
+
+        def write():
+            with os.fdopen(writing, "wb") as file:
+                file.write(data)
+
+        sender = threading.Thread(target=write)
+        sender.start()
+        return reading, sender
+
+    def numbers(position, data):
+        reading, sender = sent(data)
+        rows, positions = [], []
+        try:
+            for block in StandardInput(descriptor=reading).blocks(position):
+                rows += block.parse(numeric="b").numbers[:, 0].tolist()
+                positions += [block.position(len(block) - 1)] * bool(len(block))
+        finally:
+            while os.read(reading, 1 << 16):
+                pass
+            sender.join()
+            os.close(reading)
+        return rows, positions
+
+    rows, positions = numbers(None, data)
+    assert rows == [float(n * n) for n in range(40_000)]
+    for position in positions[::15]:
+        assert numbers(position, data)[0] == rows[position["rows"] :]
+    with pytest.raises(FileRefused, match="are not those"):
+        numbers(positions[-1], data.replace(b"\n20000,", b"\n20001,"))

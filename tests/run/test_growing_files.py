@@ -1,0 +1,367 @@
+"""`kernelbank run` on a file that is still being written, or followed and rotated."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from kernelbank.io import text as io_text
+from kernelbank.run import session
+from support.crash_scenarios import SCENARIOS, check_one_line
+from support.fault_injection import Fault
+from support.run_command import (
+    make_rows,
+    one_slot_model,
+    read_csv,
+    read_jsonl,
+    read_state,
+    refusal,
+    run,
+    succeed,
+    write_csv,
+    write_jsonl,
+)
+
+X, Y = make_rows(12)
+NAMES = ["a", "b", "y"]
+ROWS = [[round(float(value), 4) for value in (*x, y)] for x, y in zip(X, Y, strict=True)]
+
+
+@pytest.fixture(autouse=True)
+def light(monkeypatch):
+    """One cheap slot, and no waiting: it is the rows that are tried here."""
+    monkeypatch.setattr(session, "make_model", one_slot_model)
+    monkeypatch.setattr(io_text, "SETTLE_SECONDS", 0.0)
+
+
+@pytest.fixture(params=["csv", "jsonl"])
+def whole(request, tmp_path):
+    """A file, and its bytes when it is complete."""
+    path = tmp_path / f"rows.{request.param}"
+    (write_csv if request.param == "csv" else write_jsonl)(path, NAMES, ROWS)
+    return path, path.read_bytes()
+
+
+def options_in(folder, *more):
+    outputs = ("--predictions", folder / "out.csv", "--state", folder / "state")
+    return ("--target", "y", *outputs, "--checkpoint-every", "5", *more)
+
+
+def leftovers(folder):
+    """Everything that must be as if the file had been complete from the start."""
+    header, arrays = read_state(folder / "state")
+    del header["timings"], header["predictions"], header["source"]["address"]
+    bits = {name: (array.shape, array.tobytes()) for name, array in arrays.items()}
+    bad_rows = (folder / "state/bad-rows.jsonl").read_bytes()
+    return (folder / "out.csv").read_bytes(), bad_rows, header, bits
+
+
+def undisturbed(tmp_path, name, data, *more):
+    folder = tmp_path / "undisturbed"
+    folder.mkdir()
+    (folder / name).write_bytes(data)
+    succeed(folder / name, *options_in(folder, *more))
+    return leftovers(folder)
+
+
+def test_file_cut_within_a_line_goes_on_as_if_it_had_been_complete(tmp_path, whole):
+    path, data = whole
+    wanted = undisturbed(tmp_path, path.name, data)
+    last = data.rstrip().rfind(b"\n")
+    for cut in (last, *range(last + 1, len(data) - 2, 5), len(data) - 2, len(data) - 1):
+        folder = tmp_path / f"cut{cut}"
+        folder.mkdir()
+        path.write_bytes(data[:cut])
+        first = run(path, *options_in(folder))
+        assert first.code == 0, first.err
+        rows = read_csv(folder / "out.csv")[1]
+        ended = data[:cut].count(b"\n") - (path.suffix == ".csv")
+        is_used = "It is in the results, but not in --state" in first.err
+        assert len(rows) == ended + is_used
+        assert read_state(folder / "state")[0]["rows"] == ended
+        again = run(path, *options_in(folder))  # nothing has changed: the same results
+        assert (again.code, read_csv(folder / "out.csv")[1]) == (0, rows)
+        path.write_bytes(data)
+        done = succeed(path, *options_in(folder))
+        assert f"Resuming after {ended} row" in done.err
+        assert leftovers(folder) == wanted
+
+
+def test_complete_file_ends_with_a_row(tmp_path, whole):
+    path, data = whole
+    path.write_bytes(data[:-1])
+    succeed(path, *options_in(tmp_path))
+    done = succeed(path, *options_in(tmp_path, "--complete"))
+    assert "note" not in done.err
+    header = read_state(tmp_path / "state")[0]
+    assert header["rows"] == 12
+    assert header["position"]["open"]
+    path.write_bytes(data + data.splitlines(keepends=True)[-1])  # its end and a row have come
+    succeed(path, *options_in(tmp_path))
+    assert len(read_csv(tmp_path / "out.csv")[1]) == 13
+
+
+def test_complete_file_that_grows_within_its_last_row_is_refused(tmp_path, whole):
+    path, data = whole
+    path.write_bytes(data[:-1])
+    succeed(path, *options_in(tmp_path, "--complete"))
+    with path.open("ab") as file:
+        file.write(b"5\n")
+    message = refusal(path, *options_in(tmp_path))
+    assert "had no line end then, and is longer now" in message
+    assert "--complete" in message
+
+
+@pytest.mark.parametrize("skip", [(), ("--on-bad-row", "skip")])
+def test_bad_row_without_its_end_is_not_a_row_yet(tmp_path, whole, skip):
+    path, data = whole
+    cut = data.rstrip().rfind(b"\n") + 3  # a number without the others, or an object without an end
+    path.write_bytes(data[:cut])
+    done = succeed(path, *options_in(tmp_path, *skip))
+    assert len(read_jsonl(tmp_path / "state/bad-rows.jsonl")) == len(skip) // 2
+    if not skip:
+        assert "The source ends before its end, so it is not used. If the source is" in done.err
+    refused = run(path, *options_in(tmp_path, "--complete"))
+    assert refused.code == 2
+    assert f"line {11 + (path.suffix == '.csv') + 1}" in refused.err
+    path.write_bytes(data)
+    succeed(path, *options_in(tmp_path, *skip))
+    assert leftovers(tmp_path) == undisturbed(tmp_path, path.name, data, *skip)
+
+
+def test_quoted_cell_that_is_open_at_the_end_goes_on(tmp_path):
+    data = b'a,kind,y\n1,u,2\n2,u,3\n3,"a\nb\nc",4\n4,u,5\n'
+    more = ("--categorical", "kind", "--on-bad-row", "skip")
+    wanted = undisturbed(tmp_path, "rows.csv", data, *more)
+    for cut in range(data.index(b'"'), len(data)):
+        folder = tmp_path / f"cut{cut}"
+        folder.mkdir()
+        path = folder / "rows.csv"
+        path.write_bytes(data[:cut])
+        succeed(path, *options_in(folder, *more))
+        path.write_bytes(data)
+        succeed(path, *options_in(folder, *more))
+        assert leftovers(folder) == wanted
+
+
+@pytest.mark.parametrize("most", [11, 12, 13])
+def test_max_rows_counts_the_row_without_its_end(tmp_path, whole, most):
+    path, data = whole
+    path.write_bytes(data[:-1])
+    more = ("--max-rows", most)
+    for _ in range(2):
+        succeed(path, *options_in(tmp_path, *more))
+        assert len(read_csv(tmp_path / "out.csv")[1]) == min(most, 12)
+        assert read_state(tmp_path / "state")[0]["rows"] == 11
+    path.write_bytes(data)
+    succeed(path, *options_in(tmp_path))
+    assert leftovers(tmp_path) == undisturbed(tmp_path, path.name, data)
+
+
+@pytest.mark.parametrize("every", [1, 3])
+def test_input_that_ends_within_a_line_is_sent_again(tmp_path, whole, every):
+    path, data = whole
+    more = options_in(tmp_path, "--checkpoint-every", every)
+    path.write_bytes(data[:-4])
+    first = run("-", *more, stdin=path)
+    assert first.code == 0, first.err
+    assert read_state(tmp_path / "state")[0]["rows"] == 11
+    path.write_bytes(data)
+    succeed("-", *more, stdin=path)
+    rows = (tmp_path / "out.csv").read_bytes()
+    assert rows == undisturbed(tmp_path, path.name, data)[0]
+
+
+def test_redis_gets_the_last_row_when_it_is_complete(tmp_path, redis_server):
+    path = tmp_path / "rows.csv"
+    path.write_text("a,y\n1,2\n2,3\n3,4")
+    place = f"redis://127.0.0.1:{redis_server.port}/{tmp_path.name}"
+    options = ("--target", "y", "--predictions", place, "--state", tmp_path / "state")
+    done = succeed(path, *options)
+    assert f"It is not written to {place}?db=0, which cannot take it back" in done.err
+    assert redis_server.client.xlen(tmp_path.name) == 2
+    path.write_text("a,y\n1,2\n2,3\n3,456")
+    succeed(path, *options, "--complete")
+    (*_, last) = redis_server.client.xrange(tmp_path.name)
+    assert (redis_server.client.xlen(tmp_path.name), last[1][b"target"]) == (3, b"456.0")
+
+
+def test_rows_that_were_read_must_stay_as_they_were(tmp_path):
+    """Also far behind the first bytes of the file."""
+    path = tmp_path / "rows.csv"
+    lines = [f"{n},{n % 7},{n % 5}\n" for n in range(20_000)]
+    path.write_text("a,b,y\n" + "".join(lines))
+    options = options_in(tmp_path, "--checkpoint-every", 10_000)
+    succeed(path, *options, "--max-rows", 19_000)
+    before = leftovers(tmp_path)
+    lines[15_000] = "15000,6,9\n"
+    path.write_text("a,b,y\n" + "".join(lines))
+    message = refusal(path, *options)
+    assert "the first 19000 rows are not those that were read before" in message
+    assert "Restore them, or start a new run" in message
+    assert leftovers(tmp_path) == before
+    lines[15_000] = f"{15_000},{15_000 % 7},{15_000 % 5}\n"
+    lines[19_500] = "1,2,3\n"  # not read yet: it may be corrected
+    path.write_text("a,b,y\n" + "".join(lines))
+    succeed(path, *options)
+
+
+def test_sigterm_stops_a_run_that_waits_for_the_end_of_a_line(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("a,y\n1,2\n2,3\n3,")
+    ahead = time.time() + 1000
+    os.utime(path, (ahead, ahead))  # it looks as if it were being written
+    script = (
+        "from kernelbank.io import text as io_text\n"
+        "io_text.SETTLE_SECONDS = 1e9\n"
+        "from kernelbank.cli import commands\n"
+        "commands.run()\n"
+    )
+    words = ["run", path, *options_in(tmp_path), "--size", "small", "--log-json"]
+    process = subprocess.Popen([sys.executable, "-c", script, *map(str, words)])
+    state = tmp_path / "state/state.kb"
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and not (
+        state.exists() and read_state(tmp_path / "state")[0]["rows"] == 2
+    ):
+        time.sleep(0.05)
+    process.terminate()
+    assert process.wait(60) == 143
+    assert read_state(tmp_path / "state")[0]["rows"] == 2
+
+
+# --- `kernelbank run --follow`, killed and resumed while its file grows and is rotated ---
+
+
+FOLLOW = "--follow --stop-when-idle 0.1"
+
+
+class GrowingRun:
+    """A run over a log, to which the rows of `messy.csv` are written bit by bit."""
+
+    def __init__(self, scenarios):
+        self.scenarios = scenarios
+        self.folder = scenarios.folder()
+        self.log = self.folder / "log.csv"
+        header, *rows = (scenarios.root / "messy.csv").read_text().splitlines(keepends=True)
+        self.header, self.rest = header, "".join(rows)
+        self._clock = time.time_ns() - 10**13
+
+    def write(self, size):
+        """Write so many bytes, which may end within a line."""
+        with self.log.open("a") as file:
+            file.write(self.rest[:size] if file.tell() else self.header + self.rest[:size])
+        self.rest = self.rest[size:]
+        self._clock += 10**9
+        os.utime(self.log, ns=(self._clock, self._clock))  # no file has to settle
+
+    def rotate(self):
+        """Rename, at the end of a line."""
+        end = self.rest.find("\n") + 1
+        self.write(end if self.log.read_bytes()[-1:] != b"\n" else 0)
+        for number in range(9, 0, -1):
+            older = Path(f"{self.log}.{number}")
+            if older.exists():
+                older.rename(f"{self.log}.{number + 1}")
+        self.log.rename(f"{self.log}.1")
+
+    def args(self, more=FOLLOW):
+        args = SCENARIOS["messy"].args(self.folder, None)
+        args[1] = "log.csv"
+        return [*args, *more.split()]
+
+    def run(self, fault=None, **how):
+        return self.scenarios.forks.run(self.args(), self.folder, fault, **how)
+
+    def outcome(self):
+        """All but the places of rows, which depend on the rotation."""
+        header, arrays = read_state(self.folder / "state")
+        bad = [(one["row"], one["column"], one["value"]) for one in self.bad_rows()]
+        model = {name: (array.shape, array.tobytes()) for name, array in arrays.items()}
+        return (self.folder / "predictions.csv").read_bytes(), bad, header["rows"], model
+
+    def bad_rows(self):
+        return read_jsonl(self.folder / "state/bad-rows.jsonl")
+
+
+@pytest.fixture(scope="module")
+def wanted(scenarios):
+    """What a plain run leaves over all rows in one file."""
+    plain = GrowingRun(scenarios)
+    plain.write(10**6)
+    ended = scenarios.forks.run(plain.args(""), plain.folder)
+    assert ended.code == 0, ended.stderr
+    return plain.outcome()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
+def test_followed_run_killed_and_rotated_at_random_leaves_the_same_bytes(scenarios, wanted, seed):
+    draw = random.Random(seed)
+    growing, before = GrowingRun(scenarios), scenarios.forks.kills
+    growing.write(700)
+    assert growing.run(Fault("replace:state", 2)).killed  # no row is saved, but the first file is
+    while growing.rest:
+        growing.write(draw.randint(0, 2000))
+        if not growing.rest:
+            break
+        if draw.random() < 0.3:
+            for _ in range(draw.randint(1, 3)):
+                growing.rotate()
+                growing.write(draw.randint(1, 500))
+        label = draw.choice(["write:predictions", "fsync:state", "replace:state", "write:bad-rows"])
+        fault = Fault(label, draw.randint(1, 3), draw.choice(["before", "half", "after"]))
+        ended = growing.run(fault if draw.random() < 0.8 else None)
+        assert ended.killed or ended.code == 0, ended.stderr
+    growing.write(10**6)
+    ended = growing.run()
+    assert ended.code == 0, ended.stderr
+    assert growing.outcome() == wanted
+    assert scenarios.forks.kills > before
+
+
+def test_rotation_under_a_running_process_loses_nothing(scenarios, wanted):
+    growing = GrowingRun(scenarios)
+    growing.write(500)
+    started = scenarios.forks.start(growing.args("--follow"), growing.folder)
+    state = growing.folder / "state/state.kb"
+    deadline = time.monotonic() + 60
+    while not state.exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    written = 0
+    while growing.rest:
+        growing.write(1500)
+        growing.rotate()
+        growing.write(400)
+        written = sum(path.read_bytes().count(b"\n") for path in growing.folder.glob("log.csv*"))
+    while time.monotonic() < deadline:
+        if read_state(growing.folder / "state")[0]["position"]["rows"] == 170:
+            break
+        time.sleep(0.05)
+    os.kill(started["pid"], signal.SIGTERM)
+    ended = scenarios.forks.wait(started)
+    assert ended.code == 143, ended.stderr
+    assert written >= 170
+    assert growing.outcome() == wanted
+
+
+def test_removed_log_is_refused_and_passed_over_with_allow_gaps(scenarios):
+    growing = GrowingRun(scenarios)
+    growing.write(2000)
+    assert growing.run().code == 0
+    kept = growing.outcome()
+    growing.write(1000)
+    growing.rotate()
+    Path(f"{growing.log}.1").unlink()
+    growing.write(10**6)
+    check_one_line(growing.run(), "log.csv", "was removed, compressed or rewritten", "--allow-gaps")
+    assert growing.outcome() == kept
+    ended = scenarios.forks.run(growing.args(f"{FOLLOW} --allow-gaps"), growing.folder)
+    assert ended.code == 0, ended.stderr
+    rows = growing.outcome()[0].count(b"\n") - 1 + len(growing.bad_rows())
+    assert kept[0].count(b"\n") < rows < 170

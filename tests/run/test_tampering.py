@@ -1,0 +1,464 @@
+"""What was changed between two processes, and links in place of files, is refused and left alone."""
+
+import os
+import shutil
+import signal
+import struct
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kernelbank.errors import FileRefused, RunRefused
+from kernelbank.io import checkpoint
+from kernelbank.io.sinks import ParquetSink
+from kernelbank.run import session
+from kernelbank.run.options import RunOptions
+from support import forged_files
+from support.crash_scenarios import SCENARIOS, check_one_line, read_files
+from support.fault_injection import Fault
+from support.run_command import (
+    make_rows,
+    one_slot_model,
+    open_run,
+    refusal,
+    run_to_end,
+    succeed,
+    write_csv,
+)
+
+
+@pytest.fixture(scope="module")
+def halfway(scenarios):
+    """Runs that were killed in the middle."""
+    found = {}
+    for name in ("messy", "parts"):
+        found[name] = scenarios.folder()
+        ended = scenarios.run(name, found[name], Fault("replace:state", 4, "after"))
+        assert ended.killed
+    return found
+
+
+@pytest.fixture
+def interrupted_run(scenarios, halfway):
+    """The folder of such a run, to tamper with; it is restored afterwards."""
+    kept = []
+
+    def copy(name):
+        kept.append((halfway[name], halfway[name].with_name(f"{halfway[name].name}-kept")))
+        shutil.copytree(*kept[-1])
+        return halfway[name]
+
+    yield copy
+    for folder, copied in kept:
+        shutil.rmtree(folder)
+        copied.rename(folder)
+
+
+def refuses(scenarios, name, folder, *words, more=""):
+    before = read_files(folder)
+    check_one_line(scenarios.run(name, folder, more=more), *words)
+    assert read_files(folder) == before
+
+
+OTHER_OPTIONS = {
+    "--lags 3": ["--lags was 2, now 3"],
+    "--coverage 0.5 --delay 1": ["--delay was 0, now 1", "--coverage was 0.9, now 0.5"],
+    "--features a": ["--features was none, now a"],
+    "--preset paper": ["--preset was auto, now paper"],
+    "--predictions other.csv": ["--predictions was", "predictions.csv, now", "other.csv"],
+    "--predictions other.parquet": ["--predictions was", "other.parquet"],
+}
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        more if more == "--lags 3" else pytest.param(more, marks=pytest.mark.slow)
+        for more in OTHER_OPTIONS
+    ],
+)
+def test_resuming_with_other_options_is_refused(scenarios, interrupted_run, more):
+    folder = interrupted_run("messy")
+    (folder / "other.csv").write_text("somebody's\n")
+    refuses(scenarios, "messy", folder, *OTHER_OPTIONS[more], more=more)
+
+
+def test_resuming_with_another_source_is_refused(scenarios, interrupted_run):
+    folder = interrupted_run("messy")
+    args = SCENARIOS["messy"].args(folder, None)
+    before = read_files(folder)
+    args[1] = "../labels.csv"
+    check_one_line(
+        scenarios.forks.run(args, folder), "not the source that was read before", "address"
+    )
+    assert read_files(folder) == before
+
+
+def test_resuming_after_the_source_was_rewritten_is_refused(scenarios, interrupted_run):
+    folder = interrupted_run("messy")
+    source = scenarios.root / "messy.csv"
+    kept = source.read_bytes()
+    try:
+        source.write_bytes(kept.replace(b"oh", b"no"))
+        refuses(scenarios, "messy", folder, "rows are not those that were read before")
+    finally:
+        source.write_bytes(kept)
+
+
+def changed_first_byte(path):
+    data = path.read_bytes()
+    path.write_bytes(b"R" + data[1:])
+
+
+def cut(path):
+    path.write_bytes(path.read_bytes()[:100])
+
+
+def foreign(path):
+    path.write_bytes(b"all,about,me\n" * 2000)
+
+
+TAMPERED = {
+    "changed": (changed_first_byte, "predictions.csv was changed"),
+    "cut": (cut, "predictions.csv was cut: 100 of "),
+    "removed": (Path.unlink, "predictions.csv is gone"),
+    "foreign": (foreign, "predictions.csv was changed"),
+}
+
+
+@pytest.mark.parametrize("how", TAMPERED)
+def test_resuming_after_predictions_were_changed_is_refused(scenarios, interrupted_run, how):
+    folder = interrupted_run("messy")
+    tamper, words = TAMPERED[how]
+    tamper(folder / "predictions.csv")
+    refuses(scenarios, "messy", folder, words)
+
+
+def test_resuming_after_bad_rows_were_cut_is_refused(scenarios, interrupted_run):
+    """The predictions are valid and have rows after the checkpoint: these must stay, too."""
+    folder = interrupted_run("messy")
+    with (folder / "predictions.csv").open("ab") as file:
+        file.write(b"12")
+    cut(folder / "state/bad-rows.jsonl")
+    refuses(scenarios, "messy", folder, "bad-rows.jsonl was cut")
+
+
+def test_resuming_after_a_part_was_changed_is_refused(scenarios, interrupted_run):
+    folder = interrupted_run("parts")
+    part = folder / "predictions.parquet/part-000000.parquet"
+    kept = part.read_bytes()
+    changed_first_byte(part)
+    refuses(scenarios, "parts", folder, "a part was changed")
+    part.unlink()
+    refuses(scenarios, "parts", folder, "part-000000.parquet is gone")
+    part.write_bytes(kept)
+    assert scenarios.run("parts", folder).code == 0
+
+
+def test_redis_stream_that_was_deleted_is_refused(scenarios):
+    if scenarios.redis is None:
+        pytest.skip("there is no redis-server")
+    folder = scenarios.folder()
+    assert scenarios.run("redis", folder, Fault("replace:state", 4, "after")).killed
+    scenarios.redis.client.delete(f"{folder.parent.name}-{folder.name}")
+    refuses(scenarios, "redis", folder, "has lost rows")
+
+
+# --- the state --------------------------------------------------------------------------------------
+
+
+def test_damaged_checkpoint_is_refused(scenarios, interrupted_run):
+    folder = interrupted_run("messy")
+    state = folder / "state/state.kb"
+    kept = state.read_bytes()
+    newer = checkpoint.MAGIC + struct.pack("<I", 99) + kept[len(checkpoint.MAGIC) + 4 :]
+    for data, words in (
+        (kept[:1000], "is truncated"),
+        (b"", "is truncated"),
+        (kept[:-1] + bytes([kept[-1] ^ 1]), "is damaged"),
+        (b"PK\x03\x04 something else", "is not a kernelbank file"),
+        (newer, "has format version 99"),
+    ):
+        state.write_bytes(data)
+        refuses(scenarios, "messy", folder, "state.kb", words)
+
+
+def test_saved_bank_in_place_of_a_checkpoint_is_refused(scenarios, interrupted_run):
+    folder = interrupted_run("messy")
+    (folder / "state/state.kb").unlink()
+    checkpoint.write(folder / "state/state.kb", {"kind": "AutoBank"}, {})
+    refuses(scenarios, "messy", folder, "is not the state of a run")
+
+
+class SavedRun:
+    """A run of a few rows whose state is read again, in this process."""
+
+    def __init__(self, root):
+        self.root = root
+        self.source = root / "few.csv"
+        rows = [f"{n % 7},{n % 5},{n % 7 - n % 5}" for n in range(40)]
+        self.source.write_text("\n".join(["a,b,y", *rows]) + "\n")
+        with self.open() as run:
+            run.start()
+            run_to_end(run)
+        self.state = (root / "state/state.kb").read_bytes()
+        self.files = read_files(root)
+
+    def open(self):
+        options = RunOptions(source="", target="y", size="small", delay=3)
+        return open_run(self.root, self.source, options)
+
+    def resumes(self):
+        with self.open() as run:
+            return run.resume()
+
+    def refused(self, data):
+        path = self.root / "state/state.kb"
+        path.write_bytes(data)
+        try:
+            with pytest.raises((FileRefused, RunRefused)) as error:
+                self.resumes()
+            assert "\n" not in str(error.value)
+            assert read_files(self.root) == {**self.files, "state/state.kb": data}
+        finally:
+            path.write_bytes(self.state)
+
+
+@pytest.fixture(scope="module")
+def saved_run(tmp_path_factory):
+    return SavedRun(tmp_path_factory.mktemp("kept"))
+
+
+@settings(max_examples=40)
+@given(st.data())
+def test_checkpoint_with_flipped_or_missing_bytes_is_refused(saved_run, data):
+    length = len(saved_run.state)
+    if data.draw(st.booleans()):
+        saved_run.refused(saved_run.state[: data.draw(st.integers(0, length - 1))])
+        return
+    damaged = bytearray(saved_run.state)
+    for place in data.draw(
+        st.lists(st.integers(0, length - 1), min_size=1, max_size=3, unique=True)
+    ):
+        damaged[place] ^= data.draw(st.integers(1, 255))
+    saved_run.refused(bytes(damaged))
+
+
+STRANGE = st.recursive(
+    st.none() | st.booleans() | st.integers(-3, 10**20) | st.text(max_size=4),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner),
+    max_leaves=4,
+)
+
+
+EDITS: dict[str, tuple[tuple[Any, ...], Any]] = {
+    "length of an output as text": (("sinks", 0, "bytes"), "31"),
+    "length of an output as a fraction": (("sinks", 0, "bytes"), 31.5),
+    "negative length of an output": (("sinks", 0, "bytes"), -1),
+    "last target as text": (("last_target",), "7"),
+    "last target that is no number": (("last_target",), float("nan")),
+    "waiting target as a list": (("pending_targets", 0), [1.0]),
+    "rows as text": (("rows",), "40"),
+    "negative rows without target": (("rows_without_target",), -7),
+    "model of another task": (("bank", "task"), "classification"),
+    "model with other lags": (("bank", "lags"), 1),
+    "model with other seasons": (("bank", "seasons"), [24]),
+    "model with horizons": (("bank", "horizons"), [1, 2]),
+    "model with known columns": (("bank", "known"), ["a"]),
+    "tentative columns": (("bank", "columns", "tentative"), True),
+    "no model": (("bank",), []),
+    "model of 10**8 inputs": (("bank", "dimension"), 10**8),
+    "history of 10**8 slots": (("history", "slots"), 10**8),
+    "bad rows that are no text": (("rejected_rows",), {"count": 1, "first": [{}], "last": []}),
+}
+
+
+@pytest.mark.parametrize("edit", EDITS)
+def test_edited_checkpoint_is_refused(saved_run, edit):
+    path, value = EDITS[edit]
+    header, body = forged_files.unpack(saved_run.state)
+    saved_run.refused(forged_files.pack(forged_files.with_value(header, path, value), body))
+
+
+def test_ranges_of_more_inputs_than_there_are_are_refused(saved_run):
+    header, body = forged_files.unpack(saved_run.state)
+    offset = 0
+    for entry in header["arrays"]:
+        size = int(np.prod(entry[2])) * 8
+        if entry[0] == "history/seen_ranges":
+            entry[2][0] += 3
+            body = body[:offset] + bytes(48) + body[offset:]
+        offset += size
+    saved_run.refused(forged_files.pack(header, body))
+
+
+def test_pipe_in_place_of_a_checkpoint_is_refused(saved_run):
+    path = saved_run.root / "state/state.kb"
+    path.unlink()
+    os.mkfifo(path)
+    try:
+        with (
+            forged_files.deadline(30),
+            pytest.raises((FileRefused, RunRefused), match="not a file"),
+        ):
+            saved_run.resumes()
+    finally:
+        path.unlink()
+        path.write_bytes(saved_run.state)
+
+
+@pytest.mark.slow
+@settings(max_examples=40)
+@given(st.data())
+def test_checkpoint_with_a_forged_header_is_refused_or_resumed(saved_run, data):
+    """A file whose checksum is right and whose contents are not: refused, or as good as before."""
+    path = saved_run.root / "state/state.kb"
+    header, arrays = checkpoint.read(path)
+    name = data.draw(st.sampled_from(sorted(set(header) - {"kind", "version", "features"})))
+    header[name] = data.draw(STRANGE)
+    checkpoint.write(path, header, arrays)
+    try:
+        saved_run.resumes()
+    except (FileRefused, RunRefused):
+        assert {**read_files(saved_run.root), "state/state.kb": saved_run.state} == saved_run.files
+    finally:
+        path.write_bytes(saved_run.state)
+        for name, bytes_ in saved_run.files.items():
+            (saved_run.root / name).write_bytes(bytes_)
+
+
+# --- Links, FIFOs and folders in place of the files of a run are refused, and nothing is changed ---
+
+
+COUNT = 30
+X, Y = make_rows(COUNT)
+
+
+@pytest.fixture
+def light(monkeypatch):
+    """One cheap slot, and an end to what waits for a FIFO."""
+    monkeypatch.setattr(session, "make_model", one_slot_model)
+
+    def stop(*_):
+        raise TimeoutError("waited for a FIFO")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(60)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+@pytest.fixture
+def source(tmp_path):
+    return write_csv(tmp_path / "s.csv", ["a", "b", "y"], np.column_stack([X, Y]))
+
+
+def put(kind, root, name):
+    """Something that is no regular file, in place of a file."""
+    path = root / name
+    path.parent.mkdir(exist_ok=True)
+    path.unlink(missing_ok=True)
+    if kind == "a FIFO":
+        os.mkfifo(path)
+    elif kind == "a folder":
+        path.mkdir()
+    else:
+        path.symlink_to(root / kind)
+
+
+def contents(folder):
+    """Every file below a folder with its content; links and others by their kind."""
+    found = {}
+    for path in sorted(folder.rglob("*")):
+        if path.is_symlink():
+            found[path] = os.readlink(path)
+        elif path.is_file():
+            found[path] = None if path.name == "lock" else path.read_bytes()
+        else:
+            found[path] = oct(path.stat().st_mode)
+    return found
+
+
+FILES = ["state/state.kb", "state/bad-rows.jsonl", "state/lock", "out/out.csv"]
+PARTS = [
+    "state/state.kb",
+    "out/p.parquet/part-000000.parquet",
+    "out/p.parquet/.part-000001.parquet",
+]
+KINDS = ["victim", "nothing", "a FIFO", "a folder"]
+
+
+@pytest.mark.usefixtures("light")
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("resumed", [False, True])
+def test_no_regular_file_in_place_of_a_file_of_a_run_is_refused(
+    name, kind, resumed, source, tmp_path
+):
+    (tmp_path / "victim").write_bytes(b"")  # an empty file would be taken for one of a new run
+    (tmp_path / "out").mkdir()
+    options = ("--target", "y", "--state", tmp_path / "state")
+    options += ("--predictions", tmp_path / "out/out.csv")
+    if resumed:
+        succeed(source, *options, "--max-rows", 10)
+    put(kind, tmp_path, name)
+    (tmp_path / "state").mkdir(exist_ok=True)
+    before = contents(tmp_path)
+    message = refusal(source, *options)
+    word = kind if kind in ("a FIFO", "a folder") else "a link"
+    assert f"{tmp_path / name} is {word}, not a file." in message
+    after = contents(tmp_path)
+    if not resumed:  # the lock, and what had been begun, are there
+        after = {path: after[path] for path in before}
+    assert after == before
+    assert not (tmp_path / "nothing").exists()
+
+
+@pytest.mark.usefixtures("light")
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", PARTS)
+def test_no_regular_file_in_place_of_a_part_is_refused(name, kind, source, tmp_path, monkeypatch):
+    monkeypatch.setattr("kernelbank.io.sinks.PART_ROWS", 10)
+    (tmp_path / "victim").write_bytes(b"mine")
+    (tmp_path / "out").mkdir()
+    options = ("--target", "y", "--state", tmp_path / "state")
+    options += ("--predictions", tmp_path / "out/p.parquet", "--checkpoint-every", 5)
+    succeed(source, *options, "--max-rows", 20)
+    put(kind, tmp_path, name)
+    before = contents(tmp_path)
+    message = refusal(source, *options)
+    word = kind if kind in ("a FIFO", "a folder") else "a link"
+    assert f"{tmp_path / name} is {word}, not a file." in message
+    assert contents(tmp_path) == before
+
+
+@pytest.mark.usefixtures("light")
+@pytest.mark.parametrize("name", [".part-000000.parquet", "part-000000.parquet"])
+def test_link_that_appears_during_a_run_is_not_followed(name, tmp_path, monkeypatch):
+    monkeypatch.setattr("kernelbank.io.sinks.PART_ROWS", 2)
+    sink = ParquetSink(tmp_path / "p.parquet", ["row", "prediction"])
+    sink.check_vacant()
+    sink.start()
+    (tmp_path / "victim").write_bytes(b"mine")
+    (tmp_path / "p.parquet" / name).symlink_to(tmp_path / "victim")
+    with pytest.raises(RunRefused, match="is a link, not a file"):
+        sink.write([(1, 1.0), (2, 2.0)])
+    assert (tmp_path / "victim").read_bytes() == b"mine"
+
+
+@pytest.mark.usefixtures("light")
+def test_folders_of_a_run_may_be_links(source, tmp_path):
+    for name in ("state", "p.parquet"):
+        (tmp_path / f"real-{name}").mkdir()
+        (tmp_path / name).symlink_to(f"real-{name}")
+    options = ("--target", "y", "--state", tmp_path / "state")
+    options += ("--predictions", tmp_path / "p.parquet")
+    succeed(source, *options, "--max-rows", 10)
+    succeed(source, *options)
+    assert (tmp_path / "real-state/state.kb").is_file()
+    assert (tmp_path / "real-p.parquet/part-000000.parquet").is_file()
