@@ -17,7 +17,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 # One job after another: ninja has the processors while pip has the network.
 .NOTPARALLEL:
-.PHONY: run test test-all attack sanitize lint format bench against bench-run bench-live costs alarms accuracy ablation classes forecasts gallery docs wheel wheel-aarch64 release clean
+.PHONY: run test test-all attack sanitize lint format bench against bench-run bench-live costs alarms accuracy robust ablation classes forecasts gallery docs wheel wheel-aarch64 release clean
 
 # A stream of sensors, then the paper's experiment in a few lines.
 run: .venv/ready $(CORE)
@@ -113,6 +113,11 @@ forecasts: .venv/bench-ready $(CORE)
 # How often AutoBank signals a change where there is none.
 alarms: .venv/dev-ready $(CORE)
 	$(BIN)/python benchmarks/false_alarms.py
+
+# What spikes in the target, jumps of its level, first rows and late targets do to AutoBank. DATA is a
+# folder of .csv.gz streams; OPTIONS go to benchmarks/robust.py (see --help).
+robust: .venv/bench-ready $(CORE)
+	$(BIN)/python benchmarks/robust.py --data $(DATA) $(if $(ONLY),--only $(ONLY)) $(OPTIONS)
 
 # AutoBank with one part taken out at a time, on the same streams and beside the rivals kept there.
 ablation: OUT := accuracy

@@ -3,13 +3,16 @@
 Every regression stream is run as it is, and with spikes: in one row of a hundred, chosen at random
 after the first 200, the target is moved by a number of its standard deviations up or down. The
 errors of the other rows are compared with those on the clean stream. Then lone spikes and jumps are
-planted into one series whose answer is known, and targets come late.
+planted into one series whose answer is known. A series with two seasons is run with seasons="auto"
+and with both named. With --first, the first rows are compared with those of a ridge regression that
+is fitted anew; with --late, targets come late.
 """
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -49,14 +52,14 @@ def spikes(streams: dict, console: Console) -> None:
     for name, stream in streams.items():
         X, y = stream.X, stream.y
         clean = squared_errors(X, y, stream.lags, y)
-        row, found = [], []
+        row, growth = [], []
         for size in SPIKES:
             moved, hit = spiked(y, size)
             scored = ~hit & (np.arange(len(y)) >= FIRST)
             error = squared_errors(X, moved, stream.lags, y)[scored].mean()
-            found.append(error / clean[scored].mean())
-            row.append(f"{found[-1]:.2f}")
-        ratios.append(found)
+            growth.append(error / clean[scored].mean())
+            row.append(f"{growth[-1]:.2f}")
+        ratios.append(growth)
         table.add_row(name, f"{clean[FIRST:].mean() / y.var():.4f}", *row)
     means = np.exp(np.log(ratios).mean(axis=0))
     table.add_row("geometric mean", "", *(f"{mean:.2f}" for mean in means))
@@ -138,21 +141,64 @@ def late_targets(streams: dict, console: Console) -> None:
     console.print(table)
 
 
+def two_seasons(console: Console) -> None:
+    """Errors of a series with days and weeks, with seasons that are found and that are named."""
+    draw, t = np.random.default_rng(3), np.arange(4000)
+    day = np.sin(2 * np.pi * t / 48) + 0.5 * np.sin(4 * np.pi * t / 48 + 1)
+    y = day - 0.6 * (t // 48 % 7 >= 5) + 0.1 * draw.normal(size=len(t))
+    table = Table("seasons", "found", "rows 101-4000", "rows 2101-4000")
+    for seasons in (None, (48, 336), "auto"):
+        bank = kb.AutoBank(seasons=seasons)
+        errors = (bank.run(np.zeros((len(t), 1)), y).predictions - y) ** 2
+        means = (f"{errors[start:].mean():.5f}" for start in (100, 2100))
+        table.add_row(str(seasons), " ".join(map(str, bank.periods)), *means)
+    console.print(table)
+
+
+def first_rows(streams: dict, console: Console) -> None:
+    """Errors divided by those of RidgeCV, fitted on all rows before each."""
+    from sklearn.linear_model import RidgeCV
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    ends = (25, 50, 100, 200)
+    table = Table("stream", *(f"rows {low + 1}-{high}" for low, high in pairwise(ends)))
+    ratios = []
+    for name, stream in streams.items():
+        X, y = stream.X[: ends[-1]], stream.y[: ends[-1]]
+        ours = (kb.AutoBank(lags=stream.lags).run(X, y).predictions - y) ** 2
+        lagged = [np.r_[np.full(lag, y[0]), y[:-lag]] for lag in range(1, stream.lags + 1)]
+        inputs = np.column_stack([X, *lagged])
+        ridge = np.zeros(len(y))
+        for n in range(ends[0], len(y)):
+            line = make_pipeline(StandardScaler(), RidgeCV(np.logspace(-4, 4, 17)))
+            ridge[n] = (line.fit(inputs[:n], y[:n]).predict(inputs[n : n + 1])[0] - y[n]) ** 2
+        ratios.append([ours[a:b].mean() / ridge[a:b].mean() for a, b in pairwise(ends)])
+        table.add_row(name, *(f"{ratio:.2f}" for ratio in ratios[-1]))
+    means = np.exp(np.log(ratios).mean(axis=0))
+    table.add_row("geometric mean", *(f"{mean:.2f}" for mean in means))
+    console.print(table)
+
+
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="a folder of streams")
     parser.add_argument("--only", nargs="*", default=[], help="names of streams")
     parser.add_argument("--rows", type=int, default=4000, help="of each stream")
+    parser.add_argument("--first", action="store_true", help="the first rows beside a ridge")
     parser.add_argument("--late", action="store_true", help="with targets that come late")
-    given = parser.parse_args()
+    options = parser.parse_args()
     console = Console()
     lone_spikes(console)
     jumps(console)
-    found = from_folder(given.data, RowRange(rows=given.rows), given.only)
-    streams = {name: own for name, own in found.items() if own.task == REGRESSION}
+    two_seasons(console)
+    loaded = from_folder(options.data, RowRange(rows=options.rows), options.only)
+    streams = {name: stream for name, stream in loaded.items() if stream.task == REGRESSION}
     spikes(streams, console)
-    if given.late:
+    if options.first:
+        first_rows(streams, console)
+    if options.late:
         late_targets(streams, console)
 
 

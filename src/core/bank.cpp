@@ -226,6 +226,14 @@ void Pack::reserve(int block) {
   for (Output& output : outputs) output.losses_before.assign(block, Lanes(0.0));
 }
 
+void Pack::rescale(int k, double factor, double offset) {
+  if (own.is_used() || !learner->rescale(k, factor, offset)) return;
+  for (int i = 0; i < window_; ++i) {
+    Lanes& value = records[k].values[0][i];
+    value = factor * value + offset;
+  }
+}
+
 void Pack::take_slot(int to, Pack& source, int from, bool shared) {
   learner->take_slot(to, *source.learner, from, shared);
   auto lane = [=](Lanes& target, const Lanes& value) { target.v[to] = value[from]; };
@@ -872,6 +880,12 @@ struct ForgetQuery {
     if (!keep) samples.forget_query();
   }
 };
+
+void Bank::rescale(int k, double factor, double offset) {
+  for (Pack& pack : packs) pack.rescale(k, factor, offset);
+  for (double& target : outputs[k].recent) target = factor * target + offset;
+  newest.forget_query();
+}
 
 void Bank::predict(const double* x, double* predictions, double* slots) {
   const Query query = newest.query(seen_, x);

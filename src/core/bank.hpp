@@ -57,6 +57,8 @@ class Pack {
   void take_slot(int to, Pack& source, int from, bool shared);
   /// Have room for blocks of this length.
   void reserve(int block);
+  /// Go on with other units of output k; see `Learner::rescale`.
+  void rescale(int k, double factor, double offset);
   /// Continue from a pack on inputs with fewer columns.
   void continue_from(Pack& narrower);
   /// A new slot on the residual of one that goes on: f = T^-1(T(b) + g), g being the state so far.
@@ -148,6 +150,9 @@ class Bank {
   /// (n, K, P): the slots' values, or their variances, at the rows of X.
   void predict_slots(const double* X, std::size_t n, double* slots);
   void variance_slots(const double* X, std::size_t n, double* variances);
+  /// The targets of an output are in other units from now on, y' = factor y + offset; see
+  /// `Learner::rescale`.
+  void rescale(int output, double factor, double offset);
   void visit(Archive& archive);
   /// Let the terms before the first sample be x; the points (count, d) of an initial function are
   /// the newest of them.

@@ -95,6 +95,10 @@ class Learner {
   /// Start at f = sum_j c_j k(points_j, .) instead of at 0: points (m, dimension), coefficients
   /// (m,) lanes. Sets norms[0] of the record of each output.
   virtual void start_from(const Matrix<double>& points, const Array<Lanes>& coefficients, Record*);
+  /// The targets of output k are in other units from now on, y' = factor y + offset: map f likewise if
+  /// it is a target that was kept. A function of the inputs goes on as it is: they may have other units
+  /// too, or be past targets. Whether f was mapped.
+  virtual bool rescale(int /*output*/, double /*factor*/, double /*offset*/) { return false; }
   /// How many inputs before the present one it reads, if more than the window's.
   virtual int history() const { return 0; }
   /// Whether it calls a function of the user's, which may fail.
@@ -133,6 +137,9 @@ class Separate final : public Learner {
   void continue_from(Learner& narrower) override {
     auto& others = static_cast<Separate&>(narrower);
     for (std::size_t k = 0; k < parts_.size(); ++k) parts_[k]->continue_from(*others.parts_[k]);
+  }
+  bool rescale(int k, double factor, double offset) override {
+    return parts_[k]->rescale(0, factor, offset);
   }
   void start_from(const Matrix<double>& points, const Array<Lanes>& coefficients,
                   Record* records) override {

@@ -100,7 +100,7 @@ def test_label_before_the_first_target_is_none():
 
 
 def test_ledger_has_the_mean_losses_of_the_trace():
-    X, y = troubled(200)
+    X, y = numbers(200)
     bank = kb.AutoBank(**SMALL)
     trace = bank.run(X, y)
     assert bank.ledger.mean_loss == pytest.approx(np.mean((trace.predictions - y)[1:] ** 2))

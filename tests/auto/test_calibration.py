@@ -105,6 +105,46 @@ def test_predictions_and_intervals_equal_the_naive_form(seed):
     CalibrationPair().feed(scores, scale, targets, draw.uniform(1e-5, 0.5, size=count))
 
 
+@pytest.mark.parametrize("delay", [0, 3, 50])
+def test_late_and_far_targets_are_scored_as_by_the_naive_form(delay):
+    """An error is compared with what was made for it, and a far target is believed to be near."""
+    draw = np.random.default_rng(delay)
+    pair = CalibrationPair()
+    fast, slow, waiting = pair.own, pair.naive, []
+    for _ in range(300):
+        waiting.append((fast.ends(), slow.ends()))
+        unit, quantiles = waiting[-1][1]
+        assert waiting[-1][0] == pytest.approx([unit, *quantiles.ravel()], rel=1e-9, abs=1e-9)
+        if len(waiting) <= delay:
+            continue
+        ends, made = waiting.pop(0)
+        value, y, far = draw.normal(), draw.normal(), bool(draw.random() < 0.05)
+        y += 30.0 * far
+        fast.score(value, y, 0.1, 1.2, far, float(delay), ends)
+        slow.score(value, 0.1, 1.2, y, far=far, delay=delay, made=made)
+    assert fast["stats"][:3] == pytest.approx(
+        [min(slow.targets), max(slow.targets), slow.variance], rel=1e-9
+    )
+
+
+@pytest.mark.parametrize("delay", [10, 50, 200])
+def test_intervals_of_late_targets_have_their_coverage(delay):
+    """Errors that are much alike from row to row, and a scale that changes."""
+    draw = np.random.default_rng(delay)
+    intervals = CalibrationPair().own
+    count = 8000
+    scale = np.exp(np.sin(np.arange(count) / 900))
+    errors = np.convolve(draw.normal(size=count + 20), np.ones(20) / np.sqrt(20), "valid")
+    waiting, covered = [], []
+    for n, y in enumerate((scale * errors[:count]).tolist()):
+        waiting.append((intervals.ends(), predict(intervals, 0.0, 0.0, 1.0, 0.05)[1]))
+        if n >= delay:
+            ends, (low, high) = waiting.pop(0)
+            covered.append(low <= y <= high)
+            intervals.score(0.0, y, 0.0, 1.0, delay=float(delay), ends=ends)
+    assert abs(np.mean(covered[200:]) - 0.9) < 0.015
+
+
 def test_quantiles_are_interpolated_between_the_tails():
     draw = np.random.default_rng(0)
     for _ in range(50):

@@ -1,5 +1,7 @@
 """Far targets: which are held back, what five of them mean, what is learned."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -141,8 +143,9 @@ class ModelPair:
         model = self.model
         prediction = model.predict_next(x, 0, 0.05)
         mean, sd = model.scaling.target_scale()
+        width = math.sqrt(model.core.track(0)[4])  # the root mean square error so far
         model.update(x[None], np.array([y]), 0.05, earlier=prediction)
-        return mean + sd * prediction.scores[0]
+        return mean + sd * prediction.scores[0], width
 
     def feed(self, X, y):
         """How many rows were learned after each."""
@@ -150,13 +153,14 @@ class ModelPair:
         for x, target in zip(X, y, strict=True):
             self.learned.clear()
             notes, samples = len(self.model.changes), self.model.banks[0].samples
-            expected = self._learn(x, target)
-            numbers, what = self.naive.take(x, target, expected)
+            numbers, what = self.naive.take(x, target, *self._learn(x, target))
             assert self.learned == pytest.approx(numbers, rel=1e-9, abs=1e-9)
             assert self.model.banks[0].samples - samples == len(numbers)
             state, held = self.model.core.state(), range(self.model.core.held)
             targets = [state[f"held/row{i}/targets"][0] for i in held]
-            assert targets == [v for v, _ in self.naive.held]
+            assert targets == [v for v, _, _ in self.naive.held]
+            believed = [state[f"held/row{i}/believed"][0] for i in held]
+            assert believed == pytest.approx([b for _, _, b in self.naive.held], rel=1e-9, abs=1e-9)
             own = self.naive.target
             assert self.model.scaling.target_scale() == pytest.approx(
                 (own.base, own.unit), rel=1e-9
@@ -236,7 +240,7 @@ def test_inputs_are_unusual_beyond_three_deviations():
         assert ModelPair(X, y).feed(X[512:], y[512:])[88:] == counts
 
 
-def test_fewer_than_five_far_targets_are_learned_at_ten_and_extreme_ones_never():
+def test_fewer_than_five_far_targets_are_learned_as_usual_errors_and_extreme_ones_never():
     X, y = wide_stream(700, 2)
     y[600:604] = [100.0, 1e7, -100.0, -1e9]
     y[620] = 1e6
@@ -244,7 +248,10 @@ def test_fewer_than_five_far_targets_are_learned_at_ten_and_extreme_ones_never()
     pair = ModelPair(X, y)
     counts = pair.feed(X[512:605], y[512:605])
     assert counts[88:] == [0, 0, 0, 0, 3]
-    assert pair.learned[:2] == [10.0, -10.0]
+    mean, sd = pair.model.scaling.target_scale()
+    errors = mean + sd * np.array(pair.learned[:2]) - 3 * X[[600, 602], 0]
+    assert 0.05 < errors[0] < 0.5  # the noise is 0.1
+    assert -0.5 < errors[1] < -0.05
     counts = pair.feed(X[605:], y[605:])
     assert counts[15:17] == [0, 1]
     assert counts[45:47] == [0, 2]

@@ -1,6 +1,7 @@
 """Targets that jump, and predictions beyond the range of the targets so far."""
 
 import numpy as np
+import pytest
 
 import kernelbank as kb
 
@@ -19,23 +20,70 @@ def staircase(seed=0, level=100.0):
     return X, y
 
 
-def test_the_last_value_has_its_say_right_after_a_jump():
+def test_new_level_is_followed_from_its_second_row_on():
+    """One far target may be a spike: the interval has both, the prediction stays."""
     X, y = staircase()
     trace = kb.AutoBank(size="small").run(X, y)
     jump = y[300] - y[299]
     errors = np.abs(trace.predictions - y)
     assert errors[300] > 0.9 * jump  # nobody could know
-    assert errors[301] < 0.1 * jump
-    assert errors[302] < 0.1 * jump
+    assert errors[301] > 0.9 * jump
+    assert trace.lower[301] < y[299] < y[301] < trace.upper[301]
+    assert (errors[302:310] < 0.1 * jump).all()
 
 
-def test_a_single_far_target_of_independent_ones_moves_the_next_prediction_at_most_half_way():
+def test_levels_are_followed_at_once_where_far_targets_have_stayed():
+    X, y = staircase()
+    y[330:] += 100.0
+    y[360:] -= 100.0
+    errors = np.abs(kb.AutoBank(size="small").run(X, y).predictions - y)
+    assert (errors[[331, 332, 361, 362]] < 10.0).all()
+
+
+def spiked(outputs=1):
+    """A smooth series, the same with lone spikes, and the rows of these."""
     draw = np.random.default_rng(1)
-    X, y = draw.normal(size=(320, 2)), draw.normal(size=320)
-    y[300] = 500.0
-    trace = kb.AutoBank(size="small").run(X, y)
-    assert trace.predictions[301] < 0.6 * 500.0
-    assert np.abs(trace.predictions[303:]).max() < 20.0
+    X, rows = draw.normal(size=(420, 2)), np.arange(420)[:, None]
+    y = 40 + 2 * np.sin(rows / 40) + 0.1 * draw.normal(size=(420, outputs))
+    at = np.arange(200, 400, 40)
+    moved = y.copy()
+    moved[at, 0] = 600.0
+    return X, y.squeeze(), moved.squeeze(), at
+
+
+def test_lone_spikes_neither_move_predictions_nor_count_as_changes():
+    X, y, moved, at = spiked()
+    bank, clean = kb.AutoBank(size="small"), kb.AutoBank(size="small")
+    trace, without = bank.run(X, moved), clean.run(X, y)
+    share = (trace.predictions - y)[at + 1] / 560
+    assert (np.abs(share) < 0.01).all()
+    assert (trace.lower <= y)[at + 1].all()
+    assert (trace.upper >= y)[at + 1].all()
+    assert (trace.upper[at + 1] > 500).all()  # five of six: it may stay all the same
+    usual = np.setdiff1d(np.arange(200, 420), at)
+    assert np.std((trace.predictions - y)[usual]) < 1.5 * np.std((without.predictions - y)[usual])
+    assert [c.row for c in bank.ledger.changes if c.row >= 200] == []
+    # The baseline is the last target that was believed.
+    last = np.where(np.isin(np.arange(420), at + 1), np.roll(y, 2), np.roll(moved, 1))
+    expected = np.mean((moved - last)[1:] ** 2)
+    assert bank.ledger.baseline_loss == pytest.approx(expected, rel=1e-9)
+
+
+def test_spikes_of_one_target_leave_the_others_and_its_own_next_predictions_alone():
+    X, y, moved, at = spiked(outputs=2)
+    clean = kb.AutoBank(size="small").run(X, y).predictions
+    found = kb.AutoBank(size="small").run(X, moved).predictions
+    assert np.abs(found - clean)[at + 1].max() < 0.5
+
+
+def test_forecasts_do_not_follow_a_spike_but_a_level():
+    X, y, moved, at = spiked()
+    moved[410:] += 50.0
+    bank = kb.AutoBank(size="small", horizons=[1, 5])
+    trace = bank.run(X, moved)
+    assert np.abs(trace.forecasts[at] - y[at][:, None]).max() < 5.0
+    assert np.abs(trace.forecasts[415:, 0] - y[415:] - 50.0).max() < 5.0
+    assert (trace.forecast_upper - trace.forecast_lower)[at].max() < 10.0
 
 
 def test_predictions_leave_the_range_where_all_slots_agree():
@@ -74,3 +122,14 @@ def test_predictions_stay_near_the_range_where_slots_differ():
     if mixed > high:
         expected = min(mixed, high + max(room, mixed - high - AGREEMENT * deviation))
     assert abs(trace.predictions[300] - expected) < 1e-9
+
+
+def test_slot_last_value_is_the_last_target_through_every_rescaling():
+    draw = np.random.default_rng(0)
+    X = draw.normal(size=(900, 2))
+    y = np.cumsum(draw.normal(size=900)) + 0.05 * np.arange(900)
+    bank = kb.AutoBank(size="small")
+    trace = bank.run(X, y, record="all")
+    slot = bank.names.index("last value")
+    predictions = trace.slot_predictions[130:, slot]
+    assert predictions == pytest.approx(y[129:-1], rel=1e-12)

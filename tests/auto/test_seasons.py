@@ -152,6 +152,20 @@ def test_a_part_of_a_period_is_found_too():
     assert find_periods(daily_and_weekly(2000)[1]) == (24, 168)
 
 
+@pytest.mark.parametrize("used", [(), (48,)])
+@pytest.mark.parametrize("kind", ["levels", "amplitudes"])
+def test_a_longer_period_is_found_in_what_days_have(used, kind):
+    """Weekends are lower, or have less of the daily course."""
+    draw = np.random.default_rng(3)
+    t = np.arange(3000)
+    weekend = t // 48 % 7 >= 5
+    day = np.sin(2 * np.pi * t / 48) + 0.5 * np.sin(4 * np.pi * t / 48 + 1)
+    noise = 0.1 * draw.normal(size=3000)
+    lower = 0.3 * weekend if kind == "levels" else 0.3 * weekend * day
+    assert find_periods(day - lower + noise, used) == (48, 336)
+    assert find_periods(day + noise, used) == (48,)
+
+
 def test_a_period_in_use_stays_unless_another_is_better():
     values = daily_and_weekly(2000)[1]
     assert find_periods(values, (168,)) == (168,)

@@ -12,20 +12,22 @@ static double median(std::vector<double> values) {
 }
 
 Stay HeldTargets::expected(int k, Scaling& scaling) const {
-  const int count = std::min(int(scaling.target(k).streak), int(rows.size()));
-  if (count == 0 || scaling.target(k).count == 0.0) return {};
-  double least = INF, most = -INF;
-  for (std::size_t i = rows.size() - count; i < rows.size(); ++i) {
+  if (rows.empty()) return {};
+  double least = INF, most = -INF, newest = 0.0;
+  int count = 0;  // of the far targets
+  for (std::size_t i = rows.size(); i-- > 0 && count < scaling.target(k).streak;) {
     if (std::isnan(rows[i].y[k])) continue;
     if (scaling.outlier_level(rows[i].y[k], k) == EXTREME) return {};
     const double error = rows[i].y[k] - rows[i].predicted[k];
+    if (count++ == 0) newest = error;
     least = std::min(least, error), most = std::max(most, error);
   }
+  if (count == 0 || scaling.target(k).count == 0.0) return {};
   const double nearer = std::min(std::fabs(least), std::fabs(most));
   if (least * most < 0.0 || most - least > nearer) return {};  // not one level: spikes
   const double before = streaks_[k][count - 1] - 1.0;  // without this streak, whose end is unknown
   const double continued = (streaks_[k][count] + std::min(count, 2)) / (before + 2.0);
-  return {continued, rows.back().y[k] - rows.back().predicted[k]};
+  return {continued, newest};
 }
 
 std::vector<double> HeldTargets::believed(int k) const {

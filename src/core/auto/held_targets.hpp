@@ -3,7 +3,7 @@
 // A target that lies more than 10 standard deviations from the mean, though its inputs are usual, is
 // *far*: it may be a spike, or a new level. Its row is not learned at once, but held back, and all that
 // learns from later rows, or is an input of theirs, takes a *believed* target instead: the bank's
-// prediction, moved towards the target by at most three times the usual error.
+// prediction, moved towards the target by at most the root mean square error.
 //
 // - If a row with usual targets follows, the far ones before it were spikes. Their rows are learned with
 //   the believed targets, or not at all if they are extreme (beyond 1,000).

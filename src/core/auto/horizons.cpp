@@ -139,25 +139,26 @@ void HorizonIntervals::issue(int k, std::int64_t moment, Interval forecast,
   }
 }
 
-void HorizonIntervals::score(int k, std::int64_t moment, double y, double target,
+void HorizonIntervals::score(int k, std::int64_t moment, double y, double target, double believed,
                              std::int64_t waiting, double mean, double sd) {
   const int horizon = horizons_[k];
   if (horizon > waiting) return;
   ErrorStats stats = this->stats(k);
   const double far = FAR_DEVIATIONS * sd;
-  const double usual = sd == 0.0 ? y : std::min(std::max(y, mean - far), mean + far);
+  const double usual = sd == 0.0 ? believed : std::min(std::max(believed, mean - far), mean + far);
   const int i = row(k, moment - horizon);
-  const double error = y - forecasts_[i][0];
+  const double error = y - forecasts_[i][0], believed_error = believed - forecasts_[i][0];
   if (stats.rows == 0.0) {
     stats.low = stats.high = usual;
-    stats.variance = std::max(sd * sd, error * error);
+    stats.variance = std::max(sd * sd, believed_error * believed_error);
     stats.weight = 1.0;
   }
   stats.widen_range(usual);
   stats.loss += error * error;
   add_totals(k, i, y, target);
   move_quantiles(k, i, error);
-  stats.add_square(error * error, std::min(INTERVAL_MEMORY * horizon, LONGEST_MEMORY));
+  const double memory = std::min(INTERVAL_MEMORY * horizon, LONGEST_MEMORY);
+  stats.add_square(believed_error * believed_error, memory);
   stats.rows += 1.0;
 }
 

@@ -95,9 +95,10 @@ class HorizonIntervals {
   /// Baselines are the last value, and the last value of the same phase.
   void issue(int k, std::int64_t moment, Interval forecast, const double* baselines);
   /// Score the forecast of horizon k whose target y is that of this moment; the last `waiting` moments
-  /// have forecasts. target : for the baselines; y unless some inputs are known. mean, sd : the target's.
-  void score(int k, std::int64_t moment, double y, double target, std::int64_t waiting, double mean,
-             double sd);
+  /// have forecasts. target : for the baselines; y unless some inputs are known. believed : what range and
+  /// width follow; y unless that may be a spike. mean, sd : the target's.
+  void score(int k, std::int64_t moment, double y, double target, double believed,
+             std::int64_t waiting, double mean, double sd);
 
   void visit(Archive& archive);
 

@@ -15,7 +15,7 @@ static constexpr double RANGE_AFTER = 30.0;
 static constexpr double STEP = 0.05;
 static constexpr double START = 10.0;   // the first steps are larger: 1 / (rows + this)
 static constexpr double MEMORY = 50.0;  // rows of the running mean square
-static constexpr double BELIEVED = 1.0;  // root mean square errors, of a target that may be a spike
+static constexpr double LONGEST_MEMORY = 1000.0;  // of late targets
 static constexpr double LEAP = 100.0;   // a squared error counts as at most this many times the mean
 
 void ErrorStats::widen_range(double y) {
@@ -88,11 +88,19 @@ Interval Intervals::predict(double score, double deviation, double mean, double 
 }
 
 double Intervals::believed(double y, double predicted) {
-  const double most = BELIEVED * std::sqrt(stats().variance);
-  return predicted + clipped(y - predicted, most);
+  return predicted + clipped(y - predicted, std::sqrt(stats().variance));
 }
 
-double Intervals::score(double predicted, double y, double mean, double sd, bool far) {
+void Intervals::write_ends(double* out) {
+  *out++ = std::sqrt(stats().variance);
+  for (int side = 0; side < 2; ++side, out += TRACKED) {
+    double highest = -INF;
+    for (int g = TRACKED - 1; g >= 0; --g) out[g] = highest = std::max(highest, quantiles_[side][g]);
+  }
+}
+
+double Intervals::score(double predicted, double y, double mean, double sd, bool far, double delay,
+                        const double* ends) {
   ErrorStats stats = this->stats();
   const double error = y - predicted;
   double usual = sd == 0.0 ? y : mean + clipped((y - mean) / sd, FAR_DEVIATIONS) * sd;
@@ -105,9 +113,13 @@ double Intervals::score(double predicted, double y, double mean, double sd, bool
     stats.widen_range(usual);
     stats.baseline_loss += (y - stats.last_target) * (y - stats.last_target);
   }
-  stats.last_target = y;
+  if (!far) stats.last_target = y;
   stats.loss += error * error;
-  const double step = std::max(STEP, 1.0 / (stats.rows + START)), width = std::sqrt(stats.variance);
+  const bool late = delay > 0.0 && ends && ends[0] > 0.0;
+  const double step = std::max(STEP / std::sqrt(1.0 + delay), 1.0 / (stats.rows + START));
+  const double width = late ? ends[0] : std::sqrt(stats.variance);
+  const double* below_ends = late ? ends + 1 : quantiles_[0];
+  const double* above_ends = late ? ends + 1 + TRACKED : quantiles_[1];
   // A target that never moved has no width; its quantiles stay, else they would fall for ever.
   for (int g = 0; width > 0.0 && g < TRACKED; ++g) {
     // q moves by step / sqrt(p) * ((error > width q) - s), p its tail; s = p - (1 - p) / n leaves p for
@@ -115,13 +127,13 @@ double Intervals::score(double predicted, double y, double mean, double sd, bool
     double tail = TAILS[g];
     const double move = step / std::sqrt(tail);
     tail -= std::min(0.5 * tail, (1.0 - tail) / (stats.rows + 1.0));
-    const double below = -error > width * quantiles_[0][g] ? 1.0 : 0.0;
-    const double above = error > width * quantiles_[1][g] ? 1.0 : 0.0;
+    const double below = -error > width * below_ends[g] ? 1.0 : 0.0;
+    const double above = error > width * above_ends[g] ? 1.0 : 0.0;
     quantiles_[0][g] += move * (below - tail);
     quantiles_[1][g] += move * (above - tail);
   }
   const double width_error = far ? usual - predicted : error;
-  stats.add_square(width_error * width_error, MEMORY);
+  stats.add_square(width_error * width_error, std::min(MEMORY * (1.0 + delay), LONGEST_MEMORY));
   stats.rows += 1.0;
   return std::fabs(error);
 }

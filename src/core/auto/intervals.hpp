@@ -6,6 +6,10 @@
 // quantile differs from its tail by (how far the quantile has moved) * sqrt(tail) / (step * samples).
 // At first the aim is a smaller share: a quantile with a share s of n errors beyond it has the next one
 // beyond it with probability (s n + 1) / (n + 1), as in split conformal prediction.
+//
+// A target may come late, some rows after its prediction. Then errors of neighboring rows are alike, and
+// what is learned of one comes too late for many others. So a late error is compared with the ends as they
+// were made, and steps and memory follow the delay, as those of a horizon (`HorizonIntervals`).
 #pragma once
 #include "../arrays.hpp"
 
@@ -15,6 +19,9 @@ namespace kb {
 inline constexpr double TAILS[] = {0.0005, 0.0025, 0.005, 0.01, 0.025, 0.05,
                                    0.1,    0.15,   0.2,   0.3,  0.4,   0.5};
 inline constexpr int TRACKED = 12;
+/// Numbers that all intervals of a row follow from: the root mean square error, then the quantiles of
+/// errors below and above, in their order.
+inline constexpr int INTERVAL_ENDS = 1 + 2 * TRACKED;
 
 /// Statistics of the errors of a stream, as a view of SIZE numbers, which another object owns.
 struct ErrorStats {
@@ -80,9 +87,14 @@ class Intervals {
   /// it; mean, sd : the target's center and scale. Learns nothing.
   Interval predict(double score, double deviation, double mean, double sd, double tail);
   /// Score a prediction; returns |y - predicted|. mean, sd : the target's before this row; far : whether
-  /// it may be a spike: then range and width of the errors follow it no farther than `believed`.
-  double score(double predicted, double y, double mean, double sd, bool far = false);
-  /// A target, at most three times the usual error from its prediction.
+  /// it may be a spike: then range and width follow it no farther than `believed`, and the last target,
+  /// the baseline, is still the one before.
+  /// delay : how many rows were learned since the prediction, whose ends (INTERVAL_ENDS,) these were.
+  double score(double predicted, double y, double mean, double sd, bool far = false, double delay = 0.0,
+               const double* ends = nullptr);
+  /// out (INTERVAL_ENDS,): what intervals are made of now.
+  void write_ends(double* out);
+  /// A target, moved towards its prediction until it is off by the root mean square error only.
   double believed(double y, double predicted);
   /// Take a target for which there was no prediction: its error does not count. Returns |y|.
   double skip(double y, double mean, double sd);

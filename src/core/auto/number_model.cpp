@@ -4,6 +4,8 @@ namespace kb {
 
 /// Root mean square of the inputs, in standard deviations, beyond which they may explain a far target.
 static constexpr double UNUSUAL = 3.0;
+/// Intervals after a far target leave this share of the tails that are asked for.
+static constexpr double UNCLEAR = 0.25;
 
 void TargetTrack::visit(Archive& archive) {
   archive.part("intervals", intervals);
@@ -76,9 +78,10 @@ void NumberModel::write_outputs(const double* scores, const double* slots, const
     const auto ends = [&](double tail) {
       return intervals.predict(bank ? scores[k] : 0.0, deviation, mean, sd, tail);
     };
-    const Interval found = ends(tail);
+    const Stay stay = held.expected(k, *scaling);
+    const Interval found = ends(stay.probability > 0.0 ? UNCLEAR * tail : tail);
     out[0] = found.value, out[1] = found.low, out[2] = found.high;
-    if (!held.rows.empty()) expect_far(k, tail, out);
+    if (stay.probability > 0.0) expect_far(k, stay, tail, out);
     for (std::size_t i = 0; more && i < levels_.size(); ++i) {
       const Interval own = ends(std::min(levels_[i], 1.0 - levels_[i]));
       more[levels_.size() + i] = levels_[i] < 0.5 ? own.low : own.high;
@@ -88,8 +91,7 @@ void NumberModel::write_outputs(const double* scores, const double* slots, const
 
 /// out (3,): a prediction and its interval, while rows are held back. It is that of the bank unless far
 /// targets are more likely to stay; the interval has both, unless one is less likely than a tail.
-void NumberModel::expect_far(int k, double tail, double* out) {
-  const Stay stay = held.expected(k, *scaling);
+void NumberModel::expect_far(int k, const Stay& stay, double tail, double* out) {
   const Bounds& bounds = tracks[k].intervals.bounds();
   const double low = bounds.nearest(out[1] + stay.error), high = bounds.nearest(out[2] + stay.error);
   const bool stays = stay.probability > 0.5;
@@ -108,6 +110,8 @@ void NumberModel::predict(const double* x, const double* row_past, double tail, 
   out.scores.assign(K, 0.0);
   out.output.resize(3 * K);
   out.more.assign(2 * levels_.size(), NOT_A_NUMBER);
+  out.ends.resize(K * INTERVAL_ENDS);
+  for (int k = 0; k < K; ++k) tracks[k].intervals.write_ends(out.ends.data() + k * INTERVAL_ENDS);
   out.slots = Matrix<double>(bank ? K : 0, pool_);
   if (bank) {
     rows_ = Matrix<double>(1, scaling->layout().width);
@@ -148,6 +152,7 @@ int NumberModel::step(const double* X, const double* y, int n, double tail, cons
                       const StepRecord& record) {
   const std::int64_t first = rows;
   const bool delayed = made && made->rows_before < rows && made->slots.rows() > 0;
+  readings.clear();
   // 1. Scale rows with usual targets, and let the running statistics follow.
   const int usual = bank && held.rows.empty() ? scale_rows(X, y, made ? 1 : n, made) : 0;
   if (usual > 0 && !made) {
@@ -157,6 +162,7 @@ int NumberModel::step(const double* X, const double* y, int n, double tail, cons
     bank->learn(rows_[0], scaled_[0], usual, nullptr, predictions_.data(), weights_.data(),
                 slots_.data());
     calibrate_block(y, usual, first, tail, record);
+    for (int k = 0; k < targets(); ++k) rescale(k, scales_[usual - 1]);
     if (usual > 1) release(rows_, scaled_, scales_, predictions_, weights_, slots_);
     return usual;
   }
@@ -172,6 +178,7 @@ int NumberModel::step(const double* X, const double* y, int n, double tail, cons
     score(rows, *made, y, scales_[0], std::vector<bool>(targets()));
     const double* earlier = delayed ? past_slots(*made, scales_[0]) : nullptr;
     bank->learn(rows_[0], scaled_[0], 1, earlier, nullptr, nullptr, nullptr);
+    for (int k = 0; k < targets(); ++k) rescale(k, scales_[0]);
     return 1;
   }
   const int K = targets();
@@ -187,7 +194,7 @@ int NumberModel::step(const double* X, const double* y, int n, double tail, cons
   count_row(X, made->past.data(), believed.data(), made->rows_before);
   if (bank)
     learn_or_hold({{X, X + scaling->layout().inputs}, made->past, {y, y + K}, predicted, believed},
-                  far, delayed ? past_slots(*made, scales.data()) : nullptr);
+                  far, scales.data(), delayed ? past_slots(*made, scales.data()) : nullptr);
   return 1;
 }
 
@@ -204,8 +211,8 @@ std::vector<bool> NumberModel::far_targets(const double* x, const double* row_pa
   return far;
 }
 
-/// Scale rows and count them, up to the first with a far target; how many. made : the prediction of the
-/// first, if it was made before.
+/// Scale rows and count them, up to the first with a far target, or after which targets have another
+/// center or scale; how many. made : the prediction of the first, if it was made before.
 int NumberModel::scale_rows(const double* X, const double* y, int n, const Prediction* made) {
   const RowLayout& layout = scaling->layout();
   const int K = targets();
@@ -220,8 +227,25 @@ int NumberModel::scale_rows(const double* X, const double* y, int n, const Predi
     count_row(X, row_past, y, made ? made->rows_before : rows);
     for (int column : levels) note(rows, Change::input_level, column);
     levels.clear();
+    for (int k = 0; k < K; ++k)
+      if (has_moved(k, scales_[t])) return t + 1;
   }
   return n;
+}
+
+/// Whether target k has another center or scale than those among `scales` (2 K).
+bool NumberModel::has_moved(int k, const double* scales) {
+  const double mean = scales[2 * k], sd = scales[2 * k + 1];
+  const Column target = scaling->target(k);
+  return !std::isnan(mean) && (target.center != mean || target.scale != sd);
+}
+
+/// What slots have learned of target k goes on in its present units, if these have changed.
+void NumberModel::rescale(int k, const double* scales) {
+  const double mean = scales[2 * k], sd = scales[2 * k + 1];
+  const Column target = scaling->target(k);
+  if (!has_moved(k, scales) || sd == 0.0 || target.scale == 0.0) return;
+  bank->rescale(k, sd / target.scale, (mean - target.center) / target.scale);
 }
 
 /// Count a learned row, keep it for replays, and let its targets be the last ones.
@@ -268,15 +292,16 @@ void NumberModel::score(std::int64_t row, const Prediction& prediction, const do
   const std::size_t P = members_.size();
   weights_.resize(targets() * P);
   if (bank) bank->write_weights(weights_.data());
+  const auto delay = double(row - 1 - prediction.rows_before);
   for (int k = 0; k < targets(); ++k)
     score(k, row, prediction.output[3 * k], y[k], scales[2 * k], scales[2 * k + 1],
-          weights_.data() + k * P, far[k]);
+          weights_.data() + k * P, far[k], delay, prediction.ends.data() + k * INTERVAL_ENDS);
 }
 
 /// Score what was predicted for target k, if both are known, and look for changes; a far target is none
 /// before it is clear that it stays.
 void NumberModel::score(int k, std::int64_t row, double predicted, double y, double mean, double sd,
-                        const double* weights, bool far) {
+                        const double* weights, bool far, double delay, const double* ends) {
   if (std::isnan(y)) return;
   Intervals& intervals = tracks[k].intervals;
   if (std::isnan(predicted)) {
@@ -284,7 +309,7 @@ void NumberModel::score(int k, std::int64_t row, double predicted, double y, dou
     tracks[k].unscored += 1;
     return;
   }
-  const double error = intervals.score(predicted, y, mean, sd, far);
+  const double error = intervals.score(predicted, y, mean, sd, far, delay, ends);
   if (bank && !far) detect(k, row, error, weights);
 }
 
@@ -338,8 +363,10 @@ NumberModel::ScaledRows NumberModel::scaled(const std::vector<HeldRow>& some) {
 }
 
 /// Learn a far row, or one after such rows, or hold it back. far (K,): which of its targets are far;
-/// earlier (K, P): what the slots predicted, if the target was delayed, else null.
-void NumberModel::learn_or_hold(HeldRow row, const std::vector<bool>& far, const double* earlier) {
+/// scales (2 K): centers and scales before it; earlier (K, P): what the slots predicted, if the target
+/// was delayed, else null.
+void NumberModel::learn_or_hold(HeldRow row, const std::vector<bool>& far, const double* scales,
+                                const double* earlier) {
   const int K = targets();
   held.rows.push_back(std::move(row));
   const HeldRow& newest = held.rows.back();
@@ -358,13 +385,26 @@ void NumberModel::learn_or_hold(HeldRow row, const std::vector<bool>& far, const
     held.count_streak(k, int(scaling->target(k).streak));
     changed[k] = scaling->hold_target(newest.y[k], k);
     unclear = true, change = change || changed[k];
+    read_held(k, changed[k] || held.expected(k, *scaling).probability > 0.5);
   }
-  if (unclear && !change && held.rows.size() < CHANGE_AFTER) return;  // what it means is not clear yet
-  if (change) {
-    for (int k = 0; k < K; ++k)
-      if (changed[k]) follow_change(k);
-    found = scaled(held.rows);
-  } else if (held.rows.size() == 1) {
+  const bool waits = unclear && !change && held.rows.size() < CHANGE_AFTER;  // it is not clear yet
+  for (int k = 0; k < K; ++k) {
+    if (changed[k])
+      follow_change(k, scales);
+    else if (waits || change)
+      rescale(k, scales);
+  }
+  if (waits) return;
+  if (change) found = scaled(held.rows);
+  learn_held(found, changed, earlier);
+  for (int k = 0; k < K && !change; ++k) rescale(k, scales);
+}
+
+/// Learn the rows that were held back, and the one after them; see `learn_or_hold`.
+void NumberModel::learn_held(ScaledRows& found, const std::vector<bool>& changed,
+                             const double* earlier) {
+  const int K = targets();
+  if (held.rows.size() == 1) {
     held.rows.clear();
     return bank->learn(found.inputs[0], found.targets[0], 1, earlier, nullptr, nullptr, nullptr);
   }
@@ -386,9 +426,20 @@ void NumberModel::learn_or_hold(HeldRow row, const std::vector<bool>& far, const
     bank->learn(found.inputs[0], found.targets[0], kept, nullptr, nullptr, nullptr, nullptr);
 }
 
-/// Five values of target k in a row were far: its statistics and the range of predictions follow.
-void NumberModel::follow_change(int k) {
-  if (held.adapt(k, *scaling)) note(rows, Change::target_level, k);
+/// The newest row is far in target k: what the baseline and forecasts take for its last values.
+void NumberModel::read_held(int k, bool stays) {
+  if (stays) tracks[k].intervals.stats().last_target = held.rows.back().y[k];
+  for (const HeldRow& row : held.rows)
+    if (k == 0) readings.push_back(stays ? row.y[k] : row.believed[k]);
+}
+
+/// Five values of target k in a row were far: its statistics and the range of predictions follow. After a
+/// new level what slots have learned holds in the new units as it is. scales (2 K): those before.
+void NumberModel::follow_change(int k, const double* scales) {
+  if (held.adapt(k, *scaling))
+    note(rows, Change::target_level, k);
+  else
+    rescale(k, scales);
   const int outputs = targets() / past.targets(), count = int(held.rows.size());
   held.believe(k, past.targets());
   for (int i = 0; i < count; ++i) {

@@ -43,6 +43,9 @@ class NumberModel {
   HeldTargets held;
   std::vector<TargetTrack> tracks;
   std::vector<Signal> signals;            // of change, since they were last taken
+  /// The newest values of the first target as forecasts should take them, the oldest first: far ones as
+  /// they came if they are likely to stay, else as they are believed. None after a usual row.
+  Array<double> readings;
   std::int64_t rows = 0;                  // learned so far
 
   int targets() const { return int(tracks.size()); }
@@ -74,12 +77,12 @@ class NumberModel {
   void write_outputs(const double* scores, const double* slots, const double* weights, double tail,
                      double* out, double* more);
   void calibrate_block(const double* y, int n, std::int64_t first, double tail, const StepRecord& record);
-  void expect_far(int k, double tail, double* out);
+  void expect_far(int k, const Stay& stay, double tail, double* out);
   std::vector<bool> far_targets(const double* x, const double* row_past, const double* y);
   void score(std::int64_t row, const Prediction& prediction, const double* y, const double* scales,
              const std::vector<bool>& far);
   void score(int k, std::int64_t row, double predicted, double y, double mean, double sd,
-             const double* weights, bool far);
+             const double* weights, bool far, double delay = 0.0, const double* ends = nullptr);
   void detect(int k, std::int64_t row, double error, const double* weights);
   void write_record(const Prediction& prediction, const StepRecord& record) const;
   void spread(const double* values, double others, double* out) const;
@@ -90,8 +93,13 @@ class NumberModel {
     Matrix<double> inputs, targets;
   };
   ScaledRows scaled(const std::vector<HeldRow>& some);
-  void learn_or_hold(HeldRow row, const std::vector<bool>& far, const double* earlier);
-  void follow_change(int k);
+  void learn_or_hold(HeldRow row, const std::vector<bool>& far, const double* scales,
+                     const double* earlier);
+  void follow_change(int k, const double* scales);
+  bool has_moved(int k, const double* scales);
+  void rescale(int k, const double* scales);
+  void learn_held(ScaledRows& found, const std::vector<bool>& changed, const double* earlier);
+  void read_held(int k, bool stays);
   void note(std::int64_t row, Change what, int of) { signals.push_back({row, what, of}); }
 
   std::vector<double> levels_;

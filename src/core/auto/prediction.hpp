@@ -14,6 +14,7 @@ struct Prediction {
   Matrix<double> slots;
   Array<double> output;          // (targets, 3): prediction, lower, upper; or (classes,): probabilities
   Array<double> more;            // (2, levels): quantiles and calibrated ends, if they are asked for
+  Array<double> ends;            // (targets, INTERVAL_ENDS): see `Intervals`; nothing for classes
 };
 
 /// The bank of a model: here, or in other processes.
@@ -29,6 +30,8 @@ class ModelBank {
                      double* weights, double* slots) = 0;
   /// predictions (n, K) and those of slots (n, K, P) at rows X (n, width). Learns nothing.
   virtual void predict(const double* X, int n, double* predictions, double* slots) = 0;
+  /// The targets of an output are in other units from now on: y' = factor y + offset.
+  virtual void rescale(int output, double factor, double offset) = 0;
   /// (K, P): the weights of the next prediction.
   virtual void write_weights(double* weights) = 0;
 };

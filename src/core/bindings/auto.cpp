@@ -237,7 +237,21 @@ void bind_intervals(nb::module_& m) {
              return nb::make_tuple(rows, out_errors);
            },
            "scores"_a, "deviations"_a, "scale"_a, "y"_a, "tail"_a)
-      .def("score", &Intervals::score, "predicted"_a, "y"_a, "mean"_a, "sd"_a, "far"_a = false)
+      .def("score",
+           [](Self& self, double predicted, double y, double mean, double sd, bool far, double delay,
+              std::optional<Floats> ends) {
+             if (ends) expect(*ends, {INTERVAL_ENDS});
+             return self.score(predicted, y, mean, sd, far, delay, ends ? ends->data() : nullptr);
+           },
+           "predicted"_a, "y"_a, "mean"_a, "sd"_a, "far"_a = false, "delay"_a = 0.0,
+           "ends"_a = nb::none())
+      .def("ends",  // (25,): what intervals are made of now
+           [](Self& self) {
+             double* out;
+             Result result = new_array({INTERVAL_ENDS}, &out);
+             self.write_ends(out);
+             return result;
+           })
       .def("skip", &Intervals::skip, "y"_a, "mean"_a, "sd"_a)
       .def("set_range",
            [](Self& self, double low, double high) {
@@ -390,14 +404,15 @@ void bind_horizons(nb::module_& m) {
              }
            },
            "moment"_a, "forecasts"_a, "baselines"_a)
-      .def("score",  // y (H,)
+      .def("score",  // y (H,), which is `spike` more than what is believed
            [](Limits& self, std::int64_t moment, Floats y, double target, std::int64_t waiting,
-              double mean, double sd) {
+              double mean, double sd, double spike) {
              expect(y, {std::size_t(self.outputs())});
              for (int k = 0; k < self.outputs(); ++k)
-               self.score(k, moment, y.data()[k], target, std::min(waiting, moment), mean, sd);
+               self.score(k, moment, y.data()[k], target, y.data()[k] - spike,
+                          std::min(waiting, moment), mean, sd);
            },
-           "moment"_a, "y"_a, "target"_a, "waiting"_a, "mean"_a, "sd"_a)
+           "moment"_a, "y"_a, "target"_a, "waiting"_a, "mean"_a, "sd"_a, "spike"_a = 0.0)
       // (H, 7): of scored forecasts, their number and the sums of squared errors, of those of the last
       // value and of that of the phase, of absolute errors, of targets inside intervals, and of widths
       .def_prop_ro("sums",

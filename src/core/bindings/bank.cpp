@@ -231,6 +231,11 @@ class PyBank {
     bank_->predict_rows(X, n, predictions);
     bank_->predict_slots(X, n, slots);
   }
+  void rescale(int output, double factor, double offset) {
+    Turn turn(turns_);
+    if (output < 0 || output >= int(bank_->outputs.size())) throw std::invalid_argument("no such output");
+    bank_->rescale(output, factor, offset);
+  }
   void weights_for_model(double* out) {
     Turn turn(turns_);
     for (Bank::Output& output : bank_->outputs)
@@ -637,6 +642,12 @@ class PythonBank : public ModelBank {
     write(bank_.attr("predict_slots")(rows), n * outputs_ * slots_, slots);
   }
 
+  void rescale(int output, double factor, double offset) override {
+    if (nb::object core = local(); core.is_valid())
+      return nb::cast<PyBank&>(core).rescale(output, factor, offset);
+    bank_.attr("rescale")(factor, offset, output);
+  }
+
   void write_weights(double* weights) override {
     if (nb::object core = local(); core.is_valid())
       return nb::cast<PyBank&>(core).weights_for_model(weights);
@@ -679,6 +690,7 @@ void kb::bind_bank(nb::module_& m) {
       .def("learn_elsewhere", &PyBank::learn_elsewhere, "X"_a, "y"_a, "past"_a.none(), "trace"_a,
            "shards"_a)
       .def("learn_one", &PyBank::learn_one, "x"_a.none(), "y"_a.none())
+      .def("rescale", &PyBank::rescale, "output"_a, "factor"_a, "offset"_a)
       .def("predict_one", &PyBank::predict_one, "x"_a.none())
       .def("predict_slots_one", &PyBank::predict_slots_one, "x"_a)
       .def("predict", &PyBank::predict, "X"_a)

@@ -64,6 +64,13 @@ class PyModel {
   Model model;
 
   int inputs() const { return model.replay.inputs.columns(); }
+  /// How many numbers a prediction keeps of its intervals.
+  int ends() const {
+    if constexpr (std::is_same_v<Model, ClassModel>)
+      return 0;
+    else
+      return model.targets() * INTERVAL_ENDS;
+  }
 
   void use_scaling(std::shared_ptr<Saved<Scaling>> scaling) {
     const RowLayout& layout = scaling->layout();
@@ -128,7 +135,7 @@ class PyModel {
     const std::size_t n = X.shape(0), pool = model.pool();
     expect(X, {n, std::size_t(inputs())});
     expect(y, {n, std::size_t(model.replay.targets.columns())});
-    if (made && int(made->past.size()) != model.past.width())
+    if (made && (int(made->past.size()) != model.past.width() || int(made->ends.size()) != ends()))
       throw std::invalid_argument("a prediction of other rows");
     std::size_t width, weighed = 1, outputs;
     if constexpr (std::is_same_v<Model, ClassModel>) {
@@ -238,6 +245,7 @@ nb::class_<PyModel<Model>> bind_model(nb::module_& m, const char* name) {
       .def("restore", &Self::restore, "arrays"_a)
       .def_prop_ro("periods", &Self::periods)
       .def_prop_ro("past", [](const Self& self) { return self.model.past.width(); })
+      .def_prop_ro("ends", &Self::ends)
       .def_prop_ro("known_targets", [](const Self& self) { return self.model.past.known_targets(); })
       .def_prop_ro("previous",
                    [](const Self& self) { return self.model.past.width() - self.model.past.inputs_at(); })
@@ -245,11 +253,11 @@ nb::class_<PyModel<Model>> bind_model(nb::module_& m, const char* name) {
 }
 
 Prediction make_prediction(std::int64_t rows_before, Floats past, Floats scores, Floats slots,
-                           Floats output, Floats more) {
+                           Floats output, Floats more, Floats ends) {
   if (slots.ndim() != 2) throw std::invalid_argument("slots (outputs, pool)");
   Matrix<double> own(int(slots.shape(0)), int(slots.shape(1)));
   std::copy_n(slots.data(), slots.size(), own.numbers.data());
-  return {rows_before, read(past), read(scores), std::move(own), read(output), read(more)};
+  return {rows_before, read(past), read(scores), std::move(own), read(output), read(more), read(ends)};
 }
 
 void bind_prediction(nb::module_& m) {
@@ -260,26 +268,28 @@ void bind_prediction(nb::module_& m) {
   nb::class_<Prediction>(m, "Prediction")
       .def("__init__",
            [](Prediction* self, std::int64_t rows_before, Floats past, Floats scores, Floats slots,
-              Floats output, Floats more) {
-             new (self) Prediction(make_prediction(rows_before, past, scores, slots, output, more));
+              Floats output, Floats more, Floats ends) {
+             new (self) Prediction(
+                 make_prediction(rows_before, past, scores, slots, output, more, ends));
            },
-           "rows_before"_a, "past"_a, "scores"_a, "slots"_a, "output"_a, "more"_a)
+           "rows_before"_a, "past"_a, "scores"_a, "slots"_a, "output"_a, "more"_a, "ends"_a)
       .def("__getstate__",
            [=](const Prediction& self) {
              return nb::make_tuple(self.rows_before, copied(self.past), copied(self.scores), slots(self),
-                                   copied(self.output), copied(self.more));
+                                   copied(self.output), copied(self.more), copied(self.ends));
            })
       .def("__setstate__",
            [](Prediction& self, const nb::tuple& saved) {
              const auto part = [&](int i) { return nb::cast<Floats>(saved[i]); };
              new (&self) Prediction(make_prediction(nb::cast<std::int64_t>(saved[0]), part(1), part(2),
-                                                    part(3), part(4), part(5)));
+                                                    part(3), part(4), part(5), part(6)));
            })
       .def_ro("rows_before", &Prediction::rows_before)
       .def_prop_ro("past", [](const Prediction& self) { return copied(self.past); })
       .def_prop_ro("scores", [](const Prediction& self) { return copied(self.scores); })
       .def_prop_ro("slots", slots)
       .def_prop_ro("output", [](const Prediction& self) { return copied(self.output); })
+      .def_prop_ro("ends", [](const Prediction& self) { return copied(self.ends); })
       .def_prop_rw("more", [](const Prediction& self) { return copied(self.more); },
                    [](Prediction& self, Floats more) { self.more = read(more); });
 }
@@ -304,6 +314,11 @@ void kb::bind_models(nb::module_& m) {
              return kb::copied(detector.long_mean(), {std::size_t(detector.slots())});
            },
            "k"_a = 0)
+      .def_prop_ro("readings",
+                   [](const Numbers& self) {
+                     const Array<double>& readings = self.model.readings;
+                     return kb::copied(readings.data(), {readings.size()});
+                   })
       .def("release", [](Numbers& self) { self.model.held.rows.clear(); })
       .def("weights",  // (K, pool)
            [](const Numbers& self) {

@@ -42,6 +42,11 @@ class LastValue final : public Learner {
       }
   }
 
+  bool rescale(int k, double factor, double offset) override {
+    outputs_[k].last = factor * outputs_[k].last + offset;
+    return true;
+  }
+
   void predict(const Query& query, Lanes* out) override {
     for (const Output& output : outputs_)
       *out++ = output.column != NONE && query.seen > 0 ? Lanes(query.x[output.column]) : output.last;

@@ -787,19 +787,45 @@ class Forecaster:
         """Number of inputs."""
         return self.model.dimension
 
-    def learn(self, x: Floats, y: float, tail: float, future: Floats | None = None) -> Floats:
+    def learn(
+        self,
+        x: Floats,
+        y: float,
+        tail: float,
+        future: Floats | None = None,
+        readings: Floats | None = None,
+    ) -> Floats:
         """Take the newest row (d,) with its target; (H, 3): the forecasts made after it.
 
         Parameters
         ----------
         tail : probability beyond each end of the intervals.
         future : (H, known), the inputs that are known in advance; NaN where they are not known.
+        readings : what is believed of the newest targets, the newest last, which is far. Forecasts
+            are made with these, and scored by the targets as they came.
         """
+        believed = y
+        if readings is not None and len(readings):
+            self._correct(readings[:-1])
+            believed = float(readings[-1])
+        spike = y - believed
         if self.known is None or self.plain is None:
-            return self._learn(x, y, y, y, tail)
-        without = self.plain.learn(x, y, tail)
-        output = self._learn(x, *self.known.residuals(x, y), y, tail)
-        return without if future is None else self._with_known(output, without, future)
+            return self._learn(x, believed, believed, believed, tail, spike)
+        without = self.plain.learn(x, y, tail, readings=readings)
+        found = self._learn(x, *self.known.residuals(x, believed), believed, tail, spike)
+        return without if future is None else self._with_known(found, without, future)
+
+    def _correct(self, readings: Floats) -> None:
+        """The newest targets were these."""
+        count = min(len(readings), self.samples)
+        if not count:
+            return
+        changes = readings[-count:] - self.observed[-count:]
+        for ring in (self.targets, self.late_targets, self.observed):
+            ring[-count:] += changes
+        if self._season_history is not None:
+            for ago in range(count):
+                self._season_history.append(self.samples - ago, self.targets[-1 - ago :][:1])
 
     def _with_known(self, output: Floats, without: Floats, future: Floats) -> Floats:
         """(H, ...): forecasts with the part of the known inputs (H, known).
@@ -849,10 +875,13 @@ class Forecaster:
         parts = np.moveaxis(np.array(collection.forecasts), 2, 0).copy()
         return dict(zip(BY_HORIZON, parts, strict=True))
 
-    def learn_rows(self, X: Floats, targets: Floats) -> None:
-        """Forecast after each of these rows (n, d), which have just been learned."""
+    def learn_rows(self, X: Floats, targets: Floats, readings: Floats) -> None:
+        """Forecast after each of these rows (n, d), which have just been learned.
+
+        readings : what is believed of the newest targets, the newest last, if that one is far.
+        """
         for x, y in zip(X, targets.tolist(), strict=True):
-            forecasts = self.learn(x, y, self._tail, self._future())
+            forecasts = self.learn(x, y, self._tail, self._future(), readings)
             if self._collection is not None:
                 self._collection.forecasts.append(forecasts)
 
@@ -869,10 +898,15 @@ class Forecaster:
 
     # --- one row --------------------------------------------------------------------------------
 
-    def _learn(self, x: Floats, y: float, late: float, observed: float, tail: float) -> Floats:
-        """Take the newest row; y and late are what known inputs leave of the observed target."""
+    def _learn(
+        self, x: Floats, y: float, late: float, observed: float, tail: float, spike: float = 0.0
+    ) -> Floats:
+        """Take the newest row; y and late are what known inputs leave of the observed target.
+
+        spike : how much more the target was, if it is not believed.
+        """
         self._recent.append((x.copy(), y, late, observed))
-        self._score(y, late, observed)
+        self._score(y, late, observed, spike)
         rings = ((self.targets, y), (self.late_targets, late), (self.observed, observed))
         for ring, newest in rings:
             ring[:-1] = ring[1:]
@@ -897,7 +931,7 @@ class Forecaster:
         """
         return np.asarray(y + self._lateness * (late - y))
 
-    def _score(self, y: float, late: float, observed: float) -> None:
+    def _score(self, y: float, late: float, observed: float, spike: float) -> None:
         """Score the forecasts of the newest target, and learn their weights."""
         longest = self.horizons[-1]
         waiting = (
@@ -906,7 +940,8 @@ class Forecaster:
         left = self._left(y, late)
         wanted = observed - self.stacking.shares_due(self.samples) * (observed - left)
         scale = self.model.scaling.target_scale()
-        self.intervals.score(self.samples, wanted, observed, waiting, *scale)
+        came = wanted + spike, observed + spike
+        self.intervals.score(self.samples, *came, waiting, *scale, spike)
         self.stacking.learn(self.samples, waiting, left, observed)
 
     def _learn_oldest(self) -> None:

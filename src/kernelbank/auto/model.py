@@ -274,7 +274,7 @@ class Model(ABC):
         for row, what, of in signals:
             self._note_signal(row, what, of)
         if self.forecaster is not None:
-            self.forecaster.learn_rows(X[:count], targets[:count, 0])
+            self.forecaster.learn_rows(X[:count], targets[:count, 0], self.core.readings)
         if self.rows >= self._due_at:
             self._do_what_is_due()
             self._due_at = self.rows + self._rows_to_event()

@@ -113,6 +113,7 @@ class PendingPredictions:
             "scores": np.full((count, outputs), np.nan),
             "slots": np.full((count, outputs, len(model.names)), np.nan),
             "results": np.full((count, max(map(len, results), default=0)), np.nan),
+            "ends": np.zeros((count, model.core.ends)),
         }
         for i, ((key, prediction), result) in enumerate(zip(self.items, results, strict=True)):
             scores, slots = prediction.scores, prediction.slots
@@ -123,6 +124,7 @@ class PendingPredictions:
             arrays["scores"][i, : len(scores)] = scores
             arrays["slots"][i, : len(slots)] = slots
             arrays["results"][i, : len(result)] = result
+            arrays["ends"][i] = prediction.ends
         return arrays
 
     def restore(self, arrays: Arrays, expired: object, model: Model, width: int) -> None:
@@ -137,7 +139,9 @@ class PendingPredictions:
             "scores": (count, banks),
             "slots": (count, banks, len(model.names)),
             "results": (count, outputs),
+            "ends": (count, model.core.ends),
         }
+        arrays.setdefault("ends", np.zeros(shapes["ends"]))  # older files have none
         if (
             {name: array.shape for name, array in arrays.items()} != shapes
             or count > LARGEST_LIMIT
@@ -161,6 +165,7 @@ class PendingPredictions:
                 arrays["slots"][i, :slots].copy(),
                 result[: output - more].copy(),
                 result[output - more :].copy(),
+                arrays["ends"][i].copy(),
             )
             self.append(arrays["inputs"][i].tobytes(), prediction)
         self.expired = whole_number(expired, 0, count, "old predictions")

@@ -322,6 +322,9 @@ PLACES = 2
 WINDOW = 4096
 """Newest targets in which periods are looked for; the longest that can be found is a quarter."""
 
+LEAST_DAYS = 28
+"""How many times a period must have come before a longer one is looked for."""
+
 LATE = 2048
 """Rows after which a period must be clearer, since the other slots have learned much by then."""
 
@@ -330,6 +333,9 @@ FIRST_LOOKS, NEXT_LOOKS = (200, 500, 1000), 2000
 
 SIGNIFICANT = 5.0
 """Standard deviations of chance that a period must exceed."""
+
+SIGNIFICANT_DAYS = 3.5
+"""The same of a period of days: there are few that it may be."""
 
 LEAST_HEIGHT, LEAST_LATE_HEIGHT = 0.15, 0.3
 """The least autocorrelation of a season; the second is for those found late."""
@@ -401,7 +407,10 @@ def find_new_periods(
 def find_periods(
     values: Floats, used: tuple[int, ...] = (), least: float = LEAST_HEIGHT
 ) -> tuple[int, ...]:
-    """The periods of a stream: none, one, or one and a part of it; see `test_periods` of the core.
+    """The periods of a stream: none, one, or two, of which one is a multiple of the other.
+
+    If there is one, such as a day, a longer one is looked for in the means of the days, and in how
+    much each has of the mean day. See `test_periods` of the core.
 
     Parameters
     ----------
@@ -409,19 +418,37 @@ def find_periods(
     used : periods in use. They are returned unless another one is better by LEAST_GAIN.
     least : the least mean autocorrelation at multiples of a period.
     """
-    count, longest = len(values), len(values) // 4
-    factor, tests = _core.test_periods(_ranks(values))
-    if not factor > 0.0:
-        return used
-    chance = [sqrt(factor / count / _multiples(count, p)) for p in range(1, longest + 1)]
+    ranks = _ranks(values)
+    found = _whole_and_part(ranks, used, least)
+    if len(found) != 1:
+        return found
+    days = ranks[len(ranks) % found[0] :].reshape(-1, found[0])
+    if len(days) < LEAST_DAYS:
+        return found
+    profile = _means(days.T)
     heights: dict[int, float] = {}
-    for period in range(SHORTEST, longest + 1):
-        most = SIGNIFICANT * chance[period - 1]
-        contrast, height, contrast_lasts, height_lasts = tests[period].tolist()
-        # A contrast is a difference of three autocorrelations, with weights 1, -1/2, -1/2.
-        clear = height > most and contrast > sqrt(1.5) * most
-        if contrast_lasts >= 0.0 and height_lasts >= 0.0 and clear and height >= least:
-            heights[period] = height
+    for series in (
+        _means(days),
+        _means((days - _means(days)[:, None]) * (profile - _means(profile[None]))),
+    ):
+        for period, height in _clear_periods(series, least, SIGNIFICANT_DAYS)[0].items():
+            heights[period] = max(height, heights.get(period, 0.0))
+    if not heights:
+        return found
+    highest = max(heights.values())
+    longer = min(period for period, height in heights.items() if height >= 0.9 * highest)
+    return (*found, longer * found[0])
+
+
+def _means(rows: Floats) -> Floats:
+    """The mean of each row, the same on every machine."""
+    return np.asarray(np.cumsum(rows, axis=1)[:, -1] / rows.shape[1])
+
+
+def _whole_and_part(ranks: Floats, used: tuple[int, ...], least: float) -> tuple[int, ...]:
+    """The clearest period, and the part of it that is a period too, if there is one."""
+    heights, tests = _clear_periods(ranks, least)
+    count, longest = len(ranks), len(ranks) // 4
     if not heights:
         return used
     highest = max(heights.values())
@@ -437,6 +464,26 @@ def find_periods(
             if inside >= LEAST_PART * heights[whole]:
                 parts[inside] = period
     return (parts[max(parts)], whole) if parts else (whole,)
+
+
+def _clear_periods(
+    ranks: Floats, least: float, significant: float = SIGNIFICANT
+) -> tuple[dict[int, float], Floats]:
+    """The mean autocorrelation at multiples of all periods that are no chance; and all tests."""
+    count, longest = len(ranks), len(ranks) // 4
+    factor, tests = _core.test_periods(ranks)
+    if not factor > 0.0:
+        return {}, tests
+    chance = [sqrt(factor / count / _multiples(count, p)) for p in range(1, longest + 1)]
+    heights: dict[int, float] = {}
+    for period in range(SHORTEST, longest + 1):
+        most = significant * chance[period - 1]
+        contrast, height, contrast_lasts, height_lasts = tests[period].tolist()
+        # A contrast is a difference of three autocorrelations, with weights 1, -1/2, -1/2.
+        clear = height > most and contrast > sqrt(1.5) * most
+        if contrast_lasts >= 0.0 and height_lasts >= 0.0 and clear and height >= least:
+            heights[period] = height
+    return heights, tests
 
 
 def _multiples(count: int, period: int) -> int:

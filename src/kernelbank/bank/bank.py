@@ -553,6 +553,31 @@ class KernelBank:
         self._settings.check_saveable("reset", "Make a new one: bank.fresh().")
         self._use(BankSettings.checked(**self._settings.arguments()))
 
+    def rescale(self, factor: float, offset: float = 0.0, output: int = 0) -> None:
+        """Go on with an output's targets in other units: factor * y + offset from now on.
+
+        Targets that a slot keeps to predict them again, as `LastValue` does, are mapped likewise.
+        What slots have learned of the inputs goes on as it is: the inputs may have other units too,
+        or be past targets. What was summed up so far, in `ledger`, stays in the old units.
+
+        >>> import kernelbank as kb
+        >>> bank = kb.KernelBank(kb.kernels.NoKernel(), kb.learners.LastValue())
+        >>> bank.learn_one([0.0], 20.0)
+        >>> bank.rescale(1.8, 32.0)
+        >>> bank.predict_one([0.0])
+        68.0
+        """
+        number = check.count("output", output + 1, "rescale", "Give the index of an output.") - 1
+        if number >= self.outputs:
+            remedy = "Outputs are counted from 0."
+            raise check.refuse("output", f"be less than {self.outputs}", output, remedy, "rescale")
+        if self._bank is None or self._dimension is None:
+            return
+        engine = self._settings.engine
+        local = engine.to_local(self._bank)
+        local.rescale(number, factor, offset)
+        self._bank = engine.from_local(self._settings, self._dimension, local)
+
     def with_inputs(self, dimension: int, slots: Iterable[Slot] | None = None) -> Self:
         """A bank on inputs with more columns that continues from this one.
 

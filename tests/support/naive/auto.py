@@ -178,6 +178,10 @@ class Target(Column):
         self.far_in_a_row += hold
         return self.far_in_a_row >= ROW
 
+    def replace_newest(self, values):
+        """What was held back is believed to be these values."""
+        self.values[len(self.values) - len(values) :] = values
+
     def _add_held(self, most):
         for value in self.values[len(self.values) - self.far_in_a_row :]:
             self._enter(value, most)
@@ -204,26 +208,33 @@ def meaning(targets, expected, mean, sd):
 
 
 class RegressionSteps:
-    """Which targets of a regression are learned after a row, and as which numbers."""
+    """Which targets of a regression are learned after a row, and as which numbers.
+
+    A far target is held back. Until five of them are a change, it is believed to be no farther from
+    its prediction than the usual error (`width`).
+    """
 
     def __init__(self, columns, target):
         self.columns, self.target = columns, target
         self.held = []
 
-    def take(self, x, y, expected):
+    def take(self, x, y, expected, width):
         """The scaled targets that are learned, and what has changed."""
         forms = [column.forms(v)[0] for column, v in zip(self.columns, x, strict=True)]
         usual = np.mean(np.square(forms)) <= 3**2
         far = bool(self.target.is_far(y) and usual)
         for column, value in zip(self.columns, x, strict=True):
             column.take(value)
-        rows = [*self.held, (y, expected)]
-        before = [self.target.scaled(v) for v, _ in rows]
+        believed = expected + float(np.clip(y - expected, -width, width)) if far else y
+        rows = [*self.held, (y, expected, believed)]
+        before = [self.target.scaled(b) for _, _, b in rows]
+        if not far:
+            self.target.replace_newest([b for _, _, b in self.held])
         five = self.target.take_target(y, far)
         self.held = rows if far and not five else []
         if five:
-            seen = [v for v, _ in rows]
-            what, shift = meaning(seen, [e for _, e in rows], self.target.base, self.target.unit)
+            seen, predicted, _ = zip(*rows, strict=True)
+            what, shift = meaning(seen, predicted, self.target.base, self.target.unit)
             if what == "predicted":
                 self.target.widen()
             elif what == "level":
@@ -235,7 +246,7 @@ class RegressionSteps:
             return [], None
         if len(rows) == 1:
             return before, None
-        kept = [not self.target.is_extreme(v) for v, _ in rows]
+        kept = [not self.target.is_extreme(v) for v, _, _ in rows]
         return [z for z, keep in zip(before, kept, strict=True) if keep], None
 
 
@@ -284,19 +295,33 @@ class Calibration:
         ends = value - unit * self.quantile(0, tail), value + unit * self.quantile(1, tail)
         return np.clip(ends if ends[0] <= ends[1] else (value, value), *self.bounds)
 
-    def score(self, value, mean, sd, y):
+    def ends(self):
+        """What all intervals are made of now: the unit, and quantiles that do not cross."""
+        rising = np.maximum.accumulate(self.quantiles[:, ::-1], axis=1)[:, ::-1]
+        return math.sqrt(self.variance), rising
+
+    def score(self, value, mean, sd, y, *, far=False, delay=0, made=None):
+        """Late errors, of a delay, are compared with the `ends` that were made for them."""
+        usual = mean + np.clip((y - mean) / sd, -FAR, FAR) * sd if sd else y
+        if far:
+            unit = math.sqrt(self.variance)
+            usual = value + np.clip(y - value, -unit, unit)
         if not self.rows:
             self.variance = sd**2
         error, unit = y - value, math.sqrt(self.variance)
+        ends = self.quantiles.copy()
+        if delay and made[0] > 0:
+            unit, ends = made
         if unit > 0:  # without a unit no error is beyond a quantile
-            step = max(0.05, 1 / (self.rows + 10)) / np.sqrt(self.levels)
+            step = max(0.05 / math.sqrt(1 + delay), 1 / (self.rows + 10)) / np.sqrt(self.levels)
             for side, beyond in enumerate([-error, error]):
-                missed = beyond > unit * self.quantiles[side]
+                missed = beyond > unit * ends[side]
                 self.quantiles[side] += step * (missed - self.aimed())
-        self.weight = min(self.weight + 1, 50)
-        square = min(error**2, 100 * self.variance) if self.variance > 0 else error**2
+        self.weight = min(self.weight + 1, 50 * (1 + delay), 1000)
+        width = usual - value if far else error
+        square = min(width**2, 100 * self.variance) if self.variance > 0 else width**2
         self.variance += (square - self.variance) / self.weight
-        self.targets.append(mean + np.clip((y - mean) / sd, -FAR, FAR) * sd if sd else y)
+        self.targets.append(usual)
 
 
 class Platt:
