@@ -212,7 +212,9 @@ def _initialise(ray: RayModule, settings: Ray) -> None:
         os.environ.setdefault("RAY_AUTH_MODE", "token")
     if address is None and not {"RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"} & os.environ.keys():
         os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)  # a new one, in no file
-    ray._raylet.Config.initialize("")  # reads the environment again
+    from ray._raylet import Config  # type: ignore[attr-defined]
+
+    Config.initialize("")  # reads the environment again
     local = {} if address else {"include_dashboard": False}
     host, _, port = (address or "").rpartition(":")
     handler = signal.getsignal(signal.SIGTERM)
