@@ -33,6 +33,14 @@ APART = (
 )
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Tests on a cluster are slow ones: Ray is not among what the quick ones install."""
+    for item in items:
+        if "cluster" in item.fixturenames:
+            item.add_marker("slow")
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
     """One process runs all tests of a file, so that a fixture of a module is made once.

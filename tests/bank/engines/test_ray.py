@@ -61,7 +61,6 @@ X, Y = instances.stream(3, 420, 2)
 LABELS = instances.stream(3, 420, 2, labels=True)[1]
 
 
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
 def test_ray_with_every_learner_has_the_bits_of_serial(cluster):
     make = bank_maker(slots=ray_cluster.slots_of_every_learner())
@@ -81,7 +80,6 @@ def test_ray_with_every_learner_has_the_bits_of_serial(cluster):
     assert_same_banks(serial, on_ray)
 
 
-@pytest.mark.slow
 def test_bank_saved_on_ray_continues_on_any_engine(cluster, tmp_path):
     serial, two = run_both(bank_maker(), Ray(shards=2), X[:300], Y[:300])
     two.save(tmp_path / "two.kb")
@@ -170,7 +168,6 @@ def test_version_of_ray_without_authentication_is_refused(monkeypatch):
     assert ray_engine.import_ray() is ray
 
 
-@pytest.mark.slow
 def test_example_in_docs_runs(cluster, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     page = (Path(__file__).parents[3] / "docs" / "ray.md").read_text()
@@ -210,16 +207,11 @@ def test_ray_settings_out_of_range_are_refused():
 # --- all instances --------------------------------------------------------------------------------------
 
 
-QUICK = ("loss Huber(delta=0.4)",)
-"""Banks that `make test` runs on Ray; the others are slow."""
-
 CASES = few_cases()
 """Processes of a bank on Ray take seconds to start, so kernels and learners share banks."""
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=[] if n in QUICK else pytest.mark.slow) for n in CASES]
-)
+@pytest.mark.parametrize("name", CASES)
 @pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
 def test_every_instance_on_ray_has_the_same_bits(name, cluster):
     case = CASES[name]
@@ -236,7 +228,6 @@ SHARDED = [
 """Every combiner, with numbers of shards in turn: it runs in the driver, and sees no shards."""
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("combiner", "shards"), SHARDED, ids=instances.name_of)
 @pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
 def test_ray_with_every_combiner_on_any_number_of_shards_has_the_bits_of_serial(
@@ -246,7 +237,6 @@ def test_ray_with_every_combiner_on_any_number_of_shards_has_the_bits_of_serial(
     run_both(make, Ray(shards=shards, block=90), X, Y)
 
 
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
 def test_copied_and_widened_banks_on_ray_have_the_bits_of_serial(cluster):
     lines = [kb.Slot(K.Linear(0.5), M.LinearRLS()), kb.Slot(K.Gaussian(1.0), M.Norma())]
@@ -259,7 +249,6 @@ def test_copied_and_widened_banks_on_ray_have_the_bits_of_serial(cluster):
     assert_same_banks(*pair)
 
 
-@pytest.mark.slow
 def test_processes_of_deleted_banks_are_used_again(cluster):
     def process_ids():
         bank = bank_maker()(Ray(shards=2))
@@ -279,7 +268,6 @@ OUTPUT_CASES = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", OUTPUT_CASES)
 @pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
 def test_several_outputs_on_ray_have_the_bits_of_serial(name, cluster):
@@ -306,7 +294,6 @@ def test_missing_targets_on_ray_have_the_bits_of_serial(cluster, combiner):
     )
 
 
-@pytest.mark.slow
 def test_output_and_slots_are_added_on_ray_with_the_bits_of_serial(cluster):
     serial, on_ray = run_both(bank_maker(), Ray(shards=2, block=90), X, Y)
     alone = serial.new_output(len(Y) - 50)
