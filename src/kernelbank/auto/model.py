@@ -273,7 +273,7 @@ class Model(ABC):
             record = self._make_record(outputs[:count], weights[:count], by_slot)
         for row, what, of in signals:
             self._note_signal(row, what, of)
-        if self.forecaster is not None:
+        if self.forecaster is not None and isinstance(self.core, _core.NumberModel):
             self.forecaster.learn_rows(X[:count], targets[:count, 0], self.core.readings)
         if self.rows >= self._due_at:
             self._do_what_is_due()
