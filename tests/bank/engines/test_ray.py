@@ -158,6 +158,7 @@ def test_cluster_that_requires_no_token_is_refused(cluster, monkeypatch):
     bank_maker()(Ray(shards=1, allow_unauthenticated=True)).learn_one([0.0, 0.0], 1.0)
 
 
+@pytest.mark.slow
 def test_version_of_ray_without_authentication_is_refused(monkeypatch):
     import ray
 
