@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.table import Table
 
 import kernelbank as kb
-from kernelbank.auto.scaling import FIRST_LOOKS, NEXT_LOOKS, find_periods
+from kernelbank.auto.seasons import FIRST_LOOKS, NEXT_LOOKS, find_periods
 
 SKIP = 100
 DAY, HALF_HOURS = (24, 168), (48, 336)

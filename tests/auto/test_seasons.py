@@ -7,7 +7,7 @@ import pytest
 
 import kernelbank as kb
 from kernelbank import _core
-from kernelbank.auto.scaling import RECALLED, WINDOW, find_periods
+from kernelbank.auto.seasons import RECALLED, WINDOW, find_periods
 from kernelbank.errors import InvalidArgument
 from support.auto_streams import assert_same_state, predict_and_learn
 from support.marks import slow

@@ -43,6 +43,7 @@ def test_version_option_prints_the_version():
     assert "kernelbank, version 0." in kernelbank("--version").stdout
 
 
+@pytest.mark.slow
 def test_reproduce_writes_figures_and_tables(tmp_path):
     out = tmp_path / "deep" / "folder [b] with [/b] brackets"
     options = ["--out", str(out), "--seeds", "1", "--samples", "60", "--combiners"]

@@ -87,6 +87,7 @@ def test_custom_loss_with_a_domain_is_only_called_inside_it():
     assert all(((f > 0) & (f < 1)).all() for f in asked)
 
 
+@pytest.mark.slow
 def test_custom_loss_that_overflows_is_solved_from_where_it_does_not():
     gamma = L.Custom(
         lambda f, y: f + y * np.exp(-f) - 1 - np.log(y),
@@ -103,6 +104,7 @@ def test_custom_loss_that_overflows_is_solved_from_where_it_does_not():
         kb.KernelBank(loss=gamma).learn_one(0.0, -1.0)
 
 
+@pytest.mark.slow
 def test_custom_envelope_equals_its_definition():
     value, derivative = NAIVE_BARRIER
     for f in (-50.0, -3.0, -2.999, -1.0, 0.0, 0.5, 40.0):

@@ -77,7 +77,7 @@ RESUMED = [
 @pytest.mark.parametrize(
     ("name", "fault"),
     [
-        pytest.param(*one, marks=[pytest.mark.slow] if number % 6 else [])
+        pytest.param(*one, marks=[pytest.mark.slow] if number % 12 else [])
         for number, one in enumerate(NEW)
     ],
 )

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 import pytest
 
-from kernelbank.auto import config, scaling
+from kernelbank.auto import config, seasons
 from kernelbank.cli.commands import run_command
 from kernelbank.errors import FileRefused, RunRefused
 from kernelbank.run import options
@@ -120,7 +120,7 @@ def test_seasons_are_periods(text, periods):
 
 def test_periods_have_the_limits_of_autobank():
     limits = (options.LARGEST_PERIOD, options.MOST_PERIODS)
-    assert limits == (scaling.LARGEST_PERIOD, scaling.MOST_PERIODS)
+    assert limits == (seasons.LARGEST_PERIOD, seasons.MOST_PERIODS)
 
 
 @pytest.mark.parametrize(

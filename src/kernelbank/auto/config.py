@@ -21,15 +21,14 @@ from ..kernels import ActiveDims
 from ..losses import Loss, Squared, as_loss
 from ..utils import validation as check
 from ..utils.validation import Floats
-from .scaling import (
+from .scaling import SCALINGS, Scaling
+from .seasons import (
     AUTO,
     LARGEST_PERIOD,
     MOST_PERIODS,
     PLACES,
-    SCALINGS,
     SEASON_PAST,
     WINDOW,
-    Scaling,
     Setting,
     season_places,
 )

@@ -42,7 +42,8 @@ from ..utils import validation as check
 from ..utils.validation import Floats
 from .config import Arrays, AutoConfig, Column, Json, Reading, whole_number
 from .inputs import ColumnEncoder, codes_of, is_table, read_table
-from .scaling import AUTO, SEASON_INPUTS, SEASON_PAST, Scaling, history_size
+from .scaling import Scaling
+from .seasons import AUTO, SEASON_INPUTS, SEASON_PAST, history_size
 from .slots import (
     LINEAR_RIDGE,
     RIDGE,

@@ -38,17 +38,8 @@ from ..utils.validation import Floats
 from ..utils.whole_steps import warn_after_step
 from .config import Arrays, AutoConfig, Json, Reading, restored_periods, whole_number
 from .forecaster import Forecaster
-from .scaling import (
-    AUTO,
-    CHANGE_AFTER,
-    EXTREME,
-    Scaling,
-    find_new_periods,
-    history_size,
-    is_look_due,
-    rows_to_look,
-    season_places,
-)
+from .scaling import CHANGE_AFTER, EXTREME, Scaling
+from .seasons import AUTO, find_new_periods, history_size, is_look_due, rows_to_look, season_places
 from .slots import (
     RELEVANCE_ROWS,
     START,

@@ -56,7 +56,8 @@ from ..learners import (
 )
 from ..losses import Loss, Squared
 from ..utils.validation import Floats
-from .scaling import SEASON_INPUTS, Scaling
+from .scaling import Scaling
+from .seasons import SEASON_INPUTS
 
 # --- pool -----------------------------------------------------------------------------------------
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .forecaster import HorizonScore
     from .inputs import ColumnEncoder
     from .model import Model, Quantiles, QuantileScore
-    from .scaling import Setting
+    from .seasons import Setting
 
 
 FALSE_ALARM_ROWS = 10_000.0

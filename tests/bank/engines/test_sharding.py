@@ -16,6 +16,7 @@ from kernelbank.bank.engines.ray_worker import (
 )
 from support import output_banks, ray_cluster
 from support.every_bank import few_cases
+from support.marks import slow_unless
 
 K, M = kb.kernels, kb.learners
 
@@ -71,8 +72,11 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("outputs", [1, 3])
-@pytest.mark.parametrize("name", CASES)
+NUMBERED = [(name, outputs) for name in CASES for outputs in (1, 3)]
+QUICK = set(NUMBERED[::4] + NUMBERED[3::4])  # every case once, with one output or three
+
+
+@pytest.mark.parametrize(("name", "outputs"), slow_unless(QUICK.__contains__, NUMBERED))
 @pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
 def test_divided_bank_has_the_bits_of_the_whole(name, outputs):
     case = CASES[name]

@@ -120,6 +120,7 @@ def start_run(folder, start, then, end, **environment):
 
 
 @pytest.mark.parametrize("how", ENDS)
+@pytest.mark.slow
 def test_server_of_a_run_that_ends_without_end_ends_and_removes_the_folder(tmp_path, how):
     (tmp_path / "temporary").mkdir()
     places = {"PYTHONPATH": SOURCES, "TMPDIR": str(tmp_path / "temporary")}
