@@ -298,6 +298,7 @@ def test_wrong_cells_and_bounds_name_their_column(tmp_path, light):
             "names 2 columns, which must be numbers; with --task classification name one",
         ),
         (("--target", "load,price", "--seasons", "auto"), "with --seasons name one"),
+        (("--target", "load,price", "--horizon", "3"), "with --horizon name one"),
         (("--target", "load,price", "--preset", "paper"), "with --preset paper name one"),
     ],
 )

@@ -618,6 +618,8 @@ def _check_several_targets(options: RunOptions) -> None:
         raise RunRefused(f"{what}, which must be numbers; with --task classification name one.")
     if options.seasons:
         raise RunRefused(f"{what}; with --seasons name one, and run the others by themselves.")
+    if options.horizon:
+        raise RunRefused(f"{what}; with --horizon name one, and run the others by themselves.")
     if options.preset != "auto":
         raise RunRefused(f"{what}; with --preset {options.preset} name one.")
 
