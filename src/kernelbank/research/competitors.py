@@ -41,7 +41,7 @@ _WARM_UP = 200
 """Rows that every competitor runs over before it is timed."""
 
 
-class Model(Protocol):
+class OnlineModel(Protocol):
     """What a rival has: it predicts a row, then learns its target."""
 
     def predict_one(self, x: Any, /) -> Any:
@@ -177,7 +177,7 @@ def _competitor(name: str, bank: object) -> Competitor:
 # --- from what the user gave ----------------------------------------------------------------------
 
 
-def _run_copy(model: Model, seed: int, stream: Stream) -> CompetitorRun:  # noqa: ARG001
+def _run_copy(model: OnlineModel, seed: int, stream: Stream) -> CompetitorRun:  # noqa: ARG001
     return run_model(_fresh(model), stream)
 
 
@@ -221,17 +221,17 @@ def _refuse(owner: str, bank: object) -> Exception:
     )
 
 
-def _is_model(bank: object) -> TypeGuard[Model]:
+def _is_model(bank: object) -> TypeGuard[OnlineModel]:
     methods = (getattr(bank, name, None) for name in ("predict_one", "learn_one"))
     return all(callable(method) for method in methods)
 
 
-def _fresh(model: Model) -> Model:
+def _fresh(model: OnlineModel) -> OnlineModel:
     """A new model with the same settings; without a method for that, a deep copy."""
     for name in ("fresh", "clone"):  # a KernelBank; a model of River
         make = getattr(model, name, None)
         if callable(make):
-            copied: Model = make()
+            copied: OnlineModel = make()
             return copied
     return copy.deepcopy(model)
 
@@ -239,7 +239,7 @@ def _fresh(model: Model) -> Model:
 # --- running --------------------------------------------------------------------------------------
 
 
-def run_model(model: Model, stream: Stream) -> CompetitorRun:
+def run_model(model: OnlineModel, stream: Stream) -> CompetitorRun:
     """Run a bank or a model that has learned nothing over a stream."""
     if isinstance(model, KernelBank):
         return _run_bank(model, stream)
@@ -310,7 +310,7 @@ def _run_auto_labels(odds: bool, seed: int, stream: Stream) -> CompetitorRun:  #
     return CompetitorRun(scores if odds else np.sign(scores), seconds)
 
 
-def _run_one_by_one(model: Model, stream: Stream) -> CompetitorRun:
+def _run_one_by_one(model: OnlineModel, stream: Stream) -> CompetitorRun:
     """One sample after the other. A model that fails predicts nothing from there on.
 
     River's models take dictionaries and labels as truth values or whole numbers; all others take
