@@ -28,7 +28,7 @@ def _variant(name):
 
 
 def _predictions(name, stream):
-    return variants.run_variant(name, 0, stream).predictions
+    return _variant(name).run(0, stream).predictions
 
 
 def _pool(stream, name="full"):
