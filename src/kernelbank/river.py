@@ -230,8 +230,9 @@ class KernelBankMultiTargetRegressor(_RiverEstimator, base.MultiTargetRegressor)
 
     Parameters
     ----------
-    lags, size, slots, combiner, loss, window, regularization, scaling, engine, absent,
-        most_features, seed : as of `KernelBankRegressor`; lags are those of all targets.
+    lags : how many of the last targets are inputs too, of all targets.
+    size, slots, combiner, loss, window, regularization, scaling : as of `KernelBankRegressor`.
+    engine, absent, most_features, seed : likewise.
     targets : the names of all targets; by default the first learned row has all of them.
 
     >>> from kernelbank.river import KernelBankMultiTargetRegressor
@@ -355,9 +356,10 @@ class KernelBankClassifier(_RiverEstimator, base.MiniBatchClassifier):  # type: 
 
     Parameters
     ----------
-    lags, size, slots, combiner, loss, window, regularization, scaling, engine, absent,
-        most_features, seed, seasons : as of `KernelBankRegressor`; lags are those of the labels,
-        and the loss is on labels of -1 and 1.
+    lags : how many of the last labels are inputs too.
+    loss : the loss to minimise, on labels of -1 and 1.
+    size, slots, combiner, window, regularization, scaling : as of `KernelBankRegressor`.
+    engine, absent, most_features, seed, seasons : likewise.
 
     >>> from river import datasets, evaluate, metrics
     >>> from kernelbank.river import KernelBankClassifier

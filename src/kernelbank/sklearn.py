@@ -243,9 +243,10 @@ class KernelBankClassifier(ClassifierMixin, _SklearnEstimator):  # type: ignore[
 
     Parameters
     ----------
-    lags, seasons, size, slots, combiner, loss, window, regularization, scaling, engine, shuffle,
-        random_state : as of `KernelBankRegressor`; lags are those of the labels, and the loss is on
-        labels of -1 and 1.
+    lags : how many of the last labels are inputs too.
+    loss : the loss to minimise, on labels of -1 and 1.
+    seasons, size, slots, combiner, window, regularization : as of `KernelBankRegressor`.
+    scaling, engine, shuffle, random_state : likewise.
 
     Attributes
     ----------
