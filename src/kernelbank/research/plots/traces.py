@@ -357,7 +357,7 @@ def regret(
     >>> x, y = kb.datasets.sine(seed=0, samples=300)
     >>> trace = kb.KernelBank(kb.gaussian_grid(0.1, 1, 5), kb.learners.FourierSGD()).run(x, y)
     >>> drifting = np.sin(2 * np.pi * (x[:, 0] + np.arange(300) / 300))
-    >>> losses = kb.regret.comparator_loss(drifting, x, y)
+    >>> losses = kb.regret.comparator_loss(drifting, y)
     >>> figure = kb.plots.regret(trace, comparators={"the drifting sine": losses})
     >>> [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
     ['best slot so far', 'best slot per 30 samples', 'the drifting sine']
