@@ -7,6 +7,7 @@ import warnings
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 import sklearn
 from sklearn.base import clone
@@ -19,6 +20,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import kernelbank as kb
 from kernelbank.sklearn import KernelBankClassifier, KernelBankRegressor
+from support.marks import library
 
 NAMES = ["north", "south", "east"]
 BOTH = [KernelBankRegressor, KernelBankClassifier]
@@ -233,8 +235,7 @@ def frame_of(kind, X, names):
     if kind == "pandas":
         return pd.DataFrame(X, columns=names)
     if kind == "polars":
-        return pytest.importorskip("polars").DataFrame(X, schema=names)
-    pa = pytest.importorskip("pyarrow")
+        return library("polars").DataFrame(X, schema=names)
     return pa.table(dict(zip(names, X.T, strict=True)))
 
 
