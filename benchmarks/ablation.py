@@ -25,14 +25,13 @@ from accuracy import (
     progress_bar,
     show,
 )
-from accuracy_competitors import competes
-from accuracy_tables import TextTable, geometric_mean, is_close, long
+from accuracy_competitors import RunCache, competes
+from accuracy_tables import TextTable, best_rivals, geometric_mean, is_close, long
 
 import kernelbank as kb
-from kernelbank.research.competitors import RIVAL, Competitor, RunCache
+from kernelbank.research.competitors import RIVAL, Competitor
 from kernelbank.research.datasets import Stream
-from kernelbank.research.results import finite
-from kernelbank.research.scores import NORMALISED
+from kernelbank.research.results import NORMALISED, finite
 
 
 @dataclass(frozen=True)
@@ -64,7 +63,6 @@ class VariantSummary:
     close: int | None
     to_rival: float | None
     microseconds: float
-    jobs: int
 
 
 @dataclass(frozen=True)
@@ -115,13 +113,13 @@ def cached_rivals(rivals: list[Competitor], cache: RunCache) -> list[Competitor]
 
     def all_kept(stream: Stream) -> bool:
         takers = [rival for rival in rivals if rival.takes(stream)]
-        return all(cache.get(rival, 0, stream) is not None for rival in takers)
+        return all(cache.get(rival, stream) is not None for rival in takers)
 
     def accepts(rival: Competitor, stream: Stream) -> bool:
         return rival.takes(stream) and all_kept(stream)
 
     return [
-        replace(rival, accepts=lambda stream, rival=rival: accepts(rival, stream))
+        replace(cache.cached(rival), accepts=lambda stream, rival=rival: accepts(rival, stream))
         for rival in rivals
     ]
 
@@ -136,9 +134,6 @@ def run(chosen: argparse.Namespace, variants: list[Variant]) -> kb.Comparison:
             chosen_streams(chosen),
             loss=NORMALISED,
             skip=chosen.skip,
-            keep_losses=True,
-            cache=cache,
-            jobs=chosen.jobs,
             progress=progress,
             report=lambda so_far: write(so_far, chosen, variants),
         )
@@ -187,7 +182,7 @@ def summarise(found: kb.Comparison, variant: Variant) -> VariantSummary:
     compared = bool(others) and variant.part != FULL
     draws = [ratios(found, FULL), *others.values()]
     rivals = {one.stream for one in found.results if one.kind == RIVAL}
-    beside = [one for one in found.best_rivals(variant.name, competes) if one.stream in rivals]
+    beside = [one for one in best_rivals(found, variant.name, competes) if one.stream in rivals]
     results = [found.result(stream, variant.name) for stream in own]
     without = _without_each_data_set(own)
     return VariantSummary(
@@ -209,7 +204,6 @@ def summarise(found: kb.Comparison, variant: Variant) -> VariantSummary:
         close=sum(is_close(one) for one in beside) if beside else None,
         to_rival=geometric_mean([one.ratio for one in beside]) if beside else None,
         microseconds=median(one.seconds_per_sample * 1e6 for one in results),
-        jobs=max(one.jobs for one in results),
     )
 
 
@@ -234,7 +228,7 @@ def overall(rows: list[VariantSummary]) -> TextTable:
             _three(one.median),
             *(_number(value) for value in (one.worse, one.better, one.first, one.close)),
             _three(one.to_rival),
-            f"{'~' if one.jobs > 1 else ''}{one.microseconds:.0f}",
+            f"{one.microseconds:.0f}",
         ]
         for one in rows
     ]
@@ -284,8 +278,7 @@ def legend(rows: list[VariantSummary], spread: SeedSpread | None) -> list[str]:
     return [
         *lines,
         "without a slot go the trees that learned its residual; no linear: neither of the two",
-        "us: microseconds per sample, to predict and to learn, median over the streams"
-        + ("; ~: measured side by side" if rows[0].jobs > 1 else ""),
+        "us: microseconds per sample, to predict and to learn, median over the streams",
     ]
 
 

@@ -7,7 +7,6 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import kernelbank as kb
@@ -24,7 +23,7 @@ from kernelbank.auto.slots import (
     default_pool,
 )
 from kernelbank.combiners import Combiner
-from kernelbank.research.competitors import BANK, Competitor, CompetitorRun, run_auto_bank
+from kernelbank.research.competitors import BANK, Competitor, CompetitorRun, run_model
 from kernelbank.research.datasets import Stream
 
 Keep = Callable[[str], bool]
@@ -89,17 +88,15 @@ class Variant:
             yield
 
     def competitor(self) -> Competitor:
-        return Competitor(self.name, BANK, partial(run_variant, self.name))
+        return Competitor(self.name, BANK, self.run)
 
-
-def run_variant(name: str, seed: int, stream: Stream) -> CompetitorRun:
-    """One run. By name, because functions such as `keep` are not sent to other processes."""
-    variant = next(one for one in VARIANTS if one.name == name)
-    with warnings.catch_warnings(), variant.in_force():
-        warnings.simplefilter("ignore", kb.errors.KernelBankWarning)
-        run = run_auto_bank(variant.bank(stream), stream, intervals=False)
-    gc.collect()  # a bank and its ledger refer to each other: gigabytes would pile up
-    return run
+    def run(self, seed: int, stream: Stream) -> CompetitorRun:
+        """One run."""
+        with warnings.catch_warnings(), self.in_force():
+            warnings.simplefilter("ignore", kb.errors.KernelBankWarning)
+            run = run_model(self.bank(stream), stream)
+        gc.collect()  # a bank and its ledger refer to each other: gigabytes would pile up
+        return run
 
 
 def _never(rows: int) -> bool:

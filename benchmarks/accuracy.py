@@ -16,20 +16,29 @@ import platform
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import accuracy_tables as tables
-from accuracy_competitors import AUTO, BANKS, LONG, USUAL, competes, rival_groups
+from accuracy_competitors import (
+    AUTO,
+    BANKS,
+    LONG,
+    USUAL,
+    RunCache,
+    auto_bank,
+    competes,
+    installed_version,
+    library,
+    rival_groups,
+)
 from accuracy_streams import LONG_STREAM, RowRange, benchmarks, bundled, from_folder, long_ones
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 import kernelbank as kb
-from kernelbank.research.competitors import PERSISTENCE, Competitor, RunCache
+from kernelbank.research.competitors import PERSISTENCE, RIVAL, Competitor
 from kernelbank.research.datasets.tables import CLASSIFICATION, REGRESSION, Stream
-from kernelbank.research.results import finite
-from kernelbank.research.scores import NORMALISED
+from kernelbank.research.results import NORMALISED, finite
 
 TASKS = (REGRESSION, CLASSIFICATION)
 
@@ -53,7 +62,6 @@ def add_stream_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--start", type=_count(0), default=0, help="rows to leave out before")
     parser.add_argument("--rows", type=_count(2), default=4000, help="rows to use")
     parser.add_argument("--skip", type=_count(0), default=100, help="of these not scored")
-    parser.add_argument("--jobs", type=_count(1), default=1, help="runs side by side")
 
 
 def add_rival_options(parser: argparse.ArgumentParser) -> None:
@@ -98,9 +106,9 @@ def chosen_rivals(chosen: argparse.Namespace) -> list[Competitor]:
 def chosen_competitors(chosen: argparse.Namespace) -> list[Competitor]:
     """AutoBank, rivals and banks of the literature, or those that are asked for by name."""
     if chosen.competitors is None:
-        return [AUTO, *chosen_rivals(chosen), *BANKS]
+        return [auto_bank(chosen.skip), *chosen_rivals(chosen), *BANKS]
     rivals = [one for group in _groups(chosen).values() for one in group]
-    every = [AUTO, *rivals, *BANKS]
+    every = [auto_bank(chosen.skip), *rivals, *BANKS]
     known = [*(one.name for one in every), PERSISTENCE]
     wanted = _names(chosen.competitors)
     for name in wanted:
@@ -113,20 +121,11 @@ def chosen_competitors(chosen: argparse.Namespace) -> list[Competitor]:
 def check_installed(competitors: list[Competitor]) -> None:
     """Stop before anything runs if a competitor needs something that is not installed."""
     for one in competitors:
-        for library in one.libraries:
-            if installed_version(library) is None:
-                raise SystemExit(
-                    f"{one.name} needs {library}, which is not installed. Install it (pip install "
-                    f"{library}), or choose other rivals (--rivals online)."
-                )
-
-
-def installed_version(library: str) -> str | None:
-    """The version of an installed library; None if it is not installed."""
-    try:
-        return version(library)
-    except PackageNotFoundError:
-        return None
+        if one.kind == RIVAL and installed_version(library(one)) is None:
+            raise SystemExit(
+                f"{one.name} needs {library(one)}, which is not installed. Install it (pip install "
+                f"{library(one)}), or choose other rivals (--rivals online)."
+            )
 
 
 def _names(text: str) -> list[str]:
@@ -181,7 +180,6 @@ def facts(chosen: argparse.Namespace) -> dict[str, object]:
         "start": chosen.start,
         "rows": chosen.rows,
         "skip": chosen.skip,
-        "jobs": chosen.jobs,
     }
 
 
@@ -236,7 +234,7 @@ def write(found: kb.Comparison, chosen: argparse.Namespace, competitors: list[Co
     content = facts(chosen) | {
         "competitors": {one.name: one.description for one in competitors},
         "results": found.table(),
-        "best_rivals": [asdict(one) for one in found.best_rivals(AUTO.name, competes)],
+        "best_rivals": [asdict(one) for one in tables.best_rivals(found, AUTO, competes)],
         "summary": tables.summary(found),
     }
     if row_range(chosen).long:
@@ -261,15 +259,14 @@ def main(arguments: list[str] | None = None) -> None:
     check_installed(competitors)
     streams = chosen_streams(chosen)
     chosen.out.mkdir(parents=True, exist_ok=True)
+    cache = RunCache(chosen.out / "rivals", refresh=chosen.fresh)
+    ran = [cache.cached(one) if one.kind == RIVAL else one for one in competitors]
     with progress_bar() as progress:
         found = kb.compare(
-            {one.name: one for one in competitors},
+            {one.name: one for one in ran},
             streams,
             loss=NORMALISED,
             skip=chosen.skip,
-            keep_losses=True,
-            cache=RunCache(chosen.out / "rivals", refresh=chosen.fresh),
-            jobs=chosen.jobs,
             progress=progress,
             report=lambda so_far: write(so_far, chosen, competitors),
         )

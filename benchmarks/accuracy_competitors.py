@@ -6,12 +6,18 @@ literature, which are only shown.
 
 from __future__ import annotations
 
+import hashlib
+import os
+import platform
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import partial
+from importlib.metadata import PackageNotFoundError, version
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,11 +29,12 @@ from kernelbank.research.competitors import (
     RIVAL,
     Competitor,
     CompetitorRun,
-    run_auto_bank,
+    known_predictions,
     run_model,
 )
 from kernelbank.research.datasets.tables import CLASSIFICATION, REGRESSION, Stream
-from kernelbank.research.results import Result
+from kernelbank.research.results import Result, sample_losses
+from kernelbank.research.significance import diebold_mariano
 
 _SEED = 42
 _CLIP = 10.0
@@ -41,14 +48,56 @@ def competes(result: Result) -> bool:
 # --- AutoBank -------------------------------------------------------------------------------------
 
 
-def _run_auto(seed: int, stream: Stream) -> CompetitorRun:
+AUTO = "autobank"
+COVERAGE = 0.9
+"""Of AutoBank's intervals."""
+
+
+def auto_bank(skip: int) -> Competitor:
     """AutoBank is given the task and the number of lags, nothing else."""
+    return Competitor(
+        AUTO, BANK, partial(_run_auto_bank, skip), description="kb.AutoBank(task, lags)"
+    )
+
+
+def _run_auto_bank(skip: int, seed: int, stream: Stream) -> CompetitorRun:
+    """The run; with the loss of its best slot and the coverage of its intervals, from `skip` on."""
+    fields = ["predictions"]
+    if stream.classes <= 2:
+        fields.append("slot_predictions")
+    if stream.task == REGRESSION:
+        fields += ["lower", "upper"]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", kb.errors.KernelBankWarning)
-        return run_auto_bank(kb.AutoBank(stream.task, stream.lags), stream, slots=True)
+        bank = kb.AutoBank(stream.task, stream.lags)
+        X = stream.X if bank.lags else stream.inputs
+        start = time.perf_counter()
+        trace = bank.run(X, stream.y, record=fields, coverage=COVERAGE)
+        seconds = (time.perf_counter() - start) / len(stream)
+    run = CompetitorRun(known_predictions(trace.predictions, stream.task), seconds)
+    if len(stream) <= skip:  # the first rows, before it is timed
+        return run
+    figures: dict[str, float] = {}
+    if "slot_predictions" in fields:
+        swapped = stream.task == CLASSIFICATION and bank.classes[0]  # label 1 was seen first
+        slots = -trace.slot_predictions if swapped else trace.slot_predictions
+        figures["best_slot_loss"] = _best_slot_loss(slots, stream, skip)
+    if "lower" in fields:
+        y, lower, upper = (np.nan_to_num(a)[skip:] for a in (stream.y, trace.lower, trace.upper))
+        inside = ((lower <= y) & (y <= upper)).astype(np.float64)
+        figures["coverage"] = float(inside.mean())
+        figures["coverage_error"] = diebold_mariano([inside]).standard_error
+        figures["interval_width"] = float((upper - lower).mean()) / (float(y.std()) or 1.0)
+    return replace(run, figures=figures)
 
 
-AUTO = Competitor("autobank", BANK, _run_auto, description="kb.AutoBank(task, lags)")
+def _best_slot_loss(slots: np.ndarray, stream: Stream, skip: int) -> float:
+    """The least mean loss of any single slot, chosen afterwards."""
+    if stream.task == CLASSIFICATION:
+        slots = np.where(np.isfinite(slots), slots > 0, np.nan)
+    else:
+        slots = np.nan_to_num(slots, nan=0.0)
+    return min(float(sample_losses(None, stream, p, skip)[skip:].mean()) for p in slots.T)
 
 
 # --- rivals that learn row by row -----------------------------------------------------------------
@@ -145,14 +194,12 @@ def _run_rival(make: Callable[[Stream], Any], seed: int, stream: Stream) -> Comp
 def _rival(
     name: str, description: str, make: Callable[[Stream], Any], task: str | None = None
 ) -> Competitor:
-    library = description.partition(":")[0].lower()
     return Competitor(
         name,
         RIVAL,
         partial(_run_rival, make),
         accepts=lambda stream: task in (None, stream.task),
         description=description,
-        libraries=(library, "numpy"),
     )
 
 
@@ -249,7 +296,7 @@ def _boosted_trees(trees: int, stream: Stream) -> Any:
         random_state=_SEED,
         deterministic=True,
         force_row_wise=True,  # to be deterministic it must not choose by measuring times
-        n_jobs=1,  # runs go on side by side (--jobs)
+        n_jobs=1,
         verbose=-1,
     )
 
@@ -275,7 +322,6 @@ def refitted_rivals(schedule: Schedule = USUAL) -> list[Competitor]:
             RIVAL,
             partial(run_refitted, make, schedule),
             description=f"{library}: {what}, fitted on all past rows ({schedule})",
-            libraries=(library.lower(), "numpy"),
         )
         for name, library, what, make in models
     ]
@@ -336,6 +382,96 @@ BANKS = [
         ("raker", "kb.rivals.raker() on standard units", _raker),
     )
 ]
+
+
+# --- runs of rivals that are kept on disk: some take minutes, and change with their library alone -
+
+_VERSION = 3
+"""To be raised when rivals are run in another way."""
+
+
+def library(rival: Competitor) -> str:
+    """The library with which its description begins."""
+    return rival.description.partition(":")[0].lower()
+
+
+def installed_version(name: str) -> str | None:
+    """The version of an installed library; None if it is not installed."""
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
+
+
+class RunCache:
+    """A folder with a file for every run of a rival.
+
+    The name of a file contains a hash of everything that the predictions depend on. `refresh`
+    ignores what is there, and writes it anew.
+    """
+
+    def __init__(self, folder: Path, refresh: bool = False) -> None:
+        self.folder = folder
+        self.refresh = refresh
+        self.folder.mkdir(parents=True, exist_ok=True)
+
+    def cached(self, rival: Competitor) -> Competitor:
+        """The rival, which runs only where its run is not kept."""
+
+        def run(seed: int, stream: Stream) -> CompetitorRun:
+            kept = None if self.refresh else self.get(rival, stream)
+            if kept is None:
+                kept = rival.run(seed, stream)
+                self.put(rival, stream, kept)
+            return kept
+
+        return replace(rival, run=run)
+
+    def path(self, rival: Competitor, stream: Stream) -> Path:
+        content = hashlib.sha256(f"{stream.task} {stream.lags} {stream.X.shape}".encode())
+        content.update(np.ascontiguousarray(stream.X).tobytes())
+        content.update(np.ascontiguousarray(stream.y).tobytes())
+        libraries = (f"{name} {installed_version(name)}" for name in (library(rival), "numpy"))
+        facts = [
+            str(_VERSION),
+            rival.name,
+            rival.description,
+            platform.python_version(),
+            *libraries,
+        ]
+        content.update("\n".join(facts).encode())
+        return self.folder / f"{rival.name}-{content.hexdigest()[:24]}.npz"
+
+    def get(self, rival: Competitor, stream: Stream) -> CompetitorRun | None:
+        """The kept run; None if there is none, or only a damaged file."""
+        try:
+            with (
+                self.path(rival, stream).open("rb") as data,
+                np.load(data, allow_pickle=False) as file,
+            ):
+                seconds = float(file["seconds_per_sample"])
+                return CompetitorRun(file["predictions"], seconds, note=str(file["note"]))
+        except Exception:  # of a damaged file zipfile, zlib and NumPy raise errors of many kinds
+            return None
+
+    def put(self, rival: Competitor, stream: Stream, run: CompetitorRun) -> None:
+        """Keep a run; where that fails there is a warning, and the run is not lost."""
+        path = self.path(rival, stream)
+        unfinished = path.with_suffix(f".{os.getpid()}.part")  # nobody must find half a file
+        try:
+            with unfinished.open("wb") as file:
+                np.savez_compressed(
+                    file,
+                    predictions=run.predictions,
+                    seconds_per_sample=run.seconds_per_sample,
+                    note=np.array(run.note),
+                )
+            unfinished.replace(path)
+        except OSError as error:
+            with suppress(OSError):
+                unfinished.unlink()
+            text = f"{path} cannot be written ({error.strerror}): this run is not kept."
+            warnings.warn(text, kb.errors.KernelBankWarning, stacklevel=2)
 
 
 # --- groups ---------------------------------------------------------------------------------------

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import median
 from typing import Any
 
 import numpy as np
-from accuracy_competitors import AUTO, ONLINE, competes
+from accuracy_competitors import AUTO, COVERAGE, ONLINE, competes
 from rich import box
 from rich.table import Table
 
 import kernelbank as kb
-from kernelbank.research.competitors import COVERAGE, PERSISTENCE, RUNNING_MEAN
+from kernelbank.research.competitors import PERSISTENCE, RUNNING_MEAN
 from kernelbank.research.datasets.benchmarks import BENCHMARKS
 from kernelbank.research.datasets.tables import REGRESSION
-from kernelbank.research.results import CLOSE, BestRival, Result
-from kernelbank.research.scores import overall
+from kernelbank.research.results import Result, overall
+from kernelbank.research.significance import diebold_mariano
+
+CLOSE = 0.02
+"""A loss is close to another one if it is larger by this share or less, or by one standard error of
+the mean difference if that is more."""
 
 NARROW = 20
 """The goal for the time counts streams with at most this many inputs."""
@@ -91,12 +96,69 @@ def _line(cells: list[str]) -> str:
     return "| " + " | ".join(cells) + " |"
 
 
+# --- the best rival -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class BestRival:
+    """One competitor against the best of its rivals on one stream.
+
+    - ratio: its mean loss over the rival's
+    - first: whether its mean loss is the rival's or less
+    - close: the same within 2 %, or within one standard error of the difference if that is more
+    - standard_error: of the mean difference of the losses, correlations in time counted
+    """
+
+    stream: str
+    name: str
+    rival: str
+    mean_loss: float
+    rival_loss: float
+    ratio: float
+    first: bool
+    close: bool
+    standard_error: float | None
+
+
+def best_rivals(
+    found: kb.Comparison, name: str, among: Callable[[Result], bool]
+) -> list[BestRival]:
+    """One competitor against the best of its rivals, on each stream on which there are some.
+
+    `among` says whether a result counts as a rival's.
+    """
+    rows = []
+    for stream in found.streams:
+        result = found.result(stream, name)
+        rivals = [other for other in found.of(stream) if other.name != name and among(other)]
+        if result is not None and rivals:
+            rows.append(_against(result, rivals[0], found.skip))  # the least mean loss first
+    return rows
+
+
+def _against(result: Result, rival: Result, skip: int) -> BestRival:
+    with np.errstate(invalid="ignore"):
+        error = diebold_mariano([(result.losses - rival.losses)[skip:]]).standard_error
+    allowed = max(CLOSE * rival.mean_loss, 0.0 if math.isnan(error) else error)
+    return BestRival(
+        stream=result.stream,
+        name=result.name,
+        rival=rival.name,
+        mean_loss=result.mean_loss,
+        rival_loss=rival.mean_loss,
+        ratio=result.ratio(result.mean_loss, rival.mean_loss),
+        first=result.mean_loss <= rival.mean_loss and not result.diverged,
+        close=result.mean_loss <= rival.mean_loss + allowed and not result.diverged,
+        standard_error=None if math.isnan(error) else error,
+    )
+
+
 # --- tables ---------------------------------------------------------------------------------------
 
 
 def losing_first(found: kb.Comparison) -> kb.Comparison:
     """The same with its streams sorted by the ratio of ours to the best rival, largest first."""
-    ratio = {one.stream: one.ratio for one in found.best_rivals(AUTO.name, competes)}
+    ratio = {one.stream: one.ratio for one in best_rivals(found, AUTO, competes)}
     results = sorted(found.results, key=lambda one: -ratio.get(one.stream, 0.0))
     return replace(found, results=tuple(results))
 
@@ -109,14 +171,14 @@ def is_close(one: BestRival) -> bool:
 def per_stream(found: kb.Comparison) -> TextTable:
     """One row per stream: ours, the best rival, and what else is worth knowing."""
     columns = ["stream", "ours", "best", "rival", "ratio", "first", "last y", "slot", "to slot"]
-    best_rivals = {one.stream: one for one in found.best_rivals(AUTO.name, competes)}
+    beside = {one.stream: one for one in best_rivals(found, AUTO, competes)}
     rows = []
     for stream in found.streams:
-        own = found.result(stream, AUTO.name)
+        own = found.result(stream, AUTO)
         last = found.result(stream, PERSISTENCE)
         rivals = [one for one in found.of(stream) if competes(one)]
-        against = best_rivals.get(stream)
-        slot = None if own is None else own.best_slot_loss
+        against = beside.get(stream)
+        slot = None if own is None else own.figures.get("best_slot_loss")
         rows.append(
             [
                 stream,
@@ -190,12 +252,12 @@ def intervals(found: kb.Comparison) -> TextTable | None:
     rows = [
         [
             one.stream,
-            f"{one.coverage:.3f}",
-            f"{one.coverage_error:.3f}",
-            f"{one.interval_width:.3g}",
+            f"{one.figures['coverage']:.3f}",
+            f"{one.figures['coverage_error']:.3f}",
+            f"{one.figures['interval_width']:.3g}",
         ]
         for one in found.results
-        if one.name == AUTO.name and one.coverage is not None
+        if one.name == AUTO and "coverage" in one.figures
     ]
     columns = ["stream", "coverage", "standard error", "width / sd of y"]
     return TextTable(f"intervals meant to hold {COVERAGE:.0%}", columns, rows) if rows else None
@@ -206,34 +268,34 @@ def intervals(found: kb.Comparison) -> TextTable | None:
 
 def summary(found: kb.Comparison) -> dict[str, Any] | None:
     """AutoBank over all streams; None if it did not run."""
-    best_rivals = found.best_rivals(AUTO.name, competes)
-    if not best_rivals:
+    beside = best_rivals(found, AUTO, competes)
+    if not beside:
         return None
-    online = found.best_rivals(AUTO.name, lambda one: one.name in _ONLINE)
-    own = [found.result(one.stream, AUTO.name) for one in best_rivals]
-    worst = max(best_rivals, key=lambda one: one.ratio)
-    with_slots = [one for one in own if one.best_slot_loss is not None]
-    with_intervals = [one for one in own if one.coverage is not None]
-    farthest = max(with_intervals, key=lambda one: abs(one.coverage - COVERAGE), default=None)
+    online = best_rivals(found, AUTO, lambda one: one.name in _ONLINE)
+    own = [found.result(one.stream, AUTO) for one in beside]
+    worst = max(beside, key=lambda one: one.ratio)
+    with_slots = [one for one in own if "best_slot_loss" in one.figures]
+    coverages = {one.stream: one.figures["coverage"] for one in own if "coverage" in one.figures}
+    farthest = max(coverages, key=lambda name: abs(coverages[name] - COVERAGE), default=None)
     narrow = [one.seconds_per_sample * 1e6 for one in own if one.inputs <= NARROW]
     return {
-        "streams": len(best_rivals),
-        "first": sum(one.first for one in best_rivals),
-        "close": sum(is_close(one) for one in best_rivals),
-        "geometric_mean": geometric_mean([one.ratio for one in best_rivals]),
+        "streams": len(beside),
+        "first": sum(one.first for one in beside),
+        "close": sum(is_close(one) for one in beside),
+        "geometric_mean": geometric_mean([one.ratio for one in beside]),
         "online_streams": len(online),
         "online_geometric_mean": geometric_mean([o.ratio for o in online]) if online else None,
         "worst": worst.ratio,
         "worst_stream": worst.stream,
-        "with_intervals": len(with_intervals),
+        "with_intervals": len(coverages),
         "intervals_held": sum(
-            abs(one.coverage - COVERAGE) <= TOLERANCE + 1e-12 for one in with_intervals
+            abs(share - COVERAGE) <= TOLERANCE + 1e-12 for share in coverages.values()
         ),
-        "farthest_coverage": None if farthest is None else farthest.coverage,
-        "farthest_stream": None if farthest is None else farthest.stream,
+        "farthest_coverage": coverages.get(farthest),
+        "farthest_stream": farthest,
         "with_slots": len(with_slots),
         "at_or_below_slot": sum(
-            one.ratio(one.mean_loss, one.best_slot_loss) <= 1 for one in with_slots
+            one.ratio(one.mean_loss, one.figures["best_slot_loss"]) <= 1 for one in with_slots
         ),
         "microseconds": max(narrow, default=None),
     }
@@ -314,10 +376,10 @@ def quarters(found: kb.Comparison) -> list[dict[str, Any]]:
     rows = [
         {"stream": one.stream, "method": one.name, **quarter_means(one, found.skip)}
         for one in found.results
-        if one.name == AUTO.name or competes(one)
+        if one.name == AUTO or competes(one)
     ]
     place = {stream: at for at, stream in enumerate(found.streams)}
-    rows.sort(key=lambda row: (place[row["stream"]], row["method"] != AUTO.name, row[LAST_HALF]))
+    rows.sort(key=lambda row: (place[row["stream"]], row["method"] != AUTO, row[LAST_HALF]))
     return rows
 
 
@@ -335,7 +397,7 @@ def verdicts(found: kb.Comparison) -> TextTable | None:
     """AutoBank's error in the last half over LightGBM's, the largest share of its goal first."""
     rows: list[tuple[float, list[str]]] = []
     for stream in found.streams:
-        own, rival = found.result(stream, AUTO.name), found.result(stream, RIVAL_NAME)
+        own, rival = found.result(stream, AUTO), found.result(stream, RIVAL_NAME)
         if own is None or rival is None:
             continue
         mine, other = (quarter_means(one, found.skip)[LAST_HALF] for one in (own, rival))
@@ -370,15 +432,12 @@ def legend(descriptions: dict[str, str]) -> list[str]:
 
 
 def notes(found: kb.Comparison) -> list[str]:
-    """Which competitors failed or diverged where, and which times are not reliable."""
-    lines = [
+    """Which competitors failed or diverged where."""
+    return [
         f"{one.name} on {one.stream} {one.note or 'diverged'}"
         for one in found.results
         if one.note or one.diverged
     ]
-    if any(one.jobs > 1 for one in found.results):
-        lines.append("~: measured while other runs went on; use --jobs 1 --fresh for times")
-    return lines
 
 
 def geometric_mean(ratios: list[float]) -> float:
@@ -409,5 +468,4 @@ def _rank(one: BestRival) -> str:
 
 def _time(results: list[Result], summarise: Any = max) -> str:
     microseconds = summarise([one.seconds_per_sample * 1e6 for one in results])
-    text = f"{microseconds:.0f}" if microseconds < 99999.5 else f"{microseconds:.0e}"
-    return f"~{text}" if max(one.jobs for one in results) > 1 else text
+    return f"{microseconds:.0f}" if microseconds < 99999.5 else f"{microseconds:.0e}"

@@ -1,15 +1,29 @@
-"""Every Python block in the README and the docs runs, and prints what the page says it does."""
+"""What the docs show is run: blocks, commands, tutorials, notebooks, scripts of the gallery."""
 
 import doctest
+import json
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
+import tutorials
 from support.shell import run_script
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
+
+
+def assert_printed(expected, told):
+    rules = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    assert doctest.OutputChecker().check_output(expected, told, rules), told
+
+
 FENCED = r"```python\n(.*?)```(?:\s*```text\n(.*?)```)?"
 """A block of Python, and what it prints, if a block of text follows it at once."""
 
@@ -31,55 +45,11 @@ def test_blocks_run(block, printed, tmp_path, monkeypatch, capsys):
     exec(compile(block, "block", "exec"), {})
     told = capsys.readouterr().out
     if printed:
-        rules = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-        assert doctest.OutputChecker().check_output(printed, told, rules), told
+        assert_printed(printed, told)
 
 
-LINKED = [
-    *PAGES,
-    ROOT / "CONTRIBUTING.md",
-    ROOT / "CHANGELOG.md",
-    *sorted((ROOT / "docs" / "notebooks").glob("*.ipynb")),
-]
-
-
-@pytest.mark.parametrize("page", LINKED, ids=lambda page: page.name)
-def test_links_lead_somewhere(page):
-    for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text()):
-        assert (page.parent / target).exists(), target
-
-
-def test_files_that_the_explanation_of_the_code_names_exist_and_are_few():
-    """A name may have some of its folders before it."""
-    folders = ("src", "tests", "benchmarks", "docs/generate")
-    there = [f"/{path}" for name in folders for path in (ROOT / name).rglob("*.*")]
-    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-    named = set(re.findall(r"[\w/]*\w\.(?:py|cpp|hpp)\b", page))
-    assert 20 < len(named) <= 50
-    assert [name for name in named if not any(path.endswith(f"/{name}") for path in there)] == []
-
-
-@pytest.mark.parametrize(("page", "lines"), [("README.md", 130), ("docs/architecture.md", 120)])
-def test_first_pages_stay_short(page, lines):
-    assert len((ROOT / page).read_text(encoding="utf-8").splitlines()) <= lines
-
-
-def test_site_has_every_page():
-    nav = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:\n")[2]
-    for page in sorted((ROOT / "docs").rglob("*.md")):
-        path = page.relative_to(ROOT / "docs").as_posix()
-        assert re.search(rf"[ :]{re.escape(path)}$", nav, re.MULTILINE), (
-            f"{path} is not in mkdocs.yml"
-        )
-
-
-@pytest.mark.parametrize(
-    ("name", "left"),
-    [
-        pytest.param("run", "predictions.csv", marks=pytest.mark.slow),
-        pytest.param("report", "again.html", marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "left"), [("run", "predictions.csv"), ("report", "again.html")])
 def test_the_commands_of_a_page(name, left, tmp_path):
     """One shell after the other in one folder, with the package's own commands first."""
     page = (ROOT / "docs" / f"{name}.md").read_text()
@@ -88,3 +58,147 @@ def test_the_commands_of_a_page(name, left, tmp_path):
     run_script(script, tmp_path)
     text = (tmp_path / left).read_text()
     assert len(text.splitlines()) == 3001 if name == "run" else '"rows":3000' in text
+
+
+# --- tutorials ------------------------------------------------------------------------------------
+
+TUTORIALS = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
+
+
+def test_there_is_a_tutorial_for_each_user():
+    assert len(TUTORIALS) == 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", TUTORIALS, ids=lambda page: page.stem)
+def test_tutorial_prints_what_it_says(page, tmp_path):
+    steps = tutorials.follow(page.read_text(encoding="utf-8"), tmp_path)
+    assert len(steps) >= 4
+    for step in steps:
+        assert step.agrees, f"{step.command}{step.printed}exit code {step.code}"
+
+
+TEXT = """
+```python title="one.py"
+print("one", 5)
+```
+
+```sh
+python one.py; pwd
+```
+```text
+{printed}
+```
+
+```sh
+false   # stops
+```
+"""
+
+
+@pytest.mark.parametrize(
+    ("printed", "agrees"),
+    [("one 5\n/home/you", True), ("one 6\n/home/you", False), ("one 5", False)],
+)
+def test_step_agrees_only_with_what_is_printed(printed, agrees, tmp_path):
+    first, second = tutorials.follow(TEXT.format(printed=printed), tmp_path)
+    assert first.agrees is agrees
+    assert second.agrees
+    assert second.code == 1
+
+
+def test_step_that_fails_or_does_not_fail_unexpectedly_disagrees(tmp_path):
+    text = "```sh\nfalse\n```\n\n```sh\ntrue   # stops\n```\n"
+    assert [step.agrees for step in tutorials.follow(text, tmp_path)] == [False, False]
+
+
+# --- notebooks ------------------------------------------------------------------------------------
+
+all_notebooks = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+
+
+def test_there_are_notebooks():
+    assert len(NOTEBOOKS) == 2
+
+
+@all_notebooks
+def test_notebook_is_kept_without_outputs(path):
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    code = [cell for cell in cells if cell["cell_type"] == "code"]
+    assert len(code) >= 5
+    for cell in code:
+        assert cell["outputs"] == []
+        assert cell["execution_count"] is None
+
+
+@pytest.mark.slow
+@all_notebooks
+def test_notebook_runs_and_shows_results(path):
+    import notebook_pages
+
+    files = notebook_pages.notebook_files(path)
+    page = files[f"notebooks/{path.stem}.md"]
+    figures = [name for name in files if name.endswith(".png")]
+    assert figures
+    for name in figures:
+        assert f"]({Path(name).name})" in page
+    assert "```text\n" in page
+    assert "Warning" not in page
+    assert "False" not in page  # notebooks print what must hold
+
+
+@pytest.mark.slow
+def test_notebook_that_fails_is_an_error(tmp_path):
+    from nbclient.exceptions import CellExecutionError
+
+    import notebook_pages
+
+    notebook = json.loads(NOTEBOOKS[0].read_text(encoding="utf-8"))
+    code = next(cell for cell in notebook["cells"] if cell["cell_type"] == "code")
+    notebook["cells"] = [{**code, "source": "1 / 0"}]
+    (tmp_path / "broken.ipynb").write_text(json.dumps(notebook))
+    with pytest.raises(CellExecutionError, match="ZeroDivisionError"):
+        notebook_pages.executed(tmp_path / "broken.ipynb")
+
+
+# --- the gallery ----------------------------------------------------------------------------------
+
+GALLERY = ROOT / "docs" / "gallery"
+SCRIPTS = sorted(GALLERY.glob("*.py"))
+ENTRY = r"\[!\[[^\]]+\]\((\w+)\.png\)\]\(\1\.py\)\n\n(.*?)\n\n\[\1\.py\]\(\1\.py\) prints:\n\n```text\n(.*?)```"
+ENTRIES = {
+    name: (summary, printed)
+    for name, summary, printed in re.findall(ENTRY, (GALLERY / "README.md").read_text(), re.DOTALL)
+}
+NUMBER = r"\d+(?:\.\d+)?%?"
+
+
+def test_gallery_page_shows_every_script_and_states_only_numbers_that_it_prints():
+    assert set(ENTRIES) == {script.stem for script in SCRIPTS}
+    for summary, printed in ENTRIES.values():
+        claimed = re.findall(NUMBER, summary)
+        assert claimed
+        assert set(claimed) <= set(re.findall(NUMBER, printed))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
+def test_gallery_script_prints_what_the_page_says(script, tmp_path):
+    done = subprocess.run(
+        [sys.executable, str(script), "--out", str(tmp_path / "new")],
+        cwd=tmp_path,
+        env={**os.environ, "MPLBACKEND": "module://none_such"},  # a window would fail
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    assert_printed(ENTRIES[script.stem][1], done.stdout)
+    assert [path.name for path in (tmp_path / "new").iterdir()] == [f"{script.stem}.png"]
+    with (
+        Image.open(tmp_path / "new" / f"{script.stem}.png") as new,
+        Image.open(script.with_suffix(".png")) as kept,
+    ):
+        assert new.size == kept.size

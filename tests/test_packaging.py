@@ -1,9 +1,13 @@
 """What is said about the package in several files agrees, and examples are well formed."""
 
 import configparser
+import hashlib
 import re
 import shlex
+import subprocess
+import sys
 import tomllib
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -13,18 +17,19 @@ import kernelbank as kb
 from kernelbank.cli.commands import run_command
 
 ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "packaging"))
+
+import hashed_requirements  # noqa: E402
+
 SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text())
 PROJECT, TOOLS = SETTINGS["project"], SETTINGS["tool"]
 EXAMPLES = ROOT / "packaging/examples"
 
 
-def test_version_is_the_same_in_package_citation_and_changelog():
+def test_version_is_the_same_in_package_citation_changelog_and_pages():
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
     sections = re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
     assert citation["version"] == kb.__version__ == sections[0]
-
-
-def test_wheel_that_pages_name_has_this_version():
     for page in ("README.md", "docs/deploy.md"):
         text = (ROOT / page).read_text()
         assert set(re.findall(r"kernelbank-([\d.]+\d)-\*", text)) == {kb.__version__}
@@ -97,11 +102,13 @@ def test_workflow_of_wheels_builds_every_platform_and_says_that_it_is_untried():
     assert built.split() == [f"cp3{oldest}-*", f"{stable}-*"]
 
 
-def test_what_compiles_the_core_is_pinned():
-    pinned = {
-        line.partition("==")[0] for line in (ROOT / "constraints.txt").read_text().splitlines()
-    }
-    assert {"nanobind", "scikit_build_core", "cmake", "ninja", "ziglang"} <= pinned
+def test_constraints_pin_every_package_once_and_keep_no_address():
+    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    lines = [line.partition("  # ")[0] for line in lines]
+    assert all(re.fullmatch(r"[\w.-]+==[\w.]+", line) for line in lines)
+    names = [line.partition("==")[0].lower() for line in lines]
+    assert len(set(names)) == len(names)
+    assert {"nanobind", "scikit_build_core", "cmake", "ninja", "ziglang"} <= set(names)
 
 
 def _names(extra):
@@ -109,19 +116,16 @@ def _names(extra):
     return {re.match(r"[\w-]+", requirement)[0] for requirement in needed}
 
 
-def test_extras_that_the_readme_names_exist():
+def test_readme_names_the_two_commands_and_extras_that_exist():
     text = (ROOT / "README.md").read_text()
+    assert "    make run " in text
+    assert "    make test " in text
     (sentence,) = re.findall(r"In brackets are extras: (.*?)\. If one is missing", text, re.DOTALL)
     named = set(re.findall(r"`(\w+)`", sentence))
     internal = {"test", "test-all", "lint", "bench"}
     offered = {name for name in PROJECT["optional-dependencies"] if name not in internal}
     assert named <= offered
     assert named == offered - {"docs"}
-
-
-@pytest.mark.parametrize("command", ["make run", "make test"])
-def test_readme_names_the_two_commands(command):
-    assert f"    {command} " in (ROOT / "README.md").read_text()
 
 
 def test_unit_of_systemd_starts_a_command_with_known_options_and_a_state():
@@ -140,3 +144,63 @@ def test_container_installs_extras_that_exist_and_starts_the_command():
     (extras,) = re.findall(r"'kernelbank\[([\w,]+)\]'", text)
     assert set(extras.split(",")) <= PROJECT["optional-dependencies"].keys()
     assert 'ENTRYPOINT ["kernelbank"]' in text
+
+
+# --- requirements with hashes ----------------------------------------------------------------------
+
+
+def make_wheel(folder, name, requires=""):
+    """A wheel without code."""
+    folder.mkdir(exist_ok=True)
+    path = folder / f"{name}-1.0-py3-none-any.whl"
+    info = f"{name}-1.0.dist-info"
+    needs = f"Requires-Dist: {requires}\n" if requires else ""
+    with zipfile.ZipFile(path, "w") as archive:
+        metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n{needs}"
+        archive.writestr(f"{info}/METADATA", metadata)
+        tags = "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        archive.writestr(f"{info}/WHEEL", tags)
+        archive.writestr(f"{info}/RECORD", "")
+    return path
+
+
+@pytest.fixture
+def offline(tmp_path, monkeypatch):
+    """A folder of wheels that pip uses in place of an index."""
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path / "wheels"))
+    monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
+    return tmp_path / "wheels"
+
+
+def install(lines, folder):
+    (folder / "hashed.txt").write_text("\n".join(lines))
+    command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
+    command += ["--require-hashes", "--only-binary", ":all:", "--no-compile"]
+    command += ["--target", str(folder / "target"), "--requirement", str(folder / "hashed.txt")]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.slow
+def test_pip_installs_what_the_list_says_and_nothing_else(offline, tmp_path):
+    helper = make_wheel(offline, "somehelper")
+    wheel = make_wheel(offline, "kernelbank", "somehelper")
+    report = hashed_requirements.resolve(wheel, "")
+    lines = hashed_requirements.requirement_lines(report, wheel, "")
+    digests = [hashlib.sha256(path.read_bytes()).hexdigest() for path in (wheel, helper)]
+    names = ("kernelbank==1.0", "somehelper==1.0")
+    assert lines == [f"{n} --hash=sha256:{d}" for n, d in zip(names, digests, strict=True)]
+    assert "file:" not in "".join(lines)
+    done = install(lines, tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "target/somehelper-1.0.dist-info").is_dir()
+    with zipfile.ZipFile(helper, "a") as archive:
+        archive.writestr("somehelper.py", "import os")
+    assert "DO NOT MATCH" in install(lines, tmp_path).stderr
+
+
+def test_file_without_a_hash_is_not_listed(tmp_path):
+    wheel = make_wheel(tmp_path / "wheels", "kernelbank")
+    item = {"metadata": {"name": "x", "version": "1"}, "download_info": {"archive_info": {}}}
+    with pytest.raises(SystemExit, match="no SHA-256 of x 1"):
+        hashed_requirements.requirement_lines({"install": [item]}, wheel, "")

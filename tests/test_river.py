@@ -32,31 +32,30 @@ from kernelbank.river import (
 ALL = [KernelBankRegressor, KernelBankClassifier, KernelBankMultiTargetRegressor]
 
 
-def river_checks(estimators):
+QUICK = {"slots": (kb.Slot(kb.kernels.Linear(1.0), kb.learners.LinearRLS()),)}
+"""One slot: for what does not depend on the slots."""
+
+
+def river_checks():
     """Every check of River with the model it is for; ids that say which data they run on.
 
-    Small banks on all data sets of River, default ones, whose slots are more, on the first.
+    Banks of one slot on the first data set of each check, small ones (slow) on all of them.
     """
-    for estimator in estimators:
-        counts = {}
-        for check in checks.yield_checks(estimator):
-            number = counts[check.__name__] = counts.get(check.__name__, 0) + 1
-            name = f"{type(estimator).__name__}-{estimator.size}-{check.__name__}-{number}"
-            if estimator.size == "small" or number == 1:
-                yield pytest.param(estimator, check, id=name, marks=slow(estimator, check, number))
+    for settings in (QUICK, {"size": "small"}):
+        for kind in ALL:
+            counts = {}
+            estimator = kind(**settings)
+            for check in checks.yield_checks(estimator):
+                number = counts[check.__name__] = counts.get(check.__name__, 0) + 1
+                name = f"{kind.__name__}-{next(iter(settings))}-{check.__name__}-{number}"
+                long = check.__name__ == "check_bounded_memory_growth"
+                quick = settings is QUICK and not long
+                if number == 1 or settings is not QUICK:
+                    marks = [] if quick else [pytest.mark.slow]
+                    yield pytest.param(estimator, check, id=name, marks=marks)
 
 
-def slow(estimator, check, number):
-    """Seven classes or several targets of many inputs, and the long streams."""
-    many = not isinstance(estimator, KernelBankRegressor) and number > 1
-    long = check.__name__ == "check_bounded_memory_growth"
-    return [pytest.mark.slow] if estimator.size == "default" or many or long else []
-
-
-@pytest.mark.parametrize(
-    ("estimator", "check"),
-    [*river_checks([f() for f in ALL]), *river_checks([f(size="small") for f in ALL])],
-)
+@pytest.mark.parametrize(("estimator", "check"), [*river_checks()])
 def test_estimator_passes_the_checks_of_river(estimator, check):
     random.seed(1)
     check(estimator.clone())
@@ -88,11 +87,11 @@ def test_regressor_with_defaults_beats_a_scaled_linear_model():
 
 def test_delayed_targets_are_learned_with_their_predictions():
     """River learns row t with the dictionary that it predicted, any number of rows later."""
-    data = list(datasets.TrumpApproval())[:400]
-    model = KernelBankRegressor(size="small")
+    data = list(datasets.TrumpApproval())[:150]
+    model = KernelBankRegressor(**QUICK)
     score = evaluate.progressive_val_score(data, model, metrics.MAE(), delay=3)
     names = sorted(data[0][0])
-    bank = kb.AutoBank(size="small")
+    bank = kb.AutoBank(**QUICK)
     X = np.array([[x[name] for name in names] for x, _ in data])
     trace = bank.run(
         X, [y for _, y in data], delay=2
@@ -104,7 +103,7 @@ def test_delayed_targets_are_learned_with_their_predictions():
 
 def test_learn_many_equals_learn_one():
     rows = trump(200)
-    one, many = KernelBankRegressor(size="small"), KernelBankRegressor(size="small")
+    one, many = KernelBankRegressor(**QUICK), KernelBankRegressor(**QUICK)
     predict_and_learn(one, rows)
     X, y = pd.DataFrame([x for x, _ in rows]), pd.Series([y for _, y in rows])
     for start in (0, 3, 90):
@@ -119,7 +118,7 @@ def test_learn_many_equals_learn_one():
 
 def test_predict_proba_many_equals_predict_proba_one():
     rows = list(datasets.Phishing().take(150))
-    model = KernelBankClassifier(size="small")
+    model = KernelBankClassifier(**QUICK)
     X, y = pd.DataFrame([x for x, _ in rows]), pd.Series([y for _, y in rows])
     assert model.predict_proba_many(X).shape == (150, 0)
     assert model.predict_one(rows[0][0]) is None
@@ -186,9 +185,9 @@ def array_of(rows):
 def test_multi_target_regressor_predicts_as_its_auto_bank():
     rows = list(two_targets())
     X = np.array([[x["rain"], x["wind"]] for x, _ in rows])
-    bank = kb.AutoBank(size="small")
+    bank = kb.AutoBank(**QUICK)
     expected = bank.run(X, array_of(rows)).predictions
-    model = KernelBankMultiTargetRegressor(size="small")
+    model = KernelBankMultiTargetRegressor(**QUICK)
     found = predict_and_learn(model, [(x, dict(reversed(y.items()))) for x, y in rows])
     assert found[0] == {}
     assert np.array_equal([[y[7], y["a"]] for y in found[1:]], expected[1:])
@@ -203,7 +202,7 @@ def test_multi_target_regressor_predicts_as_its_auto_bank():
 
 def test_learn_many_rows_of_several_targets_equals_learn_one():
     rows = list(two_targets(120))
-    one, many = (KernelBankMultiTargetRegressor(size="small") for _ in range(2))
+    one, many = (KernelBankMultiTargetRegressor(**QUICK) for _ in range(2))
     predict_and_learn(one, rows)
     X, Y = pd.DataFrame([x for x, _ in rows]), pd.DataFrame([y for _, y in rows])
     for start, end in ((0, 3), (3, 50), (50, 120)):
@@ -215,7 +214,7 @@ def test_learn_many_rows_of_several_targets_equals_learn_one():
 
 
 def test_named_targets_may_all_be_missing_at_first():
-    model = KernelBankMultiTargetRegressor(size="small", targets=["load", "price"])
+    model = KernelBankMultiTargetRegressor(**QUICK, targets=["load", "price"])
     x = {"n": 1.0}
     assert model.predict_one(x) == {"load": 0.0, "price": 0.0}
     model.learn_one(x, {"price": 5.0})
@@ -226,7 +225,7 @@ def test_named_targets_may_all_be_missing_at_first():
 
 
 def test_a_single_target_may_be_missing_too():
-    model = KernelBankMultiTargetRegressor(size="small")
+    model = KernelBankMultiTargetRegressor(**QUICK)
     for n in range(50):
         model.learn_one({"n": n % 5}, {"y": 2.0 * (n % 5)} if n % 4 or not n else {})
     assert model.bank.samples == 38
@@ -240,7 +239,7 @@ def test_a_single_target_may_be_missing_too():
 
 def test_wrong_targets_are_refused_and_change_nothing():
     rows = list(two_targets(30))
-    model = KernelBankMultiTargetRegressor(size="small")
+    model = KernelBankMultiTargetRegressor(**QUICK)
     new = pickle.dumps(model)
     for y in (1.0, {}, {"a": "x", 7: 1.0}):
         with pytest.raises(ValueError, match="must"):
@@ -311,8 +310,8 @@ def test_feature_that_appears_is_learned_and_nothing_is_lost():
 
 
 def test_absent_features_are_missing_or_have_the_given_value():
-    rows = list(weather())
-    model = KernelBankRegressor(size="small")
+    rows = list(weather(260))
+    model = KernelBankRegressor(**QUICK)
     predict_and_learn(model, rows)
     x = {"wind": 0.3, "rain": -0.2, "sun": 0.1}
     for name in x:
@@ -321,7 +320,7 @@ def test_absent_features_are_missing_or_have_the_given_value():
         assert model.predict_one(rest) == expected == model.predict_one({**rest, name: np.nan})
         assert model.predict_one(rest) != model.predict_one(x)
     assert np.isfinite(model.predict_one({}))
-    counts = KernelBankRegressor(size="small", absent=0)
+    counts = KernelBankRegressor(**QUICK, absent=0)
     predict_and_learn(counts, rows)
     assert counts.predict_one({"wind": 1.0}) == counts.predict_one(
         {"wind": 1.0, "rain": 0, "sun": False}
@@ -329,14 +328,14 @@ def test_absent_features_are_missing_or_have_the_given_value():
 
 
 def test_order_of_a_dictionary_does_not_matter():
-    rows = list(weather(260))
-    one, other = KernelBankRegressor(size="small"), KernelBankRegressor(size="small")
+    rows = list(weather(210))
+    one, other = KernelBankRegressor(**QUICK), KernelBankRegressor(**QUICK)
     turned = [(dict(reversed(x.items())), y) for x, y in rows]
     assert predict_and_learn(one, rows) == predict_and_learn(other, turned)
 
 
 def test_features_may_have_names_of_any_type():
-    model = KernelBankRegressor(size="small")
+    model = KernelBankRegressor(**QUICK)
     predict_and_learn(
         model, [({"a": n, 1: 2.0 * n, ("x", 2): True, None: 1}, n) for n in range(40)]
     )
@@ -344,7 +343,7 @@ def test_features_may_have_names_of_any_type():
 
 
 def test_features_beyond_the_limit_are_ignored_with_a_warning():
-    model = KernelBankRegressor(size="small", most_features=2)
+    model = KernelBankRegressor(**QUICK, most_features=2)
     model.learn_one({"a": 1.0}, 1.0)
     with pytest.warns(FeaturesIgnored, match=r"'c' and others to come are ignored"):
         model.learn_one({"a": 1.0, "b": 1.0, "c": 3.0}, 1.0)
@@ -355,7 +354,7 @@ def test_features_beyond_the_limit_are_ignored_with_a_warning():
 
 
 def test_wrong_dictionaries_are_refused_and_change_nothing():
-    model = KernelBankRegressor(size="small")
+    model = KernelBankRegressor(**QUICK)
     predict_and_learn(model, list(weather(30)))
     before = pickle.dumps(model)
     for x, words in (
@@ -380,7 +379,7 @@ def test_wrong_dictionaries_are_refused_and_change_nothing():
 
 
 def test_missing_values_in_frames_are_missing_features():
-    model, other = KernelBankRegressor(size="small"), KernelBankRegressor(size="small")
+    model, other = KernelBankRegressor(**QUICK), KernelBankRegressor(**QUICK)
     rows = [({"a": n % 5, "b": None if n % 3 else 1.5}, n % 5) for n in range(60)]
     X = pd.DataFrame({"a": [x["a"] for x, _ in rows]}, dtype="Int64")
     X["b"] = pd.Series([x["b"] for x, _ in rows], dtype=object)
@@ -394,7 +393,7 @@ def test_missing_values_in_frames_are_missing_features():
 
 @pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
 def test_river_model_works_as_a_slot():
-    rows = [({"x": n % 7, "z": n % 3}, 2.0 * (n % 7) - n % 3) for n in range(300)]
+    rows = [({"x": n % 7, "z": n % 3}, 2.0 * (n % 7) - n % 3) for n in range(160)]
     line = preprocessing.StandardScaler() | linear_model.LinearRegression(optim.SGD(0.1))
     slots = [
         as_slot(line),
@@ -404,7 +403,7 @@ def test_river_model_works_as_a_slot():
     model = KernelBankRegressor(slots=slots)
     answers = predict_and_learn(model, rows)
     y = np.array([y for _, y in rows])
-    assert np.mean((np.array(answers) - y)[200:] ** 2) < 0.01 * y.var()
+    assert np.mean((np.array(answers) - y)[120:] ** 2) < 0.01 * y.var()
     again = pickle.loads(pickle.dumps(model))
     assert predict_and_learn(again, rows[:20]) == predict_and_learn(model, rows[:20])
     assert model.clone().bank.samples == 0
@@ -413,7 +412,7 @@ def test_river_model_works_as_a_slot():
 
 
 def test_repr_shows_parameters_and_the_bank():
-    model = KernelBankRegressor(size="small")
+    model = KernelBankRegressor(**QUICK)
     assert repr(model) == repr(model.clone())
     predict_and_learn(model, trump(50))
     assert repr(model).startswith("KernelBankRegressor (")
@@ -425,7 +424,7 @@ def test_repr_shows_parameters_and_the_bank():
 def test_interrupted_learning_keeps_features_and_bank_together():
     """Features that appear in the rows that an interrupt cuts off are columns, or are not."""
     draw = np.random.default_rng(0)
-    rows = [{f"x{k}": draw.normal() for k in range(1 + n // 10)} for n in range(80)]
+    rows = [{f"x{k}": draw.normal() for k in range(1 + n // 6)} for n in range(48)]
     y = [sum(row.values()) for row in rows]
     wanted = KernelBankRegressor(size="small")
     for row, target in zip(rows, y, strict=True):

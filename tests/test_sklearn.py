@@ -7,7 +7,6 @@ import warnings
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pyarrow as pa
 import pytest
 import sklearn
@@ -21,6 +20,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import kernelbank as kb
 from kernelbank.sklearn import KernelBankClassifier, KernelBankRegressor
+from support.marks import library
 
 NAMES = ["north", "south", "east"]
 BOTH = [KernelBankRegressor, KernelBankClassifier]
@@ -36,8 +36,12 @@ def rows(count=200, labels=False):
 # --- scikit-learn's own checks --------------------------------------------------------------------
 
 
-@parametrize_with_checks([estimator(size="small") for estimator in BOTH])
-def test_small_estimator_passes_the_checks_of_scikit_learn(estimator, check):
+QUICK = {"slots": (kb.Slot(kb.kernels.Linear(1.0), kb.learners.LinearRLS()),)}
+"""One slot: for what does not depend on the slots."""
+
+
+@parametrize_with_checks([estimator(**QUICK) for estimator in BOTH])
+def test_estimator_of_one_slot_passes_the_checks_of_scikit_learn(estimator, check):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         check(estimator)
@@ -46,7 +50,7 @@ def test_small_estimator_passes_the_checks_of_scikit_learn(estimator, check):
 @pytest.mark.slow
 @parametrize_with_checks([estimator() for estimator in BOTH])
 def test_default_estimator_passes_the_checks_of_scikit_learn(estimator, check):
-    test_small_estimator_passes_the_checks_of_scikit_learn(estimator, check)
+    test_estimator_of_one_slot_passes_the_checks_of_scikit_learn(estimator, check)
 
 
 # --- the bank behind it ---------------------------------------------------------------------------
@@ -76,7 +80,7 @@ def test_estimators_predict_as_their_auto_bank():
 def test_partial_fit_in_pieces_equals_fit(labels):
     X, y = rows(labels=labels)
     estimator = KernelBankClassifier if labels else KernelBankRegressor
-    whole, pieces = estimator(size="small").fit(X, y), estimator(size="small")
+    whole, pieces = estimator(**QUICK).fit(X, y), estimator(**QUICK)
     more = {"classes": ["up", "down"]} if labels else {}
     pieces.partial_fit(X[:7], y[:7], **more)
     for start in range(7, 200, 60):
@@ -121,7 +125,7 @@ def test_all_parameters_reach_the_bank():
 
 
 def test_random_state_decides_the_features():
-    X, y = rows()
+    X, y = rows(60)
     first, same, other = (
         KernelBankRegressor(size="small", random_state=s).fit(X, y).predict(X) for s in (1, 1, 2)
     )
@@ -135,7 +139,7 @@ def test_wrong_parameters_are_refused_by_fit():
     with pytest.raises(ValueError, match="'size' of AutoBank must be one of"):
         KernelBankRegressor(size="huge").fit(X, y)
     with pytest.raises(ValueError, match="'coverage'"):
-        KernelBankRegressor(size="small").fit(X, y).predict_interval(X, 2)
+        KernelBankRegressor(**QUICK).fit(X, y).predict_interval(X, 2)
     with pytest.raises(NotFittedError):
         KernelBankRegressor().predict_interval(X)
 
@@ -166,7 +170,7 @@ def test_several_targets_are_outputs_of_one_bank():
 def test_a_single_column_is_one_target_with_a_warning():
     X, Y = several(60)
     with pytest.warns(sklearn.exceptions.DataConversionWarning):
-        estimator = KernelBankRegressor(size="small").fit(X, Y[:, :1])
+        estimator = KernelBankRegressor(**QUICK).fit(X, Y[:, :1])
     assert estimator.predict(X).shape == (60,)
 
 
@@ -190,7 +194,7 @@ def test_classes_of_any_type_and_number_are_predicted():
 
 def test_partial_fit_needs_all_classes_at_first():
     X, y = rows(labels=True)
-    estimator = KernelBankClassifier(size="small")
+    estimator = KernelBankClassifier(**QUICK)
     with pytest.raises(ValueError, match="'classes' must be given in the first call"):
         estimator.partial_fit(X, y)
     with pytest.raises(ValueError, match="'y' must hold the labels in classes"):
@@ -227,33 +231,36 @@ def test_estimators_work_in_pipelines_searches_and_time_splits():
     assert again[-1].partial_fit(again[:-1].transform(more[0]), more[1]).bank_.samples == 447
 
 
-FRAMES = {
-    "pandas": (pd.DataFrame, pd.Series),
-    "polars": (lambda X, columns: pl.DataFrame(X, schema=columns), pl.Series),
-    "arrow": (
-        lambda X, columns: pa.table(dict(zip(columns, X.T, strict=True))),
-        lambda y: pa.chunked_array([y]),
-    ),
-}
+def frame_of(kind, X, names):
+    if kind == "pandas":
+        return pd.DataFrame(X, columns=names)
+    if kind == "polars":
+        return library("polars").DataFrame(X, schema=names)
+    return pa.table(dict(zip(names, X.T, strict=True)))
 
 
-@pytest.mark.parametrize("kind", FRAMES)
-@pytest.mark.parametrize("labels", [False, True])
-def test_frames_keep_feature_names(kind, labels):
-    X, y = rows(labels=labels)
+@pytest.mark.parametrize(
+    ("kind", "estimator"),
+    [
+        ("pandas", KernelBankClassifier),
+        ("polars", KernelBankRegressor),
+        ("arrow", KernelBankRegressor),
+    ],
+)
+def test_frames_keep_feature_names(kind, estimator):
+    X, y = rows(labels=estimator is KernelBankClassifier)
     X[3, 1] = np.nan
-    frame, column = FRAMES[kind]
-    estimator = (KernelBankClassifier if labels else KernelBankRegressor)(size="small")
+    estimator = estimator(**QUICK)
     plain = clone(estimator).fit(X, y)
-    estimator.fit(frame(X, columns=NAMES), column(y))
+    estimator.fit(frame_of(kind, X, NAMES), y)
     assert estimator.feature_names_in_.tolist() == NAMES
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert np.array_equal(estimator.predict(frame(X, columns=NAMES)), plain.predict(X))
+        assert np.array_equal(estimator.predict(frame_of(kind, X, NAMES)), plain.predict(X))
     with pytest.raises(ValueError, match="feature names"):
-        estimator.predict(frame(X, columns=["north", "east", "south"]))
+        estimator.predict(frame_of(kind, X, ["north", "east", "south"]))
     with pytest.raises(ValueError, match="feature names"):
-        estimator.partial_fit(frame(X, columns=["north", "south", "west"]), column(y))
+        estimator.partial_fit(frame_of(kind, X, ["north", "south", "west"]), y)
 
 
 # --- being looked at, and being imported ----------------------------------------------------------
@@ -275,39 +282,31 @@ def test_notebook_shows_the_bank_below_the_diagram():
 def test_column_of_text_is_refused_by_name():
     X = pd.DataFrame({"load": np.arange(20.0), "site": ["u", "v"] * 10})
     with pytest.raises(ValueError, match=r"column 'site' must hold numbers.*OneHotEncoder"):
-        KernelBankRegressor(size="small").fit(X, X["load"])
+        KernelBankRegressor(**QUICK).fit(X, X["load"])
 
 
 def test_bank_of_an_estimator_knows_the_names():
     X = pd.DataFrame({"load": np.arange(20.0), "wind": np.arange(20.0) % 3})
-    model = KernelBankRegressor(size="small").fit(X, X["load"])
+    model = KernelBankRegressor(**QUICK).fit(X, X["load"])
     assert model.bank_.feature_names_in_.tolist() == ["load", "wind"]
     row = {"wind": 1.0, "load": 4.0}
     assert model.bank_.predict_one(row) == model.predict(pd.DataFrame([row])[["load", "wind"]])[0]
 
 
-@pytest.mark.parametrize(("module", "package"), [("sklearn", "sklearn"), ("river", "river")])
-def test_missing_library_is_named_with_its_install_command(module, package):
-    script = (
-        f"import sys; sys.modules[{package!r}] = None\n"
-        "import kernelbank as kb\n"
-        "kb.KernelBank()\n"
-        f"try: kb.{module}\n"
-        "except ModuleNotFoundError as error: print(error)\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True
-    )
-    assert f"pip install 'kernelbank[{module}]'" in done.stdout
-
-
-def test_import_of_kernelbank_imports_neither_library():
+def test_kernelbank_imports_neither_library_and_names_the_command_if_one_is_missing():
     script = (
         "import sys, kernelbank as kb\n"
         "kb.AutoBank(), kb.KernelBank(), kb.checks, kb.compare, kb.load\n"
-        "print([n for n in ('sklearn', 'river', 'pandas') if n in sys.modules])"
+        "print([n for n in ('sklearn', 'river', 'pandas') if n in sys.modules])\n"
+        "sys.modules['sklearn'] = sys.modules['river'] = None\n"
+        "for module in ('sklearn', 'river'):\n"
+        "    try: getattr(kb, module)\n"
+        "    except ModuleNotFoundError as error: print(error)\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
-    assert done.stdout.strip() == "[]"
+    imported, sklearn_told, river_told = done.stdout.splitlines()
+    assert imported == "[]"
+    assert "pip install 'kernelbank[sklearn]'" in sklearn_told
+    assert "pip install 'kernelbank[river]'" in river_told

@@ -20,12 +20,11 @@ learned one by one or many at a time.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+import warnings
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-
-from .integration import FeatureColumns, Foreign, TargetColumns, make_bank
 
 try:
     from river import base
@@ -40,14 +39,19 @@ from .auto.auto_bank import COVERAGE
 from .bank.engines import Engine
 from .bank.slot import Slot
 from .combiners import Combiner
+from .errors import FeaturesIgnored, InvalidArgument
 from .kernels import NoKernel
 from .learners import Adapter
 from .losses import Loss
-from .utils.validation import Floats
+from .utils import validation as check
+from .utils.validation import LARGEST, Floats
 from .utils.whole_steps import defer_signals
 
 Features = dict[Hashable, object]
 """A row: the values of features by their names."""
+
+Foreign = Any
+"""A data frame, a series or a model of another library."""
 
 __all__ = [
     "KernelBankClassifier",
@@ -110,7 +114,10 @@ class _RiverEstimator(base.Estimator):  # type: ignore[misc]
         self.most_features = most_features
         self.seed = seed
         self.seasons = seasons
-        self._bank = make_bank(self, self._task, seed)
+        parameters = self._get_params()
+        for name in ("absent", "most_features", "targets"):
+            parameters.pop(name, None)
+        self._bank = AutoBank(self._task, scalings=parameters.pop("scaling"), **parameters)
         self._columns = FeatureColumns(absent, most_features)
 
     @property
@@ -224,17 +231,8 @@ class KernelBankMultiTargetRegressor(_RiverEstimator, base.MultiTargetRegressor)
     Parameters
     ----------
     lags : how many of the last targets are inputs too, of all targets.
-    size : "small", "default" or "large": how many slots and features, so how much time.
-    slots : a list of `kb.Slot` of your own instead of the default ones.
-    combiner : the rule for the weights.
-    loss : the loss to minimise, on each target in its standard deviations.
-    window : how many recent rows are in a cost.
-    regularization : weight of half the squared norm in the cost.
-    scaling : some of "standard", "asinh", "rank", "none": how inputs are scaled for the slots.
-    engine : "serial" or "threads"; same bits.
-    absent : the value of a feature that is absent; None means that it is missing.
-    most_features : how many features may become columns.
-    seed : whole number from which random features and random cuts follow.
+    size, slots, combiner, loss, window, regularization, scaling : as of `KernelBankRegressor`.
+    engine, absent, most_features, seed : likewise.
     targets : the names of all targets; by default the first learned row has all of them.
 
     >>> from kernelbank.river import KernelBankMultiTargetRegressor
@@ -263,21 +261,21 @@ class KernelBankMultiTargetRegressor(_RiverEstimator, base.MultiTargetRegressor)
         seed: int = 0,
         targets: Iterable[Hashable] | None = None,
     ) -> None:
-        super().__init__(
-            lags=lags,
-            size=size,
-            slots=slots,
-            combiner=combiner,
-            loss=loss,
-            window=window,
-            regularization=regularization,
-            scaling=scaling,
-            engine=engine,
-            absent=absent,
-            most_features=most_features,
-            seed=seed,
-        )
         self.targets = targets
+        super().__init__(
+            lags,
+            size,
+            slots,
+            combiner,
+            loss,
+            window,
+            regularization,
+            scaling,
+            engine,
+            absent,
+            most_features,
+            seed,
+        )
         self._targets = TargetColumns(targets)
 
     @property
@@ -359,18 +357,9 @@ class KernelBankClassifier(_RiverEstimator, base.MiniBatchClassifier):  # type: 
     Parameters
     ----------
     lags : how many of the last labels are inputs too.
-    size : "small", "default" or "large": how many slots and features, so how much time.
-    slots : a list of `kb.Slot` of your own instead of the default ones.
-    combiner : the rule for the weights.
     loss : the loss to minimise, on labels of -1 and 1.
-    window : how many recent rows are in a cost.
-    regularization : weight of half the squared norm in the cost.
-    scaling : some of "standard", "asinh", "rank", "none": how inputs are scaled for the slots.
-    engine : "serial" or "threads"; same bits.
-    absent : the value of a feature that is absent; None means that it is missing.
-    most_features : how many features may become columns.
-    seed : whole number from which random features and random cuts follow.
-    seasons : periods in rows, such as 24 or (24, 168), "auto" to find them, or None.
+    size, slots, combiner, window, regularization, scaling : as of `KernelBankRegressor`.
+    engine, absent, most_features, seed, seasons : likewise.
 
     >>> from river import datasets, evaluate, metrics
     >>> from kernelbank.river import KernelBankClassifier
@@ -397,3 +386,169 @@ class KernelBankClassifier(_RiverEstimator, base.MiniBatchClassifier):  # type: 
         known = len(classes) and len(X)
         shares = self._bank.predict_proba(self._columns.rows(X)) if known else None
         return pd.DataFrame(shares, index=X.index, columns=list(classes), dtype="float64")
+
+
+# --- names to columns -----------------------------------------------------------------------------
+
+
+class FeatureColumns:
+    """Maps features by name to columns, in the order in which they were first learned.
+
+    New features of one row are sorted by name, so the order of a dictionary does not matter.
+
+    Parameters
+    ----------
+    absent : the value of absent features; None if they are missing (NaN).
+    most : how many features may become columns; the others are ignored.
+    """
+
+    def __init__(self, absent: float | None, most: int) -> None:
+        remedy = "Give None if absent features are unknown, or their value, such as 0."
+        self._absent = (
+            np.nan if absent is None else check.number("absent", absent, "KernelBank", remedy)
+        )
+        remedy = "Give how many features may become columns."
+        self._most = check.count("most_features", most, "KernelBank", remedy)
+        self._index: dict[Hashable, int] = {}
+        self._warned = False
+
+    def __len__(self) -> int:
+        return len(self._index)
+
+    @property
+    def names(self) -> tuple[Hashable, ...]:
+        """The features, in the order of their columns."""
+        return tuple(self._index)
+
+    def new(self, names: Iterable[Hashable]) -> list[Hashable]:
+        """The names that are to become columns, in their order; changes nothing."""
+        unknown = (name for name in names if name not in self._index)
+        new: list[Hashable] = sorted(unknown, key=_by_kind)
+        if not new and not self._index:
+            new = ["(nothing)"]  # the only column where rows have no features
+        space = self._most - len(self._index)
+        if len(new) > space and not self._warned:
+            self._warned = True
+            warnings.warn(
+                f"there are more than most_features ({self._most}) features: {new[space]!r} and "
+                "others to come are ignored. Raise most_features, or select features.",
+                FeaturesIgnored,
+                stacklevel=4,
+            )
+        return new[:space]
+
+    def add(self, new: Iterable[Hashable]) -> None:
+        """Make columns of new features."""
+        for name in new:
+            self._index[name] = len(self._index)
+
+    def row(self, x: Mapping[Hashable, object], new: Sequence[Hashable] = ()) -> Floats:
+        """(columns,): the values of one dictionary; `new` are columns to be added."""
+        if not isinstance(x, Mapping):
+            remedy = "Give a dictionary from names to numbers."
+            raise check.refuse("x", "be a dictionary", x, remedy)
+        index = self._with(new)
+        row = np.full(max(len(index), 1), self._absent)
+        for name, value in x.items():
+            if name in index:
+                row[index[name]] = np.nan if value is None else _number(name, value)
+        return row
+
+    def rows(self, X: Foreign, new: Sequence[Hashable] = ()) -> Floats:
+        """(n, columns): the values of a data frame."""
+        index = self._with(new)
+        rows = np.full((len(X), max(len(index), 1)), self._absent)
+        for position, name in enumerate(X.columns):
+            if name in index:
+                rows[:, index[name]] = _numbers(name, X.iloc[:, position])
+        return rows
+
+    def _with(self, new: Sequence[Hashable]) -> dict[Hashable, int]:
+        if not new:
+            return self._index
+        return self._index | {name: len(self._index) + i for i, name in enumerate(new)}
+
+
+class TargetColumns:
+    """Maps targets by name to places; the first learned row names them, sorted, if nobody has.
+
+    Parameters
+    ----------
+    names : the targets in their order; None if the first row is to say it.
+    """
+
+    def __init__(self, names: Iterable[Hashable] | None) -> None:
+        self.names: tuple[Hashable, ...] = ()
+        if names is None:
+            return
+        remedy = 'Give a list of different names, such as ["load", "price"], or None.'
+        if isinstance(names, Iterable) and not isinstance(names, str):
+            self.names = tuple(names)
+        if not self.names or len(set(self.names)) < len(self.names):
+            raise check.refuse("targets", "be a list of different names", names, remedy)
+
+    def of(self, y: object, present: Iterable[Hashable]) -> tuple[Hashable, ...]:
+        """The names of all targets, of which some are present in y; changes nothing."""
+        targets = list(present)
+        names = self.names or tuple(sorted(targets, key=_by_kind))
+        unknown = [name for name in targets if name not in names]
+        if unknown or not names:
+            rule = f"have targets from {list(names)}" if names else "have a target"
+            remedy = "Name all targets that may come: targets=[...]; some may be missing in a row."
+            raise check.refuse("y", rule, y, remedy)
+        return names
+
+    def row(self, y: object) -> tuple[tuple[Hashable, ...], Floats]:
+        """All names, and the targets (K,) of one dictionary; NaN for those that are missing."""
+        if not isinstance(y, Mapping):
+            remedy = "Give a dictionary from names of targets to numbers."
+            raise check.refuse("y", "be a dictionary", y, remedy)
+        names = self.of(y, y)
+        values = [y.get(name) for name in names]
+        row = [
+            np.nan if value is None else _number(name, value, "target")
+            for name, value in zip(names, values, strict=True)
+        ]
+        return names, np.array(row)
+
+    def rows(self, Y: Foreign) -> tuple[tuple[Hashable, ...], Floats]:
+        """All names, and the targets (n, K) of a data frame."""
+        names = self.of(list(Y.columns), Y.columns)
+        rows = np.full((len(Y), len(names)), np.nan)
+        for position, name in enumerate(Y.columns):
+            rows[:, names.index(name)] = _numbers(name, Y.iloc[:, position], "target")
+        return names, rows
+
+
+def _by_kind(name: Hashable) -> tuple[str, str]:
+    return type(name).__name__, str(name)
+
+
+def _number(name: Hashable, value: Foreign, what: str = "feature") -> float:
+    try:
+        if value is np.ma.masked:
+            return np.nan
+        if not isinstance(value, (str, bytes)):
+            return float(value)
+    except (TypeError, ValueError):
+        pass
+    except OverflowError:
+        shown = f"{what} {name!r} must be finite and at most {LARGEST:g} in size"
+        raise InvalidArgument(
+            f"{shown}; got a number beyond all floats. Repair it, or leave it out if it is missing."
+        ) from None
+    remedy = (
+        "Encode text and categories first, for instance with a one-hot encoder; kb.AutoBank takes "
+        "them as they are."
+        if what == "feature"
+        else "Give a number, or leave the target out where it is missing."
+    )
+    raise InvalidArgument(
+        f"{what} {name!r} must be a number, a boolean or None; got {value!r}. {remedy}"
+    )
+
+
+def _numbers(name: Hashable, column: Foreign, what: str = "feature") -> Floats:
+    if column.dtype.kind in "biuf":
+        return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
+    return np.array([np.nan if value is None else _number(name, value, what) for value in column])

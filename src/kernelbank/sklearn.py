@@ -11,6 +11,7 @@ random order: a bank follows the last rows, and sorted rows would mislead it.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +20,6 @@ from .auto.inputs import TIME, columns_without_numbers, holds_times, is_missing
 from .bank.engines import Engine
 from .bank.slot import Slot
 from .combiners import Combiner
-from .integration import Foreign, make_bank
 from .losses import Loss
 from .utils import validation as check
 from .utils.validation import Floats
@@ -36,6 +36,9 @@ except ModuleNotFoundError as error:
     ) from error
 
 __all__ = ["KernelBankClassifier", "KernelBankRegressor"]
+
+Foreign = Any
+"""What scikit-learn returns."""
 
 
 class _SklearnEstimator(BaseEstimator):  # type: ignore[misc]
@@ -80,7 +83,11 @@ class _SklearnEstimator(BaseEstimator):  # type: ignore[misc]
     ) -> AutoBank:
         """A new bank that has learned these rows."""
         draw = check_random_state(self.random_state)
-        bank = make_bank(self, task, int(draw.randint(2**31 - 1)), classes)
+        settings = self.get_params(deep=False)
+        for name in ("shuffle", "random_state"):
+            del settings[name]
+        scalings, seed = settings.pop("scaling"), int(draw.randint(2**31 - 1))
+        bank = AutoBank(task, classes=classes, scalings=scalings, seed=seed, **settings)
         if hasattr(self, "feature_names_in_"):
             bank.name_columns(self.feature_names_in_)
         order = draw.permutation(len(X)) if self.shuffle else slice(None)
@@ -236,21 +243,10 @@ class KernelBankClassifier(ClassifierMixin, _SklearnEstimator):  # type: ignore[
 
     Parameters
     ----------
-    lags : how many of the last labels are inputs too. `predict` then takes its rows as the next of
-        the stream, in their order.
-    seasons : periods in rows, such as 24 or (24, 168), "auto" to find them, or None. `predict` then
-        takes its rows as the next of the stream too.
-    size : "small", "default" or "large": how many slots and features, so how much time.
-    slots : a list of `kb.Slot` of your own instead of the default ones.
-    combiner : the rule for the weights; by default `kb.combiners.Stacking`.
+    lags : how many of the last labels are inputs too.
     loss : the loss to minimise, on labels of -1 and 1.
-    window : how many recent rows are in a cost.
-    regularization : weight of half the squared norm in the cost.
-    scaling : some of "standard", "asinh", "rank", "none": how inputs are scaled for the slots.
-    engine : "serial" or "threads"; same bits.
-    shuffle : whether `fit` learns the rows in random order, for rows that have no order in time.
-    random_state : from which random features, random cuts and random order follow. 0 by default, so
-        that results repeat; None draws anew.
+    seasons, size, slots, combiner, window, regularization : as of `KernelBankRegressor`.
+    scaling, engine, shuffle, random_state : likewise.
 
     Attributes
     ----------

@@ -4,7 +4,6 @@ import copy
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 
 import kernelbank as kb
@@ -13,6 +12,7 @@ from kernelbank.errors import FileRefused, InvalidArgument
 from kernelbank.io import checkpoint
 from support.auto_streams import SMALL, assert_same_state, predict_and_learn
 from support.forged_files import pack, unpack
+from support.marks import library
 
 NAMES = ("load", "price")
 
@@ -238,7 +238,9 @@ def test_bounds_hold_for_all_targets():
 # --- names ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("frame", [pd.DataFrame, lambda Y, columns: pl.DataFrame(Y, list(columns))])
+@pytest.mark.parametrize(
+    "frame", [pd.DataFrame, lambda Y, columns: library("polars").DataFrame(Y, list(columns))]
+)
 def test_tables_name_targets_and_their_order_does_not_matter(frame):
     X, Y = stream(60)
     bank, trace = learned(X, frame(Y, columns=NAMES))

@@ -8,13 +8,12 @@ from decimal import Decimal
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pyarrow as pa
 import pytest
 
 import kernelbank as kb
 from kernelbank.errors import InvalidArgument
-from support.marks import slow
+from support.marks import library, slow
 
 ROWS = 150
 SMALL = {"size": "small"}
@@ -59,7 +58,7 @@ def test_every_way_to_give_a_table_has_the_same_bits(task, lags, tmp_path):
     # pandas, polars and arrow, and columns in another order.
     bank = kb.AutoBank(task, lags, **SMALL)
     found = [
-        *bank.run(pl.from_pandas(X[:40]), y[:40]).predictions.tolist(),
+        *bank.run(library("polars").from_pandas(X[:40]), y[:40]).predictions.tolist(),
         *bank.run(pa.Table.from_pandas(X[40:90]), y[40:90]).predictions.tolist(),
         *bank.run(X[list(X)[::-1]][90:], y[90:]).predictions.tolist(),
     ]

@@ -1,16 +1,22 @@
-"""`make accuracy`: its figures against plain loops, its ranking and its goals."""
+"""`make accuracy` and `make ablation`: figures against plain loops, ranking, kept runs, variants."""
 
 import gzip
 import json
+import math
 from types import SimpleNamespace
 
+import ablation
+import ablation_variants as variants
 import accuracy
 import accuracy_competitors as contenders
+import accuracy_tables
 import numpy as np
 import pytest
 
 import kernelbank as kb
 from kernelbank.research.competitors import BANK, RIVAL, Competitor, CompetitorRun
+from kernelbank.research.results import Comparison
+from support.results import result_row
 
 ROWS, SKIP = 260, 100
 Stream = kb.datasets.Stream
@@ -87,9 +93,7 @@ def _stream(task="regression", rows=200, lags=0):
 
 def _compare(competitors, stream, **more):
     banks = {one.name: one for one in competitors}
-    return kb.compare(
-        banks, {"noise": stream}, loss="normalised", skip=100, keep_losses=True, **more
-    )
+    return kb.compare(banks, {"noise": stream}, loss="normalised", skip=100, **more)
 
 
 def test_accuracy_figures_equal_plain_loops(folder, tmp_path, stand_in, capsys):
@@ -128,7 +132,7 @@ def test_accuracy_figures_equal_plain_loops(folder, tmp_path, stand_in, capsys):
     assert own["interval_width"] == pytest.approx(2 / np.std(y[SKIP:ROWS]))
     labels = rows["labels"]
     assert labels["autobank"]["task"] == "classification"
-    assert labels["autobank"]["coverage"] is None
+    assert "coverage" not in labels["autobank"]
     _, z = kb.datasets.read_csv(folder / "labels.csv.gz")
     wrong = np.mean(z[SKIP - 1 : ROWS - 1] != z[SKIP:ROWS])
     assert labels["persistence"]["mean_loss"] == pytest.approx(wrong)
@@ -144,7 +148,8 @@ def test_close_is_within_two_per_cent_or_one_standard_error():
     def against(share):
         other = Competitor("other", RIVAL, lambda *_: CompetitorRun(stream.y + noise, 1.0))
         ours = Competitor("ours", BANK, lambda *_: CompetitorRun(stream.y + share * noise, 1.0))
-        (found,) = _compare([other, ours], stream).best_rivals("ours", contenders.competes)
+        compared = _compare([other, ours], stream)
+        (found,) = accuracy_tables.best_rivals(compared, "ours", contenders.competes)
         return found
 
     assert against(0.9).first
@@ -211,3 +216,157 @@ def test_no_prediction_depends_on_a_later_row():
     one, two = (contenders.run_refitted(_line, SHORT, 0, s).predictions for s in (stream, other))
     assert (one[:41] == two[:41]).all()
     assert (one[41:] != two[41:]).all()
+
+
+# --- kept runs ------------------------------------------------------------------------------------
+
+RUN = CompetitorRun(np.arange(20.0), 1e-3, note="as kept")
+RIVAL_OF_NUMPY = Competitor("mean", RIVAL, lambda *_: RUN, description="NumPy: the mean")
+
+
+def test_run_is_kept_and_a_damaged_file_is_as_if_it_were_not_there(tmp_path):
+    cache, stream = contenders.RunCache(tmp_path), _stream(rows=20)
+    assert cache.get(RIVAL_OF_NUMPY, stream) is None
+    assert cache.cached(RIVAL_OF_NUMPY).run(0, stream) is RUN
+    kept = cache.cached(Competitor("mean", RIVAL, None, description="NumPy: the mean"))
+    assert kept.run(0, stream).note == "as kept"
+    assert cache.get(RIVAL_OF_NUMPY, _stream(rows=21)) is None
+    path = cache.path(RIVAL_OF_NUMPY, stream)
+    whole = path.read_bytes()
+    for length in range(0, len(whole), 100):
+        path.write_bytes(whole[:length])
+        assert cache.get(RIVAL_OF_NUMPY, stream) is None
+    for place in range(0, len(whole), 20):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 33]) + whole[place + 1 :])
+        found = cache.get(RIVAL_OF_NUMPY, stream)  # a few bytes of a zip file mean nothing
+        assert found is None or found.predictions.tobytes() == RUN.predictions.tobytes()
+
+
+def test_run_that_cannot_be_kept_is_told_by_name_and_not_lost(tmp_path):
+    cache, stream = contenders.RunCache(tmp_path), _stream(rows=20)
+    (cache.path(RIVAL_OF_NUMPY, stream) / "inner").mkdir(parents=True)
+    with pytest.warns(kb.errors.KernelBankWarning, match=r"mean-\w+\.npz cannot be written"):
+        assert cache.cached(RIVAL_OF_NUMPY).run(0, stream) is RUN
+    assert cache.get(RIVAL_OF_NUMPY, stream) is None
+    assert not list(tmp_path.glob("*.part"))
+
+
+# --- make ablation --------------------------------------------------------------------------------
+
+
+def _waves(task="regression", lags=0, rows=170):
+    random = np.random.default_rng(5)
+    X = random.normal(size=(rows, 2))
+    y = np.sin(2 * X[:, 0]) * X[:, 1] + 0.1 * random.normal(size=rows)
+    if task == "classification":
+        y = (y > 0) * 1.0
+    return Stream(X, y, task, lags)
+
+
+def _variant(name):
+    return next(variant for variant in variants.VARIANTS if variant.name == name)
+
+
+def _predictions(name, stream):
+    return _variant(name).run(0, stream).predictions
+
+
+def _pool(stream, name="full"):
+    """The pool of a variant's bank."""
+    variant = _variant(name)
+    with variant.in_force():
+        bank = variant.bank(stream)
+        bank.run(stream.X[:6], stream.y[:6])
+        return bank._model.pool
+
+
+SCALED = ("standard:", "asinh:", "rank:")
+SLOTS = [variant.name for variant in variants.VARIANTS if variant.part == "slots"]
+
+
+def test_slot_variants_leave_out_what_their_names_say():
+    stream = _waves()
+    pools = {name: _pool(stream, name) for name in SLOTS}
+    running = {
+        name: sum(
+            pool.names[i].startswith(SCALED) and "nearest" not in pool.names[i] for i in initial
+        )
+        // 3
+        for name, pool in pools.items()
+        for initial in [pool.members(pool.initial_groups)]
+    }
+    assert running == {
+        "no random features, no forgetting": 13 - 1 - 2,
+        "no random features, forgetting": 13 - 1,
+        "no random features, adaptive bias": 13 - 1 - 2,
+        "no adaptive bias": 13 - 2 - 4,
+        "no linear": 13 - 2 - 2,
+        "no random features": 13 - 3 - 4,
+        "no trees": 5,
+        "trees on the target only": 5 + 2,
+        "one tree of each kind": 5 + 4,
+        "no nearest neighbors": 13,
+        "no last value": 13,
+        "no relevant columns": 13,
+        "nothing on the past": 13,
+        "no reserves": 13,
+    }
+    assert not any("nearest" in name for name in pools["no nearest neighbors"].names)
+    assert not any("last value" in name for name in pools["no last value"].names)
+    assert all(group.initial for group in pools["no reserves"].groups)
+    assert not all(group.initial for group in pools["no trees"].groups)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("task", "lags"), [("regression", 0), ("regression", 3), ("classification", 0)]
+)
+def test_full_variant_has_the_bits_of_an_auto_bank(task, lags):
+    stream = _waves(task, lags)
+    plain = kb.AutoBank(task, lags=lags).run(stream.X, stream.y)
+    assert (_predictions("full", stream)[1:] == plain.predictions[1:]).all()
+    other = kb.AutoBank(task, lags, seed=2).run(stream.X, stream.y).predictions
+    assert (_predictions("full, seed 2", stream)[1:] == other[1:]).all()
+
+
+def _compared(table, to_rival=None):
+    """A comparison with these losses: name -> one for each stream."""
+    streams = [f"set {r}" for r in range(2)]
+    results = []
+    for index, stream in enumerate(streams):
+        results += [result_row(stream, name, values[index]) for name, values in table.items()]
+        if to_rival is not None:
+            results.append(result_row(stream, "rival", to_rival, "rival"))
+    return Comparison("normalised error", 0, 0, (0,), tuple(results), ())
+
+
+def test_summary_and_spread_of_seeds_equal_plain_sums():
+    seeds = [seed.name for seed in variants.OTHER_SEEDS]
+    table = {
+        "full": [1.0, 1.0],
+        seeds[0]: [1.1, 1.0],
+        seeds[1]: [0.9, 0.8],
+        seeds[2]: [1.0, 1.25],
+        "no trees": [1.2, 0.9],
+        "Hedge": [0.5, 0.7],
+    }
+    comparison = _compared(table, to_rival=1.0)
+    found = ablation.summarise(comparison, _variant("no trees"))
+    assert found.geometric_mean == pytest.approx(math.sqrt(1.2 * 0.9))
+    assert (found.worst, found.worst_stream) == (1.2, "set 0")
+    assert (found.best, found.best_stream) == (0.9, "set 1")
+    assert (found.least, found.most) == (pytest.approx(0.9), pytest.approx(1.2))
+    assert found.median == pytest.approx(1.05)
+    assert (found.worse, found.better) == (1, 0)
+    assert (found.first, found.rival_streams) == (1, 2)
+    assert found.to_rival == pytest.approx(math.sqrt(1.2 * 0.9))
+    found = ablation.summarise(comparison, _variant("Hedge"))
+    assert (found.worse, found.better) == (0, 2)
+    assert ablation.summarise(comparison, _variant("full")).worse is None
+    spread = ablation.seed_spread(comparison)
+    assert spread.least == pytest.approx(math.sqrt(0.72))
+    assert spread.most == pytest.approx(math.sqrt(1.25))
+    logs = [np.log([1.0, 1.1, 0.9, 1.0]), np.log([1.0, 1.0, 0.8, 1.25])]
+    sums = [((one - one.mean()) ** 2).sum() / 3 for one in logs]
+    assert spread.error == pytest.approx(math.sqrt(2 * sum(sums)) / 2)
+    assert ablation.seed_spread(_compared({"full": [1.0, 1.0]})) is None

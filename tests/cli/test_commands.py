@@ -49,7 +49,7 @@ def test_reproduce_writes_figures_and_tables(tmp_path):
     options = ["--out", str(out), "--seeds", "1", "--samples", "60", "--combiners"]
     result = CliRunner().invoke(commands.cli, ["reproduce", *options])
     assert result.exit_code == 0, result.output
-    names = {"cumulative_cost", "reconstruction", "online_setting"}
+    names = {"cumulative_cost", "reconstruction"}
     files = {f"{name}.{kind}" for name in names for kind in ("png", "svg")}
     tables = {"curves.csv", "table.csv", "verdict.csv", "combiners.csv"}
     assert set(os.listdir(out)) == files | tables

@@ -1,14 +1,18 @@
-"""`kb.compare`: figures against plain loops, seeds, rivals, arguments."""
+"""`kb.compare`: figures against plain loops, seeds, warm-up, rivals, arguments, tables."""
 
 import json
 import math
+import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import kernelbank as kb
-from kernelbank.research.competitors import RIVAL, Competitor
-from kernelbank.research.scores import sample_losses
+from kernelbank.errors import KernelBankWarning, UnstableStep
+from kernelbank.research.competitors import RIVAL, Competitor, CompetitorRun
+from kernelbank.research.results import overall, sample_losses
+from support.results import result_row
 from support.streams import noisy_stream
 
 pytestmark = pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
@@ -37,6 +41,19 @@ class Remembers:
         self.seen.append((x, y))
 
 
+class Counts:
+    """Predicts how many samples it has learned."""
+
+    def __init__(self):
+        self.learned = 0
+
+    def predict_one(self, x):
+        return float(self.learned)
+
+    def learn_one(self, x, y):
+        self.learned += 1
+
+
 def test_compare_figures_equal_a_loop_that_predicts_and_then_learns():
     X, y = noisy_stream(0)
     found = kb.compare({"scheme": scheme()}, {"s": (X, y)}, skip=20)
@@ -57,7 +74,7 @@ def test_compare_figures_equal_a_loop_that_predicts_and_then_learns():
     assert rows["persistence"]["cumulative_cost"] is None
     assert [row["samples"] for row in found.table()] == [100] * 3
     assert all(row["seconds_per_sample"] > 0 for row in found.table())
-    curve = dict(next(r for r in found.results if r.name == "scheme").curve)
+    curve = dict(found.result("s", "scheme").curve)
     assert curve[21] == pytest.approx(own[0] ** 2)
     assert curve[120] == pytest.approx((own**2).mean())
 
@@ -72,11 +89,11 @@ def test_given_bank_stays_unused_and_equals_its_maker():
         assert rows["given"].mean_loss == rows["made"].mean_loss
         assert rows["given"].excess_loss == rows["made"].excess_loss
         assert rows["made"].runs == 2  # a maker may depend on the seed
-    assert {r.name: r.runs for r in found.of("fixed")}["given"] == 1
-    assert {r.name: r.runs for r in found.of("drawn")}["given"] == 2
+    assert found.result("fixed", "given").runs == 1
+    both = found.result("drawn", "given")
+    assert both.runs == 2
     one, two = (kb.compare({"given": given}, {"drawn": noisy_stream}, seeds=[s]) for s in (3, 5))
-    means = [found.of("drawn")[0].mean_loss for found in (one, two)]
-    both = {r.name: r for r in found.of("drawn")}["given"]
+    means = [found.result("drawn", "given").mean_loss for found in (one, two)]
     assert both.mean_loss == pytest.approx(np.mean(means))
     assert both.mean_loss_deviation == pytest.approx(np.std(means, ddof=1))
 
@@ -103,7 +120,6 @@ def test_rivals_of_the_user_and_of_river_equal_plain_loops():
     assert rows["river"].kind == "rival"
 
 
-@pytest.mark.slow
 def test_rival_that_diverges_is_last_and_changes_nothing_else(tmp_path):
     class Explodes(Remembers):
         def predict_one(self, x):
@@ -111,37 +127,31 @@ def test_rival_that_diverges_is_last_and_changes_nothing_else(tmp_path):
                 raise OverflowError
             return math.inf if len(self.seen) > 50 else 0.0
 
-    found = kb.compare(
-        {"bad": Explodes(), "good": scheme()}, {"a": noisy_stream(0), "b": noisy_stream(1)}
-    )
+    streams = {"a": noisy_stream(0), "b": noisy_stream(1)}
+    found = kb.compare({"bad": Explodes(), "good": scheme()}, streams)
     last = found.of("a")[-1]
-    assert last.name == "bad"
-    assert last.diverged
-    assert last.p_value is None
+    assert (last.name, last.diverged, last.p_value) == ("bad", True, None)
     assert found.of("a")[0].name == "good"
     assert "diverged" in repr(found)
     assert found.overall[-1].name == "bad"
     written = json.loads(found.to_json(tmp_path / "t.json").read_text())
     bad = next(row for row in written["results"] if row["name"] == "bad")
-    assert bad["mean_loss"] is None
-    assert bad["diverged"] is True
-    assert found.plot(tmp_path / "picture.png")[0].stat().st_size > 5000
+    assert (bad["mean_loss"], bad["diverged"]) == (None, True)
 
 
 def test_given_loss_scores_all_competitors():
     X, y = noisy_stream(4)
     found = kb.compare({"scheme": scheme()}, {"s": (X, y)}, loss=kb.losses.Pinball(0.9))
-    rows = {r.name: r for r in found.results}
     last = np.concatenate([[0], y[:-1]])
     expected = kb.losses.Pinball(0.9).value(last, y).mean()
-    assert rows["persistence"].mean_loss == pytest.approx(expected)
+    assert found.result("s", "persistence").mean_loss == pytest.approx(expected)
     assert "Pinball" in repr(found)
     zeros = kb.datasets.Stream(np.zeros(2), np.zeros(2))
     found = sample_losses(kb.losses.Squared(), zeros, np.array([1.0, np.nan]))
     assert found.tolist() == [1.0, np.inf]
 
 
-def test_comparison_has_a_table_a_file_and_a_figure(tmp_path):
+def test_comparison_has_a_table_a_file_and_figures(tmp_path):
     calls = []
     found = kb.compare(
         {"scheme": scheme()},
@@ -150,22 +160,26 @@ def test_comparison_has_a_table_a_file_and_a_figure(tmp_path):
         samples=60,
         progress=lambda *news: calls.append(news),
     )
-    assert calls[-1][:2] == (12, 12)
-    assert [news[0] for news in calls] == list(range(1, 13))
-    assert found.streams == ("sine", "friedman")
+    assert [news[:2] for news in calls] == [(done, 12) for done in range(1, 13)]
     losses = [row["mean_loss"] for row in found.table() if row["stream"] == "sine"]
     assert losses == sorted(losses)
     assert sum(row["best"] for row in found.table()) == 2
     written = json.loads(found.to_json(tmp_path / "table.json").read_text())
-    assert len(written["results"]) == 6
-    assert len(written["overall"]) == 3
-    files = found.plot(tmp_path / "picture")
-    assert [file.name for file in files] == ["picture.png", "picture.svg"]
+    assert (len(written["results"]), len(written["overall"])) == (6, 3)
     text = repr(found)
     for word in ("2 streams", "3 competitors", "2 seeds", "scheme", "persistence", "mean rank"):
         assert word in text
     again = kb.compare({"scheme": scheme()}, ["sine", "friedman"], seeds=2, samples=60)
     assert [r.curve for r in again.results] == [r.curve for r in found.results]
+
+
+@pytest.mark.slow
+def test_figures_of_a_comparison_are_written(tmp_path):
+    found = kb.compare({"scheme": scheme()}, ["sine", "friedman"], samples=60)
+    files = found.plot(tmp_path / "picture") + found.plot_ranks(tmp_path / "ranks.png")
+    names = ["picture.png", "picture.svg", "ranks.png", "ranks.svg"]
+    assert [file.name for file in files] == names
+    assert all(file.stat().st_size > 5000 for file in files)
 
 
 @pytest.mark.parametrize(
@@ -188,6 +202,8 @@ def test_comparison_has_a_table_a_file_and_a_figure(tmp_path):
         ({"seeds": [1, 1]}, "'seeds'"),
         ({"skip": -1}, "'skip'"),
         ({"skip": 1000}, "'skip'.*shorter"),
+        ({"standardise": 1000}, "smaller number for standardise, such as 200"),
+        ({"standardise": 1}, "'standardise'"),
         ({"samples": 0}, "'samples'"),
         ({"loss": "none"}, "'loss'"),
         ({"streams": {"s": (np.zeros(3), np.zeros(2))}}, "'y'"),
@@ -199,16 +215,12 @@ def test_wrong_compare_arguments_are_refused(arguments, message):
         kb.compare(**{"banks": {"a": scheme()}, "streams": ["ar1"]} | arguments)
 
 
-def test_best_rivals_without_kept_losses_are_refused():
-    found = kb.compare({"a": scheme()}, {"s": noisy_stream(0)})
-    with pytest.raises(ValueError, match="keep_losses=True"):
-        found.best_rivals("a")
-
-
-def test_jobs_with_a_function_that_cannot_be_sent_are_refused():
-    local = Competitor("local", RIVAL, lambda seed, stream: None)
-    with pytest.raises(ValueError, match="'jobs' of compare must be 1, because 'local'"):
-        kb.compare({"local": local}, {"s": noisy_stream(0)}, jobs=2)
+def test_used_banks_are_refused():
+    bank = kb.KernelBank()
+    bank.learn_one(0.0, 1.0)
+    for given in (bank, lambda seed: bank):
+        with pytest.raises(ValueError, match=r"banks\['used'\].*learned nothing.*1 samples"):
+            kb.compare({"used": given}, {"s": noisy_stream(1)})
 
 
 def test_runs_on_one_stream_are_not_independent_evidence():
@@ -220,39 +232,133 @@ def test_runs_on_one_stream_are_not_independent_evidence():
         assert left.p_value == pytest.approx(right.p_value, rel=1e-6) if left.p_value else True
 
 
-def test_maker_that_returns_a_used_bank_is_refused():
-    bank = kb.KernelBank()
-    bank.learn_one(0.0, 1.0)
-    with pytest.raises(ValueError, match="learned nothing"):
-        kb.compare({"used": lambda seed: bank}, {"s": noisy_stream(1)})
-
-
 def test_warnings_of_a_comparison_begin_with_the_name_of_the_competitor():
     x = np.linspace(0, 1, 60)
     banks = {
         "steady": kb.KernelBank([kb.kernels.Gaussian(5.0)], kb.learners.Norma(0.01, 60)),
         "hasty": kb.KernelBank([kb.kernels.Gaussian(5.0)], kb.learners.Norma(0.5, 60)),
     }
-    with pytest.warns(kb.errors.UnstableStep) as record:
+    with pytest.warns(UnstableStep) as record:
         kb.compare(banks, {"line": (x, np.sin(9 * x))}, seeds=1)
-    messages = [str(one.message) for one in record if one.category is kb.errors.UnstableStep]
+    messages = [str(one.message) for one in record if one.category is UnstableStep]
     assert messages
     assert all(message.startswith("hasty: 1 of 1 slots") for message in messages)
-    with pytest.warns(kb.errors.UnstableStep, match="^1 of 1 slots"):  # outside a comparison
+    with pytest.warns(UnstableStep, match="^1 of 1 slots"):  # outside a comparison
         banks["hasty"].fresh().run(x, np.sin(9 * x))
 
 
-class Breaks:
-    """A rival that fails."""
-
-    def predict_one(self, x):
-        raise TypeError("no")
-
-    def learn_one(self, x, y):
-        pass
-
-
 def test_rival_that_fails_in_a_comparison_is_named():
+    class Breaks(Counts):
+        def predict_one(self, x):
+            raise TypeError("no")
+
     x = np.linspace(0, 1, 20)
     with pytest.warns(UserWarning, match="^mine: Breaks failed at sample 0"):
         kb.compare({"mine": Breaks()}, {"line": (x, x)}, seeds=1)
+
+
+def test_targets_far_from_standard_units_warn_for_a_bank_with_fixed_widths():
+    X, y = noisy_stream(0)
+    with pytest.warns(KernelBankWarning, match="targets of far have mean 1e.05"):
+        kb.compare({"a": scheme()}, {"far": (X, y + 1e5)})
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message="The targets")
+        kb.compare({"a": Counts()}, {"far": (X, y + 1e5)})
+        kb.compare({"a": scheme()}, {"far": (X, y + 1e5)}, standardise=50)
+
+
+# --- the run before the timed one -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        lambda: kb.KernelBank(kb.gaussian_grid(0.5, 2, 2)),
+        lambda: kb.AutoBank(size="small"),
+        Counts,
+    ],
+)
+def test_first_rows_are_run_before_and_teach_nothing(given):
+    """Both runs of each kind predict the first rows alike, or there would be a warning."""
+    X, y = noisy_stream(0, 250)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message=".* does not predict the same")
+        found = kb.compare({"given": given(), "made": lambda seed: given()}, {"s": (X, y)})
+    own = found.result("s", "given")
+    assert own.losses.tolist() == found.result("s", "made").losses.tolist()
+    if given is Counts:
+        assert own.losses == pytest.approx((np.arange(250) - y) ** 2)
+
+
+def test_competitor_with_a_run_of_its_own_is_warmed_up_and_has_its_figures():
+    lengths, said = [], []
+
+    def run(seed, stream):
+        lengths.append(len(stream))
+        return CompetitorRun(np.zeros(len(stream)), 1.0, figures={"rows": len(stream)})
+
+    found = kb.compare(
+        {"own": Competitor("own", RIVAL, run)},
+        {"s": noisy_stream(0, 250)},
+        progress=lambda done, total, what: said.append(what),
+    )
+    assert lengths == [200, 250]
+    assert said[0] == "own on s: 2.5e+02 s"
+    assert next(row for row in found.table() if row["name"] == "own")["rows"] == 250
+
+
+def test_runs_that_share_what_they_learned_are_found_out():
+    shared = Counts()
+    with pytest.warns(KernelBankWarning, match="leaks does not predict the same"):
+        kb.compare({"leaks": lambda seed: shared}, {"s": noisy_stream(0, 250)})
+
+
+# --- tables ---------------------------------------------------------------------------------------
+
+
+def made_up(streams=3, seeds=(0,)):
+    rows = []
+    for n in range(streams):
+        rows += [
+            replace(result_row(f"s_{n}", "a|b", 0.5), best=True, seconds=3.0),
+            replace(result_row(f"s_{n}", "100% & more", 123456.0), p_value=0.2, seconds=0.9),
+            replace(result_row(f"s_{n}", "bad", math.inf), seconds=0.1),
+        ]
+    rows = [replace(row, mean_loss_deviation=0.01 if len(seeds) > 1 else None) for row in rows]
+    rows.append(result_row("s_0", "once", 0.7))
+    return kb.Comparison("Squared()", 0, 50, seeds, tuple(rows), overall(rows))
+
+
+def test_markdown_has_best_undecided_and_ranks(tmp_path):
+    lines = made_up(5).to_markdown().splitlines()
+    assert lines[:4] == [
+        r"| stream | a\|b | 100% & more | bad | once |",
+        "|---|---:|---:|---:|---:|",
+        r"| s\_0 | **0.5** | 1.235e+05 \* | diverged | 0.7 |",
+        r"| s\_1 | **0.5** | 1.235e+05 \* | diverged |  |",
+    ]
+    assert lines[7] == "| mean rank | 1.00 | 2.00 | 3.00 |  |"
+    assert "Squared()" in lines[9]
+    assert "Standard units of the first 50 rows" in lines[9]
+    # What is more numerous stands in rows.
+    text = made_up(2, seeds=(0, 1)).to_markdown(tmp_path / "table.md")
+    assert (tmp_path / "table.md").read_text() == text
+    lines = text.splitlines()
+    assert lines[0] == r"|  | s\_0 | s\_1 | mean rank |"
+    assert lines[2] == r"| a\|b | **0.5 ± 0.01** | **0.5 ± 0.01** | 1.00 |"
+    assert "(mean ± standard deviation over 2 seeds)" in text
+    assert made_up(1).to_markdown().startswith(r"|  | s\_0 |")  # no mean rank of one stream
+
+
+def test_slowest_competitors_are_named_with_their_share():
+    found = made_up(2)
+    assert found.times() == {
+        "a|b": 6.0,
+        "100% & more": pytest.approx(1.8),
+        "bad": pytest.approx(0.2),
+        "once": 3e-5,
+    }
+    line = "time: a|b 6 s (75%), 100% & more 1.8 s (22%), bad 0.2 s (2%), 1 other 3e-05 s (0%)"
+    assert found.time_line() == line
+    assert repr(found).splitlines()[-1] == line
+    assert repr(found).splitlines()[1] == "in standard units of the first 50 rows"

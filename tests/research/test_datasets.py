@@ -13,6 +13,7 @@ from kernelbank.errors import FileRefused, KernelBankError, KernelBankWarning
 from kernelbank.research import lorenz
 from kernelbank.research.datasets import benchmarks
 from kernelbank.research.datasets.synthetic import lorenz_path
+from support.marks import slow_unless
 from support.streams import noisy_stream, write_text
 
 pytestmark = pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
@@ -213,8 +214,8 @@ def test_what_is_not_there_says_where_it_comes_from(tmp_path, monkeypatch):
     with pytest.raises(KernelBankError, match=r"santafe_laser: .*kafbox.*santafe_laser\.csv\.gz"):
         kb.datasets.load("santafe_laser", tmp_path)
     monkeypatch.setattr(benchmarks, "find_spec", lambda name: None)
-    with pytest.raises(KernelBankError, match="install the package statsmodels"):
-        kb.datasets.load("elnino_sst")
+    with pytest.raises(KernelBankError, match="install the package sklearn"):
+        kb.datasets.load("iris")
     with pytest.raises(FileRefused, match="no such folder"):
         kb.datasets.load("santafe_laser", tmp_path / "nowhere")
     with pytest.raises(ValueError, match="'name' of load must be one of"):
@@ -223,7 +224,10 @@ def test_what_is_not_there_says_where_it_comes_from(tmp_path, monkeypatch):
 
 @pytest.mark.filterwarnings("error")  # other numbers would warn
 @pytest.mark.parametrize(
-    "name", [n for n, b in BENCHMARKS.items() if b.package in ("river", "sklearn")]
+    "name",
+    slow_unless(
+        lambda name: BENCHMARKS[name].rows < 2000, [n for n in BENCHMARKS if BENCHMARKS[n].package]
+    ),
 )
 def test_streams_of_river_and_scikit_learn_have_their_numbers_and_order(name):
     benchmark, stream = BENCHMARKS[name], kb.datasets.load(name)
@@ -243,37 +247,6 @@ def test_package_with_other_numbers_warns(monkeypatch):
     monkeypatch.setitem(BENCHMARKS, "iris", one)
     with pytest.warns(KernelBankWarning, match="iris: the installed sklearn has other numbers"):
         assert len(kb.datasets.load("iris")) == 150
-
-
-def _fake_package(tmp_path, monkeypatch, path, content):
-    """A package that holds one file."""
-    file = tmp_path / path
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_bytes(content)
-    monkeypatch.setattr(benchmarks, "_file", lambda package, name: tmp_path / name)
-
-
-def test_months_of_statsmodels_become_lags_and_a_cycle(tmp_path, monkeypatch):
-    years = ["YEAR,...", *(f"{y},{','.join(str(y + m / 100) for m in range(12))}" for y in (1, 2))]
-    content = "\n".join(years).encode()
-    _fake_package(tmp_path, monkeypatch, "datasets/elnino/elnino.csv", content)
-    table = benchmarks.table_of("elnino_sst", "statsmodels")
-    assert table.shape == (12, 15)
-    assert table[0, :12].tolist() == [1 + m / 100 for m in range(11, -1, -1)]
-    assert table[3, [0, 11, 12, 14]].tolist() == [2.02, 1.03, 1.0, 2.03]
-
-
-def test_glucose_rows_need_values_without_a_gap(tmp_path, monkeypatch):
-    minutes = [*range(0, 100, 5), *range(500, 600, 5)]  # 20 values, a gap, 20 values
-    lines = [f"0,2010-01-02 {m // 60:02}:{m % 60:02}:00,{m}" for m in minutes]
-    text = "\n".join(["isig,datetime,glucose", *lines])
-    content = gzip.compress(text.encode())
-    _fake_package(tmp_path, monkeypatch, "_data/CGM.csv.gz", content)
-    table = benchmarks.table_of("glucose_30min", "bokeh_sampledata")
-    assert table[:, 0].tolist() == [60, 65, 560, 565]
-    assert table[0, :6].tolist() == [60, 55, 50, 45, 30, 0]
-    assert table[:, -1].tolist() == [90, 95, 590, 595]
-    assert table[0, 6] == pytest.approx(np.sin(2 * np.pi / 24), rel=1e-7)
 
 
 def test_checksum_depends_on_every_number_and_not_on_the_sign_of_zero():

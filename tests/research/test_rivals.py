@@ -37,8 +37,10 @@ def close(one, other, size=1e3):
     assert np.abs(np.asarray(one) - other).max() <= SAMPLES * size * EPS
 
 
-@pytest.mark.parametrize(("evidence", "weight_loss"), [("cost", "regularised"), ("loss", "plain")])
-@pytest.mark.parametrize("step_size", ["constant", "inverse_sqrt"])
+@pytest.mark.parametrize(
+    ("evidence", "weight_loss", "step_size"),
+    [("cost", "regularised", "constant"), ("loss", "plain", "inverse_sqrt")],
+)
 def test_raker_equals_the_published_equations(evidence, weight_loss, step_size):
     X, y = stream()
     settings = {"features": 12, "regularization": 2 * RIDGE, "step_size": step_size}
@@ -54,7 +56,7 @@ def test_raker_equals_the_published_equations(evidence, weight_loss, step_size):
     close(bank.weights, expected["weights"][-1])
 
 
-@pytest.mark.parametrize("level", [0, 1, 3, 5])
+@pytest.mark.parametrize("level", [0, 3])
 def test_slot_that_restarts_equals_an_instance_of_adaraker(level):
     X, y = stream()
     kernel, rate = WIDTHS[:1], min(0.5, 0.8 / 2 ** (level / 2))
@@ -66,8 +68,7 @@ def test_slot_that_restarts_equals_an_instance_of_adaraker(level):
     close(made[active], expected["kernel_predictions"][active, level, 0])
 
 
-@pytest.mark.parametrize("cuts", [(), (1, 5, 31, 32, 33)])
-def test_adaraker_weights_equal_the_published_ones(cuts):
+def test_adaraker_weights_equal_the_published_ones():
     X, y = stream()
     expected = published_adaraker.adaraker(
         features_of(X, WIDTHS), y, eta0=0.8, lam=RIDGE, weight_loss="plain"
@@ -76,7 +77,9 @@ def test_adaraker_weights_equal_the_published_ones(cuts):
     predictions = np.nan_to_num(expected["kernel_predictions"]).reshape(SAMPLES, -1)
     losses = (predictions - y[:, None]) ** 2
     rule = kb.rivals.AdaRaker(kernels, learning_rate=0.8, restart=True, normalize=False)
-    made = run_combiner(rule, losses, values=predictions, targets=y, cuts=cuts).weights
+    made = run_combiner(
+        rule, losses, values=predictions, targets=y, cuts=(1, 5, 31, 32, 33)
+    ).weights
     shares = expected["h"] / expected["h"].sum(axis=1, keepdims=True)
     wanted = shares[:, :, None] * np.nan_to_num(expected["kernel_weights"])
     close(made[:-1], wanted.reshape(SAMPLES, levels * kernels)[1:])
@@ -98,9 +101,9 @@ def test_adaraker_has_an_instance_per_length_and_follows_a_change():
 
 def test_adaraker_predicts_as_well_as_the_authors_program():
     draw = np.random.default_rng(0)
-    X = draw.uniform(0, 1, (500, 3))
-    y = np.where(np.arange(500) < 250, np.sin(4 * X[:, 0]) * X[:, 1], np.cos(4 * X[:, 2]))
-    y = (y + 1) / 2 + 0.02 * draw.normal(size=500)
+    X = draw.uniform(0, 1, (300, 3))
+    y = np.where(np.arange(300) < 150, np.sin(4 * X[:, 0]) * X[:, 1], np.cos(4 * X[:, 2]))
+    y = (y + 1) / 2 + 0.02 * draw.normal(size=300)
     frequencies = np.stack([s * draw.normal(size=(50, 3)) for s in (0.1, 1.0, 10.0)])
     z = published_raker.fourier_features(X, frequencies, normalise=False)
     predictions = [published_adaraker.adaraker_matlab(z, y)["prediction"]]
@@ -117,25 +120,25 @@ RULES = [
 
 
 @pytest.mark.parametrize("rule", RULES, ids=repr)
-@pytest.mark.parametrize("size", [1e-300, 1.0, 1e150])
+@pytest.mark.parametrize("size", [1e-300, 1e150])
 def test_weights_for_losses_of_any_size_are_on_the_simplex_of_finite_slots(rule, size):
     draw = np.random.default_rng(3)
-    for slots in (1, 2, 5, 6):
-        predictions = size * draw.normal(size=(60, slots)) * 10 ** draw.uniform(-3, 1, slots)
+    for slots in (1, 5, 6):
+        predictions = size * draw.normal(size=(30, slots)) * 10 ** draw.uniform(-3, 1, slots)
         losses = np.minimum(np.square(predictions), np.finfo(float).max)
         for p in range(1, slots):
-            losses[int(draw.integers(0, 60)) :, p] = np.inf
+            losses[int(draw.integers(0, 30)) :, p] = np.inf
         if slots == 6:
-            losses[50:] = np.inf  # none is left
+            losses[25:] = np.inf  # none is left
         predictions = np.where(np.isfinite(losses), predictions, np.nan)
-        given = {"values": predictions, "targets": np.zeros(60)}
+        given = {"values": predictions, "targets": np.zeros(30)}
         made = run_combiner(rule, losses, **given)
         finite = np.isfinite(losses)
         assert np.isfinite(made.weights).all()
         assert (made.weights >= 0).all()
         assert (made.weights[~finite] == 0).all()
         assert np.abs(made.weights.sum(axis=1) - finite.any(axis=1)).max() <= 64 * EPS
-        again = run_combiner(rule, losses, **given, cuts=range(1, 60))
+        again = run_combiner(rule, losses, **given, cuts=range(1, 30))
         assert (again.weights == made.weights).all()
         assert all(np.array_equal(made.state[name], again.state[name]) for name in made.state)
 

@@ -12,7 +12,7 @@ from scipy import stats
 import kernelbank as kb
 from kernelbank.research import significance
 from kernelbank.research.datasets.tables import CLASSIFICATION
-from kernelbank.research.scores import overall
+from kernelbank.research.results import overall
 from support.results import result_row
 
 
@@ -37,12 +37,12 @@ def test_long_run_variance_equals_its_definition():
 def test_correlated_differences_have_a_larger_p_value():
     """At 5 %, a plain z-test on correlated differences cries wolf on 24 of 100 streams."""
     alarms = plain = 0
-    for seed in range(300):
+    for seed in range(100):
         d = autoregressive(seed, 1000, 0.5)
         alarms += significance.diebold_mariano([d]).p_value < 0.05
         plain += abs(d.mean() / d.std() * math.sqrt(1000)) > 1.96
-    assert 3 <= alarms <= 30  # 15 expected
-    assert plain > 50
+    assert 1 <= alarms <= 12  # 5 expected
+    assert plain > 15
 
 
 def test_independent_runs_have_a_pooled_error():
@@ -59,8 +59,6 @@ def test_constant_or_few_differences_have_a_defined_p_value():
     assert significance.diebold_mariano([np.full(100, 0.1)]).p_value == 0.0
     assert math.isnan(significance.diebold_mariano([np.arange(10.0)]).p_value)
     assert math.isnan(significance.diebold_mariano([np.array([np.inf] * 50)]).p_value)
-    with pytest.raises(ValueError, match="'series'"):
-        significance.diebold_mariano([])
 
 
 def test_holm_leaves_out_tests_that_were_not_made():
@@ -145,9 +143,6 @@ def test_zeros_infinities_and_empty_input_are_handled():
     assert significance.wilcoxon([]) == significance.wilcoxon([0.0, 0.0]) == 1.0
     assert significance.wilcoxon([math.inf, 1.0, 0.0, 2.0]) == 0.25
     assert math.isnan(significance.wilcoxon([math.nan, 1.0]))
-    assert significance.sign_test([]) == 1.0
-    assert significance.sign_test([math.inf, 0.0, 1.0, -2.0, 3.0]) == pytest.approx(0.625)
-    assert math.isnan(significance.sign_test([math.nan]))
 
 
 def test_missing_scipy_is_named_before_any_work(monkeypatch):
@@ -178,37 +173,33 @@ def test_groups_are_all_largest_sets_within_the_difference():
 
 
 @pytest.mark.parametrize(
-    ("losses", "level", "words"),
+    ("call", "words"),
     [
-        ({"a": [1.0, 2.0]}, 0.05, "'losses' of rank_test must hold two methods"),
-        ({"a": [1.0], "b": [2.0]}, 0.05, "'losses'"),
-        ({"a": [1.0, 2.0], "b": [2.0]}, 0.05, "'losses'"),
-        ({"a": [1.0, 2.0], "b": [2.0, 1.0]}, 0, "'level'"),
-        ({"a": [1.0, 2.0], "b": [2.0, 1.0]}, 1, "'level'"),
+        (lambda: significance.rank_test({"a": [1.0, 2.0]}), "'losses' of rank_test must hold two"),
+        (lambda: significance.rank_test({"a": [1.0], "b": [2.0]}), "'losses'"),
+        (lambda: significance.rank_test({"a": [1.0, 2.0], "b": [2.0]}), "'losses'"),
+        (lambda: significance.rank_test({"a": [1.0, 2.0], "b": [2.0, 1.0]}, 0), "'level'"),
+        (lambda: significance.rank_test({"a": [1.0, 2.0], "b": [2.0, 1.0]}, 1), "'level'"),
+        (lambda: significance.diebold_mariano([]), "'series'"),
+        (lambda: kb.plots.critical_difference({"a": 1.0}, 3), "'ranks'"),
+        (lambda: kb.plots.critical_difference({"a": 1.0, "b": 3.0}, 3), "'ranks'"),
+        (lambda: kb.plots.critical_difference({"a": 1.0, "b": 2.0}, 1), "'streams'"),
     ],
 )
-def test_wrong_arguments_are_refused(losses, level, words):
+def test_wrong_arguments_are_refused(call, words):
     with pytest.raises(ValueError, match=words):
-        significance.rank_test(losses, level)
-
-
-def _comparison():
-    losses = {"a": (1.0, 1.0, 2.0), "b_2": (2.0, 3.0, 1.0), "c": (3.0, 2.0, float("inf"))}
-    rows = [result_row(f"s{n}", name, own[n]) for name, own in losses.items() for n in range(3)]
-    rows += [result_row("s0", "only once", 0.1)]
-    return kb.Comparison("squared", 0, 0, (0,), tuple(rows), ())
+        call()
 
 
 def test_comparison_ranks_those_that_ran_everywhere():
-    found = _comparison().rank_test()
+    losses = {"a": (1.0, 1.0, 2.0), "b_2": (2.0, 3.0, 1.0), "c": (3.0, 2.0, float("inf"))}
+    rows = [result_row(f"s{n}", name, own[n]) for name, own in losses.items() for n in range(3)]
+    rows += [result_row("s0", "only once", 0.1)]
+    found = kb.Comparison("squared", 0, 0, (0,), tuple(rows), ()).rank_test()
     assert found.mean_ranks == pytest.approx({"a": 4 / 3, "b_2": 2.0, "c": 8 / 3})
-    two = _comparison().rank_test(0.1, ["c", "b_2"])
-    assert two.mean_ranks == pytest.approx({"b_2": 4 / 3, "c": 5 / 3})
-    with pytest.raises(ValueError, match="'names' of rank_test must be of competitors"):
-        _comparison().rank_test(names=["d"])
 
 
-def test_diagram_shows_every_rank_bar_and_the_difference(tmp_path):
+def test_diagram_shows_every_rank_bar_and_the_difference():
     ranks = {"a": 1.2, "b $x$": 2.0, "c": 4.9, "_d": 4.1, "e": 2.8}
     figure = kb.plots.critical_difference(ranks, 40)
     texts = [text.get_text() for text in figure.axes[0].texts]
@@ -221,19 +212,9 @@ def test_diagram_shows_every_rank_bar_and_the_difference(tmp_path):
     heights = [line.get_ydata()[0] for line in thick]
     assert heights[0] != heights[1]  # they share a method
     assert heights[0] == heights[2]
-    paths = _comparison().plot_ranks(tmp_path / "ranks.png")
-    assert [path.name for path in paths] == ["ranks.png", "ranks.svg"]
 
 
 def test_difference_longer_than_the_axis_ends_in_an_arrow():
     figure = kb.plots.critical_difference({"a": 1.4, "b": 1.6}, 2)
     assert max(max(line.get_xdata()) for line in figure.axes[0].lines) == 2
     assert any(line.get_marker() == ">" for line in figure.axes[0].lines)
-
-
-@pytest.mark.parametrize(
-    ("ranks", "streams"), [({"a": 1.0}, 3), ({"a": 1.0, "b": 3.0}, 3), ({"a": 1.0, "b": 2.0}, 1)]
-)
-def test_wrong_ranks_are_refused(ranks, streams):
-    with pytest.raises(ValueError, match=r"'ranks'|'streams'"):
-        kb.plots.critical_difference(ranks, streams)

@@ -1,4 +1,4 @@
-"""The bounds of the theory: right in every constant, and kept by the library."""
+"""The bounds of the theory, right in every constant; the batch solution; regret."""
 
 import itertools
 from math import exp, log
@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 
 import kernelbank as kb
-from kernelbank.research import theory
+from kernelbank.errors import InvalidArgument
+from kernelbank.research import batch, theory
 from support import naive
 from support.combining import run_combiner
+from support.naive import regret as naive_regret
 
 pytestmark = pytest.mark.filterwarnings("ignore::kernelbank.errors.TruncationMatters")
 
@@ -178,17 +180,17 @@ def test_gap_of_the_direct_sum_bound_is_how_much_the_slots_disagree():
 
 
 def test_jensen_bound_is_the_weighted_cost_of_the_slots():
-    x, y = kb.datasets.ar1(seed=0, samples=45)
+    x, y = kb.datasets.ar1(seed=0, samples=24)
     kernels = [0.5, 2.0, 7.0]
     dictionary = [kb.kernels.Gaussian(width) for width in kernels]
-    trace = kb.KernelBank(dictionary, kb.learners.Norma(0.05, 30)).run(x, y)
+    trace = kb.KernelBank(dictionary, kb.learners.Norma(0.05, 15)).run(x, y)
     by_hand = naive.run(
         x,
         y,
         [naive.gaussian(w) for w in kernels],
         naive.squared(),
         window=10,
-        budget=30,
+        budget=15,
         learning_rate=0.05,
         regularization=0.01,
         combiner="simplex",
@@ -221,14 +223,14 @@ def test_jensen_gap_of_failed_slots_and_of_other_rules():
 def test_distance_of_truncated_and_full_estimates_is_below_its_recursion():
     """|f - f'| from all terms, against d <- (1 - rate regularization) d + |e|; equal at first."""
     draw = np.random.default_rng(0)
-    x, y = draw.uniform(0, 1, (60, 1)), draw.normal(size=60)
+    x, y = draw.uniform(0, 1, (40, 1)), draw.normal(size=40)
     kernel, (rate, ridge, budget, length) = naive.gaussian(0.3), (0.05, 0.5, 20, 5)
     derivative = naive.squared()[1]
     short, full, d, first = [], [], 0.0, True
-    for n in range(60):
+    for n in range(40):
         window = [(x[i], y[i]) for i in range(max(0, n + 1 - length), n + 1)]
         short, dropped = naive.bank.learn(short, kernel, window, derivative, rate, ridge, budget)
-        full, _ = naive.bank.learn(full, kernel, window, derivative, rate, ridge, 60)
+        full, _ = naive.bank.learn(full, kernel, window, derivative, rate, ridge, 40)
         d = (1 - rate * ridge) * d + sum(a * a * kernel(t, t) for a, t in dropped) ** 0.5
         kept = [0.0] * (len(full) - len(short)) + [alpha for alpha, _ in short]
         apart = [(alpha - own, t) for (alpha, t), own in zip(full, kept, strict=True)]
@@ -239,3 +241,180 @@ def test_distance_of_truncated_and_full_estimates_is_below_its_recursion():
             first = False
     assert not first
     assert distance > 0.01 * d
+
+
+# --- the batch solution ---------------------------------------------------------------------------
+
+DRAW = np.random.default_rng(5)
+X, Y = DRAW.uniform(-1, 1, (12, 2)), DRAW.normal(size=12)
+KERNELS = kb.Dictionary(
+    [kb.kernels.Gaussian(0.3), kb.kernels.Laplacian(1.0), kb.kernels.Linear(0.5)]
+)
+MATRICES = [kernel(X, X) for kernel in KERNELS]
+
+
+def joint_cost(weights, coefficients, y, loss, regularization):
+    """sum l(F, y) + regularization / 2 sum_p w_p^2 |f_p|^2, F = sum_p w_p f_p, f_p = K_p c_p."""
+    values = sum(w * (K @ c) for w, K, c in zip(weights, MATRICES, coefficients, strict=True))
+    norms = [c @ K @ c for K, c in zip(MATRICES, coefficients, strict=True)]
+    penalty = sum(w**2 * norm for w, norm in zip(weights, norms, strict=True))
+    return kb.losses.as_loss(loss).value(values, y).sum() + regularization / 2 * penalty
+
+
+@pytest.mark.parametrize("loss", ["squared", "huber", "logistic", "squared_hinge"])
+def test_batch_solution_is_certified_optimal_and_costs_least(loss):
+    y = Y if loss in ("squared", "huber") else np.sign(Y)
+    solution = kb.batch_solution(KERNELS, X, y, loss, 0.2)
+    assert 0 <= solution.gap <= 1e-9 * solution.cost * 12
+    assert solution.predict(X) == pytest.approx(solution.values, abs=1e-12)
+    slopes = kb.losses.as_loss(loss).derivative(solution.values, y)
+    assert slopes + 0.2 * solution.coefficients == pytest.approx(np.zeros(12), abs=1e-9)
+    # Any weights above 0 are optimal, with f_p = g_p / w_p; no random ones are better.
+    least = np.inf
+    for trial in range(200):
+        weights = DRAW.dirichlet(np.ones(3))
+        functions = np.array([solution.coefficients / w for w in weights])
+        cost = joint_cost(weights, functions, y, loss, 0.2)
+        assert cost == pytest.approx(solution.cost, rel=1e-9)
+        change = DRAW.normal(size=(3, 12)) * DRAW.choice([0.01, 0.1, 1])
+        functions = functions + 0.01 * change if trial % 2 else change
+        least = min(least, joint_cost(weights, functions, y, loss, 0.2))
+    assert solution.cost - solution.gap <= least
+    assert least <= solution.cost * 1.5  # some come close, so that the claim says something
+
+
+def test_batch_solution_for_squared_loss_is_ridge_regression_with_the_sum_of_kernels():
+    solution = kb.batch_solution(KERNELS, X, Y, "squared", 0.2)
+    K = sum(MATRICES)
+    c = np.linalg.solve(2 * K + 0.2 * np.eye(12), 2 * Y)
+    assert solution.coefficients == pytest.approx(c, rel=1e-9)
+    assert solution.cost == pytest.approx(((K @ c - Y) ** 2).sum() + 0.1 * c @ K @ c)
+    assert solution.norm2 == pytest.approx(c @ K @ c)
+
+
+@pytest.mark.parametrize(
+    "combiner", [kb.combiners.Simplex(), kb.combiners.Joint(), kb.combiners.Hedge()]
+)
+def test_no_bank_costs_less_on_its_window(combiner):
+    x, y = kb.datasets.ar1(seed=2, samples=40)
+    kernels = kb.gaussian_grid(0.1, 10, 6)
+    bank = kb.KernelBank(kernels, kb.learners.KRLS(), combiner, window=5, regularization=0.3)
+    trace = bank.run(x, y)
+    for n in range(40):
+        rows = slice(max(0, n - 4), n + 1)
+        solution = kb.batch_solution(kernels, x[rows], y[rows], "squared", 0.3)
+        assert solution.cost - solution.gap <= trace.cost[n]
+
+
+def barrier(f, y):
+    return np.where(f > 0, -np.log(np.maximum(f, 1e-300)), np.inf) + 0 * y
+
+
+BARRIER = kb.losses.Custom(barrier, lambda f, y: -1 / np.maximum(f, 1e-300), name="barrier")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"dictionary": []}, "at least one kernel"),
+        ({"dictionary": [kb.kernels.TreeKernel(1.0, 3)]}, "function of two inputs"),
+        ({"regularization": 0.0}, "'regularization'"),
+        ({"loss": "logistic"}, "-1 or"),
+        ({"loss": "absolute"}, "'loss' of batch_solution.*gap"),
+        ({"loss": BARRIER}, "finite at the prediction 0"),
+        ({"y": Y[:5]}, "as many rows"),
+    ],
+)
+def test_wrong_arguments_of_a_batch_solution_are_named(change, message):
+    given = {"dictionary": KERNELS, "X": X, "y": Y, "regularization": 0.2} | change
+    with pytest.raises(InvalidArgument, match=message):
+        kb.batch_solution(**given)
+
+
+def test_gap_of_any_coefficients_is_the_cost_minus_the_dual_and_above_the_excess():
+    """For squared loss l*(u) = u^2 / 4 + u y; far from the solution, where the gap is not rounding."""
+    K = sum(MATRICES)
+    problem = batch._Problem(K, Y, kb.losses.Squared(), 0.2)
+    least = kb.batch_solution(KERNELS, X, Y, "squared", 0.2)
+    for size in (0.01, 1.0):
+        state = problem._state(least.coefficients + size * DRAW.normal(size=12))
+        conjugate = (state.slopes**2 / 4 + state.slopes * Y).sum()
+        dual = -conjugate - state.slopes @ K @ state.slopes / 0.4
+        assert state.gap == pytest.approx(state.cost - dual)
+        assert state.gap >= state.cost - least.cost > 0
+
+
+# --- regret ---------------------------------------------------------------------------------------
+
+R = kb.regret
+LOSS, SLOT_LOSS = DRAW.uniform(0, 1, 9), DRAW.uniform(0, 1, (9, 3))
+
+
+@pytest.mark.parametrize("samples", [1, 2, 5, 9])
+def test_regret_after_each_sample_is_that_of_the_best_comparator_so_far(samples):
+    loss, alone = LOSS[:samples], SLOT_LOSS[:samples]
+    assert R.best_slot(LOSS, SLOT_LOSS)[samples - 1] == pytest.approx(
+        naive_regret.best_slot(loss, alone)
+    )
+    for length in (1, 2, 4, 20):
+        found = R.best_slot_per_interval(LOSS, SLOT_LOSS, length)[samples - 1]
+        assert found == pytest.approx(naive_regret.best_slot_per_interval(loss, alone, length))
+    for switches in (0, 1, 3, 8):
+        found = R.best_slot_sequence(LOSS, SLOT_LOSS, switches)[samples - 1]
+        assert found == pytest.approx(naive_regret.best_slot_sequence(loss, alone, switches))
+
+
+def test_comparators_that_may_do_more_have_more_regret():
+    static = R.best_slot(LOSS, SLOT_LOSS)
+    assert R.best_slot_sequence(LOSS, SLOT_LOSS, 0) == pytest.approx(static)
+    assert R.best_slot_per_interval(LOSS, SLOT_LOSS, 9) == pytest.approx(static)
+    curves = [R.best_slot_sequence(LOSS, SLOT_LOSS, switches) for switches in range(9)]
+    assert all((fewer <= more + 1e-12).all() for fewer, more in itertools.pairwise(curves))
+    every = np.cumsum(LOSS - SLOT_LOSS.min(axis=1))
+    assert curves[-1] == pytest.approx(every)
+    assert R.best_slot_per_interval(LOSS, SLOT_LOSS, 1) == pytest.approx(every)
+
+
+def test_regret_of_a_run_by_cost_is_that_of_trace_and_ledger():
+    x, y = kb.datasets.ar1(seed=1, samples=300)
+    bank = kb.KernelBank(kb.gaussian_grid(0.1, 10, 5))
+    trace = bank.run(x, y)
+    found = R.best_slot(trace.cost, trace.slot_cost)
+    assert found == pytest.approx(trace.regret, rel=1e-9, abs=1e-9)
+    assert found[-1] == pytest.approx(bank.ledger.regret, rel=1e-9)
+
+
+def test_a_slot_that_is_out_is_not_the_best():
+    alone = SLOT_LOSS.copy()
+    alone[4:, int(SLOT_LOSS.sum(axis=0).argmin())] = np.inf
+    for found in (
+        R.best_slot(LOSS, alone),
+        R.best_slot_per_interval(LOSS, alone, 3),
+        R.best_slot_sequence(LOSS, alone, 2),
+    ):
+        assert np.isfinite(found).all()
+
+
+@pytest.mark.parametrize("loss", ["squared", kb.losses.Pinball(0.2)])
+def test_losses_of_a_comparator_are_those_of_the_loss(loss):
+    value = kb.losses.as_loss(loss).value
+    predictions = DRAW.normal(size=12)
+    wanted = [value(f, y) for f, y in zip(predictions, Y, strict=True)]
+    assert R.comparator_loss(predictions, Y, loss) == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: R.best_slot([], np.zeros((0, 2))), "'loss' must have the shape"),
+        (lambda: R.best_slot(LOSS, SLOT_LOSS[:5]), "'slot_loss' must have the shape"),
+        (lambda: R.best_slot([np.nan], [[1.0]]), "'loss' must have no NaN"),
+        (lambda: R.best_slot_per_interval(LOSS, SLOT_LOSS, 0), "'length'"),
+        (lambda: R.best_slot_sequence(LOSS, SLOT_LOSS, -1), "'switches'"),
+        (lambda: R.comparator_loss(Y[:5], Y), r"'predictions' must have the shape \(12,\)"),
+        (lambda: R.comparator_loss(np.full(12, np.nan), Y), "'predictions'"),
+    ],
+)
+def test_wrong_arguments_of_regret_are_named(call, message):
+    with pytest.raises(InvalidArgument, match=message):
+        call()

@@ -1,11 +1,22 @@
-"""Marks of parameters: a few are for `make test`, the others for the slow tests."""
+"""What only some runs test: slow parameters, and libraries that are large."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 import pytest
+
+
+def library(name: str) -> Any:
+    """A library that only `make test-all` installs; without it the test is skipped."""
+    if find_spec(name) is None:
+        assert not os.environ.get("KERNELBANK_NO_SKIP"), f"{name} is not installed"
+        pytest.skip(f"{name} is not installed")
+    return import_module(name)
 
 
 def slow(*values: object) -> Any:

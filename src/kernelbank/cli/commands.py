@@ -219,10 +219,9 @@ def reproduce(
 ) -> None:
     """Repeat the experiment of the paper.
 
-    Twenty Gaussian kernels follow a noisy signal. Draws the paper's two figures and a picture of
-    the online setting, prints a table over the seeds, compares the costs of the scheme and its
-    rivals for both readings of the noise and several lengths, and says which of the paper's other
-    claims held on how many seeds.
+    Twenty Gaussian kernels follow a noisy signal. Draws the paper's two figures, prints a
+    table over the seeds, compares the costs of the scheme and its rivals for both readings of the
+    noise and several lengths, and says which of the paper's other claims held on how many seeds.
     """
     _need_plots()
     from .experiments import reproduce as work
@@ -285,7 +284,7 @@ def reproduce(
     type=click.Path(file_okay=False, path_type=Path),
     help="Folder with the files of named benchmarks.",
 )
-@_folder("comparison", "Folder for tables (JSON, Markdown, LaTeX) and figures; created if needed.")
+@_folder("comparison", "Folder for tables (JSON, Markdown) and figures; created if needed.")
 def compare(**options: Any) -> None:
     """Compare AutoBank, learners and combiners on streams.
 

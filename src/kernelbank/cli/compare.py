@@ -27,7 +27,6 @@ from ..research import datasets, rivals
 from ..research.comparison import compare as run_comparison
 from ..research.competitors import auto_bank
 from ..research.plots import styled
-from ..research.result_tables import table_cells, time_line
 from ..research.results import Comparison
 from ..utils.validation import Floats
 
@@ -82,7 +81,7 @@ def compare(options: CompareOptions) -> None:
     if comparison.overall:
         console.print(rank_line(comparison))
     _print_warnings(console, caught)
-    console.print(f"\nDone in {time.perf_counter() - start:.1f} s; {time_line(comparison.times())}")
+    console.print(f"\nDone in {time.perf_counter() - start:.1f} s; {comparison.time_line()}")
     files = write_files(comparison, options.out)
     console.print(f"Written to [bold]{escape(str(options.out.resolve()))}[/bold]:", soft_wrap=True)
     for file in files:
@@ -91,10 +90,9 @@ def compare(options: CompareOptions) -> None:
 
 def write_files(comparison: Comparison, folder: Path) -> list[Path]:
     """Tables and figures; ranks if there are several streams."""
-    markdown, latex = folder / "table.md", folder / "table.tex"
+    markdown = folder / "table.md"
     comparison.to_markdown(markdown)
-    comparison.to_latex(latex)
-    files = [comparison.to_json(folder / "table.json"), markdown, latex]
+    files = [comparison.to_json(folder / "table.json"), markdown]
     files += comparison.plot(folder / "running_loss.png")
     if comparison.overall:
         files += comparison.plot_ranks(folder / "critical_difference.png")
@@ -182,11 +180,11 @@ def stream_table(comparison: Comparison, stream: str) -> Table:
     seeds = f", {runs} seeds" if runs > 1 else ""
     table = Table(title=f"{escape(stream)}: {counted}{seeds}", title_justify="left")
     table.add_column("", overflow="fold")
-    for name in table_cells(results[0]):
+    for name in results[0].cells():
         table.add_column(name, justify="right")
     for result in results:
         style = "bold" if result.best else "dim" if result.kind == "baseline" else ""
-        table.add_row(escape(result.name), *table_cells(result).values(), style=style)
+        table.add_row(escape(result.name), *result.cells().values(), style=style)
     return table
 
 
@@ -194,12 +192,12 @@ def overall_table(comparison: Comparison) -> Table:
     """All streams together."""
     table = Table(title=f"all {len(comparison.streams)} streams", title_justify="left")
     table.add_column("", overflow="fold")
-    for name in ("mean rank", "first on", "loss / leader's", "p (Wilcoxon)", "p (signs)"):
+    for name in ("mean rank", "first on", "loss / leader's", "p (Wilcoxon)"):
         table.add_column(name, justify="right")
     for row in comparison.overall:
-        chances = ["" if p is None else f"{p:.3f}" for p in (row.wilcoxon, row.sign)]
+        chance = "" if row.wilcoxon is None else f"{row.wilcoxon:.3f}"
         figures = (f"{row.mean_rank:.2f}", str(row.first), f"{row.ratio:.3g}")
-        table.add_row(escape(row.name), *figures, *chances)
+        table.add_row(escape(row.name), *figures, chance)
     return table
 
 

@@ -20,7 +20,7 @@ from rich.table import Table
 
 from ..errors import KernelBankWarning
 from ..research import lorenz as lorenz_experiment
-from ..research import paper, paper_figures
+from ..research import paper
 from ..research import theory as theory_experiment
 from ..research.lorenz import LearnerResult
 from ..research.paper import (
@@ -104,9 +104,8 @@ def _run_signals(console: Console, seeds: int, samples: int) -> dict[str, list[P
 
 
 def _draw(out: Path, run: PaperRun) -> list[Path]:
-    files = save(paper_figures.cumulative_cost(run), out, "cumulative_cost")
-    files += save(paper_figures.reconstruction(run, paper.estimates_at(run)), out, "reconstruction")
-    return files + save(paper_figures.online_setting(), out, "online_setting")
+    files = save(paper.cumulative_cost(run), out, "cumulative_cost")
+    return files + save(paper.reconstruction(run, paper.estimates_at(run)), out, "reconstruction")
 
 
 def _print_summary(console: Console, verdict: Verdict, seeds: int, seconds: float) -> None:

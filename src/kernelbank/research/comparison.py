@@ -3,40 +3,20 @@
 from __future__ import annotations
 
 import os
-import pickle
 import warnings
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..errors import KernelBankWarning
-from ..losses import Loss, as_loss
+from ..losses import as_loss
 from ..utils import validation as check
 from . import datasets
-from .competitors import (
-    BASELINE,
-    Competitor,
-    CompetitorRun,
-    RunCache,
-    as_competitor,
-    baselines,
-    run_warmed,
-)
+from .competitors import CompetitorRun, as_competitor, baselines
 from .datasets.tables import CLASSIFICATION, Stream
-from .results import Comparison, Result
-from .scores import NORMALISED, overall, results_on
+from .results import NORMALISED, Comparison, Result, overall, results_on
 from .significance import scipy_stats
-
-if TYPE_CHECKING:
-    from concurrent.futures import ProcessPoolExecutor
-
-
-Progress = Callable[[int, int, str], object]
-Report = Callable[[Comparison], object]
 
 
 def compare(
@@ -50,11 +30,8 @@ def compare(
     samples: int | None = None,
     target: str | None = None,
     folder: str | os.PathLike[str] | None = None,
-    keep_losses: bool = False,
-    cache: str | os.PathLike[str] | RunCache | None = None,
-    jobs: int = 1,
-    progress: Progress | None = None,
-    report: Report | None = None,
+    progress: Callable[[int, int, str], object] | None = None,
+    report: Callable[[Comparison], object] | None = None,
 ) -> Comparison:
     """Run every bank on every stream, sample by sample: predict first, then learn.
 
@@ -89,14 +66,11 @@ def compare(
     samples : run at most this many; the streams in `kb.datasets` have 1000 by default.
     target : the target's column in files; by default the last one.
     folder : where the files of benchmarks are, see `kb.datasets.load`.
-    keep_losses : keep the loss of every sample, which `Comparison.best_rivals` needs.
-    cache : a folder, in which runs of competitors that name their libraries are kept.
-    jobs : how many processes run competitors side by side. Times are then less reliable.
     progress : called with (done, total, what) after each run; `what` says how long it took.
     report : called with the comparison so far after each stream.
 
     Cost: one pass over the stream, and 200 rows, for each bank, stream and seed. Memory: the
-    samples of one stream for all seeds, and one number for each competitor, seed and sample of it.
+    samples of one stream for all seeds, and one number for each competitor and sample.
 
     >>> import kernelbank as kb
     >>> found = kb.compare({"scheme": kb.KernelBank()}, ["ar1"], seeds=2, samples=200)
@@ -118,7 +92,6 @@ def compare(
     unscored = scale if skip is None else check.count("skip", skip, "compare", remedy, least=0)
     if samples is not None:
         samples = check.count("samples", samples, "compare", "Give a number such as 1000, or None.")
-    processes = check.count("jobs", jobs, "compare", "Give how many processes to use, such as 2.")
     seed_list = _seed_list(seeds)
     options = StreamOptions(
         samples=samples,
@@ -129,10 +102,9 @@ def compare(
         labels=scoring is not None and scoring.labels,
         check_units=any(competitor.needs_standard_units for competitor in competitors),
     )
-    sources = [StreamSource.of(name, stream, options) for name, stream in named(streams).items()]
+    sources = {name: options.opened(name, given) for name, given in _named(streams).items()}
     if len(sources) > 1:
         scipy_stats()  # refused before the work, not after it
-    run_cache = RunCache(cache) if isinstance(cache, (str, os.PathLike)) else cache
     comparison = Comparison(
         loss="normalised error" if scoring is None else repr(scoring),
         skip=unscored,
@@ -142,125 +114,28 @@ def compare(
         overall=(),
     )
     results: list[Result] = []
-    with ExitStack() as stack:
-        runner = _Runner(run_cache, processes, stack)
-        plans: Iterable[_Plan] = (
-            _planned(source, competitors, seed_list, scoring, runner) for source in sources
-        )
-        if processes > 1:
-            plans = list(plans)  # everything is handed out at once
-        done, total = 0, len(sources) * len(seed_list) * len(competitors)
-        for plan in plans:
-            for pending in plan.pending:
-                what = f"{pending.competitor.name} on {plan.name}"
-                if pending.needed:
-                    run = pending.get()
-                    plan.runs[pending.competitor.name].append((pending.stream, run))
-                    what += f": {run.seconds_per_sample * len(pending.stream):.2g} s"
+    done, total = 0, len(sources) * len(seed_list) * len(competitors)
+    for name, source in sources.items():
+        runs: dict[str, list[tuple[Stream, CompetitorRun]]] = {c.name: [] for c in competitors}
+        for seed in seed_list:
+            stream = source if isinstance(source, Stream) else options.prepared(name, source(seed))
+            if scoring is not None:
+                scoring.check_targets(stream.y)
+            for competitor in competitors:
+                what = f"{competitor.name} on {name}"
+                again = callable(source) or competitor.seeded or seed == seed_list[0]
+                if again and competitor.takes(stream):
+                    run = competitor.run_warmed(seed, stream)
+                    runs[competitor.name].append((stream, run))
+                    what += f": {run.seconds_per_sample * len(stream):.2g} s"
                 done += 1
                 if progress is not None:
                     progress(done, total, what)
-            results += results_on(
-                plan.name, plan.runs, competitors, scoring, unscored, plan.seeded, keep_losses
-            )
-            comparison = replace(comparison, results=tuple(results), overall=overall(results))
-            if report is not None:
-                report(comparison)
+        results += results_on(name, runs, competitors, scoring, unscored, callable(source))
+        comparison = replace(comparison, results=tuple(results), overall=overall(results))
+        if report is not None:
+            report(comparison)
     return comparison
-
-
-# --- planning and running -------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class _PendingRun:
-    """One competitor with one seed on one stream. `needed` is false where it would be a repeat."""
-
-    competitor: Competitor
-    stream: Stream
-    needed: bool
-    get: Callable[[], CompetitorRun]
-
-
-@dataclass(frozen=True)
-class _Plan:
-    """All runs on one stream; `runs` collects those that are done, by competitor."""
-
-    name: str
-    seeded: bool
-    pending: list[_PendingRun]
-    runs: dict[str, list[tuple[Stream, CompetitorRun]]]
-
-
-def _planned(
-    source: StreamSource,
-    competitors: list[Competitor],
-    seeds: list[int],
-    loss: Loss | None,
-    runner: _Runner,
-) -> _Plan:
-    pending: list[_PendingRun] = []
-    stream: Stream | None = None
-    for seed in seeds:
-        if stream is None or source.seeded:
-            stream = source.stream(seed)
-            if loss is not None:
-                loss.check_targets(stream.y)
-        for competitor in competitors:
-            again = source.seeded or competitor.seeded or seed == seeds[0]
-            needed = again and competitor.takes(stream)
-            get = runner.submit(competitor, seed, stream) if needed else _nothing
-            pending.append(_PendingRun(competitor, stream, needed, get))
-    return _Plan(source.name, source.seeded, pending, {rival.name: [] for rival in competitors})
-
-
-def _nothing() -> CompetitorRun:
-    raise AssertionError("only runs that are needed are asked for")
-
-
-class _Runner:
-    """Runs competitors here or in other processes, and keeps their runs."""
-
-    def __init__(self, cache: RunCache | None, jobs: int, stack: ExitStack) -> None:
-        self._cache = cache
-        self._jobs = jobs
-        self._pool: ProcessPoolExecutor | None = None
-        if jobs > 1:
-            from concurrent.futures import ProcessPoolExecutor  # slow to import
-            from multiprocessing import get_context
-
-            pool = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"))
-            stack.callback(pool.shutdown, cancel_futures=True)
-            self._pool = pool
-
-    def submit(
-        self, competitor: Competitor, seed: int, stream: Stream
-    ) -> Callable[[], CompetitorRun]:
-        """A function that returns the run; the work begins at once if there are processes."""
-        cached = None if self._cache is None else self._cache.get(competitor, seed, stream)
-        if cached is not None:
-            return lambda: cached
-        if self._pool is None or competitor.kind == BASELINE:
-            return lambda: self._put(
-                competitor, seed, stream, run_warmed(competitor.name, competitor.run, seed, stream)
-            )
-        try:
-            pickle.dumps(competitor.run)
-        except (pickle.PicklingError, AttributeError, TypeError):
-            rule = f"be 1, because {competitor.name!r} cannot be sent to another process"
-            remedy = "Give a function that is defined in a module, or jobs=1."
-            raise check.refuse("jobs", rule, self._jobs, remedy, "compare") from None
-        future = self._pool.submit(run_warmed, competitor.name, competitor.run, seed, stream)
-        return lambda: self._put(
-            competitor, seed, stream, replace(future.result(), jobs=self._jobs)
-        )
-
-    def _put(
-        self, competitor: Competitor, seed: int, stream: Stream, run: CompetitorRun
-    ) -> CompetitorRun:
-        if self._cache is not None:
-            self._cache.put(competitor, seed, stream, run)
-        return run
 
 
 # --- arguments ------------------------------------------------------------------------------------
@@ -303,60 +178,58 @@ class StreamOptions:
     labels: bool
     check_units: bool
 
-
-@dataclass(frozen=True)
-class StreamSource:
-    """A named stream, and whether another seed makes another one."""
-
-    name: str
-    seeded: bool
-    make: Callable[[int], object]
-    options: StreamOptions
-
-    @classmethod
-    def of(cls, name: str, stream: object, options: StreamOptions) -> StreamSource:
-        """The source of what the user gave; files are read here."""
-        if isinstance(stream, str) and stream in datasets.BUILT_IN:
-            maker = datasets.BUILT_IN[stream]
-            length = _LENGTH if options.samples is None else options.samples
-            return cls(name, True, lambda seed: maker(seed, length), options)
-        if isinstance(stream, str) and stream in datasets.BENCHMARKS:
-            benchmark = datasets.load(stream, options.folder, samples=options.samples)
-            stream = benchmark
-            if options.labels and benchmark.classes == 2:  # such a loss has labels -1 and 1
-                stream = (benchmark.X, 2 * benchmark.y - 1)
-        elif isinstance(stream, (str, os.PathLike)):
-            table = _table(name, stream)
-            stream = datasets.read_csv(table, options.target, samples=options.samples)
-        if callable(stream):
-            return cls(name, True, stream, options)
-        _checked_stream(name, stream)
-        source = cls(name, False, lambda _: stream, options)
-        source.stream(0, quiet=True)  # what is wrong is refused before anything runs
-        return source
-
-    def stream(self, seed: int, quiet: bool = False) -> Stream:
-        """The checked stream, in standard units if asked for; something of it is scored."""
-        options = self.options
-        stream = _checked_stream(self.name, self.make(seed))
-        if options.samples is not None:
-            stream = stream.head(options.samples)
-        if len(stream) <= options.skip:
-            rule = f"be shorter than stream {self.name!r} ({len(stream)} samples)"
-            remedy = "Score more samples."
-            if options.skip == options.standardise:
-                remedy = f"Use a smaller number for standardise, such as {len(stream) // 5}."
-            raise check.refuse("skip", rule, options.skip, remedy, "compare")
-        labels = options.labels or stream.task == CLASSIFICATION
-        if options.standardise:
-            X, y = datasets.standardised(stream.X, stream.y, options.standardise)
-            return Stream(X, stream.y if labels else y, stream.task, stream.lags)
-        if options.check_units and not (labels or self.seeded or quiet):
-            _warn_of_units(self.name, stream)
+    def opened(self, name: str, given: object) -> Stream | Callable[[int], object]:
+        """The stream, or the function from a seed to it, of what the user gave."""
+        if isinstance(given, str) and given in datasets.BUILT_IN:
+            maker = datasets.BUILT_IN[given]
+            length = _LENGTH if self.samples is None else self.samples
+            return lambda seed: maker(seed, length)
+        if isinstance(given, str) and given in datasets.BENCHMARKS:
+            benchmark = datasets.load(given, self.folder, samples=self.samples)
+            given = benchmark
+            if self.labels and benchmark.classes == 2:  # such a loss has labels -1 and 1
+                given = (benchmark.X, 2 * benchmark.y - 1)
+        elif isinstance(given, (str, os.PathLike)):
+            if not os.fspath(given).endswith((".csv", ".csv.gz")):
+                rule = f"be a stream's name {sorted(datasets.BUILT_IN)} or a .csv or .csv.gz file"
+                remedy = "Correct it; kb.datasets.BENCHMARKS lists the named benchmarks."
+                raise check.refuse(f"streams[{name!r}]", rule, os.fspath(given), remedy)
+            given = datasets.read_csv(given, self.target, samples=self.samples)
+        if callable(given):
+            return given
+        stream = self.prepared(name, given)
+        labels = self.labels or stream.task == CLASSIFICATION
+        if self.check_units and not (labels or self.standardise):
+            _warn_of_units(name, stream)
         return stream
 
+    def prepared(self, name: str, given: object) -> Stream:
+        """The checked stream, in standard units if asked for; something of it is scored."""
+        if isinstance(given, Stream):
+            stream = given
+        elif isinstance(given, (tuple, list)) and len(given) == 2:
+            stream = Stream(*given)
+        else:
+            remedy = (
+                "Give (X, y), a kb.datasets.Stream, a function from a seed to it, a name or a path."
+            )
+            raise check.refuse(f"streams[{name!r}]", "be a pair (X, y)", given, remedy, "compare")
+        if self.samples is not None:
+            stream = stream.head(self.samples)
+        if len(stream) <= self.skip:
+            rule = f"be shorter than stream {name!r} ({len(stream)} samples)"
+            remedy = "Score more samples."
+            if self.skip == self.standardise:
+                remedy = f"Use a smaller number for standardise, such as {len(stream) // 5}."
+            raise check.refuse("skip", rule, self.skip, remedy, "compare")
+        if not self.standardise:
+            return stream
+        X, y = datasets.standardised(stream.X, stream.y, self.standardise)
+        labels = self.labels or stream.task == CLASSIFICATION
+        return Stream(X, stream.y if labels else y, stream.task, stream.lags)
 
-def named(streams: object) -> dict[str, object]:
+
+def _named(streams: object) -> dict[str, object]:
     """The streams by name, from a dictionary or a list of names and paths."""
     remedy = 'Give for example {"mine": (X, y)}, or ["ar1", "lorenz"].'
     if isinstance(streams, (str, os.PathLike)):
@@ -375,29 +248,10 @@ def named(streams: object) -> dict[str, object]:
     return by_name
 
 
-def _table(name: str, file: str | os.PathLike[str]) -> Path:
-    path = Path(file)
-    if not path.name.endswith((".csv", ".csv.gz")):
-        rule = f"be a stream's name {sorted(datasets.BUILT_IN)} or a .csv or .csv.gz file"
-        remedy = "Correct it; kb.datasets.BENCHMARKS lists the named benchmarks."
-        raise check.refuse(f"streams[{name!r}]", rule, str(file), remedy)
-    return path
-
-
-def _checked_stream(name: str, stream: object) -> Stream:
-    if isinstance(stream, Stream):
-        return stream
-    if isinstance(stream, (tuple, list)) and len(stream) == 2:
-        return Stream(*stream)
-    remedy = "Give (X, y), a kb.datasets.Stream, a function from a seed to it, a name or a path."
-    raise check.refuse(f"streams[{name!r}]", "be a pair (X, y)", stream, remedy, "compare")
-
-
 def _warn_of_units(name: str, stream: Stream) -> None:
     mean, deviation = float(np.mean(stream.y)), float(np.std(stream.y))
-    if abs(mean) <= _UNUSUAL and 1 / _UNUSUAL <= deviation <= _UNUSUAL:
-        return
-    if deviation == 0:  # constant: no unit would be better
+    usual = abs(mean) <= _UNUSUAL and 1 / _UNUSUAL <= deviation <= _UNUSUAL
+    if usual or deviation == 0:  # if it is constant, no unit would be better
         return
     warnings.warn(
         f"The targets of {name} have mean {mean:.3g} and standard deviation {deviation:.3g}. "

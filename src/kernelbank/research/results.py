@@ -1,24 +1,39 @@
-"""The results of a comparison: rows, tests over streams, files, figures."""
+"""The results of a comparison: losses, tests, tables, files, figures."""
 
 from __future__ import annotations
 
 import json
 import math
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 
 import numpy as np
 
-from ..utils import validation as check
+from ..losses import Loss
+from ..utils.rendering import one_line
 from ..utils.validation import Floats
-from .datasets.tables import CLASSIFICATION
-from .significance import LEVEL, RankTest, diebold_mariano, rank_test
+from .competitors import Competitor, CompetitorRun
+from .datasets.tables import CLASSIFICATION, Stream
+from .significance import (
+    LEVEL,
+    Difference,
+    RankTest,
+    diebold_mariano,
+    holm,
+    rank_test,
+    scipy_stats,
+    wilcoxon,
+)
 
-CLOSE = 0.02
-"""A loss is close to another one if it is larger by this share or less, or by one standard error of
-the mean difference if that is more."""
+NORMALISED = "normalised"
+"""Scores by the squared error over the variance of the scored targets, or by wrong labels."""
+
+_POINTS = 400
+"""Of a curve, enough for any figure."""
+_SLOWEST = 3
+"""Competitors that are named when it is said where the time went."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +43,7 @@ class Result:
     - kind: "bank", "rival" or "baseline"
     - task, inputs, lags: of the stream; lags are counted among the inputs
     - samples: how many were scored
-    - seconds_per_sample: after a warm-up, while `jobs` runs were going on side by side
+    - seconds_per_sample: after a warm-up
     - seconds: of all its runs, samples that are not scored included
     - note: why it stopped before the end of the stream
     - best: whether its mean loss is the least on the stream
@@ -36,11 +51,9 @@ class Result:
     - p_value: how likely so large a difference from the best is by chance (None for the best
       itself, and where there is too little evidence)
     - lag: up to which correlations in time were counted
-    - best_slot_loss: of the single slot that was best, chosen afterwards; None if not recorded
-    - coverage, coverage_error: the share of targets inside their intervals, its standard error
-    - interval_width: mean width of the intervals in standard deviations of the target
     - curve: (samples, mean loss so far)
-    - losses: of every sample, those not scored included; empty unless compare(keep_losses=True)
+    - losses: of every sample, those not scored included
+    - figures: further figures of its first run, if a `Competitor` has such
     """
 
     stream: str
@@ -54,27 +67,17 @@ class Result:
     mean_loss: float
     mean_loss_deviation: float | None
     root_mean_squared_error: float
-    root_mean_squared_error_deviation: float | None
     cumulative_cost: float | None
     seconds_per_sample: float
     seconds: float
-    jobs: int
     note: str
     best: bool
     excess_loss: float
     p_value: float | None
     lag: int
-    best_slot_loss: float | None = None
-    coverage: float | None = None
-    coverage_error: float | None = None
-    interval_width: float | None = None
     curve: tuple[tuple[int, float], ...] = field(repr=False, default=())
     losses: Floats = field(repr=False, compare=False, default_factory=lambda: np.zeros(0))
-
-    @property
-    def key(self) -> tuple[str, str]:
-        """Its stream and its name."""
-        return self.stream, self.name
+    figures: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def diverged(self) -> bool:
@@ -96,40 +99,42 @@ class Result:
             return 0.0
         return loss / other if other > 0 else math.inf
 
-    def figures(self) -> dict[str, object]:
+    def row(self) -> dict[str, object]:
         """All numbers and texts, without curve and losses."""
-        names = [field.name for field in fields(self) if field.name not in ("curve", "losses")]
-        return {name: getattr(self, name) for name in names} | {"diverged": self.diverged}
+        left_out = ("curve", "losses", "figures")
+        names = [field.name for field in fields(self) if field.name not in left_out]
+        return {
+            **{name: getattr(self, name) for name in names},
+            **self.figures,
+            "diverged": self.diverged,
+        }
 
+    def cells(self) -> dict[str, str]:
+        """The main figures as text, by column."""
+        chance = "best" if self.best else ""
+        if self.p_value is not None:
+            chance = "< 0.001" if self.p_value < 0.001 else f"{self.p_value:.3f}"
+        return {
+            "mean loss": self._loss_text(),
+            "rmse": "" if self.diverged else f"{self.root_mean_squared_error:.4g}",
+            "cost": "" if self.cumulative_cost is None else f"{self.cumulative_cost:.5g}",
+            "us per sample": f"{self.seconds_per_sample * 1e6:.3g}",
+            "p": chance,
+        }
 
-@dataclass(frozen=True)
-class BestRival:
-    """One competitor against the best of its rivals on one stream.
+    def _loss_text(self) -> str:
+        """The mean loss and its deviation over the runs, if there are several."""
+        if self.diverged:
+            return "diverged"
+        deviation = self.mean_loss_deviation
+        return f"{self.mean_loss:.4g}" + ("" if deviation is None else f" ± {deviation:.2g}")
 
-    - ratio: its mean loss over the rival's
-    - first: whether its mean loss is the rival's or less
-    - close: the same within 2 %, or within one standard error of the difference if that is more
-    - standard_error: of the mean difference of the losses, correlations in time counted
-    """
-
-    stream: str
-    name: str
-    rival: str
-    mean_loss: float
-    rival_loss: float
-    ratio: float
-    first: bool
-    close: bool
-    standard_error: float | None
-
-
-@dataclass(frozen=True)
-class TimeShare:
-    """The time of one competitor on all streams, and its share of the time of all."""
-
-    name: str
-    seconds: float
-    share: float
+    def markdown(self) -> str:
+        """The mean loss: bold if it is the best, with an asterisk if not proven to be larger."""
+        text = self._loss_text()
+        if self.best:
+            return f"**{text}**"
+        return text if self.p_value is None or self.p_value < LEVEL else f"{text} \\*"
 
 
 @dataclass(frozen=True)
@@ -137,8 +142,8 @@ class Overall:
     """One competitor over all streams, against the leader (the least mean rank).
 
     - ratio: geometric mean over the streams of its mean loss over the leader's
-    - wilcoxon, sign: p-values of the signed-rank test and of the sign test on the logarithms of
-      these ratios, corrected by Holm's rule; None for the leader
+    - wilcoxon: p-value of the signed-rank test on the logarithms of these ratios, corrected by
+      Holm's rule; None for the leader
     """
 
     name: str
@@ -147,7 +152,6 @@ class Overall:
     first: int
     ratio: float
     wilcoxon: float | None
-    sign: float | None
 
 
 @dataclass(frozen=True)
@@ -179,6 +183,11 @@ class Comparison:
         """The names of the streams."""
         return tuple(dict.fromkeys(result.stream for result in self.results))
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the competitors."""
+        return tuple(dict.fromkeys(result.name for result in self.results))
+
     def of(self, stream: str) -> list[Result]:
         """The results on one stream, the least mean loss first."""
         results = (result for result in self.results if result.stream == stream)
@@ -186,103 +195,52 @@ class Comparison:
 
     def table(self) -> list[dict[str, object]]:
         """One dictionary per row: stream by stream, the least mean loss first, without curves."""
-        return [result.figures() for stream in self.streams for result in self.of(stream)]
+        return [result.row() for stream in self.streams for result in self.of(stream)]
 
     def result(self, stream: str, name: str) -> Result | None:
         """One competitor on one stream; None if it did not run there."""
-        return next((result for result in self.results if result.key == (stream, name)), None)
+        return next((result for result in self.of(stream) if result.name == name), None)
 
-    def best_rivals(
-        self, name: str, among: Callable[[Result], bool] | None = None
-    ) -> list[BestRival]:
-        """One competitor against the best of its rivals, on each stream on which there are some.
-
-        Parameters
-        ----------
-        name : the competitor.
-        among : whether a result counts as a rival's; by default all others do.
-
-        >>> import kernelbank as kb
-        >>> found = kb.compare({"a": kb.KernelBank()}, ["sine"], samples=100, keep_losses=True)
-        >>> found.best_rivals("a")[0].rival
-        'running mean'
-        """
-        rows = []
-        for stream in self.streams:
-            result = self.result(stream, name)
-            others = [other for other in self.of(stream) if other.name != name]
-            rivals = [other for other in others if among is None or among(other)]
-            if result is not None and rivals:
-                rows.append(self._against(result, rivals[0]))  # the least mean loss first
-        return rows
-
-    def _against(self, result: Result, rival: Result) -> BestRival:
-        if not (result.losses.size and rival.losses.size):
-            remedy = "Call kb.compare(..., keep_losses=True)."
-            raise check.refuse("keep_losses", "have been True", False, remedy, "compare")
-        with np.errstate(invalid="ignore"):
-            difference = diebold_mariano([(result.losses - rival.losses)[self.skip :]])
-        error = difference.standard_error
-        allowed = max(CLOSE * rival.mean_loss, 0.0 if math.isnan(error) else error)
-        return BestRival(
-            stream=result.stream,
-            name=result.name,
-            rival=rival.name,
-            mean_loss=result.mean_loss,
-            rival_loss=rival.mean_loss,
-            ratio=result.ratio(result.mean_loss, rival.mean_loss),
-            first=result.mean_loss <= rival.mean_loss and not result.diverged,
-            close=result.mean_loss <= rival.mean_loss + allowed and not result.diverged,
-            standard_error=None if math.isnan(error) else error,
-        )
-
-    def times(self) -> list[TimeShare]:
-        """The time that each competitor took, the slowest first.
+    def times(self) -> dict[str, float]:
+        """The seconds that each competitor took on all streams, the slowest first.
 
         >>> import kernelbank as kb
         >>> found = kb.compare({"a": kb.KernelBank()}, ["sine"], samples=90)
-        >>> found.times()[0].name
+        >>> next(iter(found.times()))
         'a'
         """
-        total = math.fsum(result.seconds for result in self.results)
-        by_name: dict[str, float] = {}
+        seconds = dict.fromkeys(self.names, 0.0)
         for result in self.results:
-            by_name[result.name] = by_name.get(result.name, 0.0) + result.seconds
-        slowest = sorted(by_name.items(), key=lambda item: -item[1])
-        return [TimeShare(name, took, took / total if total else 0.0) for name, took in slowest]
+            seconds[result.name] += result.seconds
+        return dict(sorted(seconds.items(), key=lambda item: -item[1]))
 
-    def rank_test(self, level: float = LEVEL, names: Sequence[str] | None = None) -> RankTest:
+    def time_line(self) -> str:
+        """Who was slow: the slowest competitors with their seconds and their share of the time."""
+        times = self.times()
+        total = math.fsum(times.values()) or 1.0
+        slow = [name for name in list(times)[:_SLOWEST] if times[name] >= 0.01 * total]
+        parts = [f"{name} {times[name]:.2g} s ({times[name] / total:.0%})" for name in slow]
+        others = [took for name, took in times.items() if name not in slow]
+        if others:
+            rest = math.fsum(others)
+            parts.append(f"{_count(others, 'other')} {rest:.2g} s ({rest / total:.0%})")
+        return "time: " + ", ".join(parts)
+
+    def rank_test(self, level: float = LEVEL) -> RankTest:
         """Friedman's test that all competitors are equal, and Nemenyi's critical difference.
 
         See `kernelbank.research.significance.rank_test` for the formulas. Only competitors that
-        ran on all streams take part. The streams must be independent of each other.
-
-        Parameters
-        ----------
-        level : of the critical difference.
-        names : of the competitors to rank; by default all, the baselines too.
+        ran on all streams take part, the baselines too. The streams must be independent of each
+        other.
 
         >>> import kernelbank as kb
-        >>> banks = {"a": kb.KernelBank(), "b": kb.KernelBank(window=5)}
-        >>> found = kb.compare(banks, ["sine", "ar1", "friedman"], samples=100)
-        >>> sorted(found.rank_test(names=["a", "b"]).mean_ranks)
-        ['a', 'b']
+        >>> found = kb.compare({"a": kb.KernelBank()}, ["sine", "ar1", "friedman"], samples=100)
+        >>> sorted(found.rank_test().mean_ranks)
+        ['a', 'persistence', 'running mean']
         """
-        competitors = list(dict.fromkeys(result.name for result in self.results))
-        ranked = competitors if names is None else list(names)
-        for name in ranked:
-            if name not in competitors:
-                rule = f"be of competitors ({', '.join(competitors)})"
-                raise check.refuse("names", rule, name, "Correct it.", "rank_test")
-        losses = {result.key: result.mean_loss for result in self.results}
-        return rank_test(
-            {
-                name: [losses[stream, name] for stream in self.streams]
-                for name in ranked
-                if all((stream, name) in losses for stream in self.streams)
-            },
-            level,
-        )
+        by_name = _on_every_stream(self.results).items()
+        losses = {name: [result.mean_loss for result in own] for name, own in by_name}
+        return rank_test(losses, level)
 
     def to_json(self, path: str | os.PathLike[str]) -> Path:
         """Write everything but the losses to a file. Numbers that are not finite become null."""
@@ -292,46 +250,59 @@ class Comparison:
             "skip": self.skip,
             "standardise": self.standardise,
             "seeds": self.seeds,
-            "results": [result.figures() | {"curve": result.curve} for result in self.results],
+            "results": [result.row() | {"curve": result.curve} for result in self.results],
             "overall": [asdict(row) for row in self.overall],
-            "times": [asdict(row) for row in self.times()],
+            "times": self.times(),
         }
         file.write_text(json.dumps(finite(content), indent=1, allow_nan=False) + "\n")
         return file
 
-    def to_markdown(
-        self, path: str | os.PathLike[str] | None = None, rows: str | None = None
-    ) -> str:
+    def to_markdown(self, path: str | os.PathLike[str] | None = None) -> str:
         """The mean losses and mean ranks as a Markdown table; written to `path` if given.
 
-        The best of each stream is bold. An asterisk says that a loss is not larger than the best
-        at a level of 5 %: its p-value is 0.05 or more.
-
-        Parameters
-        ----------
-        path : of the file, such as "table.md".
-        rows : "streams" or "competitors", the others are columns; by default the more numerous.
+        Rows are streams or competitors, whichever are more. The best of each stream is bold. An
+        asterisk says that a loss is not larger than the best at a level of 5 %: its p-value is 0.05
+        or more.
 
         >>> import kernelbank as kb
         >>> found = kb.compare({"a": kb.KernelBank()}, ["sine"], samples=100)
-        >>> print(found.to_markdown(rows="streams").splitlines()[0])
-        | stream | a | persistence | running mean |
+        >>> print(found.to_markdown().splitlines()[0])
+        |  | sine |
         """
-        from .result_tables import as_markdown, loss_table
+        columns = [[name, *self._markdown_cells(name)] for name in self.names]
+        head = ["stream", *self.streams]
+        if self.overall:
+            ranks = {row.name: f"{row.mean_rank:.2f}" for row in self.overall}
+            columns = [[*column, ranks.get(column[0], "")] for column in columns]
+            head.append("mean rank")
+        columns = [[_escaped(name), *cells] for name, *cells in columns]
+        rows = list(zip([_escaped(name) for name in head], *columns, strict=True))
+        if len(self.streams) < len(self.names):
+            rows = [("", *rows[0][1:]), *rows[1:]]
+            rows = list(zip(*rows, strict=True))
+        lines = ["| " + " | ".join(row) + " |" for row in rows]
+        rule = "|".join(["---"] + ["---:"] * (len(rows[0]) - 1))
+        text = "\n".join([lines[0], f"|{rule}|", *lines[1:], "", self._caption(), ""])
+        if path is not None:
+            Path(path).write_text(text)
+        return text
 
-        return _written(as_markdown(loss_table(self, rows)), path)
+    def _markdown_cells(self, name: str) -> list[str]:
+        results = [self.result(stream, name) for stream in self.streams]
+        return ["" if result is None else result.markdown() for result in results]
 
-    def to_latex(self, path: str | os.PathLike[str] | None = None, rows: str | None = None) -> str:
-        """The same table for LaTeX with the package booktabs; written to `path` if given.
-
-        >>> import kernelbank as kb
-        >>> found = kb.compare({"a_1": kb.KernelBank()}, ["sine"], samples=100)
-        >>> print(found.to_latex(rows="streams").splitlines()[6])
-        stream & a\\_1 & persistence & running mean \\\\
-        """
-        from .result_tables import as_latex, loss_table
-
-        return _written(as_latex(loss_table(self, rows)), path)
+    def _caption(self) -> str:
+        scored = sorted({result.samples for result in self.results})
+        count = f"{scored[0]}" if len(scored) == 1 else f"{scored[0]} to {scored[-1]}"
+        seeds = len(self.seeds)
+        over = f" (mean ± standard deviation over {seeds} seeds)" if seeds > 1 else ""
+        rows = self.standardise
+        units = f" Standard units of the first {rows} rows." if rows else ""
+        return (
+            f"Mean loss, {self.loss}, of predictions one step ahead, {count} samples per stream"
+            f"{over}.{units} Bold: the least of a stream. Asterisk: not significantly larger "
+            "(Diebold-Mariano with Holm's correction, 5 %)."
+        )
 
     def plot(self, path: str | os.PathLike[str]) -> list[Path]:
         """Draw the mean loss so far, one panel per stream, and write it as PNG and SVG.
@@ -344,34 +315,54 @@ class Comparison:
             stream: {result.name: result.curve for result in self.of(stream)}
             for stream in self.streams
         }
-        names = list(dict.fromkeys(result.name for result in self.results))
         plain = [result.name for result in self.results if result.kind == "baseline"]
-        figure = plots.running_means(panels, names, plain, f"mean loss so far, {self.loss}")
-        return plots.save(figure, *_folder_and_name(path))
+        label = f"mean loss so far, {self.loss}"
+        return _saved(plots.running_means(panels, self.names, plain, label), path)
 
     def plot_ranks(self, path: str | os.PathLike[str], level: float = LEVEL) -> list[Path]:
         """Draw the critical-difference diagram of `rank_test`, and write it as PNG and SVG."""
         from . import plots
 
         test = self.rank_test(level)
-        figure = plots.critical_difference(test.mean_ranks, test.streams, level)
-        return plots.save(figure, *_folder_and_name(path))
+        return _saved(plots.critical_difference(test.mean_ranks, test.streams, level), path)
 
     def __repr__(self) -> str:
-        from .result_tables import as_text
+        """One table per stream, mean ranks, and where the time went."""
+        lines = [
+            f"Comparison({_count(self.streams, 'stream')}, {_count(self.names, 'competitor')}, "
+            f"{_count(self.seeds, 'seed')}, {self.loss})"
+        ]
+        if self.standardise:
+            lines.append(f"in standard units of the first {self.standardise} rows")
+        width = max(map(len, self.names), default=0)
+        for stream in self.streams:
+            results = self.of(stream)
+            lines.append(f"{stream}: {results[0].samples} samples")
+            lines.append(f"  {'':{width}}  {'mean loss':>21}  {'rmse':>9}  {'cost':>9}  us   p")
+            for result in results:
+                loss, rmse, cost, microseconds, chance = result.cells().values()
+                lines.append(
+                    f"  {result.name:{width}}  {loss:>21}  {rmse:>9}  {cost:>9}  "
+                    f"{microseconds:>7}  {chance}"
+                )
+        lines += [f"  {row.name:{width}}  mean rank {row.mean_rank:.2f}" for row in self.overall]
+        return "\n".join([*lines, self.time_line()] if self.results else lines)
 
-        return as_text(self)
 
+def _saved(figure: object, path: str | os.PathLike[str]) -> list[Path]:
+    from . import plots
 
-def _written(text: str, path: str | os.PathLike[str] | None) -> str:
-    if path is not None:
-        Path(path).write_text(text)
-    return text
-
-
-def _folder_and_name(path: str | os.PathLike[str]) -> tuple[Path, str]:
     file = Path(path)
-    return file.parent, file.stem if file.suffix in (".png", ".svg") else file.name
+    name = file.stem if file.suffix in (".png", ".svg") else file.name
+    return plots.save(figure, file.parent, name)  # type: ignore[arg-type]
+
+
+def _escaped(text: str) -> str:
+    return one_line(text).replace("|", "\\|").replace("*", "\\*").replace("_", "\\_")
+
+
+def _count(things: Collection[object], name: str) -> str:
+    return f"{len(things)} {name}" + ("" if len(things) == 1 else "s")
 
 
 def finite(value: object) -> object:
@@ -381,3 +372,183 @@ def finite(value: object) -> object:
     if isinstance(value, (list, tuple)):
         return [finite(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+# --- from runs to results -------------------------------------------------------------------------
+
+
+def sample_losses(loss: Loss | None, stream: Stream, predictions: Floats, skip: int = 0) -> Floats:
+    """(n,): the loss of every prediction, infinite where there is none. No loss: normalised."""
+    y = stream.y
+    finite = np.isfinite(predictions)
+    values = np.full(len(y), math.inf)
+    with np.errstate(over="ignore"):
+        if loss is not None:
+            values[finite] = loss.value(predictions[finite], y[finite])
+        elif stream.task == CLASSIFICATION:
+            values[finite] = predictions[finite] != y[finite]
+        else:
+            values[finite] = (predictions[finite] - y[finite]) ** 2
+    values = np.where(np.isnan(values), math.inf, values)
+    if loss is not None or stream.task == CLASSIFICATION:
+        return values
+    variance = float(y[skip:].var())
+    return values / (variance if variance > 0 else 1.0)
+
+
+def results_on(
+    name: str,
+    runs: Mapping[str, list[tuple[Stream, CompetitorRun]]],
+    competitors: list[Competitor],
+    loss: Loss | None,
+    skip: int,
+    seeded: bool,
+) -> list[Result]:
+    """The results of all competitors that ran on one stream.
+
+    `seeded`: whether the runs of one competitor are on different streams, one for each seed.
+    """
+    competitors = [competitor for competitor in competitors if runs[competitor.name]]
+    losses = {
+        each.name: [sample_losses(loss, s, run.predictions, skip) for s, run in runs[each.name]]
+        for each in competitors
+    }
+    scored = {key: [series[skip:] for series in every] for key, every in losses.items()}
+    means = {key: [float(series.mean()) for series in every] for key, every in scored.items()}
+    best = min(means, key=lambda key: _mean(means[key]))
+    tests = {key: _difference(series, scored[best], seeded) for key, series in scored.items()}
+    chances = holm([math.nan if key == best else test.p_value for key, test in tests.items()])
+    results = []
+    for competitor, p_value in zip(competitors, chances, strict=True):
+        key = competitor.name
+        pairs, test = runs[key], tests[key]
+        stream, first = pairs[0]
+        costs = [run.cumulative_cost for _, run in pairs if run.cumulative_cost is not None]
+        results.append(
+            Result(
+                stream=name,
+                name=key,
+                kind=competitor.kind,
+                task=stream.task,
+                inputs=stream.inputs.shape[1],
+                lags=stream.lags,
+                samples=len(scored[key][0]),
+                runs=len(pairs),
+                mean_loss=_mean(means[key]),
+                mean_loss_deviation=_deviation(means[key]),
+                root_mean_squared_error=_mean(
+                    [_root_mean_square((r.predictions - s.y)[skip:]) for s, r in pairs]
+                ),
+                cumulative_cost=_mean(costs) if costs else None,
+                seconds_per_sample=_mean([run.seconds_per_sample for _, run in pairs]),
+                seconds=math.fsum(run.seconds_per_sample * len(s) for s, run in pairs),
+                note=next((run.note for _, run in pairs if run.note), ""),
+                best=key == best,
+                excess_loss=0.0 if key == best else test.mean,
+                p_value=None if math.isnan(p_value) else p_value,
+                lag=test.lag,
+                curve=_curve(scored[key], skip),
+                losses=_mean_series(losses[key]),
+                figures=first.figures,
+            )
+        )
+    return results
+
+
+def _difference(losses: list[Floats], best: list[Floats], independent: bool) -> Difference:
+    """Losses minus the best's. Runs on one and the same stream are not independent evidence:
+    their differences are averaged, sample by sample, into one series."""
+    runs = max(len(losses), len(best))
+    pairs = [(losses[n % len(losses)], best[n % len(best)]) for n in range(runs)]
+    with np.errstate(invalid="ignore"):
+        differences = [loss - least for loss, least in pairs]
+        return diebold_mariano(differences if independent else [_mean_series(differences)])
+
+
+def _mean_series(series: list[Floats]) -> Floats:
+    shortest = min(map(len, series))
+    total = np.zeros(shortest)
+    for run in series:
+        total += run[:shortest]
+    return total / len(series)
+
+
+def _curve(losses: list[Floats], skip: int) -> tuple[tuple[int, float], ...]:
+    """The mean loss so far, at up to 400 samples, averaged over the runs."""
+    series = _mean_series(losses)
+    so_far = np.cumsum(series) / np.arange(1, len(series) + 1)
+    shown = np.unique(np.linspace(0, len(series) - 1, min(_POINTS, len(series))).astype(int))
+    return tuple((skip + int(index) + 1, float(so_far[index])) for index in shown)
+
+
+def _root_mean_square(errors: Floats) -> float:
+    if not np.isfinite(errors).all():
+        return math.inf
+    with np.errstate(over="ignore"):
+        return float(np.sqrt(np.mean(errors * errors)))
+
+
+def _mean(values: list[float]) -> float:
+    return float(np.mean(values))
+
+
+def _deviation(values: list[float]) -> float | None:
+    """The standard deviation over the runs; nothing for one run or for infinite values."""
+    if len(values) < 2 or not np.isfinite(values).all():
+        return None
+    return float(np.std(values, ddof=1))
+
+
+# --- over several streams -------------------------------------------------------------------------
+
+
+def _on_every_stream(results: Sequence[Result]) -> dict[str, list[Result]]:
+    """By name, stream by stream, the results of the competitors that ran on all streams."""
+    streams = {result.stream for result in results}
+    by_name: dict[str, list[Result]] = {}
+    for result in results:
+        by_name.setdefault(result.name, []).append(result)
+    return {name: own for name, own in by_name.items() if len(own) == len(streams)}
+
+
+def overall(results: Sequence[Result]) -> tuple[Overall, ...]:
+    """Ranks and tests of those that ran on all streams; nothing for a single stream."""
+    if len({result.stream for result in results}) < 2:
+        return ()
+    by_name = _on_every_stream(results)
+    losses = [[result.mean_loss for result in own] for own in by_name.values()]
+    ranks = scipy_stats().rankdata(losses, axis=0)  # (names, streams)
+    mean_ranks = dict(zip(by_name, ranks.mean(axis=1).tolist(), strict=True))
+    first = dict(zip(by_name, (ranks == ranks.min(axis=0)).sum(axis=1).tolist(), strict=True))
+    leader = min(mean_ranks, key=lambda name: mean_ranks[name])
+    logs = {
+        name: [_log_ratio(*pair) for pair in zip(own, by_name[leader], strict=True)]
+        for name, own in by_name.items()
+    }
+    others = [name for name in by_name if name != leader]
+    chances = dict(zip(others, holm([wilcoxon(logs[name]) for name in others]), strict=True))
+    rows = [
+        Overall(
+            name,
+            own[0].kind,
+            mean_ranks[name],
+            first[name],
+            _mean_ratio(logs[name]),
+            chances.get(name),
+        )
+        for name, own in by_name.items()
+    ]
+    return tuple(sorted(rows, key=lambda row: row.mean_rank))
+
+
+def _log_ratio(result: Result, other: Result) -> float:
+    """The logarithm of `Result.ratio`, for losses of 0 and infinity too."""
+    ratio = result.ratio(result.mean_loss, other.mean_loss)
+    if ratio == 0:
+        return -math.inf
+    return math.log(ratio) if ratio > 0 else math.nan
+
+
+def _mean_ratio(logarithms: list[float]) -> float:
+    mean = sum(logarithms) / len(logarithms)
+    return math.exp(mean) if mean < 700 else math.inf

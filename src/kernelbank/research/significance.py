@@ -264,16 +264,3 @@ def wilcoxon(differences: Sequence[float]) -> float:
     """
     values = [float(value) for value in differences if value != 0]
     return float(scipy_stats().wilcoxon(values).pvalue) if values else 1.0
-
-
-def sign_test(differences: Sequence[float]) -> float:
-    """The sign test that both signs are equally likely: two-sided, exact; zeros are left out.
-
-    >>> round(sign_test([1.0, 1.0, 1.0, -1.0]), 3)  # 2 (1 + 4) / 2^4
-    0.625
-    """
-    if any(math.isnan(value) for value in differences):
-        return math.nan
-    positive = sum(value > 0 for value in differences)
-    count = positive + sum(value < 0 for value in differences)
-    return float(scipy_stats().binomtest(positive, count).pvalue) if count else 1.0

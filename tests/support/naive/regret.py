@@ -26,13 +26,3 @@ def best_slot_sequence(loss, slot_loss, switches):
     ]
     sums = (fsum(row[p] for row, p in zip(slot_loss, one, strict=True)) for one in allowed)
     return fsum(loss) - min(sums)
-
-
-def comparator_cost(functions, X, y, loss, window, regularization, norm2):
-    """The cost of functions[n] at sample n on the last samples, one value at a time."""
-    costs = []
-    for n, function in enumerate(functions):
-        recent = range(max(0, n + 1 - window), n + 1)
-        losses = [loss(float(function(X[i : i + 1])[0]), y[i]) for i in recent]
-        costs.append(fsum(losses) + regularization / 2 * norm2[n])
-    return costs

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -68,14 +67,6 @@ class Stream:
             late[lag:, 0] = self.y[:-lag]
             columns.append(late)
         return np.ascontiguousarray(np.hstack(columns))
-
-    @cached_property
-    def fingerprint(self) -> str:
-        """A hash of everything that a model is given."""
-        content = hashlib.sha256(f"{self.task} {self.lags} {self.X.shape}".encode())
-        content.update(np.ascontiguousarray(self.X).tobytes())
-        content.update(np.ascontiguousarray(self.y).tobytes())
-        return content.hexdigest()
 
 
 def read_csv(

@@ -19,12 +19,11 @@ from .style import (
     COLUMN,
     GREY,
     INK,
-    ORANGE,
     PAGE,
     RED,
-    SKY,
     Style,
     canvas,
+    draw_weights,
     figure_of,
     plain,
 )
@@ -35,6 +34,9 @@ if TYPE_CHECKING:
 
 
 AnyBank = KernelBank | AutoBank
+
+POINTS = 300
+"""Inputs at which a function is drawn."""
 
 
 def bars(bank: AnyBank, most: int = 15, ax: Axes | None = None) -> Figure:
@@ -106,7 +108,6 @@ def function(
     at: object = None,
     between: tuple[float, float] | None = None,
     coverage: float = 0.9,
-    points: int = 300,
     ax: Axes | None = None,
     target: int | str = 0,
 ) -> Figure:
@@ -124,7 +125,6 @@ def function(
     between : the ends of the range. By default, for an `AutoBank`, the range of the last values;
         a `KernelBank` does not know it.
     coverage : of the interval.
-    points : at how many inputs to predict.
     ax : Axes to draw into, instead of a figure of its own.
     target : which of several targets to draw: its index, or for an `AutoBank` its name.
 
@@ -138,7 +138,6 @@ def function(
     """
     with canvas(ax, COLUMN, 2.6) as axes:
         _check_bank(bank)
-        count = check.count("points", points, "function", "Give how many, such as 300.", least=2)
         usual = _usual_inputs(bank, at, between)
         remedy = f"Give a number from 0 to {len(usual) - 1}."
         names = bank.input_names if isinstance(bank, AutoBank) else ()
@@ -146,8 +145,8 @@ def function(
             along = names.index(along)
         column = check.count("along", along, "function", remedy, least=0, most=len(usual) - 1)
         output = _output_index(bank, target)
-        rows = np.tile(usual[:, 0], (count, 1))
-        grid = rows[:, column] = np.linspace(*_ends(between, usual[column]), count)
+        rows = np.tile(usual[:, 0], (POINTS, 1))
+        grid = rows[:, column] = np.linspace(*_ends(between, usual[column]), POINTS)
         if isinstance(bank, KernelBank):
             shown = np.atleast_2d(bank.weights)[output] != 0
             slots = _of_output(bank.predict_slots(rows), 3, output)[:, shown]
@@ -253,8 +252,6 @@ _LONGEST = 200
 _LABELS = 13
 """The most numbers below the columns of an image."""
 
-_ABOVE, _BELOW = (SKY, BLUE, "#001F33"), ("#3D1A00", RED, ORANGE)
-
 
 def forecast(forecast: Forecast, ax: Axes | None = None) -> Figure:
     """The last targets, the forecasts, and bands between their quantiles.
@@ -326,28 +323,13 @@ def horizon_weights(bank: AutoBank, most: int = 12, ax: Axes | None = None) -> F
     limit = check.count("most", most, "horizon_weights", "Give how many slots, such as 12.")
     names, image = _image(_forecast_weights(bank), limit)
     with canvas(ax, PAGE, 0.9 + 0.17 * max(len(names), 4)) as axes:
-        from matplotlib.colors import LinearSegmentedColormap
-
-        signed, largest = bool((image < 0).any()), float(np.abs(image).max()) or 1.0
-        ramp = [*_BELOW, "white", *_ABOVE] if signed else ["white", *_ABOVE]
-        drawn = axes.imshow(
-            image,
-            aspect="auto",
-            interpolation="nearest",
-            cmap=LinearSegmentedColormap.from_list("weights", ramp),
-            vmin=-largest if signed else 0.0,
-            vmax=largest,
-        )
+        draw_weights(axes, image, float(np.abs(image).max()) or 1.0, "weight", 20)
         count = len(bank.horizons)
         shown = range(0, count, -(-count // _LABELS))
         axes.set_xticks(shown, [str(bank.horizons[k]) for k in shown])
         axes.set_yticks(range(len(names)), [plain(name[:60]) for name in names])
         axes.tick_params(axis="y", length=0)
         axes.set_xlabel("rows ahead")
-        axes.spines[:].set_visible(True)
-        bar = axes.figure.colorbar(drawn, ax=axes, pad=0.01, aspect=20)
-        bar.set_label("weight")
-        bar.outline.set(linewidth=0.6, edgecolor=INK)
     return figure_of(axes)
 
 

@@ -23,6 +23,7 @@ from .style import (
     Style,
     canvas,
     figure_of,
+    new_figure,
     plain,
     styled,
 )
@@ -170,10 +171,9 @@ def running_means(
         styles[name] = {"color": GREY, "ls": ("--", ":")[index % 2], "lw": 1.2}
     across = min(len(panels), 3)
     down = -(-len(panels) // across)
-    from .style import notebook_figure
-
-    figure = notebook_figure(4.2 * across + 1.8, 3.4 * down)
-    axes = figure.subplots(down, across, squeeze=False).ravel()
+    size = (4.2 * across + 1.8, 3.4 * down)
+    figure, axes = new_figure(*size, across, rows=down, squeeze=False)
+    axes = axes.ravel()
     for axis in axes[len(panels) :]:
         axis.set_visible(False)
     lines: dict[str, Line2D] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import cache, wraps
 from pathlib import Path
 from types import ModuleType
@@ -95,27 +95,24 @@ def styled(draw: Callable[P, R]) -> Callable[P, R]:
     1
     """
 
-    return _in_style(draw, _STYLE)
-
-
-def in_small_style(draw: Callable[P, R]) -> Callable[P, R]:
-    """The same in the style of figures that are printed in a paper at their own size."""
-    return _in_style(draw, _SMALL)
-
-
-def _in_style(draw: Callable[P, R], style: Style) -> Callable[P, R]:
     @wraps(draw)
     def within_style(*arguments: P.args, **named: P.kwargs) -> R:
-        with need_matplotlib().rc_context(style):
+        with need_matplotlib().rc_context(_STYLE):
             return draw(*arguments, **named)
 
     return within_style
 
 
+def small_style() -> AbstractContextManager[None]:
+    """The style of figures that are printed in a paper at their own size."""
+    context: AbstractContextManager[None] = need_matplotlib().rc_context(_SMALL)
+    return context
+
+
 @contextmanager
 def canvas(ax: Axes | None, width: float, height: float) -> Iterator[Axes]:
     """Axes to draw into: the given ones in their own style, or new ones of this size."""
-    matplotlib = need_matplotlib()
+    need_matplotlib()
     if ax is not None:
         from matplotlib.axes import Axes
 
@@ -124,7 +121,7 @@ def canvas(ax: Axes | None, width: float, height: float) -> Iterator[Axes]:
             raise check.refuse("ax", "be Axes of matplotlib", ax, remedy)
         yield ax
         return
-    with matplotlib.rc_context(_SMALL):
+    with small_style():
         figure, axes = new_figure(width, height)
         fix_tick_style(axes)
         yield axes
@@ -155,8 +152,58 @@ def new_figure(
     >>> figure.axes == [left, right]
     True
     """
-    figure = notebook_figure(width, height)
+    need_matplotlib()
+    figure: Figure = _notebook_class()(figsize=(width, height), layout="constrained")
     return figure, figure.subplots(rows, panels, **options)
+
+
+@cache
+def _notebook_class() -> type[Figure]:
+    """Figures that a notebook shows without pyplot, which it would else need.
+
+    The class is made when the first figure is: matplotlib is slow to import.
+    """
+    from matplotlib.figure import Figure
+
+    class NotebookFigure(Figure):
+        def _repr_png_(self) -> bytes:
+            file = io.BytesIO()
+            self.savefig(file, format="png", metadata={"Software": None})
+            return file.getvalue()
+
+    return NotebookFigure
+
+
+_ABOVE, _BELOW = (SKY, BLUE, "#001F33"), ("#3D1A00", RED, ORANGE)
+
+
+def draw_weights(
+    axes: Axes, image: Floats, largest: float, label: str, aspect: int, **options: Any
+) -> None:
+    """Weights as an image with a colour bar; white is no weight, `largest` is the darkest.
+
+    Darker is more, in grey and for every kind of colour vision. The bar has an arrow if weights go
+    beyond it. `options` go to matplotlib's `Axes.imshow`.
+    """
+    from matplotlib.colors import LinearSegmentedColormap
+
+    signed = bool((image < 0).any())
+    ramp = [*_BELOW, "white", *_ABOVE] if signed else ["white", *_ABOVE]
+    drawn = axes.imshow(
+        image,
+        aspect="auto",
+        interpolation="nearest",
+        cmap=LinearSegmentedColormap.from_list("weights", ramp),
+        vmin=-largest if signed else 0.0,
+        vmax=largest,
+        **options,
+    )
+    axes.spines[:].set_visible(True)
+    sides = (bool((image < -largest).any()), bool((image > largest).any()))
+    extend = ("neither", "max", "min", "both")[2 * sides[0] + sides[1]]
+    bar = axes.figure.colorbar(drawn, ax=axes, pad=0.01, aspect=aspect, extend=extend)
+    bar.set_label(label)
+    bar.outline.set(linewidth=0.6, edgecolor=INK)
 
 
 def fix_tick_style(*all_axes: Axes) -> None:
@@ -236,27 +283,6 @@ def _reduced(png: bytes) -> bytes:
         few = image.convert("RGB").quantize(256, dither=Image.Dither.NONE)
     few.save(file, "png", optimize=True)
     return file.getvalue()
-
-
-def notebook_figure(width: float, height: float) -> Figure:
-    """A figure in inches that a notebook shows without pyplot, which it would else need."""
-    need_matplotlib()
-    figure: Figure = _notebook_class()(figsize=(width, height), layout="constrained")
-    return figure
-
-
-@cache
-def _notebook_class() -> type[Figure]:
-    """The class is made when the first figure is: matplotlib is slow to import."""
-    from matplotlib.figure import Figure
-
-    class NotebookFigure(Figure):
-        def _repr_png_(self) -> bytes:
-            file = io.BytesIO()
-            self.savefig(file, format="png", metadata={"Software": None})
-            return file.getvalue()
-
-    return NotebookFigure
 
 
 # --- checks of what is plotted --------------------------------------------------------------------

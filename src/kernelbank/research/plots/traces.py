@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,17 +28,17 @@ from .style import (
     canvas,
     check_is_trace,
     check_trace,
+    draw_weights,
     figure_of,
     fix_tick_style,
-    in_small_style,
     interval_band,
     interval_means,
-    interval_starts,
     labels,
     line_indices,
     new_figure,
     numbers,
     plain,
+    small_style,
 )
 
 if TYPE_CHECKING:
@@ -51,8 +51,6 @@ NAMED = 40
 
 ROWS = 250
 """The most rows of an image: beyond that, several slots share one."""
-
-_ABOVE, _BELOW = (SKY, BLUE, "#001F33"), ("#3D1A00", RED, ORANGE)
 
 VECTOR_LINES = 100
 """More lines are an image inside a vector file, which would otherwise be huge."""
@@ -203,20 +201,10 @@ def weights(trace: Trace, ax: Axes | None = None) -> Figure:
     together = -(-count // ROWS)
     image = _image(trace.weights, together)
     with canvas(ax, PAGE, 3.2) as axes:
-        from matplotlib.colors import LinearSegmentedColormap
-
-        largest, signed = _darkest(image), bool((image < 0).any())
-        # Darker is more, in grey and for every kind of colour vision.
-        ramp = [*_BELOW, "white", *_ABOVE] if signed else ["white", *_ABOVE]
-        drawn = axes.imshow(
-            image,
-            aspect="auto",
-            interpolation="nearest",
-            cmap=LinearSegmentedColormap.from_list("weights", ramp),
-            vmin=-largest if signed else 0.0,
-            vmax=largest,
-            extent=(-0.5, len(trace) - 0.5, together * len(image) - 0.5, -0.5),
-        )
+        length = len(trace) / image.shape[1]
+        label = "weight" if length == 1 else f"weight (means over {length:.3g} samples)"
+        extent = (-0.5, len(trace) - 0.5, together * len(image) - 0.5, -0.5)
+        draw_weights(axes, image, _darkest(image), label, 30, extent=extent)
         axes.set_ylim(count - 0.5, -0.5)  # the last row of the image may stand for fewer slots
         axes.set_xlabel("sample")
         if count <= NAMED:
@@ -225,13 +213,6 @@ def weights(trace: Trace, ax: Axes | None = None) -> Figure:
                 axes.tick_params(axis="y", labelsize=max(4.5, 8 - count / 10))
         else:
             axes.set_ylabel("slot" if together == 1 else f"slot (the largest of each {together})")
-        axes.spines[:].set_visible(True)
-        sides = (bool((image < -largest).any()), bool((image > largest).any()))
-        extend = ("neither", "max", "min", "both")[2 * sides[0] + sides[1]]
-        bar = axes.figure.colorbar(drawn, ax=axes, pad=0.01, aspect=30, extend=extend)
-        length = len(trace) / image.shape[1]
-        bar.set_label("weight" if length == 1 else f"weight (means over {length:.3g} samples)")
-        bar.outline.set(linewidth=0.6, edgecolor=INK)
     return figure_of(axes)
 
 
@@ -266,13 +247,13 @@ MARKERS = ("o", "s", "^", "D", "v")
 def predictions(trace: Trace, y: object = None, ax: Axes | None = None) -> Figure:
     """The predictions, with their intervals where the trace has them, and the targets.
 
-    For labels: the probability of the true label of each sample, and its mean over the last ones;
-    without `y`, the probabilities of all classes, one above the other.
+    For labels: the probability of the true label of each sample, and its mean over the last ones.
 
     Parameters
     ----------
     trace : with "predictions" (numbers) or "probabilities" (labels).
-    y : the targets or labels that the bank was run on; by default only predictions are drawn.
+    y : the targets or labels that the bank was run on; for numbers, by default only predictions
+        are drawn.
     ax : Axes to draw into, instead of a figure of its own.
 
     >>> import numpy as np, kernelbank as kb
@@ -284,7 +265,7 @@ def predictions(trace: Trace, y: object = None, ax: Axes | None = None) -> Figur
     """
     with canvas(ax, COLUMN, 2.6) as axes:
         if are_labels(trace):
-            _classes(axes, trace, y)
+            _probability_of_truth(axes, trace, y)
         else:
             _numbers(axes, trace, y)
         axes.set(xlabel="sample", xlim=(0, max(len(trace) - 1, 1)))
@@ -308,34 +289,27 @@ def _numbers(axes: Axes, trace: Trace, y: object) -> None:
     x = line_indices(predicted)
     width = 1.3 if len(predicted) <= DOTS else 0.7
     axes.plot(x, predicted[x], color=BLUE, lw=width, label="prediction", zorder=3)
+    shown = [predicted] if y is None else [predicted, target]
     if "lower" in trace.fields and "upper" in trace.fields:
         x, low, high = interval_band(trace.lower, trace.upper)  # type: ignore[union-attr]
         axes.fill_between(x, low, high, color=BLUE, alpha=0.22, lw=0, label="interval", zorder=1)
+        shown += [trace.lower, trace.upper]  # type: ignore[union-attr]
     # The first predictions know nothing, and their intervals may be far wider than all later ones.
     settled = slice(min(10, len(predicted) // 4), None)
-    shown = [predicted[settled]] + ([] if y is None else [target])
-    if "lower" in trace.fields and "upper" in trace.fields:
-        shown += [trace.lower[settled], trace.upper[settled]]  # type: ignore[union-attr]
-    values = np.concatenate(shown)
+    values = np.concatenate([column[settled] for column in shown])
     values = values[np.isfinite(values)]
     if len(values) and values.max() > values.min():
         low, high = values.min(), values.max()
         axes.set_ylim(low - 0.05 * (high - low), high + 0.05 * (high - low))
 
 
-def _classes(axes: Axes, trace: Trace, y: object) -> None:
-    check_trace(trace, "probabilities")
-    probabilities = np.nan_to_num(trace.probabilities, nan=0.0)  # before any class is known
-    if y is None:
-        _stack(axes, probabilities, trace.classes)
-    else:
-        _probability_of_truth(axes, probabilities, trace.classes, labels(y, trace))
-
-
-def _probability_of_truth(
-    axes: Axes, probability: Floats, classes: Sequence[object], truth: Sequence[object]
-) -> None:
+def _probability_of_truth(axes: Axes, trace: Trace, y: object) -> None:
     """One dot per sample: the probability of its true label; and the running mean."""
+    check_trace(trace, "probabilities")
+    if y is None:
+        raise check.refuse("y", "be given", y, "Give the labels that the bank was run on.")
+    probability = np.nan_to_num(trace.probabilities, nan=0.0)  # before any class is known
+    classes, truth = trace.classes, labels(y, trace)
     indices = {label: index for index, label in enumerate(classes)}
     true_class = np.array([indices.get(label, -1) for label in truth])
     if (true_class < 0).any():
@@ -358,29 +332,12 @@ def _probability_of_truth(
     axes.set(ylim=(-0.02, 1.02), ylabel="probability of the true label")
 
 
-def _stack(axes: Axes, probability: Floats, classes: Sequence[object]) -> None:
-    """The probabilities of all classes, one above the other."""
-    tops = np.cumsum(interval_means(probability), axis=1)
-    edges = np.append(interval_starts(len(probability), len(tops)), len(probability)) - 0.5
-    floor = np.zeros(len(tops))
-    shown = len(CLASS_COLOURS)
-    layers = [(plain(label), tops[:, index]) for index, label in enumerate(classes[:shown])]
-    if len(classes) > shown:
-        layers.append((f"{len(classes) - shown} others", tops[:, -1]))
-    for (label, top), colour in zip(layers, (*CLASS_COLOURS, GREY), strict=False):
-        style: Style = {"fill": True, "color": colour, "lw": 0, "rasterized": True}
-        axes.stairs(top, edges, baseline=floor, label=label, **style)
-        floor = top
-    axes.set(ylim=(0, 1), ylabel="probability")
-
-
 def regret(
     trace: Trace,
     y: object = None,
     *,
     comparators: Mapping[str, object] | None = None,
     length: int | None = None,
-    by: str = "loss",
     ax: Axes | None = None,
 ) -> Figure:
     """How much more the bank has lost than the best slot, the best slot per interval, comparators.
@@ -389,24 +346,30 @@ def regret(
 
     Parameters
     ----------
-    trace : of a `KernelBank`, with "loss" and "slot_loss" (or "cost" and "slot_cost"); or of an
-        `AutoBank` for numbers, with "predictions" and "slot_predictions".
+    trace : of a `KernelBank`, with "loss" and "slot_loss"; or of an `AutoBank` for numbers, with
+        "predictions" and "slot_predictions".
     y : the targets; for a trace of an `AutoBank` only.
     comparators : (n,) losses by name, as `kb.regret.comparator_loss` returns them.
     length : samples of an interval; by default a tenth of the trace.
-    by : "loss", one step ahead, or "cost", which the paper compares.
     ax : Axes to draw into, instead of a figure of its own.
 
     >>> import numpy as np, kernelbank as kb
     >>> x, y = kb.datasets.sine(seed=0, samples=300)
     >>> trace = kb.KernelBank(kb.gaussian_grid(0.1, 1, 5), kb.learners.FourierSGD()).run(x, y)
     >>> drifting = np.sin(2 * np.pi * (x[:, 0] + np.arange(300) / 300))
-    >>> losses = kb.regret.comparator_loss(drifting, x, y)
+    >>> losses = kb.regret.comparator_loss(drifting, y)
     >>> figure = kb.plots.regret(trace, comparators={"the drifting sine": losses})
     >>> [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
     ['best slot so far', 'best slot per 30 samples', 'the drifting sine']
     """
-    bank_loss, alone, unit = _figures(trace, y, by)
+    check_trace(trace)
+    if not are_labels(trace):
+        check_trace(trace, "slot_loss" if trace.task is None else "slot_predictions")
+    bank_loss, alone, _ = losses_of(trace, y)
+    if alone is None:
+        remedy = "A trace of labels holds no losses of slots; kb.regret takes arrays of your own."
+        raise check.refuse("trace", "hold losses of slots", trace, remedy)
+    unit = "loss" if trace.task is None else "squared error"
     remedy = "Give how many samples an interval has."
     size = max(1, len(bank_loss) // 10)
     if length is not None:
@@ -416,7 +379,12 @@ def regret(
         f"best slot per {size:,} samples": regrets.best_slot_per_interval(bank_loss, alone, size),
     }
     for name, losses in (comparators or {}).items():
-        lines[str(name)] = np.cumsum(bank_loss - _comparator(name, losses, len(bank_loss)))
+        remedy = "Give what kb.regret.comparator_loss returned, one column each."
+        values = check.floats("comparators", losses, remedy)
+        if values.shape != bank_loss.shape:
+            rule = f"hold {bank_loss.shape} losses for {name!r}"
+            raise check.refuse("comparators", rule, values.shape, remedy)
+        lines[str(name)] = np.cumsum(bank_loss - values)
     colours = (GREEN, BLUE, RED, ORANGE, PURPLE, SKY)
     with canvas(ax, COLUMN, 2.6) as axes:
         axes.axhline(0, color=GREY, lw=0.8, zorder=1)
@@ -431,33 +399,6 @@ def regret(
     return figure_of(axes)
 
 
-def _figures(trace: Trace, y: object, by: str) -> tuple[Floats, Floats, str]:
-    """What the bank and every slot have lost with each sample, and what of."""
-    check.choice("by", by, "regret", ("loss", "cost"))
-    if by == "cost":
-        check_trace(trace, "cost", "slot_cost")
-        return trace.cost, trace.slot_cost, "cost"
-    check_trace(trace)
-    if trace.task is None:
-        check_trace(trace, "loss", "slot_loss")
-    elif trace.task == "regression":
-        check_trace(trace, "predictions", "slot_predictions")
-    bank_loss, alone, _ = losses_of(trace, y)
-    if alone is None:
-        remedy = "A trace of labels holds no losses of slots; kb.regret takes arrays of your own."
-        raise check.refuse("trace", "hold losses of slots", trace, remedy)
-    return bank_loss, alone, "loss" if trace.task is None else "squared error"
-
-
-def _comparator(name: object, losses: object, samples: int) -> Floats:
-    remedy = "Give what kb.regret.comparator_loss returned, one column each."
-    values = check.floats("comparators", losses, remedy)
-    if values.shape != (samples,):
-        rule = f"hold ({samples},) losses for {name!r}"
-        raise check.refuse("comparators", rule, values.shape, remedy)
-    return values
-
-
 MOST_TARGETS = 4
 """The most targets with a panel each."""
 
@@ -465,7 +406,6 @@ Panel = tuple[float, Callable[..., object], tuple[object, ...]]
 """Height, the function that draws it, and its arguments."""
 
 
-@in_small_style
 def trace(trace: Trace, y: object = None) -> Figure:
     """A trace in panels, one below the other, for the fields that it holds.
 
@@ -488,22 +428,23 @@ def trace(trace: Trace, y: object = None) -> Figure:
     check_is_trace(trace)
     panels = _panels(trace, y) if trace.outputs == 1 else _target_panels(trace, y)
     heights = [height for height, *_ in panels]
-    figure, all_axes = new_figure(
-        PAGE,
-        sum(heights) + 0.3,
-        rows=len(panels),
-        sharex=True,
-        height_ratios=heights,
-        squeeze=False,
-    )
-    for axes, (_, draw, arguments) in zip(all_axes[:, 0], panels, strict=True):
-        fix_tick_style(axes)
-        draw(*arguments, ax=axes)
-        if axes is not all_axes[-1, 0]:
-            axes.set_xlabel("")
-    for axes, name in zip(all_axes[:, 0], trace.target_names, strict=False):
-        axes.set_ylabel(plain(name))
-    fix_tick_style(*(one for one in figure.axes if one not in all_axes))
+    with small_style():
+        figure, all_axes = new_figure(
+            PAGE,
+            sum(heights) + 0.3,
+            rows=len(panels),
+            sharex=True,
+            height_ratios=heights,
+            squeeze=False,
+        )
+        for axes, (_, draw, arguments) in zip(all_axes[:, 0], panels, strict=True):
+            fix_tick_style(axes)
+            draw(*arguments, ax=axes)
+            if axes is not all_axes[-1, 0]:
+                axes.set_xlabel("")
+        for axes, name in zip(all_axes[:, 0], trace.target_names, strict=False):
+            axes.set_ylabel(plain(name))
+        fix_tick_style(*(one for one in figure.axes if one not in all_axes))
     return figure
 
 
@@ -531,7 +472,9 @@ def _panels(trace: Trace, y: object) -> list[Panel]:
     check_trace(trace)
     held = trace.fields
     panels: list[Panel] = []
-    if ("probabilities" if are_labels(trace) else "predictions") in held:
+    if ("probabilities" if are_labels(trace) else "predictions") in held and not (
+        are_labels(trace) and y is None
+    ):
         panels.append((2.0, predictions, (trace, y)))
     if trace.task is None:
         if "cost" in held and "slot_cost" in held:

@@ -1,0 +1,559 @@
+"""Plots: what is drawn, what is refused, the style of figures, and fewer points of a long run."""
+
+import hashlib
+import os
+import subprocess
+import sys
+from itertools import pairwise
+
+import matplotlib
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from matplotlib.figure import Figure
+
+import kernelbank as kb
+from kernelbank.bank.trace import Trace
+from kernelbank.errors import InvalidArgument, KernelBankError
+from kernelbank.research.plots.style import (
+    interval_band,
+    interval_means,
+    interval_starts,
+    line_indices,
+)
+
+P = kb.plots
+
+
+def run_bank(samples=60, record="all"):
+    """A bank, its trace and its targets."""
+    bank = kb.KernelBank(kb.gaussian_grid(0.5, 4, 5), window=5)
+    x = np.arange(samples) / 4
+    return bank, bank.run(x, np.sin(x), record=record), np.sin(x)
+
+
+def zero_trace(fields, samples=50, slots=3):
+    """A trace of zeros to write to."""
+    trace = Trace(samples, [f"slot {p}" for p in range(slots)], fields)
+    for field in fields:
+        getattr(trace, field)[:] = 0.0
+    return trace
+
+
+def drawn_line(axes, label):
+    """(n, 2): the points of the line with this label."""
+    (found,) = (one for one in axes.lines if one.get_label() == label)
+    return found.get_xydata()
+
+
+@pytest.fixture(scope="module")
+def regression_run():
+    draw = np.random.default_rng(0)
+    X = draw.uniform(-2, 2, (200, 2))
+    y = 10 + 3 * np.sin(X[:, 0]) + 0.1 * draw.normal(size=200)
+    bank = kb.AutoBank(size="small")
+    return bank, bank.run(X, y, record="all"), y
+
+
+@pytest.fixture(scope="module")
+def classification_run():
+    draw = np.random.default_rng(0)
+    X = draw.normal(size=(150, 2))
+    y = np.where(X[:, 0] > 0.5, "hot", np.where(X[:, 0] < -0.5, "cold", "fine"))
+    bank = kb.AutoBank("classification", size="small")
+    return bank, bank.run(X, y, record="all"), y
+
+
+@pytest.fixture(scope="module")
+def two_targets():
+    """An AutoBank, its trace and targets, of which some are missing."""
+    draw = np.random.default_rng(0)
+    X = draw.uniform(-2, 2, (150, 2))
+    Y = np.column_stack([np.sin(X[:, 0]), 100 + 30 * X[:, 1]])
+    Y[::7, 1] = np.nan
+    bank = kb.AutoBank(size="small")
+    bank.learn_one(X[0], {"load": Y[0, 0], "$ price": Y[0, 1]})
+    return bank, bank.run(X, Y, record="all"), Y
+
+
+def kernel_bank():
+    x = np.arange(60) / 4
+    bank = kb.KernelBank(kb.gaussian_grid(0.5, 4, 5), outputs=2)
+    Y = np.column_stack([np.sin(x), np.cos(x)])
+    return bank, bank.run(x, Y), Y
+
+
+# --- traces ---------------------------------------------------------------------------------------
+
+
+def test_cumulative_cost_draws_sums_of_bank_and_every_slot():
+    _, trace, _ = run_bank()
+    axes = P.cumulative_cost(trace).axes[0]
+    assert np.array_equal(drawn_line(axes, "the bank")[:, 1], np.cumsum(trace.cost))
+    totals = np.cumsum(trace.slot_cost, axis=0)
+    grey = axes.collections[0].get_segments()
+    assert np.array_equal(np.array(grey)[:, :, 1], totals.T)
+    best = int(np.argmin(totals[-1]))
+    assert np.array_equal(
+        drawn_line(axes, f"best slot: {trace.names[best]}")[:, 1], totals[:, best]
+    )
+
+
+def test_slots_that_cost_too_much_leave_the_axes_and_are_counted():
+    trace = zero_trace(("cost", "slot_cost"), slots=6)
+    trace.cost[:] = 1.0
+    trace.slot_cost[:] = [1, 2, 3, 2, 1e9, np.inf]
+    axes = P.cumulative_cost(trace).axes[0]
+    assert axes.get_ylim()[1] < 200
+    assert any("2 of 6" in text.get_text() for text in axes.get_legend().get_texts())
+
+
+def test_cumulative_loss_of_each_kind_of_trace_is_its_sum(regression_run, classification_run):
+    _, trace, _ = run_bank()
+    drawn = drawn_line(P.cumulative_loss(trace).axes[0], "the bank")
+    assert np.array_equal(drawn[:, 1], np.cumsum(trace.loss))
+    _, trace, y = regression_run
+    axes = P.cumulative_loss(trace, y).axes[0]
+    assert np.allclose(
+        drawn_line(axes, "the bank")[:, 1], np.nancumsum((trace.predictions - y) ** 2)
+    )
+    assert len(axes.collections[0].get_segments()) == len(trace.names)
+    _, trace, y = classification_run
+    drawn = drawn_line(P.cumulative_loss(trace, y).axes[0], "the bank")
+    assert drawn[-1, 1] == (trace.predictions[1:] != y[1:]).sum()  # nothing is known before
+
+
+def test_weights_are_an_image_with_slot_names():
+    _, trace, _ = run_bank()
+    axes, bar = P.weights(trace).axes
+    assert np.allclose(axes.images[0].get_array(), trace.weights.T)
+    assert [label.get_text() for label in axes.get_yticklabels()] == list(trace.names)
+    assert bar.get_ylabel() == "weight"
+
+
+def test_weights_of_a_thousand_slots_keep_every_peak():
+    trace = zero_trace(("weights",), samples=3000, slots=1001)
+    trace.weights[1234:1300, 777] = 0.9
+    trace.weights[500:600, 3] = -0.5
+    axes, bar = P.weights(trace).axes
+    image = axes.images[0].get_array()
+    assert image.shape == (201, 500)
+    assert image.max() == pytest.approx(0.9)
+    assert image.min() == pytest.approx(-0.5)
+    assert "largest of each 5" in axes.get_ylabel()
+    assert "6 samples" in bar.get_ylabel()
+    row, column = np.unravel_index(np.argmax(image), image.shape)
+    assert row == 777 // 5
+    assert 1234 // 6 <= column <= 1300 // 6
+
+
+@pytest.mark.parametrize("signed", [False, True])
+def test_larger_weight_is_darker_in_grey(signed):
+    trace = zero_trace(("weights",))
+    trace.weights[0] = [1.0, 0.5, -1.0 if signed else 0.0]
+    image = P.weights(trace).axes[0].images[0]
+    grid = np.linspace(0, 1, 50)
+    for side in (grid, -grid) if signed else (grid,):
+        grey = image.cmap(image.norm(side))[:, :3] @ [0.299, 0.587, 0.114]
+        assert (np.diff(grey) < 0).all()
+
+
+def test_predictions_are_drawn_with_targets_and_intervals(regression_run):
+    _, trace, y = regression_run
+    axes = P.predictions(trace, y).axes[0]
+    assert np.array_equal(drawn_line(axes, "target")[:, 1], y)
+    assert np.array_equal(drawn_line(axes, "prediction")[:, 1], trace.predictions, equal_nan=True)
+    (band,) = axes.collections
+    heights = band.get_paths()[0].vertices[:, 1]
+    assert set(trace.lower[1:]) | set(trace.upper[1:]) <= set(heights)
+    bare = P.predictions(run_bank()[1]).axes[0]
+    assert not bare.collections
+    assert len(bare.lines) == 1
+
+
+def test_predictions_of_labels_show_the_probability_of_the_true_one(classification_run):
+    _, trace, y = classification_run
+    axes = P.predictions(trace, y).axes[0]
+    for index, label in enumerate(trace.classes):
+        dots = drawn_line(axes, label)
+        assert np.array_equal(dots[:, 0], np.flatnonzero(y == label))
+        assert np.array_equal(dots[:, 1], np.nan_to_num(trace.probabilities[y == label, index]))
+
+
+def test_trace_has_one_panel_per_recorded_kind(regression_run, classification_run):
+    _, trace, y = run_bank()
+    assert len(P.trace(trace, y).axes) == 4  # the fourth is the scale of the weights
+    _, trace, _ = run_bank(record=["cost", "weights"])
+    assert len(P.trace(trace).axes) == 2
+    _, trace, y = regression_run
+    assert len(P.trace(trace).axes) == 3
+    _, trace, y = classification_run
+    assert len(P.trace(trace, y).axes) == 4
+    assert len(P.trace(trace).axes) == 2
+
+
+def test_trace_has_a_panel_for_each_target(two_targets):
+    _, trace, Y = two_targets
+    figure = P.trace(trace, Y)
+    assert [axes.get_ylabel() for axes in figure.axes] == ["load", r"\$ price"]
+    for k, axes in enumerate(figure.axes):
+        drawn = drawn_line(axes, "prediction")[:, 1]
+        assert np.array_equal(drawn, trace.predictions[:, k], equal_nan=True)
+        assert np.array_equal(drawn_line(axes, "target")[:, 1], Y[:, k], equal_nan=True)
+    assert len(P.trace(trace).axes) == 2
+    assert [a.get_ylabel() for a in P.trace(kernel_bank()[1]).axes] == ["output 0", "output 1"]
+
+
+def test_trace_of_one_target_has_all_panels(two_targets):
+    _, trace, Y = two_targets
+    figure = P.trace(trace.of_output("$ price"), Y[:, 1])
+    assert len(figure.axes) == 4
+    errors = (trace.predictions - Y)[:, 1] ** 2
+    sums = drawn_line(figure.axes[1], "the bank")[:, 1]
+    assert sums[-1] == pytest.approx(np.nansum(errors))  # missing targets have no error
+
+
+def test_trace_of_many_samples_keeps_its_peak_in_a_few_points():
+    trace = zero_trace(("predictions", "cost", "slot_cost", "weights"), samples=20_000, slots=2)
+    trace.predictions[12_345] = 7.0
+    trace.cost[:] = trace.slot_cost[:, 0] = 1.0
+    figure = P.trace(trace, np.zeros(20_000))
+    assert drawn_line(figure.axes[0], "prediction")[:, 1].max() == 7.0
+    assert len(drawn_line(figure.axes[0], "prediction")) <= 2002
+
+
+@pytest.mark.slow
+def test_file_of_a_trace_of_a_million_samples_is_small(tmp_path):
+    fields = ("predictions", "cost", "slot_cost", "weights")
+    trace = zero_trace(fields, samples=1_000_000, slots=2)
+    (path,) = P.save(P.trace(trace, np.zeros(1_000_000)), tmp_path, "many", ["svg"])
+    assert path.stat().st_size < 400_000
+
+
+def test_regret_draws_static_interval_and_comparators():
+    _, trace, y = run_bank()
+    losses = {"zero": y**2, "_odd $name": np.ones(len(y))}
+    axes = P.regret(trace, comparators=losses, length=20).axes[0]
+    loss, alone = trace.loss, trace.slot_loss
+    drawn = {
+        "best slot so far": kb.regret.best_slot(loss, alone),
+        "best slot per 20 samples": kb.regret.best_slot_per_interval(loss, alone, 20),
+        "zero": np.cumsum(loss - y**2),
+    }
+    for label, values in drawn.items():
+        assert np.array_equal(drawn_line(axes, label)[:, 1], values)
+    assert len(axes.get_legend().get_texts()) == 4
+    assert axes.get_ylabel() == "regret (loss)"
+    assert "best slot per 6 samples" in P.regret(trace).axes[0].get_legend_handles_labels()[1]
+
+
+def test_regret_of_an_auto_bank_is_of_squared_errors(regression_run):
+    _, trace, y = regression_run
+    axes = P.regret(trace, y).axes[0]
+    own = np.nan_to_num((trace.predictions - y) ** 2)
+    known = ~np.isnan(trace.predictions)
+    alone = np.where(known[:, None], (trace.slot_predictions - y[:, None]) ** 2, 0.0)
+    wanted = np.cumsum(own) - np.cumsum(alone, axis=0).min(axis=1)
+    assert np.allclose(drawn_line(axes, "best slot so far")[:, 1], wanted)
+
+
+# --- banks ----------------------------------------------------------------------------------------
+
+
+def test_bars_show_the_present_weights(regression_run, classification_run):
+    bank, *_ = run_bank()
+    drawn = [bar.get_width() for bar in P.bars(bank).axes[0].patches]
+    assert drawn == bank.weights[bank.weights != 0].tolist()
+    for auto, *_ in (regression_run, classification_run):
+        weights = np.mean([np.atleast_2d(one.weights) for one in auto.banks], axis=(0, 1))
+        axes = P.bars(auto, most=3).axes[0]
+        assert sorted(bar.get_width() for bar in axes.patches) == sorted(weights)[-3:]
+        rest = weights.sum() - sum(sorted(weights)[-3:])
+        assert (f"{rest:.3f} on" if rest > 1e-9 else "have none") in axes.get_xlabel()
+
+
+def test_function_of_an_auto_bank_is_its_prediction_along_an_input(
+    regression_run, classification_run
+):
+    bank, *_ = regression_run
+    axes = P.function(bank, along=1, coverage=0.8).axes[0]
+    middle, low, high = bank.input_ranges().T
+    rows = np.tile(middle, (300, 1))
+    rows[:, 1] = np.linspace(low[1], high[1], 300)
+    assert np.array_equal(drawn_line(axes, "prediction")[:, 1], bank.predict_at(rows)[:, 0])
+    ends = set(axes.collections[0].get_paths()[0].vertices[:, 1])
+    assert set(bank.predict_at(rows, 0.8)[:, 1:].ravel()) <= ends
+    line = drawn_line(P.function(bank, at=[0.0, 1.5], between=(-1, 1)).axes[0], "prediction")
+    assert np.array_equal(line[[0, -1], 1], bank.predict([[-1, 1.5], [1, 1.5]]))
+    bank, *_ = classification_run
+    assert len(P.function(bank).axes[0].lines) == 3
+
+
+def test_function_of_a_kernel_bank_is_its_prediction_between_the_given_ends():
+    X = np.random.default_rng(0).normal(size=(50, 2))
+    bank = kb.KernelBank(kb.gaussian_grid(0.5, 4, 5))
+    bank.run(X, X[:, 0])
+    axes = P.function(bank, along=1, at=[0.5, 9.0], between=(-1, 1)).axes[0]
+    rows = np.column_stack([np.full(300, 0.5), np.linspace(-1, 1, 300)])
+    assert np.array_equal(drawn_line(axes, "the bank")[:, 1], bank.predict(rows))
+
+
+def test_function_of_a_target_is_its_prediction(two_targets):
+    bank, _, _ = two_targets
+    axes = P.function(bank, 1, target="$ price").axes[0]
+    grid, values = drawn_line(axes, "prediction").T
+    rows = np.column_stack([np.full(300, bank.input_ranges()[0, 0]), grid])
+    assert np.array_equal(values, bank.predict_at(rows)[:, 1, 0])
+    assert axes.get_ylabel() == r"prediction of \$ price"
+    inner, _, _ = kernel_bank()
+    axes = P.function(inner, between=(0, 10), target=1).axes[0]
+    values = drawn_line(axes, "the bank")
+    assert np.array_equal(values[:, 1], inner.predict(values[:, 0])[:, 1])
+
+
+def test_bars_are_means_over_outputs():
+    bank, _, _ = kernel_bank()
+    shown = [bar.get_width() for bar in P.bars(bank).axes[0].patches]
+    mean = bank.weights.mean(axis=0)
+    assert shown == pytest.approx(mean[mean != 0].tolist())
+
+
+@pytest.fixture(scope="module")
+def forecaster():
+    draw = np.random.default_rng(0)
+    bank = kb.AutoBank(lags=3, horizons=(1, 4, 9), size="small")
+    bank.run(np.zeros(120), np.sin(np.arange(120) / 3) + 0.1 * draw.normal(size=120))
+    return bank
+
+
+def test_a_fan_has_the_last_targets_the_forecasts_and_their_quantiles(forecaster):
+    forecast = forecaster.forecast()
+    axes = P.forecast(forecast).axes[0]
+    target, point = drawn_line(axes, "target"), drawn_line(axes, "forecast")
+    np.testing.assert_array_equal(target[:, 1], forecast.history)
+    assert target[-1, 0] == 0.0
+    np.testing.assert_array_equal(point, np.column_stack([forecast.horizons, forecast.point]))
+    ends = [set(band.get_paths()[0].vertices[:, 1]) for band in axes.collections]
+    for own, levels in zip(ends, [(0.05, 0.95), (0.1, 0.9), (0.25, 0.75)], strict=True):
+        wanted = np.concatenate([forecast.quantiles[level] for level in levels])
+        assert {*wanted, forecast.history[-1]} == own
+
+
+def test_horizon_weights_show_the_largest_and_sum_up_the_others(forecaster):
+    weights = forecaster.forecast_weights
+    axes = P.horizon_weights(forecaster, most=3).axes[0]
+    names = [label.get_text() for label in axes.get_yticklabels()]
+    image = axes.images[0].get_array()
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["1", "4", "9"]
+    for name, row in zip(names[:3], image, strict=False):
+        np.testing.assert_array_equal(row, weights[name])
+    assert names[3].endswith("others")
+    np.testing.assert_allclose(image.sum(axis=0), sum(weights.values()), rtol=1e-12)
+    smallest = min(np.abs(weights[name]).max() for name in names[:3])
+    assert sum(np.abs(own).max() > smallest for own in weights.values()) < 3
+
+
+# --- what is refused ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda bank, trace: P.weights(trace, ax=Figure()), "'ax'"),
+        (lambda bank, trace: P.bars(trace), "'bank'"),
+        (lambda bank, trace: P.bars(bank, most=0), "'most'"),
+        (lambda bank, trace: P.bars(kb.AutoBank()), "weights"),
+        (lambda bank, trace: P.save(P.bars(bank), "nowhere", "x", ["gif"]), "'formats'"),
+        (lambda bank, trace: kb.AutoBank().input_ranges(), "Learn"),
+        (lambda bank, trace: P.predictions("no trace"), "'trace'"),
+        (lambda bank, trace: P.predictions(trace, [1.0]), "'y'"),
+        (lambda bank, trace: P.regret(trace, length=0), "'length'"),
+        (lambda bank, trace: P.regret(trace, comparators={"a": [1.0]}), "'comparators' must hold"),
+        (lambda bank, trace: P.function(kb.KernelBank(), between=(0, 1)), "learned"),
+        (lambda bank, trace: P.function(bank), "'between'.*KernelBank"),
+        (lambda bank, trace: P.function(bank, between=(1, 0)), "'between'"),
+        (lambda bank, trace: P.function(bank, between=(0,)), "'between'"),
+        (lambda bank, trace: P.function(bank, between="ab"), "'between'"),
+        (lambda bank, trace: P.function(bank, along=1, between=(0, 1)), "'along'"),
+        (lambda bank, trace: P.function(bank, at=[0, 0], between=(0, 1)), "'at'"),
+        (lambda bank, trace: P.function(bank, target=1, between=(0, 1)), "'target' of function"),
+        (lambda bank, trace: P.forecast(bank), "be a Forecast"),
+        (lambda bank, trace: P.horizon_weights(kb.AutoBank()), "with horizons.*horizons=24"),
+        (lambda bank, trace: P.horizon_weights(kb.KernelBank()), "AutoBank with horizons"),
+        (lambda bank, trace: P.horizon_weights(early()), "start after 14"),
+    ],
+)
+def test_wrong_arguments_are_refused(call, words):
+    bank, trace, _ = run_bank(samples=20)
+    with pytest.raises(InvalidArgument, match=words):
+        call(bank, trace)
+
+
+def early():
+    bank = kb.AutoBank(horizons=(1, 9), size="small")
+    bank.learn_one(0.0, 1.0)
+    return bank
+
+
+def test_function_of_several_inputs_needs_the_values_of_the_others():
+    bank = kb.KernelBank(kb.gaussian_grid(0.5, 4, 5))
+    bank.run(np.zeros((5, 2)), np.zeros(5))
+    with pytest.raises(InvalidArgument, match=r"'at'.*2 inputs"):
+        P.function(bank, between=(0, 1))
+
+
+def test_traces_that_a_plot_cannot_draw_are_refused(regression_run, classification_run):
+    fields = {
+        P.cumulative_cost: "slot_cost",
+        P.cumulative_loss: "loss",
+        P.weights: "weights",
+        P.predictions: "predictions",
+    }
+    _, trace, _ = run_bank(record=["cost", "regret"])
+    for draw, field in fields.items():
+        with pytest.raises(InvalidArgument, match=rf"hold '{field}'.*record=\"all\""):
+            draw(trace)
+        with pytest.raises(InvalidArgument, match=r"must have one output.*of_output\(0\)"):
+            draw(kernel_bank()[1])
+    with pytest.raises(InvalidArgument, match=r"record=\"all\""):
+        P.trace(run_bank(record=["regret"])[1])
+    with pytest.raises(InvalidArgument, match=r"the shape \(60, 2\)"):
+        P.trace(kernel_bank()[1], np.zeros(60))
+    x = np.arange(30.0)
+    many = kb.KernelBank(kb.gaussian_grid(0.5, 4, 2), outputs=5).run(x, np.tile(x, (5, 1)).T)
+    with pytest.raises(InvalidArgument, match=r"at most 4 outputs; got '5 outputs'.*of_output"):
+        P.trace(many)
+    _, trace, _ = regression_run
+    with pytest.raises(InvalidArgument, match="cumulative_loss"):
+        P.cumulative_cost(trace)
+    with pytest.raises(InvalidArgument, match=r"'y'.*targets"):
+        P.cumulative_loss(trace)
+    _, trace, y = classification_run
+    with pytest.raises(InvalidArgument, match="lukewarm"):
+        P.predictions(trace, [*y[:-1], "lukewarm"])
+    with pytest.raises(InvalidArgument, match="'y' must be given"):
+        P.predictions(trace)
+    with pytest.raises(InvalidArgument, match="losses of slots"):
+        P.regret(trace, y)
+
+
+# --- style ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("missing", ["matplotlib", "pandas"])
+def test_missing_library_is_refused_with_the_install_command(missing, monkeypatch):
+    bank, trace, _ = run_bank()
+    monkeypatch.setitem(sys.modules, missing, None)
+    calls = [trace.to_frame]
+    if missing == "matplotlib":
+        calls = [
+            lambda: P.trace(trace),
+            lambda: P.bars(bank),
+            lambda: P.new_figure(1, 1),
+            lambda: P.weights(trace),
+        ]
+    for call in calls:
+        with pytest.raises(KernelBankError, match="pip install"):
+            call()
+
+
+def test_given_axes_are_drawn_into_and_nothing_else_changes(regression_run):
+    bank, trace, y = regression_run
+    before = dict(matplotlib.rcParams)
+    figure = Figure()
+    axes = figure.subplots(1, 3)
+    assert P.predictions(trace, y, ax=axes[0]) is figure
+    assert P.bars(bank, ax=axes[1]) is figure
+    assert P.function(bank, ax=axes[2]) is figure
+    assert figure.axes == list(axes)
+    assert axes[0].spines["top"].get_visible()  # the style is not changed
+    P.trace(trace, y)
+    assert dict(matplotlib.rcParams) == before
+
+
+def test_odd_names_are_drawn_as_text():
+    def own(X, Z):
+        return np.exp(-((X[:, None] - Z[None]) ** 2).sum(axis=2))
+
+    odd = "$\\frac{ $ _x\n\x1b[31m"
+    bank = kb.KernelBank([kb.kernels.Custom(own, name=odd), kb.kernels.Gaussian(1.0)])
+    y = np.sin(np.arange(30.0))
+    bank.run(np.arange(30.0), y)
+    P.bars(bank).draw_without_rendering()  # a formula that cannot be read would raise an error
+    labels = np.where(y > 0, "_up", "$x$")
+    trace = kb.AutoBank("classification", size="small").run(y, labels)
+    texts = [text.get_text() for text in P.trace(trace, labels).axes[0].get_legend().get_texts()]
+    assert {" _up", r"\$x\$"} <= set(texts)
+
+
+DIGEST = """
+import hashlib, sys, numpy as np, kernelbank as kb
+x = np.arange(60) / 4
+bank = kb.KernelBank(kb.gaussian_grid(0.5, 4, 5), window=5)
+trace = bank.run(x, np.sin(x))
+paths = kb.plots.save(kb.plots.weights(trace), sys.argv[1], "a", ["png", "svg", "pdf"])
+print(*(hashlib.sha256(path.read_bytes()).hexdigest() for path in paths))
+print("matplotlib.pyplot" in sys.modules)
+"""
+
+
+@pytest.mark.slow
+def test_figure_in_another_process_has_the_same_bytes_without_pyplot(tmp_path):
+    figure = P.weights(run_bank()[1])
+    paths = P.save(figure, tmp_path, "a", ["png", "svg", "pdf"])
+    found = [hashlib.sha256(path.read_bytes()).hexdigest() for path in paths]
+    done = subprocess.run(
+        [sys.executable, "-c", DIGEST, str(tmp_path / "other")],
+        env={**os.environ, "PYTHONHASHSEED": "5"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.split() == [*found, "False"]
+
+
+def naive_line_indices(values, most):
+    if len(values) <= most:
+        return list(range(len(values)))
+    begin = [*interval_starts(len(values), most // 2), len(values)]
+    kept = {0, len(values) - 1}
+    for low, high in pairwise(begin):
+        finite = [i for i in range(low, high) if np.isfinite(values[i])]
+        if finite:
+            kept |= {min(finite, key=lambda p: values[p]), max(finite, key=lambda p: values[p])}
+        else:
+            kept |= {low}
+    return sorted(kept)
+
+
+values = st.lists(
+    st.sampled_from([0.0, 1.0, -1.0, 2.5, np.nan, np.inf, -np.inf]) | st.floats(-9, 9), min_size=1
+)
+
+
+@given(values, st.integers(2, 12))
+def test_line_keeps_the_extremes_of_every_interval(given_values, most):
+    array = np.array(given_values)
+    assert line_indices(array, most).tolist() == naive_line_indices(array, most)
+
+
+@given(st.integers(1, 300), st.integers(1, 40))
+def test_intervals_are_nearly_equal(length, most):
+    begin = interval_starts(length, most)
+    sizes = np.diff(begin, append=length)
+    assert begin[0] == 0
+    assert len(begin) == min(length, most)
+    assert sizes.max() - sizes.min() <= 1
+
+
+def test_interval_means_and_bands_equal_plain_numpy():
+    rows = np.random.default_rng(0).normal(size=(1000, 3))
+    means = interval_means(rows, 10)
+    assert means == pytest.approx(rows.reshape(10, 100, 3).mean(axis=1))
+    assert interval_means(rows, 501) is not rows
+    assert np.array_equal(interval_means(rows, 501), rows)
+    x, low, high = interval_band(rows[:, 0], rows[:, 1], 20)
+    assert np.array_equal(low, rows[:, 0].reshape(10, 100).min(axis=1))
+    assert np.array_equal(high, rows[:, 1].reshape(10, 100).max(axis=1))
+    assert x[0] == 49.5
