@@ -256,12 +256,12 @@ def test_kafka_with_a_slow_start_does_not_end(kafka_broker):
     with fixture.open() as source:
         polls = [0, 0, 0]
 
-        def slow(size):
+        def slow(at, size):
             if polls:
                 polls.pop()
                 time.sleep(0.2)
                 return []
-            return source.__class__._poll(source, size)
+            return source.__class__._poll(source, at, size)
 
         with mock.patch.object(source, "_poll", slow):
             assert read(source)[0] == EXPECTED

@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from kernelbank.io.times import (
+from kernelbank.io.cells import (
     IMPLAUSIBLE_NUMBER,
     IMPLAUSIBLE_YEAR,
     NOT_A_TIME,
@@ -51,7 +51,7 @@ def test_no_number_is_a_time_in_two_units():
         datetime(year, 1, 1, tzinfo=UTC).timestamp()
         for year in (NUMBER_YEARS[0], NUMBER_YEARS[1] + 1)
     )
-    ranges = [(first * unit, last * unit) for unit in UNITS.values()]
+    ranges = [(first * unit, last * unit) for unit in UNITS]
     # Dates of 8, 12 and 14 digits, as numbers.
     for digits in (0, 4, 6):
         ranges.append(

@@ -24,20 +24,18 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from ..errors import FileRefused, KernelBankWarning
-from .dialect import CsvDialect
 from .files import open_file
+from .lines import CsvDialect
 from .source import POLL_SECONDS, Position, RowBlock, Source, empty_block
 from .text import (
     CHANGED,
     CHUNK_BYTES,
     HeaderReader,
-    TextFormat,
     TextPosition,
     TextReader,
     check_encoding,
-    hash_prefix,
-    is_same,
     read_plain,
+    result_of,
     skip_read,
     wait_until_settled,
 )
@@ -72,7 +70,7 @@ class FollowedFile(Source):
         self.name = path.name
         self.address = str(path.parent.resolve() / path.name)
         self._path = path
-        self._form = TextFormat(self.is_csv, dialect)
+        self._dialect = dialect if self.is_csv else None
         self._idle = idle
         self._files = RotatedFiles(path, allow_gaps)
         self._is_idle = False
@@ -89,15 +87,14 @@ class FollowedFile(Source):
             if match is not None:
                 match[0].file.close()
 
-    def _blocks(
-        self, position: Position | None, size: int, columns: Sequence[str] | None
-    ) -> Iterator[RowBlock]:
-        del columns
+    def _parsed(self, position: Position | None) -> Position | None:
         if position is not None:
             TextPosition.parse(position, self.name)
-        return self._blocks_from(position, size)
+        return position
 
-    def _blocks_from(self, position: Position | None, size: int) -> Iterator[RowBlock]:
+    def _read(
+        self, position: Position | None, size: int, columns: Sequence[str] | None
+    ) -> Iterator[RowBlock]:
         """The rows of one file after another; `position` is that of the last row so far."""
         match = None if position is None else self._files.find(position)
         opened = None
@@ -113,7 +110,7 @@ class FollowedFile(Source):
             following = match = None
             with opened.file:
                 try:
-                    for block in self._read(opened, begin, rows, size):
+                    for block in self._read_file(opened, begin, rows, size):
                         if len(block):
                             position = block.position(len(block) - 1)
                         yield block
@@ -127,7 +124,7 @@ class FollowedFile(Source):
 
     # --- one file ---------------------------------------------------------------------------------
 
-    def _read(
+    def _read_file(
         self,
         opened: OpenedFile,
         begin: tuple[TextPosition, hashlib._Hash] | None,
@@ -149,7 +146,7 @@ class FollowedFile(Source):
             if self.columns is None:
                 yield from self._read_header(opened, self._pieces(opened, 0), rows)
         more = dict(zip(("device", "inode"), opened.identity, strict=True))
-        reader = TextReader(self, opened.name, self._form, start, size, prefix_hash, more)
+        reader = TextReader(self, opened.name, self._dialect, start, size, prefix_hash, more)
         if reader.start is not None:
             self.start = reader.start  # also if no row comes from it
         for piece in chain([rest], pieces):
@@ -168,7 +165,7 @@ class FollowedFile(Source):
         head, start = b"", TextPosition(rows)
         if not self.is_csv:
             return start, head
-        header = HeaderReader(self._form, opened.name)
+        header = HeaderReader(self._dialect, opened.name)
         try:
             for piece in pieces:
                 head += piece
@@ -370,11 +367,10 @@ class RotatedFiles:
         if opened.status.st_size < start.end:
             return None
         if self._verified is None or self._verified[:2] != (opened.identity, start):
-            prefix_hash, pieces = hashlib.sha256(), read_plain(opened.file)
-            for _ in hash_prefix(prefix_hash, pieces, start.bytes, start.rows):
-                pass
-            rest = opened.read_at(start.bytes, start.end - start.bytes)
-            if not is_same(start, prefix_hash, rest):
+            pieces = read_plain(opened.file)
+            try:
+                prefix_hash, _ = result_of(skip_read(start, pieces, opened.name, CHANGED))
+            except FileRefused:
                 return None
             self._verified = opened.identity, start, prefix_hash
         return self._verified[2].copy()
