@@ -143,18 +143,6 @@ def test_redis_out_of_reach_is_refused_after_patience(own_server):
     assert len(told) > 1
 
 
-@pytest.mark.slow
-def test_redis_that_is_not_encrypted_says_so(own_server):
-    address = f"rediss://127.0.0.1:{own_server.port}/s"
-    plain = f"redis://127.0.0.1:{own_server.port}/s?db=0, or"
-    with pytest.raises(FileRefused, match="without encryption") as caught:
-        list(open_source(address).blocks())
-    assert plain in str(caught.value)
-    own_server.client.config_set("requirepass", "s3cret")  # and it asks for a password
-    with pytest.raises(FileRefused, match="without encryption"):
-        list(open_source(address).blocks())
-
-
 def test_server_that_is_not_redis_is_refused():
     with socket.create_server(("127.0.0.1", 0)) as server:
         threading.Thread(target=answer_as_http, args=(server,), daemon=True).start()

@@ -128,8 +128,6 @@ def test_broken_json_is_rejected_and_keys_may_vary(tmp_path):
         f"rows.jsonl, line {line}" + ", column 'a'" * (line in (6, 8))
         for line in (1, 3, 4, 6, 8, 9, 11)
     ]
-    [block] = source.blocks()
-    assert block.first_keys() == ("a", "b")
     assert read(source, numeric="z", text=())[1][1] == (
         "rows.jsonl, line 2, column 'z': 'None' is missing."
     )
@@ -389,7 +387,7 @@ def test_parquet_types_are_parsed_as_numbers_and_texts(tmp_path):
     assert column("list") == ([nan], [None], [cells.NESTED] * 2)
     assert column("ancient")[0] == [0, nan]
     with pytest.raises(InvalidArgument, match=r"'column' must be a column .* 'nothing'"):
-        source.blocks(columns=["nothing"])
+        next(source.blocks(columns=["nothing"]))
     [block] = source.blocks()
     assert block.where(2) == "types.parquet, row 3"
     with pytest.raises(FileRefused, match="3 rows, but 4 had been read"):

@@ -14,10 +14,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
+from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from ..errors import BrokerConnection, FileRefused, KernelBankWarning, RunRefused, SourceLost
 from ..utils import validation as check
+from .files import open_file
 from .source import POLL_SECONDS, RowBlock, Source, empty_block
 
 REDIS_FORM = "redis://user@host:6379/stream-name?db=0"
@@ -161,24 +162,17 @@ def read_password(path: Path, option: str) -> str:
     option : the option that names the file, for messages.
     """
     try:
-        # A pipe must not be waited for.
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-    except OSError as error:
-        raise RunRefused(f"{option}: {path} cannot be read: {error.strerror}.") from None
-    try:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            raise RunRefused(f"{option} must name a regular file; {path} is none.")
-        # Its group may read it: so systemd and Kubernetes give secrets to a service.
-        if stat.S_IMODE(status.st_mode) & 0o037:
-            raise RunRefused(
-                f"{option} must name a file that others may not read; {path} has mode "
-                f"{stat.S_IMODE(status.st_mode):03o}. Use chmod 600 {path}; where that cannot be "
-                f"done, set {REDIS_PASSWORD}."
-            )
-        content = os.read(descriptor, _LONGEST + 1)
-    finally:
-        os.close(descriptor)
+        with open_file(path) as file:
+            mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
+            content = file.read(_LONGEST + 1)
+    except FileRefused as error:
+        raise RunRefused(f"{option}: {error}") from None
+    # Its group may read it: so systemd and Kubernetes give secrets to a service.
+    if mode & 0o037:
+        raise RunRefused(
+            f"{option} must name a file that others may not read; {path} has mode {mode:03o}. Use "
+            f"chmod 600 {path}; where that cannot be done, set {REDIS_PASSWORD}."
+        )
     try:
         text = content.decode()
     except UnicodeDecodeError:
@@ -193,33 +187,24 @@ def read_password(path: Path, option: str) -> str:
 
 def typed_without_password(word: str) -> str:
     """A word of a command without the password of an address, so that it can be typed again."""
-    start, mark, address = "", "", word
-    if word.startswith("-"):
-        start, mark, address = word.partition("=")
-    if "://" not in address:
+    start, mark, rest = word.partition("://")
+    if not mark:
         return word
-    try:
-        parts = urlsplit(address)
-        settings = parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query))
-        if "@" in f"{parts.path}{parts.fragment}":
-            raise ValueError  # the characters of a password were not escaped
-    except ValueError:
-        return f"{start}{mark}{without_password(address)}"
-    before, at, place = parts.netloc.rpartition("@")
-    user, colon, _ = before.partition(":")
-    shown = f"{user}{at}{place}" if user else place
-    query = parts.query
-    if parts.scheme == "kafka":
-        shown_settings = [
-            (name, value if name in PLAIN_SETTINGS else "***")
-            for name, value in settings
-            if name != "sasl.password"
-        ]
-        if shown_settings != settings:
-            query = urlencode(shown_settings, safe="*", quote_via=quote)
-    if not colon and query == parts.query:
-        return word
-    return f"{start}{mark}{urlunsplit(parts._replace(netloc=shown, query=query))}"
+    place, question, query = rest, "", ""
+    if start.endswith("kafka"):
+        place, question, query = rest.partition("?")
+    settings = [setting.partition("=") for setting in query.split("&") if query]
+    if not all(sign for _, sign, _ in settings):
+        return f"{start}{mark}***"  # a part of a password that was not escaped?
+    # A password may hold any character that was not escaped: it ends at the last @.
+    before, at, place = place.rpartition("@")
+    user = before.partition(":")[0]
+    query = "&".join(
+        f"{name}={value if name in PLAIN_SETTINGS else '***'}"
+        for name, _, value in settings
+        if name != "sasl.password"
+    )
+    return f"{start}{mark}{user}{at if user else ''}{place}{question if query else ''}{query}"
 
 
 PATIENCE = 30.0

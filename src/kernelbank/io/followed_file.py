@@ -152,7 +152,7 @@ class FollowedFile(Source):
         for piece in chain([rest], pieces):
             yield from reader.feed(piece)
         if not self._is_idle:  # else the last line may be incomplete
-            yield from reader.finish()
+            yield from reader.feed(b"", last=True)
 
     def _read_header(
         self, opened: OpenedFile, pieces: Iterator[bytes], rows: int

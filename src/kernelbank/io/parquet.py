@@ -162,12 +162,12 @@ class ArrowRows(RowData):
 def _values(array: pyarrow.Array) -> Values:
     """The values as Python's; times to the microsecond, which is all that Python can hold."""
     kind, types = array.type, pyarrow.types
-    if types.is_timestamp(kind):
-        array = array.cast(pyarrow.timestamp("us" if kind.unit == "ns" else kind.unit, kind.tz), safe=False)
-    elif types.is_duration(kind) and kind.unit == "ns":
-        array = array.cast(pyarrow.duration("us"), safe=False)
-    elif types.is_time64(kind):
-        array = array.cast(pyarrow.time64("us"), safe=False)
+    if getattr(kind, "unit", "") == "ns":
+        if types.is_timestamp(kind):
+            kind = pyarrow.timestamp("us", kind.tz)
+        else:
+            kind = pyarrow.duration("us") if types.is_duration(kind) else pyarrow.time64("us")
+        array = array.cast(kind, safe=False)
     return [_value(item) for item in array]
 
 
@@ -175,7 +175,7 @@ def _value(item: pyarrow.Scalar) -> object:
     try:
         return item.as_py()
     except (ValueError, OverflowError):  # a year beyond Python's range, or text that is not UTF-8
-        return [_first_line(item)]  # neither a number nor a text
+        return item.type  # which is neither a number nor a text
 
 
 def _first_line(error: Exception) -> str:

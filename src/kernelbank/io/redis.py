@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-import socket
 import time
 import warnings
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from operator import itemgetter
 from typing import Any, TypeVar
@@ -61,9 +60,6 @@ BROKEN = (redis.ConnectionError, redis.TimeoutError)
 ResponseError = redis.ResponseError
 """What Redis answers to a command that it refuses."""
 
-_PLAIN_REPLIES = (b"+PONG", b"-NOAUTH", b"-DENIED", b"-ERR")
-"""What Redis answers to a PING without encryption."""
-
 
 class RedisConnection:
     """A connection to one Redis server.
@@ -107,13 +103,8 @@ class RedisConnection:
                 f"{self._address.shown}: what answers there is not Redis. Check host and port."
             ) from None
         except BROKEN as error:
-            if self._address.encrypted and self._answers_plainly():
-                plain = replace(self._address, encrypted=False).shown
-                raise FileRefused(
-                    f"{self._address.shown}: Redis answers at this port without encryption. Give "
-                    f"{plain}, or the port that is encrypted."
-                ) from None
-            self._retries.failed(_reason(error))
+            hint = "; is this port encrypted?" if self._address.encrypted else ""
+            self._retries.failed(_reason(error) + hint)
             # For connections from now on; the present ones are broken.
             pool, timeout = self._client.connection_pool, self._retries.timeout
             pool.connection_kwargs |= {"socket_timeout": timeout, "socket_connect_timeout": timeout}
@@ -130,15 +121,6 @@ class RedisConnection:
             result = self.attempt(action)
             if result is not None:
                 return result
-
-    def _answers_plainly(self) -> bool:
-        place = (self._address.host, self._address.port)
-        try:
-            with socket.create_connection(place, timeout=POLL_SECONDS) as plain:
-                plain.sendall(b"PING\r\n")
-                return plain.recv(100).startswith(_PLAIN_REPLIES)
-        except OSError:
-            return False
 
     def close(self) -> None:
         """Close the connection."""
@@ -455,12 +437,26 @@ class RedisSink(Sink):
         """How many entries the server has counted, at least; None if it does not count."""
 
     def check_vacant(self) -> None:
-        if self._info().last != FIRST_ID:
+        if self._call(self._info).last != FIRST_ID:
             raise occupied(self.address)
 
     def start(self) -> None:
         """The first row makes the stream. Warn of a server that may lose it."""
-        self._check_persistence()
+
+        def query(pipeline: Client) -> dict[str, object]:
+            try:
+                return dict(pipeline.immediate_execute_command("INFO", "persistence"))
+            except ResponseError:  # this user may not ask
+                return {}
+
+        if self._call(query).get("aof_enabled") == 0:
+            warnings.warn(
+                f"{self.address}: this server has no append-only file (appendonly no). If it is "
+                "killed, it loses rows that it has acknowledged. The run then writes the newest "
+                f"ones again, or stops. {_APPENDONLY}",
+                KernelBankWarning,
+                stacklevel=2,
+            )
 
     def write(self, rows: Sequence[Row]) -> None:
         for row in rows:
@@ -470,7 +466,7 @@ class RedisSink(Sink):
 
     def commit(self) -> Commit:
         self.flush()
-        while not self._connection.call(self._confirm):
+        while not self._call(self._confirm):
             self.flush()
         surplus = len(self._newest) - REWRITABLE_ROWS
         if surplus > 0:
@@ -481,7 +477,7 @@ class RedisSink(Sink):
 
     def check(self, commit: Commit) -> None:
         # The highest id that ever was in the stream: readers may have removed entries.
-        last, written = self._info().last, int(commit["last"])
+        last, written = self._call(self._info).last, int(commit["last"])
         if last[0] < written:
             raise RunRefused(
                 f"{self.address} has lost rows {last[0] + 1:,} to {written:,}, which were written. "
@@ -492,7 +488,7 @@ class RedisSink(Sink):
     def rewind(self, commit: Commit) -> None:
         """Rows that are there already stay; they are compared when they are written again."""
         self._newest, self._sent, self._before = [], 0, commit["last"]
-        self._check_persistence()
+        self.start()
 
     def clear(self) -> None:
         """Nothing to do: only a run without predictions is begun again."""
@@ -512,7 +508,7 @@ class RedisSink(Sink):
         """Send all rows that are not sent, and return when Redis has them."""
         while self._sent < len(self._newest):
             batch = self._newest[self._sent : self._sent + BATCH_ROWS]
-            replies = self._connection.call(partial(self._send, batch))
+            replies = self._call(partial(self._send, batch))
             if not replies:  # earlier rows are lost: these first
                 continue
             refused = []
@@ -528,20 +524,19 @@ class RedisSink(Sink):
             if self._added is not None:
                 self._added += len(batch) - len(refused)
 
-    def _send(self, batch: Sequence[Row], client: Client) -> list[object]:
+    def _send(self, batch: Sequence[Row], pipeline: Client) -> list[object]:
         """The replies to the rows; none if rows before them are lost."""
         # One connection for both: a server that restarts between them would break it.
-        with client.pipeline(transaction=False) as pipeline:
-            if not self._is_whole(self._read_info(pipeline)):
-                return []
-            for row in batch:
-                pipeline.xadd(self._stream, self._fields(row), id=_id(row))
-            replies = pipeline.execute(raise_on_error=False)
+        if not self._is_whole(self._info(pipeline)):
+            return []
+        for row in batch:
+            pipeline.xadd(self._stream, self._fields(row), id=_id(row))
+        replies = list(pipeline.execute(raise_on_error=False))
         for reply in replies:
             # The server is still loading, or the connection broke: send the whole batch again.
             if isinstance(reply, BROKEN):
                 raise reply
-        return list(replies)
+        return replies
 
     def _fields(self, row: Row) -> dict[str, str]:
         return {name: cell_text(value) for name, value in zip(self._columns, row, strict=True)}
@@ -549,15 +544,12 @@ class RedisSink(Sink):
     def _check_present(self, rows: Sequence[Row]) -> None:
         """Refuse a stream that does not hold these rows; a reader may have removed some."""
 
-        def query(client: Client) -> tuple[StreamInfo, list[list[Entry]]]:
-            pipeline = client.pipeline(transaction=False)
+        def query(pipeline: Client) -> tuple[list[list[Entry]], StreamInfo]:
             for row in rows:
                 pipeline.xrange(self._stream, _id(row), _id(row))
-            entries = list(pipeline.execute())
-            with client.pipeline(transaction=False) as pipeline:
-                return self._read_info(pipeline), entries
+            return list(pipeline.execute()), self._info(pipeline)
 
-        info, entries = self._connection.call(query)
+        entries, info = self._call(query)
         for row, row_entries in zip(rows, entries, strict=True):
             mine = (row[0], _SEQUENCE)
             trimmed = info.first is None or mine < info.first
@@ -569,14 +561,16 @@ class RedisSink(Sink):
 
     # --- what the server has ----------------------------------------------------------------------
 
-    def _info(self) -> StreamInfo:
-        def query(client: Client) -> StreamInfo:
+    def _call(self, action: Callable[[Client], Result]) -> Result:
+        """The result of an action on a pipeline, tried again while the connection is broken."""
+
+        def on_pipeline(client: Client) -> Result:
             with client.pipeline(transaction=False) as pipeline:
-                return self._read_info(pipeline)
+                return action(pipeline)
 
-        return self._connection.call(query)
+        return self._connection.call(on_pipeline)
 
-    def _read_info(self, pipeline: Client) -> StreamInfo:
+    def _info(self, pipeline: Client) -> StreamInfo:
         """The stream now; the connection stays that of the pipeline."""
         reply: Any
         try:
@@ -615,50 +609,27 @@ class RedisSink(Sink):
         self._added = info.added
         return False
 
-    def _confirm(self, client: Client) -> bool:
+    def _confirm(self, pipeline: Client) -> bool:
         """Whether the server, and the replicas that are asked for, have all rows."""
-        with client.pipeline(transaction=False) as pipeline:
-            info = self._read_info(pipeline)
-            if not self._is_whole(info):
-                return False
-            if self._wait:
-                self._wait_for_replicas(pipeline, info)
-        return True
-
-    def _wait_for_replicas(self, pipeline: Client, info: StreamInfo) -> None:
+        info = self._info(pipeline)
+        if not self._is_whole(info):
+            return False
         # WAIT is about the writes of its own connection, which may be new: so write something.
-        if info.last != FIRST_ID:
+        if self._wait and info.last != FIRST_ID:
             pipeline.immediate_execute_command("XSETID", self._stream, shown_id(info.last))
         deadline = time.monotonic() + WAIT_SECONDS
-        while True:
+        while self._wait:
             # For a second at a time, which is less than the timeout of the connection.
             replicas = pipeline.immediate_execute_command("WAIT", self._wait, 1000)
             if replicas >= self._wait:
-                return
+                break
             if time.monotonic() > deadline:
                 raise RunRefused(
                     f"{self.address}: {replicas} of {self._wait} replicas have the rows after "
                     f"{WAIT_SECONDS:g} seconds (--redis-wait). Start the replicas, or give a "
                     "smaller number."
                 )
-
-    def _check_persistence(self) -> None:
-        """Warn of a server that loses acknowledged rows when it is killed."""
-
-        def query(client: Client) -> dict[str, object]:
-            try:
-                return dict(client.info("persistence"))
-            except ResponseError:  # this user may not ask
-                return {}
-
-        if self._connection.call(query).get("aof_enabled") == 0:
-            warnings.warn(
-                f"{self.address}: this server has no append-only file (appendonly no). If it is "
-                "killed, it loses rows that it has acknowledged. The run then writes the newest "
-                f"ones again, or stops. {_APPENDONLY}",
-                KernelBankWarning,
-                stacklevel=2,
-            )
+        return True
 
     def _check_ours(self, last: tuple[int, int]) -> None:
         if last != FIRST_ID and last[1] != _SEQUENCE:

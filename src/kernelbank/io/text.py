@@ -303,8 +303,7 @@ class TextReader:
         self._size = size
         self._splitter = make_splitter(dialect, start)
         self._must_end_line = start.unended
-        self._waiting = b""
-        """Bytes after a row without line end, of which it is not clear whether they end it."""
+        """Whether the next bytes must be the line end of a row that had none."""
         self._prefix_hash = prefix_hash
         self._more = more or {}
         self._rows = start.rows
@@ -319,29 +318,22 @@ class TextReader:
     @property
     def has_rest(self) -> bool:
         """Whether bytes have come that are not part of a complete row."""
-        return bool(self._waiting) or self._splitter.has_rest
+        return self._splitter.has_rest
 
-    def feed(self, data: bytes) -> Iterator[RowBlock]:
-        """The blocks that are complete now; an empty block if nothing has come."""
-        if not data:
+    def feed(
+        self, data: bytes, last: bool = False, provisional: bool = False
+    ) -> Iterator[RowBlock]:
+        """The blocks that are complete now; an empty block if nothing has come.
+
+        With `last`, nothing comes after `data`: also a row without end is complete. `provisional`
+        marks such rows: the text may go on one day.
+        """
+        if not data and not last:
             yield empty_block(self._rows)
             return
         if self._must_end_line:
-            data = self._waiting = self._waiting + data
-            if data == b"\r":
-                return
-            self._must_end_line, self._waiting = False, b""
             check_line_end(data, self._name)
-        yield from self._blocks(data, last=False, provisional=False)
-
-    def finish(self, provisional: bool = False) -> Iterator[RowBlock]:
-        """What is left when nothing comes any more: rows of which the last has no end.
-
-        `provisional` marks them: the text may go on one day.
-        """
-        yield from self._blocks(self._waiting, last=True, provisional=provisional)
-
-    def _blocks(self, data: bytes, last: bool, provisional: bool) -> Iterator[RowBlock]:
+            self._must_end_line = data in (b"", b"\r")
         source = self._source
         for chunk in self._splitter.feed(data, last):
             hash_up_to = _hashes_in(chunk, self._prefix_hash.copy())
@@ -451,7 +443,7 @@ class TextFile(Source):
                 if not data:
                     break
                 yield from reader.feed(data)
-            yield from reader.finish(provisional=not self._complete)
+            yield from reader.feed(b"", last=True, provisional=not self._complete)
             self._bytes_read = self._size
 
     def _pieces(self, file: BinaryIO, begin: int) -> Iterator[bytes]:
@@ -601,7 +593,7 @@ class StandardInput(Source):
             yield from reader.feed(piece)
         if self._ended:  # else the last line may be incomplete
             # A sender that was killed may have stopped in the middle of a line.
-            yield from reader.finish(provisional=not self._complete)
+            yield from reader.feed(b"", last=True, provisional=not self._complete)
 
     def _pieces(self) -> Iterator[bytes]:
         """Bytes as soon as they come; no bytes when none has come for a while."""
