@@ -66,10 +66,11 @@ def _pieces(header: Mapping[str, object], arrays: Arrays) -> list[bytes | memory
     ]
     total = len(MAGIC) + _PREFIX.size + len(text) + sum(map(len, numbers)) + _DIGEST
     prefix = MAGIC + _PREFIX.pack(VERSION, total, len(text))
+    pieces: list[bytes | memoryview] = [prefix, text, *numbers]
     digest = hashlib.sha256()
-    for piece in (prefix, text, *numbers):
+    for piece in pieces:
         digest.update(piece)
-    return [prefix, text, *numbers, digest.digest()]
+    return [*pieces, digest.digest()]
 
 
 def to_bytes(header: Mapping[str, object], arrays: Arrays) -> bytes:

@@ -131,7 +131,7 @@ def open_file(path: Path) -> BinaryIO:
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         file.close()
         raise FileRefused(
-            f"{path}: this is not a regular file. Give one; rows can be sent to standard input ('-')."
+            f"{path}: this is not a regular file. Give one, or send rows to standard input ('-')."
         )
     return file
 
