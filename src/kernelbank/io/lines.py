@@ -111,6 +111,8 @@ class LineSplitter(ABC):
         """The beginning of a row that is too long and whose end has not come."""
         self._ended = True
         """Whether the last of the present lines has an end."""
+        self._open_lines = 0
+        """How many first lines of the next text are sure to end inside a quoted cell."""
 
     @property
     def has_rest(self) -> bool:
@@ -150,14 +152,76 @@ class LineSplitter(ABC):
         else:
             self._rest = rest
 
-    @abstractmethod
     def _parse(
         self, text: str, lines: list[str], ends: Integers, following: int | None
     ) -> TextChunk:
-        """The rows of lines.
+        """The rows of lines, with the broken ones between them, in linear time.
 
         `following` counts the bytes of the line after them, whose end has not come. It is None if
         nothing comes after them: then a row that is not complete will not be completed.
+
+        Between two lines of a row, the reader is always inside a quoted cell. So what a line does
+        to a row that is open depends on the line alone, wherever the row began: each line is parsed
+        at most three times, as a first line, as a later one, and for its cells.
+        """
+        rows: list[Any] = []
+        first_lines: list[int] = []
+        last_lines: list[int] = []
+        broken: dict[int, tuple[str, str]] = {}
+        # (lines + 1,) the byte at which each line begins, as if the last one had an end
+        bounds, count = [0, *ends.tolist()], len(lines)
+        bounds[-1] += not self._ended
+        at = 0
+        # The first line after `at` at which an open quoted cell does not just go on (`count` if
+        # there is none), and what `_row` says of it. Both hold for every `at` before it.
+        stop, stop_cells = self._open_lines, None
+        row: Any
+        while at < count:
+            too_long = bounds[at + 1] - bounds[at] - 1 > self.max_row_bytes
+            if self._open_lines:
+                row, self._open_lines = None, 0
+            else:
+                row = TOO_LONG if too_long else self._row(lines[at])
+            after = at + 1
+            if row is None:
+                if stop <= at:
+                    stop, stop_cells = at + 1, None
+                while stop_cells is None and stop < count:
+                    stop_cells = self._row('"' + lines[stop])
+                    stop += stop_cells is None
+                if stop_cells is None:
+                    size = int(ends[-1]) - bounds[at] + (following or 0)
+                else:
+                    size = bounds[stop + 1] - bounds[at] - 1
+                if size > self.max_row_bytes:
+                    row = CLOSED_TOO_LATE
+                elif stop_cells is None and following is not None:
+                    self._open_lines = count - at
+                    break  # the end of the row may still come
+                elif stop_cells is None:
+                    row = UNCLOSED
+                elif isinstance(stop_cells, str):
+                    row = stop_cells
+                else:
+                    row = self._row(*lines[at : stop + 1])
+                    after = stop + 1
+            if isinstance(row, str):
+                line = self._beginning(lines[at]) if too_long else lines[at].strip()
+                broken[len(rows)] = (line, row)
+                row, after = None, at + 1
+            if row != []:  # a blank line is not a row
+                rows.append(row)
+                first_lines.append(at)
+                last_lines.append(after - 1)
+            at = after
+        return TextChunk(rows, first_lines, last_lines, at, broken)
+
+    @abstractmethod
+    def _row(self, *lines: str) -> Any:
+        """The row of these lines, [] if they are blank, or the reason why they are not a row.
+
+        None if they end inside a quoted cell. Of a line that begins inside a quoted cell, only this
+        is asked, with a quote before it.
         """
 
     @abstractmethod
@@ -213,26 +277,8 @@ class LineSplitter(ABC):
 class JsonSplitter(LineSplitter):
     """Bytes of JSON lines to rows."""
 
-    def _parse(
-        self, text: str, lines: list[str], ends: Integers, following: int | None
-    ) -> TextChunk:
-        del text, following  # a row never takes more than a line
-        rows: list[dict[str, object] | None] = []
-        row_lines: list[int] = []
-        broken: dict[int, tuple[str, str]] = {}
-        too_long = set(np.flatnonzero(self._line_lengths(ends) > self.max_row_bytes).tolist())
-        for index, line in enumerate(lines):
-            if not line or line.isspace():
-                continue
-            row = TOO_LONG if index in too_long else parse_object(line)
-            row_lines.append(index)
-            if isinstance(row, str):
-                shown = self._beginning(line) if index in too_long else line.strip()
-                broken[len(rows)] = (shown, row)
-                rows.append(None)
-            else:
-                rows.append(row)
-        return TextChunk(rows, row_lines, row_lines, len(lines), broken)
+    def _row(self, *lines: str) -> Any:
+        return parse_object(lines[0]) if lines[0].strip() else []
 
     def row_data(self, rows: list[Any], broken: Broken, columns: tuple[str, ...]) -> RowData:
         return DictRows(rows, broken)
@@ -301,8 +347,6 @@ class CsvSplitter(LineSplitter):
     def __init__(self, dialect: CsvDialect, offset: int = 0, line: int = 1) -> None:
         super().__init__(offset, line)
         self._dialect = dialect
-        self._open_lines = 0
-        """How many first lines of the next text are sure to end inside a quoted cell."""
 
     def row_data(self, rows: list[Any], broken: Broken, columns: tuple[str, ...]) -> RowData:
         return CsvRows(rows, columns, broken, self._dialect)
@@ -319,73 +363,9 @@ class CsvSplitter(LineSplitter):
                 filled = [index for index, line in enumerate(lines) if line]
                 rows = [lines[index].split(self._dialect.delimiter) for index in filled]
                 return TextChunk(rows, filled, filled, len(lines))
-        return self._parse_by_line(lines, ends, following)
+        return super()._parse(text, lines, ends, following)
 
-    def _parse_by_line(self, lines: list[str], ends: Integers, following: int | None) -> TextChunk:
-        """The rows, with the broken ones between them, in linear time.
-
-        Between two lines of a row, the reader is always inside a quoted cell. So what a line does
-        to a row that is open depends on the line alone, wherever the row began: each line is parsed
-        at most three times, as a first line, as a later one, and for its cells.
-        """
-        rows: list[list[str] | None] = []
-        first_lines: list[int] = []
-        last_lines: list[int] = []
-        broken: dict[int, tuple[str, str]] = {}
-        # (lines + 1,) the byte at which each line begins, as if the last one had an end
-        bounds, count = [0, *ends.tolist()], len(lines)
-        bounds[-1] += not self._ended
-        at = 0
-        # The first line after `at` at which an open quoted cell does not just go on (`count` if
-        # there is none), and what `_cells` says of it. Both hold for every `at` before it.
-        stop, stop_cells = self._open_lines, None
-        row: list[str] | str | None
-        while at < count:
-            too_long = bounds[at + 1] - bounds[at] - 1 > self.max_row_bytes
-            if self._open_lines:
-                row, self._open_lines = None, 0
-            else:
-                row = TOO_LONG if too_long else self._cells(lines[at])
-            after = at + 1
-            if row is None:
-                if stop <= at:
-                    stop, stop_cells = at + 1, None
-                while stop_cells is None and stop < count:
-                    stop_cells = self._cells('"' + lines[stop])
-                    stop += stop_cells is None
-                if stop_cells is None:
-                    size = int(ends[-1]) - bounds[at] + (following or 0)
-                else:
-                    size = bounds[stop + 1] - bounds[at] - 1
-                if size > self.max_row_bytes:
-                    row = CLOSED_TOO_LATE
-                elif stop_cells is None and following is not None:
-                    self._open_lines = count - at
-                    break  # the end of the row may still come
-                elif stop_cells is None:
-                    row = UNCLOSED
-                elif isinstance(stop_cells, str):
-                    row = stop_cells
-                else:
-                    row = self._cells(*lines[at : stop + 1])
-                    after = stop + 1
-            if isinstance(row, str):
-                line = self._beginning(lines[at]) if too_long else lines[at].removesuffix("\r")
-                broken[len(rows)] = (line, row)
-                row, after = None, at + 1
-            if row is None or row:  # a blank line is not a row
-                rows.append(row)
-                first_lines.append(at)
-                last_lines.append(after - 1)
-            at = after
-        return TextChunk(rows, first_lines, last_lines, at, broken)
-
-    def _cells(self, *lines: str) -> list[str] | str | None:
-        """The cells of a row, if it ends with the last line; None if that is in a quoted cell.
-
-        Otherwise the reason why it is not a row. A line that begins inside a quoted cell is passed
-        with a quote before it.
-        """
+    def _row(self, *lines: str) -> Any:
         ended_lines = [line + "\n" for line in lines]
         try:
             return next(csv.reader(ended_lines, delimiter=self._dialect.delimiter, strict=True))
