@@ -21,6 +21,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, BinaryIO, TypeVar
 
 from ..errors import FileRefused
@@ -58,6 +59,7 @@ CHANGED = (
 SEND_AGAIN = "Send the same rows from the start, or start a new run."
 GZIP_MAGIC = b"\x1f\x8b"
 UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+_PACKED_BYTES = 256
 _BLANK = b" \t\r\n\xef\xbb\xbf"
 
 _PIECES_PER_SIGN = 64
@@ -498,23 +500,27 @@ def read_gzip(file: BinaryIO, name: str) -> Iterator[bytes]:
     late: gzip has a single checksum, at the end, and what is decompressed between the damage and
     the end can look like rows.
     """
-    with gzip.GzipFile(fileobj=file, mode="rb") as unpacked:
-        while True:
+    # In small pieces: the bytes before the damage in the same piece are lost.
+    pieces: Any = SimpleNamespace(read=lambda size: file.read(min(size, _PACKED_BYTES)))
+    reason, is_complete = "", False
+    with gzip.GzipFile(fileobj=pieces, mode="rb") as unpacked:
+        while not (reason or is_complete):
+            data = bytearray()
             try:
-                data = unpacked.read1(CHUNK_BYTES)
+                while not is_complete and len(data) < CHUNK_BYTES:
+                    piece = unpacked.read1(CHUNK_BYTES)
+                    data += piece
+                    is_complete = not piece
             except EOFError:
-                raise FileRefused(
-                    f"{name}: the gzip file ends too early; the rows before its end have been "
-                    "read. Fetch or compress it again."
-                ) from None
+                reason = "ends too early; the rows before its end"
             except (gzip.BadGzipFile, zlib.error):
-                raise FileRefused(
-                    f"{name}: the gzip file is damaged; the rows before the damage have been read. "
-                    "Fetch or compress it again."
-                ) from None
-            if not data:
-                return
-            yield data
+                reason = "is damaged; the rows before the damage"
+            if data:
+                yield bytes(data)
+    if reason:
+        raise FileRefused(
+            f"{name}: the gzip file {reason} have been read. Fetch or compress it again."
+        )
 
 
 # --- standard input -------------------------------------------------------------------------------
