@@ -101,7 +101,7 @@ class RedisFixture:
 
 class KafkaFixture:
     def __init__(self, broker, rows):
-        self.topic = uuid.uuid4().hex
+        self.topic, self.broker = uuid.uuid4().hex, broker
         for row in rows:
             broker.produce(self.topic, json.dumps(row).encode(), partition=0)
         broker.flush()
@@ -162,7 +162,6 @@ class RedisServer:
         import redis
 
         self.options = options
-
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
@@ -173,18 +172,15 @@ class RedisServer:
     def start(self):
         import redis
 
-        options = f"--port {self.port} --bind 127.0.0.1 --save --appendonly no".split()
-        options.insert(options.index("--appendonly"), "")
-        self.process = subprocess.Popen(
-            [REDIS_SERVER, *options, "--dir", str(self.folder), *self.options],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        for _ in range(100):
+        options = ["--port", str(self.port), "--bind", "127.0.0.1", "--save", ""]
+        options += ["--appendonly", "no", "--dir", str(self.folder), *self.options]
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        self.process = subprocess.Popen([REDIS_SERVER, *options], **quiet)
+        for _ in range(250):
             with contextlib.suppress(redis.ConnectionError):
                 self.client.ping()
                 return
-            time.sleep(0.05)
+            time.sleep(0.02)
         raise RuntimeError("redis-server does not answer")
 
     def stop(self):
