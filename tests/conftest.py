@@ -66,6 +66,16 @@ def redis_server(tmp_path_factory):
     server.stop()
 
 
+@pytest.fixture
+def lossy_server(tmp_path):
+    """A server of one test alone, which may stop it."""
+    source_fixtures.needs_redis_server()
+    server = source_fixtures.RedisServer(tmp_path)
+    yield server
+    server.client.close()
+    server.stop()
+
+
 @pytest.fixture(scope="session")
 def kafka_broker():
     return source_fixtures.KafkaBroker()

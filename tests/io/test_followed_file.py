@@ -69,9 +69,9 @@ class Log:
         os.truncate(self.path, 0)
 
 
-@pytest.fixture(params=["csv", "jsonl"])
-def log(request, tmp_path):
-    return Log(tmp_path / f"log.{request.param}")
+@pytest.fixture
+def log(tmp_path):
+    return Log(tmp_path / "log.csv")
 
 
 class Follower:
@@ -122,11 +122,12 @@ class Follower:
         assert self.rows == list(range(1, (self.log.count if count is None else count) + 1))
 
 
-def test_growing_file_is_read_as_it_grows(log):
-    log.write(2)
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+def test_growing_file_is_read_as_it_grows(tmp_path, kind):
+    log = Log(tmp_path / f"log.{kind}")
     follower = Follower(log, idle=None)
-    follower.read_to(2)
-    for _ in range(4):
+    assert not len(next(follower.blocks))  # a file that does not exist yet is waited for
+    for _ in range(3):
         log.write(3)
         follower.read_to(log.count)
         follower.check()
@@ -138,19 +139,14 @@ def test_growing_file_is_read_as_it_grows(log):
     follower.check()
 
 
-def test_file_that_does_not_exist_yet_is_waited_for(log):
-    follower = Follower(log, idle=None)
-    assert not len(next(follower.blocks))
-    log.write(2)
-    follower.read_to(2)
-    follower.check()
-
-
-@pytest.mark.parametrize("same_process", [True, False])
-@pytest.mark.parametrize("end", [True, False])
-def test_rotated_files_are_read_in_order(log, same_process, end):
+@pytest.mark.parametrize(
+    ("kind", "same_process", "end"),
+    [("csv", True, True), ("jsonl", True, False), ("jsonl", False, True), ("csv", False, False)],
+)
+def test_rotated_files_are_read_in_order(tmp_path, kind, same_process, end):
+    log = Log(tmp_path / f"log.{kind}")
     follower = Follower(log, idle=None if same_process else 0.05)
-    for rotations in (1, 1, 2, 3):
+    for rotations in (1, 1, 3):
         log.write(4)
         if same_process:
             follower.read_to(log.count)
@@ -167,7 +163,7 @@ def test_rotated_files_are_read_in_order(log, same_process, end):
 
 def test_rotated_file_goes_on_until_it_is_settled(log, monkeypatch):
     """A writer may write to the old file for a while after it was renamed."""
-    monkeypatch.setattr(io_text, "SETTLE_SECONDS", 1.0)
+    monkeypatch.setattr(io_text, "SETTLE_SECONDS", 0.3)
     log.write(3)
     os.utime(log.path)
     follower = Follower(log, idle=None)
@@ -177,24 +173,11 @@ def test_rotated_file_goes_on_until_it_is_settled(log, monkeypatch):
     log.path.touch()
     assert not len(next(follower.blocks))
     log.count += 1
-    old.write("4,w4\n" if log.path.suffix == ".csv" else '{"n": 4, "word": "w4"}\n')
+    old.write("4,w4\n")
     old.close()
     follower.read_to(4)
     log.write(2)
     follower.read_to(6)
-    follower.check()
-
-
-@pytest.mark.parametrize("name", ["log.csv.old", "log.csv-20240131", "log.csv.2024-01-31"])
-def test_renamed_file_is_found_by_its_inode(tmp_path, name):
-    log = Log(tmp_path / "log.csv")
-    log.write(5)
-    follower = Follower(log)
-    follower.read_all()
-    log.write(2)
-    log.path.rename(tmp_path / name)
-    log.write(2)
-    follower.read_all()
     follower.check()
 
 
@@ -208,9 +191,17 @@ def followed_log(folder):
 
 
 @pytest.mark.parametrize(
-    "names", [("log.2.csv", "log.1.csv"), ("log-20240101.csv", "log-20240102.csv")]
+    "names",
+    [
+        ("log.csv.old",),
+        ("log.csv-20240131",),
+        ("log.csv.2024-01-31",),
+        ("log.2.csv", "log.1.csv"),
+        ("log-20240101.csv", "log-20240102.csv"),
+    ],
 )
-def test_number_may_stand_before_the_ending(tmp_path, names):
+def test_renamed_files_are_found(tmp_path, names):
+    """By the inode of the one that was read, and a number or date in the names of others."""
     log, follower = followed_log(tmp_path)
     for name in names:
         log.write(2)
@@ -234,11 +225,6 @@ def test_file_without_a_header_begins_with_a_row(tmp_path):
     log, follower = followed_log(tmp_path)
     log.rotate()
     log.header = ""
-    log.write(3)
-    follower.read_all()
-    follower.check()
-    log.rotate()
-    log.header = HEADER
     log.write(3)
     follower.read_all()
     follower.check()
@@ -326,7 +312,7 @@ def test_every_position_of_a_followed_file_can_be_resumed(log):
     log.write(3)
     follower = Follower(log, idle=None)
     positions = []
-    for rotation in range(3):
+    for rotation in range(2):
         log.write(2, end=False)
         for count in range(len(follower.rows) + 1, log.count):
             follower.blocks = follower.source.blocks(follower.position, size=1)
@@ -367,13 +353,12 @@ def test_plain_and_followed_runs_continue_each_other(log):
         assert [len(block) for block in plain.blocks(follower.position)] == []
 
 
-@pytest.mark.parametrize("name", ["rows.csv.gz", "rows.parquet", "-", "redis://h/s", "kafka://h/t"])
-def test_other_sources_are_not_followed(name):
-    with pytest.raises(FileRefused, match=r"only a plain \.csv or \.jsonl file can be followed"):
-        open_source(name, follow=True)
-
-
 def test_what_cannot_be_followed_is_refused(tmp_path):
+    for name in ("rows.csv.gz", "rows.parquet", "-", "redis://h/s", "kafka://h/t"):
+        with pytest.raises(
+            FileRefused, match=r"only a plain \.csv or \.jsonl file can be followed"
+        ):
+            open_source(name, follow=True)
     path = tmp_path / "log.csv"
     with pytest.raises(FileRefused, match="there is no folder"):
         open_source(tmp_path / "none/log.csv", follow=True)
@@ -386,7 +371,7 @@ def test_what_cannot_be_followed_is_refused(tmp_path):
         open_source(path, follow=True)
 
 
-@pytest.mark.parametrize("seed", [0, 1, *map(slow, range(2, 6))])
+@pytest.mark.parametrize("seed", [0, *map(slow, range(1, 6))])
 def test_random_writing_rotating_and_restarting_loses_nothing(tmp_path, seed):
     draw = random.Random(seed)
     log = Log(tmp_path / f"log.{draw.choice(['csv', 'jsonl'])}")

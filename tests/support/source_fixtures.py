@@ -60,8 +60,9 @@ EXPECTED = [(row["wind"], row["load"], row["station"]) for row in ROWS]
 
 
 class FileFixture:
-    def __init__(self, path, data, **options):
-        path.write_bytes(data)
+    def __init__(self, path, data=None, **options):
+        if data is not None:
+            path.write_bytes(data)
         self.path, self.options = path, options
 
     def open(self):
@@ -101,7 +102,7 @@ class RedisFixture:
 
 class KafkaFixture:
     def __init__(self, broker, rows):
-        self.topic = uuid.uuid4().hex
+        self.topic, self.broker = uuid.uuid4().hex, broker
         for row in rows:
             broker.produce(self.topic, json.dumps(row).encode(), partition=0)
         broker.flush()
@@ -111,45 +112,33 @@ class KafkaFixture:
         return open_source(self.address, idle=0.1, **options)
 
 
-def make_fixture(kind, folder, request):
-    """`ROWS` in a source of the given kind."""
-    return MAKERS[kind](folder, request.getfixturevalue)
+def parquet_fixture(path):
+    import pyarrow.parquet
 
+    table = pyarrow.table({name: [row[name] for row in ROWS] for name in COLUMNS})
+    pyarrow.parquet.write_table(table, path, row_group_size=3)
+    return FileFixture(path)
 
-def two_members(data):
-    """A gzip file of two members."""
-    return gzip.compress(data[:50]) + gzip.compress(data[50:])
-
-
-MARK = b"\xef\xbb\xbf"
 
 MAKERS = {
     "csv": lambda folder, _: FileFixture(folder / "rows.csv", as_csv(ROWS)),
     "semicolons, CRLF and a byte order mark": lambda folder, _: FileFixture(
-        folder / "rows.csv", MARK + as_csv(ROWS, "\r\n", ";"), delimiter=";"
+        folder / "rows.csv", b"\xef\xbb\xbf" + as_csv(ROWS, "\r\n", ";"), delimiter=";"
     ),
-    "csv.gz": lambda folder, _: FileFixture(folder / "rows.csv.gz", two_members(as_csv(ROWS))),
-    "jsonl": lambda folder, _: FileFixture(folder / "rows.jsonl", as_json_lines(ROWS)),
+    "csv.gz of two members": lambda folder, _: FileFixture(
+        folder / "rows.csv.gz",
+        gzip.compress(as_csv(ROWS)[:50]) + gzip.compress(as_csv(ROWS)[50:]),
+    ),
     "jsonl without a last line end": lambda folder, _: FileFixture(
         folder / "rows.jsonl", as_json_lines(ROWS)[:-1]
     ),
-    "parquet": lambda folder, _: ParquetFixture(folder / "rows.parquet"),
+    "parquet": lambda folder, _: parquet_fixture(folder / "rows.parquet"),
     "csv on standard input": lambda *_: PipeFixture(as_csv(ROWS)),
     "json on standard input": lambda *_: PipeFixture(b"\n " + as_json_lines(ROWS)),
     "redis": lambda _, fixture: RedisFixture(fixture("redis_server"), ROWS),
     "kafka": lambda _, fixture: KafkaFixture(fixture("kafka_broker"), ROWS),
 }
-KINDS = list(MAKERS)
-
-
-class ParquetFixture(FileFixture):
-    def __init__(self, path):
-        import pyarrow
-        import pyarrow.parquet
-
-        table = pyarrow.table({name: [row[name] for row in ROWS] for name in COLUMNS})
-        pyarrow.parquet.write_table(table, path, row_group_size=3)
-        self.path, self.options = path, {}
+"""By kind: `ROWS` in a source of that kind, from a folder and a function that returns fixtures."""
 
 
 class RedisServer:
@@ -162,7 +151,6 @@ class RedisServer:
         import redis
 
         self.options = options
-
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
@@ -173,18 +161,15 @@ class RedisServer:
     def start(self):
         import redis
 
-        options = f"--port {self.port} --bind 127.0.0.1 --save --appendonly no".split()
-        options.insert(options.index("--appendonly"), "")
-        self.process = subprocess.Popen(
-            [REDIS_SERVER, *options, "--dir", str(self.folder), *self.options],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        for _ in range(100):
+        options = ["--port", str(self.port), "--bind", "127.0.0.1", "--save", ""]
+        options += ["--appendonly", "no", "--dir", str(self.folder), *self.options]
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        self.process = subprocess.Popen([REDIS_SERVER, *options], **quiet)
+        for _ in range(250):
             with contextlib.suppress(redis.ConnectionError):
                 self.client.ping()
                 return
-            time.sleep(0.05)
+            time.sleep(0.02)
         raise RuntimeError("redis-server does not answer")
 
     def stop(self):

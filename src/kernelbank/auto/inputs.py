@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import FileRefused, InvalidArgument, NumbersAsText
-from ..io.times import parse_time
+from ..io.cells import parse_time
 from ..utils import validation as check
 from ..utils.validation import LARGEST, Floats
 

@@ -1,4 +1,4 @@
-"""Brokers: addresses, passwords, and when one that cannot be reached is tried again.
+"""Brokers: addresses, passwords, new attempts to reach one, and what sources of rows share.
 
 Passwords are never shown.
 """
@@ -9,12 +9,17 @@ import os
 import stat
 import time
 import warnings
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
+from typing import Any
+from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
-from ..errors import BrokerConnection, RunRefused, SourceLost
+from ..errors import BrokerConnection, FileRefused, KernelBankWarning, RunRefused, SourceLost
 from ..utils import validation as check
+from .files import open_file
+from .source import POLL_SECONDS, RowBlock, Source, empty_block
 
 REDIS_FORM = "redis://user@host:6379/stream-name?db=0"
 KAFKA_FORM = "kafka://host:9092/topic"
@@ -80,15 +85,13 @@ def redis_address(address: str, password: str | None = None) -> RedisAddress:
 
     If the address has no password, it is `password`, or that of the environment.
     """
+    parts, stream, options = _split(address, REDIS_FORM)
     try:
-        parts = urlsplit(address)
         port = parts.port or 6379
-        options = dict(parse_qsl(parts.query, strict_parsing=bool(parts.query)))
     except ValueError:
         raise _malformed(address, REDIS_FORM) from None
-    stream = unquote(parts.path.removeprefix("/"))
     database = options.pop("db", "0")
-    if not (parts.hostname and stream and database.isdecimal()) or options or parts.fragment:
+    if not (parts.hostname and stream and database.isdecimal()) or options:
         raise _malformed(address, REDIS_FORM)
     return RedisAddress(
         parts.hostname,
@@ -106,13 +109,8 @@ def kafka_address(address: str) -> KafkaAddress:
 
     If there is a `sasl.username` and no `sasl.password`, this is that of the environment.
     """
-    try:
-        parts = urlsplit(address)
-        settings = dict(parse_qsl(parts.query, strict_parsing=bool(parts.query)))
-    except ValueError:
-        raise _malformed(address, KAFKA_FORM) from None
-    topic = unquote(parts.path.removeprefix("/"))
-    if not (parts.netloc and topic) or "@" in parts.netloc or "/" in topic or parts.fragment:
+    parts, topic, settings = _split(address, KAFKA_FORM)
+    if not (parts.netloc and topic) or "@" in parts.netloc or "/" in topic:
         raise _malformed(address, KAFKA_FORM)
     servers = ",".join(
         server if ":" in server else f"{server}:9092" for server in parts.netloc.split(",")
@@ -121,6 +119,18 @@ def kafka_address(address: str) -> KafkaAddress:
     if secret and "sasl.username" in settings:
         settings.setdefault("sasl.password", secret)
     return KafkaAddress(servers, topic, settings)
+
+
+def _split(address: str, form: str) -> tuple[SplitResult, str, dict[str, str]]:
+    """The parts of an address, the name of the stream or topic, and the settings."""
+    try:
+        parts = urlsplit(address)
+        settings = dict(parse_qsl(parts.query, strict_parsing=bool(parts.query)))
+        if parts.fragment:
+            raise ValueError
+    except ValueError:
+        raise _malformed(address, form) from None
+    return parts, unquote(parts.path.removeprefix("/")), settings
 
 
 def without_password(address: str) -> str:
@@ -152,24 +162,17 @@ def read_password(path: Path, option: str) -> str:
     option : the option that names the file, for messages.
     """
     try:
-        # A pipe must not be waited for.
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-    except OSError as error:
-        raise RunRefused(f"{option}: {path} cannot be read: {error.strerror}.") from None
-    try:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            raise RunRefused(f"{option} must name a regular file; {path} is none.")
-        # Its group may read it: so systemd and Kubernetes give secrets to a service.
-        if stat.S_IMODE(status.st_mode) & 0o037:
-            raise RunRefused(
-                f"{option} must name a file that others may not read; {path} has mode "
-                f"{stat.S_IMODE(status.st_mode):03o}. Use chmod 600 {path}; where that cannot be "
-                f"done, set {REDIS_PASSWORD}."
-            )
-        content = os.read(descriptor, _LONGEST + 1)
-    finally:
-        os.close(descriptor)
+        with open_file(path) as file:
+            mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
+            content = file.read(_LONGEST + 1)
+    except FileRefused as error:
+        raise RunRefused(f"{option}: {error}") from None
+    # Its group may read it: so systemd and Kubernetes give secrets to a service.
+    if mode & 0o037:
+        raise RunRefused(
+            f"{option} must name a file that others may not read; {path} has mode {mode:03o}. Use "
+            f"chmod 600 {path}; where that cannot be done, set {REDIS_PASSWORD}."
+        )
     try:
         text = content.decode()
     except UnicodeDecodeError:
@@ -184,33 +187,24 @@ def read_password(path: Path, option: str) -> str:
 
 def typed_without_password(word: str) -> str:
     """A word of a command without the password of an address, so that it can be typed again."""
-    start, mark, address = "", "", word
-    if word.startswith("-"):
-        start, mark, address = word.partition("=")
-    if "://" not in address:
+    start, mark, rest = word.partition("://")
+    if not mark:
         return word
-    try:
-        parts = urlsplit(address)
-        settings = parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query))
-        if "@" in f"{parts.path}{parts.fragment}":
-            raise ValueError  # the characters of a password were not escaped
-    except ValueError:
-        return f"{start}{mark}{without_password(address)}"
-    before, at, place = parts.netloc.rpartition("@")
-    user, colon, _ = before.partition(":")
-    shown = f"{user}{at}{place}" if user else place
-    query = parts.query
-    if parts.scheme == "kafka":
-        shown_settings = [
-            (name, value if name in PLAIN_SETTINGS else "***")
-            for name, value in settings
-            if name != "sasl.password"
-        ]
-        if shown_settings != settings:
-            query = urlencode(shown_settings, safe="*", quote_via=quote)
-    if not colon and query == parts.query:
-        return word
-    return f"{start}{mark}{urlunsplit(parts._replace(netloc=shown, query=query))}"
+    place, question, query = rest, "", ""
+    if start.endswith("kafka"):
+        place, question, query = rest.partition("?")
+    settings = [setting.partition("=") for setting in query.split("&") if query]
+    if not all(sign for _, sign, _ in settings):
+        return f"{start}{mark}***"  # a part of a password that was not escaped?
+    # A password may hold any character that was not escaped: it ends at the last @.
+    before, at, place = place.rpartition("@")
+    user = before.partition(":")[0]
+    query = "&".join(
+        f"{name}={value if name in PLAIN_SETTINGS else '***'}"
+        for name, _, value in settings
+        if name != "sasl.password"
+    )
+    return f"{start}{mark}{user}{at if user else ''}{place}{question if query else ''}{query}"
 
 
 PATIENCE = 30.0
@@ -248,6 +242,12 @@ class Retries:
         """Seconds until the next attempt is due; 0 if it is."""
         return max(self._next - time.monotonic(), 0.0)
 
+    def is_due(self) -> bool:
+        """Whether the next attempt is due; waits a little if it is not."""
+        left = self.seconds_left
+        time.sleep(min(left, POLL_SECONDS))
+        return not left
+
     def failed(self, reason: str) -> None:
         """An attempt has failed: say so, or raise `SourceLost` if it is time to give up."""
         now = time.monotonic()
@@ -275,3 +275,56 @@ class Retries:
         if self._failed_since is not None:
             warnings.warn(f"{self._address} is reached again.", BrokerConnection, stacklevel=2)
         self._failed_since, self._pause, self._next = None, FIRST_PAUSE, 0.0
+
+
+# --- sources --------------------------------------------------------------------------------------
+
+
+class BrokerSource(Source):
+    """A stream of rows that have ids, come at any time, and may be deleted before they are read."""
+
+    def __init__(
+        self,
+        address: RedisAddress | KafkaAddress,
+        name: str,
+        idle: float | None,
+        patience: float,
+        allow_gaps: bool,
+    ) -> None:
+        self.name = name
+        self.address = address.shown
+        self._idle = idle
+        self._allow_gaps = allow_gaps
+        self._retries = Retries(address.shown, patience)
+
+    def _read(self, start: Any, size: int, columns: Sequence[str] | None) -> Iterator[RowBlock]:
+        last_read = time.monotonic()
+        while True:
+            block = self._next_block(start, size)
+            if block is not None:
+                yield block
+                if len(block):  # the time in which the rows were used is not idle
+                    last_read = time.monotonic()
+                continue
+            late = -1.0 if self._idle is None else time.monotonic() - last_read - self._idle
+            if late > 0 and self._has_ended(start, late):
+                return
+            yield empty_block(start.rows)
+
+    @abstractmethod
+    def _next_block(self, at: Any, size: int) -> RowBlock | None:
+        """The next rows; none if the broker is out of reach, None if there are none yet.
+
+        `at`, what `_parsed` has returned, is then how far the stream is read.
+        """
+
+    def _has_ended(self, at: Any, late: float) -> bool:
+        """Whether a stream that is idle for `late` seconds more than allowed has ended."""
+        return True
+
+    def _report_gap(self, text: str, missing: int) -> None:
+        """Refuse, or with `allow_gaps` count, rows that were deleted before they were read."""
+        if not self._allow_gaps:
+            raise FileRefused(f"{text} Restore them, or go on without them with --allow-gaps.")
+        warnings.warn(text, KernelBankWarning, stacklevel=2)
+        self.missing_rows += missing

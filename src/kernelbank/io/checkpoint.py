@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import FileRefused
-from .files import Opener, PathName, open_at_once, open_for_reading
+from .files import Opener, PathName, fsync_folder, open_at_once, open_for_reading
 
 MAGIC = b"KERNELBANK\n"
 VERSION = 3
@@ -65,11 +65,8 @@ def _pieces(header: Mapping[str, object], arrays: Arrays) -> list[bytes | memory
         np.ascontiguousarray(array).reshape(-1).view(np.uint8).data for array in arrays.values()
     ]
     total = len(MAGIC) + _PREFIX.size + len(text) + sum(map(len, numbers)) + _DIGEST
-    pieces: list[bytes | memoryview] = [
-        MAGIC + _PREFIX.pack(VERSION, total, len(text)),
-        text,
-        *numbers,
-    ]
+    prefix = MAGIC + _PREFIX.pack(VERSION, total, len(text))
+    pieces: list[bytes | memoryview] = [prefix, text, *numbers]
     digest = hashlib.sha256()
     for piece in pieces:
         digest.update(piece)
@@ -91,11 +88,7 @@ def write(path: PathName, header: Mapping[str, object], arrays: Arrays) -> None:
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, target)
-        folder = os.open(target.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        fsync_folder(target.parent)
     except BaseException as error:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
@@ -121,8 +114,6 @@ def from_bytes(data: bytes, path: object = "the state") -> tuple[Header, Arrays]
     """The same from what `to_bytes` returned; `path` is its name for people."""
     start = len(MAGIC) + _PREFIX.size
     version, total, length = _check_prefix(path, data[:start], len(data))
-    if len(data) < total:
-        raise FileRefused(f"{path} is truncated: it has {len(data)} of {total} bytes.")
     body = memoryview(data)[:-_DIGEST]
     if hashlib.sha256(body).digest() != data[-_DIGEST:]:
         raise FileRefused(f"{path} is damaged: its checksum does not match.")
@@ -174,9 +165,7 @@ def _read_header(text: bytes) -> Header:
 
 def _check_prefix(path: object, data: bytes, size: int) -> tuple[int, int, int]:
     """The version and the lengths of file and header, checked before the rest is read."""
-    if not data.startswith(MAGIC):
-        if MAGIC.startswith(data):
-            raise FileRefused(f"{path} is truncated: it has {size} bytes.")
+    if not data.startswith(MAGIC) and not MAGIC.startswith(data):
         raise FileRefused(f"{path} is not a kernelbank file.")
     if len(data) < len(MAGIC) + _PREFIX.size:
         raise FileRefused(f"{path} is truncated: it has {size} bytes.")

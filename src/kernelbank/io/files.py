@@ -25,8 +25,8 @@ Opener = Callable[[PathName, int], int]
 
 
 def open_for_reading(path: PathName, opener: Opener = os.open) -> BinaryIO:
-    """Open a file as `open(path, "rb", opener=opener)` does."""
-    return named_reader(opener(path, os.O_RDONLY | os.O_CLOEXEC), path)
+    """Open a file as `open(path, "rb", opener=opener)` does; failed reads name it."""
+    return io.BufferedReader(_NamedFile(os.fspath(path), opener=opener))
 
 
 def open_at_once(path: PathName, flags: int) -> int:
@@ -34,43 +34,28 @@ def open_at_once(path: PathName, flags: int) -> int:
     return os.open(path, flags | os.O_NONBLOCK)
 
 
-def named_reader(descriptor: int, path: PathName) -> BinaryIO:
-    """The file of an open descriptor, which it closes."""
-    try:
-        with _named(os.fspath(path)):
-            return io.BufferedReader(_NamedFile(descriptor, path))
-    except OSError:  # it is a folder
-        os.close(descriptor)
-        raise
-
-
 class _NamedFile(io.FileIO):
     """The system tells of a read that failed only why, and not which file it was."""
 
-    def __init__(self, descriptor: int, path: PathName) -> None:
-        super().__init__(descriptor)
-        self.path = os.fspath(path)
-
     def readinto(self, buffer: Any, /) -> int:  # type: ignore[override]
-        with _named(self.path):
+        with self._named():
             return super().readinto(buffer)  # type: ignore[return-value]
 
     def readall(self) -> bytes:  # type: ignore[override]
-        with _named(self.path):
+        with self._named():
             return super().readall()  # type: ignore[return-value]
+
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            error.filename = self.name
+            raise
 
     def close(self) -> None:
         with suppress(OSError):  # everything has been read: nothing can be lost
             super().close()
-
-
-@contextmanager
-def _named(path: str) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        error.filename = path
-        raise
 
 
 _KINDS = {
@@ -131,9 +116,6 @@ def _refusal(path: PathName, mode: int) -> RunRefused:
     return RunRefused(f"{path} is {kind}, not a file. {remedy}.")
 
 
-# --- bytes ----------------------------------------------------------------------------------------
-
-
 def open_file(path: Path) -> BinaryIO:
     """The file, opened for reading; the error says why it cannot be."""
     try:
@@ -149,7 +131,7 @@ def open_file(path: Path) -> BinaryIO:
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         file.close()
         raise FileRefused(
-            f"{path}: this is not a regular file. Send its rows to standard input, and give '-'."
+            f"{path}: this is not a regular file. Give one, or send rows to standard input ('-')."
         )
     return file
 

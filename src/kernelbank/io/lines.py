@@ -1,12 +1,19 @@
-"""Bytes to lines to rows, with the line and the byte at which each row ends; rows of JSON.
+"""Bytes to lines to rows of CSV or JSON, with the line and the byte at which each row ends.
 
 Bytes come in pieces of any size, and the rows do not depend on where pieces end. A row that is
 longer than `MAX_ROW_BYTES` is rejected: so no file takes more memory than a few such rows.
+
+Rows of CSV are read by the strict mode of Python's `csv`. Where that fails (a quote that is never
+closed, text after a closing quote), the line at which the row began is a rejected row of its own,
+and reading continues at the next line: one wrong quote does not swallow the rows after it. The time
+is linear in the bytes, whatever the quotes are.
 """
 
 from __future__ import annotations
 
+import csv
 import json
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,6 +22,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import FileRefused, InvalidArgument, KernelBankWarning
+from ..utils.validation import Floats, reads_as_number
+from .cells import Fault, parse_numbers, with_points
+from .source import Broken, DictRows, RowData, column_index
+
 MAX_ROW_BYTES = 1 << 18
 """The most bytes of one row, without its last line end."""
 
@@ -22,6 +34,14 @@ BYTE_ORDER_MARK = "\ufeff"
 TOO_LONG = f"is the beginning of a row longer than {MAX_ROW_BYTES} bytes"
 INVALID_JSON = "is broken JSON"
 NOT_AN_OBJECT = "is not a JSON object"
+UNCLOSED = "has a quote that is not closed"
+CLOSED_TOO_LATE = f"{UNCLOSED} within {MAX_ROW_BYTES} bytes"
+
+_REASONS = {
+    "expected after": "has text after a closing quote",
+    "new-line character": "has a carriage return inside a cell",
+    "larger than field limit": "has a cell that is too long",
+}
 
 Integers = NDArray[np.int64]
 
@@ -91,6 +111,8 @@ class LineSplitter(ABC):
         """The beginning of a row that is too long and whose end has not come."""
         self._ended = True
         """Whether the last of the present lines has an end."""
+        self._open_lines = 0
+        """How many first lines of the next text are sure to end inside a quoted cell."""
 
     @property
     def has_rest(self) -> bool:
@@ -130,15 +152,81 @@ class LineSplitter(ABC):
         else:
             self._rest = rest
 
-    @abstractmethod
     def _parse(
         self, text: str, lines: list[str], ends: Integers, following: int | None
     ) -> TextChunk:
-        """The rows of lines.
+        """The rows of lines, with the broken ones between them, in linear time.
 
         `following` counts the bytes of the line after them, whose end has not come. It is None if
         nothing comes after them: then a row that is not complete will not be completed.
+
+        Between two lines of a row, the reader is always inside a quoted cell. So what a line does
+        to a row that is open depends on the line alone, wherever the row began: each line is parsed
+        at most three times, as a first line, as a later one, and for its cells.
         """
+        rows: list[Any] = []
+        first_lines: list[int] = []
+        last_lines: list[int] = []
+        broken: dict[int, tuple[str, str]] = {}
+        # (lines + 1,) the byte at which each line begins, as if the last one had an end
+        bounds, count = [0, *ends.tolist()], len(lines)
+        bounds[-1] += not self._ended
+        at = 0
+        # The first line after `at` at which an open quoted cell does not just go on (`count` if
+        # there is none), and what `_row` says of it. Both hold for every `at` before it.
+        stop, stop_cells = self._open_lines, None
+        row: Any
+        while at < count:
+            too_long = bounds[at + 1] - bounds[at] - 1 > self.max_row_bytes
+            if self._open_lines:
+                row, self._open_lines = None, 0
+            else:
+                row = TOO_LONG if too_long else self._row(lines[at])
+            after = at + 1
+            if row is None:
+                if stop <= at:
+                    stop, stop_cells = at + 1, None
+                while stop_cells is None and stop < count:
+                    stop_cells = self._row('"' + lines[stop])
+                    stop += stop_cells is None
+                if stop_cells is None:
+                    size = int(ends[-1]) - bounds[at] + (following or 0)
+                else:
+                    size = bounds[stop + 1] - bounds[at] - 1
+                if size > self.max_row_bytes:
+                    row = CLOSED_TOO_LATE
+                elif stop_cells is None and following is not None:
+                    self._open_lines = count - at
+                    break  # the end of the row may still come
+                elif stop_cells is None:
+                    row = UNCLOSED
+                elif isinstance(stop_cells, str):
+                    row = stop_cells
+                else:
+                    row = self._row(*lines[at : stop + 1])
+                    after = stop + 1
+            if isinstance(row, str):
+                line = self._beginning(lines[at]) if too_long else lines[at].strip()
+                broken[len(rows)] = (line, row)
+                row, after = None, at + 1
+            if row != []:  # a blank line is not a row
+                rows.append(row)
+                first_lines.append(at)
+                last_lines.append(after - 1)
+            at = after
+        return TextChunk(rows, first_lines, last_lines, at, broken)
+
+    @abstractmethod
+    def _row(self, *lines: str) -> Any:
+        """The row of these lines, [] if they are blank, or the reason why they are not a row.
+
+        None if they end inside a quoted cell. Of a line that begins inside a quoted cell, only this
+        is asked, with a quote before it.
+        """
+
+    @abstractmethod
+    def row_data(self, rows: list[Any], broken: Broken, columns: tuple[str, ...]) -> RowData:
+        """The values of some rows of a chunk."""
 
     def _line_lengths(self, ends: Integers) -> Integers:
         """The bytes of each line, without its end."""
@@ -183,29 +271,17 @@ class LineSplitter(ABC):
         return placed
 
 
+# --- JSON lines -----------------------------------------------------------------------------------
+
+
 class JsonSplitter(LineSplitter):
     """Bytes of JSON lines to rows."""
 
-    def _parse(
-        self, text: str, lines: list[str], ends: Integers, following: int | None
-    ) -> TextChunk:
-        del text, following  # a row never takes more than a line
-        rows: list[dict[str, object] | None] = []
-        row_lines: list[int] = []
-        broken: dict[int, tuple[str, str]] = {}
-        too_long = set(np.flatnonzero(self._line_lengths(ends) > self.max_row_bytes).tolist())
-        for index, line in enumerate(lines):
-            if not line or line.isspace():
-                continue
-            row = TOO_LONG if index in too_long else parse_object(line)
-            row_lines.append(index)
-            if isinstance(row, str):
-                shown = self._beginning(line) if index in too_long else line.strip()
-                broken[len(rows)] = (shown, row)
-                rows.append(None)
-            else:
-                rows.append(row)
-        return TextChunk(rows, row_lines, row_lines, len(lines), broken)
+    def _row(self, *lines: str) -> Any:
+        return parse_object(lines[0]) if lines[0].strip() else []
+
+    def row_data(self, rows: list[Any], broken: Broken, columns: tuple[str, ...]) -> RowData:
+        return DictRows(rows, broken)
 
 
 def parse_object(text: str) -> dict[str, object] | str:
@@ -220,3 +296,155 @@ def parse_object(text: str) -> dict[str, object] | str:
 def first_object_keys(rows: Sequence[Mapping[str, object] | None]) -> tuple[str, ...] | None:
     """The keys of the first row that is an object."""
     return next((tuple(row) for row in rows if row is not None), None)
+
+
+# --- CSV ------------------------------------------------------------------------------------------
+
+DELIMITER_RULE = "be one character, or the word tab"
+DECIMAL_RULE = "be '.' or ','"
+
+_WORDS = {"tab": "\t", "\\t": "\t"}
+
+
+def delimiter_character(delimiter: object) -> str | None:
+    """The character that a delimiter is given as; None if it cannot be one."""
+    character = _WORDS.get(delimiter, delimiter) if isinstance(delimiter, str) else None
+    valid = isinstance(character, str) and len(character) == 1 and character not in '"\r\n {'
+    return character if valid else None
+
+
+@dataclass(frozen=True)
+class CsvDialect:
+    """The delimiter and the decimal point.
+
+    >>> CsvDialect.of("tab", ",")
+    CsvDialect(delimiter='\\t', decimal=',')
+    """
+
+    delimiter: str = ","
+    decimal: str = "."
+
+    @classmethod
+    def of(cls, delimiter: object, decimal: object) -> CsvDialect:
+        """The checked dialect."""
+        character = delimiter_character(delimiter)
+        if character is None:
+            raise InvalidArgument(
+                f"'delimiter' must {DELIMITER_RULE}; got {delimiter!r}. Give what stands between "
+                "the cells, such as ',' or ';'."
+            )
+        if decimal not in (".", ","):
+            raise InvalidArgument(
+                f"'decimal' must {DECIMAL_RULE}; got {decimal!r}. Give what stands before the "
+                "fraction of a number."
+            )
+        return cls(character, decimal)
+
+
+class CsvSplitter(LineSplitter):
+    """Bytes of a CSV file to rows of cells."""
+
+    def __init__(self, dialect: CsvDialect, offset: int = 0, line: int = 1) -> None:
+        super().__init__(offset, line)
+        self._dialect = dialect
+
+    def row_data(self, rows: list[Any], broken: Broken, columns: tuple[str, ...]) -> RowData:
+        return CsvRows(rows, columns, broken, self._dialect)
+
+    def _parse(
+        self, text: str, lines: list[str], ends: Integers, following: int | None
+    ) -> TextChunk:
+        is_plain = '"' not in text and not self._open_lines
+        longest = min(self.max_row_bytes, csv.field_size_limit())
+        if is_plain and self._line_lengths(ends).max() <= longest:
+            if "\r" in text:
+                lines = [line.removesuffix("\r") for line in lines]
+            if "\r" not in text or not any("\r" in line for line in lines):
+                filled = [index for index, line in enumerate(lines) if line]
+                rows = [lines[index].split(self._dialect.delimiter) for index in filled]
+                return TextChunk(rows, filled, filled, len(lines))
+        return super()._parse(text, lines, ends, following)
+
+    def _row(self, *lines: str) -> Any:
+        ended_lines = [line + "\n" for line in lines]
+        try:
+            return next(csv.reader(ended_lines, delimiter=self._dialect.delimiter, strict=True))
+        except csv.Error as error:
+            text = str(error)
+        if "unexpected end" in text:
+            return None
+        words = (words for part, words in _REASONS.items() if part in text)
+        return next(words, f"is not a row ({text})")
+
+
+class CsvRows(RowData):
+    """Rows of a CSV file. A row with more or fewer cells than columns is broken."""
+
+    def __init__(
+        self,
+        rows: Sequence[list[str] | None],
+        columns: tuple[str, ...],
+        broken: Broken,
+        dialect: CsvDialect,
+    ) -> None:
+        self._length = len(rows)
+        self._decimal = dialect.decimal
+        self._columns = columns
+        self.broken = dict(broken)
+        width = len(columns)
+        valid = [row for row in rows if row is not None]
+        if set(map(len, valid)) - {width}:
+            for index, row in enumerate(rows):
+                if row is not None and len(row) != width:
+                    count = f"{len(row)} cell{'s' * (len(row) != 1)} under {width} columns"
+                    self.broken[index] = (dialect.delimiter.join(row), f"has {count}")
+            valid = [row for row in valid if len(row) == width]
+        self._values: list[Sequence[str]] = list(zip(*valid, strict=True)) or [()] * width
+
+    def __len__(self) -> int:
+        return self._length
+
+    def column(self, name: str) -> Sequence[str]:
+        return self._values[column_index(name, self._columns)]
+
+    def numbers(self, name: str) -> tuple[Floats, list[Fault]]:
+        cells = self.column(name)
+        if self._decimal != ".":
+            cells = with_points(cells, self._decimal)
+        return parse_numbers(cells, kinds=frozenset((str,)))
+
+
+def header_names(header: Sequence[str], source: str, line: int) -> tuple[str, ...]:
+    """The names in a header; repeated ones are refused.
+
+    A column without a name, such as the index that pandas writes, is called by its number.
+    """
+    names = tuple(cell.strip() or f"column {n}" for n, cell in enumerate(header, start=1))
+    if all(reads_as_number(cell) for cell in header):
+        warnings.warn(
+            f"{source}, line {line}: the first line looks like a row, not like the names of the "
+            "columns. If it is one, add a line with their names before it.",
+            KernelBankWarning,
+            stacklevel=2,
+        )
+    for index, name in enumerate(names):
+        if not header[index].strip():
+            warnings.warn(
+                f"{source}, line {line}: column {index + 1} has no name; here it is {name!r}. If "
+                "it only numbers the rows, leave it out of the inputs: name those in --features.",
+                KernelBankWarning,
+                stacklevel=2,
+            )
+        if names.index(name) != index:
+            raise FileRefused(
+                f"{source}, line {line}: more than one column is called {name!r}. "
+                "Give every column a name of its own."
+            )
+        try:
+            name.encode("utf-8")
+        except UnicodeEncodeError:
+            raise FileRefused(
+                f"{source}, line {line}: the name of column {index + 1} is not UTF-8 text. "
+                "Save the table as UTF-8."
+            ) from None
+    return names

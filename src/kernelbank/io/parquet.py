@@ -17,7 +17,6 @@ from .source import (
     Position,
     RowBlock,
     RowData,
-    RowLocations,
     Source,
     column_index,
     position_count,
@@ -69,8 +68,8 @@ class ParquetFile(Source):
                 )
         if not names:
             raise FileRefused(f"{path}: there are no columns. Give a table with some.")
-        self.columns = tuple(names)
-        self.length = sum(self._groups)
+        self.columns: tuple[str, ...] = tuple(names)
+        self.length: int = sum(self._groups)
 
     @property
     def share(self) -> float:
@@ -86,24 +85,18 @@ class ParquetFile(Source):
             self._sha256 = whole.hexdigest()
         return {**super().fingerprint, "rows": self.length, "sha256": self._sha256}
 
-    def _blocks(
-        self, position: Position | None, size: int, columns: Sequence[str] | None
-    ) -> Iterator[RowBlock]:
-        assert self.columns is not None
-        assert self.length is not None
-        for name in columns or ():
-            column_index(name, self.columns)
+    def _parsed(self, position: Position | None) -> int:
         done = 0 if position is None else position_count(position, "rows", self.name)
         if done > self.length:
             raise FileRefused(
                 f"{self.name}: the file has {self.length} rows, but {done} had been read. "
                 "Give the earlier file, or start a new run."
             )
-        return self._blocks_from(done, size, columns)
+        return done
 
-    def _blocks_from(
-        self, done: int, size: int, columns: Sequence[str] | None
-    ) -> Iterator[RowBlock]:
+    def _read(self, done: int, size: int, columns: Sequence[str] | None) -> Iterator[RowBlock]:
+        for name in columns or ():
+            column_index(name, self.columns)
         group, before = 0, 0
         while group < len(self._groups) and before + self._groups[group] <= done:
             before += self._groups[group]
@@ -126,7 +119,7 @@ class ParquetFile(Source):
                     if after > done:
                         part = batch.slice(max(done - before, 0))
                         first = after - part.num_rows
-                        yield RowBlock(ArrowRows(part), RowLocations(self.name, first))
+                        yield RowBlock(ArrowRows(part), self.name, first)
                         self._rows_read = after
                     before = after
             except (pyarrow.ArrowException, OSError) as error:
@@ -150,18 +143,16 @@ class ArrowRows(RowData):
     def column(self, name: str) -> Values:
         return _values(self._array(name))
 
-    def numbers(self, name: str, allow_missing: bool) -> tuple[Floats, list[Fault]]:
-        array = self._array(name)
-        kind = array.type
-        types = pyarrow.types
-        if not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)):
-            return super().numbers(name, allow_missing)
-        if types.is_boolean(kind):
+    def numbers(self, name: str) -> tuple[Floats, list[Fault]]:
+        array, types = self._array(name), pyarrow.types
+        if types.is_boolean(array.type):
             array = array.cast(pyarrow.uint8())
+        if not (types.is_integer(array.type) or types.is_floating(array.type)):
+            return super().numbers(name)
         # Beyond 2^53 whole numbers are rounded, as float() does.
         values = array.cast(pyarrow.float64(), safe=False).to_numpy(zero_copy_only=False)
         result = np.array(values, dtype=np.float64)
-        return result, range_faults(result, allow_missing)
+        return result, range_faults(result)
 
     def _array(self, name: str) -> pyarrow.Array:
         array = self._batch.column(column_index(name, self._names))
@@ -170,37 +161,21 @@ class ArrowRows(RowData):
 
 def _values(array: pyarrow.Array) -> Values:
     """The values as Python's; times to the microsecond, which is all that Python can hold."""
-    types = pyarrow.types
-    if types.is_timestamp(array.type) and array.type.unit == "ns":
-        array = array.cast(pyarrow.timestamp("us", array.type.tz), safe=False)
-    elif types.is_duration(array.type) and array.type.unit == "ns":
-        array = array.cast(pyarrow.duration("us"), safe=False)
-    elif types.is_time64(array.type) and array.type.unit == "ns":
-        array = array.cast(pyarrow.time64("us"), safe=False)
-    try:
-        return list(array.to_pylist())
-    except (ValueError, OverflowError):  # a year beyond Python's range, or text that is not UTF-8
-        return [_value(item) for item in array]
+    kind, types = array.type, pyarrow.types
+    if getattr(kind, "unit", "") == "ns":
+        if types.is_timestamp(kind):
+            kind = pyarrow.timestamp("us", kind.tz)
+        else:
+            kind = pyarrow.duration("us") if types.is_duration(kind) else pyarrow.time64("us")
+        array = array.cast(kind, safe=False)
+    return [_value(item) for item in array]
 
 
 def _value(item: pyarrow.Scalar) -> object:
     try:
         return item.as_py()
-    except (ValueError, OverflowError):
-        return _Unrepresentable(item)
-
-
-class _Unrepresentable:
-    """A value that Python cannot hold: neither a number nor a text."""
-
-    def __init__(self, item: pyarrow.Scalar) -> None:
-        self._item = item
-
-    def __repr__(self) -> str:
-        try:
-            return str(self._item)
-        except (ValueError, OverflowError):
-            return "?"
+    except (ValueError, OverflowError):  # a year beyond Python's range, or text that is not UTF-8
+        return item.type  # which is neither a number nor a text
 
 
 def _first_line(error: Exception) -> str:

@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 import re
-import socket
 import time
 import warnings
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from operator import itemgetter
 from typing import Any, TypeVar
 
 from ..errors import BrokerConnection, FileRefused, KernelBankWarning, RunRefused
-from .brokers import PATIENCE, REDIS_PASSWORD, RedisAddress, Retries, redis_address
+from .brokers import (
+    PATIENCE,
+    REDIS_PASSWORD,
+    BrokerSource,
+    RedisAddress,
+    Retries,
+    redis_address,
+)
 from .sinks import RESTORE, Commit, Row, Sink, cell_text, occupied
 from .source import (
-    GO_ON_WITH_GAPS,
     POLL_SECONDS,
     DictRows,
     Position,
     RowBlock,
-    RowLocations,
-    Source,
     empty_block,
     foreign_position,
     position_count,
@@ -57,12 +60,6 @@ BROKEN = (redis.ConnectionError, redis.TimeoutError)
 ResponseError = redis.ResponseError
 """What Redis answers to a command that it refuses."""
 
-_LONGEST_SLEEP = 0.2
-"""Seconds after which `attempt` returns, so that its caller can stop."""
-
-_PLAIN_REPLIES = (b"+PONG", b"-NOAUTH", b"-DENIED", b"-ERR")
-"""What Redis answers to a PING without encryption."""
-
 
 class RedisConnection:
     """A connection to one Redis server.
@@ -70,12 +67,12 @@ class RedisConnection:
     Parameters
     ----------
     address : the address of the server.
-    patience : seconds for which a broken connection is tried again before `SourceLost`.
+    retries : for how long a broken connection is tried again.
     """
 
-    def __init__(self, address: RedisAddress, patience: float = PATIENCE) -> None:
+    def __init__(self, address: RedisAddress, retries: Retries) -> None:
         self._address = address
-        self._retries = Retries(address.shown, patience)
+        self._retries = retries
         # The client's own retries are off: `patience` limits their time here.
         self._client = redis.Redis(
             host=address.host,
@@ -84,16 +81,15 @@ class RedisConnection:
             username=address.user,
             password=address.password,
             ssl=address.encrypted,
-            socket_timeout=self._retries.timeout,
-            socket_connect_timeout=self._retries.timeout,
+            socket_timeout=retries.timeout,
+            socket_connect_timeout=retries.timeout,
             retry=Retry(NoBackoff(), 0),
             protocol=2,
         )
 
     def attempt(self, action: Callable[[Client], Result]) -> Result | None:
         """The action's result; None if the connection is broken, or its next attempt not due."""
-        if self._retries.seconds_left:
-            time.sleep(min(self._retries.seconds_left, _LONGEST_SLEEP))
+        if not self._retries.is_due():
             return None
         try:
             result = action(self._client)
@@ -107,9 +103,12 @@ class RedisConnection:
                 f"{self._address.shown}: what answers there is not Redis. Check host and port."
             ) from None
         except BROKEN as error:
-            self._check_encryption()
-            self._retries.failed(_reason(error))
-            self._set_timeout(self._retries.timeout)
+            hint = "; is this port encrypted?" if self._address.encrypted else ""
+            self._retries.failed(_reason(error) + hint)
+            # For connections from now on; the present ones are broken.
+            pool, timeout = self._client.connection_pool, self._retries.timeout
+            pool.connection_kwargs |= {"socket_timeout": timeout, "socket_connect_timeout": timeout}
+            pool.disconnect()
             return None
         except redis.ResponseError as error:
             raise FileRefused(f"{self._address.shown}: Redis refuses: {error}.") from None
@@ -122,30 +121,6 @@ class RedisConnection:
             result = self.attempt(action)
             if result is not None:
                 return result
-
-    def _set_timeout(self, seconds: float) -> None:
-        """For connections from now on; the present ones are broken."""
-        pool = self._client.connection_pool
-        pool.connection_kwargs |= {"socket_timeout": seconds, "socket_connect_timeout": seconds}
-        pool.disconnect()
-
-    def _check_encryption(self) -> None:
-        """Refuse an encrypted address whose port answers without encryption."""
-        if self._address.encrypted and self._answers_plainly():
-            plain = replace(self._address, encrypted=False).shown
-            raise FileRefused(
-                f"{self._address.shown}: Redis answers at this port without encryption. Give "
-                f"{plain}, or the port that is encrypted."
-            )
-
-    def _answers_plainly(self) -> bool:
-        place = (self._address.host, self._address.port)
-        try:
-            with socket.create_connection(place, timeout=_LONGEST_SLEEP) as plain:
-                plain.sendall(b"PING\r\n")
-                return plain.recv(100).startswith(_PLAIN_REPLIES)
-        except OSError:
-            return False
 
     def close(self) -> None:
         """Close the connection."""
@@ -230,18 +205,16 @@ class Progress:
     rows : how many entries were read.
     last : the id of the last one.
     added : how many entries were ever added up to it; None while that is not known.
-    missing : how many entries were deleted before they were read.
     first : the id of the first entry, if none was read yet by a run that began with it.
     """
 
     rows: int = 0
     last: Id = FIRST_ID
     added: int | None = None
-    missing: int = 0
-    first: Id | None = None
+    first: str | None = None
 
 
-class RedisStream(Source):
+class RedisStream(BrokerSource):
     """A stream of a Redis server, read without a consumer group.
 
     Redis counts the entries that were ever added. What is counted after our position and is not
@@ -258,91 +231,73 @@ class RedisStream(Source):
         *,
         allow_gaps: bool = False,
     ) -> None:
-        self.name = f"stream {address.stream}"
-        self.address = address.shown
-        self._address = address
-        self._idle = idle
-        self._allow_gaps = allow_gaps
-        self._connection = RedisConnection(address, patience)
+        super().__init__(address, f"stream {address.stream}", idle, patience, allow_gaps)
+        self._stream = address.stream
+        self._connection = RedisConnection(address, self._retries)
 
-    def _blocks(
-        self, position: Position | None, size: int, columns: Sequence[str] | None
-    ) -> Iterator[RowBlock]:
-        del columns
+    def _parsed(self, position: Position | None) -> Progress:
         at = Progress()
         if position is not None:
             at.rows = position_count(position, "rows", self.name)
-            last = position.get("id", "")
-            if not (isinstance(last, str) and _ID.fullmatch(last)):
-                raise foreign_position(position, self.name)
-            at.last = parsed_id(last)
-            first = position.get("first")
-            if first is not None:
-                if not (isinstance(first, str) and _ID.fullmatch(first)):
+            at.first = position.get("first")
+            for identifier in (position.get("id"), at.first or "0-0"):
+                if not (isinstance(identifier, str) and _ID.fullmatch(identifier)):
                     raise foreign_position(position, self.name)
-                at.first = parsed_id(first)
+            at.last = parsed_id(position["id"])
             if position.get("added") is not None:
                 at.added = position_count(position, "added", self.name)
-            at.missing = position_count({"missing": 0, **position}, "missing", self.name)
-        self.missing_rows = at.missing
-        return self._blocks_from(at, size)
+            self.missing_rows = position_count({"missing": 0, **position}, "missing", self.name)
+        return at
 
-    def _blocks_from(self, at: Progress, size: int) -> Iterator[RowBlock]:
-        last_read = time.monotonic()
-        while True:
-            read = self._connection.attempt(partial(self._read, at, size))
-            if read is None:
-                yield empty_block(at.rows)
-                continue
-            info, entries = read
-            ids = [name.decode() for name, _ in entries]
-            self._check_gap(at, info, ids, size)
-            if entries:
-                if not at.rows:
-                    self.start = {
-                        "rows": 0,
-                        "id": shown_id(at.last),
-                        "added": at.added,
-                        "missing": at.missing,
-                        "first": ids[0],
-                    }
-                locations = IdLocations(self.name, at.rows, ids, at.added, at.missing)
-                rows = [
-                    {_text(name): _text(value) for name, value in fields.items()}
-                    for _, fields in entries
-                ]
-                if self.columns is None:
-                    self.columns = tuple(rows[0])
-                yield RowBlock(DictRows(rows, {}), locations)
-                at.rows += len(rows)
-                at.last = parsed_id(ids[-1])
-                if at.added is not None:
-                    at.added += len(rows)
-                last_read = time.monotonic()  # the time in which the rows were used is not idle
-            else:
-                if self._idle is not None and time.monotonic() - last_read > self._idle:
-                    return
-                yield empty_block(at.rows)
+    def _next_block(self, at: Progress, size: int) -> RowBlock | None:
+        read = self._connection.attempt(partial(self._read_next, at, size))
+        if read is None:
+            return empty_block(at.rows)
+        info, entries = read
+        ids = [name.decode() for name, _ in entries]
+        self._check_gap(at, info, ids, size)
+        if not entries:
+            return None
+        rows = [
+            {_text(name): _text(value) for name, value in fields.items()} for _, fields in entries
+        ]
+        if self.columns is None:
+            self.columns = tuple(rows[0])
+        if not at.rows:
+            self.start = {
+                "rows": 0,
+                "id": shown_id(at.last),
+                "added": at.added,
+                "missing": self.missing_rows,
+                "first": ids[0],
+            }
+        block = RedisBlock(DictRows(rows, {}), self.name, at.rows)
+        block.ids, block.added, block.missing = ids, at.added, self.missing_rows
+        at.rows += len(rows)
+        at.last = parsed_id(ids[-1])
+        if at.added is not None:
+            at.added += len(rows)
+        return block
 
-    def _read(self, at: Progress, size: int, client: Client) -> tuple[StreamInfo, list[Entry]]:
+    def _read_next(self, at: Progress, size: int, client: Client) -> tuple[StreamInfo, list[Entry]]:
         """The stream and its next entries at one moment; waits a while if there are none."""
         info, entries = self._read_now(at, size, client)
-        place = {self._address.stream: shown_id(at.last)}
+        place = {self._stream: shown_id(at.last)}
         if not entries and client.xread(place, count=1, block=int(POLL_SECONDS * 1000)):
             info, entries = self._read_now(at, size, client)
         return info, entries
 
     def _read_now(self, at: Progress, size: int, client: Client) -> tuple[StreamInfo, list[Entry]]:
         pipeline = client.pipeline(transaction=True)
-        pipeline.xinfo_stream(self._address.stream)
-        pipeline.xread({self._address.stream: shown_id(at.last)}, count=size)
+        pipeline.xinfo_stream(self._stream)
+        pipeline.xread({self._stream: shown_id(at.last)}, count=size)
         reply, streams = pipeline.execute(raise_on_error=False)
-        info = StreamInfo.of_reply(reply, self._address.shown)
+        info = StreamInfo.of_reply(reply, self.address)
         if isinstance(streams, Exception):
             raise streams
         if info.last < at.last:
             raise FileRefused(
-                f"{self._address.shown}: the stream was restarted: its last id is "
+                f"{self.address}: the stream was restarted: its last id is "
                 f"{shown_id(info.last)}, but {shown_id(at.last)} had been read. Restore the "
                 "stream, or start a new run."
             )
@@ -366,47 +321,40 @@ class RedisStream(Source):
             missing = reached - at.added if reached >= at.added else None
         # A new run begins with the first entry there is, and then always with that one.
         if at.first is not None:
-            if missing is None and ids and parsed_id(ids[0]) == at.first:
+            is_first = ids[:1] == [at.first]
+            if missing is None and is_first:
                 missing = 0
-            elif missing == 0 and (not ids or parsed_id(ids[0]) != at.first):
+            elif missing == 0 and not is_first:
                 missing = None
-            if missing != 0:
-                self._report_gap(at, missing)
-            at.first = None
-        elif missing != 0 and not (missing is None and at.last == FIRST_ID):
-            self._report_gap(at, missing)
-        at.added = reached
-
-    def _report_gap(self, at: Progress, missing: int | None) -> None:
-        """Refuse or count missing entries; None if their number is not known."""
-        many = "entries are" if missing != 1 else "entry is"
-        many = "entries may be" if missing is None else f"{missing:,} {many}"
-        text = (
-            f"{self._address.shown}: {many} missing after id {shown_id(at.last)}: deleted (XTRIM, "
-            "MAXLEN or XDEL) before being read."
-        )
-        if missing is None:
-            text += " How many is not known: the server has not counted all entries."
-        if not self._allow_gaps:
-            raise FileRefused(f"{text} {GO_ON_WITH_GAPS}")
-        warnings.warn(text, KernelBankWarning, stacklevel=2)
-        at.missing += missing or 0
-        self.missing_rows = at.missing
+        if missing != 0 and (at.first is not None or missing or at.last != FIRST_ID):
+            many = "entries are" if missing != 1 else "entry is"
+            many = "entries may be" if missing is None else f"{missing:,} {many}"
+            text = (
+                f"{self.address}: {many} missing after id {shown_id(at.last)}: deleted (XTRIM, "
+                "MAXLEN or XDEL) before being read."
+            )
+            if missing is None:
+                text += " How many is not known: the server has not counted all entries."
+            self._report_gap(text, missing or 0)
+        at.added, at.first = reached, None
 
     def close(self) -> None:
         self._connection.close()
 
 
-@dataclass
-class IdLocations(RowLocations):
-    """Entries by their ids; the numbers are those of `Progress` before the first one."""
+class RedisBlock(RowBlock):
+    """Entries by their ids."""
 
     ids: list[str]
+
     added: int | None
+    """How many entries were ever added before the first one; None while that is not known."""
+
     missing: int
+    """How many entries were deleted before they were read."""
 
     def where(self, row: int) -> str:
-        return f"{self.name}, id {self.ids[row]}"
+        return f"{self._name}, id {self.ids[row]}"
 
     def position(self, row: int) -> Position:
         return {
@@ -477,7 +425,7 @@ class RedisSink(Sink):
         self.address = parts.shown  # without a password
         self._stream = parts.stream
         self._columns = list(columns)
-        self._connection = RedisConnection(parts, patience)
+        self._connection = RedisConnection(parts, Retries(parts.shown, patience))
         self._wait = wait
         self._newest: list[Row] = []
         """The rows since the last commit, and the newest ones before."""
@@ -489,12 +437,26 @@ class RedisSink(Sink):
         """How many entries the server has counted, at least; None if it does not count."""
 
     def check_vacant(self) -> None:
-        if self._info().last != FIRST_ID:
+        if self._call(self._info).last != FIRST_ID:
             raise occupied(self.address)
 
     def start(self) -> None:
         """The first row makes the stream. Warn of a server that may lose it."""
-        self._check_persistence()
+
+        def query(pipeline: Client) -> dict[str, object]:
+            try:
+                return dict(pipeline.immediate_execute_command("INFO", "persistence"))
+            except ResponseError:  # this user may not ask
+                return {}
+
+        if self._call(query).get("aof_enabled") == 0:
+            warnings.warn(
+                f"{self.address}: this server has no append-only file (appendonly no). If it is "
+                "killed, it loses rows that it has acknowledged. The run then writes the newest "
+                f"ones again, or stops. {_APPENDONLY}",
+                KernelBankWarning,
+                stacklevel=2,
+            )
 
     def write(self, rows: Sequence[Row]) -> None:
         for row in rows:
@@ -504,7 +466,7 @@ class RedisSink(Sink):
 
     def commit(self) -> Commit:
         self.flush()
-        while not self._connection.call(self._confirm):
+        while not self._call(self._confirm):
             self.flush()
         surplus = len(self._newest) - REWRITABLE_ROWS
         if surplus > 0:
@@ -515,7 +477,7 @@ class RedisSink(Sink):
 
     def check(self, commit: Commit) -> None:
         # The highest id that ever was in the stream: readers may have removed entries.
-        last, written = self._info().last, int(commit["last"])
+        last, written = self._call(self._info).last, int(commit["last"])
         if last[0] < written:
             raise RunRefused(
                 f"{self.address} has lost rows {last[0] + 1:,} to {written:,}, which were written. "
@@ -526,7 +488,7 @@ class RedisSink(Sink):
     def rewind(self, commit: Commit) -> None:
         """Rows that are there already stay; they are compared when they are written again."""
         self._newest, self._sent, self._before = [], 0, commit["last"]
-        self._check_persistence()
+        self.start()
 
     def clear(self) -> None:
         """Nothing to do: only a run without predictions is begun again."""
@@ -546,7 +508,7 @@ class RedisSink(Sink):
         """Send all rows that are not sent, and return when Redis has them."""
         while self._sent < len(self._newest):
             batch = self._newest[self._sent : self._sent + BATCH_ROWS]
-            replies = self._connection.call(partial(self._send, batch))
+            replies = self._call(partial(self._send, batch))
             if not replies:  # earlier rows are lost: these first
                 continue
             refused = []
@@ -562,20 +524,19 @@ class RedisSink(Sink):
             if self._added is not None:
                 self._added += len(batch) - len(refused)
 
-    def _send(self, batch: Sequence[Row], client: Client) -> list[object]:
+    def _send(self, batch: Sequence[Row], pipeline: Client) -> list[object]:
         """The replies to the rows; none if rows before them are lost."""
         # One connection for both: a server that restarts between them would break it.
-        with client.pipeline(transaction=False) as pipeline:
-            if not self._is_whole(self._read_info(pipeline)):
-                return []
-            for row in batch:
-                pipeline.xadd(self._stream, self._fields(row), id=_id(row))
-            replies = pipeline.execute(raise_on_error=False)
+        if not self._is_whole(self._info(pipeline)):
+            return []
+        for row in batch:
+            pipeline.xadd(self._stream, self._fields(row), id=_id(row))
+        replies = list(pipeline.execute(raise_on_error=False))
         for reply in replies:
             # The server is still loading, or the connection broke: send the whole batch again.
             if isinstance(reply, BROKEN):
                 raise reply
-        return list(replies)
+        return replies
 
     def _fields(self, row: Row) -> dict[str, str]:
         return {name: cell_text(value) for name, value in zip(self._columns, row, strict=True)}
@@ -583,15 +544,12 @@ class RedisSink(Sink):
     def _check_present(self, rows: Sequence[Row]) -> None:
         """Refuse a stream that does not hold these rows; a reader may have removed some."""
 
-        def query(client: Client) -> tuple[StreamInfo, list[list[Entry]]]:
-            pipeline = client.pipeline(transaction=False)
+        def query(pipeline: Client) -> tuple[list[list[Entry]], StreamInfo]:
             for row in rows:
                 pipeline.xrange(self._stream, _id(row), _id(row))
-            entries = list(pipeline.execute())
-            with client.pipeline(transaction=False) as pipeline:
-                return self._read_info(pipeline), entries
+            return list(pipeline.execute()), self._info(pipeline)
 
-        info, entries = self._connection.call(query)
+        entries, info = self._call(query)
         for row, row_entries in zip(rows, entries, strict=True):
             mine = (row[0], _SEQUENCE)
             trimmed = info.first is None or mine < info.first
@@ -603,14 +561,16 @@ class RedisSink(Sink):
 
     # --- what the server has ----------------------------------------------------------------------
 
-    def _info(self) -> StreamInfo:
-        def query(client: Client) -> StreamInfo:
+    def _call(self, action: Callable[[Client], Result]) -> Result:
+        """The result of an action on a pipeline, tried again while the connection is broken."""
+
+        def on_pipeline(client: Client) -> Result:
             with client.pipeline(transaction=False) as pipeline:
-                return self._read_info(pipeline)
+                return action(pipeline)
 
-        return self._connection.call(query)
+        return self._connection.call(on_pipeline)
 
-    def _read_info(self, pipeline: Client) -> StreamInfo:
+    def _info(self, pipeline: Client) -> StreamInfo:
         """The stream now; the connection stays that of the pipeline."""
         reply: Any
         try:
@@ -649,50 +609,27 @@ class RedisSink(Sink):
         self._added = info.added
         return False
 
-    def _confirm(self, client: Client) -> bool:
+    def _confirm(self, pipeline: Client) -> bool:
         """Whether the server, and the replicas that are asked for, have all rows."""
-        with client.pipeline(transaction=False) as pipeline:
-            info = self._read_info(pipeline)
-            if not self._is_whole(info):
-                return False
-            if self._wait:
-                self._wait_for_replicas(pipeline, info)
-        return True
-
-    def _wait_for_replicas(self, pipeline: Client, info: StreamInfo) -> None:
+        info = self._info(pipeline)
+        if not self._is_whole(info):
+            return False
         # WAIT is about the writes of its own connection, which may be new: so write something.
-        if info.last != FIRST_ID:
+        if self._wait and info.last != FIRST_ID:
             pipeline.immediate_execute_command("XSETID", self._stream, shown_id(info.last))
         deadline = time.monotonic() + WAIT_SECONDS
-        while True:
+        while self._wait:
             # For a second at a time, which is less than the timeout of the connection.
             replicas = pipeline.immediate_execute_command("WAIT", self._wait, 1000)
             if replicas >= self._wait:
-                return
+                break
             if time.monotonic() > deadline:
                 raise RunRefused(
                     f"{self.address}: {replicas} of {self._wait} replicas have the rows after "
                     f"{WAIT_SECONDS:g} seconds (--redis-wait). Start the replicas, or give a "
                     "smaller number."
                 )
-
-    def _check_persistence(self) -> None:
-        """Warn of a server that loses acknowledged rows when it is killed."""
-
-        def query(client: Client) -> dict[str, object]:
-            try:
-                return dict(client.info("persistence"))
-            except ResponseError:  # this user may not ask
-                return {}
-
-        if self._connection.call(query).get("aof_enabled") == 0:
-            warnings.warn(
-                f"{self.address}: this server has no append-only file (appendonly no). If it is "
-                "killed, it loses rows that it has acknowledged. The run then writes the newest "
-                f"ones again, or stops. {_APPENDONLY}",
-                KernelBankWarning,
-                stacklevel=2,
-            )
+        return True
 
     def _check_ours(self, last: tuple[int, int]) -> None:
         if last != FIRST_ID and last[1] != _SEQUENCE:

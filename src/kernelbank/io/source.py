@@ -17,11 +17,11 @@ from ..errors import FileRefused
 from ..utils import validation as check
 from ..utils.validation import Floats
 from .cells import (
+    MISSING,
     Fault,
     MissingValues,
     Values,
     copied_text,
-    missing_faults,
     parse_numbers,
     parse_texts,
     shown_cell,
@@ -32,8 +32,6 @@ DEFAULT_BLOCK_ROWS = 1024
 
 POLL_SECONDS = 0.2
 """Seconds after which a source without new rows yields an empty block."""
-
-GO_ON_WITH_GAPS = "Restore them, or go on without them with --allow-gaps."
 
 Position = dict[str, Any]
 """Where to continue after a row: JSON data, made and understood by one kind of source.
@@ -82,9 +80,6 @@ class ParsedRows:
     numbers : (n, d) float64, the numeric columns in the order asked; missing is NaN.
     texts : by name, the n values of each text column; missing is None.
     rejected : the other rows of the block, in order.
-
-    >>> ParsedRows(np.arange(2), np.zeros((2, 1)), {}, [])
-    ParsedRows(2 rows, 1 numeric and 0 text columns, 0 rejected)
     """
 
     rows: NDArray[np.int64]
@@ -94,12 +89,6 @@ class ParsedRows:
 
     def __len__(self) -> int:
         return len(self.rows)
-
-    def __repr__(self) -> str:
-        return (
-            f"ParsedRows({len(self)} rows, {self.numbers.shape[1]} numeric and {len(self.texts)} "
-            f"text columns, {len(self.rejected)} rejected)"
-        )
 
 
 class RowData(ABC):
@@ -115,13 +104,9 @@ class RowData(ABC):
     def column(self, name: str) -> Values:
         """The values of one column in the rows that are not broken."""
 
-    def numbers(self, name: str, allow_missing: bool) -> tuple[Floats, list[Fault]]:
-        """A column as numbers, and the faults of its values."""
-        return parse_numbers(self.column(name), allow_missing)
-
-    def first_keys(self) -> tuple[str, ...] | None:
-        """The keys of the first row that has any, where rows have keys."""
-        return None
+    def numbers(self, name: str) -> tuple[Floats, list[Fault]]:
+        """A column as numbers, missing ones as NaN, and the faults of its other values."""
+        return parse_numbers(self.column(name))
 
 
 class DictRows(RowData):
@@ -137,41 +122,6 @@ class DictRows(RowData):
 
     def column(self, name: str) -> Values:
         return [row.get(name) for row in self._valid]
-
-    def first_keys(self) -> tuple[str, ...] | None:
-        return next((tuple(row) for row in self._valid if row), None)
-
-
-@dataclass
-class RowLocations:
-    """Where the rows of a block stand in their source: here by their number.
-
-    Parameters
-    ----------
-    name : what the source is called in messages.
-    first : how many rows of the source came before the block.
-    """
-
-    name: str
-    first: int
-
-    def where(self, row: int) -> str:
-        """Where a row is, for messages."""
-        return f"{self.name}, row {self.first + row + 1}"
-
-    def position(self, row: int) -> Position:
-        """Where to continue after a row."""
-        return {"rows": self.first + row + 1}
-
-    def is_unended(self, row: int) -> bool:
-        """Whether the text ended before the line end of a row."""
-        del row
-        return False
-
-    def identifier(self, row: int) -> str:
-        """The id that a broker has given a row; "" without one."""
-        del row
-        return ""
 
 
 class RowBlock:
@@ -196,38 +146,31 @@ class RowBlock:
     {'rows': 2, 'bytes': 32, 'lines': 3}
     """
 
-    def __init__(self, data: RowData, locations: RowLocations, provisional: bool = False) -> None:
+    def __init__(self, data: RowData, name: str, first: int, provisional: bool = False) -> None:
         self._data = data
-        self._locations = locations
+        self._name = name
+        self.first = first
+        """How many rows of the source came before this block."""
         self.provisional = provisional
 
     def __len__(self) -> int:
         return len(self._data)
 
-    @property
-    def first(self) -> int:
-        """How many rows of the source came before this block."""
-        return self._locations.first
-
     def where(self, row: int) -> str:
         """Where row `row` of the block is in the source: 'sensors.csv, line 17'."""
-        return self._locations.where(self._checked(row))
+        return f"{self._name}, row {self.first + row + 1}"
 
     def position(self, row: int) -> Position:
         """Where to continue after row `row` of the block: JSON data for `Source.blocks`."""
-        return self._locations.position(self._checked(row))
+        return {"rows": self.first + row + 1}
 
     def is_unended(self, row: int) -> bool:
         """Whether the text ended before the line end of row `row` of the block."""
-        return self._locations.is_unended(self._checked(row))
+        return False
 
     def identifier(self, row: int) -> str:
         """The id that a broker has given row `row` of the block; "" for other sources."""
-        return self._locations.identifier(self._checked(row))
-
-    def first_keys(self) -> tuple[str, ...] | None:
-        """The keys of the first row that has any; None without one, or if rows have no keys."""
-        return self._data.first_keys()
+        return ""
 
     def parse(
         self,
@@ -256,13 +199,11 @@ class RowBlock:
             for row, (value, reason) in broken.items()
         }
 
-        def may_miss(name: str) -> bool:
-            return allow_missing if isinstance(allow_missing, bool) else name in allow_missing
-
-        def reject(name: str, faults: list[Fault]) -> None:
-            if not faults:
-                return
-            values = data.column(name)
+        def reject(name: str, faults: list[Fault], is_missing: Sequence[bool]) -> None:
+            allowed = allow_missing if isinstance(allow_missing, bool) else name in allow_missing
+            if not allowed:
+                faults = faults + [(int(index), MISSING) for index in np.flatnonzero(is_missing)]
+            values = data.column(name) if faults else ()
             for index, reason in faults:
                 row = int(valid[index])
                 if row not in rejected:
@@ -272,18 +213,16 @@ class RowBlock:
         numbers = np.empty((len(valid), len(numeric)))
         texts: dict[str, list[str | None]] = {}
         for number, name in enumerate(numeric):
-            array, faults = data.numbers(name, may_miss(name) or missing is not None)
+            array, faults = data.numbers(name)
             if missing is not None:
                 faults = missing.in_numbers(array, faults, data.column(name))
-                faults += [] if may_miss(name) else missing_faults(np.isnan(array).tolist())
             numbers[:, number] = array
-            reject(name, faults)
+            reject(name, faults, np.isnan(array).tolist())
         for name in text:
-            texts[name], faults = parse_texts(data.column(name), may_miss(name))
+            texts[name], faults = parse_texts(data.column(name))
             if missing is not None:
                 texts[name] = missing.in_texts(texts[name])
-                faults += [] if may_miss(name) else missing_faults(v is None for v in texts[name])
-            reject(name, faults)
+            reject(name, faults, [value is None for value in texts[name]])
         if len(rejected) > len(broken):
             good = np.array([int(row) not in rejected for row in valid])
             valid, numbers = valid[good], numbers[good]
@@ -304,16 +243,10 @@ class RowBlock:
             for row in range(len(self))
         ]
 
-    def _checked(self, row: int) -> int:
-        if not 0 <= row < len(self):
-            remedy = "Count the rows of a block from 0."
-            raise check.refuse("row", f"be below {len(self)}", row, remedy, "RowBlock")
-        return row
-
 
 def empty_block(first: int) -> RowBlock:
     """A block without rows, after `first` rows of the source."""
-    return RowBlock(DictRows([], {}), RowLocations("", first))
+    return RowBlock(DictRows([], {}), "", first)
 
 
 class Source(ABC):
@@ -407,13 +340,15 @@ class Source(ABC):
         Sources that wait for rows yield an empty block when none has come for a while.
         """
         count = check.count("size", size, "blocks", "Give a number of rows such as 1024.")
-        return self._blocks(position, count, columns)
+        return self._read(self._parsed(position), count, columns)
 
     @abstractmethod
-    def _blocks(
-        self, position: Position | None, size: int, columns: Sequence[str] | None
-    ) -> Iterator[RowBlock]:
-        """As `blocks`. A position of another source is refused at once."""
+    def _parsed(self, position: Position | None) -> Any:
+        """Where to start, for `_read`. A position of another source is refused."""
+
+    @abstractmethod
+    def _read(self, start: Any, size: int, columns: Sequence[str] | None) -> Iterator[RowBlock]:
+        """As `blocks`, from what `_parsed` returned."""
 
     def close(self) -> None:  # noqa: B027  (files are closed where their iterators end)
         """Close connections."""

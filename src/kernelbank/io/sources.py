@@ -20,8 +20,8 @@ What holds for all of them:
   that row comes in a block that is `provisional`.
 - The *fingerprint* of a source, with `Source.verify`, keeps a position from being used on another.
 
-A row of a text file: bytes (`text`) -> lines (`lines`) -> cells (`csv`) -> a block with line
-numbers (`text`, `source`) -> numbers (`cells`).
+A row of a text file: bytes (`text`) -> lines and cells (`lines`) -> a block with line numbers
+(`text`, `source`) -> numbers (`cells`).
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ from ..errors import FileRefused
 from ..utils import validation as check
 from ..utils.validation import Floats
 from .brokers import kafka_address, redis_address, without_password
-from .dialect import CsvDialect
 from .followed_file import FollowedFile
+from .lines import CsvDialect
 from .source import ParsedRows, RejectedRow, RowBlock, Source
 from .text import StandardInput, TextFile
 

@@ -10,6 +10,7 @@ start; those that are done are skipped.
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import os
 import select
@@ -20,26 +21,25 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any, BinaryIO
+from types import SimpleNamespace
+from typing import Any, BinaryIO, TypeVar
 
 from ..errors import FileRefused
 from ..utils import validation as check
-from .csv import CsvRows, CsvSplitter, header_names
-from .dialect import CsvDialect
 from .files import open_file
-from .lines import JsonSplitter, LineSplitter, TextChunk, first_object_keys
+from .lines import CsvDialect, CsvSplitter, JsonSplitter, TextChunk, first_object_keys, header_names
 from .source import (
     POLL_SECONDS,
-    DictRows,
     Position,
     RowBlock,
     RowData,
-    RowLocations,
     Source,
     empty_block,
     foreign_position,
     position_count,
 )
+
+Result = TypeVar("Result")
 
 CHUNK_BYTES = 1 << 18
 """How many bytes of a file are read at once."""
@@ -59,6 +59,7 @@ CHANGED = (
 SEND_AGAIN = "Send the same rows from the start, or start a new run."
 GZIP_MAGIC = b"\x1f\x8b"
 UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+_PACKED_BYTES = 256
 _BLANK = b" \t\r\n\xef\xbb\xbf"
 
 _PIECES_PER_SIGN = 64
@@ -85,11 +86,6 @@ class TextPosition:
     witness: tuple[int, str] | None = None
 
     @property
-    def compared(self) -> str:
-        """What must be as it was, for messages."""
-        return f"first {self.rows} rows" if self.witness is None else "first rows"
-
-    @property
     def end(self) -> int:
         """How many bytes are compared."""
         return self.bytes if self.witness is None else self.witness[0]
@@ -101,37 +97,16 @@ class TextPosition:
             position_count(position, key, name) for key in ("rows", "bytes", "lines")
         )
         unended, sha256 = position.get("open", False), position.get("sha256")
-        if not isinstance(unended, bool) or not isinstance(sha256, str):
-            raise foreign_position(position, name)
         witness = position.get("witness")
         if witness is not None:
-            end = position_count(witness, "bytes", name)
-            if end < size or not isinstance(witness.get("sha256"), str):
-                raise foreign_position(position, name)
-            witness = end, witness["sha256"]
+            witness = position_count(witness, "bytes", name), witness.get("sha256")
+        if (
+            not isinstance(unended, bool)
+            or not isinstance(sha256, str)
+            or (witness is not None and (witness[0] < size or not isinstance(witness[1], str)))
+        ):
+            raise foreign_position(position, name)
         return cls(rows, size, lines, unended, sha256, witness)
-
-
-def hash_prefix(
-    prefix_hash: hashlib._Hash, pieces: Iterator[bytes], count: int, rows: int
-) -> Generator[RowBlock, None, bytes | None]:
-    """Update a hash with the first `count` bytes; yields empty blocks now and then.
-
-    Returns the bytes that came with the last of them, or None if there are fewer than `count`.
-    """
-    number, data = 0, b""
-    while count > len(data):
-        prefix_hash.update(data)
-        count -= len(data)
-        piece = next(pieces, None)
-        if piece is None:
-            return None
-        data = piece
-        number += 1
-        if not data or number % _PIECES_PER_SIGN == 0:
-            yield empty_block(rows)
-    prefix_hash.update(data[:count])
-    return data[count:]
 
 
 def skip_read(
@@ -142,34 +117,36 @@ def skip_read(
     Yields empty blocks now and then. Returns the hash of these bytes, and the bytes that came with
     the last of them.
     """
-    prefix_hash = hashlib.sha256()
-    rest = yield from hash_prefix(prefix_hash, pieces, start.bytes, start.rows)
-    while rest is not None and start.bytes + len(rest) < start.end:
+    compared = f"first {start.rows} rows" if start.witness is None else "first rows"
+    prefix_hash, left, rest, number = hashlib.sha256(), start.bytes, b"", 0
+    while left > 0 or len(rest) < start.end - start.bytes:
         piece = next(pieces, None)
-        rest = None if piece is None else rest + piece
-        if piece == b"":
+        if piece is None:
+            raise FileRefused(
+                f"{name}: there are fewer than the {start.end} bytes of the {compared}, which had "
+                f"been read before. {remedy}"
+            )
+        number += 1
+        if not piece or number % _PIECES_PER_SIGN == 0:
             yield empty_block(start.rows)
-    if rest is None:
-        raise FileRefused(
-            f"{name}: there are fewer than the {start.end} bytes of the {start.compared}, "
-            f"which had been read before. {remedy}"
-        )
-    if not is_same(start, prefix_hash, rest):
-        raise FileRefused(
-            f"{name}: the {start.compared} are not those that were read before. {remedy}"
-        )
+        prefix_hash.update(piece[:left])
+        rest += piece[left:]
+        left = max(left - len(piece), 0)
+    whole = prefix_hash.copy()
+    whole.update(rest[: start.end - start.bytes])
+    is_same = start.witness is None or whole.hexdigest() == start.witness[1]
+    if not is_same or start.sha256 not in (None, prefix_hash.hexdigest()):
+        raise FileRefused(f"{name}: the {compared} are not those that were read before. {remedy}")
     return prefix_hash, rest
 
 
-def is_same(start: TextPosition, prefix_hash: hashlib._Hash, rest: bytes) -> bool:
-    """Whether the bytes before a position have its hash, and those after them its witness."""
-    if start.sha256 not in (None, prefix_hash.hexdigest()):
-        return False
-    if start.witness is None:
-        return True
-    whole = prefix_hash.copy()
-    whole.update(rest[: start.end - start.bytes])
-    return whole.hexdigest() == start.witness[1]
+def result_of(generator: Generator[RowBlock, None, Result]) -> Result:
+    """What a generator returns, without its blocks."""
+    while True:
+        try:
+            next(generator)
+        except StopIteration as end:
+            return end.value  # type: ignore[no-any-return]
 
 
 def check_line_end(data: bytes, name: str) -> None:
@@ -180,6 +157,50 @@ def check_line_end(data: bytes, name: str) -> None:
             "read as it was because of --complete. Restore it, or start a new run; give --complete "
             "only when nothing more is written."
         )
+
+
+# --- bytes to blocks ------------------------------------------------------------------------------
+
+
+class TextBlock(RowBlock):
+    """Rows `begin` and on of a chunk; `more` is added to every position."""
+
+    def __init__(
+        self,
+        data: RowData,
+        name: str,
+        first: int,
+        provisional: bool,
+        chunk: TextChunk,
+        begin: int,
+        hash_up_to: Callable[[int], str],
+        more: Mapping[str, object],
+    ) -> None:
+        super().__init__(data, name, first, provisional)
+        self._chunk = chunk
+        self._begin = begin
+        self._hash_up_to = hash_up_to
+        self._more = more
+
+    def where(self, row: int) -> str:
+        return f"{self._name}, line {self._chunk.first_line(self._begin + row)}"
+
+    def is_unended(self, row: int) -> bool:
+        return self._chunk.is_unended(self._begin + row)
+
+    def position(self, row: int) -> Position:
+        chunk, index = self._chunk, self._begin + row
+        end = chunk.end(index)
+        position: Position = {
+            "rows": self.first + row + 1,
+            "bytes": end,
+            "lines": chunk.last_line(index),
+            "sha256": self._hash_up_to(end),
+            **self._more,
+        }
+        if chunk.is_unended(index):
+            position["open"] = True
+        return position
 
 
 def _hashes_in(chunk: TextChunk, prefix_hash: hashlib._Hash) -> Callable[[int], str]:
@@ -200,62 +221,12 @@ def _hashes_in(chunk: TextChunk, prefix_hash: hashlib._Hash) -> Callable[[int], 
     return hash_up_to
 
 
-@dataclass
-class _LineLocations(RowLocations):
-    """The lines of rows `begin` and on of a chunk; `more` is added to every position."""
-
-    chunk: TextChunk
-    begin: int
-    hash_up_to: Callable[[int], str]
-    more: Mapping[str, object]
-
-    def where(self, row: int) -> str:
-        return f"{self.name}, line {self.chunk.first_line(self.begin + row)}"
-
-    def is_unended(self, row: int) -> bool:
-        return self.chunk.is_unended(self.begin + row)
-
-    def position(self, row: int) -> Position:
-        chunk, index = self.chunk, self.begin + row
-        end = chunk.end(index)
-        position: Position = {
-            "rows": self.first + row + 1,
-            "bytes": end,
-            "lines": chunk.last_line(index),
-            "sha256": self.hash_up_to(end),
-            **self.more,
-        }
-        if chunk.is_unended(index):
-            position["open"] = True
-        return position
-
-
-# --- bytes to blocks ------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class TextFormat:
-    """CSV or JSON lines: which splitter, and what its rows are."""
-
-    is_csv: bool
-    dialect: CsvDialect
-
-    def splitter(self, start: TextPosition) -> LineSplitter:
-        """A splitter that begins at `start`."""
-        line = start.lines if start.unended else start.lines + 1
-        if self.is_csv:
-            return CsvSplitter(self.dialect.delimiter, start.bytes, line)
+def make_splitter(dialect: CsvDialect | None, start: TextPosition) -> CsvSplitter | JsonSplitter:
+    """A splitter of CSV, or without a dialect of JSON lines, that begins at `start`."""
+    line = start.lines if start.unended else start.lines + 1
+    if dialect is None:
         return JsonSplitter(start.bytes, line)
-
-    def row_data(self, chunk: TextChunk, begin: int, end: int, columns: tuple[str, ...]) -> RowData:
-        """Rows `begin` to `end` of a chunk."""
-        rows = chunk.rows[begin:end]
-        # `chunk.broken` may be long: it is not searched for every block.
-        indices = [row for row in range(begin, end) if row in chunk.broken]
-        broken: dict[int, tuple[object, str]] = {row - begin: chunk.broken[row] for row in indices}
-        return (
-            CsvRows(rows, columns, broken, self.dialect) if self.is_csv else DictRows(rows, broken)
-        )
+    return CsvSplitter(dialect, start.bytes, line)
 
 
 class HeaderReader:
@@ -265,53 +236,44 @@ class HeaderReader:
     is a row itself.
     """
 
-    def __init__(self, form: TextFormat, name: str) -> None:
-        self._form = form
+    def __init__(self, dialect: CsvDialect | None, name: str) -> None:
+        self._is_csv = dialect is not None
         self._name = name
-        self._splitter = form.splitter(TextPosition())
+        self._splitter = make_splitter(dialect, TextPosition())
         self.columns: tuple[str, ...] | None = None
         self.start = TextPosition()
         """Where rows begin."""
 
-    def feed(self, data: bytes) -> bool:
+    def feed(self, data: bytes, last: bool = False) -> bool:
         """Whether the columns are known now."""
-        return self._take(self._splitter.feed(data, last=False))
-
-    def finish(self, complete: bool) -> None:
-        """Nothing comes any more. If the text is not complete, its header must have an end."""
-        if self._form.is_csv and not complete and self._splitter.has_rest:
-            raise FileRefused(
-                f"{self._name}: the header has no end yet: a line end or a closing quote may still "
-                "come. Start when it is written; if the text is complete, say so with --complete."
-            )
-        if not self._take(self._splitter.feed(b"", last=True)) and self._form.is_csv:
-            raise FileRefused(
-                f"{self._name}: there is no header. The first line must name the columns."
-            )
-
-    def _take(self, chunks: Iterator[TextChunk]) -> bool:
-        for chunk in chunks:
-            if not chunk.rows:
-                continue
-            if self._form.is_csv:
-                self._read_header(chunk)
-            else:
+        for chunk in self._splitter.feed(data, last):
+            if chunk.rows and self._is_csv:
+                line, header = chunk.first_line(0), chunk.rows[0]
+                if header is None:
+                    value, reason = chunk.broken[0]
+                    raise FileRefused(
+                        f"{self._name}, line {line}: the header {value[:60]!r} {reason}. "
+                        "Repair the first line: it must name the columns."
+                    )
+                self.columns = header_names(header, self._name, line)
+                self.start = TextPosition(0, chunk.end(0), chunk.last_line(0), chunk.is_unended(0))
+            elif chunk.rows:
                 self.columns = first_object_keys(chunk.rows)
             if self.columns is not None:
                 return True
         return False
 
-    def _read_header(self, chunk: TextChunk) -> None:
-        line = chunk.first_line(0)
-        header = chunk.rows[0]
-        if header is None:
-            value, reason = chunk.broken[0]
+    def finish(self, complete: bool) -> None:
+        """Nothing comes any more. If the text is not complete, its header must have an end."""
+        if self._is_csv and not complete and self._splitter.has_rest:
             raise FileRefused(
-                f"{self._name}, line {line}: the header {value[:60]!r} {reason}. "
-                "Repair the first line: it must name the columns."
+                f"{self._name}: the header has no end yet: a line end or a closing quote may still "
+                "come. Start when it is written; if the text is complete, say so with --complete."
             )
-        self.columns = header_names(header, self._name, line)
-        self.start = TextPosition(0, chunk.end(0), chunk.last_line(0), chunk.is_unended(0))
+        if not self.feed(b"", last=True) and self._is_csv:
+            raise FileRefused(
+                f"{self._name}: there is no header. The first line must name the columns."
+            )
 
 
 class TextReader:
@@ -321,7 +283,7 @@ class TextReader:
     ----------
     source : whose text it is. Its columns are set when the first object of JSON lines has come.
     name : what the text is called in messages.
-    form : CSV or JSON lines.
+    dialect : of CSV; None for JSON lines.
     start : where rows begin.
     size : the most rows of a block.
     prefix_hash : the hash of the bytes before `start`.
@@ -332,7 +294,7 @@ class TextReader:
         self,
         source: Source,
         name: str,
-        form: TextFormat,
+        dialect: CsvDialect | None,
         start: TextPosition,
         size: int,
         prefix_hash: hashlib._Hash,
@@ -340,12 +302,10 @@ class TextReader:
     ) -> None:
         self._source = source
         self._name = name
-        self._form = form
         self._size = size
-        self._splitter = form.splitter(start)
+        self._splitter = make_splitter(dialect, start)
         self._must_end_line = start.unended
-        self._waiting = b""
-        """Bytes after a row without line end, of which it is not clear whether they end it."""
+        """Whether the next bytes must be the line end of a row that had none."""
         self._prefix_hash = prefix_hash
         self._more = more or {}
         self._rows = start.rows
@@ -360,29 +320,22 @@ class TextReader:
     @property
     def has_rest(self) -> bool:
         """Whether bytes have come that are not part of a complete row."""
-        return bool(self._waiting) or self._splitter.has_rest
+        return self._splitter.has_rest
 
-    def feed(self, data: bytes) -> Iterator[RowBlock]:
-        """The blocks that are complete now; an empty block if nothing has come."""
-        if not data:
+    def feed(
+        self, data: bytes, last: bool = False, provisional: bool = False
+    ) -> Iterator[RowBlock]:
+        """The blocks that are complete now; an empty block if nothing has come.
+
+        With `last`, nothing comes after `data`: also a row without end is complete. `provisional`
+        marks such rows: the text may go on one day.
+        """
+        if not data and not last:
             yield empty_block(self._rows)
             return
         if self._must_end_line:
-            data = self._waiting = self._waiting + data
-            if data == b"\r":
-                return
-            self._must_end_line, self._waiting = False, b""
             check_line_end(data, self._name)
-        yield from self._blocks(data, last=False, provisional=False)
-
-    def finish(self, provisional: bool = False) -> Iterator[RowBlock]:
-        """What is left when nothing comes any more: rows of which the last has no end.
-
-        `provisional` marks them: the text may go on one day.
-        """
-        yield from self._blocks(self._waiting, last=True, provisional=provisional)
-
-    def _blocks(self, data: bytes, last: bool, provisional: bool) -> Iterator[RowBlock]:
+            self._must_end_line = data in (b"", b"\r")
         source = self._source
         for chunk in self._splitter.feed(data, last):
             hash_up_to = _hashes_in(chunk, self._prefix_hash.copy())
@@ -390,19 +343,31 @@ class TextReader:
             if source.columns is None:
                 source.columns = first_object_keys(chunk.rows)
             for begin in range(0, len(chunk.rows), self._size):
-                end = min(begin + self._size, len(chunk.rows))
-                rows = self._form.row_data(chunk, begin, end, source.columns or ())
-                places = _LineLocations(
-                    self._name, self._rows, chunk, begin, hash_up_to, self._more
+                rows = chunk.rows[begin : begin + self._size]
+                # `chunk.broken` may be long: it is not searched for every block.
+                indices = [row for row in range(len(rows)) if begin + row in chunk.broken]
+                block = TextBlock(
+                    self._splitter.row_data(
+                        rows,
+                        {row: chunk.broken[begin + row] for row in indices},
+                        source.columns or (),
+                    ),
+                    self._name,
+                    self._rows,
+                    provisional,
+                    chunk,
+                    begin,
+                    hash_up_to,
+                    self._more,
                 )
                 if self.start is not None:
                     if not provisional:  # else the last row may still become another
-                        reached = places.position(end - begin - 1)
+                        reached = block.position(len(rows) - 1)
                         witness = {key: reached[key] for key in ("bytes", "sha256")}
                         self.start = {**self.start, "witness": witness}
                     source.start, self.start = self.start, None
-                yield RowBlock(rows, places, provisional)
-                self._rows += end - begin
+                yield block
+                self._rows += len(rows)
 
 
 # --- files ----------------------------------------------------------------------------------------
@@ -421,9 +386,10 @@ class TextFile(Source):
         self.name = path.name
         self.address = str(path.resolve())
         self._path = path
-        self._form = TextFormat(self.is_csv, dialect)
+        self._dialect = dialect if self.is_csv else None
         self._bytes_read = 0
         self._verified: tuple[TextPosition, hashlib._Hash] | None = None
+        """A position that was verified, and the hash of the bytes before it."""
         with open_file(path) as file:
             self._size = os.fstat(file.fileno()).st_size
             if not self._size:
@@ -435,8 +401,8 @@ class TextFile(Source):
                 )
             # A gzip file says itself where it ends.
             self._complete = complete or self._is_gzip
-            header = HeaderReader(self._form, self.name)
-            if not any(header.feed(data) for data in self._read_from(file, 0)):
+            header = HeaderReader(self._dialect, self.name)
+            if not any(header.feed(data) for data in self._pieces(file, 0)):
                 header.finish(self._complete)
         self.columns, self._start = header.columns, header.start
 
@@ -447,28 +413,31 @@ class TextFile(Source):
     def verify(self, fingerprint: dict[str, Any], position: Position | None = None) -> None:
         super().verify(fingerprint)
         if position is not None:
-            start = TextPosition.parse(position, self.name)
+            start = self._parsed(position)
             with open_file(self._path) as file:
-                for _ in self._open_at(file, start):
-                    pass
+                pieces = self._pieces(file, 0)
+                prefix_hash, rest = result_of(skip_read(start, pieces, self.name, CHANGED))
                 if start.unended:
-                    check_line_end(next(self._read_from(file, start.bytes), b""), self.name)
+                    check_line_end(rest or next(pieces, b""), self.name)
+            self._verified = start, prefix_hash
 
-    def _blocks(
-        self, position: Position | None, size: int, columns: Sequence[str] | None
+    def _parsed(self, position: Position | None) -> TextPosition:
+        return self._start if position is None else TextPosition.parse(position, self.name)
+
+    def _read(
+        self, start: TextPosition, size: int, columns: Sequence[str] | None
     ) -> Iterator[RowBlock]:
-        del columns
-        start = self._start if position is None else TextPosition.parse(position, self.name)
-        return self._blocks_from(start, size)
-
-    def _blocks_from(self, start: TextPosition, size: int) -> Iterator[RowBlock]:
         with open_file(self._path) as file:
-            prefix_hash, chunks = yield from self._open_at(file, start)
-            reader = TextReader(self, self.name, self._form, start, size, prefix_hash)
-            for data in chunks:
+            if self._verified is not None and self._verified[0] == start:
+                prefix_hash, pieces = self._verified[1].copy(), self._pieces(file, start.bytes)
+            else:
+                pieces = self._pieces(file, 0)
+                prefix_hash, rest = yield from skip_read(start, pieces, self.name, CHANGED)
+                pieces = chain([rest] if rest else [], pieces)
+            reader = TextReader(self, self.name, self._dialect, start, size, prefix_hash)
+            for data in pieces:
                 self._bytes_read = file.tell()
-                if data:
-                    yield from reader.feed(data)
+                yield from reader.feed(data)
             while not self._complete and reader.has_rest:
                 for _ in wait_until_settled(file, file.tell()):
                     yield from reader.feed(b"")
@@ -476,27 +445,20 @@ class TextFile(Source):
                 if not data:
                     break
                 yield from reader.feed(data)
-            yield from reader.finish(provisional=not self._complete)
+            yield from reader.feed(b"", last=True, provisional=not self._complete)
             self._bytes_read = self._size
 
-    def _open_at(
-        self, file: BinaryIO, start: TextPosition
-    ) -> Generator[RowBlock, None, tuple[hashlib._Hash, Iterator[bytes]]]:
-        """The hash of the bytes before `start`, which are compared, and the chunks after them."""
-        if self._verified is not None and self._verified[0] == start:
-            return self._verified[1].copy(), self._read_from(file, start.bytes)
-        chunks = self._read_from(file, 0)
-        prefix_hash, rest = yield from skip_read(start, chunks, self.name, CHANGED)
-        self._verified = start, prefix_hash.copy()
-        return prefix_hash, chain([rest], chunks)
-
-    def _read_from(self, file: BinaryIO, begin: int) -> Iterator[bytes]:
+    def _pieces(self, file: BinaryIO, begin: int) -> Iterator[bytes]:
         """The bytes of the text from byte `begin` on."""
         if not self._is_gzip:
             file.seek(begin)
-            return read_plain(file)
+            yield from read_plain(file)
+            return
         file.seek(0)
-        return _without_first(read_gzip(file, self.name), begin)
+        for data in read_gzip(file, self.name):
+            if begin < len(data):
+                yield data[begin:]
+            begin = max(begin - len(data), 0)
 
 
 def check_encoding(path: Path, first: bytes) -> bool:
@@ -534,58 +496,31 @@ def read_plain(file: BinaryIO) -> Iterator[bytes]:
 def read_gzip(file: BinaryIO, name: str) -> Iterator[bytes]:
     """The decompressed bytes of a gzip file, in chunks.
 
-    A file that is truncated or damaged is refused where that is noticed: all bytes before are
-    yielded. Damage may be noticed late: gzip has a single checksum, at the end, and what is
-    decompressed between the damage and the end can look like rows.
+    A file that is truncated or damaged is refused where that is noticed. Damage may be noticed
+    late: gzip has a single checksum, at the end, and what is decompressed between the damage and
+    the end can look like rows.
     """
-    decompressor = zlib.decompressobj(wbits=31)
-    in_member = False
-    while packed := file.read(CHUNK_BYTES):
-        while packed:
-            if decompressor.eof:
-                packed = packed.lstrip(b"\0")  # padding is allowed between members
-                if not packed:
-                    break
-                decompressor, in_member = zlib.decompressobj(wbits=31), False
-            before = decompressor.copy()
+    # In small pieces: the bytes before the damage in the same piece are lost.
+    pieces: Any = SimpleNamespace(read=lambda size: file.read(min(size, _PACKED_BYTES)))
+    reason, is_complete = "", False
+    with gzip.GzipFile(fileobj=pieces, mode="rb") as unpacked:
+        while not (reason or is_complete):
+            data = bytearray()
             try:
-                data = decompressor.decompress(packed, CHUNK_BYTES)
-            except zlib.error:
-                yield _until_damage(before, packed)
-                raise FileRefused(
-                    f"{name}: the gzip file is damaged; the rows before the damage have been read. "
-                    "Fetch or compress it again."
-                ) from None
-            in_member = True
+                while not is_complete and len(data) < CHUNK_BYTES:
+                    piece = unpacked.read1(CHUNK_BYTES)
+                    data += piece
+                    is_complete = not piece
+            except EOFError:
+                reason = "ends too early; the rows before its end"
+            except (gzip.BadGzipFile, zlib.error):
+                reason = "is damaged; the rows before the damage"
             if data:
-                yield data
-            packed = decompressor.unused_data if decompressor.eof else decompressor.unconsumed_tail
-    if in_member and not decompressor.eof:
+                yield bytes(data)
+    if reason:
         raise FileRefused(
-            f"{name}: the gzip file ends too early; the rows before its end have been read. "
-            "Fetch or compress it again."
+            f"{name}: the gzip file {reason} have been read. Fetch or compress it again."
         )
-
-
-def _until_damage(decompressor: zlib._Decompress, packed: bytes) -> bytes:
-    """What can be decompressed, byte by byte, before the damage."""
-    data = bytearray()
-    try:
-        for index in range(len(packed)):
-            data += decompressor.decompress(packed[index : index + 1])
-    except zlib.error:
-        pass
-    return bytes(data)
-
-
-def _without_first(chunks: Iterator[bytes], count: int) -> Iterator[bytes]:
-    """The chunks without their first `count` bytes; nothing if there are fewer."""
-    for data in chunks:
-        if count < len(data):
-            yield data[count:]
-            break
-        count -= len(data)
-    yield from chunks
 
 
 # --- standard input -------------------------------------------------------------------------------
@@ -612,21 +547,20 @@ class StandardInput(Source):
         self._used = False
         self._ended = False
 
-    def _blocks(
-        self, position: Position | None, size: int, columns: Sequence[str] | None
-    ) -> Iterator[RowBlock]:
-        del columns
+    def _parsed(self, position: Position | None) -> TextPosition:
         if self._used:
             remedy = "Use the iterator of the first call."
             raise check.refuse("blocks", "be called once", "a second call", remedy, self.name)
         start = TextPosition() if position is None else TextPosition.parse(position, self.name)
         self._used = True
-        return self._blocks_from(start, size)
+        return start
 
-    def _blocks_from(self, start: TextPosition, size: int) -> Iterator[RowBlock]:
+    def _read(
+        self, start: TextPosition, size: int, columns: Sequence[str] | None
+    ) -> Iterator[RowBlock]:
         pieces = self._pieces()
         # Read the beginning until the format and the columns are known. It is hashed later.
-        head, fed = b"", 0
+        head = b""
         header: HeaderReader | None = None
         for piece in pieces:
             if not piece:
@@ -637,34 +571,35 @@ class StandardInput(Source):
                 raise FileRefused(
                     f"{self.name}: these bytes are compressed. Send them uncompressed."
                 )
-            if header is None and head.strip(_BLANK):
-                self.is_csv = head.strip(_BLANK)[:1] != b"{"
+            new = piece
+            if header is None:
+                first = head.strip(_BLANK)[:1]
+                if not first:
+                    continue
+                self.is_csv = first != b"{"
                 if not self.is_csv:
                     break
-                header = HeaderReader(TextFormat(True, self._dialect), self.name)
-            if header is not None:
-                if header.feed(head[fed:]):
-                    break
-                fed = len(head)
+                header, new = HeaderReader(self._dialect, self.name), head
+            if header.feed(new):
+                break
         else:
             if not self._ended:
                 return
-            if not head.strip(_BLANK):
+            if header is None:
                 raise FileRefused(f"{self.name}: nothing came. Send rows, or give a file.")
-            if header is not None:
-                header.finish(self._complete)
+            header.finish(self._complete)
         if header is not None:
             self.columns = header.columns
             start = header.start if start.sha256 is None else start
         pieces = chain([head], pieces)
         prefix_hash, rest = yield from skip_read(start, pieces, self.name, SEND_AGAIN)
-        form = TextFormat(self.is_csv, self._dialect)
-        reader = TextReader(self, self.name, form, start, size, prefix_hash)
+        dialect = self._dialect if self.is_csv else None
+        reader = TextReader(self, self.name, dialect, start, size, prefix_hash)
         for piece in chain([rest] if rest else [], pieces):
             yield from reader.feed(piece)
         if self._ended:  # else the last line may be incomplete
             # A sender that was killed may have stopped in the middle of a line.
-            yield from reader.finish(provisional=not self._complete)
+            yield from reader.feed(b"", last=True, provisional=not self._complete)
 
     def _pieces(self) -> Iterator[bytes]:
         """Bytes as soon as they come; no bytes when none has come for a while."""

@@ -11,9 +11,9 @@ import re
 from collections.abc import Mapping, Sequence
 
 from ..auto.targets import MAX_CLASSES, nearest_label
-from ..io.cells import MISSING, NOT_A_NUMBER, NOT_TEXT
+from ..io.cells import MISSING, NOT_A_NUMBER, NOT_TEXT, parse_time, time_format
+from ..io.lines import delimiter_character
 from ..io.sources import RejectedRow, Source
-from ..io.times import parse_time, time_format
 from ..utils.validation import reads_as_number
 from .options import RunOptions
 
@@ -112,7 +112,7 @@ def header_advice(options: RunOptions, columns: Sequence[str], source: Source) -
     targets = set(options.targets)
     if not source.is_csv or targets <= set(columns):
         return ""
-    header = options.delimiter_character.join(columns)
+    header = (delimiter_character(options.delimiter) or ",").join(columns)
     for character, written in _DELIMITERS.items():
         if targets <= {cell.strip() for cell in header.split(character)}:
             return f"The cells seem to be separated otherwise: use --delimiter {written}."

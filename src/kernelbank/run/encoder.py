@@ -10,10 +10,9 @@ import numpy as np
 
 from ..auto.inputs import CATEGORY, NUMBER, TIME, category_code
 from ..errors import RunRefused
-from ..io.cells import MISSING, MissingValues, shown_cell
+from ..io.cells import MISSING, MissingValues, parse_time, shown_cell
 from ..io.sinks import Row
 from ..io.sources import RejectedRow, RowBlock
-from ..io.times import parse_time
 from ..utils.validation import Floats
 from .notes import DataNotes
 from .options import ID, RunOptions, as_label, check_known, prediction_columns

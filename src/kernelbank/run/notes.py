@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..errors import KernelBankWarning
+from ..io.cells import clock_change
 from ..io.sources import RowBlock
-from ..io.times import clock_change
 from ..utils.validation import Floats
 from .options import RunOptions
 

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 from zoneinfo import ZoneInfo
 
 from ..errors import FileRefused, RunRefused
-from ..io.dialect import DECIMAL_RULE, DELIMITER_RULE, delimiter_character
 from . import Saved
 
 if TYPE_CHECKING:
@@ -401,6 +400,9 @@ class RunOptions:
                 raise RunRefused(
                     f"{flag(name)} must be {allowed(name, KINDS[name], spec)}; got {value!r}."
                 )
+        # Which the help must not import.
+        from ..io.lines import DECIMAL_RULE, DELIMITER_RULE, delimiter_character
+
         if delimiter_character(self.delimiter) is None:
             raise RunRefused(f"--delimiter must {DELIMITER_RULE}; got {self.delimiter!r}.")
         if self.decimal not in (".", ","):
@@ -500,11 +502,6 @@ class RunOptions:
     def horizons(self) -> tuple[int, ...]:
         """What --horizon says, as for an AutoBank."""
         return parsed_horizons(self.horizon) if self.horizon else ()
-
-    @property
-    def delimiter_character(self) -> str:
-        """The delimiter as a character."""
-        return delimiter_character(self.delimiter) or ","
 
     @property
     def is_broker(self) -> bool:

@@ -182,8 +182,7 @@ class Runner:
         for block in self._blocks():
             if len(block):
                 if not self._columns_known:
-                    columns = self.source.columns
-                    self._set_columns(block.first_keys() if columns is None else columns)
+                    self._set_columns(self.source.columns)
                 self._rewind()  # not before: a source whose rows are gone is refused until then
                 if not self._sinks_started:
                     self.start(before_rows=True)
