@@ -140,19 +140,26 @@ template <class T>
 class Cloned {
  public:
   Cloned() = default;
-  Cloned(std::unique_ptr<T> owned) : owned_(std::move(owned)) {}
-  Cloned(const Cloned& other) : owned_(other.owned_ ? other.owned_->clone() : nullptr) {}
+  /// Part is the type of the object itself.
+  template <class Part>
+  Cloned(std::unique_ptr<Part> owned)
+      : owned_(std::move(owned)), copy_([](const T& part) -> std::unique_ptr<T> {
+          return std::make_unique<Part>(static_cast<const Part&>(part));
+        }) {}
+  Cloned(const Cloned& other)
+      : owned_(other.owned_ ? other.copy_(*other.owned_) : nullptr), copy_(other.copy_) {}
   Cloned(Cloned&&) = default;
   Cloned& operator=(Cloned other) {
     std::swap(owned_, other.owned_);
+    std::swap(copy_, other.copy_);
     return *this;
   }
   T* operator->() const { return owned_.get(); }
   T& operator*() const { return *owned_; }
-  explicit operator bool() const { return bool(owned_); }
 
  private:
   std::unique_ptr<T> owned_;
+  std::unique_ptr<T> (*copy_)(const T&) = nullptr;
 };
 
 /// What a state from outside is refused with.
@@ -188,42 +195,28 @@ class Archive {
   std::vector<Entry> entries;
   bool loaded = false;
 
-  void operator()(const char* name, double& x) { add(name, Number::float64, &x, {}, false); }
-  void operator()(const char* name, std::int64_t& x) { add(name, Number::int64, &x, {}, false); }
-  void operator()(const char* name, Lanes& x) { add(name, Number::float64, &x, {WIDTH}, true); }
-  void operator()(const char* name, Array<double>& x) {
-    add(name, Number::float64, x.data(), {x.size()}, false);
+  /// A number, or a number of each slot.
+  template <class T>
+  void operator()(const char* name, T& x) {
+    numbers(name, &x, {});
   }
-  void operator()(const char* name, Array<float>& x) {
-    add(name, Number::float32, x.data(), {x.size()}, false);
+  template <class T>
+  void operator()(const char* name, Array<T>& x) {
+    numbers(name, x.data(), {x.size()});
   }
-  void operator()(const char* name, Array<std::int64_t>& x) {
-    add(name, Number::int64, x.data(), {x.size()}, false);
-  }
-  void operator()(const char* name, Array<Lanes>& x) {
-    add(name, Number::float64, x.data(), {x.size(), WIDTH}, true);
-  }
-  void operator()(const char* name, Matrix<double>& x) {
-    add(name, Number::float64, x.numbers.data(), shape(x), false);
-  }
-  void operator()(const char* name, Matrix<float>& x) {
-    add(name, Number::float32, x.numbers.data(), shape(x), false);
-  }
-  void operator()(const char* name, Matrix<std::int64_t>& x) {
-    add(name, Number::int64, x.numbers.data(), shape(x), false);
-  }
-  void operator()(const char* name, Matrix<Lanes>& x) {
-    std::vector<std::size_t> axes = shape(x);
-    axes.push_back(WIDTH);
-    add(name, Number::float64, x.numbers.data(), std::move(axes), true);
+  template <class T>
+  void operator()(const char* name, Matrix<T>& x) {
+    numbers(name, x.numbers.data(), {std::size_t(x.rows()), std::size_t(x.columns())});
   }
   /// Numbers that are part of a larger array.
-  void numbers(const char* name, Lanes* x, int count) {
-    add(name, Number::float64, x, {std::size_t(count), WIDTH}, true);
-  }
-
-  void numbers(const char* name, double* x, std::vector<std::size_t> shape) {
-    add(name, Number::float64, x, std::move(shape), false);
+  template <class T>
+  void numbers(const char* name, T* x, std::vector<std::size_t> shape) {
+    constexpr bool lanes = std::is_same_v<T, Lanes>;
+    if (lanes) shape.push_back(WIDTH);
+    add(name, std::is_same_v<T, std::int64_t> ? Number::int64
+              : std::is_same_v<T, float>      ? Number::float32
+                                              : Number::float64,
+        x, std::move(shape), lanes);
   }
 
   /// An array with an entry for every slot of the bank, along the first axis or those of `axes`.
@@ -242,16 +235,18 @@ class Archive {
     prefix_ = before;
   }
 
+  /// The same for parts that are numbered: "name0", "name1" ...
+  template <class Parts>
+  void parts(const std::string& name, Parts& parts) {
+    for (std::size_t i = 0; i < parts.size(); ++i) part(name + std::to_string(i), parts[i]);
+  }
+
   /// Refuse a loaded state that breaks a rule.
   void require(bool holds, const char* rule) const {
     if (loaded && !holds) throw StateRefused(prefix_ + ": " + rule);
   }
 
  private:
-  template <class T>
-  static std::vector<std::size_t> shape(const Matrix<T>& x) {
-    return {std::size_t(x.rows()), std::size_t(x.columns())};
-  }
   [[gnu::noinline]] void add(const char* name, Number kind, void* numbers,
                              std::vector<std::size_t> shape, bool lanes) {
     if (!loaded) entries.push_back({prefix_ + name, kind, numbers, std::move(shape), lanes, 0});

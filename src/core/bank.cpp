@@ -34,7 +34,7 @@ static double weighted_sum(Lanes product, Lanes weight) {
 }
 
 /// row[p] at the slots of a pack; 0 in empty lanes.
-static Lanes gather(const double* row, const std::vector<int>& slots) {
+static Lanes at_slots(const double* row, const std::vector<int>& slots) {
   double found[WIDTH] = {};
   for (std::size_t i = 0; i < slots.size(); ++i) found[i] = row[slots[i]];
   return load(found);
@@ -46,8 +46,8 @@ Pack::Output::Output(int block, int window, bool own_target)
     : losses_before(block, Lanes(0.0)),
       targets(own_target ? window + SLIDE_PERIOD : 0, Lanes(0.0)) {}
 
-Pack::Pack(std::vector<int> slots, std::unique_ptr<Learner> learner, OwnTarget own, int count,
-           int block, int window)
+Pack::Pack(std::vector<int> slots, Cloned<Learner> learner, OwnTarget own, int count, int block,
+           int window)
     : slots(std::move(slots)),
       learner(std::move(learner)),
       own(std::move(own)),
@@ -62,12 +62,12 @@ void Pack::visit(Archive& archive) {
   archive.part("learner", *learner);
   for (std::size_t k = 0; k < outputs.size(); ++k) {
     const std::string name = output_name(k) + "/";
-    archive.numbers((name + "values").c_str(), records[k].values[0], window_);
+    archive.numbers((name + "values").c_str(), records[k].values[0], {std::size_t(window_)});
     archive((name + "norm").c_str(), records[k].norms[0]);
     archive((name + "alive").c_str(), outputs[k].alive);
     if (!own.is_used()) continue;
     archive((name + "targets").c_str(), outputs[k].targets);
-    archive.numbers((name + "found_values").c_str(), found_[k].values[0], window_);
+    archive.numbers((name + "found_values").c_str(), found_[k].values[0], {std::size_t(window_)});
     archive((name + "found_norm").c_str(), found_[k].norms[0]);
   }
 }
@@ -177,7 +177,7 @@ void Pack::mix(int k, std::int64_t first, int count, const double* weights, int 
   const int window = window_;
   const Record& record = records[k];
   for (int t = 0; t < count; ++t, weights += slot_count, totals += window + EXTRA_SUMS) {
-    const Lanes weight = gather(weights, slots);
+    const Lanes weight = at_slots(weights, slots);
     if (add_lanes(absolute(weight)) == 0.0) continue;  // all sums would be 0
     const int older = int(std::min<std::int64_t>(first + t, window - 1));
     const Lanes* before = record.values[t];
@@ -379,9 +379,8 @@ void Bank::visit(Archive& archive) {
   archive("begun", begun_);
   archive.require(begun_ == 0 || begun_ == 1, "begun is neither 0 nor 1");
   archive.part("samples", newest);
-  for (std::size_t i = 0; i < packs.size(); ++i)
-    archive.part("pack" + std::to_string(i), packs[i]);
-  for (std::size_t k = 0; k < outputs.size(); ++k) archive.part(output_name(k), outputs[k]);
+  archive.parts("pack", packs);
+  archive.parts("output", outputs);
 }
 
 bool Bank::may_fail() const {
@@ -403,7 +402,7 @@ void Bank::start_from(const double* points, int count, const double* coefficient
   std::copy_n(points, rows.numbers.size(), rows[0]);
   for (Pack& pack : packs) {
     Array<Lanes> own(count);
-    for (int j = 0; j < count; ++j) own[j] = gather(coefficients + std::size_t(j) * spec_.slots, pack.slots);
+    for (int j = 0; j < count; ++j) own[j] = at_slots(coefficients + std::size_t(j) * spec_.slots, pack.slots);
     pack.learner->start_from(rows, own, pack.records.data());
   }
 }
@@ -472,7 +471,7 @@ void Bank::continue_targets(Bank& before, const SlotPlan& plan) {
       const OwnTarget& own = other.own;
       const int its_base =
           own.base_pack < 0 ? -1 : before.packs[own.base_pack].slots[own.base_lane];
-      if (!own.is_used() || its_base != base || !own.has_transform_of(pack.own)) continue;
+      if (!own.is_used() || its_base != base || own.transform != pack.own.transform) continue;
       for (std::size_t k = 0; k < outputs.size(); ++k)
         pack.outputs[k].targets = other.outputs[k].targets;
       break;
@@ -687,21 +686,16 @@ void Bank::choose_weights(int k, const Block& block) {
   const int window = spec_.objective.window, slots = spec_.slots;
   std::copy(o.recent.begin(), o.recent.end(), o.block_targets.begin());
   for (int t = 0; t < block.count; ++t) o.block_targets[window - 1 + t] = block.targets[k][t][0];
-  const Evidence evidence{block.first,
-                          block.count,
-                          slots,
-                          window,
-                          spec_.dimension,
-                          block.X,
-                          o.block_targets.data(),
-                          o.curvature[0],
-                          o.window_loss[0],
-                          o.slot_cost[0],
-                          o.slot_loss[0],
-                          o.slot_predictions[0],
-                          spec_.needs_values ? o.values[0] : nullptr,
-                          spec_.objective.losses[k].get(),
-                          spec_.objective.regularization};
+  Evidence evidence{block.first, block.count, slots, window};
+  evidence.targets = o.block_targets.data();
+  evidence.curvature = o.curvature[0];
+  evidence.window_loss = o.window_loss[0];
+  evidence.slot_cost = o.slot_cost[0];
+  evidence.slot_loss = o.slot_loss[0];
+  evidence.slot_predictions = o.slot_predictions[0];
+  evidence.values = spec_.needs_values ? o.values[0] : nullptr;
+  evidence.loss = spec_.objective.losses[k].get();
+  evidence.regularization = spec_.objective.regularization;
   o.combiner->choose(evidence, o.weights.data(), o.chosen[0]);
   for (int t = 0; t < block.count; ++t) {
     std::copy_n(t == 0 ? o.weights.data() : o.chosen[t - 1], slots, o.proposed[t]);
@@ -851,8 +845,8 @@ double Bank::combine(double* weights, const double* values) const {
   mask_nonfinite(weights, values, spec_.slots, spec_.on_simplex);
   double total = 0.0;
   for (const Pack& pack : packs) {
-    const Lanes weight = gather(weights, pack.slots);
-    total += weighted_sum(weight * gather(values, pack.slots), weight);
+    const Lanes weight = at_slots(weights, pack.slots);
+    total += weighted_sum(weight * at_slots(values, pack.slots), weight);
   }
   return total;
 }
@@ -866,10 +860,10 @@ void Bank::combine_rows(const double* slots, std::size_t n, double* predictions)
     }
 }
 
-void Bank::gather_query(int k, double* values) const {
+void Bank::gather(int k, Lanes Pack::Output::*member, double* values) const {
   for (const Pack& pack : packs)
     for (std::size_t i = 0; i < pack.slots.size(); ++i)
-      values[pack.slots[i]] = pack.outputs[k].query[int(i)];
+      values[pack.slots[i]] = (pack.outputs[k].*member)[int(i)];
 }
 
 /// Ends a query, also if a user's function fails: what packs have kept of it may be incomplete.
@@ -895,7 +889,7 @@ void Bank::predict(const double* x, double* predictions, double* slots) {
   });
   if_failed.keep = true;
   for (int k = 0; k < int(outputs.size()); ++k, slots += spec_.slots) {
-    gather_query(k, slots);
+    gather(k, &Pack::Output::query, slots);
     std::copy(outputs[k].weights.begin(), outputs[k].weights.end(), query_weights_.begin());
     predictions[k] = combine(query_weights_.data(), slots);
   }
@@ -906,7 +900,7 @@ void Bank::predict_slots(const double* X, std::size_t n, double* slots) {
   for (std::size_t t = 0; t < n; ++t) {
     const Query query = newest.query(seen_, X + t * spec_.dimension);
     for (Pack& pack : packs) pack.predict(query, packs);
-    for (int k = 0; k < int(outputs.size()); ++k, slots += spec_.slots) gather_query(k, slots);
+    for (int k = 0; k < int(outputs.size()); ++k, slots += spec_.slots) gather(k, &Pack::Output::query, slots);
   }
 }
 
@@ -915,10 +909,8 @@ void Bank::variance_slots(const double* X, std::size_t n, double* variances) {
   for (std::size_t t = 0; t < n; ++t) {
     const Query query = newest.query(seen_, X + t * spec_.dimension);
     for (Pack& pack : packs) pack.variance(query, packs);
-    for (std::size_t k = 0; k < outputs.size(); ++k, variances += spec_.slots)
-      for (const Pack& pack : packs)
-        for (std::size_t i = 0; i < pack.slots.size(); ++i)
-          variances[pack.slots[i]] = pack.outputs[k].variance[int(i)];
+    for (int k = 0; k < int(outputs.size()); ++k, variances += spec_.slots)
+      gather(k, &Pack::Output::variance, variances);
   }
 }
 
@@ -928,7 +920,7 @@ void Bank::predict_rows(const double* X, std::size_t n, double* predictions) {
   std::vector<char> needed(packs.size());
   for (std::size_t i = packs.size(); i-- > 0;) {
     for (const Output& output : outputs)
-      if (add_lanes(absolute(gather(output.weights.data(), packs[i].slots))) != 0.0) needed[i] = 1;
+      if (add_lanes(absolute(at_slots(output.weights.data(), packs[i].slots))) != 0.0) needed[i] = 1;
     if (needed[i] && packs[i].own.base_pack >= 0) needed[packs[i].own.base_pack] = 1;
   }
   Array<double>& values = query_values_;
@@ -941,13 +933,13 @@ void Bank::predict_rows(const double* X, std::size_t n, double* predictions) {
         for (Pack::Output& output : packs[i].outputs) output.query = 0.0;
     }
     for (int k = 0; k < int(outputs.size()); ++k) {
-      gather_query(k, values.data());
+      gather(k, &Pack::Output::query, values.data());
       double total = 0.0;
       for (int p = 0; p < spec_.slots; ++p)
         if (outputs[k].weights[p] != 0.0) total += values[p] * 0.0;
       if (total != 0.0) {  // the weight of a slot that failed goes to all others
         for (std::size_t i = 0; i < packs.size(); ++i) packs[i].predict(query, packs);
-        gather_query(k, values.data());
+        gather(k, &Pack::Output::query, values.data());
       }
       std::copy(outputs[k].weights.begin(), outputs[k].weights.end(), query_weights_.begin());
       *predictions++ = combine(query_weights_.data(), values.data());

@@ -1,6 +1,8 @@
 // A bank: packs of slots that learn a stream on their own, and for each output a combiner that
 // weighs them and a ledger.
 #pragma once
+#include <optional>
+
 #include "combiner.hpp"
 #include "learner.hpp"
 #include "pool.hpp"
@@ -17,13 +19,9 @@ namespace kb {
 /// sum space.
 struct OwnTarget {
   int base_pack = -1, base_lane = 0;  // -1: no base
-  std::shared_ptr<const Transform> transform;
+  std::optional<ShiftedLog> transform;
 
   bool is_used() const { return base_pack >= 0 || transform; }
-  bool has_transform_of(const OwnTarget& other) const {
-    if (!transform || !other.transform) return !transform && !other.transform;
-    return transform->equals(*other.transform);
-  }
   Lanes forward(Lanes y) const { return transform ? transform->forward(y) : y; }
   Lanes inverse(Lanes v) const { return transform ? transform->inverse(v) : v; }
 };
@@ -31,8 +29,8 @@ struct OwnTarget {
 /// Up to four slots that run side by side: their learner, and their part of the bank's work.
 class Pack {
  public:
-  Pack(std::vector<int> slots, std::unique_ptr<Learner> learner, OwnTarget own, int outputs,
-       int block, int window);
+  Pack(std::vector<int> slots, Cloned<Learner> learner, OwnTarget own, int outputs, int block,
+       int window);
 
   /// Learn a block, after the base if there is one.
   void learn(const Block& block, const std::vector<Pack>& packs);
@@ -213,7 +211,7 @@ class Bank {
   void write(int output, std::size_t row, int count, const Trace& trace) const;
   void write_records(int output, std::size_t row, int count, const Trace& trace) const;
   double combine(double* weights, const double* values) const;
-  void gather_query(int output, double* values) const;
+  void gather(int output, Lanes Pack::Output::*member, double* values) const;
   std::pair<int, int> place(int slot) const;  // pack and lane
   void reserve(int block);
   void continue_targets(Bank& before, const SlotPlan& plan);

@@ -24,30 +24,11 @@ void Combiner::change_slots(Combiner& before, const SlotPlan& plan) {
   }
 }
 
-namespace {
-
-struct Named {
-  const char* name;
-  MakeCombiner* make;
-};
-
-const Named COMBINERS[] = {
-    {"Best", make_best},
-    {"FixedShare", make_fixed_share},
-    {"Hedge", make_hedge},
-    {"Joint", make_joint},
-    {"OMKR", make_omkr},
-    {"RobustStacking", make_robust_stacking},
-    {"Simplex", make_simplex},
-    {"Stacking", make_stacking},
-    {"Uniform", make_uniform},
-};
-
-}  // namespace
-
-std::unique_ptr<Combiner> make_combiner(const std::string& name, const CombinerSpec& spec) {
-  for (const Named& known : COMBINERS)
-    if (name == known.name) return known.make(spec);
+Cloned<Combiner> make_combiner(const std::string& name, const CombinerSpec& spec) {
+  for (const auto& family : {experts_family(), joint_family(), omkr_family(), simplex_family(),
+                             stacking_family()})
+    for (const NamedCombiner& known : family)
+      if (name == known.name) return known.make(spec);
   throw std::invalid_argument("unknown combiner " + name);
 }
 

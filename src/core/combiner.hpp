@@ -9,20 +9,33 @@ namespace kb {
 /// that has become non-finite has infinite losses and costs from then on, and curvature 0.
 struct Evidence {
   std::int64_t first;              // number of the block's first sample, counted from 0
-  int count, slots, window, dimension;
-  const double* inputs;            // (count, dimension)
-  const double* targets;           // (window - 1 + count,): the window's before the block, the block's
-  const double* curvature;         // a_p: regularization / 2 |f_p|^2 after each sample
-  const double* window_loss;       // b_p: loss on the window after each sample is learned
-  const double* slot_cost;         // cost of the slot alone, before it learns the sample
-  const double* slot_loss;         // loss of the slot's prediction of the sample
-  const double* slot_predictions;  // f_p(x) before the sample is learned
-  const double* values;            // (count, window, P): f_p on the window after each sample, or null
-  const Loss* loss;
-  double regularization;
+  int count, slots, window;
+  const double* targets = nullptr;           // (window - 1 + count,): the window's before, the block's
+  const double* curvature = nullptr;         // a_p: regularization / 2 |f_p|^2 after each sample
+  const double* window_loss = nullptr;       // b_p: loss on the window after each sample is learned
+  const double* slot_cost = nullptr;         // cost of the slot alone, before it learns the sample
+  const double* slot_loss = nullptr;         // loss of the slot's prediction of the sample
+  const double* slot_predictions = nullptr;  // f_p(x) before the sample is learned
+  const double* values = nullptr;  // (count, window, P): f_p on the window after each sample, or null
+  const Loss* loss = nullptr;
+  double regularization = 0.0;
+
+  struct BySlot {
+    const char* name;
+    const double* Evidence::*rows;
+  };
+  static const BySlot BY_SLOT[5];  // the arrays (count, P), for those who pass them on by name
 
   double target(int t) const { return targets[window - 1 + t]; }
   const double* row(const double* array, int t) const { return array + std::size_t(t) * slots; }
+};
+
+inline constexpr Evidence::BySlot Evidence::BY_SLOT[5] = {
+    {"curvature", &Evidence::curvature},
+    {"window_loss", &Evidence::window_loss},
+    {"slot_cost", &Evidence::slot_cost},
+    {"slot_loss", &Evidence::slot_loss},
+    {"slot_predictions", &Evidence::slot_predictions},
 };
 
 /// How the slots of a bank follow from those of the bank before it.
@@ -36,7 +49,6 @@ struct SlotPlan {
 class Combiner {
  public:
   virtual ~Combiner() = default;
-  virtual std::unique_ptr<Combiner> clone() const = 0;
   virtual void visit(Archive& archive) = 0;
   /// chosen (count, P): the weights after each sample; `weights` are those before the block.
   virtual void choose(const Evidence& evidence, const double* weights, double* chosen) = 0;
@@ -58,11 +70,21 @@ struct CombinerSpec {
   std::shared_ptr<const Loss> loss;
 };
 
-using MakeCombiner = std::unique_ptr<Combiner>(const CombinerSpec&);
+/// What a combiner is called in Python, and how it is made.
+struct NamedCombiner {
+  const char* name;
+  Cloned<Combiner> (*make)(const CombinerSpec&);
+};
 
-std::unique_ptr<Combiner> make_combiner(const std::string& name, const CombinerSpec& spec);
+template <class Part>
+Cloned<Combiner> make(const CombinerSpec& spec) {
+  return std::make_unique<Part>(spec);
+}
 
-MakeCombiner make_best, make_fixed_share, make_hedge, make_joint, make_omkr, make_robust_stacking;
-MakeCombiner make_simplex, make_stacking, make_uniform;
+Cloned<Combiner> make_combiner(const std::string& name, const CombinerSpec& spec);
+
+// One line for each file of combiners.
+std::vector<NamedCombiner> experts_family(), joint_family(), omkr_family();
+std::vector<NamedCombiner> simplex_family(), stacking_family();
 
 }  // namespace kb

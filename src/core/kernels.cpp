@@ -1,38 +1,41 @@
+// The kernels of the field, one formula each.
+//
+// A *statistic* of two inputs is a sum (or product) over coordinates. A *formula* makes the kernel
+// values of four slots from the statistic s and up to three constants per slot. The kernels
+// themselves, with units and references, are in Python (kernelbank/kernels/elementary.py), which
+// also computes the constants.
 #include "kernels.hpp"
 
 #include <algorithm>
+#include <array>
 
-#include "kernel_formulas.hpp"
+#include "math.hpp"
 
 namespace kb {
 
 // --- statistics --------------------------------------------------------------------------------
 
-/// total <- step(total, x_k, t_k, parameter) for each coordinate k in turn.
+/// total <- step(total, x_k, t_k, parameter) for each coordinate k in turn, from `start` on.
 template <class Step>
 class OverCoordinates final : public Statistic {
  public:
-  explicit OverCoordinates(const StatisticSpec& spec)
-      : parameter_(spec.parameter), coordinates_(spec.coordinates) {}
+  OverCoordinates(const StatisticSpec& spec, double start, Step step)
+      : parameter_(spec.parameter), start_(start), coordinates_(spec.coordinates), step_(step) {}
   void write(const double* x, const double* terms, std::size_t stride, int count,
              double* out) const override {
-    std::fill_n(out, count, Step::start);
+    std::fill_n(out, count, start_);
     for (int k : coordinates_) {
       const double own = x[k], parameter = parameter_;
       const double* t = terms + k * stride;
-      for (int m = 0; m < count; ++m) out[m] = Step::step(out[m], own, t[m], parameter);
+      for (int m = 0; m < count; ++m) out[m] = step_(out[m], own, t[m], parameter);
     }
   }
 
  private:
-  double parameter_;
+  double parameter_, start_;
   std::vector<int> coordinates_;
+  Step step_;
 };
-
-template <class Step>
-static std::shared_ptr<const Statistic> over_coordinates(const StatisticSpec& spec) {
-  return std::make_shared<OverCoordinates<Step>>(spec);
-}
 
 /// A kernel of the user's as the address of a C function k(x, t, dimension).
 class CFunction final : public Statistic {
@@ -57,18 +60,39 @@ class CFunction final : public Statistic {
 };
 
 static std::shared_ptr<const Statistic> make_statistic(const StatisticSpec& spec) {
+  auto over_coordinates = [&](double start, auto step) -> std::shared_ptr<const Statistic> {
+    return std::make_shared<OverCoordinates<decltype(step)>>(spec, start, step);
+  };
   if (spec.custom) return spec.custom;
-  if (spec.name == "squared_distance") return over_coordinates<SquaredDistance>(spec);
-  if (spec.name == "distance") return over_coordinates<Distance>(spec);
-  if (spec.name == "dot_product") return over_coordinates<DotProduct>(spec);
-  if (spec.name == "squared_sines") return over_coordinates<SquaredSines>(spec);
-  if (spec.name == "spline_product") return over_coordinates<SplineProduct>(spec);
+  if (spec.name == "squared_distance")  // |x - t|^2
+    return over_coordinates(0.0, [](double total, double x, double t, double) {
+      return total + (x - t) * (x - t);
+    });
+  if (spec.name == "distance")  // |x - t|_1
+    return over_coordinates(
+        0.0, [](double total, double x, double t, double) { return total + absolute(x - t); });
+  if (spec.name == "dot_product")  // x't
+    return over_coordinates(
+        0.0, [](double total, double x, double t, double) { return total + x * t; });
+  if (spec.name == "squared_sines")  // sum_k sin^2(pi (x_k - t_k) / period)
+    return over_coordinates(0.0, [](double total, double x, double t, double period) {
+      const double value = sine(3.141592653589793 * (x - t) / period);
+      return total + value * value;
+    });
+  if (spec.name == "spline_product")
+    // prod_k (1 + x_k t_k + m^2 (3 M - m) / 6), m and M the smaller and the larger of x_k and t_k
+    return over_coordinates(1.0, [](double total, double x, double t, double) {
+      const double low = std::min(x, t), high = std::max(x, t);
+      return total * (1.0 + x * t + low * low * (3.0 * high - low) / 6.0);
+    });
   if (spec.name == "c_function") return std::make_shared<CFunction>(spec);
   throw std::invalid_argument("unknown statistic " + spec.name);
 }
 
 int Statistics::number(const StatisticSpec& spec) {
-  const auto place = std::find(specs_.begin(), specs_.end(), spec);
+  const auto place = std::find_if(specs_.begin(), specs_.end(), [&](const StatisticSpec& known) {
+    return known.key() == spec.key();
+  });
   const int found = int(place - specs_.begin());
   if (place == specs_.end()) {
     specs_.push_back(spec);
@@ -78,35 +102,82 @@ int Statistics::number(const StatisticSpec& spec) {
 }
 
 bool Statistics::may_fail() const {
-  for (const auto& statistic : made_)
-    if (statistic->may_fail()) return true;
-  return false;
+  return std::any_of(made_.begin(), made_.end(), [](const auto& made) { return made->may_fail(); });
 }
 
-// --- trees of kernels --------------------------------------------------------------------------
+// --- formulas: the kernel values from the statistic s and the constants c ------------------------
 
+using Constants = std::array<Lanes, 3>;
+
+/// The kernel of a formula value(s, c).
 template <class Formula>
 class Elementary final : public Kernel {
  public:
-  Elementary(int statistic, const Constants& constants) : statistic_(statistic), c_(constants) {}
-  std::unique_ptr<Kernel> clone() const override { return std::make_unique<Elementary>(*this); }
+  Elementary(int statistic, const Constants& constants, Formula value)
+      : statistic_(statistic), c_(constants), value_(value) {}
   void write(const StatisticRows& rows, int count, Lanes* row) override {
     const double* s = rows[statistic_];
     const Constants c = c_;
-    for (int m = 0; m < count; ++m) row[m] = Formula::value(s[m], c);
+    for (int m = 0; m < count; ++m) row[m] = value_(s[m], c);
   }
   bool repeats(const char* repeated) const override { return repeated[statistic_]; }
 
  private:
   int statistic_;
   Constants c_;
+  Formula value_;
 };
+
+/// A new kernel: its formula here.
+static Cloned<Kernel> make_elementary(const std::string& name, int statistic,
+                                      const Constants& constants) {
+  auto made = [&](auto formula) -> Cloned<Kernel> {
+    return std::make_unique<Elementary<decltype(formula)>>(statistic, constants, formula);
+  };
+  // 2^(c0 s), c0 <= 0: Gaussian, Laplacian, Periodic.
+  if (name == "exponential")
+    return made([](Lanes s, const Constants& c) { return exp2_of_product(s, c[0]); });
+  // The statistic is the kernel value: Spline, and users' own functions.
+  if (name == "identity") return made([](Lanes s, const Constants&) { return s; });
+  // Matern of nu = 1/2, exp(-r) with r = |x - t| / width: s = |x - t|^2, c0 = -log2(e) / width.
+  if (name == "matern1")
+    return made([](Lanes s, const Constants& c) { return exp2_of_product(sqrt(s), c[0]); });
+  // Matern of nu = 3/2, (1 + u) exp(-u) with u = sqrt(3) r: s = |x - t|^2, c0 = sqrt(3) / width.
+  if (name == "matern3")
+    return made([](Lanes s, const Constants& c) {
+      const Lanes u = sqrt(s) * c[0];
+      return (1.0 + u) * exp2_of_product(u, -LOG2_E);
+    });
+  // Matern of nu = 5/2, (1 + u + u^2 / 3) exp(-u) with u = sqrt(5) r: s = |x - t|^2,
+  // c0 = sqrt(5) / width.
+  if (name == "matern5")
+    return made([](Lanes s, const Constants& c) {
+      const Lanes u = sqrt(s) * c[0];
+      const Lanes value = (1.0 + u + u * u / 3.0) * exp2_of_product(u, -LOG2_E);
+      return where_less(u, 1000.0, value, 0.0);  // u * u may overflow where the exponential is 0
+    });
+  // (1 + c0 s)^c1: s = |x - t|^2, c0 = 1 / (2 alpha width^2), c1 = -alpha.
+  if (name == "rational_quadratic")
+    return made([](Lanes s, const Constants& c) { return power(1.0 + c[0] * s, c[1]); });
+  // s + c0: s = x't, c0 = offset.
+  if (name == "linear") return made([](Lanes s, const Constants& c) { return c[0] + s; });
+  // (c0 s + c1)^c2: s = x't, scale, offset and degree, an integer from 1 to 64.
+  if (name == "polynomial")
+    return made([](Lanes s, const Constants& c) {
+      const Lanes degree = c[2], base = c[0] * s + c[1];
+      const double most = std::max({degree[0], degree[1], degree[2], degree[3]});
+      Lanes result = base;
+      for (double k = 1.0; k < most; ++k) result = where_less(k, degree, result * base, result);
+      return result;
+    });
+  throw std::invalid_argument("unknown kernel " + name);
+}
+
+// --- trees of kernels --------------------------------------------------------------------------
 
 class ScaledKernel final : public Kernel {
  public:
-  ScaledKernel(Lanes factor, std::unique_ptr<Kernel> base)
-      : factor_(factor), base_(std::move(base)) {}
-  std::unique_ptr<Kernel> clone() const override { return std::make_unique<ScaledKernel>(*this); }
+  ScaledKernel(Lanes factor, Cloned<Kernel> base) : factor_(factor), base_(std::move(base)) {}
   void write(const StatisticRows& rows, int count, Lanes* row) override {
     base_->write(rows, count, row);
     for (int m = 0; m < count; ++m) row[m] = row[m] * factor_;
@@ -118,35 +189,30 @@ class ScaledKernel final : public Kernel {
   Cloned<Kernel> base_;
 };
 
-struct Add {
-  static Lanes of(Lanes x, Lanes y) { return x + y; }
-};
-struct Multiply {
-  static Lanes of(Lanes x, Lanes y) { return x * y; }
-};
-
 /// The sum or the product of parts, from left to right.
-template <class Operation>
-class Folded final : public Kernel {
+class FoldedKernel final : public Kernel {
  public:
-  explicit Folded(std::vector<Cloned<Kernel>> parts) : parts_(std::move(parts)) {}
-  std::unique_ptr<Kernel> clone() const override { return std::make_unique<Folded>(*this); }
+  FoldedKernel(std::vector<Cloned<Kernel>> parts, bool adds)
+      : parts_(std::move(parts)), adds_(adds) {}
   void write(const StatisticRows& rows, int count, Lanes* row) override {
     scratch_.resize(count);
     parts_[0]->write(rows, count, row);
     for (std::size_t i = 1; i < parts_.size(); ++i) {
       parts_[i]->write(rows, count, scratch_.data());
-      for (int m = 0; m < count; ++m) row[m] = Operation::of(row[m], scratch_[m]);
+      if (adds_)
+        for (int m = 0; m < count; ++m) row[m] = row[m] + scratch_[m];
+      else
+        for (int m = 0; m < count; ++m) row[m] = row[m] * scratch_[m];
     }
   }
   bool repeats(const char* repeated) const override {
-    for (const Cloned<Kernel>& part : parts_)
-      if (!part->repeats(repeated)) return false;
-    return true;
+    return std::all_of(parts_.begin(), parts_.end(),
+                       [=](const Cloned<Kernel>& part) { return part->repeats(repeated); });
   }
 
  private:
   std::vector<Cloned<Kernel>> parts_;
+  bool adds_;
   Array<Lanes> scratch_;
 };
 
@@ -161,44 +227,18 @@ static Lanes constant(const std::vector<KernelSpec>& slots, std::size_t i) {
   return Lanes(of(0), of(1), of(2), of(3));
 }
 
-template <class Operation>
-static std::unique_ptr<Kernel> folded(const std::vector<KernelSpec>& slots, Statistics& statistics) {
+Cloned<Kernel> make_kernel(const std::vector<KernelSpec>& slots, Statistics& statistics) {
+  const KernelSpec& first = slots.at(0);
   std::vector<Cloned<Kernel>> parts;
-  for (std::size_t i = 0; i < slots[0].parts.size(); ++i) {
+  for (std::size_t i = 0; i < first.parts.size(); ++i) {
     std::vector<KernelSpec> own;
     for (const KernelSpec& slot : slots) own.push_back(slot.parts.at(i));
     parts.push_back(make_kernel(own, statistics));
   }
-  return std::make_unique<Folded<Operation>>(std::move(parts));
-}
-
-template <class Formula>
-static std::unique_ptr<Kernel> elementary(int statistic, const Constants& constants) {
-  return std::make_unique<Elementary<Formula>>(statistic, constants);
-}
-
-/// A new kernel: its formula in kernel_formulas.hpp, and a line here.
-static std::unique_ptr<Kernel> make_elementary(const std::string& name, int s, const Constants& c) {
-  if (name == "exponential") return elementary<Exponential>(s, c);
-  if (name == "identity") return elementary<Identity>(s, c);
-  if (name == "matern1") return elementary<Matern1>(s, c);
-  if (name == "matern3") return elementary<Matern3>(s, c);
-  if (name == "matern5") return elementary<Matern5>(s, c);
-  if (name == "rational_quadratic") return elementary<RationalQuadratic>(s, c);
-  if (name == "linear") return elementary<LinearKernel>(s, c);
-  if (name == "polynomial") return elementary<Polynomial>(s, c);
-  throw std::invalid_argument("unknown kernel " + name);
-}
-
-std::unique_ptr<Kernel> make_kernel(const std::vector<KernelSpec>& slots, Statistics& statistics) {
-  const KernelSpec& first = slots.at(0);
-  if (first.name == "scaled") {
-    std::vector<KernelSpec> bases;
-    for (const KernelSpec& slot : slots) bases.push_back(slot.parts.at(0));
-    return std::make_unique<ScaledKernel>(constant(slots, 0), make_kernel(bases, statistics));
-  }
-  if (first.name == "sum") return folded<Add>(slots, statistics);
-  if (first.name == "product") return folded<Multiply>(slots, statistics);
+  if (first.name == "scaled")
+    return std::make_unique<ScaledKernel>(constant(slots, 0), std::move(parts.at(0)));
+  if (first.name == "sum" || first.name == "product")
+    return std::make_unique<FoldedKernel>(std::move(parts), first.name == "sum");
   const Constants constants = {constant(slots, 0), constant(slots, 1), constant(slots, 2)};
   return make_elementary(first.name, statistics.number(first.statistic), constants);
 }

@@ -3,6 +3,8 @@
 // A kernel formula needs a *statistic* of two inputs, such as the squared distance. Statistics are
 // computed once for all kernels that use the same one. Sums and products of kernels are trees.
 #pragma once
+#include <tuple>
+
 #include "arrays.hpp"
 
 namespace kb {
@@ -25,10 +27,7 @@ struct StatisticSpec {
   std::vector<int> coordinates;              // of the inputs, in order
   std::shared_ptr<const Statistic> custom;   // a function of the user's
   const void* identity = nullptr;            // of that function
-  bool operator==(const StatisticSpec& other) const {
-    return name == other.name && parameter == other.parameter &&
-           coordinates == other.coordinates && identity == other.identity;
-  }
+  auto key() const { return std::tie(name, parameter, coordinates, identity); }
 };
 
 /// The statistics that some kernels use, each one once.
@@ -58,7 +57,6 @@ struct StatisticRows {
 class Kernel {
  public:
   virtual ~Kernel() = default;
-  virtual std::unique_ptr<Kernel> clone() const = 0;
   /// row[m] = the kernel values with term m, for m < count.
   virtual void write(const StatisticRows& rows, int count, Lanes* row) = 0;
   /// Whether the row equals that of the sample before, if `repeated` says so of each statistic.
@@ -74,7 +72,7 @@ struct KernelSpec {
 };
 
 /// One kernel for up to four slots of equal structure; missing ones repeat the first.
-std::unique_ptr<Kernel> make_kernel(const std::vector<KernelSpec>& slots, Statistics& statistics);
+Cloned<Kernel> make_kernel(const std::vector<KernelSpec>& slots, Statistics& statistics);
 
 /// A kernel that compares inputs with terms of a learner's own, not with the newest samples.
 class TermKernel {

@@ -104,6 +104,15 @@ inline bool all_less(Lanes x, Lanes y) {
 #endif
 }
 
+/// A number in lane 0: the value of a pack's one slot.
+inline Lanes first_lane(double x) { return Lanes(x, 0.0, 0.0, 0.0); }
+
+/// function(x_i, ...) of each lane alone.
+template <class Function, class... More>
+Lanes each_lane(Function function, const More&... x) {
+  return Lanes(function(x[0]...), function(x[1]...), function(x[2]...), function(x[3]...));
+}
+
 /// (x0 + x1) + (x2 + x3): the order of every sum over lanes.
 inline double add_lanes(Lanes x) { return (x[0] + x[1]) + (x[2] + x[3]); }
 

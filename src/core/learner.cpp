@@ -4,19 +4,30 @@
 
 namespace kb {
 
-/// Pairs of entries with the same names and shapes.
-static void copy_state(std::vector<Entry> to, const std::vector<Entry>& from, auto&& copy) {
-  if (to.size() != from.size()) throw StateRefused("the learners differ");
-  for (std::size_t i = 0; i < to.size(); ++i) {
-    if (to[i].name != from[i].name || to[i].shape != from[i].shape || to[i].kind != from[i].kind)
-      throw StateRefused(to[i].name + " differs");
-    copy(to[i], from[i]);
+/// Pairs of entries with the same names; of the same shapes, or `wider` ones than those they go on from.
+static void copy_state(Learner& to, Learner& from, bool wider, auto&& copy) {
+  const std::vector<Entry> into = list_state(to), out_of = list_state(from);
+  if (into.size() != out_of.size()) throw StateRefused("the learners differ");
+  for (std::size_t i = 0; i < into.size(); ++i) {
+    const Entry &one = into[i], &other = out_of[i];
+    bool fits = one.name == other.name && one.kind == other.kind &&
+                one.shape.size() == other.shape.size();
+    for (std::size_t axis = 0; fits && axis < one.shape.size(); ++axis)
+      fits = one.shape[axis] == other.shape[axis] ||
+             (wider && one.shape[axis] > other.shape[axis]);
+    if (!fits) throw StateRefused(one.name + " differs");
+    copy(one, other);
   }
 }
 
 void Learner::continue_from(Learner& narrower) {
-  copy_state(list_state(*this), list_state(narrower), [](Entry& to, const Entry& from) {
-    std::memcpy(to.numbers, from.numbers, from.bytes());
+  copy_state(*this, narrower, true, [](const Entry& to, const Entry& from) {
+    const std::size_t rows = from.shape.empty() ? 1 : from.shape[0];
+    if (from.bytes() == 0) return;
+    const std::size_t width = to.bytes() / (to.shape.empty() ? 1 : to.shape[0]);
+    const std::size_t before = from.bytes() / rows;
+    for (std::size_t i = 0; i < rows; ++i)
+      std::memcpy((char*)to.numbers + i * width, (char*)from.numbers + i * before, before);
   });
 }
 
@@ -26,14 +37,14 @@ void Learner::start_from(const Matrix<double>&, const Array<Lanes>&, Record*) {
 
 bool Learner::shares_with(Learner& other) {
   bool same = true;
-  copy_state(list_state(*this), list_state(other), [&](Entry& one, const Entry& two) {
+  copy_state(*this, other, false, [&](const Entry& one, const Entry& two) {
     if (!one.lanes) same = same && std::memcmp(one.numbers, two.numbers, one.bytes()) == 0;
   });
   return same;
 }
 
 void Learner::take_slot(int to, Learner& source, int from, bool shared) {
-  copy_state(list_state(*this), list_state(source), [=](Entry& into, const Entry& out_of) {
+  copy_state(*this, source, false, [=](const Entry& into, const Entry& out_of) {
     if (!into.lanes) {
       if (shared) std::memcpy(into.numbers, out_of.numbers, out_of.bytes());
       return;
@@ -44,47 +55,83 @@ void Learner::take_slot(int to, Learner& source, int from, bool shared) {
   });
 }
 
-namespace {
+// --- initial functions ---------------------------------------------------------------------------
 
-struct Named {
-  const char* name;
-  MakeLearner* make;
-  bool shares;  // whether one object has all outputs, and computes once what they have in common
-};
+Matrix<Lanes> gram_matrix(const std::vector<KernelSpec>& kernels, const Matrix<double>& points) {
+  const int m = points.rows(), dimension = points.columns();
+  Matrix<double> terms(dimension, m);
+  for (int j = 0; j < m; ++j)
+    for (int k = 0; k < dimension; ++k) terms[k][j] = points[j][k];
+  Matrix<Lanes> gram(m, m);
+  TermKernel kernel(kernels);
+  for (int i = 0; i < m; ++i) kernel.write(points[i], terms[0], std::size_t(m), m, gram[i]);
+  return gram;
+}
 
-const Named LEARNERS[] = {
-    {"FixedBudgetKRLS", make_fixed_budget_krls, false},
-    {"Forgetron", make_forgetron, false},
-    {"FourierRLS", make_fourier_rls, true},
-    {"FourierSGD", make_fourier_sgd, true},
-    {"KLMS", make_klms, false},
-    {"KNLMS", make_knlms, false},
-    {"KRLS", make_krls, false},
-    {"KRLSTracker", make_krls_tracker, false},
-    {"LastValue", make_last_value, true},
-    {"LinearRLS", make_linear_rls, true},
-    {"NearestNeighborGP", make_nearest_neighbors, true},
-    {"Norma", make_norma, true},
-    {"NystromSGD", make_nystrom_sgd, false},
-    {"PartitionTree", make_partition_tree, false},
-    {"POLK", make_polk, false},
-    {"Projectron", make_projectron, false},
-    {"QKLMS", make_qklms, false},
-    {"Remote", make_remote, true},
-    {"SlidingWindowKRLS", make_sliding_window_krls, false},
-};
+Lanes expansion_norm(const Array<Lanes>& coefficients, const Matrix<Lanes>& gram) {
+  ExactLanes total;
+  for (std::size_t i = 0; i < coefficients.size(); ++i)
+    for (std::size_t j = 0; j < coefficients.size(); ++j)
+      total.add(coefficients[i] * coefficients[j] * gram[int(i)][j]);
+  const Lanes norm = total.value();
+  return where_less(norm, 0.0, 0.0, norm);
+}
 
-}  // namespace
+// --- slots of another process --------------------------------------------------------------------
 
-std::unique_ptr<Learner> make_learner(const std::string& name, const LearnerSpec& spec) {
-  for (const Named& known : LEARNERS) {
-    if (name != known.name) continue;
-    const int outputs = spec.objective.outputs();
-    if (known.shares || outputs == 1) return known.make(spec);
-    std::vector<Cloned<Learner>> parts;
-    for (int k = 0; k < outputs; ++k) parts.push_back(known.make(spec.of_output(k)));
-    return std::make_unique<Separate>(std::move(parts));
-  }
+Remote::Remote(const LearnerSpec& spec)
+    : column_(spec.settings.whole("column", 0)),
+      width_(spec.settings.count("width")),
+      outputs_(spec.objective.outputs()),
+      window_(spec.objective.window) {
+  if (width_ > WIDTH) throw std::invalid_argument("no such slots");
+}
+
+void Remote::take(const HandedOver& handed) {
+  if (column_ + width_ > handed.slots) throw std::invalid_argument("a slot was not handed over");
+  handed_ = handed;
+}
+
+void Remote::learn(const Block& block, Record* records) {
+  if (block.first < handed_.first || block.first + block.count > handed_.first + handed_.count)
+    throw std::logic_error("the records of a block were not handed over");
+  auto lanes = [&](const double* numbers, std::size_t row) {
+    double found[WIDTH] = {};
+    std::copy_n(numbers + row * handed_.slots + column_, width_, found);
+    return load(found);
+  };
+  for (int t = 0; t < block.count; ++t)
+    for (int k = 0; k < outputs_; ++k) {
+      const std::size_t row = std::size_t(block.first - handed_.first + t) * outputs_ + k;
+      Record& record = records[k];
+      record.predictions[t] = lanes(handed_.predictions, row);
+      record.effects[t] = lanes(handed_.effects, row);
+      record.norms[t + 1] = lanes(handed_.norms, row);
+      for (int i = 0; i < window_; ++i)
+        record.values[t + 1][i] = lanes(handed_.values, row * window_ + i);
+    }
+}
+
+void Remote::predict(const Query&, Lanes*) {
+  throw std::logic_error("slots of another process are asked there");
+}
+
+// --- learners by name ----------------------------------------------------------------------------
+
+Cloned<Learner> make_learner(const std::string& name, const LearnerSpec& spec) {
+  if (name == "Remote") return make<Remote>(spec);
+  for (const auto& family :
+       {feature_family(), gradients_on_centres_family(), last_value_family(),
+        least_squares_on_centres_family(), least_squares_on_features_family(),
+        nearest_neighbors_family(), norma_family(), partition_tree_family()})
+    for (const NamedLearner& known : family) {
+      if (name != known.name) continue;
+      const int outputs = spec.objective.outputs();
+      if (known.shares || outputs == 1) return known.make(spec);
+      std::vector<Cloned<Learner>> parts;
+      for (int k = 0; k < outputs; ++k) parts.push_back(known.make(spec.of_output(k)));
+      return std::make_unique<Separate>(std::move(parts));
+    }
   throw std::invalid_argument("unknown learner " + name);
 }
 

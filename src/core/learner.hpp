@@ -4,6 +4,7 @@
 // leaves behind a Record per output: the prediction, the values on the window and norm^2. All else
 // (losses, costs, evidence, mixtures) is computed from these by code that knows no learner.
 #pragma once
+#include "exact_sum.hpp"
 #include "losses.hpp"
 #include "samples.hpp"
 #include "settings.hpp"
@@ -64,7 +65,6 @@ struct Record {
 class Learner {
  public:
   virtual ~Learner() = default;
-  virtual std::unique_ptr<Learner> clone() const = 0;
   /// List the state. What belongs to output k is in a part "output<k>".
   virtual void visit(Archive& archive) = 0;
   /// Learn a block: fill rows 1 .. count of values and norms, predictions and effects of the record
@@ -82,7 +82,8 @@ class Learner {
   virtual Lanes dropped(int) const { return 0.0; }
   /// Learning rate over the largest stable one on the windows seen so far, of an output.
   virtual Lanes step_ratio(int) const { return 0.0; }
-  /// Continue from one that has learned inputs with fewer columns; the new ones were 0 so far.
+  /// Continue from one that has learned inputs with fewer columns; the new ones were 0 so far: what
+  /// it has is the leading part of each array.
   virtual void continue_from(Learner& narrower);
   /// Let the slot in lane `to` go on from that in lane `from` of a learner of its kind. Arrays
   /// without lanes belong to all slots of a pack: they are copied if `shared`.
@@ -105,11 +106,91 @@ class Learner {
   virtual bool may_fail() const { return false; }
 };
 
+// --- what several learners use -------------------------------------------------------------------
+
+/// Step sizes of first-order learners: constant, decaying, or adapted to the gradients.
+///
+/// With g_t the gradient of the loss at sample t = 1, 2, ..., in the space of the functions:
+///
+///     constant        rate_t = learning_rate
+///     inverse_sqrt    rate_t = learning_rate / sqrt(t)
+///     adagrad         rate_t = learning_rate / sqrt(|g_1|^2 + ... + |g_t|^2), per slot
+///
+/// With adagrad, rate * regularization is kept at 1/2 or below, so that the factor
+/// 1 - rate * regularization of f is never below 1/2 whatever the gradients are.
+struct StepSize {
+  enum class Rule { constant, inverse_sqrt, adagrad };
+
+  /// From the settings learning_rate and step_size. regularization : of a method whose f decays by
+  /// 1 - rate * regularization, else 0.
+  StepSize(const Settings& settings, double regularization)
+      : rule(parse(settings.word("step_size"))),
+        learning_rate(settings.number("learning_rate")),
+        largest(adapts() && regularization > 0.0 ? 0.5 / regularization : INF) {}
+
+  bool constant() const { return rule == Rule::constant; }
+  bool adapts() const { return rule == Rule::adagrad; }
+
+  /// The rate of sample t = `number` >= 1; squares = |g_1|^2 + ... + |g_t|^2, for adagrad.
+  Lanes rate(std::int64_t number, Lanes squares) const {
+    if (rule == Rule::constant) return learning_rate;
+    if (rule == Rule::inverse_sqrt) return Lanes(learning_rate) / sqrt(Lanes(double(number)));
+    Lanes rate = Lanes(learning_rate) / sqrt(squares);
+    rate = where_less(rate, largest, rate, largest);
+    return where_less(0.0, squares, rate, 0.0);  // no gradient so far: no step
+  }
+
+  Rule rule;
+  double learning_rate, largest;
+
+ private:
+  static Rule parse(const std::string& word) {
+    if (word == "constant") return Rule::constant;
+    return word == "adagrad" ? Rule::adagrad : Rule::inverse_sqrt;
+  }
+};
+
+// Initial functions f = sum_j c_j k(points_j, .): what learners that start at one have in common.
+
+/// (m, m): the kernel values of the points, for each slot.
+Matrix<Lanes> gram_matrix(const std::vector<KernelSpec>& kernels, const Matrix<double>& points);
+/// norm^2 = c' K c, at least 0.
+Lanes expansion_norm(const Array<Lanes>& coefficients, const Matrix<Lanes>& gram);
+
+/// Sums in each lane, rounded once.
+struct ExactLanes {
+  ExactSum lanes[WIDTH];
+  void add(Lanes x) {
+    for (int i = 0; i < WIDTH; ++i) lanes[i].add(x[i]);
+  }
+  Lanes value() const {
+    return Lanes(lanes[0].value(), lanes[1].value(), lanes[2].value(), lanes[3].value());
+  }
+};
+
+// --- how learners are made, by their names in Python ----------------------------------------------
+
+/// What the learner of a pack is made for.
+struct LearnerSpec {
+  Settings settings;
+  std::vector<KernelSpec> kernels;  // of its slots, up to four, of equal structure
+  Objective objective;              // by which the slots learn; a loss for each output
+  int dimension;                    // columns of the inputs
+  std::int64_t first_sample;        // number of the first sample that is learned
+  Statistics* statistics;           // of the bank's samples: numbers those of kernels on them
+
+  /// The same for one of the outputs.
+  LearnerSpec of_output(int k) const {
+    LearnerSpec one = *this;
+    one.objective.losses = {objective.losses[k]};
+    return one;
+  }
+};
+
 /// A learner for one output as one for several: a copy for each, since nothing can be shared.
 class Separate final : public Learner {
  public:
   explicit Separate(std::vector<Cloned<Learner>> parts) : parts_(std::move(parts)) {}
-  std::unique_ptr<Learner> clone() const override { return std::make_unique<Separate>(*this); }
   void visit(Archive& archive) override {
     for (std::size_t k = 0; k < parts_.size(); ++k)
       archive.part("output" + std::to_string(k), *parts_[k]);
@@ -153,36 +234,53 @@ class Separate final : public Learner {
   std::vector<Cloned<Learner>> parts_;
 };
 
-// --- how learners are made, by their names in Python ----------------------------------------------
-
-/// What the learner of a pack is made for.
-struct LearnerSpec {
-  Settings settings;
-  std::vector<KernelSpec> kernels;  // of its slots, up to four, of equal structure
-  Objective objective;              // by which the slots learn; a loss for each output
-  int dimension;                    // columns of the inputs
-  std::int64_t first_sample;        // number of the first sample that is learned
-  Statistics* statistics;           // of the bank's samples: numbers those of kernels on them
-
-  /// The same for one of the outputs.
-  LearnerSpec of_output(int k) const {
-    LearnerSpec one = *this;
-    one.objective.losses = {objective.losses[k]};
-    return one;
-  }
+/// What the slots of a shard, S of them, have left behind for samples: predictions, norms and effects
+/// (n, K, S), values (n, K, window, S). Norms and values are those after each sample.
+struct HandedOver {
+  std::int64_t first = 0;  // the number of the first sample
+  int count = 0, slots = 0;
+  const double *predictions = nullptr, *values = nullptr, *norms = nullptr, *effects = nullptr;
 };
 
-using MakeLearner = std::unique_ptr<Learner>(const LearnerSpec&);
+/// A learner whose slots run in another process: it has no state, and leaves behind what that process
+/// has handed over.
+class Remote final : public Learner {
+ public:
+  explicit Remote(const LearnerSpec& spec);
+  void visit(Archive&) override {}
+  void learn(const Block& block, Record* records) override;
+  void predict(const Query&, Lanes*) override;  // not possible: only the other process knows
+
+  /// Take the records of the samples that are learned next; they must stay until then.
+  void take(const HandedOver& handed);
+  bool is_ready() const { return handed_.count > 0; }
+  void forget() { handed_ = {}; }
+
+ private:
+  int column_, width_;  // which of the shard's slots are those of this pack
+  int outputs_, window_;
+  HandedOver handed_;
+};
+
+/// What a learner is called in Python, and how it is made.
+struct NamedLearner {
+  const char* name;
+  Cloned<Learner> (*make)(const LearnerSpec&);
+  bool shares = false;  // whether one object has all outputs, and computes once what they share
+};
+
+template <class Part>
+Cloned<Learner> make(const LearnerSpec& spec) {
+  return std::make_unique<Part>(spec);
+}
 
 /// A learner by its name; for one that shares nothing between outputs, a copy for each.
-std::unique_ptr<Learner> make_learner(const std::string& name, const LearnerSpec& spec);
+Cloned<Learner> make_learner(const std::string& name, const LearnerSpec& spec);
 
-// One line for each learner; `Separate` ones are made for one output.
-MakeLearner make_norma;
-MakeLearner make_klms, make_knlms, make_qklms, make_polk, make_projectron, make_forgetron;
-MakeLearner make_krls, make_sliding_window_krls, make_fixed_budget_krls, make_krls_tracker;
-MakeLearner make_fourier_rls, make_fourier_sgd, make_linear_rls, make_nystrom_sgd;
-MakeLearner make_last_value, make_nearest_neighbors, make_partition_tree;
-MakeLearner make_remote;
+// One line for each file of learners.
+std::vector<NamedLearner> feature_family(), gradients_on_centres_family();
+std::vector<NamedLearner> least_squares_on_centres_family(), least_squares_on_features_family();
+std::vector<NamedLearner> last_value_family(), nearest_neighbors_family(), norma_family();
+std::vector<NamedLearner> partition_tree_family();
 
 }  // namespace kb

@@ -117,12 +117,11 @@ struct SquaredHinge {
 // Reference: Moreau, Proximite et dualite dans un espace hilbertien, Bulletin de la Societe
 // Mathematique de France 93 (1965).
 
-Lanes exp_of_lanes(Lanes x) { return Lanes(exp(x[0]), exp(x[1]), exp(x[2]), exp(x[3])); }
+Lanes exp_of_lanes(Lanes x) { return each_lane(exp, x); }
 
 /// log x for x > 0, else 0: for x log x, which is 0 at 0.
 Lanes log_or_zero(Lanes x) {
-  auto one = [](double z) { return z > 0.0 ? log(z) : 0.0; };
-  return Lanes(one(x[0]), one(x[1]), one(x[2]), one(x[3]));
+  return each_lane([](double z) { return z > 0.0 ? log(z) : 0.0; }, x);
 }
 
 /// The envelope of l(f, y) = e^f - y f - (y - y log y), half the deviance, for counts y with f the
@@ -149,8 +148,7 @@ struct Poisson {
     return u;
   }
   Lanes log_rates(Lanes f, Lanes y) const {
-    return Lanes(proximal_log_rate(f[0], y[0]), proximal_log_rate(f[1], y[1]),
-                 proximal_log_rate(f[2], y[2]), proximal_log_rate(f[3], y[3]));
+    return each_lane([this](double z, double w) { return proximal_log_rate(z, w); }, f, y);
   }
   Lanes value(Lanes f, Lanes y) const {
     Lanes u = log_rates(f, y);
@@ -185,11 +183,8 @@ struct PoissonRate {
 
 struct CFunctions {
   LossFunction value_of, derivative_of;
-  static Lanes each(LossFunction l, Lanes f, Lanes y) {
-    return Lanes(l(f[0], y[0]), l(f[1], y[1]), l(f[2], y[2]), l(f[3], y[3]));
-  }
-  Lanes value(Lanes f, Lanes y) const { return each(value_of, f, y); }
-  Lanes derivative(Lanes f, Lanes y) const { return each(derivative_of, f, y); }
+  Lanes value(Lanes f, Lanes y) const { return each_lane(value_of, f, y); }
+  Lanes derivative(Lanes f, Lanes y) const { return each_lane(derivative_of, f, y); }
 };
 
 // --- from formulas to losses ---------------------------------------------------------------------
@@ -247,13 +242,20 @@ std::shared_ptr<const Loss> make_loss(LossFunction value, LossFunction derivativ
 
 // --- curvature -----------------------------------------------------------------------------------
 
-double curvature_above(double prediction) {
+/// tanh(f / 2) / 2 f: the curvature of the tightest parabola above the logistic loss at f (Jaakkola
+/// and Jordan). Unlike l'' it bounds the loss, so a confident mistake makes no huge step.
+static double curvature_above(double prediction) {
   constexpr double small = 1e-4;  // below, tanh(f / 2) / 2 f is 1/4 to the last digit but one
   double size = absolute(prediction);
   return size > small ? tanh(0.5 * size) / (2.0 * size) : 0.25;
 }
 
-double curvature_along(const Loss& loss, double prediction, double target, double slope) {
+/// bound / 4^k, with the largest k <= 8 at which the step -l' 4^k / bound leaves half of l';
+/// `bound` is loss.curvature, and slope = l'(prediction, target).
+///
+/// So the step never passes the minimum, and where the loss is flatter than its bound the step is
+/// longer.
+static double curvature_along(const Loss& loss, double prediction, double target, double slope) {
   double longest = -slope / loss.curvature;
   double curvature = loss.curvature;
   Lanes y = target;

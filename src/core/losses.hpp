@@ -17,8 +17,8 @@ namespace kb {
 enum class CurvatureRule {
   none,      // the loss has no bounded curvature: second-order methods refuse it
   constant,  // 2, exactly: the squared loss
-  logistic,  // `curvature_above`
-  bounded,   // `curvature_along`; methods of first order have no use for it
+  logistic,  // that of a parabola above the loss
+  bounded,   // as the slope tells; methods of first order have no use for it
 };
 
 class Loss {
@@ -59,20 +59,8 @@ using LossFunction = double (*)(double, double);
 std::shared_ptr<const Loss> make_loss(LossFunction value, LossFunction derivative,
                                       double curvature);
 
-// --- curvature for second-order steps ------------------------------------------------------------
-
-/// tanh(f / 2) / 2 f: the curvature of the tightest parabola above the logistic loss at f (Jaakkola
-/// and Jordan). Unlike l'' it bounds the loss, so a confident mistake makes no huge step.
-double curvature_above(double prediction);
-
-/// bound / 4^k, with the largest k <= 8 at which the step -l' 4^k / bound leaves half of l';
-/// `bound` is loss.curvature, and slope = l'(prediction, target).
-///
-/// So the step never passes the minimum, and where the loss is flatter than its bound the step is
-/// longer.
-double curvature_along(const Loss& loss, double prediction, double target, double slope);
-
-/// The curvature by the rule of the loss; 2 for `constant`, and for `none`, where it is not used.
+/// The curvature by the rule of the loss, for second-order steps; 2 for `constant`, and for `none`,
+/// where it is not used. slope : l'(prediction, target).
 double step_curvature(const Loss& loss, double prediction, double target, double slope);
 
 }  // namespace kb

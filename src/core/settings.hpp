@@ -12,22 +12,19 @@ class Settings {
   std::map<std::string, double> numbers;
   std::map<std::string, std::string> words;
   std::map<std::string, Array<double>> arrays;
-  std::map<std::string, std::shared_ptr<void>> objects;  // what only bindings know
 
   double number(const char* name) const { return find(numbers, name); }
-  /// So small that twice as many is a number too.
-  int whole(const char* name) const {
+  /// At least `least`, and so small that twice as many is a number too.
+  int whole(const char* name, int least = INT_MIN / 2) const {
     const double number = find(numbers, name);
-    if (!(absolute(number) <= INT_MAX / 2))
-      throw std::invalid_argument(std::string("the setting is too large: ") + name);
+    if (!(least <= number && number <= INT_MAX / 2))
+      throw std::invalid_argument(
+          (number < least ? "the setting is too small: " : "the setting is too large: ") +
+          std::string(name));
     return int(number);
   }
   /// How many of something there are, at least one.
-  int count(const char* name) const {
-    const int number = whole(name);
-    if (number < 1) throw std::invalid_argument(std::string("the setting is below 1: ") + name);
-    return number;
-  }
+  int count(const char* name) const { return whole(name, 1); }
   /// An array of indices below `end`.
   std::vector<int> indices(const char* name, int end) const {
     std::vector<int> found;
@@ -38,7 +35,6 @@ class Settings {
     }
     return found;
   }
-  bool flag(const char* name) const { return find(numbers, name) != 0.0; }
   const std::string& word(const char* name) const { return find(words, name); }
   const Array<double>& array(const char* name) const { return find(arrays, name); }
   bool has(const char* name) const { return numbers.count(name) || words.count(name); }

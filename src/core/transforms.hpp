@@ -5,23 +5,10 @@
 // the slot by its predictions of y.
 #pragma once
 #include <algorithm>
-#include <memory>
 
-#include "lanes.hpp"
 #include "math.hpp"
 
 namespace kb {
-
-/// A strictly increasing function T of the target, defined for all numbers, and its inverse. NaN
-/// stays NaN. It has no state: slots share one object.
-class Transform {
- public:
-  virtual ~Transform() = default;
-  virtual Lanes forward(Lanes y) const = 0;
-  /// The y with T(y) = u.
-  virtual Lanes inverse(Lanes u) const = 0;
-  virtual bool equals(const Transform& other) const = 0;
-};
 
 /// The largest slope of a ShiftedLog; the least is one divided by it.
 inline constexpr double STEEPEST = 8.0;
@@ -46,31 +33,19 @@ inline double shifted_exp(double u, double shift) {
   return shift * (exp(c) * (1.0 + v - c) - 1.0);
 }
 
-class ShiftedLog final : public Transform {
- public:
-  explicit ShiftedLog(double shift) : shift_(shift) {}
+/// A transform of the target. NaN stays NaN.
+struct ShiftedLog {
+  double shift;
+  bool operator==(const ShiftedLog&) const = default;
 
-  Lanes forward(Lanes y) const override {
+  Lanes forward(Lanes y) const {
     // The lanes are targets of one sample, mostly of one output: one logarithm serves equal ones.
-    double first = shifted_log(y[0], shift_);
-    Lanes result = first;
-    for (int i = 1; i < WIDTH; ++i)
-      if (y[i] != y[0]) result.set(i, shifted_log(y[i], shift_));
-    return result;
+    const double first = shifted_log(y[0], shift);
+    return each_lane([&](double z) { return z == y[0] ? first : shifted_log(z, shift); }, y);
   }
-
-  Lanes inverse(Lanes u) const override {
-    return Lanes(shifted_exp(u[0], shift_), shifted_exp(u[1], shift_), shifted_exp(u[2], shift_),
-                 shifted_exp(u[3], shift_));
+  Lanes inverse(Lanes u) const {
+    return each_lane([&](double z) { return shifted_exp(z, shift); }, u);
   }
-
-  bool equals(const Transform& other) const override {
-    auto same = dynamic_cast<const ShiftedLog*>(&other);
-    return same && same->shift_ == shift_;
-  }
-
- private:
-  double shift_;
 };
 
 }  // namespace kb

@@ -106,7 +106,7 @@ std::unique_ptr<Bank> make(const Case& given) {
       history = std::max(history, slots.settings.whole("budget"));
     OwnTarget own;
     own.base_pack = slots.base_pack;
-    if (slots.shift > 0.0) own.transform = std::make_shared<ShiftedLog>(slots.shift);
+    if (slots.shift > 0.0) own.transform = ShiftedLog{slots.shift};
     std::vector<int> places;
     for (std::size_t i = 0; i < std::max<std::size_t>(slots.kernels.size(), 1); ++i)
       places.push_back(spec.slots++);

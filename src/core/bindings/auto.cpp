@@ -10,7 +10,6 @@
 #include "../auto/running_stats.hpp"
 #include "../auto/scaling.hpp"
 #include "convert.hpp"
-#include "module.hpp"
 
 using namespace nb::literals;
 using namespace kb;

@@ -1,7 +1,6 @@
 // A bank as Python sees it: results leave as arrays.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 #include <pthread.h>
@@ -12,9 +11,7 @@
 
 #include "../auto/prediction.hpp"
 #include "../bank.hpp"
-#include "../learners/remote.hpp"
 #include "convert.hpp"
-#include "module.hpp"
 
 using namespace nb::literals;
 using namespace kb;
@@ -68,22 +65,6 @@ class Turn {
   const Inside here_;
 };
 
-/// Refuse an array of another shape: loops would leave it.
-template <class Numbers>
-void require_shape(const char* name, const Numbers& array, const Shape& shape) {
-  bool fits = array.ndim() == shape.size();
-  for (std::size_t i = 0; fits && i < shape.size(); ++i) fits = array.shape(i) == shape[i];
-  if (fits) return;
-  auto text = [](std::size_t axes, auto length) {
-    std::string all;
-    for (std::size_t i = 0; i < axes; ++i) all += (i ? ", " : "") + std::to_string(length(i));
-    return "(" + all + ")";
-  };
-  const std::string found = text(array.ndim(), [&](std::size_t i) { return array.shape(i); });
-  const std::string wanted = text(shape.size(), [&](std::size_t i) { return shape[i]; });
-  throw nb::value_error((std::string(name) + " has shape " + found + ", not " + wanted).c_str());
-}
-
 /// How many of something there are, at least one, and so few that twice as many is a number too:
 /// parts add to it before the bank compares them.
 static int take_count(const nb::dict& given, const char* name) {
@@ -130,18 +111,10 @@ std::unique_ptr<Bank> make_bank(const nb::dict& given) {
     packs.emplace_back(take<std::vector<int>>(pack, "slots"), std::move(made), own, outputs,
                        1, spec.objective.window);
   }
-  auto rule = take<nb::tuple>(given, "combiner");
   std::vector<Cloned<Combiner>> combiners;
-  for (int k = 0; k < outputs; ++k) {
-    if (rule[0].is_none()) {  // a rule of the user's, which holds its state
-      combiners.push_back(python_combiner(nb::cast<nb::list>(rule[1])[k]));
-      continue;
-    }
-    combiners.push_back(make_combiner(
-        nb::cast<std::string>(rule[0]),
-        {read_settings(nb::cast<nb::dict>(rule[1])), spec.slots, spec.objective.window,
-         spec.objective.regularization, spec.objective.losses[k]}));
-  }
+  for (int k = 0; k < outputs; ++k)
+    combiners.push_back(
+        read_combiner(take<nb::tuple>(given, "combiner"), k, spec.slots, spec.objective));
   Samples samples(take_count(given, "history"), spec.dimension, outputs, std::move(statistics), 1);
   return std::make_unique<Bank>(spec, std::move(samples), std::move(packs), std::move(combiners),
                                 take<std::vector<double>>(given, "first_weights"));
@@ -158,6 +131,8 @@ struct TargetRule {
 
 /// Inputs beyond this are declined: the square of a difference must not overflow.
 constexpr double LARGEST = 1e150;
+
+std::size_t rows_of(const Floats& array) { return array.ndim() > 0 ? array.shape(0) : 0; }
 
 /// An array that results are written to.
 using Written = nb::ndarray<double, nb::c_contig, nb::device::cpu>;
@@ -205,7 +180,7 @@ class PyBank {
                        const nb::list& shards) {
     Turn turn(turns_);
     const Forgotten forgotten{*this};
-    for (nb::handle item : shards) hand_over(nb::cast<nb::tuple>(item), X.ndim() > 0 ? X.shape(0) : 0);
+    for (nb::handle item : shards) hand_over(nb::cast<nb::tuple>(item), rows_of(X));
     for (Pack& pack : bank_->packs)
       if (!dynamic_cast<Remote&>(*pack.learner).is_ready())
         throw std::invalid_argument("the records of a pack were not handed over");
@@ -276,7 +251,7 @@ class PyBank {
   /// (K,) predictions and (K, P) predictions of the slots at x (d,).
   nb::tuple predict_slots_one(Floats x) {
     Turn turn(turns_);
-    require_shape("x", x, {point_.size()});
+    require_shape("x", shape_of(x), {point_.size()});
     const std::size_t K = bank_->outputs.size(), P = bank_->spec().slots;
     double *predictions, *slots;
     Result one = new_array({K}, &predictions), other = new_array({K, P}, &slots);
@@ -286,37 +261,30 @@ class PyBank {
     }
     return nb::make_tuple(one, other);
   }
-  Result predict(Floats X) {
-    return rows(X, {rules_.size()}, &Bank::predict_rows);
-  }
+  Result predict(Floats X) { return rows(X, {rules_.size()}, &Bank::predict_rows); }
   /// (n, K): the predictions that follow from those of the slots (n, K, P).
   Result combine(Floats slots) {
     Turn turn(turns_);
     const std::size_t K = bank_->outputs.size(), P = bank_->spec().slots;
-    if (slots.ndim() != 3 || slots.shape(1) != K || slots.shape(2) != P)
-      throw std::invalid_argument("these are not the values of the slots");
+    require_shape("slots", shape_of(slots), {rows_of(slots), K, P});
     double* predictions;
     Result result = new_array({slots.shape(0), K}, &predictions);
     bank_->combine_rows(slots.data(), slots.shape(0), predictions);
     return result;
   }
-  Result predict_slots(Floats X) {
-    return rows(X, by_slots(), &Bank::predict_slots);
-  }
-  Result variance_slots(Floats X) {
-    return rows(X, by_slots(), &Bank::variance_slots);
-  }
+  Result predict_slots(Floats X) { return rows(X, by_slots(), &Bank::predict_slots); }
+  Result variance_slots(Floats X) { return rows(X, by_slots(), &Bank::variance_slots); }
 
   /// Let the terms before the first sample be x, or start at f_p = sum_j coefficients[j, p]
   /// k_p(points[j], .): points (m, d), coefficients (m, P).
   void begin(Floats x, std::optional<Floats> points, std::optional<Floats> coefficients) {
     Turn turn(turns_);
-    require_shape("x", x, {point_.size()});
+    require_shape("x", shape_of(x), {point_.size()});
     if (!points) return bank_->begin(x.data());
-    const std::size_t m = points->ndim() > 0 ? points->shape(0) : 0;
+    const std::size_t m = rows_of(*points);
     if (m < 1 || !coefficients) throw nb::value_error("points and their coefficients are needed");
-    require_shape("points", *points, {m, point_.size()});
-    require_shape("coefficients", *coefficients, {m, std::size_t(bank_->spec().slots)});
+    require_shape("points", shape_of(*points), {m, point_.size()});
+    require_shape("coefficients", shape_of(*coefficients), {m, std::size_t(bank_->spec().slots)});
     bank_->start_from(points->data(), int(points->shape(0)), coefficients->data());
   }
   /// See Bank::continue_with; added : (bank, indices, whether they are on bases that go on)
@@ -435,10 +403,10 @@ class PyBank {
  private:
   void learn_rows(const Floats& X, const Floats& y, const std::optional<Floats>& past,
                   const nb::dict& arrays) {
-    const std::size_t n = X.ndim() > 0 ? X.shape(0) : 0, K = rules_.size();
-    require_shape("X", X, {n, point_.size()});
-    require_shape("y", y, {n, K});
-    if (past) require_shape("past", *past, {n, K, slots_.size() / K});
+    const std::size_t n = rows_of(X), K = rules_.size();
+    require_shape("X", shape_of(X), {n, point_.size()});
+    require_shape("y", shape_of(y), {n, K});
+    if (past) require_shape("past", shape_of(*past), {n, K, slots_.size() / K});
     std::vector<Written> kept;  // while other threads may change the dictionary
     const Trace trace = read_trace(arrays, n, kept);
     whole([&] {
@@ -455,7 +423,7 @@ class PyBank {
       Written array;
       if (!nb::try_cast(arrays[name], array, false))  // a copy would be written in vain
         throw nb::value_error((std::string(name) + " must be a writable array of float64 by rows").c_str());
-      require_shape(name, array, shape);
+      require_shape(name, shape_of(array), shape);
       kept.push_back(array);
       return array.data();
     };
@@ -490,9 +458,7 @@ class PyBank {
     const std::size_t slots = find("norms").ndim() == 3 ? find("norms").shape(2) : 0;
     auto read = [&](const char* name, const Shape& shape) {
       const Floats array = find(name);
-      bool fits = array.ndim() == shape.size();
-      for (std::size_t i = 0; fits && i < shape.size(); ++i) fits = array.shape(i) == shape[i];
-      if (!fits) throw std::invalid_argument(std::string("other records were handed over: ") + name);
+      require_shape(name, shape_of(array), shape);
       return array.data();
     };
     const Shape plain = {n, K, slots};
@@ -569,7 +535,7 @@ class PyBank {
 
   Result rows(Floats X, Shape shape, void (Bank::*method)(const double*, std::size_t, double*)) {
     Turn turn(turns_);
-    require_shape("X", X, {X.ndim() > 0 ? X.shape(0) : 0, point_.size()});
+    require_shape("X", shape_of(X), {rows_of(X), point_.size()});
     shape.insert(shape.begin(), X.shape(0));
     double* data;
     Result result = new_array(shape, &data);
@@ -681,7 +647,6 @@ std::shared_ptr<ModelBank> kb::model_bank(nb::handle bank, int width) {
 
 void kb::bind_bank(nb::module_& m) {
   nb::exception<TooLarge>(m, "TooLarge", PyExc_ValueError);
-  m.attr("SLIDE_PERIOD") = SLIDE_PERIOD;
   pthread_atfork(nullptr, nullptr, [] { ++forks; });
   nb::class_<PyBank>(m, "Bank")
       .def(nb::init<const nb::dict&, std::optional<std::size_t>>(), "description"_a,

@@ -2,9 +2,262 @@
 
 #include <nanobind/stl/vector.h>
 
+#include <cmath>
 #include <cstring>
 
 namespace kb {
+
+Result new_array(const Shape& shape, double** data) {
+  std::size_t size = 1;
+  for (std::size_t n : shape) size *= n;
+  *data = new double[size]();
+  nb::capsule owner(*data, [](void* p) noexcept { delete[] (double*)p; });
+  return Result(*data, shape.size(), shape.data(), owner);
+}
+
+void require_shape(const char* name, const Shape& found, const Shape& wanted) {
+  if (found == wanted) return;
+  const auto text = [](const Shape& shape) {
+    std::string all;
+    for (std::size_t n : shape) all += (all.empty() ? "" : ", ") + std::to_string(n);
+    return "(" + all + ")";
+  };
+  throw nb::value_error(
+      (std::string(name) + " has shape " + text(found) + ", not " + text(wanted)).c_str());
+}
+
+namespace {
+
+// --- what a user writes in Python: the core calls it ----------------------------------------------
+
+/// An object of Python's that threads of the core may hold. A copy is a copy of the object.
+class Held {
+ public:
+  explicit Held(nb::object object) : object_(std::move(object)) {}
+  Held(const Held& other) {
+    nb::gil_scoped_acquire gil;
+    object_ = other.object_.attr("copy")();
+  }
+  Held(Held&&) = default;
+  Held& operator=(Held other) {
+    std::swap(object_, other.object_);
+    return *this;
+  }
+  ~Held() {
+    if (!object_.is_valid()) return;
+    nb::gil_scoped_acquire gil;
+    object_.reset();
+  }
+  const nb::object& operator*() const { return object_; }
+  auto attr(const char* name) const { return object_.attr(name); }
+
+ private:
+  nb::object object_;
+};
+
+/// What a user's function returned, as float64; refused unless it is real numbers of that shape.
+Floats checked_result(const nb::object& value, const Shape& shape, const std::string& name) {
+  nb::module_ numpy = nb::module_::import_("numpy");
+  nb::object array = numpy.attr("asarray")(value);
+  nb::list lengths;
+  for (std::size_t n : shape) lengths.append(n);
+  const std::string kind = nb::cast<std::string>(array.attr("dtype").attr("kind"));
+  if (kind.find_first_of("fiub") == std::string::npos || !array.attr("shape").equal(nb::tuple(lengths))) {
+    nb::object text = nb::str("'{}' must return real numbers of shape {}; got {} of shape {}. Let it work on whole arrays.")
+                          .attr("format")(name, nb::tuple(lengths), array.attr("dtype"), array.attr("shape"));
+    throw nb::value_error(nb::cast<std::string>(text).c_str());
+  }
+  return nb::cast<Floats>(numpy.attr("ascontiguousarray")(array, "float64"));
+}
+
+/// A kernel k(X, Z) -> (n, m) as a statistic: called for one input and all terms at a time, so that
+/// the shapes of a call do not depend on the lengths of blocks.
+class PythonStatistic final : public Statistic {
+ public:
+  PythonStatistic(nb::object function, std::string name, std::vector<int> coordinates)
+      : function_(std::move(function)),
+        name_(std::move(name)),
+        coordinates_(std::move(coordinates)) {}
+  bool may_fail() const override { return true; }
+  void write(const double* x, const double* terms, std::size_t stride, int count,
+             double* out) const override {
+    nb::gil_scoped_acquire gil;
+    const std::size_t d = coordinates_.size();
+    double *one, *others;
+    Result X = new_array({1, d}, &one), Z = new_array({std::size_t(count), d}, &others);
+    for (std::size_t k = 0; k < d; ++k) {
+      one[k] = x[coordinates_[k]];
+      for (int m = 0; m < count; ++m) others[m * d + k] = terms[coordinates_[k] * stride + m];
+    }
+    const Floats values = checked_result((*function_)(X, Z), {1, std::size_t(count)}, name_);
+    std::copy_n(values.data(), count, out);
+  }
+
+ private:
+  Held function_;
+  std::string name_;
+  std::vector<int> coordinates_;
+};
+
+/// A loss from two functions of predictions and targets (n, 4).
+class PythonLoss final : public Loss {
+ public:
+  PythonLoss(nb::object value, nb::object derivative, std::string name, double curvature)
+      : Loss(curvature),
+        value_(std::move(value)),
+        derivative_(std::move(derivative)),
+        name_(std::move(name)) {}
+  void values(const Lanes* f, const Lanes* y, int rows, Lanes* out) const override {
+    call(*value_, f, y, rows, out);
+  }
+  void derivatives(const Lanes* f, const Lanes* y, int rows, Lanes* out) const override {
+    call(*derivative_, f, y, rows, out);
+  }
+  bool in_python() const override { return true; }
+
+ private:
+  void call(const nb::object& function, const Lanes* f, const Lanes* y, int rows, Lanes* out) const {
+    nb::gil_scoped_acquire gil;
+    const Shape shape = {std::size_t(rows), WIDTH};
+    const Floats values = checked_result(
+        function(copied((const double*)f, shape), copied((const double*)y, shape)), shape, name_);
+    std::copy_n(values.data(), values.size(), (double*)out);
+  }
+  Held value_, derivative_;
+  std::string name_;
+};
+
+/// The arrays of an object's state in Python, listed where they are.
+void visit_arrays(Archive& archive, const Held& owner) {
+  nb::gil_scoped_acquire gil;
+  for (auto [name, value] : nb::cast<nb::dict>(owner.attr("arrays"))) {
+    auto array = nb::cast<nb::ndarray<double, nb::c_contig, nb::device::cpu>>(value);
+    archive.numbers(nb::cast<std::string>(name).c_str(), array.data(), shape_of(array));
+  }
+}
+
+/// Calls a model in Python, one sample at a time: one slot, in lane 0, and one output. The model is a
+/// copy of its own: arrays of one that was sent by Ray cannot be written to.
+class PythonLearner final : public Learner {
+ public:
+  PythonLearner(const nb::object& model, const LearnerSpec& spec)
+      : model_(model.attr("copy")()),
+        window_(spec.objective.window),
+        loss_(spec.objective.losses[0]),
+        point_(spec.dimension),
+        may_fail_(nb::cast<bool>(model_.attr("may_fail"))) {}
+  void visit(Archive& archive) override { visit_arrays(archive, model_); }
+  bool may_fail() const override { return may_fail_; }
+  const nb::object& model() const { return *model_; }
+  void take_slot(int, Learner& source, int, bool) override { take(source); }
+  void continue_from(Learner& narrower) override {
+    shares_with(narrower);  // refuses arrays of other shapes
+    take(narrower);
+  }
+
+  void learn(const Block& block, Record* record) override {
+    nb::gil_scoped_acquire gil;
+    const Samples& samples = block.samples;
+    for (int t = 0; t < block.count; ++t) {
+      const std::int64_t number = block.first + t;
+      const double prediction = value(block.x(t)), target = block.targets[0][t][0];
+      record->predictions[t] = first_lane(prediction);
+      if (!std::isnan(target))  // a sample without a target is not learned
+        model_.attr("learn")(point(block.x(t)), target, loss_->derivative(prediction, target));
+      const int newest = samples.place(number);
+      for (int age = 0; age < std::min<std::int64_t>(number + 1, window_); ++age) {
+        for (int k = 0; k < samples.dimension; ++k) point_[k] = samples.inputs(k)[newest - age];
+        record->values[t + 1][window_ - 1 - age] = first_lane(value(point_.data()));
+      }
+      record->norms[t + 1] = first_lane(nb::cast<double>(model_.attr("norm")()));
+    }
+  }
+  void predict(const Query& query, Lanes* out) override {
+    nb::gil_scoped_acquire gil;
+    *out = first_lane(value(query.x));
+  }
+  void variance(const Query& query, Lanes* out, int) override {
+    nb::gil_scoped_acquire gil;
+    *out = first_lane(nb::cast<double>(model_.attr("variance")(point(query.x))));
+  }
+
+ private:
+  void take(Learner& other) { model_ = Held(static_cast<PythonLearner&>(other).model_); }
+  /// A copy: a model that keeps x keeps this sample.
+  nb::object point(const double* x) const { return copied(x, {point_.size()}); }
+  double value(const double* x) const { return nb::cast<double>(model_.attr("value")(point(x))); }
+
+  Held model_;
+  int window_;
+  std::shared_ptr<const Loss> loss_;
+  std::vector<double> point_;
+  bool may_fail_;
+};
+
+class PythonCombiner final : public Combiner {
+ public:
+  explicit PythonCombiner(nb::object rule) : rule_(std::move(rule)) {}
+  void visit(Archive& archive) override { visit_arrays(archive, rule_); }
+  bool may_fail() const override { return true; }
+
+  void change_slots(Combiner& before, const SlotPlan& plan) override {
+    nb::gil_scoped_acquire gil;
+    nb::list kept, previous;
+    for (std::size_t i = 0; i < plan.kept.size(); ++i) {
+      if (plan.is_new(int(i)))
+        kept.append(nb::none());
+      else
+        kept.append(plan.kept[i]);
+      previous.append(plan.previous[i]);
+    }
+    rule_.attr("change_slots")(*static_cast<PythonCombiner&>(before).rule_, kept, previous);
+  }
+
+  void choose(const Evidence& e, const double* weights, double* chosen) override {
+    nb::gil_scoped_acquire gil;
+    const std::size_t n = std::size_t(e.count), slots = std::size_t(e.slots);
+    const Shape rows = {n, slots};
+    nb::dict evidence;
+    evidence["first"] = e.first;
+    for (const auto& [name, array] : Evidence::BY_SLOT) evidence[name] = copied(e.*array, rows);
+    evidence["targets"] = copied(e.targets, {std::size_t(e.window - 1) + n});
+    evidence["values"] = copied(e.values, {e.values ? n : 0, std::size_t(e.window), slots});
+    const Floats weights_after =
+        checked_result(rule_.attr("choose")(evidence, copied(weights, {slots})), rows, "combine");
+    std::copy_n(weights_after.data(), n * slots, chosen);
+  }
+
+ private:
+  Held rule_;
+};
+
+// --- settings -------------------------------------------------------------------------------------
+
+template <class T>
+T item(const nb::tuple& items, int i) {
+  return nb::cast<T>(items[i]);
+}
+
+StatisticSpec read_statistic(nb::handle given, int dimension) {
+  StatisticSpec spec;
+  if (given.is_none()) return spec;
+  const auto items = nb::cast<nb::tuple>(given);
+  spec.name = item<std::string>(items, 0);
+  spec.parameter = item<double>(items, 1);
+  spec.coordinates = item<std::vector<int>>(items, 2);
+  for (int k : spec.coordinates)
+    if (k < 0 || k >= dimension) throw nb::value_error("a kernel on a coordinate that is missing");
+  if (spec.name == "python") {
+    spec.custom = std::make_shared<PythonStatistic>(items[3], item<std::string>(items, 4),
+                                                    spec.coordinates);
+    spec.identity = nb::object(items[5]).ptr();
+  } else if (spec.name == "c_function") {
+    spec.identity = (const void*)item<std::uintptr_t>(items, 3);
+  }
+  return spec;
+}
+
+}  // namespace
 
 Settings read_settings(const nb::dict& given) {
   Settings settings;
@@ -25,52 +278,61 @@ Settings read_settings(const nb::dict& given) {
   return settings;
 }
 
-static StatisticSpec read_statistic(nb::handle given, int dimension) {
-  StatisticSpec spec;
-  if (given.is_none()) return spec;
-  auto items = nb::cast<nb::tuple>(given);
-  spec.name = nb::cast<std::string>(items[0]);
-  spec.parameter = nb::cast<double>(items[1]);
-  spec.coordinates = nb::cast<std::vector<int>>(items[2]);
-  for (int k : spec.coordinates)
-    if (k < 0 || k >= dimension) throw nb::value_error("a kernel on a coordinate that is missing");
-  if (spec.name == "python") {
-    spec.custom =
-        python_statistic(items[3], nb::cast<std::string>(items[4]), spec.coordinates);
-    spec.identity = nb::object(items[5]).ptr();
-  } else if (spec.name == "c_function") {
-    spec.identity = (const void*)nb::cast<std::uintptr_t>(items[3]);
-  }
-  return spec;
-}
-
 KernelSpec read_kernel(nb::handle given, int dimension) {
-  auto items = nb::cast<nb::tuple>(given);
-  KernelSpec spec;
-  spec.name = nb::cast<std::string>(items[0]);
-  spec.statistic = read_statistic(items[1], dimension);
-  spec.constants = nb::cast<std::vector<double>>(items[2]);
+  const auto items = nb::cast<nb::tuple>(given);
+  KernelSpec spec{item<std::string>(items, 0), read_statistic(items[1], dimension),
+                  item<std::vector<double>>(items, 2), {}};
   for (nb::handle part : items[3]) spec.parts.push_back(read_kernel(part, dimension));
   return spec;
 }
 
 std::shared_ptr<const Loss> read_loss(nb::handle given) {
-  auto items = nb::cast<nb::tuple>(given);
-  const std::string name = nb::cast<std::string>(items[0]);
+  const auto items = nb::cast<nb::tuple>(given);
+  const auto name = item<std::string>(items, 0);
+  const auto function = [&](int i) { return (LossFunction)item<std::uintptr_t>(items, i); };
   if (name == "python")
-    return python_loss(items[1], items[2], nb::cast<std::string>(items[3]),
-                       nb::cast<double>(items[4]));
-  if (name == "c_function")
-    return make_loss((LossFunction)nb::cast<std::uintptr_t>(items[1]),
-                     (LossFunction)nb::cast<std::uintptr_t>(items[2]), nb::cast<double>(items[3]));
-  return make_loss(name, nb::cast<std::vector<double>>(items[1]));
+    return std::make_shared<PythonLoss>(items[1], items[2], item<std::string>(items, 3),
+                                        item<double>(items, 4));
+  if (name == "c_function") return make_loss(function(1), function(2), item<double>(items, 3));
+  return make_loss(name, item<std::vector<double>>(items, 1));
 }
 
-std::shared_ptr<const Transform> read_transform(nb::handle given) {
-  if (given.is_none()) return nullptr;
-  auto items = nb::cast<nb::tuple>(given);
-  if (nb::cast<std::string>(items[0]) != "ShiftedLog") throw nb::value_error("unknown transform");
-  return std::make_shared<ShiftedLog>(nb::cast<double>(items[1]));
+std::optional<ShiftedLog> read_transform(nb::handle given) {
+  if (given.is_none()) return {};
+  const auto items = nb::cast<nb::tuple>(given);
+  if (item<std::string>(items, 0) != "ShiftedLog") throw nb::value_error("unknown transform");
+  return ShiftedLog{item<double>(items, 1)};
+}
+
+Cloned<Learner> python_learner(const nb::list& models, const LearnerSpec& spec) {
+  if (nb::len(models) == 1) return std::make_unique<PythonLearner>(models[0], spec);
+  std::vector<Cloned<Learner>> parts;
+  for (std::size_t k = 0; k < nb::len(models); ++k)
+    parts.emplace_back(std::make_unique<PythonLearner>(models[k], spec.of_output(int(k))));
+  return std::make_unique<Separate>(std::move(parts));
+}
+
+nb::object python_models(const Learner& learner) {
+  nb::list models;
+  const auto add = [&](const Learner& part) {
+    const auto* one = dynamic_cast<const PythonLearner*>(&part);
+    if (one) models.append(one->model());
+    return one != nullptr;
+  };
+  if (add(learner)) return models;
+  if (const auto* several = dynamic_cast<const Separate*>(&learner))
+    for (const Cloned<Learner>& part : several->parts())
+      if (!add(*part)) return nb::none();
+  return nb::len(models) > 0 ? nb::object(models) : nb::none();
+}
+
+Cloned<Combiner> read_combiner(const nb::tuple& given, int k, int slots,
+                               const Objective& objective) {
+  if (given[0].is_none())
+    return std::make_unique<PythonCombiner>(nb::object(nb::cast<nb::list>(given[1])[k]));
+  return make_combiner(item<std::string>(given, 0),
+                       {read_settings(item<nb::dict>(given, 1)), slots, objective.window,
+                        objective.regularization, objective.losses[k]});
 }
 
 // --- states ---------------------------------------------------------------------------------------
@@ -94,10 +356,8 @@ static void write_entry(const Entry& entry, nb::handle given) {
   const nb::dlpack::dtype type = entry.kind == Number::float64   ? nb::dtype<double>()
                                  : entry.kind == Number::float32 ? nb::dtype<float>()
                                                                  : nb::dtype<std::int64_t>();
-  bool fits = array.dtype() == type && array.ndim() == entry.shape.size();
-  for (std::size_t i = 0; fits && i < entry.shape.size(); ++i)
-    fits = array.shape(i) == entry.shape[i];
-  if (!fits) throw StateRefused(entry.name + " has another shape or type");
+  if (array.dtype() != type || shape_of(array) != entry.shape)
+    throw StateRefused(entry.name + " has another shape or type");
   if (entry.bytes() > 0) std::memcpy(entry.numbers, array.data(), entry.bytes());
 }
 

@@ -1,10 +1,60 @@
 // Settings, arrays and states between Python and the core, and objects that Python holds.
 #pragma once
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
 
-#include "python_parts.hpp"
+#include <optional>
+
+#include "../combiner.hpp"
+#include "../learner.hpp"
+#include "../transforms.hpp"
+
+namespace nb = nanobind;
 
 namespace kb {
+
+// The parts of the module that Python sees which are bound in files of their own.
+void bind_auto(nb::module_& m);
+void bind_bank(nb::module_& m);
+void bind_models(nb::module_& m);
+
+class ModelBank;
+/// A KernelBank of Python, on rows of this width, as the bank of a model.
+std::shared_ptr<ModelBank> model_bank(nb::handle bank, int width);
+
+// --- arrays ---------------------------------------------------------------------------------------
+
+using Floats = nb::ndarray<const double, nb::c_contig, nb::device::cpu>;
+using Result = nb::ndarray<nb::numpy, double>;
+using Shape = std::vector<std::size_t>;
+
+/// A new NumPy array of zeros.
+Result new_array(const Shape& shape, double** data);
+
+/// A copy of numbers as a NumPy array.
+template <class T>
+nb::any copied(const T* numbers, const Shape& shape) {
+  std::size_t size = 1;
+  for (std::size_t n : shape) size *= n;
+  T* data = new T[size];
+  std::copy_n(numbers, size, data);
+  nb::capsule owner(data, [](void* p) noexcept { delete[] (T*)p; });
+  nb::object array = nb::cast(nb::ndarray<nb::numpy, T>(data, shape.size(), shape.data(), owner));
+  return nb::steal<nb::any>(array.release());
+}
+
+template <class Array>
+Shape shape_of(const Array& array) {
+  Shape shape(array.ndim());
+  for (std::size_t i = 0; i < shape.size(); ++i) shape[i] = array.shape(i);
+  return shape;
+}
+
+/// Refuse an array of another shape: loops would leave it.
+void require_shape(const char* name, const Shape& found, const Shape& wanted);
+
+// --- settings -------------------------------------------------------------------------------------
 
 Settings read_settings(const nb::dict& given);
 /// (name, statistic, constants, parts); statistic : (name, parameter, coordinates),
@@ -15,7 +65,17 @@ KernelSpec read_kernel(nb::handle given, int dimension);
 /// derivative, curvature) with addresses
 std::shared_ptr<const Loss> read_loss(nb::handle given);
 /// (name, parameter), or None
-std::shared_ptr<const Transform> read_transform(nb::handle given);
+std::optional<ShiftedLog> read_transform(nb::handle given);
+
+/// A learner from a model in Python for each output: an object with value(x), learn(x, y, slope), norm(),
+/// variance(x), copy(), `arrays`, the state by name, and `may_fail`.
+Cloned<Learner> python_learner(const nb::list& models, const LearnerSpec& spec);
+/// The models of such a learner; None for any other.
+nb::object python_models(const Learner& learner);
+
+/// The rule of output k: (name, settings), or None and for each output a rule of the user's, an object
+/// with choose(evidence, weights), copy() and `arrays`, its state.
+Cloned<Combiner> read_combiner(const nb::tuple& given, int k, int slots, const Objective& objective);
 
 template <class T>
 T take(const nb::dict& given, const char* name) {

@@ -6,7 +6,6 @@
 #include "../auto/class_model.hpp"
 #include "../auto/number_model.hpp"
 #include "convert.hpp"
-#include "module.hpp"
 
 using namespace nb::literals;
 using namespace kb;

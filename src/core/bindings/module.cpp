@@ -1,12 +1,8 @@
 // The module that Python sees; and kernels, losses, transforms, random features, combiners and the
 // paper's quadratic program on arrays, for those who study them without a bank.
-#include <nanobind/stl/optional.h>
-
 #include "../combiners/simplex_qp.hpp"
 #include "../learners/features.hpp"
-#include "../samples.hpp"
 #include "convert.hpp"
-#include "module.hpp"
 
 using namespace nb::literals;
 using namespace kb;
@@ -55,26 +51,21 @@ Result from_lanes(const Array<Lanes>& rows, std::size_t size) {
   return result;
 }
 
-Result loss_values(nb::handle spec, Vector f, Vector y) {
+/// The values of a loss, or its derivatives.
+template <void (Loss::*function)(const Lanes*, const Lanes*, int, Lanes*) const>
+Result loss_at(nb::handle spec, Vector f, Vector y) {
   require_fit(f.size() == y.size());
   Array<Lanes> predictions = in_lanes(f);
-  read_loss(spec)->values(predictions.data(), in_lanes(y).data(), int(predictions.size()),
-                          predictions.data());
+  ((*read_loss(spec)).*function)(predictions.data(), in_lanes(y).data(), int(predictions.size()),
+                                 predictions.data());
   return from_lanes(predictions, f.size());
 }
 
-Result loss_derivatives(nb::handle spec, Vector f, Vector y) {
-  require_fit(f.size() == y.size());
-  Array<Lanes> predictions = in_lanes(f);
-  read_loss(spec)->derivatives(predictions.data(), in_lanes(y).data(), int(predictions.size()),
-                               predictions.data());
-  return from_lanes(predictions, f.size());
-}
-
-Result transformed(nb::handle spec, Vector numbers, Lanes (Transform::*function)(Lanes) const) {
-  const auto transform = read_transform(spec);
+template <Lanes (ShiftedLog::*function)(Lanes) const>
+Result transformed(nb::handle spec, Vector numbers) {
+  const ShiftedLog transform = read_transform(spec).value();
   Array<Lanes> rows = in_lanes(numbers);
-  for (Lanes& row : rows) row = (transform.get()->*function)(row);
+  for (Lanes& row : rows) row = (transform.*function)(row);
   return from_lanes(rows, numbers.size());
 }
 
@@ -159,51 +150,38 @@ class PyCombiner {
  public:
   PyCombiner(const nb::tuple& rule, int slots, int window, double regularization, nb::handle loss)
       : slots_(slots),
-        window_(window),
-        regularization_(regularization),
-        loss_(read_loss(loss)),
-        combiner_(make_combiner(nb::cast<std::string>(rule[0]),
-                                {read_settings(nb::cast<nb::dict>(rule[1])), slots, window,
-                                 regularization, loss_})) {}
+        objective_{window, regularization, {read_loss(loss)}},
+        combiner_(read_combiner(rule, 0, slots, objective_)) {}
 
-  /// (n, P): the weights after each sample. weights (P,) : those before; targets (window - 1 + n,);
-  /// values (n, window, P), if the rule needs them; all else (n, P).
-  Result choose(std::int64_t first, Floats weights, Floats targets, Floats curvature,
-                Floats window_loss, Floats slot_cost, Floats slot_loss, Floats slot_predictions,
-                std::optional<Floats> values) {
-    const std::size_t n = curvature.shape(0), slots = std::size_t(slots_);
-    bool fits = weights.size() == slots && targets.size() == std::size_t(window_ - 1) + n &&
-                (!values || values->size() == n * window_ * slots);
-    for (const Floats* rows : {&curvature, &window_loss, &slot_cost, &slot_loss, &slot_predictions})
-      fits = fits && rows->ndim() == 2 && rows->shape(0) == n && rows->shape(1) == slots;
-    if (!fits) throw nb::value_error("arrays do not fit together");
+  /// (n, P): the weights after each sample. weights (P,) : those before; evidence : "first", "targets"
+  /// (window - 1 + n,), "values" (n, window, P) if the rule needs them, all else (n, P).
+  Result choose(Floats weights, const nb::dict& evidence) {
+    const auto targets = take<Floats>(evidence, "targets");
+    const auto values = take<Floats>(evidence, "values");
+    const std::size_t slots = slots_, window = objective_.window;
+    const std::size_t n = targets.size() - (window - 1);
+    require_shape("weights", shape_of(weights), {slots});
+    require_shape("targets", shape_of(targets), {window - 1 + n});
+    require_shape("values", shape_of(values), {n, window, slots});
+    Evidence e{take<std::int64_t>(evidence, "first"), int(n), slots_, objective_.window};
+    for (const auto& [name, rows] : Evidence::BY_SLOT) {
+      const auto array = take<Floats>(evidence, name);
+      require_shape(name, shape_of(array), {n, slots});
+      e.*rows = array.data();
+    }
+    e.targets = targets.data(), e.values = values.data(), e.loss = objective_.losses[0].get();
+    e.regularization = objective_.regularization;
     double* chosen;
     Result result = new_array({n, slots}, &chosen);
-    const Evidence evidence{first,
-                            int(n),
-                            slots_,
-                            window_,
-                            0,
-                            nullptr,
-                            targets.data(),
-                            curvature.data(),
-                            window_loss.data(),
-                            slot_cost.data(),
-                            slot_loss.data(),
-                            slot_predictions.data(),
-                            values ? values->data() : nullptr,
-                            loss_.get(),
-                            regularization_};
-    combiner_->choose(evidence, weights.data(), chosen);
+    combiner_->choose(e, weights.data(), chosen);
     return result;
   }
   nb::dict state() { return state_arrays(*combiner_); }
 
  private:
-  int slots_, window_;
-  double regularization_;
-  std::shared_ptr<const Loss> loss_;
-  std::unique_ptr<Combiner> combiner_;
+  int slots_;
+  Objective objective_;
+  Cloned<Combiner> combiner_;
 };
 
 }  // namespace
@@ -212,14 +190,10 @@ static void bind_parts(nb::module_& m) {
   m.attr("SLIDE_PERIOD") = SLIDE_PERIOD;
   m.attr("WIDTH") = WIDTH;
   m.def("kernel_matrix", &kernel_matrix, "spec"_a, "X"_a, "Z"_a);
-  m.def("loss_values", &loss_values, "spec"_a, "f"_a, "y"_a);
-  m.def("loss_derivatives", &loss_derivatives, "spec"_a, "f"_a, "y"_a);
-  m.def("transform_forward",
-        [](nb::handle spec, Vector y) { return transformed(spec, y, &Transform::forward); },
-        "spec"_a, "y"_a);
-  m.def("transform_inverse",
-        [](nb::handle spec, Vector u) { return transformed(spec, u, &Transform::inverse); },
-        "spec"_a, "u"_a);
+  m.def("loss_values", &loss_at<&Loss::values>, "spec"_a, "f"_a, "y"_a);
+  m.def("loss_derivatives", &loss_at<&Loss::derivatives>, "spec"_a, "f"_a, "y"_a);
+  m.def("transform_forward", &transformed<&ShiftedLog::forward>, "spec"_a, "y"_a);
+  m.def("transform_inverse", &transformed<&ShiftedLog::inverse>, "spec"_a, "u"_a);
   m.def("is_program", &is_program, "a"_a, "b"_a);
   m.def("simplex_qp", &simplex_qp, "a"_a, "b"_a, "method"_a);
   m.def("feature_rows", &feature_rows, "frequencies"_a, "phases"_a, "amplitudes"_a,
@@ -229,8 +203,7 @@ static void bind_parts(nb::module_& m) {
   nb::class_<PyCombiner>(m, "Combiner")
       .def(nb::init<const nb::tuple&, int, int, double, nb::handle>(), "rule"_a, "slots"_a,
            "window"_a, "regularization"_a, "loss"_a)
-      .def("choose", &PyCombiner::choose, "first"_a, "weights"_a, "targets"_a, "curvature"_a,
-           "window_loss"_a, "slot_cost"_a, "slot_loss"_a, "slot_predictions"_a, "values"_a.none())
+      .def("choose", &PyCombiner::choose, "weights"_a, "evidence"_a)
       .def("state", &PyCombiner::state);
 }
 

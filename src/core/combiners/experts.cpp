@@ -34,7 +34,6 @@ class Hedge final : public Combiner {
         excess_(slots_),
         weights_(slots_) {}
 
-  std::unique_ptr<Combiner> clone() const override { return std::make_unique<Hedge>(*this); }
   void visit(Archive& archive) override {
     archive.by_slot("totals", totals_);
     archive("rate_and_gap", rate_and_gap_);
@@ -133,7 +132,6 @@ class FixedShare final : public Combiner {
         share_(spec.settings.number("share")),
         posterior_(spec.slots) {}
 
-  std::unique_ptr<Combiner> clone() const override { return std::make_unique<FixedShare>(*this); }
   void visit(Archive& archive) override { archive.by_slot("posterior", posterior_); }
 
   void choose(const Evidence& e, const double* weights, double* chosen) override {
@@ -162,17 +160,10 @@ class FixedShare final : public Combiner {
   Array<double> posterior_;  // v
 };
 
-std::unique_ptr<Combiner> make_hedge(const CombinerSpec& spec) {
-  return std::make_unique<Hedge>(spec);
-}
-std::unique_ptr<Combiner> make_fixed_share(const CombinerSpec& spec) {
-  return std::make_unique<FixedShare>(spec);
-}
-
 /// w_p = 1 / P over the P slots that have not failed.
 class Uniform final : public Combiner {
  public:
-  std::unique_ptr<Combiner> clone() const override { return std::make_unique<Uniform>(*this); }
+  explicit Uniform(const CombinerSpec&) {}
   void visit(Archive&) override {}
   void choose(const Evidence& e, const double*, double* chosen) override {
     for (int t = 0; t < e.count; ++t, chosen += e.slots) {
@@ -187,8 +178,7 @@ class Uniform final : public Combiner {
 /// All weight on the slot with the least cumulative cost, the first of equals.
 class Best final : public Combiner {
  public:
-  explicit Best(int slots) : totals_(slots) {}
-  std::unique_ptr<Combiner> clone() const override { return std::make_unique<Best>(*this); }
+  explicit Best(const CombinerSpec& spec) : totals_(spec.slots) {}
   void visit(Archive& archive) override { archive.by_slot("totals", totals_); }
   void choose(const Evidence& e, const double*, double* chosen) override {
     for (int t = 0; t < e.count; ++t, chosen += e.slots) {
@@ -207,9 +197,11 @@ class Best final : public Combiner {
   Array<double> totals_;  // cumulative costs of the slots
 };
 
-std::unique_ptr<Combiner> make_uniform(const CombinerSpec&) { return std::make_unique<Uniform>(); }
-std::unique_ptr<Combiner> make_best(const CombinerSpec& spec) {
-  return std::make_unique<Best>(spec.slots);
+std::vector<NamedCombiner> experts_family() {
+  return {{"Hedge", make<Hedge>},
+          {"FixedShare", make<FixedShare>},
+          {"Uniform", make<Uniform>},
+          {"Best", make<Best>}};
 }
 
 }  // namespace kb

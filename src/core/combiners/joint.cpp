@@ -12,7 +12,8 @@
 #include <cmath>
 
 #include "../combiner.hpp"
-#include "pairwise_solver.hpp"
+#include "../dense.hpp"
+#include "stack_solver.hpp"
 
 namespace kb {
 
@@ -36,19 +37,13 @@ class Joint final : public Combiner {
         steps_(spec.settings.whole("steps")),
         powers_(spec.settings.array("powers")),
         past_predictions_(horizon_, slots_),
-        past_targets_(horizon_),
-        certificate_(4),
-        solver_(slots_) {
+        past_targets_(horizon_) {
     const int longest = horizon_ > 0 ? horizon_ : spec.window;
     if (int(powers_.size()) < longest) throw std::invalid_argument("too few powers of the discount");
-    const std::size_t rows = std::size_t((longest + WIDTH - 1) / WIDTH * WIDTH);
     for (Array<double>* row : {&d_, &y_, &z_, &direction_, &c_, &h_, &slopes_, &point_, &shifted_, &other_})
-      row->assign(rows, 1.0);
-    for (Array<double>* row : {&penalty_, &active_, &g_, &model_, &diagonal_, &v_})
-      row->assign(slots_, 0.0);
+      row->assign(padded_length(longest), 1.0);
   }
 
-  std::unique_ptr<Combiner> clone() const override { return std::make_unique<Joint>(*this); }
   void visit(Archive& archive) override {
     archive("certificate", certificate_);
     if (horizon_ == 0) return;
@@ -375,16 +370,17 @@ class Joint final : public Combiner {
   Matrix<double> past_predictions_;  // these two: rings of prequential evidence
   Array<double> past_targets_;
   std::int64_t taken_ = 0;  // samples in prequential evidence: those without a target are left out
-  Array<double> certificate_;  // gap, cost, scale, moves
+  Array<double> certificate_ = Array<double>(4);  // gap, cost, scale, moves
   // scratch
   int rows_ = 0;
   const double* F_ = nullptr;  // (rows, P)
   Array<double> d_, y_, z_, direction_, c_, h_, slopes_, point_, shifted_, other_;  // by row
-  Array<double> penalty_, active_, g_, model_, diagonal_, v_;                       // by slot
+  Array<double> penalty_ = Array<double>(slots_), active_ = penalty_, g_ = penalty_;  // by slot
+  Array<double> model_ = penalty_, diagonal_ = penalty_, v_ = penalty_;
   std::vector<int> support_;
-  PairwiseSolver solver_;
+  PairwiseSolver solver_{slots_};
 };
 
-std::unique_ptr<Combiner> make_joint(const CombinerSpec& spec) { return std::make_unique<Joint>(spec); }
+std::vector<NamedCombiner> joint_family() { return {{"Joint", make<Joint>}}; }
 
 }  // namespace kb

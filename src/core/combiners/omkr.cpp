@@ -21,7 +21,6 @@ class Omkr final : public Combiner {
         y_(f_),
         slope_(f_) {}
 
-  std::unique_ptr<Combiner> clone() const override { return std::make_unique<Omkr>(*this); }
   void visit(Archive& archive) override {
     archive.by_slot("gradient", gradient_);
     archive("rate", rate_);
@@ -90,6 +89,6 @@ class Omkr final : public Combiner {
   Array<Lanes> f_, y_, slope_;                   // scratch: four samples of the window at a time
 };
 
-std::unique_ptr<Combiner> make_omkr(const CombinerSpec& spec) { return std::make_unique<Omkr>(spec); }
+std::vector<NamedCombiner> omkr_family() { return {{"OMKR", make<Omkr>}}; }
 
 }  // namespace kb

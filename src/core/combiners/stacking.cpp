@@ -60,7 +60,6 @@ class Stack {
 class Stacking final : public Combiner {
  public:
   explicit Stacking(const CombinerSpec& spec) : stack_(spec.settings, spec.slots) {}
-  std::unique_ptr<Combiner> clone() const override { return std::make_unique<Stacking>(*this); }
   void visit(Archive& archive) override { stack_.visit(archive); }
 
   void choose(const Evidence& e, const double* weights, double* chosen) override {
@@ -91,10 +90,6 @@ class RobustStacking final : public Combiner {
         plain_weights_(spec.slots),
         mean_square_(2),
         squares_(2) {}
-
-  std::unique_ptr<Combiner> clone() const override {
-    return std::make_unique<RobustStacking>(*this);
-  }
 
   void visit(Archive& archive) override {
     archive.part("robust", robust_);
@@ -185,11 +180,8 @@ class RobustStacking final : public Combiner {
   Array<double> squares_;                         // R_v, R_w
 };
 
-std::unique_ptr<Combiner> make_stacking(const CombinerSpec& spec) {
-  return std::make_unique<Stacking>(spec);
-}
-std::unique_ptr<Combiner> make_robust_stacking(const CombinerSpec& spec) {
-  return std::make_unique<RobustStacking>(spec);
+std::vector<NamedCombiner> stacking_family() {
+  return {{"Stacking", make<Stacking>}, {"RobustStacking", make<RobustStacking>}};
 }
 
 }  // namespace kb

@@ -1,7 +1,6 @@
-// Learners of first order on centres: KLMS, KNLMS, QKLMS, POLK, and for labels the perceptrons
-// Projectron and Forgetron.
+// Learners of first order on centres: KLMS, KNLMS, QKLMS, POLK, NystromSGD, and for labels the
+// perceptrons Projectron and Forgetron.
 #include "centres.hpp"
-#include "step_size.hpp"
 
 namespace kb {
 
@@ -258,6 +257,70 @@ class POLK {
   Array<double> errors_;  // scratch: what removing each centre costs
 };
 
+/// Gradient descent on the features that the centres c, the first inputs that are new enough, span.
+/// With K = L L' their Gram matrix, the features z(x) = L^-1 k(x, c) have
+/// z(x)'z(t) = k(x, c) K^-1 k(c, t), and
+///
+///     weights <- (1 - rate * regularization) weights - rate * l'(f(x), y) z(x).
+///
+/// f(x) = weights'z(x) = alpha'k(x, c) with alpha = L'^-1 weights.
+class NystromSGD {
+ public:
+  NystromSGD(const LearnerSpec& spec, int capacity)
+      : rate_(spec, spec.objective.regularization),
+        regularization_(spec.objective.regularization),
+        novelty_(spec.settings.number("novelty")),
+        factor_(capacity, capacity),
+        weights_(capacity) {}
+  void visit(Archive& archive) {
+    rate_.visit(archive);
+    archive("factor", factor_);
+    archive("weights", weights_);
+  }
+
+  void step(Centres& f, Sample& sample) {
+    double *z = z_.data(), *weights = weights_.data(), *alpha = f.alpha.data();
+    int size = f.size();
+    for (int i = 0; i < size; ++i)  // z = L^-1 k
+      z[i] = (f.k[i] - dot(factor_[i], z, i)) / factor_[i][i];
+    const double rest = f.self_kernel - dot(z, z, size);
+    if (size < f.capacity - 1 && rest > novelty_ * f.self_kernel) {
+      double* row = factor_[size];
+      std::copy_n(z, size, row);
+      row[size] = sqrt(rest + JITTER * f.self_kernel);
+      z[size] = rest / row[size];
+      weights[size] = 0.0;
+      f.append(sample, 0.0);
+      ++size;
+    }
+    const double slope = sample.slope;
+    const double rate = rate_.next(sample, slope * slope * dot(z, z, size));
+    const double decay = 1.0 - rate * regularization_, change = rate * slope;
+    for (int i = 0; i < size; ++i) weights[i] = decay * weights[i] - change * z[i];
+    std::copy_n(weights, size, alpha);
+    for (int i = size - 1; i >= 0; --i) {  // alpha = L'^-1 weights, a row of L at a time
+      const double* row = factor_[i];
+      const double own = alpha[i] / row[i];
+      alpha[i] = own;
+      for (int j = 0; j < i; ++j) alpha[j] -= own * row[j];
+    }
+    sample.norm = dot(weights, weights, size);
+  }
+
+ private:
+  Rate rate_;
+  double regularization_, novelty_;
+  Matrix<double> factor_;       // L
+  Array<double> weights_;
+  Array<double> z_ = weights_;  // scratch
+};
+
+Cloned<Learner> make_nystrom(const LearnerSpec& given) {
+  LearnerSpec spec = given;
+  spec.settings.numbers["budget"] = spec.settings.number("landmarks");
+  return make<CentreLearner<NystromSGD>>(spec);
+}
+
 /// A kernel perceptron for labels -1 and +1. On a mistake, y f(x) <= 0, with d = K^-1 k(x, centres)
 /// and delta^2 = k(x, x) - k' d the part of x that is new:
 ///
@@ -345,23 +408,14 @@ class Forgetron {
 
 }  // namespace
 
-std::unique_ptr<Learner> make_klms(const LearnerSpec& spec) {
-  return std::make_unique<CentreLearner<KLMS>>(spec);
-}
-std::unique_ptr<Learner> make_knlms(const LearnerSpec& spec) {
-  return std::make_unique<CentreLearner<KNLMS>>(spec);
-}
-std::unique_ptr<Learner> make_qklms(const LearnerSpec& spec) {
-  return std::make_unique<CentreLearner<QKLMS>>(spec);
-}
-std::unique_ptr<Learner> make_polk(const LearnerSpec& spec) {
-  return std::make_unique<CentreLearner<POLK>>(spec);
-}
-std::unique_ptr<Learner> make_projectron(const LearnerSpec& spec) {
-  return std::make_unique<CentreLearner<Projectron>>(spec);
-}
-std::unique_ptr<Learner> make_forgetron(const LearnerSpec& spec) {
-  return std::make_unique<CentreLearner<Forgetron>>(spec);
+std::vector<NamedLearner> gradients_on_centres_family() {
+  return {{"KLMS", make<CentreLearner<KLMS>>},
+          {"KNLMS", make<CentreLearner<KNLMS>>},
+          {"QKLMS", make<CentreLearner<QKLMS>>},
+          {"POLK", make<CentreLearner<POLK>>},
+          {"NystromSGD", make_nystrom},
+          {"Projectron", make<CentreLearner<Projectron>>},
+          {"Forgetron", make<CentreLearner<Forgetron>>}};
 }
 
 }  // namespace kb

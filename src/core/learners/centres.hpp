@@ -6,12 +6,10 @@
 //
 // A pack has one slot, in lane 0. Centres depend on the targets: outputs share nothing.
 #pragma once
-#include <algorithm>
 #include <cmath>
 
 #include "../dense.hpp"
 #include "../learner.hpp"
-#include "initial.hpp"
 
 namespace kb {
 
@@ -57,18 +55,9 @@ class Centres {
  public:
   explicit Centres(const LearnerSpec& spec)
       : capacity(spec.settings.count("budget") + 1),
-        alpha(capacity),
-        k(capacity),
         dimension_(spec.dimension),
         window_(spec.objective.window),
-        kernel_(spec.kernels),
-        points_(dimension_, capacity),
-        past_(window_ - 1, capacity),
-        query_k_(capacity),
-        centre_(dimension_),
-        row_(capacity),
-        sums_(window_),
-        lanes_(std::max(capacity, window_)) {}
+        kernel_(spec.kernels) {}
 
   void visit(Archive& archive) {
     archive("size", size_);
@@ -91,6 +80,7 @@ class Centres {
     query_self_ = compare(x, query_k_.data());
     return dot(alpha.data(), query_k_.data(), size());
   }
+  bool may_fail() const { return kernel_.may_fail(); }
   const double* query_k() const { return query_k_.data(); }
   double query_self() const { return query_self_; }
   /// The present point is the one that was just asked for.
@@ -162,8 +152,8 @@ class Centres {
     const int older = sum_past(number), newest = window_ - 1;
     std::fill_n(values, newest - older, Lanes(0.0));
     for (int age = 1; age <= older; ++age)
-      values[newest - age] = Lanes(sums_[ring(number - age)], 0.0, 0.0, 0.0);
-    values[newest] = Lanes(value(), 0.0, 0.0, 0.0);
+      values[newest - age] = first_lane(sums_[ring(number - age)]);
+    values[newest] = first_lane(value());
     if (newest > 0) std::copy_n(k.begin(), size_, past_[ring(number)]);
   }
 
@@ -178,8 +168,8 @@ class Centres {
   }
 
   const int capacity;   // budget + 1: a new centre may come before an old one is removed
-  Array<double> alpha;  // state; (capacity,), like all rows over centres
-  Array<double> k;      // k(x, c_j) of the present point x
+  Array<double> alpha = Array<double>(capacity);  // state; (capacity,), like all rows over centres
+  Array<double> k = alpha;                        // k(x, c_j) of the present point x
   double self_kernel = 0.0;  // k(x, x)
 
  private:
@@ -214,13 +204,13 @@ class Centres {
   TermKernel kernel_;
   // state
   std::int64_t size_ = 0;
-  Matrix<double> points_;  // (dimension, capacity): a centre per column
-  Matrix<double> past_;    // (window - 1, capacity): k(x_n, c_j) in row n % (window - 1)
+  Matrix<double> points_{dimension_, capacity};  // a centre per column
+  Matrix<double> past_{window_ - 1, capacity};   // k(x_n, c_j) in row n % (window - 1)
   // scratch
-  Array<double> query_k_;
+  Array<double> query_k_ = alpha, row_ = alpha;
   double query_self_ = 0.0;
-  Array<double> centre_, row_, sums_;
-  Array<Lanes> lanes_;
+  Array<double> centre_ = Array<double>(dimension_), sums_ = Array<double>(window_);
+  Array<Lanes> lanes_ = Array<Lanes>(std::max(capacity, window_));
 };
 
 /// The Gram matrix K of the centres.
@@ -260,12 +250,7 @@ class Gram {
 class Inverse {
  public:
   explicit Inverse(int capacity)
-      : solved(capacity),
-        capacity_(capacity),
-        matrix_(capacity, capacity),
-        factor_(capacity, capacity),
-        fresh_(capacity, capacity),
-        column_(capacity) {}
+      : solved(capacity), capacity_(capacity), matrix_(capacity, capacity) {}
   void visit(Archive& archive) { archive("inverse", matrix_); }
 
   const double* operator[](int j) const { return matrix_[j]; }
@@ -291,8 +276,8 @@ class Inverse {
  private:
   int capacity_;
   Matrix<double> matrix_;
-  Matrix<double> factor_, fresh_;  // scratch
-  Array<double> column_;
+  Matrix<double> factor_ = matrix_, fresh_ = matrix_;  // scratch
+  Array<double> column_ = solved;
 };
 
 /// K and K^-1, with the diagonal of K raised by `jitter` of itself before it is inverted: a centre
@@ -337,14 +322,6 @@ class InvertedGram {
   Gram gram_;
 };
 
-/// Whether a kernel calls a function of the user's.
-inline bool calls_function(const KernelSpec& kernel) {
-  if (kernel.statistic.custom) return true;
-  for (const KernelSpec& part : kernel.parts)
-    if (calls_function(part)) return true;
-  return false;
-}
-
 template <class Method>
 class CentreLearner final : public Learner {
  public:
@@ -353,8 +330,6 @@ class CentreLearner final : public Learner {
         loss_(spec.objective.losses.at(0)),
         f_(spec),
         method_(spec, f_.capacity) {}
-
-  std::unique_ptr<Learner> clone() const override { return std::make_unique<CentreLearner>(*this); }
 
   void visit(Archive& archive) override {
     f_.visit(archive);
@@ -380,21 +355,21 @@ class CentreLearner final : public Learner {
                     missing ? 0.0 : loss_->derivative(prediction, target),
                     record.norms[t][0]};
       method_.step(f_, sample);
-      record.predictions[t] = Lanes(prediction, 0.0, 0.0, 0.0);
-      record.norms[t + 1] = Lanes(sample.norm, 0.0, 0.0, 0.0);
-      record.effects[t] = Lanes(sample.effect, 0.0, 0.0, 0.0);
+      record.predictions[t] = first_lane(prediction);
+      record.norms[t + 1] = first_lane(sample.norm);
+      record.effects[t] = first_lane(sample.effect);
       f_.write_values(sample.number, record.values[t + 1]);
     }
   }
 
   void predict(const Query& query, Lanes* out) override {
-    *out = Lanes(f_.predict(query.x), 0.0, 0.0, 0.0);
+    *out = first_lane(f_.predict(query.x));
   }
 
   void variance(const Query& query, Lanes* out, int outputs) override {
     if constexpr (requires { method_.variance(f_); }) {
       f_.predict(query.x);
-      *out = Lanes(method_.variance(f_), 0.0, 0.0, 0.0);
+      *out = first_lane(method_.variance(f_));
     } else {
       Learner::variance(query, out, outputs);
     }
@@ -402,7 +377,7 @@ class CentreLearner final : public Learner {
 
   Lanes dropped(int k) const override {
     if constexpr (requires { method_.dropped; })
-      return Lanes(method_.dropped, 0.0, 0.0, 0.0);
+      return first_lane(method_.dropped);
     else
       return Learner::dropped(k);
   }
@@ -414,26 +389,13 @@ class CentreLearner final : public Learner {
     if constexpr (requires { method_.start(gram); }) {
       f_.start_from(points, coefficients);
       method_.start(gram);
-      records[0].norms[0] = Lanes(expansion_norm(coefficients, gram)[0], 0.0, 0.0, 0.0);
+      records[0].norms[0] = first_lane(expansion_norm(coefficients, gram)[0]);
     } else {
       Learner::start_from(points, coefficients, records);
     }
   }
 
-  /// The new coordinates of the centres were 0, and stand behind the others in their array.
-  void continue_from(Learner& narrower) override {
-    const std::vector<Entry> from = list_state(dynamic_cast<CentreLearner&>(narrower));
-    const std::vector<Entry> to = list_state(*this);
-    for (std::size_t i = 0; i < to.size(); ++i) {
-      std::vector<std::size_t> shape = from[i].shape;
-      if (!shape.empty() && shape[0] < to[i].shape[0]) shape[0] = to[i].shape[0];
-      if (shape != to[i].shape) throw StateRefused(to[i].name + " differs");
-      std::copy_n(static_cast<const char*>(from[i].numbers), from[i].bytes(),
-                  static_cast<char*>(to[i].numbers));
-    }
-  }
-
-  bool may_fail() const override { return calls_function(kernels_.at(0)); }
+  bool may_fail() const override { return f_.may_fail(); }
 
  private:
   std::vector<KernelSpec> kernels_;

@@ -1,6 +1,5 @@
 // Random features, and gradient descent on them: FourierSGD.
 #include "features.hpp"
-#include "step_size.hpp"
 
 namespace kb {
 
@@ -53,11 +52,11 @@ namespace {
 /// counted from 1.
 class GradientDescent {
  public:
-  explicit GradientDescent(const LearnerSpec& spec, int size)
+  GradientDescent(const LearnerSpec& spec, const Features& features)
       : step_size_(spec.settings, spec.objective.regularization),
         regularization_(spec.objective.regularization),
         restart_(spec.settings.has("restart") ? spec.settings.whole("restart") : 0),
-        size_(size) {}
+        size_(features.size()) {}
 
   /// Nothing is prepared for a cycle, but its features are known ahead: so is the next prediction.
   int cycle() const { return 8; }
@@ -119,10 +118,12 @@ class GradientDescent {
 
 }  // namespace
 
-std::unique_ptr<Learner> make_fourier_sgd(const LearnerSpec& spec) {
-  auto features = std::make_unique<FourierFeatures>(spec);
-  const GradientDescent method(spec, features->size());
-  return std::make_unique<FeatureLearner<GradientDescent>>(spec, std::move(features), method);
+std::vector<NamedLearner> feature_family() {
+  const auto make = [](const LearnerSpec& spec) -> Cloned<Learner> {
+    return std::make_unique<FeatureLearner<GradientDescent>>(
+        spec, std::make_unique<FourierFeatures>(spec));
+  };
+  return {{"FourierSGD", make, true}};
 }
 
 }  // namespace kb

@@ -23,20 +23,15 @@
 #include <type_traits>
 
 #include "../dense.hpp"
-#include "../exact_sum.hpp"
 #include "../learner.hpp"
 #include "../math.hpp"
 
 namespace kb {
 
-/// The value of a pack's one slot, in lane 0.
-inline Lanes first_lane(double x) { return Lanes(x, 0.0, 0.0, 0.0); }
-
 /// Features of an input, phi(x).
 class Features {
  public:
   virtual ~Features() = default;
-  virtual std::unique_ptr<Features> clone() const = 0;
   virtual int size() const = 0;
   /// Which feature is the constant; `size` or more if there is none.
   virtual int constant() const = 0;
@@ -60,9 +55,6 @@ class FourierFeatures final : public Features {
                         spec.settings.whole("trigonometric"), spec.settings.array("frequencies"),
                         spec.settings.array("phases"), spec.settings.array("amplitudes")) {}
 
-  std::unique_ptr<Features> clone() const override {
-    return std::make_unique<FourierFeatures>(*this);
-  }
   int size() const override { return int(phases_.size()); }
   int constant() const override { return trigonometric_ + int(coordinates_.size()); }
   void write(const double* x, double* phi) override;
@@ -152,15 +144,11 @@ std::array<std::array<double, R>, G> all_dots(const std::array<const double*, G>
 template <class Method>
 class FeatureLearner final : public Learner {
  public:
-  FeatureLearner(const LearnerSpec& spec, std::unique_ptr<Features> features, const Method& method)
-      : window_(spec.objective.window),
-        size_(features->size()),
-        cycle_(method.cycle()),
-        features_(std::move(features)),
-        past_(window_ - 1, size_),
-        ahead_(cycle_, padded_length(size_)),
-        query_features_(size_),
-        older_rows_(window_) {
+  FeatureLearner(const LearnerSpec& spec, Cloned<Features> features)
+      : window_(spec.objective.window), size_(features->size()), features_(std::move(features)) {
+    const Method method(spec, *features_);
+    cycle_ = method.cycle();
+    ahead_ = Matrix<double>(cycle_, padded_length(size_));
     for (const auto& loss : spec.objective.losses) {
       const bool shares = Method::follows_inputs(*loss);
       const bool leads = !shares || shared_ < 0;
@@ -168,10 +156,6 @@ class FeatureLearner final : public Learner {
       if (shares && leads) shared_ = int(methods_.size()) - 1;
       outputs_.emplace_back(loss, size_, shares ? shared_ : int(methods_.size()) - 1, leads);
     }
-  }
-
-  std::unique_ptr<Learner> clone() const override {
-    return std::make_unique<FeatureLearner>(*this);
   }
 
   void visit(Archive& archive) override {
@@ -377,17 +361,17 @@ class FeatureLearner final : public Learner {
   }
 
   // settings
-  int window_, size_, cycle_;
+  int window_, size_, cycle_ = 0;
   Cloned<Features> features_;
   int shared_ = -1;  // the method that outputs share, by number; -1: none
   // state
   std::vector<Method> methods_;
   std::vector<Output> outputs_;
-  Matrix<double> past_;  // features of the window - 1 newest samples: n in row n % (window - 1)
+  Matrix<double> past_{window_ - 1, size_};  // features of the newest samples: n in row n % (window - 1)
   // scratch
   Matrix<double> ahead_;  // features of a cycle's samples: n in row n % cycle, padded with zeros
-  Array<double> query_features_;
-  std::vector<const double*> older_rows_;
+  Array<double> query_features_ = Array<double>(size_);
+  std::vector<const double*> older_rows_ = std::vector<const double*>(window_);
 };
 
 }  // namespace kb

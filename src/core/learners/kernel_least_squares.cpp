@@ -296,17 +296,11 @@ class KRLSTracker {
 
 }  // namespace
 
-std::unique_ptr<Learner> make_krls(const LearnerSpec& spec) {
-  return std::make_unique<CentreLearner<KRLS>>(spec);
-}
-std::unique_ptr<Learner> make_sliding_window_krls(const LearnerSpec& spec) {
-  return std::make_unique<CentreLearner<SlidingWindowKRLS>>(spec);
-}
-std::unique_ptr<Learner> make_fixed_budget_krls(const LearnerSpec& spec) {
-  return std::make_unique<CentreLearner<FixedBudgetKRLS>>(spec);
-}
-std::unique_ptr<Learner> make_krls_tracker(const LearnerSpec& spec) {
-  return std::make_unique<CentreLearner<KRLSTracker>>(spec);
+std::vector<NamedLearner> least_squares_on_centres_family() {
+  return {{"KRLS", make<CentreLearner<KRLS>>},
+          {"SlidingWindowKRLS", make<CentreLearner<SlidingWindowKRLS>>},
+          {"FixedBudgetKRLS", make<CentreLearner<FixedBudgetKRLS>>},
+          {"KRLSTracker", make<CentreLearner<KRLSTracker>>}};
 }
 
 }  // namespace kb

@@ -15,7 +15,7 @@ class LastValue final : public Learner {
  public:
   explicit LastValue(const LearnerSpec& spec) : window_(spec.objective.window) {
     const bool remembers = !spec.settings.has("column");
-    const bool per_output = spec.settings.flag("per_output");
+    const bool per_output = spec.settings.number("per_output") != 0.0;
     for (int k = 0; k < spec.objective.outputs(); ++k) {
       const int column = remembers ? NONE : spec.settings.whole("column") + (per_output ? k : 0);
       if (!remembers && (column < 0 || column >= spec.dimension))
@@ -24,11 +24,8 @@ class LastValue final : public Learner {
     }
   }
 
-  std::unique_ptr<Learner> clone() const override { return std::make_unique<LastValue>(*this); }
-
   void visit(Archive& archive) override {
-    for (std::size_t k = 0; k < outputs_.size(); ++k)
-      archive.part("output" + std::to_string(k), outputs_[k]);
+    archive.parts("output", outputs_);
   }
 
   void learn(const Block& block, Record* records) override {
@@ -92,8 +89,6 @@ class LastValue final : public Learner {
 
 }  // namespace
 
-std::unique_ptr<Learner> make_last_value(const LearnerSpec& spec) {
-  return std::make_unique<LastValue>(spec);
-}
+std::vector<NamedLearner> last_value_family() { return {{"LastValue", make<LastValue>, true}}; }
 
 }  // namespace kb

@@ -47,21 +47,16 @@ void add_multiples(double* out, const double* factors, const double* vectors,
 
 class RecursiveLeastSquares {
  public:
-  /// constant : the feature that may have a forgetting of its own; `size` or more if there is none.
-  RecursiveLeastSquares(const LearnerSpec& spec, int size, int constant)
+  RecursiveLeastSquares(const LearnerSpec& spec, const Features& features)
       : rule_(read_rule(spec.settings)),
         forgetting_(spec.settings.number("forgetting")),
         ridge_(spec.settings.number("ridge")),
-        size_(size),
-        constant_(constant),
-        length_(padded_length(size)),
+        size_(features.size()),
+        constant_(features.constant()),
+        length_(padded_length(size_)),
         powers_(cycle() + 1, length_, 1.0),
         covariance_(packed::size(length_)),
-        factors_(packed::RANK),
-        vectors_(packed::RANK, length_),
-        scaled_(cycle(), length_),
-        products_(cycle(), length_),
-        u_(length_) {
+        scaled_(cycle(), length_) {
     const double constant_forgetting = spec.settings.has("constant_forgetting")
                                            ? spec.settings.number("constant_forgetting")
                                            : forgetting_;
@@ -260,15 +255,16 @@ class RecursiveLeastSquares {
   // settings
   Forget rule_;
   double forgetting_, ridge_;
-  int size_, constant_, length_;  // length: size, rounded up to a multiple of four
+  int size_, constant_, length_;  // constant: the feature that may have a forgetting of its own, or
+                                  // beyond the last; length: size, rounded up to a multiple of four
   Matrix<double> powers_;         // (cycle + 1, length): the diagonals of C^k
   // state
   Array<double> covariance_;  // P0, packed
-  Array<double> factors_;     // (RANK,)
-  Matrix<double> vectors_;    // (RANK, length): zeros beyond those of this cycle
+  Array<double> factors_ = Array<double>(packed::RANK);
+  Matrix<double> vectors_{packed::RANK, length_};  // zeros beyond those of this cycle
   // scratch
-  Matrix<double> scaled_, products_;  // (cycle, length): C^k phi, and P0 C^k phi
-  Array<double> u_;                   // P phi of the sample
+  Matrix<double> scaled_, products_ = scaled_;  // (cycle, length): C^k phi, and P0 C^k phi
+  Array<double> u_ = Array<double>(length_);    // P phi of the sample
   double s_ = 1.0, dummy_s_ = 1.0;
   bool informed_ = false;
 };
@@ -284,9 +280,6 @@ class LinearFeatures final : public Features {
       if (k < 0 || k >= spec.dimension) throw std::invalid_argument("no such coordinate");
   }
 
-  std::unique_ptr<Features> clone() const override {
-    return std::make_unique<LinearFeatures>(*this);
-  }
   int size() const override { return int(coordinates_.size()) + 1; }
   int constant() const override { return int(coordinates_.size()); }
   void write(const double* x, double* phi) override {
@@ -307,20 +300,17 @@ class LinearFeatures final : public Features {
   double last_;
 };
 
-std::unique_ptr<Learner> make_least_squares(const LearnerSpec& spec,
-                                            std::unique_ptr<Features> features) {
-  const RecursiveLeastSquares method(spec, features->size(), features->constant());
-  return std::make_unique<FeatureLearner<RecursiveLeastSquares>>(spec, std::move(features), method);
+template <class Inputs>
+Cloned<Learner> make_on(const LearnerSpec& spec) {
+  return std::make_unique<FeatureLearner<RecursiveLeastSquares>>(spec,
+                                                                 std::make_unique<Inputs>(spec));
 }
 
 }  // namespace
 
-std::unique_ptr<Learner> make_fourier_rls(const LearnerSpec& spec) {
-  return make_least_squares(spec, std::make_unique<FourierFeatures>(spec));
-}
-
-std::unique_ptr<Learner> make_linear_rls(const LearnerSpec& spec) {
-  return make_least_squares(spec, std::make_unique<LinearFeatures>(spec));
+std::vector<NamedLearner> least_squares_on_features_family() {
+  return {{"FourierRLS", make_on<FourierFeatures>, true},
+          {"LinearRLS", make_on<LinearFeatures>, true}};
 }
 
 }  // namespace kb

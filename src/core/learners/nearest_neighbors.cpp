@@ -33,14 +33,6 @@ namespace {
 /// Samples of a block of the memory, whose distances are computed at once.
 constexpr int BLOCK = 4 * WIDTH;
 
-/// Whether a kernel calls a function of the user's.
-bool calls_user(const KernelSpec& kernel) {
-  if (kernel.statistic.custom) return true;
-  for (const KernelSpec& part : kernel.parts)
-    if (calls_user(part)) return true;
-  return false;
-}
-
 /// Sixteen sums of squares, of the samples of a block.
 struct Sixteen {
   Lanes one = 0.0, two = 0.0, three = 0.0, four = 0.0;
@@ -80,29 +72,13 @@ class NearestNeighborGP final : public Learner {
         noise_(spec.settings.number("noise")),
         constant_(spec.settings.number("constant")),
         window_(spec.objective.window),
-        calls_user_(calls_user(spec.kernels.at(0))),
         coordinates_(spec.settings.indices("coordinates", spec.dimension)),
         kernel_(spec.kernels),
-        nearest_(neighbors_),
-        known_(neighbors_),
-        distances_(neighbors_),
         point_(spec.dimension),
-        other_(spec.dimension),
-        chosen_(spec.dimension, neighbors_),
-        factor_(std::size_t(neighbors_) * (neighbors_ + 1) / 2, Lanes(0.0)),
-        row_(neighbors_),
-        next_row_(neighbors_),
-        query_row_(neighbors_),
-        scales_(neighbors_),
-        solved_(neighbors_),
-        projected_(neighbors_) {
+        chosen_(spec.dimension, neighbors_) {
     const int blocks = (memory_ + BLOCK - 1) / BLOCK;
     points_ = Matrix<float>(blocks, BLOCK * int(coordinates_.size()));
     for (int k = 0; k < spec.objective.outputs(); ++k) outputs_.emplace_back(memory_);
-  }
-
-  std::unique_ptr<Learner> clone() const override {
-    return std::make_unique<NearestNeighborGP>(*this);
   }
 
   void visit(Archive& archive) override {
@@ -110,8 +86,7 @@ class NearestNeighborGP final : public Learner {
     archive("stored", stored_);
     archive.require(stored_ >= 0 && stored_ < (std::int64_t(1) << 53),
                     "stored is not a count of samples");
-    for (std::size_t k = 0; k < outputs_.size(); ++k)
-      archive.part("output" + std::to_string(k), outputs_[k]);
+    archive.parts("output", outputs_);
   }
 
   void learn(const Block& block, Record* records) override {
@@ -158,20 +133,6 @@ class NearestNeighborGP final : public Learner {
     for (const Output& output : outputs_) *out++ = output.variance / noise_;
   }
 
-  void continue_from(Learner& narrower) override {
-    auto& other = static_cast<NearestNeighborGP&>(narrower);
-    if (other.memory_ != memory_ || other.points_.columns() > points_.columns() ||
-        other.outputs_.size() != outputs_.size())
-      throw StateRefused("the learners differ");
-    for (int b = 0; b < points_.rows(); ++b) {
-      std::fill_n(points_[b], points_.columns(), 0.0f);
-      std::copy_n(other.points_[b], other.points_.columns(), points_[b]);
-    }
-    stored_ = other.stored_;
-    for (std::size_t k = 0; k < outputs_.size(); ++k)
-      outputs_[k].responses = other.outputs_[k].responses;
-  }
-
   /// Move the targets to the places that their samples have in the memory of all outputs.
   void fit_output(int k, Learner& alone, double past) override {
     auto& other = dynamic_cast<NearestNeighborGP&>(alone);
@@ -182,7 +143,7 @@ class NearestNeighborGP final : public Learner {
       responses[(stored_ - age) % memory_] = other.outputs_[0].responses[(other.stored_ - age) % memory_];
   }
 
-  bool may_fail() const override { return calls_user_; }
+  bool may_fail() const override { return kernel_.may_fail(); }
 
  private:
   /// What belongs to one output.
@@ -417,7 +378,6 @@ class NearestNeighborGP final : public Learner {
   int neighbors_, memory_;
   double noise_, constant_;
   int window_;
-  bool calls_user_;
   std::vector<int> coordinates_;  // of the inputs that count
   TermKernel kernel_;
   // state
@@ -425,21 +385,22 @@ class NearestNeighborGP final : public Learner {
   std::int64_t stored_ = 0;  // samples stored so far
   std::vector<Output> outputs_;
   // scratch
-  std::vector<int> nearest_, known_;  // places in the memory; those of them with a target
-  Array<double> distances_;           // squared, of the nearest, ascending
-  Array<double> point_, other_;       // inputs, of which only `coordinates` are set
-  Matrix<double> chosen_;             // (dimension, neighbors): the neighbors' inputs, likewise
-  Array<Lanes> factor_;               // L by columns
-  Array<Lanes> row_, next_row_;       // two rows of K + noise I
-  Array<Lanes> query_row_;            // q
-  Array<Lanes> scales_, solved_, projected_;  // 1 / L_ii, L^-1 v, L^-1 q
+  Array<double> point_, other_ = point_;  // inputs, of which only `coordinates` are set
+  Matrix<double> chosen_;                 // (dimension, neighbors): the neighbors' inputs, likewise
+  std::vector<int> nearest_ = std::vector<int>(neighbors_);  // places in the memory
+  std::vector<int> known_ = nearest_;                        // those of them with a target
+  Array<double> distances_ = Array<double>(neighbors_);      // squared, of the nearest, ascending
+  Array<Lanes> factor_ = Array<Lanes>(std::size_t(neighbors_) * (neighbors_ + 1) / 2);  // L by columns
+  Array<Lanes> row_ = Array<Lanes>(neighbors_), next_row_ = row_;  // two rows of K + noise I
+  Array<Lanes> query_row_ = row_;                                  // q
+  Array<Lanes> scales_ = row_, solved_ = row_, projected_ = row_;  // 1 / L_ii, L^-1 v, L^-1 q
   Lanes variance_ = 0.0, spread_ = 0.0;       // at x, from all neighbors and from those that stay
 };
 
 }  // namespace
 
-std::unique_ptr<Learner> make_nearest_neighbors(const LearnerSpec& spec) {
-  return std::make_unique<NearestNeighborGP>(spec);
+std::vector<NamedLearner> nearest_neighbors_family() {
+  return {{"NearestNeighborGP", make<NearestNeighborGP>, true}};
 }
 
 }  // namespace kb

@@ -21,8 +21,6 @@
 #include <cmath>
 
 #include "../learner.hpp"
-#include "initial.hpp"
-#include "step_size.hpp"
 
 namespace kb {
 
@@ -51,13 +49,7 @@ class Norma final : public Learner {
         window_(spec.objective.window),
         first_sample_(spec.first_sample),
         kernels_(spec.kernels),
-        kernel_(make_kernel(spec.kernels, *spec.statistics)),
-        diagonals_(budget_ + SLIDE_PERIOD, Lanes(0.0)),
-        rows_(window_ + 1, budget_ + 1, Lanes(0.0)),
-        query_row_(budget_ + 1, Lanes(0.0)),
-        old_values_(window_),
-        gradient_(window_),
-        k_g_(window_) {
+        kernel_(make_kernel(spec.kernels, *spec.statistics)) {
     if (budget_ < window_) throw std::invalid_argument("the budget is below the window");
     for (const auto& loss : spec.objective.losses) outputs_.emplace_back(loss, budget_, window_);
     double decay = 1.0 - step_size_.learning_rate * regularization_;
@@ -68,13 +60,10 @@ class Norma final : public Learner {
     for (int n = 0; n < period_; ++n) decays_.push_back(decays_.back() * decay);
   }
 
-  std::unique_ptr<Learner> clone() const override { return std::make_unique<Norma>(*this); }
-
   void visit(Archive& archive) override {
     archive("diagonals", diagonals_);
     archive("rows", rows_);
-    for (std::size_t k = 0; k < outputs_.size(); ++k)
-      archive.part("output" + std::to_string(k), outputs_[k]);
+    archive.parts("output", outputs_);
   }
 
   void learn(const Block& block, Record* records) override {
@@ -123,9 +112,9 @@ class Norma final : public Learner {
   struct Output {
     Output(std::shared_ptr<const Loss> loss, int budget, int window)
         : loss(std::move(loss)),
-          coefficients(budget + SLIDE_PERIOD, Lanes(0.0)),
-          tails(budget + SLIDE_PERIOD, Lanes(0.0)),
-          value_changes(window + 1, Lanes(0.0)) {}
+          coefficients(budget + SLIDE_PERIOD),
+          tails(coefficients),
+          value_changes(window + 1) {}
     void visit(Archive& archive) {
       archive("coefficients", coefficients);
       archive("tails", tails);
@@ -134,7 +123,7 @@ class Norma final : public Learner {
       archive("dropped", dropped);
       archive("steepness", steepness);
       archive("norm_changes", norm_changes);
-      archive.numbers("value_changes", value_changes.data(), int(value_changes.size()) - 1);
+      archive.numbers("value_changes", value_changes.data(), {value_changes.size() - 1});
     }
     std::shared_ptr<const Loss> loss;
     Array<Lanes> coefficients, tails;  // alpha / scale; tail / scale
@@ -357,11 +346,12 @@ class Norma final : public Learner {
   Cloned<Kernel> kernel_;
   std::vector<double> decays_;  // decays[n] = decay^n, of a constant rate
   // state
-  Array<Lanes> diagonals_;  // k(x_j, x_j)
-  Matrix<Lanes> rows_;      // the ring of kernel rows
+  Array<Lanes> diagonals_ = Array<Lanes>(budget_ + SLIDE_PERIOD);  // k(x_j, x_j)
+  Matrix<Lanes> rows_{window_ + 1, budget_ + 1};                   // the ring of kernel rows
   std::vector<Output> outputs_;
   // scratch
-  Array<Lanes> query_row_, old_values_, gradient_, k_g_;
+  Array<Lanes> query_row_ = Array<Lanes>(budget_ + 1);
+  Array<Lanes> old_values_ = Array<Lanes>(window_), gradient_ = old_values_, k_g_ = old_values_;
 };
 
 /// The points are the newest samples before the stream: the state is as if they had passed. Point j
@@ -389,8 +379,6 @@ void Norma::start_from(const Matrix<double>& points, const Array<Lanes>& coeffic
   }
 }
 
-std::unique_ptr<Learner> make_norma(const LearnerSpec& spec) {
-  return std::make_unique<Norma>(spec);
-}
+std::vector<NamedLearner> norma_family() { return {{"Norma", make<Norma>, true}}; }
 
 }  // namespace kb

@@ -104,15 +104,7 @@ class PartitionTree final : public Learner {
         levels_(int(variances_.size())),
         loss_(spec.objective.losses.at(0)),
         coordinates_(spec.settings.indices("coordinates", spec.dimension)),
-        dimension_(int(coordinates_.size())),
-        cells_(nodes_, CELL_SIZE),
-        children_(nodes_),
-        axes_(nodes_),
-        parents_(nodes_),
-        blocks_(nodes_),
-        entry_counts_(nodes_),
-        path_(levels_),
-        path_above_(levels_) {
+        dimension_(int(coordinates_.size())) {
     if (levels_ < 1 || dimension_ < 1) throw std::invalid_argument("no cells");
     const Array<double>& seed = spec.settings.array("seed_parts");  // the upper 32 bits, the lower
     const double identity = spec.settings.number("identity");
@@ -123,11 +115,6 @@ class PartitionTree final : public Learner {
     const std::int64_t rows = (std::int64_t(nodes_) + 1) / 2 * (dimension_ + ENTRY_EXTRA);
     if (rows > INT_MAX) throw TooLarge("the cells need more memory than there is");
     entries_ = Matrix<double>(int(rows), capacity_);
-    columns_.resize(dimension_);
-  }
-
-  std::unique_ptr<Learner> clone() const override {
-    return std::make_unique<PartitionTree>(*this);
   }
 
   void visit(Archive& archive) override {
@@ -164,7 +151,7 @@ class PartitionTree final : public Learner {
       const std::int64_t number = block.first + t;
       const int position = samples.place(number);
       if (!samples.uses_query) descend(position);  // else path, depth and value are the query's
-      record.predictions[t] = Lanes(value_, 0.0, 0.0, 0.0);
+      record.predictions[t] = first_lane(value_);
       const double target = block.targets[0][t][0];
       // A sample without a target changes nothing.
       if (!std::isnan(target)) learn_observation(position, number, target);
@@ -173,33 +160,24 @@ class PartitionTree final : public Learner {
       Lanes* values = record.values[t + 1];
       for (int age = 0; age < window_; ++age) {
         if (age <= number) descend(position - age);
-        values[window_ - 1 - age] = Lanes(age <= number ? value_ : 0.0, 0.0, 0.0, 0.0);
+        values[window_ - 1 - age] = first_lane(age <= number ? value_ : 0.0);
       }
       const double* root = cells_[0];
       const double norm = root[WEIGHT] * root[CENTRE] * root[CENTRE] + root[CONSTANT];
-      record.norms[t + 1] = Lanes(norm, 0.0, 0.0, 0.0);
+      record.norms[t + 1] = first_lane(norm);
     }
   }
 
   /// Leaves path, depth and value for a block of the same point.
   void predict(const Query& query, Lanes* out) override {
     descend_by([&](std::int64_t k) { return query.x[coordinates_[k]]; });
-    out[0] = Lanes(value_, 0.0, 0.0, 0.0);
+    out[0] = first_lane(value_);
   }
 
   /// Entries get the new coordinates after those that they have.
   void continue_from(Learner& narrower) override {
     auto& other = static_cast<PartitionTree&>(narrower);
-    if (other.nodes_ != nodes_ || other.capacity_ != capacity_ || other.dimension_ > dimension_)
-      throw StateRefused("the learners differ");
-    cells_ = other.cells_;
-    children_ = other.children_;
-    axes_ = other.axes_;
-    parents_ = other.parents_;
-    blocks_ = other.blocks_;
-    entry_counts_ = other.entry_counts_;
-    pairs_ = other.pairs_;
-    splits_ = other.splits_;
+    Learner::continue_from(other);  // all but the entries
     std::fill(entries_.numbers.begin(), entries_.numbers.end(), 0.0);
     for (int b = 0; b < (nodes_ + 1) / 2; ++b) {
       const double* from = other.block(b);
@@ -499,27 +477,24 @@ class PartitionTree final : public Learner {
   int dimension_;                 // their number
   std::uint64_t key_;             // of the random splits
   // state: of each cell ...
-  Matrix<double> cells_;             // (nodes, CELL_SIZE)
-  Array<std::int64_t> children_;     // the first one; the second is the next cell; 0 for a leaf
-  Array<std::int64_t> axes_;         // active coordinate of the split
-  Array<std::int64_t> parents_;
-  Array<std::int64_t> blocks_;       // its block of entries
-  Array<std::int64_t> entry_counts_; // number of different inputs stored
+  Matrix<double> cells_{nodes_, int(CELL_SIZE)};
+  using Integers = Array<std::int64_t>;
+  Integers children_ = Integers(nodes_);  // the first one; the second is the next cell; 0 for a leaf
+  Integers axes_ = children_;             // active coordinate of the split
+  Integers parents_ = children_, blocks_ = children_;  // the cell above; its block of entries
+  Integers entry_counts_ = children_;                  // number of different inputs stored
   // ... and of the tree
   Matrix<double> entries_;           // ((nodes + 1) / 2 blocks of dimension + ENTRY_EXTRA, capacity)
   std::int64_t pairs_ = 0, splits_ = 0;  // pairs of children in use, splits made so far
   // scratch: the last descent
-  std::vector<int> path_;  // cells from the root
+  std::vector<int> path_ = std::vector<int>(levels_), path_above_ = path_;  // cells from the root
   int depth_ = 1;          // their number
   double value_ = 0.0;     // f there
-  std::vector<int> path_above_;
-  std::vector<const double*> columns_;  // of the newest samples
+  std::vector<const double*> columns_ = std::vector<const double*>(dimension_);  // of the samples
 };
 
 }  // namespace
 
-std::unique_ptr<Learner> make_partition_tree(const LearnerSpec& spec) {
-  return std::make_unique<PartitionTree>(spec);
-}
+std::vector<NamedLearner> partition_tree_family() { return {{"PartitionTree", make<PartitionTree>}}; }
 
 }  // namespace kb

@@ -1,10 +1,13 @@
-// The level of an x86-64 processor, as the System V ABI names them: 3 has AVX2 and FMA, 2 has SSE4.2.
-#pragma once
+// kernelbank._processor: `level` of this x86-64 processor, as the System V ABI names them: 3 has AVX2
+// and FMA, 2 has SSE4.2. A module of its own, which every processor can run, so that only one of the
+// large modules is ever loaded. With KB_PROGRAM a program that exits with the level: asked by CMake.
+#if !defined(KB_PROGRAM)
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#endif
 #include <cpuid.h>
 
-namespace kb {
-
-inline int processor_level() {
+static int processor_level() {
   unsigned a, b, c, d;
   if (!__get_cpuid(1, &a, &b, &c, &d)) return 1;
   constexpr unsigned SSE3 = 1u << 0, SSSE3 = 1u << 9, CX16 = 1u << 13, SSE41 = 1u << 19,
@@ -24,4 +27,19 @@ inline int processor_level() {
   return __get_cpuid(0x80000001, &a, &b, &c, &d) && (c & LZCNT) ? 3 : 2;
 }
 
-}  // namespace kb
+#if defined(KB_PROGRAM)
+int main() { return processor_level(); }
+#else
+static PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT, "_processor", "The level of this x86-64 processor.", -1,
+    nullptr, nullptr, nullptr, nullptr, nullptr};
+
+PyMODINIT_FUNC PyInit__processor() {
+  PyObject* module = PyModule_Create(&definition);
+  if (module && PyModule_AddIntConstant(module, "level", processor_level()) < 0) {
+    Py_DECREF(module);
+    return nullptr;
+  }
+  return module;
+}
+#endif
