@@ -23,8 +23,7 @@ class KRLS {
         jitter_(spec.settings.number("jitter")),
         k_(capacity, jitter_),
         covariance_(capacity, capacity),
-        p_d_(capacity),
-        gain_(capacity) {}
+        p_d_(capacity) {}
   void visit(Archive& archive) {
     k_.visit(archive);
     archive("covariance", covariance_);
@@ -57,7 +56,7 @@ class KRLS {
   double novelty_, jitter_;
   InvertedGram k_;
   Matrix<double> covariance_;  // state: P, (capacity, capacity)
-  Array<double> p_d_, gain_;   // scratch: P d, K^-1 P d
+  Array<double> p_d_, gain_ = p_d_;  // scratch: P d, K^-1 P d
 };
 
 /// Kernel ridge regression on kept samples: alpha = A^-1 z, with A = K + diag(noises), z the
@@ -69,10 +68,7 @@ class KernelRidge {
         inverse(capacity),
         ridge_(spec.settings.number("ridge")),
         gram_(capacity),
-        noises_(capacity),
-        matrix_(capacity, capacity),
-        residual_(capacity),
-        change_(capacity) {}
+        matrix_(capacity, capacity) {}
   void visit(Archive& archive) {
     gram_.visit(archive);
     inverse.visit(archive);
@@ -142,9 +138,9 @@ class KernelRidge {
 
   double ridge_;
   Gram gram_;
-  Array<double> noises_;             // state
+  Array<double> noises_ = responses;  // state
   Matrix<double> matrix_;            // scratch: A
-  Array<double> residual_, change_;  // scratch
+  Array<double> residual_ = responses, change_ = responses;  // scratch
 };
 
 /// Kernel ridge regression on the last `budget` samples.
@@ -213,9 +209,7 @@ class KRLSTracker {
         forgets_first_(spec.settings.word("forget_when") == "before"),
         k_(capacity, jitter_),
         covariance_(capacity, capacity),
-        mean_(capacity),
-        p_(capacity),
-        errors_(capacity) {}
+        mean_(capacity) {}
   void visit(Archive& archive) {
     k_.visit(archive);
     archive("covariance", covariance_);
@@ -291,7 +285,7 @@ class KRLSTracker {
   InvertedGram k_;
   Matrix<double> covariance_;  // state: S, (capacity, capacity)
   Array<double> mean_;         // state: m
-  Array<double> p_, errors_;   // scratch
+  Array<double> p_ = mean_, errors_ = mean_;  // scratch
 };
 
 }  // namespace
