@@ -59,49 +59,27 @@ struct CacheAligned {
 template <class T>
 using Array = std::vector<T, CacheAligned<T>>;
 
-/// Numbers that are 0 until they are written. The system gives pages of zeros when they are first
-/// touched: what a tree or a memory may need one day costs neither time nor memory before.
+/// The same for numbers that are 0 until they are written. The system gives pages of zeros when they are
+/// first touched: what a tree or a memory may need one day costs neither time nor memory before.
 template <class T>
-class Zeroed {
-  static_assert(std::is_trivially_copyable_v<T>);
-
- public:
-  Zeroed() = default;
-  explicit Zeroed(std::size_t size) : size_(size) {
-    if (size == 0) return;
-    MemoryLimit::take(size, sizeof(T));
-    owned_.reset(std::calloc(size * sizeof(T) + LINE, 1));
-    if (!owned_) throw std::bad_alloc();
-    const auto start = reinterpret_cast<std::uintptr_t>(owned_.get());
-    data_ = reinterpret_cast<T*>((start + LINE - 1) / LINE * LINE);
+struct Zeros {
+  using value_type = T;
+  static constexpr std::size_t line = 64;
+  Zeros() = default;
+  template <class U>
+  Zeros(const Zeros<U>&) {}
+  T* allocate(std::size_t n) {
+    MemoryLimit::take(n, sizeof(T));
+    char* owned = static_cast<char*>(std::calloc(n * sizeof(T) + 2 * line, 1));
+    if (!owned) throw std::bad_alloc();
+    char* start = owned + 2 * line - reinterpret_cast<std::uintptr_t>(owned) % line;
+    reinterpret_cast<char**>(start)[-1] = owned;
+    return reinterpret_cast<T*>(start);
   }
-  Zeroed(const Zeroed& other) : Zeroed(other.size_) { std::copy_n(other.data_, size_, data_); }
-  Zeroed(Zeroed&& other) noexcept { swap(other); }
-  Zeroed& operator=(Zeroed other) noexcept {
-    swap(other);
-    return *this;
-  }
-  T* data() { return data_; }
-  const T* data() const { return data_; }
-  std::size_t size() const { return size_; }
-  T* begin() { return data_; }
-  T* end() { return data_ + size_; }
-  const T* begin() const { return data_; }
-  const T* end() const { return data_ + size_; }
-
- private:
-  static constexpr std::size_t LINE = 64;  // of the cache
-  struct Free {
-    void operator()(void* memory) const { std::free(memory); }
-  };
-  void swap(Zeroed& other) {
-    std::swap(owned_, other.owned_);
-    std::swap(data_, other.data_);
-    std::swap(size_, other.size_);
-  }
-  std::unique_ptr<void, Free> owned_;
-  T* data_ = nullptr;
-  std::size_t size_ = 0;
+  void deallocate(T* p, std::size_t) { std::free(reinterpret_cast<char**>(p)[-1]); }
+  template <class U>
+  void construct(U*) {}  // it is 0 already
+  bool operator==(const Zeros&) const { return true; }
 };
 
 /// Rows of numbers; m[i] is a pointer to row i.
@@ -117,7 +95,7 @@ class Matrix {
   const T* operator[](int row) const { return numbers.data() + start(row); }
   int rows() const { return rows_; }
   int columns() const { return columns_; }
-  Zeroed<T> numbers;
+  std::vector<T, Zeros<T>> numbers;  // never resized
 
  private:
   std::size_t start(int row) const {

@@ -1,9 +1,12 @@
 #include "bank.hpp"
 
+#include <atomic>
 #include <climits>
 #include <cmath>
 #include <cstring>
 #include <map>
+#include <mutex>
+#include <thread>
 
 namespace kb {
 
@@ -12,10 +15,13 @@ static constexpr int EXTRA_SUMS = 3;
 /// A truncation that moves a prediction by one part in a hundred matters.
 static constexpr double VISIBLE_EFFECT = 0.01;
 static constexpr double LARGEST_WEIGHT_SUM = 1e300;
-/// Packs times samples, a microsecond each; fewer are done before a thread wakes.
+/// Packs times samples, a microsecond each; fewer are done before a thread has started.
 static constexpr int WORTH_THREADS = 512;
 
-/// The longest block for which there is room between calls: arrays of long ones would be most of a bank.
+/// Bytes of a pack's records of a block: they are to stay in the cache until they are scored.
+static constexpr std::size_t CACHED = 1 << 17;
+
+/// The longest block for which there is room between calls: arrays of long ones would be most of it.
 static constexpr int KEPT_ROOM = 8;
 
 static std::string output_name(std::size_t k) { return "output" + std::to_string(k); }
@@ -175,23 +181,23 @@ void Pack::score(int k, const Block& block, const Lanes* block_targets, const Lo
 void Pack::mix(int k, std::int64_t first, int count, const double* weights, int slot_count,
                double* totals) const {
   const int window = window_;
+  const bool alone = slots.size() == 1;
   const Record& record = records[k];
   for (int t = 0; t < count; ++t, weights += slot_count, totals += window + EXTRA_SUMS) {
     const Lanes weight = at_slots(weights, slots);
-    if (add_lanes(absolute(weight)) == 0.0) continue;  // all sums would be 0
+    if (!(add_lanes(absolute(weight)) > 0.0)) continue;  // all sums would be 0
+    const auto sum = [=](Lanes product) {
+      return alone ? product[0] : weighted_sum(product, weight);
+    };
     const int older = int(std::min<std::int64_t>(first + t, window - 1));
     const Lanes* before = record.values[t];
     for (int i = window - 1 - older; i < window - 1; ++i)
-      totals[i] += weighted_sum(weight * before[i + 1], weight);
-    totals[window - 1] += weighted_sum(weight * record.predictions[t], weight);
-    totals[window] += weighted_sum(weight * weight * record.norms[t], weight);
-    totals[window + 1] += weighted_sum(weight * outputs[k].losses_before[t], weight);
-    totals[window + 2] += weighted_sum(weight * record.effects[t], weight);
+      totals[i] += sum(weight * before[i + 1]);
+    totals[window - 1] += sum(weight * record.predictions[t]);
+    totals[window] += sum(weight * weight * record.norms[t]);
+    totals[window + 1] += sum(weight * outputs[k].losses_before[t]);
+    totals[window + 2] += sum(weight * record.effects[t]);
   }
-}
-
-void Pack::close(int count) {
-  for (Record& record : records) record.close(count);
 }
 
 void Pack::predict(const Query& query, const std::vector<Pack>& packs) {
@@ -220,12 +226,6 @@ void Pack::variance(const Query& query, const std::vector<Pack>& packs) {
   }
 }
 
-void Pack::reserve(int block) {
-  for (Record& record : records) record.reserve(block);
-  for (Record& record : found_) record.reserve(block);
-  for (Output& output : outputs) output.losses_before.assign(block, Lanes(0.0));
-}
-
 void Pack::rescale(int k, double factor, double offset) {
   if (own.is_used() || !learner->rescale(k, factor, offset)) return;
   for (int i = 0; i < window_; ++i) {
@@ -250,13 +250,6 @@ void Pack::take_slot(int to, Pack& source, int from, bool shared) {
   }
 }
 
-void Pack::continue_from(Pack& narrower) {
-  learner->continue_from(*narrower.learner);
-  records = narrower.records;
-  outputs = narrower.outputs;
-  found_ = narrower.found_;
-}
-
 void Pack::start_on_base(int lane, const std::vector<Pack>& packs) {
   for (std::size_t k = 0; k < outputs.size(); ++k) {
     const Record& b = packs[own.base_pack].records[k];
@@ -269,19 +262,6 @@ void Pack::start_on_base(int lane, const std::vector<Pack>& packs) {
 }
 
 // --- the bank ----------------------------------------------------------------------------------
-
-void Ledger::visit(Archive& archive) {
-  archive("cost", cost);
-  archive("loss", loss);
-  archive("gap", gap);
-  archive("effect", effect);
-  archive("quarantined", quarantined);
-  archive("missing", missing);
-  for (std::int64_t count : {quarantined, missing})
-    archive.require(count >= 0 && count < std::int64_t(1) << 53, "a count is out of range");
-  archive("slot_cost", slot_cost);
-  archive("slot_loss", slot_loss);
-}
 
 Bank::Output::Output(Cloned<Combiner> combiner, std::vector<double> first_weights,
                      const BankSpec& spec)
@@ -305,31 +285,20 @@ void Bank::Output::reserve(int block, const BankSpec& spec) {
   metrics.resize(block);
 }
 
-void Bank::Output::visit(Archive& archive) {
-  archive("weights", weights);
-  if (!weight_sums.empty()) archive("weight_sums", weight_sums);
-  archive("recent", recent);
-  archive.part("ledger", ledger);
-  archive.part("combiner", *combiner);
-}
-
 Bank::Bank(const BankSpec& spec, Samples samples, std::vector<Pack> given,
            std::vector<Cloned<Combiner>> combiners, std::vector<double> first_weights)
     : packs(std::move(given)),
       newest(std::move(samples)),
       spec_(spec),
       seen_(spec.first_sample),
-      pool_(spec.threads),
       targets_(spec.objective.outputs()),
       query_weights_(spec.slots),
       query_values_(spec.slots) {
   check(combiners.size(), first_weights.size());
   for (Cloned<Combiner>& combiner : combiners)
     outputs.emplace_back(std::move(combiner), first_weights, spec_);
-  const int rows = (spec.objective.window + WIDTH - 1) / WIDTH;
-  window_f_.resize(rows, Lanes(1.0));
-  window_y_.resize(rows, Lanes(1.0));
-  window_loss_.resize(rows, Lanes(0.0));
+  window_f_.assign((spec.objective.window + WIDTH - 1) / WIDTH, Lanes(1.0));
+  window_y_ = window_loss_ = window_f_;
   std::vector<int> task(packs.size());
   for (std::size_t i = 0; i < packs.size(); ++i) {
     const int base = packs[i].own.base_pack;
@@ -391,18 +360,14 @@ bool Bank::may_fail() const {
   return newest.may_fail() || outputs[0].combiner->may_fail();
 }
 
-void Bank::begin(const double* x, const double* points, int count) {
-  newest.fill(x, points, count);
-  begun_ = 1;
-}
-
 void Bank::start_from(const double* points, int count, const double* coefficients) {
   begin(points, points, count);
   Matrix<double> rows(count, spec_.dimension);
   std::copy_n(points, rows.numbers.size(), rows[0]);
   for (Pack& pack : packs) {
     Array<Lanes> own(count);
-    for (int j = 0; j < count; ++j) own[j] = at_slots(coefficients + std::size_t(j) * spec_.slots, pack.slots);
+    for (int j = 0; j < count; ++j)
+      own[j] = at_slots(coefficients + std::size_t(j) * spec_.slots, pack.slots);
     pack.learner->start_from(rows, own, pack.records.data());
   }
 }
@@ -580,11 +545,15 @@ void Bank::learn(const double* X, const double* y, std::size_t n, const double* 
       if (std::isnan(y[row * outputs_count + k])) return true;
     return false;
   };
+  const std::size_t bytes = sizeof(Lanes) * (spec_.objective.window + 3) * outputs_count;
+  const std::size_t longest =
+      std::min<std::size_t>(spec_.block, std::max<std::size_t>(CACHED / bytes, 16));
   for (std::size_t done = 0; done < n;) {
     // A block lies in one slide period; a sample with a missing target is a block of its own.
-    std::size_t count = std::min<std::size_t>(spec_.block, SLIDE_PERIOD - seen_ % SLIDE_PERIOD);
+    std::size_t count = std::min<std::size_t>(longest, SLIDE_PERIOD - seen_ % SLIDE_PERIOD);
     count = std::min(count, n - done);
-    if (int(count) > room_) reserve(std::min(spec_.block, std::max(int(count), 2 * room_)));
+    if (int(count) > room_)
+      reserve(int(std::min(longest, std::max(count, 2 * std::size_t(room_)))));
     for (std::size_t t = 0; t < count; ++t)
       if (is_missing(done + t)) count = std::max<std::size_t>(t, 1);
     learn_block(X + done * spec_.dimension, y + done * outputs_count, int(count),
@@ -596,18 +565,45 @@ void Bank::learn(const double* X, const double* y, std::size_t n, const double* 
   if (room_ > KEPT_ROOM) reserve(KEPT_ROOM);
 }
 
+/// pack(i) for each pack, bases first, by as many threads as are allowed and worth it: no result depends
+/// on their number. The first exception is passed on after all have ended.
+void Bank::run_tasks(int samples, const std::function<void(int)>& pack) {
+  const int tasks = int(tasks_.size());
+  const bool worth = samples * std::ssize(packs) >= WORTH_THREADS;
+  std::atomic<int> next{0};
+  std::mutex mutex;
+  std::exception_ptr error;
+  const auto work = [&, outer = inside] {
+    inside = outer;
+    try {
+      for (int task; (task = next++) < tasks;)
+        for (int i : tasks_[task]) pack(i);
+    } catch (...) {
+      std::lock_guard lock(mutex);
+      if (!error) error = std::current_exception();
+      next = tasks;
+    }
+  };
+  std::vector<std::thread> helpers;
+  try {
+    while (worth && int(helpers.size()) < std::min(spec_.threads, tasks) - 1)
+      helpers.emplace_back(work);
+  } catch (const std::system_error&) {  // no more threads: those that there are do it
+  }
+  work();
+  for (std::thread& helper : helpers) helper.join();
+  if (error) std::rethrow_exception(error);
+}
+
 /// The order of a sample's steps.
 void Bank::learn_block(const double* X, const double* y, int count, const double* past) {
   newest.append(seen_, X, y, count);
   for (std::size_t k = 0; k < outputs.size(); ++k)
     targets_[k] = newest.targets[k].data() + newest.place(seen_);
   const Block block{seen_, count, X, newest, targets_.data()};
-  const bool long_block = count * std::ssize(packs) >= WORTH_THREADS;
-  pool_.run(int(tasks_.size()), long_block, [&](int task) {  // slots learn, and are scored, on their own
-    for (int i : tasks_[task]) {
-      packs[i].learn(block, packs);
-      score(packs[i], block);
-    }
+  run_tasks(count, [&](int i) {  // slots learn, and are scored, on their own
+    packs[i].learn(block, packs);
+    score(packs[i], block);
   });
   for (int k = 0; k < int(outputs.size()); ++k) {
     if (std::isnan(y[k])) {
@@ -884,9 +880,7 @@ void Bank::rescale(int k, double factor, double offset) {
 void Bank::predict(const double* x, double* predictions, double* slots) {
   const Query query = newest.query(seen_, x);
   ForgetQuery if_failed{newest};
-  pool_.run(int(tasks_.size()), std::ssize(packs) >= WORTH_THREADS, [&](int task) {
-    for (int i : tasks_[task]) packs[i].predict(query, packs);
-  });
+  run_tasks(1, [&](int i) { packs[i].predict(query, packs); });
   if_failed.keep = true;
   for (int k = 0; k < int(outputs.size()); ++k, slots += spec_.slots) {
     gather(k, &Pack::Output::query, slots);
@@ -900,7 +894,8 @@ void Bank::predict_slots(const double* X, std::size_t n, double* slots) {
   for (std::size_t t = 0; t < n; ++t) {
     const Query query = newest.query(seen_, X + t * spec_.dimension);
     for (Pack& pack : packs) pack.predict(query, packs);
-    for (int k = 0; k < int(outputs.size()); ++k, slots += spec_.slots) gather(k, &Pack::Output::query, slots);
+    for (int k = 0; k < int(outputs.size()); ++k, slots += spec_.slots)
+      gather(k, &Pack::Output::query, slots);
   }
 }
 

@@ -1,14 +1,22 @@
 // A bank: packs of slots that learn a stream on their own, and for each output a combiner that
 // weighs them and a ledger.
 #pragma once
+#include <functional>
 #include <optional>
 
 #include "combiner.hpp"
 #include "learner.hpp"
-#include "pool.hpp"
 #include "transforms.hpp"
 
 namespace kb {
+
+/// What a thread's call is inside of, innermost first. Threads that help are inside of what the thread
+/// that calls them is inside of.
+struct Inside {
+  const void* object;
+  const Inside* outer;
+};
+inline thread_local const Inside* inside = nullptr;
 
 /// Slots whose learner has another target than y: a residual, or a transform of the target.
 ///
@@ -45,7 +53,9 @@ class Pack {
   void mix(int output, std::int64_t first, int count, const double* weights, int slots,
            double* totals) const;
   /// Row 0 of the records becomes the state after the block.
-  void close(int count);
+  void close(int count) {
+    for (Record& record : records) record.close(count);
+  }
   /// query_values[k] = f at the query point, after the base if there is one.
   void predict(const Query& query, const std::vector<Pack>& packs);
   /// out[k] = variance at the query point over that of the noise, likewise.
@@ -54,11 +64,20 @@ class Pack {
   /// Let the slot in lane `to` go on from the one in lane `from` of another pack.
   void take_slot(int to, Pack& source, int from, bool shared);
   /// Have room for blocks of this length.
-  void reserve(int block);
+  void reserve(int block) {
+    for (Record& record : records) record.reserve(block);
+    for (Record& record : found_) record.reserve(block);
+    for (Output& output : outputs) output.losses_before.assign(block, Lanes(0.0));
+  }
   /// Go on with other units of output k; see `Learner::rescale`.
   void rescale(int k, double factor, double offset);
   /// Continue from a pack on inputs with fewer columns.
-  void continue_from(Pack& narrower);
+  void continue_from(Pack& narrower) {
+    learner->continue_from(*narrower.learner);
+    records = narrower.records;
+    outputs = narrower.outputs;
+    found_ = narrower.found_;
+  }
   /// A new slot on the residual of one that goes on: f = T^-1(T(b) + g), g being the state so far.
   void start_on_base(int lane, const std::vector<Pack>& packs);
 
@@ -104,7 +123,18 @@ struct Ledger {
   std::int64_t quarantined = 0;    // slots that are out
   std::int64_t missing = 0;        // samples whose target was missing
   Array<double> slot_cost, slot_loss;
-  void visit(Archive& archive);
+  void visit(Archive& archive) {
+    archive("cost", cost);
+    archive("loss", loss);
+    archive("gap", gap);
+    archive("effect", effect);
+    archive("quarantined", quarantined);
+    archive("missing", missing);
+    for (std::int64_t count : {quarantined, missing})
+      archive.require(count >= 0 && count < std::int64_t(1) << 53, "a count is out of range");
+    archive("slot_cost", slot_cost);
+    archive("slot_loss", slot_loss);
+  }
 };
 
 /// What a sample has cost the bank.
@@ -154,7 +184,10 @@ class Bank {
   void visit(Archive& archive);
   /// Let the terms before the first sample be x; the points (count, d) of an initial function are
   /// the newest of them.
-  void begin(const double* x, const double* points = nullptr, int count = 0);
+  void begin(const double* x, const double* points = nullptr, int count = 0) {
+    newest.fill(x, points, count);
+    begun_ = 1;
+  }
   /// Start at f_p = sum_j coefficients[j, p] k_p(points[j], .): points (m, d), coefficients (m, P).
   void start_from(const double* points, int count, const double* coefficients);
   /// New slots, by their indices in this bank, that have learned the newest samples in another one.
@@ -174,7 +207,13 @@ class Bank {
   /// The state of one output: its weights, combiner and ledger.
   struct Output {
     Output(Cloned<Combiner> combiner, std::vector<double> first_weights, const BankSpec& spec);
-    void visit(Archive& archive);
+    void visit(Archive& archive) {
+      archive("weights", weights);
+      if (!weight_sums.empty()) archive("weight_sums", weight_sums);
+      archive("recent", recent);
+      archive.part("ledger", ledger);
+      archive.part("combiner", *combiner);
+    }
     void reserve(int block, const BankSpec& spec);
     void continue_with(Output& before, const SlotPlan& plan, const BankSpec& spec);
     Cloned<Combiner> combiner;
@@ -212,6 +251,7 @@ class Bank {
   void write_records(int output, std::size_t row, int count, const Trace& trace) const;
   double combine(double* weights, const double* values) const;
   void gather(int output, Lanes Pack::Output::*member, double* values) const;
+  void run_tasks(int samples, const std::function<void(int)>& pack);
   std::pair<int, int> place(int slot) const;  // pack and lane
   void reserve(int block);
   void continue_targets(Bank& before, const SlotPlan& plan);
@@ -220,7 +260,6 @@ class Bank {
   int room_ = 1;                              // the longest block that the arrays have room for
   std::int64_t seen_;
   std::int64_t begun_ = 0;                    // whether the terms before the first sample are set
-  Pool pool_;
   std::vector<std::vector<int>> tasks_;       // packs that depend on each other, bases first
   std::vector<const Lanes*> targets_;         // of the block
   Array<Lanes> window_f_, window_y_, window_loss_;  // scratch: four samples of the window at a time

@@ -1,52 +1,65 @@
 #include "dense.hpp"
 
-#include <array>
-
 namespace kb {
 
-/// The dot products of a vector with R others, each with the bits of `dot`. Several sums at once:
-/// an addition to one need not wait for the last one.
-template <std::size_t R>
-std::array<double, R> dots(const double* one, const std::array<const double*, R>& others,
-                           int count) {
-  std::array<Lanes, R> totals;
-  totals.fill(0.0);
-  int even = whole_lanes(count);
-  for (int m = 0; m < even; m += WIDTH) {
-    Lanes x = load(one + m);
+/// out[g * R + r] = the products of G vectors with R others, each with the bits of `dot`. Several sums at
+/// once: an addition to one need not wait for the last one.
+template <int G, int R>
+static void dots(const double* const* ones, const double* const* others, int count, double* out) {
+  Lanes totals[G][R];
 #pragma GCC unroll 16
-    for (std::size_t r = 0; r < R; ++r) totals[r] = fma(x, load(others[r] + m), totals[r]);
+  for (int i = 0; i < G * R; ++i) totals[i / R][i % R] = 0.0;
+  const int even = whole_lanes(count);
+  for (int m = 0; m < even; m += WIDTH)
+#pragma GCC unroll 16
+    for (int r = 0; r < R; ++r) {
+      const Lanes other = load(others[r] + m);
+#pragma GCC unroll 4
+      for (int g = 0; g < G; ++g) totals[g][r] = fma(load(ones[g] + m), other, totals[g][r]);
+    }
+#pragma GCC unroll 16
+  for (int i = 0; i < G * R; ++i) {
+    const double *one = ones[i / R], *other = others[i % R];
+    out[i] = add_lanes(totals[i / R][i % R]);
+    for (int m = even; m < count; ++m) out[i] += one[m] * other[m];
   }
-  std::array<double, R> results;
-#pragma GCC unroll 16
-  for (std::size_t r = 0; r < R; ++r) results[r] = add_lanes(totals[r]);
-  for (int m = even; m < count; ++m)
-#pragma GCC unroll 16
-    for (std::size_t r = 0; r < R; ++r) results[r] += one[m] * others[r][m];
-  return results;
 }
 
-/// R rows of a matrix, from this one on.
-template <std::size_t R>
-std::array<const double*, R> rows_from(const double* first, std::ptrdiff_t stride) {
-  std::array<const double*, R> rows;
-#pragma GCC unroll 16
-  for (std::size_t r = 0; r < R; ++r) rows[r] = first + std::ptrdiff_t(r) * stride;
-  return rows;
+/// The next R rows at a time; r : how many there have been.
+template <int G, int R>
+static void dots_by(const double* const* ones, const double* const* rows, int number, int count,
+                    double* out, int& r) {
+  for (; r + R <= number; r += R) {
+    double found[G * R];
+    dots<G, R>(ones, rows + r, count, found);
+    for (int g = 0; g < G; ++g) std::copy_n(found + g * R, R, out + g * number + r);
+  }
+}
+
+void all_dots(const double* const* ones, int many, const double* const* rows, int number, int count,
+              double* out) {
+  int r = 0;  // as many sums at once as there are registers for
+  if (many == 4) {
+    dots_by<4, 3>(ones, rows, number, count, out, r);
+    dots_by<4, 1>(ones, rows, number, count, out, r);
+  } else if (many == 2) {
+    dots_by<2, 5>(ones, rows, number, count, out, r);
+    dots_by<2, 1>(ones, rows, number, count, out, r);
+  } else {
+    dots_by<1, 9>(ones, rows, number, count, out, r);
+    dots_by<1, 3>(ones, rows, number, count, out, r);
+    dots_by<1, 1>(ones, rows, number, count, out, r);
+  }
 }
 
 void dot_rows(const double* one, const double* rows, std::ptrdiff_t stride, int number,
               int count, double* out) {
-  int r = 0;
-  auto several = [&]<std::size_t R>() {
-    for (; r + int(R) <= number; r += int(R)) {
-      auto sums = dots(one, rows_from<R>(rows + r * stride, stride), count);
-      std::copy(sums.begin(), sums.end(), out + r);
-    }
-  };
-  several.template operator()<9>();  // as many as there are registers for
-  several.template operator()<3>();
-  several.template operator()<1>();
+  const double* some[9];
+  for (int r = 0; r < number; r += 9) {
+    const int here = std::min(number - r, 9);
+    for (int i = 0; i < here; ++i) some[i] = rows + (r + i) * stride;
+    all_dots(&one, 1, some, here, count, out + r);
+  }
 }
 
 void symmetric_matvec(const double* matrix, std::ptrdiff_t stride, const double* vector,
@@ -150,7 +163,8 @@ void multiply(const double* matrix, int length, const double* vectors, int count
               double* out, std::ptrdiff_t stride) {
   for (int k = 0; k < count; ++k) std::fill_n(out + k * stride, length, 0.0);
   for (int i = 0; i < length; i += WIDTH) {
-    const auto r = rows_from<WIDTH>(matrix + row_start(i), i + WIDTH);
+    const double* r[WIDTH];
+    for (int n = 0; n < WIDTH; ++n) r[n] = matrix + row_start(i) + n * (i + WIDTH);
     for (int k = 0; k < count; ++k) {
       const double* vector = vectors + k * stride;
       double* result = out + k * stride;
@@ -176,7 +190,8 @@ void multiply(const double* matrix, int length, const double* vectors, int count
 
 void update(double* matrix, int length, const double* scales, const double* factors,
             const double* vectors, std::ptrdiff_t stride) {
-  const auto v = rows_from<RANK>(vectors, stride);
+  const double* v[RANK];
+  for (int k = 0; k < RANK; ++k) v[k] = vectors + k * stride;
   for (int i = 0; i < length; ++i) {
     double* row = matrix + row_start(i);
     int diagonal = whole_lanes(i);  // where the block on the diagonal begins

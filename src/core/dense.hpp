@@ -29,6 +29,10 @@ inline double dot(const double* one, const double* other, int count) {
   return result;
 }
 
+/// out[g * number + r] = the dot product of vector g with row r, each as by `dot`, of 1, 2 or 4 vectors.
+void all_dots(const double* const* ones, int many, const double* const* rows, int number, int count,
+              double* out);
+
 /// out[r] = the dot product of a (count,) vector with row r, for r < number, each as by `dot`.
 void dot_rows(const double* one, const double* rows, std::ptrdiff_t stride, int number,
               int count, double* out);

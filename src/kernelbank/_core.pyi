@@ -253,8 +253,6 @@ RECALLED: int = 3
 class TooLarge(ValueError):
     pass
 
-SLIDE_PERIOD: int = 256
-
 class Bank:
     def __init__(self, description: dict[str, Any], most_bytes: int | None = None) -> None: ...
 
@@ -483,6 +481,8 @@ class ClassModel:
     @property
     def unscored(self) -> int: ...
 
+SLIDE_PERIOD: int = 256
+
 WIDTH: int = 4
 
 def kernel_matrix(spec: object, X: NDArray[numpy.float64], Z: NDArray[numpy.float64]) -> NDArray[numpy.float64]: ...
@@ -506,6 +506,6 @@ def squared_gradients(frequencies: NDArray[numpy.float64], phases: NDArray[numpy
 class Combiner:
     def __init__(self, rule: tuple[Any, ...], slots: int, window: int, regularization: float, loss: object) -> None: ...
 
-    def choose(self, first: int, weights: NDArray[numpy.float64], targets: NDArray[numpy.float64], curvature: NDArray[numpy.float64], window_loss: NDArray[numpy.float64], slot_cost: NDArray[numpy.float64], slot_loss: NDArray[numpy.float64], slot_predictions: NDArray[numpy.float64], values: NDArray[numpy.float64] | None) -> NDArray[numpy.float64]: ...
+    def choose(self, weights: NDArray[numpy.float64], evidence: dict[str, Any]) -> NDArray[numpy.float64]: ...
 
     def state(self) -> dict[str, NDArray[Any]]: ...

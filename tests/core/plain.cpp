@@ -38,11 +38,7 @@ struct Hash {
 
 KernelSpec formula(const char* name, const char* statistic, std::vector<double> constants,
                    std::vector<int> coordinates, double parameter = 0.0) {
-  KernelSpec spec;
-  spec.name = name;
-  spec.statistic = {statistic, parameter, std::move(coordinates), nullptr, nullptr};
-  spec.constants = std::move(constants);
-  return spec;
+  return {name, {statistic, parameter, std::move(coordinates), nullptr, nullptr}, constants, {}};
 }
 
 KernelSpec gaussian(double width, std::vector<int> coordinates) {
@@ -51,11 +47,7 @@ KernelSpec gaussian(double width, std::vector<int> coordinates) {
 
 KernelSpec composed(const char* name, std::vector<KernelSpec> parts,
                     std::vector<double> constants = {}) {
-  KernelSpec spec;
-  spec.name = name;
-  spec.parts = std::move(parts);
-  spec.constants = std::move(constants);
-  return spec;
+  return {name, {}, std::move(constants), std::move(parts)};
 }
 
 struct Slots {
@@ -160,20 +152,17 @@ std::uint64_t run(const Case& given) {
   for (double& x : asked) x = 1.4 * draw();
   bank->predict_rows(asked.data(), 20, found.data());
   hash.add(found.data(), found.size());
-  bank->predict_slots(asked.data(), 20, slots.data());
-  hash.add(slots.data(), slots.size());
-  bank->variance_slots(asked.data(), 20, slots.data());
-  hash.add(slots.data(), slots.size());
+  for (auto method : {&Bank::predict_slots, &Bank::variance_slots}) {
+    (*bank.*method)(asked.data(), 20, slots.data());
+    hash.add(slots.data(), slots.size());
+  }
   return hash.value;
 }
 
 // --- the cases -----------------------------------------------------------------------------------
 
 Settings norma(double rate = 0.05, int budget = 50, const char* step_size = "constant") {
-  Settings s;
-  s.numbers = {{"learning_rate", rate}, {"budget", budget}};
-  s.words = {{"step_size", step_size}};
-  return s;
+  return {{{"learning_rate", rate}, {"budget", budget}}, {{"step_size", step_size}}, {}};
 }
 
 Settings centres(std::map<std::string, double> more, int budget = 30) {
@@ -183,10 +172,7 @@ Settings centres(std::map<std::string, double> more, int budget = 30) {
 }
 
 Settings fourier(int size, int coordinates, const char* forget) {
-  Settings s;
   Draw draw{3};
-  s.numbers = {{"trigonometric", size}, {"forgetting", 0.99}, {"ridge", 0.1}};
-  s.words = {{"forget", forget}};
   Array<double> frequencies(size * coordinates), phases(size), amplitudes(size), places;
   for (int k = 0; k < coordinates; ++k) {
     places.push_back(k);
@@ -195,33 +181,28 @@ Settings fourier(int size, int coordinates, const char* forget) {
         frequencies[k * size + m + i] = frequencies[k * size + m + 4 + i] = 4.0 * (draw() - 0.5);
   }
   for (double& a : amplitudes) a = kb::sqrt(2.0 / size);
-  s.arrays = {{"frequencies", frequencies}, {"phases", phases}, {"amplitudes", amplitudes},
-              {"coordinates", places}};
-  return s;
+  return {{{"trigonometric", size}, {"forgetting", 0.99}, {"ridge", 0.1}},
+          {{"forget", forget}},
+          {{"frequencies", frequencies}, {"phases", phases}, {"amplitudes", amplitudes},
+           {"coordinates", places}}};
 }
 
 Settings joint(const char* evidence, int horizon, int rows) {
-  Settings s;
-  s.words = {{"evidence", evidence}};
-  s.numbers = {{"horizon", horizon}, {"ridge", 0.01}, {"tolerance", 1e-8}, {"steps", 100}};
+  Settings s{{{"horizon", horizon}, {"ridge", 0.01}, {"tolerance", 1e-8}, {"steps", 100}},
+             {{"evidence", evidence}}, {}};
   double power = 1.0;
   for (int i = 0; i < rows; ++i, power *= 0.98) s.arrays["powers"].push_back(power);
   return s;
 }
 
 std::vector<Case> cases() {
-  Settings simplex, prequential, stacking, robust, hedge, none, omkr, share;
-  simplex.words = {{"evidence", "window"}, {"bound", "separable"}};
-  simplex.numbers = {{"horizon", 1}};
-  prequential.words = {{"evidence", "prequential"}, {"bound", "jensen"}};
-  prequential.numbers = {{"horizon", 30}};
-  stacking.numbers = {{"discount", 0.99}, {"ridge", 0.01}, {"tolerance", 1e-8}, {"steps", 100}};
-  robust.numbers = {{"discount", 0.99}, {"ridge", 0.01}, {"tolerance", 1e-8}, {"steps", 100},
-                    {"degrees_of_freedom", 4.0}};
-  hedge.words = {{"evidence", "loss"}};
-  omkr.words = {{"gradient", "exact"}};
-  omkr.numbers = {{"learning_rate", 0.01}, {"least_rate", 1e-4}, {"halve_every", 50}};
-  share.numbers = {{"learning_rate", 1.0}, {"share", 0.01}};
+  const Settings simplex{{{"horizon", 1}}, {{"evidence", "window"}, {"bound", "separable"}}, {}};
+  const Settings jensen{{{"horizon", 30}}, {{"evidence", "prequential"}, {"bound", "jensen"}}, {}};
+  const Settings stacking{{{"discount", 0.99}, {"ridge", 0.01}, {"tolerance", 1e-8}, {"steps", 100},
+                           {"degrees_of_freedom", 4.0}}, {}, {}};
+  const Settings omkr{{{"learning_rate", 0.01}, {"least_rate", 1e-4}, {"halve_every", 50}},
+                      {{"gradient", "exact"}}, {}};
+  const Settings share{{{"learning_rate", 1.0}, {"share", 0.01}}, {}, {}};
 
   const std::vector<int> both{0, 1}, line{0};
   const std::vector<KernelSpec> four{gaussian(0.2, both), gaussian(0.5, both), gaussian(1.0, both),
@@ -244,16 +225,16 @@ std::vector<Case> cases() {
   };
   Settings tracker = centres({{"forgetting", 0.999}, {"noise", 0.1}, {"jitter", 1e-6}});
   tracker.words["forget_when"] = "after";
-  Settings tree, neighbors, last;
-  tree.numbers = {{"nodes", 63}, {"split_after", 8}, {"noise", 0.1}, {"identity", 5}};
-  tree.arrays = {{"variances", {1.0, 0.5, 0.3, 0.2, 0.1, 0.1}}, {"coordinates", {0, 1}},
-                 {"seed_parts", {1, 2}}};
-  neighbors.numbers = {{"neighbors", 8}, {"memory", 100}, {"noise", 0.1}, {"constant", 1.0}};
-  neighbors.arrays = {{"coordinates", {0, 1}}};
-  last.numbers = {{"per_output", 0}};
-  Settings nystrom = norma(0.1);
-  nystrom.numbers["novelty"] = 0.05;
-  nystrom.numbers["landmarks"] = 20;
+  const Settings tree{{{"nodes", 63}, {"split_after", 8}, {"noise", 0.1}, {"identity", 5}},
+                      {},
+                      {{"variances", {1.0, 0.5, 0.3, 0.2, 0.1, 0.1}}, {"coordinates", {0, 1}},
+                       {"seed_parts", {1, 2}}}};
+  const Settings neighbors{{{"neighbors", 8}, {"memory", 100}, {"noise", 0.1}, {"constant", 1.0}},
+                           {},
+                           {{"coordinates", {0, 1}}}};
+  const Settings last{{{"per_output", 0}}, {}, {}};
+  Settings nystrom = centres({{"novelty", 0.05}, {"landmarks", 20}});
+  nystrom.numbers["learning_rate"] = 0.1;
   Settings fourier_sgd = fourier(32, 2, "prior");
   fourier_sgd.numbers["learning_rate"] = 0.2;
   fourier_sgd.words["step_size"] = "adagrad";
@@ -309,17 +290,17 @@ std::vector<Case> cases() {
                                 {"Forgetron", centres({}), {one[0]}},
                                 {"Norma", norma(), four}});
   labels.loss = "logistic";
-  add("prequential", mixed, "Simplex", prequential);
+  add("prequential", mixed, "Simplex", jensen);
   Case& stacked = add("stacking", mixed, "Stacking", stacking);
   stacked.threads = 2;
-  add("robust stacking", mixed, "RobustStacking", robust);
+  add("robust stacking", mixed, "RobustStacking", stacking);
   add("joint", mixed, "Joint", joint("window", 1, 5));
   Case& kinked = add("joint, absolute", mixed, "Joint", joint("prequential", 20, 20));
   kinked.loss = "absolute";
-  add("hedge", mixed, "Hedge", hedge);
+  add("hedge", mixed, "Hedge", {{}, {{"evidence", "loss"}}, {}});
   add("fixed share", mixed, "FixedShare", share);
   add("omkr", mixed, "OMKR", omkr).on_simplex = false;
-  add("best", mixed, "Best", none);
+  add("best", mixed, "Best", {});
   Case& outputs = add("three outputs", {{"Norma", norma(), four},
                                         {"FourierRLS", fourier(40, 2, "prior"), {one[0]}},
                                         {"NearestNeighborGP", neighbors, {one[0]}},

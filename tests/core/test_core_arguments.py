@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import kernelbank as kb
-from support.core_banks import BY_SAMPLE, BY_SLOT, learned, made
+from support.core_banks import made
 
 X = np.random.default_rng(0).normal(size=(20, 2))
 Y = X @ [[1.0], [2.0]]
@@ -57,15 +57,6 @@ def test_predictions_refuse_other_widths(method):
         core.predict_slots_one(np.zeros(3))
 
 
-def test_no_rows_and_rows_that_are_apart():
-    core, other = made(bank(), 2), made(bank(), 2)
-    core.learn(np.zeros((0, 2)), np.zeros((0, 1)), None, {})
-    assert core.samples == 0
-    core.learn(np.asfortranarray(X)[::2], Y[::2], None, {})
-    other.learn(X[::2].copy(), Y[::2].copy(), None, {})
-    assert np.array_equal(core.predict(X), other.predict(X))
-
-
 def test_begin_refuses_other_shapes():
     for arguments in (
         (np.zeros(3),),
@@ -88,37 +79,28 @@ def altered_pack(index, **changes):
 @pytest.mark.parametrize(
     "description",
     [
-        described(window=0),
+        *(
+            described(**{name: value})
+            for name in ("window", "history", "dimension", "block", "slots")
+            for value in (-1, 0, 5 if name == "slots" else 2**31 - 1)
+        ),
+        *(described(**{name: []}) for name in ("first_weights", "losses", "target_rules")),
         described(window=31),
-        described(window=2**31 - 1),
-        described(history=2**31 - 1),
-        described(dimension=2**31 - 1),
-        described(block=2**31 - 1),
-        described(dimension=0),
-        described(slots=5),
+        described(history=10),
         described(slots=7),
-        described(block=0),
         described(threads=0),
         described(first_sample=-1),
-        described(history=10),
-        described(history=-1),
-        described(first_weights=[1.0]),
-        described(losses=[]),
-        described(target_rules=[]),
-        altered_pack(0, slots=[0, 1, 2, 6]),
-        altered_pack(0, slots=[0, 1, 2, -1]),
-        altered_pack(0, slots=[0, 1, 2, 4]),
-        altered_pack(0, slots=[]),
-        altered_pack(1, base=[1, 0]),
-        altered_pack(1, base=[2, 0]),
-        altered_pack(1, base=[0, 4]),
-        altered_pack(1, base=[0, -1]),
+        *(
+            altered_pack(0, slots=[0, 1, 2, slot][:n])
+            for slot, n in [(6, 4), (-1, 4), (4, 4), (0, 0)]
+        ),
+        *(altered_pack(1, base=base) for base in ([1, 0], [2, 0], [0, 4], [0, -1])),
         altered_pack(0, kernels=[]),
         altered_pack(0, settings={}),
-        altered_pack(0, settings=described()["packs"][0]["settings"] | {"budget": 0}),
-        altered_pack(0, settings=described()["packs"][0]["settings"] | {"budget": -1}),
-        altered_pack(0, settings=described()["packs"][0]["settings"] | {"budget": 1e300}),
-        altered_pack(0, settings=described()["packs"][0]["settings"] | {"budget": float("nan")}),
+        *(
+            altered_pack(0, settings=described()["packs"][0]["settings"] | {"budget": budget})
+            for budget in (0, -1, 1e300, float("nan"))
+        ),
     ],
 )
 def test_descriptions_that_do_not_fit_are_refused(description):
@@ -139,11 +121,3 @@ def test_threads_get_the_interpreters_lock_for_single_samples():
             one.predict_one(x)
             one.learn_one(x, np.sin(x))
     assert threads.predict_one(0.3) == alone.predict_one(0.3)
-
-
-def test_trace_is_written_to_the_arrays_that_were_given():
-    core = made(bank(), 2)
-    found = learned(core, X, Y)
-    assert set(found) == {*BY_SAMPLE, *BY_SLOT}
-    assert np.all(np.isfinite(found["cost"]))
-    assert found["weights"].sum() > 19

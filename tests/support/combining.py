@@ -71,7 +71,7 @@ def open_combiner(combiner, objective, slots):
     rule = combiner.core_spec([objective], slots)
     numbers = (objective.window, objective.regularization)
     core = _core.Combiner(rule, slots, *numbers, objective.loss.core_spec())
-    return lambda w, e: core.choose(weights=w, **vars(e)), core.state
+    return lambda w, e: core.choose(w, vars(e)), core.state
 
 
 def one_by_one(samples):

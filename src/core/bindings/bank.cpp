@@ -8,6 +8,7 @@
 #include <atomic>
 #include <climits>
 #include <cmath>
+#include <mutex>
 
 #include "../auto/prediction.hpp"
 #include "../bank.hpp"
@@ -163,28 +164,43 @@ class PyBank {
         slots_(other.slots_) {}
 
   std::unique_ptr<PyBank> copy_of() {
-    Turn turn(turns_);
     return std::make_unique<PyBank>(*this);
+  }
+
+  /// A method as Python calls it: in its turn.
+  template <class Out, class... In>
+  static auto in_turn(Out (PyBank::*method)(In...)) {
+    return [method](PyBank& self, In... in) -> Out {
+      const Turn turn(self.turns_);
+      return (self.*method)(std::forward<In>(in)...);
+    };
   }
 
   /// Learn X (n, d), y (n, K), past (n, K, P) or None, whole or not at all; the arrays of `trace` by
   /// name are filled.
   void learn(Floats X, Floats y, std::optional<Floats> past, const nb::dict& arrays) {
-    Turn turn(turns_);
-    learn_rows(X, y, past, arrays);
+    const std::size_t n = rows_of(X), K = rules_.size();
+    require_shape("X", shape_of(X), {n, point_.size()});
+    require_shape("y", shape_of(y), {n, K});
+    if (past) require_shape("past", shape_of(*past), {n, K, slots_.size() / K});
+    std::vector<Written> kept;  // while other threads may change the dictionary
+    const Trace trace = read_trace(arrays, n, kept);
+    whole([&] {
+      nb::gil_scoped_release unlocked;
+      bank_->learn(X.data(), y.data(), n, past ? past->data() : nullptr, trace, nullptr);
+    });
   }
 
   /// The same for a bank of `Remote` learners. shards : of each its packs, and what its slots have
   /// left behind: "predictions", "norms" and "effects" (n, K, S), "values" (n, K, window, S).
   void learn_elsewhere(Floats X, Floats y, std::optional<Floats> past, const nb::dict& arrays,
                        const nb::list& shards) {
-    Turn turn(turns_);
     const Forgotten forgotten{*this};
     for (nb::handle item : shards) hand_over(nb::cast<nb::tuple>(item), rows_of(X));
     for (Pack& pack : bank_->packs)
       if (!dynamic_cast<Remote&>(*pack.learner).is_ready())
         throw std::invalid_argument("the records of a pack were not handed over");
-    learn_rows(X, y, past, arrays);
+    learn(X, y, past, arrays);
   }
 
   /// The same for a model of an AutoBank, whose arrays fit; whether there may be something to warn of.
@@ -207,7 +223,6 @@ class PyBank {
     bank_->predict_slots(X, n, slots);
   }
   void rescale(int output, double factor, double offset) {
-    Turn turn(turns_);
     if (output < 0 || output >= int(bank_->outputs.size())) throw std::invalid_argument("no such output");
     bank_->rescale(output, factor, offset);
   }
@@ -220,7 +235,6 @@ class PyBank {
   /// Learn one sample if x is a float or a (d,) array of float64, y one or (K,), and all are in
   /// range: 0 declined, 1 learned, 2 learned, and there may be something to warn of.
   int learn_one(nb::handle x, nb::handle y) {
-    Turn turn(turns_);
     if (!read_row(x, point_) || !read_row(y, targets_)) return 0;
     for (double number : point_)
       if (!(std::fabs(number) <= LARGEST)) return 0;
@@ -237,7 +251,6 @@ class PyBank {
 
   /// The prediction at x, a float or (K,); None if x is not a float or a (d,) array in range.
   nb::any predict_one(nb::handle x) {
-    Turn turn(turns_);
     if (!read_row(x, point_)) return nb::borrow<nb::any>(nb::none());
     for (double number : point_)
       if (!(std::fabs(number) <= LARGEST)) return nb::borrow<nb::any>(nb::none());
@@ -250,7 +263,6 @@ class PyBank {
   }
   /// (K,) predictions and (K, P) predictions of the slots at x (d,).
   nb::tuple predict_slots_one(Floats x) {
-    Turn turn(turns_);
     require_shape("x", shape_of(x), {point_.size()});
     const std::size_t K = bank_->outputs.size(), P = bank_->spec().slots;
     double *predictions, *slots;
@@ -264,7 +276,6 @@ class PyBank {
   Result predict(Floats X) { return rows(X, {rules_.size()}, &Bank::predict_rows); }
   /// (n, K): the predictions that follow from those of the slots (n, K, P).
   Result combine(Floats slots) {
-    Turn turn(turns_);
     const std::size_t K = bank_->outputs.size(), P = bank_->spec().slots;
     require_shape("slots", shape_of(slots), {rows_of(slots), K, P});
     double* predictions;
@@ -278,7 +289,6 @@ class PyBank {
   /// Let the terms before the first sample be x, or start at f_p = sum_j coefficients[j, p]
   /// k_p(points[j], .): points (m, d), coefficients (m, P).
   void begin(Floats x, std::optional<Floats> points, std::optional<Floats> coefficients) {
-    Turn turn(turns_);
     require_shape("x", shape_of(x), {point_.size()});
     if (!points) return bank_->begin(x.data());
     const std::size_t m = rows_of(*points);
@@ -290,7 +300,7 @@ class PyBank {
   /// See Bank::continue_with; added : (bank, indices, whether they are on bases that go on)
   void continue_with(PyBank& before, std::vector<int> kept, std::vector<int> previous,
                      const nb::list& added) {
-    Turn turn(turns_), other(before.turns_);
+    const Turn other(before.turns_);
     std::vector<Bank::NewSlots> parts;
     for (nb::handle item : added) {
       auto part = nb::cast<nb::tuple>(item);
@@ -300,16 +310,15 @@ class PyBank {
     bank_->continue_with(*before.bank_, {std::move(kept), std::move(previous)}, parts);
   }
   void continue_with_output(PyBank& before, PyBank& alone, int output, double past) {
-    Turn turn(turns_), other(before.turns_);
+    const Turn other(before.turns_);
     bank_->continue_with_output(*before.bank_, *alone.bank_, output, past);
   }
   void continue_from(PyBank& narrower) {
-    Turn turn(turns_), other(narrower.turns_);
+    const Turn other(narrower.turns_);
     bank_->continue_from(*narrower.bank_);
   }
   /// The models behind slots whose state is not arrays, by pack and output.
   nb::dict models() {
-    Turn turn(turns_);
     nb::dict found;
     for (std::size_t i = 0; i < bank_->packs.size(); ++i) {
       nb::object models = python_models(*bank_->packs[i].learner);
@@ -324,13 +333,11 @@ class PyBank {
   }
   /// (K, P)
   Result weights() {
-    Turn turn(turns_);
     return by_output({std::size_t(bank_->spec().slots)},
                      [](Bank::Output& o, double* out) { copy(o.weights, out); });
   }
   /// (P,): sums of |weight| of all outputs since they were last cleared.
   Result weight_sums() {
-    Turn turn(turns_);
     double* sums;
     Result result = new_array({std::size_t(bank_->spec().slots)}, &sums);
     for (Bank::Output& output : bank_->outputs)
@@ -338,13 +345,11 @@ class PyBank {
     return result;
   }
   void clear_weight_sums() {
-    Turn turn(turns_);
     for (Bank::Output& output : bank_->outputs)
       std::fill(output.weight_sums.begin(), output.weight_sums.end(), 0.0);
   }
   /// The totals of all outputs, (K,) and (K, P), by name.
   nb::dict ledger() {
-    Turn turn(turns_);
     const std::size_t slots = bank_->spec().slots;
     auto number = [&](auto member) {
       return by_output({}, [=](Bank::Output& o, double* out) { *out = double(o.ledger.*member); });
@@ -363,22 +368,18 @@ class PyBank {
     return found;
   }
   std::pair<std::int64_t, double> alerts() {
-    Turn turn(turns_);
     return alerts_now();
   }
   Result step_ratio() {
-    Turn turn(turns_);
     return by_slot(&Learner::step_ratio);
   }
   std::vector<std::pair<double, double>> combiner_step() {
-    Turn turn(turns_);
     std::vector<std::pair<double, double>> found;
     for (const Bank::Output& output : bank_->outputs) found.push_back(output.combiner->step_ratio());
     return found;
   }
   /// The bytes of the state.
   std::size_t bytes() {
-    Turn turn(turns_);
     std::size_t total = 0;
     for (const Entry& entry : list_state(*bank_)) total += entry.bytes();
     return total;
@@ -386,7 +387,6 @@ class PyBank {
 
   /// All numbers that the next sample depends on, by name; those alone whose names begin so.
   nb::dict state(const std::string& begin) {
-    Turn turn(turns_);
     std::vector<Entry> entries = list_state(*bank_);
     std::erase_if(entries, [&](const Entry& entry) { return !entry.name.starts_with(begin); });
     return state_arrays(std::as_const(entries));
@@ -394,27 +394,12 @@ class PyBank {
 
   /// Continue from what `state` returned; a state that is refused changes nothing.
   void restore(const nb::dict& arrays) {
-    Turn turn(turns_);
     auto other = std::make_unique<Bank>(*bank_);
     write_state(*other, arrays);
     bank_ = std::move(other);
   }
 
  private:
-  void learn_rows(const Floats& X, const Floats& y, const std::optional<Floats>& past,
-                  const nb::dict& arrays) {
-    const std::size_t n = rows_of(X), K = rules_.size();
-    require_shape("X", shape_of(X), {n, point_.size()});
-    require_shape("y", shape_of(y), {n, K});
-    if (past) require_shape("past", shape_of(*past), {n, K, slots_.size() / K});
-    std::vector<Written> kept;  // while other threads may change the dictionary
-    const Trace trace = read_trace(arrays, n, kept);
-    whole([&] {
-      nb::gil_scoped_release unlocked;
-      bank_->learn(X.data(), y.data(), n, past ? past->data() : nullptr, trace, nullptr);
-    });
-  }
-
   /// The arrays that n samples are written to.
   Trace read_trace(const nb::dict& arrays, std::size_t n, std::vector<Written>& kept) const {
     const std::size_t K = rules_.size();
@@ -534,7 +519,6 @@ class PyBank {
   }
 
   Result rows(Floats X, Shape shape, void (Bank::*method)(const double*, std::size_t, double*)) {
-    Turn turn(turns_);
     require_shape("X", shape_of(X), {rows_of(X), point_.size()});
     shape.insert(shape.begin(), X.shape(0));
     double* data;
@@ -610,7 +594,7 @@ class PythonBank : public ModelBank {
 
   void rescale(int output, double factor, double offset) override {
     if (nb::object core = local(); core.is_valid())
-      return nb::cast<PyBank&>(core).rescale(output, factor, offset);
+      return PyBank::in_turn(&PyBank::rescale)(nb::cast<PyBank&>(core), output, factor, offset);
     bank_.attr("rescale")(factor, offset, output);
   }
 
@@ -651,34 +635,35 @@ void kb::bind_bank(nb::module_& m) {
   nb::class_<PyBank>(m, "Bank")
       .def(nb::init<const nb::dict&, std::optional<std::size_t>>(), "description"_a,
            "most_bytes"_a.none() = nb::none())
-      .def("learn", &PyBank::learn, "X"_a, "y"_a, "past"_a.none(), "trace"_a)
-      .def("learn_elsewhere", &PyBank::learn_elsewhere, "X"_a, "y"_a, "past"_a.none(), "trace"_a,
-           "shards"_a)
-      .def("learn_one", &PyBank::learn_one, "x"_a.none(), "y"_a.none())
-      .def("rescale", &PyBank::rescale, "output"_a, "factor"_a, "offset"_a)
-      .def("predict_one", &PyBank::predict_one, "x"_a.none())
-      .def("predict_slots_one", &PyBank::predict_slots_one, "x"_a)
-      .def("predict", &PyBank::predict, "X"_a)
-      .def("combine", &PyBank::combine, "slots"_a)
-      .def("predict_slots", &PyBank::predict_slots, "X"_a)
-      .def("variance_slots", &PyBank::variance_slots, "X"_a)
-      .def("state", &PyBank::state, "begin"_a = "")
-      .def("restore", &PyBank::restore, "arrays"_a)
-      .def("copy", &PyBank::copy_of)
-      .def("begin", &PyBank::begin, "x"_a, "points"_a.none() = nb::none(),
+      .def("learn", PyBank::in_turn(&PyBank::learn), "X"_a, "y"_a, "past"_a.none(), "trace"_a)
+      .def("learn_elsewhere", PyBank::in_turn(&PyBank::learn_elsewhere), "X"_a, "y"_a,
+           "past"_a.none(), "trace"_a, "shards"_a)
+      .def("learn_one", PyBank::in_turn(&PyBank::learn_one), "x"_a.none(), "y"_a.none())
+      .def("rescale", PyBank::in_turn(&PyBank::rescale), "output"_a, "factor"_a, "offset"_a)
+      .def("predict_one", PyBank::in_turn(&PyBank::predict_one), "x"_a.none())
+      .def("predict_slots_one", PyBank::in_turn(&PyBank::predict_slots_one), "x"_a)
+      .def("predict", PyBank::in_turn(&PyBank::predict), "X"_a)
+      .def("combine", PyBank::in_turn(&PyBank::combine), "slots"_a)
+      .def("predict_slots", PyBank::in_turn(&PyBank::predict_slots), "X"_a)
+      .def("variance_slots", PyBank::in_turn(&PyBank::variance_slots), "X"_a)
+      .def("state", PyBank::in_turn(&PyBank::state), "begin"_a = "")
+      .def("restore", PyBank::in_turn(&PyBank::restore), "arrays"_a)
+      .def("copy", PyBank::in_turn(&PyBank::copy_of))
+      .def("begin", PyBank::in_turn(&PyBank::begin), "x"_a, "points"_a.none() = nb::none(),
            "coefficients"_a.none() = nb::none())
-      .def("continue_with", &PyBank::continue_with, "before"_a, "kept"_a, "previous"_a, "added"_a)
-      .def("continue_with_output", &PyBank::continue_with_output, "before"_a, "alone"_a, "output"_a,
-           "past"_a)
-      .def("continue_from", &PyBank::continue_from, "narrower"_a)
-      .def("models", &PyBank::models)
-      .def("weights", &PyBank::weights)
-      .def("weight_sums", &PyBank::weight_sums)
-      .def("clear_weight_sums", &PyBank::clear_weight_sums)
-      .def("ledger", &PyBank::ledger)
-      .def("alerts", &PyBank::alerts)
-      .def("step_ratio", &PyBank::step_ratio)
-      .def("combiner_step", &PyBank::combiner_step)
+      .def("continue_with", PyBank::in_turn(&PyBank::continue_with), "before"_a, "kept"_a,
+           "previous"_a, "added"_a)
+      .def("continue_with_output", PyBank::in_turn(&PyBank::continue_with_output), "before"_a,
+           "alone"_a, "output"_a, "past"_a)
+      .def("continue_from", PyBank::in_turn(&PyBank::continue_from), "narrower"_a)
+      .def("models", PyBank::in_turn(&PyBank::models))
+      .def("weights", PyBank::in_turn(&PyBank::weights))
+      .def("weight_sums", PyBank::in_turn(&PyBank::weight_sums))
+      .def("clear_weight_sums", PyBank::in_turn(&PyBank::clear_weight_sums))
+      .def("ledger", PyBank::in_turn(&PyBank::ledger))
+      .def("alerts", PyBank::in_turn(&PyBank::alerts))
+      .def("step_ratio", PyBank::in_turn(&PyBank::step_ratio))
+      .def("combiner_step", PyBank::in_turn(&PyBank::combiner_step))
       .def_prop_ro("samples", &PyBank::samples)
-      .def_prop_ro("bytes", &PyBank::bytes);
+      .def_prop_ro("bytes", PyBank::in_turn(&PyBank::bytes));
 }

@@ -29,10 +29,7 @@ class Hedge final : public Combiner {
       : slots_(spec.slots),
         rate_(spec.settings.has("learning_rate") ? spec.settings.number("learning_rate") : 0.0),
         by_cost_(spec.settings.word("evidence") == "cost"),
-        totals_(slots_),
-        rate_and_gap_(2),
-        excess_(slots_),
-        weights_(slots_) {}
+        totals_(slots_) {}
 
   void visit(Archive& archive) override {
     archive.by_slot("totals", totals_);
@@ -120,8 +117,8 @@ class Hedge final : public Combiner {
   double rate_;  // 0: AdaHedge
   bool by_cost_;
   Array<double> totals_;        // sums of losses, relative to the least
-  Array<double> rate_and_gap_;  // the present rate; AdaHedge's sum of mixability gaps
-  Array<double> excess_, weights_;  // scratch: losses minus the least one; w
+  Array<double> rate_and_gap_ = Array<double>(2);  // the present rate; AdaHedge's sum of gaps
+  Array<double> excess_ = totals_, weights_ = totals_;  // scratch: losses minus the least one; w
 };
 
 /// v_p proportional to w_p exp(-rate * loss), w_p = (1 - share) v_p + share / P.

@@ -17,9 +17,7 @@ class Omkr final : public Combiner {
         halve_every_(spec.settings.count("halve_every")),
         ridge_(spec.settings.word("gradient") == "exact" ? 2.0 : spec.regularization),
         gradient_(spec.slots),
-        f_((spec.window + WIDTH - 1) / WIDTH, Lanes(1.0)),
-        y_(f_),
-        slope_(f_) {}
+        f_((spec.window + WIDTH - 1) / WIDTH, Lanes(1.0)) {}
 
   void visit(Archive& archive) override {
     archive.by_slot("gradient", gradient_);
@@ -86,7 +84,7 @@ class Omkr final : public Combiner {
   Array<double> gradient_;  // of the cost, at the weights before the last step
   double rate_ = 0.0;       // of that step
   double steepest_ = 0.0, steepest_rate_ = 0.0;  // for a warning
-  Array<Lanes> f_, y_, slope_;                   // scratch: four samples of the window at a time
+  Array<Lanes> f_, y_ = f_, slope_ = f_;         // scratch: four samples of the window at a time
 };
 
 std::vector<NamedCombiner> omkr_family() { return {{"OMKR", make<Omkr>}}; }

@@ -1,9 +1,9 @@
 // The paper's rule: the weights that minimise a separable bound of the cost.
 #include <algorithm>
 #include <cmath>
-#include <utility>
 
 #include "../combiner.hpp"
+#include "../dense.hpp"
 #include "simplex_qp.hpp"
 
 namespace kb {
@@ -78,9 +78,6 @@ std::vector<NamedCombiner> simplex_family() { return {{"Simplex", make<Simplex>}
 static constexpr double HUGE_LINEAR = 0x1p1000;  // above, the difference of two b may overflow
 static constexpr double SLACK = 8.9e-16;  // four ulps: no candidate is lost to rounding of the bound
 static constexpr int FEW = 64;            // up to here sorting is faster than pivots
-static constexpr int SAMPLE = 2048;       // candidates from which the first pivots are guessed
-static constexpr int RANKS = 40;  // from the guess: five standard deviations of a rank in the sample
-static constexpr int CHUNK = 2048;  // members examined together: their a and b stay in the cache
 
 void QuadraticProgram::solve(const double* a, const double* b, int size, double* weights,
                              Method method) {
@@ -90,7 +87,7 @@ void QuadraticProgram::solve(const double* a, const double* b, int size, double*
   if (count_ == 0) return;  // all slots have failed
   const bool sorts =
       method == Method::sort || (method == Method::automatic && count_ <= FEW);
-  const double threshold = exact(sorts ? by_sorting(a_.data(), b_.data(), count_) : by_pivots());
+  const double threshold = exact(sorts ? by_sorting() : by_pivots());
   const double rest = 1.0 - taken_;
   double inverse = 0.0;
   for (int k = 0; k < count_; ++k)
@@ -102,64 +99,33 @@ void QuadraticProgram::solve(const double* a, const double* b, int size, double*
 }
 
 /// List the members with a_p > 0 that can have weight: those below a bound v with mass(v) >= 1 and
-/// below flat_. In one pass: a chunk lowers the bounds while it is in the cache, and is then searched.
+/// below flat_.
 void QuadraticProgram::find_candidates(const double* a, const double* b, int size, Method method) {
-  const std::size_t room = std::size_t(size) + SAMPLE;
-  if (a_.size() < room) {
-    a_.resize(room), b_.resize(room), members_.resize(room);
-  }
-  double bound = INF, largest = 0.0;
-  flat_ = INF;
-  count_ = 0;
-  for (int start = 0; start < size; start += CHUNK) {
-    const int end = std::min(start + CHUNK, size);
-    Lanes bounds = bound, flats = flat_, sizes = largest;
-    int i = start;
-    for (; i + WIDTH <= end; i += WIDTH) {
-      const Lanes some_a = load(a + i), some_b = load(b + i);
-      const Lanes twice = 2.0 * some_a, absolute_b = absolute(some_b);
-      const Lanes edge =
-          where_less(0.0, some_a, some_b + twice + SLACK * (absolute_b + twice), INF);
-      const Lanes base = where_less(0.0, some_a, INF, some_b);
-      bounds = where_less(edge, bounds, edge, bounds);
-      flats = where_less(base, flats, base, flats);
-      sizes = where_less(sizes, where_less(absolute_b, INF, absolute_b, 0.0), absolute_b, sizes);
-    }
-    for (int k = 0; k < WIDTH; ++k) {
-      bound = std::min(bound, bounds[k]);
-      flat_ = std::min(flat_, flats[k]);
-      largest = std::max(largest, sizes[k]);
-    }
-    for (; i < end; ++i) {
-      if (b[i] == INF) continue;
-      largest = std::max(largest, std::fabs(b[i]));
-      const double twice = 2.0 * a[i];
-      if (a[i] == 0.0)
-        flat_ = std::min(flat_, b[i]);
-      else
-        bound = std::min(bound, b[i] + twice + SLACK * (std::fabs(b[i]) + twice));
-    }
-    const double edge = method == Method::sort ? INF : bound;
-    for (int p = start; p < end; ++p)
-      if (b[p] <= edge && a[p] > 0.0 && b[p] < flat_ && b[p] < INF) {
-        a_[count_] = a[p], b_[count_] = b[p], members_[count_] = p;
-        ++count_;
-      }
-  }
-  if (method != Method::sort && 2 * count_ <= size) {  // again, by the bounds of all chunks
-    int kept = 0;
-    for (int k = 0; k < count_; ++k)
-      if (b_[k] <= bound && b_[k] < flat_) {
-        a_[kept] = a_[k], b_[kept] = b_[k], members_[kept] = members_[k];
-        ++kept;
-      }
-    count_ = kept;
-  }
+  if (a_.size() < std::size_t(size)) a_.resize(size), b_.resize(size), members_.resize(size);
+  Lanes bounds = INF, flats = INF, sizes = 0.0;
+  const auto look = [&](Lanes some_a, Lanes some_b) {
+    const Lanes twice = 2.0 * some_a, absolute_b = absolute(some_b);
+    const Lanes edge = where_less(0.0, some_a, some_b + twice + SLACK * (absolute_b + twice), INF);
+    const Lanes base = where_less(0.0, some_a, INF, some_b);
+    bounds = where_less(edge, bounds, edge, bounds);
+    flats = where_less(base, flats, base, flats);
+    sizes = where_less(sizes, where_less(absolute_b, INF, absolute_b, 0.0), absolute_b, sizes);
+  };
+  const int even = whole_lanes(size);
+  for (int p = 0; p < even; p += WIDTH) look(load(a + p), load(b + p));
+  for (int p = even; p < size; ++p) look(a[p], b[p]);
+  const auto least = [](Lanes x) { return std::min(std::min(x[0], x[1]), std::min(x[2], x[3])); };
+  const double edge = method == Method::sort ? INF : least(bounds), largest = -least(-sizes);
+  flat_ = least(flats);
   const bool huge = largest > HUGE_LINEAR;
   half_ = huge ? 1.0 : 0.5;
   scale_ = huge ? 0.5 : 1.0;
-  if (huge)
-    for (int k = 0; k < count_; ++k) b_[k] *= scale_;
+  count_ = 0;
+  for (int p = 0; p < size; ++p)
+    if (b[p] <= edge && a[p] > 0.0 && b[p] < flat_ && b[p] < INF) {
+      a_[count_] = a[p], b_[count_] = scale_ * b[p], members_[count_] = p;
+      ++count_;
+    }
 }
 
 /// With a_p = 0 somewhere: members below flat_ get (flat_ - b_p) / (2 a_p), those at it share the
@@ -211,8 +177,10 @@ double QuadraticProgram::exact(double threshold) {
   }
 }
 
-/// The threshold, up to rounding, by a walk through the sorted members. Leaves their order.
-double QuadraticProgram::by_sorting(const double* a, const double* b, int count) {
+/// The threshold, up to rounding, by a walk through the sorted members.
+double QuadraticProgram::by_sorting() {
+  const double *a = a_.data(), *b = b_.data();
+  const int count = count_;
   order_.resize(std::max<std::size_t>(order_.size(), count));
   for (int i = 0; i < count; ++i) order_[i] = i;
   const auto before = [b](int i, int j) { return b[i] < b[j]; };
@@ -243,31 +211,10 @@ double QuadraticProgram::by_sorting(const double* a, const double* b, int count)
   return threshold;
 }
 
-/// Two guesses, with the threshold almost surely between them: the threshold of a sample of the
-/// candidates, with curvatures scaled to its size, then some ranks down and up.
-std::pair<double, double> QuadraticProgram::guesses() {
-  const int stride = count_ / SAMPLE;
-  double *a = a_.data() + count_, *b = b_.data() + count_;
-  for (int k = 0; k < SAMPLE; ++k) {
-    a[k] = a_[std::size_t(k) * stride] * (double(SAMPLE) / count_);
-    b[k] = b_[std::size_t(k) * stride];
-  }
-  const double threshold = by_sorting(a, b, SAMPLE);
-  int rank = 0;
-  while (rank < SAMPLE - 1 && b[order_[rank]] < threshold) ++rank;
-  return {b[order_[std::max(rank - RANKS, 0)]], b[order_[std::min(rank + RANKS, SAMPLE - 1)]]};
-}
-
 /// The threshold, up to rounding, in expected time O(P). Members known to have weight enter by their
-/// mass at the threshold so far and its growth rate, inverse / least; the others are `unknown`. The
-/// first pivots are guesses from a sample, the others random.
+/// mass at the threshold so far and its growth rate, inverse / least; the others are `unknown`.
+/// Pivots are random.
 double QuadraticProgram::by_pivots() {
-  int guessed = 0;
-  std::pair<double, double> guess{0.0, 0.0};
-  if (count_ >= 4 * SAMPLE) {
-    guess = guesses();
-    guessed = 2;
-  }
   unknown_a_.assign(a_.begin(), a_.begin() + count_);
   unknown_b_.assign(b_.begin(), b_.begin() + count_);
   double *a = unknown_a_.data(), *b = unknown_b_.data();
@@ -277,8 +224,7 @@ double QuadraticProgram::by_pivots() {
     random ^= random << 13;
     random ^= random >> 7;
     random ^= random << 17;
-    double pivot = b[(random >> 33) % std::uint64_t(unknown)];
-    if (guessed > 0) pivot = guessed-- == 2 ? guess.first : guess.second;
+    const double pivot = b[(random >> 33) % std::uint64_t(unknown)];
     double own = 0.0, own_least = INF;
     for (int k = 0; k < unknown; ++k) {
       own += b[k] < pivot ? half_ * ((pivot - b[k]) / a[k]) : 0.0;

@@ -28,14 +28,13 @@ class QuadraticProgram {
  private:
   void find_candidates(const double* a, const double* b, int size, Method method);
   bool share_flat(const double* a, const double* b, int size, double* weights) const;
-  double by_sorting(const double* a, const double* b, int count);
+  double by_sorting();
   double by_pivots();
-  std::pair<double, double> guesses();
   double exact(double threshold);
   double mass(double v) const;
 
   int count_ = 0;        // of the candidates, which can have weight
-  Array<double> a_, b_;  // theirs, in the order of the index; then a sample of them
+  Array<double> a_, b_;  // theirs, in the order of the index
   std::vector<int> members_, order_;
   Array<double> unknown_a_, unknown_b_;
   double flat_;          // the least b_p with a_p = 0

@@ -19,7 +19,6 @@ class Stack {
         slots_(slots),
         discount_(settings.number("discount")),
         ridge_(settings.number("ridge")),
-        active_(slots),
         solver_(slots, settings.number("tolerance"), settings.whole("steps")) {}
 
   void visit(Archive& archive) {
@@ -53,7 +52,7 @@ class Stack {
  private:
   int slots_;
   double discount_, ridge_;
-  Array<double> active_;  // scratch: 1 if the slot may have weight
+  Array<double> active_ = errors;  // scratch: 1 if the slot may have weight
   StackSolver solver_;
 };
 
@@ -86,10 +85,7 @@ class RobustStacking final : public Combiner {
         degrees_of_freedom_(spec.settings.number("degrees_of_freedom")),
         robust_(spec.settings, spec.slots),
         plain_(spec.settings, spec.slots),
-        robust_weights_(spec.slots),
-        plain_weights_(spec.slots),
-        mean_square_(2),
-        squares_(2) {}
+        robust_weights_(spec.slots) {}
 
   void visit(Archive& archive) override {
     archive.part("robust", robust_);
@@ -175,9 +171,9 @@ class RobustStacking final : public Combiner {
 
   double discount_, degrees_of_freedom_;
   Stack robust_, plain_;
-  Array<double> robust_weights_, plain_weights_;  // v, w
-  Array<double> mean_square_;                     // s, and its number of samples
-  Array<double> squares_;                         // R_v, R_w
+  Array<double> robust_weights_, plain_weights_ = robust_weights_;  // v, w
+  Array<double> mean_square_ = Array<double>(2);                    // s, and its number of samples
+  Array<double> squares_ = Array<double>(2);                        // R_v, R_w
 };
 
 std::vector<NamedCombiner> stacking_family() {

@@ -50,17 +50,19 @@ class RecursiveNorm {
 
 /// f <- f - rate l' k(x, .); beyond `budget` terms the oldest is dropped. |f|^2 follows by
 /// recursion.
-class KLMS {
+class KLMS final : public CentreLearner {
  public:
-  KLMS(const LearnerSpec& spec, int) : rate_(spec) {}
-  void visit(Archive& archive) {
+  explicit KLMS(const LearnerSpec& spec) : CentreLearner(spec), rate_(spec) {}
+  void visit_own(Archive& archive) override {
     rate_.visit(archive);
     norm_.visit(archive);
-    archive("dropped", dropped);
+    archive("dropped", dropped_);
   }
-  void start(const Matrix<Lanes>&) {}
+  bool start(const Matrix<Lanes>&) override { return true; }
 
-  void step(Centres& f, Sample& sample) {
+  Lanes dropped(int) const override { return first_lane(dropped_); }
+
+  void step(Centres& f, Sample& sample) override {
     const double slope = sample.slope, self = f.self_kernel;
     const double added = -rate_.next(sample, slope * slope * self) * slope;
     // |f + added k(x, .)|^2 = |f|^2 + 2 added f(x) + added^2 k(x, x)
@@ -73,37 +75,37 @@ class KLMS {
       const double* row = f.row(0);
       const double lost = old * old * row[0];
       norm_.add(sample, lost - 2.0 * old * dot(f.alpha.data(), row, f.size()));
-      dropped += lost;
+      dropped_ += lost;
       sample.effect = f.effect_of_oldest(sample.number);
       f.remove(0);
     }
     norm_.close(f, sample);
   }
 
-  double dropped = 0.0;  // state: norm^2 of all dropped terms
-
  private:
+  double dropped_ = 0.0;  // state: norm^2 of all dropped terms
   Rate rate_;
   RecursiveNorm norm_;
 };
 
 /// KLMS on quantised inputs. With c the centre nearest to x: its coefficient moves by -rate l' if
 /// |x - c| <= quantization, or if there are `budget` centres; else x becomes a centre.
-class QKLMS {
+class QKLMS final : public CentreLearner {
  public:
-  QKLMS(const LearnerSpec& spec, int capacity)
-      : rate_(spec),
+  explicit QKLMS(const LearnerSpec& spec)
+      : CentreLearner(spec),
+        rate_(spec),
         dimension_(spec.dimension),
         squared_quantization_(spec.settings.number("quantization") *
                               spec.settings.number("quantization")),
-        distances_(capacity) {}
-  void visit(Archive& archive) {
+        distances_(f_.capacity) {}
+  void visit_own(Archive& archive) override {
     rate_.visit(archive);
     norm_.visit(archive);
   }
-  void start(const Matrix<Lanes>&) {}
+  bool start(const Matrix<Lanes>&) override { return true; }
 
-  void step(Centres& f, Sample& sample) {
+  void step(Centres& f, Sample& sample) override {
     const double slope = sample.slope;
     const double change = -rate_.next(sample, slope * slope * f.self_kernel) * slope;
     double value = sample.prediction, self = f.self_kernel;  // f(c), k(c, c)
@@ -145,20 +147,24 @@ class QKLMS {
 
 /// x becomes a centre if max_j |k(x, c_j)| / sqrt(k(x, x) k(c_j, c_j)) <= coherence and there are
 /// fewer than `budget`. Then, with h_j = k(x, c_j), alpha <- alpha - rate l' h / (epsilon + h'h).
-class KNLMS {
+class KNLMS final : public CentreLearner {
  public:
-  KNLMS(const LearnerSpec& spec, int capacity)
-      : rate_(spec),
+  explicit KNLMS(const LearnerSpec& spec)
+      : CentreLearner(spec),
+        rate_(spec),
         coherence_(spec.settings.number("coherence")),
         epsilon_(spec.settings.number("epsilon")),
-        gram_(capacity) {}
-  void visit(Archive& archive) {
+        gram_(f_.capacity) {}
+  void visit_own(Archive& archive) override {
     rate_.visit(archive);
     gram_.visit(archive);
   }
-  void start(const Matrix<Lanes>& gram) { gram_.start(gram); }
+  bool start(const Matrix<Lanes>& gram) override {
+    gram_.start(gram);
+    return true;
+  }
 
-  void step(Centres& f, Sample& sample) {
+  void step(Centres& f, Sample& sample) override {
     if (f.size() == 0 || (coherence(f) <= coherence_ && f.size() < f.capacity - 1))
       gram_.append(f, sample, 0.0);
     const int size = f.size();
@@ -195,21 +201,24 @@ class KNLMS {
 ///
 /// Removing centre j and projecting on the others costs alpha_j^2 / (K^-1)_jj of norm^2. The
 /// cheapest goes first; beyond `budget` centres whatever it costs.
-class POLK {
+class POLK final : public CentreLearner {
  public:
-  POLK(const LearnerSpec& spec, int capacity)
-      : rate_(spec, spec.objective.regularization),
+  explicit POLK(const LearnerSpec& spec)
+      : CentreLearner(spec),
+        rate_(spec, spec.objective.regularization),
         regularization_(spec.objective.regularization),
         max_error_(spec.settings.number("compression") * spec.settings.number("compression")),
-        k_(capacity, JITTER),
-        errors_(capacity) {}
-  void visit(Archive& archive) {
+        k_(f_.capacity, JITTER),
+        errors_(f_.capacity) {}
+  void visit_own(Archive& archive) override {
     rate_.visit(archive);
     k_.visit(archive);
-    archive("dropped", dropped);
+    archive("dropped", dropped_);
   }
 
-  void step(Centres& f, Sample& sample) {
+  Lanes dropped(int) const override { return first_lane(dropped_); }
+
+  void step(Centres& f, Sample& sample) override {
     const double slope = sample.slope;
     const double rate = rate_.next(sample, slope * slope * f.self_kernel);
     const double decay = 1.0 - rate * regularization_, change = -rate * slope;
@@ -224,14 +233,13 @@ class POLK {
     } else {
       for (int m = 0; m < size; ++m) alpha[m] += change * solved[m];
     }
-    dropped += compress(f);
+    dropped_ += compress(f);
     k_.refresh(f, sample.number);
     sample.norm = k_.norm(f);
   }
 
-  double dropped = 0.0;  // state: norm^2 that all removals have cost
-
  private:
+  double dropped_ = 0.0;  // state: norm^2 that all removals have cost
   /// Returns the norm^2 that it has cost.
   double compress(Centres& f) {
     double *alpha = f.alpha.data(), *errors = errors_.data();
@@ -264,21 +272,22 @@ class POLK {
 ///     weights <- (1 - rate * regularization) weights - rate * l'(f(x), y) z(x).
 ///
 /// f(x) = weights'z(x) = alpha'k(x, c) with alpha = L'^-1 weights.
-class NystromSGD {
+class NystromSGD final : public CentreLearner {
  public:
-  NystromSGD(const LearnerSpec& spec, int capacity)
-      : rate_(spec, spec.objective.regularization),
+  explicit NystromSGD(const LearnerSpec& spec)
+      : CentreLearner(spec),
+        rate_(spec, spec.objective.regularization),
         regularization_(spec.objective.regularization),
         novelty_(spec.settings.number("novelty")),
-        factor_(capacity, capacity),
-        weights_(capacity) {}
-  void visit(Archive& archive) {
+        factor_(f_.capacity, f_.capacity),
+        weights_(f_.capacity) {}
+  void visit_own(Archive& archive) override {
     rate_.visit(archive);
     archive("factor", factor_);
     archive("weights", weights_);
   }
 
-  void step(Centres& f, Sample& sample) {
+  void step(Centres& f, Sample& sample) override {
     double *z = z_.data(), *weights = weights_.data(), *alpha = f.alpha.data();
     int size = f.size();
     for (int i = 0; i < size; ++i)  // z = L^-1 k
@@ -318,7 +327,7 @@ class NystromSGD {
 Cloned<Learner> make_nystrom(const LearnerSpec& given) {
   LearnerSpec spec = given;
   spec.settings.numbers["budget"] = spec.settings.number("landmarks");
-  return make<CentreLearner<NystromSGD>>(spec);
+  return make<NystromSGD>(spec);
 }
 
 /// A kernel perceptron for labels -1 and +1. On a mistake, y f(x) <= 0, with d = K^-1 k(x, centres)
@@ -326,13 +335,14 @@ Cloned<Learner> make_nystrom(const LearnerSpec& given) {
 ///
 ///     alpha <- alpha + y d      if delta <= tolerance, or the budget is full,
 ///     f <- f + y k(x, .)        otherwise.
-class Projectron {
+class Projectron final : public CentreLearner {
  public:
-  Projectron(const LearnerSpec& spec, int capacity)
-      : tolerance_(spec.settings.number("tolerance")), k_(capacity, JITTER) {}
-  void visit(Archive& archive) { k_.visit(archive); }
+  explicit Projectron(const LearnerSpec& spec)
+      : CentreLearner(spec),
+        tolerance_(spec.settings.number("tolerance")), k_(f_.capacity, JITTER) {}
+  void visit_own(Archive& archive) override { k_.visit(archive); }
 
-  void step(Centres& f, Sample& sample) {
+  void step(Centres& f, Sample& sample) override {
     const double y = sample.target;
     if (y * sample.prediction <= 0.0) {
       const int size = f.size();
@@ -359,17 +369,19 @@ class Projectron {
 /// the term y k(x, .) is added. Beyond `budget` terms all coefficients are multiplied by the
 /// largest phi <= 1 for which the total deviation stays below 15/32 of the mistakes, and the oldest
 /// term is dropped.
-class Forgetron {
+class Forgetron final : public CentreLearner {
  public:
-  Forgetron(const LearnerSpec&, int capacity) : gram_(capacity) {}
-  void visit(Archive& archive) {
+  explicit Forgetron(const LearnerSpec& spec) : CentreLearner(spec), gram_(f_.capacity) {}
+  void visit_own(Archive& archive) override {
     gram_.visit(archive);
     archive("mistakes", mistakes_);
     archive("deviation", deviation_);
-    archive("dropped", dropped);
+    archive("dropped", dropped_);
   }
 
-  void step(Centres& f, Sample& sample) {
+  Lanes dropped(int) const override { return first_lane(dropped_); }
+
+  void step(Centres& f, Sample& sample) override {
     if (sample.target * sample.prediction > 0.0) return;
     mistakes_ += 1.0;
     gram_.append(f, sample, sample.target);
@@ -377,9 +389,8 @@ class Forgetron {
     sample.norm = gram_.norm(f);
   }
 
-  double dropped = 0.0;  // state: norm^2 of all dropped terms
-
  private:
+  double dropped_ = 0.0;  // state: norm^2 of all dropped terms
   void forget_oldest(Centres& f) {
     constexpr double allowed = 15.0 / 32.0;  // largest total deviation per mistake
     double* alpha = f.alpha.data();
@@ -398,7 +409,7 @@ class Forgetron {
     }
     deviation_ += square * phi * phi + slope * phi;
     for (int m = 0; m < size; ++m) alpha[m] *= phi;
-    dropped += alpha[0] * alpha[0] * gram_[0][0];
+    dropped_ += alpha[0] * alpha[0] * gram_[0][0];
     gram_.remove(f, 0);
   }
 
@@ -409,13 +420,13 @@ class Forgetron {
 }  // namespace
 
 std::vector<NamedLearner> gradients_on_centres_family() {
-  return {{"KLMS", make<CentreLearner<KLMS>>},
-          {"KNLMS", make<CentreLearner<KNLMS>>},
-          {"QKLMS", make<CentreLearner<QKLMS>>},
-          {"POLK", make<CentreLearner<POLK>>},
+  return {{"KLMS", make<KLMS>},
+          {"KNLMS", make<KNLMS>},
+          {"QKLMS", make<QKLMS>},
+          {"POLK", make<POLK>},
           {"NystromSGD", make_nystrom},
-          {"Projectron", make<CentreLearner<Projectron>>},
-          {"Forgetron", make<CentreLearner<Forgetron>>}};
+          {"Projectron", make<Projectron>},
+          {"Forgetron", make<Forgetron>}};
 }
 
 }  // namespace kb

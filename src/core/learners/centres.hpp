@@ -1,8 +1,6 @@
-// Learners on centres: f = sum_j alpha_j k(c_j, .), with kept inputs c_j, oldest first. One loop
-// for all; a learner is
-//
-//   Method   what is kept beside the centres, and `step(f, sample)`: how f learns a sample. It may
-//            append one centre, and remove some; between two steps there are at most `budget`.
+// Learners on centres: f = sum_j alpha_j k(c_j, .), with kept inputs c_j, oldest first. One loop for
+// all; a learner has `step(f, sample)`: how f learns a sample. It may append one centre, and remove
+// some; between two steps there are at most `budget`.
 //
 // A pack has one slot, in lane 0. Centres depend on the targets: outputs share nothing.
 #pragma once
@@ -322,18 +320,15 @@ class InvertedGram {
   Gram gram_;
 };
 
-template <class Method>
-class CentreLearner final : public Learner {
+/// A learner on centres: a subclass is a method.
+class CentreLearner : public Learner {
  public:
   explicit CentreLearner(const LearnerSpec& spec)
-      : kernels_(spec.kernels),
-        loss_(spec.objective.losses.at(0)),
-        f_(spec),
-        method_(spec, f_.capacity) {}
+      : f_(spec), kernels_(spec.kernels), loss_(spec.objective.losses.at(0)) {}
 
   void visit(Archive& archive) override {
     f_.visit(archive);
-    method_.visit(archive);
+    visit_own(archive);
   }
 
   void learn(const Block& block, Record* records) override {
@@ -354,7 +349,7 @@ class CentreLearner final : public Learner {
                     missing,
                     missing ? 0.0 : loss_->derivative(prediction, target),
                     record.norms[t][0]};
-      method_.step(f_, sample);
+      step(f_, sample);
       record.predictions[t] = first_lane(prediction);
       record.norms[t + 1] = first_lane(sample.norm);
       record.effects[t] = first_lane(sample.effect);
@@ -366,42 +361,30 @@ class CentreLearner final : public Learner {
     *out = first_lane(f_.predict(query.x));
   }
 
-  void variance(const Query& query, Lanes* out, int outputs) override {
-    if constexpr (requires { method_.variance(f_); }) {
-      f_.predict(query.x);
-      *out = first_lane(method_.variance(f_));
-    } else {
-      Learner::variance(query, out, outputs);
-    }
-  }
-
-  Lanes dropped(int k) const override {
-    if constexpr (requires { method_.dropped; })
-      return first_lane(method_.dropped);
-    else
-      return Learner::dropped(k);
-  }
-
-  /// A method whose state is centres, coefficients, K and sums from 0 on may start anywhere.
   void start_from(const Matrix<double>& points, const Array<Lanes>& coefficients,
                   Record* records) override {
     const Matrix<Lanes> gram = gram_matrix(kernels_, points);
-    if constexpr (requires { method_.start(gram); }) {
-      f_.start_from(points, coefficients);
-      method_.start(gram);
-      records[0].norms[0] = first_lane(expansion_norm(coefficients, gram)[0]);
-    } else {
-      Learner::start_from(points, coefficients, records);
-    }
+    if (!start(gram)) return Learner::start_from(points, coefficients, records);
+    f_.start_from(points, coefficients);
+    records[0].norms[0] = first_lane(expansion_norm(coefficients, gram)[0]);
   }
 
   bool may_fail() const override { return f_.may_fail(); }
 
+ protected:
+  /// How f learns a sample.
+  virtual void step(Centres& f, Sample& sample) = 0;
+  /// What is kept beside the centres.
+  virtual void visit_own(Archive& archive) = 0;
+  /// Start at centres with this K; whether it may start anywhere: if its state is centres, coefficients,
+  /// K and sums from 0 on.
+  virtual bool start(const Matrix<Lanes>& /*gram*/) { return false; }
+
+  Centres f_;
+
  private:
   std::vector<KernelSpec> kernels_;
   std::shared_ptr<const Loss> loss_;
-  Centres f_;
-  Method method_;
 };
 
 }  // namespace kb

@@ -78,32 +78,33 @@ class GradientDescent {
     if (step_size_.adapts()) self_kernel_ = dot(phi, phi, size_);
   }
 
-  template <std::size_t G>
-  Sums<G> step(std::int64_t number, const std::array<double*, G>& weights,
-               const std::array<Own*, G>& own, const std::array<Signal, G>& slopes,
-               const double* phi, const double* next) const {
+  template <int G>
+  void step(std::int64_t number, double* const* weights, Own* const* own, const double* slopes,
+            const double* phi, const double* next, Sums* sums) const {
     std::int64_t t = number + 1;  // samples since the last restart, this one included
     if (restart_ > 0 && t >= restart_) t = t % restart_ + 1;
-    std::array<double, G> decays, changes;
-    for (std::size_t g = 0; g < G; ++g) {
+    Lanes decays[G], changes[G];
+    for (int g = 0; g < G; ++g) {
       if (step_size_.adapts()) own[g]->squares += slopes[g] * slopes[g] * self_kernel_;
       const double rate = step_size_.rate(t, own[g]->squares)[0];
       decays[g] = 1.0 - rate * regularization_;
       changes[g] = rate * slopes[g];
     }
-    const Sums<G> sums =
-        change_and_sum(weights, phi, next, size_, [=](std::size_t g, int m, auto weight) {
+    change_and_sum<G>(
+        weights, phi, next, size_,
+        [&](int g, int m, auto weight) {
           if constexpr (std::is_same_v<decltype(weight), double>)
-            return decays[g] * weight - changes[g] * phi[m];
+            return decays[g][0] * weight - changes[g][0] * phi[m];
           else
             return decays[g] * weight - changes[g] * load(phi + m);
-        });
-    if (restart_ == 0 || (number + 2) % restart_ != 0) return sums;
-    for (std::size_t g = 0; g < G; ++g) {  // the next sample finds f = 0
+        },
+        sums);
+    if (restart_ == 0 || (number + 2) % restart_ != 0) return;
+    for (int g = 0; g < G; ++g) {  // the next sample finds f = 0
       own[g]->squares = 0.0;
       std::fill_n(weights[g], size_, 0.0);
+      sums[g] = {};
     }
-    return {};
   }
   void finish(std::int64_t) {}
   void continue_from(const GradientDescent&, const std::vector<int>&) {}

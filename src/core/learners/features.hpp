@@ -13,14 +13,11 @@
 // computed together where a block has them, so that a method can prepare their steps together, by
 // the same sums as one by one.
 //
-// Lanes run over features, so a pack has one slot, in lane 0. Two outputs learn side by side: while
-// a sum of one waits for its last addition, that of the other goes on. Every sum has the bits of
+// Lanes run over features, so a pack has one slot, in lane 0. Up to four outputs learn side by side:
+// while a sum of one waits for its last addition, those of the others go on. Every sum has the bits of
 // `dot`, however many are computed at once: neither cuts into blocks nor other outputs matter.
 #pragma once
-#include <algorithm>
-#include <array>
 #include <cmath>
-#include <type_traits>
 
 #include "../dense.hpp"
 #include "../learner.hpp"
@@ -68,24 +65,24 @@ class FourierFeatures final : public Features {
   Array<double> point_;  // scratch: x_c
 };
 
-/// |weights|^2, and the products of the weights with phi and with the next features, of G outputs.
-template <std::size_t G>
+/// |weights|^2, and the products of the weights with phi and with the next features, of an output.
 struct Sums {
-  std::array<double, G> norms, values, next;
+  double norm, value, next;
 };
 
 /// weights[g][m] <- change(g, m, weights[g][m]) for lanes or one number from m on, and the sums of
 /// the new weights, each as by `dot`, in one loop. weights[g], phi, next: (count,).
-template <std::size_t G, class Change>
-Sums<G> change_and_sum(const std::array<double*, G>& weights, const double* phi,
-                       const double* next, int count, Change change) {
-  std::array<Lanes, G> norms, values, ahead;
-  norms.fill(0.0), values.fill(0.0), ahead.fill(0.0);
+template <int G, class Change>
+void change_and_sum(double* const* weights, const double* phi, const double* next, int count,
+                    Change change, Sums* sums) {
+  Lanes norms[G], values[G], ahead[G];
+#pragma GCC unroll 4
+  for (int g = 0; g < G; ++g) norms[g] = values[g] = ahead[g] = 0.0;
   const int even = whole_lanes(count);
   for (int m = 0; m < even; m += WIDTH) {
     const Lanes one = load(phi + m), other = load(next + m);
 #pragma GCC unroll 4
-    for (std::size_t g = 0; g < G; ++g) {
+    for (int g = 0; g < G; ++g) {
       const Lanes w = change(g, m, load(weights[g] + m));
       store(weights[g] + m, w);
       norms[g] = fma(w, w, norms[g]);
@@ -93,52 +90,17 @@ Sums<G> change_and_sum(const std::array<double*, G>& weights, const double* phi,
       ahead[g] = fma(w, other, ahead[g]);
     }
   }
-  Sums<G> sums;
-  for (std::size_t g = 0; g < G; ++g) {
-    sums.norms[g] = add_lanes(norms[g]);
-    sums.values[g] = add_lanes(values[g]);
-    sums.next[g] = add_lanes(ahead[g]);
+#pragma GCC unroll 4
+  for (int g = 0; g < G; ++g) {
+    sums[g] = {add_lanes(norms[g]), add_lanes(values[g]), add_lanes(ahead[g])};
     for (int m = even; m < count; ++m) {
       const double w = change(g, m, weights[g][m]);
       weights[g][m] = w;
-      sums.norms[g] += w * w;
-      sums.values[g] += w * phi[m];
-      sums.next[g] += w * next[m];
+      sums[g].norm += w * w;
+      sums[g].value += w * phi[m];
+      sums[g].next += w * next[m];
     }
   }
-  return sums;
-}
-
-/// out[g][r] = the products of G vectors with R others, each as by `dot`. All are (count,).
-template <std::size_t G, std::size_t R>
-std::array<std::array<double, R>, G> all_dots(const std::array<const double*, G>& ones,
-                                              const double* const* others, int count) {
-  Lanes totals[G][R];
-  std::array<const double*, R> rows;
-  std::copy_n(others, R, rows.begin());
-#pragma GCC unroll 4
-  for (std::size_t g = 0; g < G; ++g)
-#pragma GCC unroll 16
-    for (std::size_t r = 0; r < R; ++r) totals[g][r] = 0.0;
-  const int even = whole_lanes(count);
-  for (int m = 0; m < even; m += WIDTH) {
-#pragma GCC unroll 16
-    for (std::size_t r = 0; r < R; ++r) {
-      const Lanes row = load(rows[r] + m);
-#pragma GCC unroll 4
-      for (std::size_t g = 0; g < G; ++g)
-        totals[g][r] = fma(load(ones[g] + m), row, totals[g][r]);
-    }
-  }
-  std::array<std::array<double, R>, G> out;
-#pragma GCC unroll 4
-  for (std::size_t g = 0; g < G; ++g)
-#pragma GCC unroll 16
-    for (std::size_t r = 0; r < R; ++r) {
-      out[g][r] = add_lanes(totals[g][r]);
-      for (int m = even; m < count; ++m) out[g][r] += ones[g][m] * rows[r][m];
-    }
-  return out;
 }
 
 template <class Method>
@@ -265,13 +227,13 @@ class FeatureLearner final : public Learner {
                           ahead_[place + std::min(i + 1, count - 1)],
                           find_window(first, place, i)};
       for (std::size_t k = 0; k < outputs_.size();) {
-        if (k + 1 < outputs_.size() && outputs_[k + 1].method == outputs_[k].method) {
-          learn_sample<2>(k, sample);
-          k += 2;
-        } else {
-          learn_sample<1>(k, sample);
-          k += 1;
-        }
+        std::size_t alike = 1;  // outputs of one method
+        while (alike < 4 && k + alike < outputs_.size() &&
+               outputs_[k + alike].method == outputs_[k].method)
+          ++alike;
+        k += alike == 4   ? learn_sample<4>(k, sample)
+             : alike >= 2 ? learn_sample<2>(k, sample)
+                          : learn_sample<1>(k, sample);
       }
       for (Method& method : methods_) method.finish(first + i);
     }
@@ -289,38 +251,41 @@ class FeatureLearner final : public Learner {
     int older;                 // samples on the window before it
   };
 
-  /// Learn a sample, for outputs k .. k + G - 1, which have one method. The weights after it give
-  /// norm^2, the values on the window and the next prediction.
-  template <std::size_t G>
-  void learn_sample(std::size_t k, const Sample& sample) {
+  /// Learn a sample, for outputs k .. k + G - 1, which have one method; returns G. The weights after it
+  /// give norm^2, the values on the window and the next prediction.
+  template <int G>
+  int learn_sample(std::size_t k, const Sample& sample) {
     Output* outputs = &outputs_[k];
     Method& method = methods_[outputs->method];
-    const int t = sample.t;
-    std::array<typename Method::Signal, G> signals;
-    std::array<typename Method::Own*, G> own;
-    std::array<double*, G> weights;
-    std::array<const double*, G> known;
-    for (std::size_t g = 0; g < G; ++g) {
+    const int t = sample.t, older = sample.older, unseen = window_ - 1 - older;
+    typename Method::Signal signals[G];
+    typename Method::Own* own[G];
+    double* weights[G];
+    for (int g = 0; g < G; ++g) {
       Output& output = outputs[g];
       Record& record = sample.records[k + g];
       const double target = sample.block.targets[k + g][t][0];
       signals[g] = Method::signal(*output.loss, output.prediction, target);
       own[g] = &output.own;
-      known[g] = weights[g] = output.weights.data();
+      weights[g] = output.weights.data();
       record.predictions[t] = first_lane(output.prediction);
       record.effects[t] = 0.0;
     }
     if (outputs->leads) method.advance(sample.number, sample.phi, signals[0]);
-    const Sums<G> sums = method.step(sample.number, weights, own, signals, sample.phi, sample.next);
-    std::array<Lanes*, G> values;
-    for (std::size_t g = 0; g < G; ++g) {
+    Sums sums[G];
+    method.template step<G>(sample.number, weights, own, signals, sample.phi, sample.next, sums);
+    if (older > 0) all_dots(weights, G, older_rows_.data(), older, size_, older_values_.data());
+    for (int g = 0; g < G; ++g) {
       Record& record = sample.records[k + g];
-      record.norms[t + 1] = first_lane(sums.norms[g]);
-      values[g] = record.values[t + 1];
-      values[g][window_ - 1] = first_lane(sums.values[g]);
-      outputs[g].prediction = sums.next[g];
+      record.norms[t + 1] = first_lane(sums[g].norm);
+      Lanes* values = record.values[t + 1];  // before the first sample f is 0
+      std::fill_n(values, unseen, Lanes(0.0));
+      for (int j = 0; j < older; ++j)
+        values[unseen + j] = first_lane(older_values_[g * older + j]);
+      values[window_ - 1] = first_lane(sums[g].value);
+      outputs[g].prediction = sums[g].next;
     }
-    if (window_ > 1) write_values(known, sample.older, values);
+    return G;
   }
 
   /// older_rows[j]: features of the samples on the window before sample first + i, oldest first.
@@ -339,27 +304,6 @@ class FeatureLearner final : public Learner {
     return older;
   }
 
-  /// f on the window's samples but the newest, for G outputs; before the first sample it is 0.
-  template <std::size_t G>
-  void write_values(const std::array<const double*, G>& weights, int older,
-                    const std::array<Lanes*, G>& values) const {
-    const int unseen = window_ - 1 - older;
-    for (std::size_t g = 0; g < G; ++g) std::fill_n(values[g], unseen, Lanes(0.0));
-    int j = 0;
-    auto several = [&]<std::size_t R>() {
-      for (; j + int(R) <= older; j += int(R)) {
-        const auto sums = all_dots<G, R>(weights, older_rows_.data() + j, size_);
-        for (std::size_t g = 0; g < G; ++g)
-          for (std::size_t r = 0; r < R; ++r)
-            values[g][unseen + j + int(r)] = first_lane(sums[g][r]);
-      }
-    };
-    several.template operator()<G == 1 ? 9 : 5>();  // as many as there are registers for
-    several.template operator()<4>();
-    several.template operator()<2>();
-    several.template operator()<1>();
-  }
-
   // settings
   int window_, size_, cycle_ = 0;
   Cloned<Features> features_;
@@ -372,6 +316,7 @@ class FeatureLearner final : public Learner {
   Matrix<double> ahead_;  // features of a cycle's samples: n in row n % cycle, padded with zeros
   Array<double> query_features_ = Array<double>(size_);
   std::vector<const double*> older_rows_ = std::vector<const double*>(window_);
+  Array<double> older_values_ = Array<double>(4 * window_);
 };
 
 }  // namespace kb

@@ -16,21 +16,21 @@ namespace {
 /// otherwise, or if there are `budget` centres, with s = 1 / weight + d' P d,
 ///
 ///     alpha <- alpha + K^-1 P d e / s,    P <- P - P d d' P / s.
-class KRLS {
+class KRLS final : public CentreLearner {
  public:
-  KRLS(const LearnerSpec& spec, int capacity)
-      : novelty_(spec.settings.number("novelty")),
+  explicit KRLS(const LearnerSpec& spec)
+      : CentreLearner(spec),
+        novelty_(spec.settings.number("novelty")),
         jitter_(spec.settings.number("jitter")),
-        k_(capacity, jitter_),
-        covariance_(capacity, capacity),
-        p_d_(capacity),
-        gain_(capacity) {}
-  void visit(Archive& archive) {
+        k_(f_.capacity, jitter_),
+        covariance_(f_.capacity, f_.capacity),
+        p_d_(f_.capacity) {}
+  void visit_own(Archive& archive) override {
     k_.visit(archive);
     archive("covariance", covariance_);
   }
 
-  void step(Centres& f, Sample& sample) {
+  void step(Centres& f, Sample& sample) override {
     const Sample::Parabola fit = sample.parabola();
     double *alpha = f.alpha.data(), *p_d = p_d_.data(), *gain = gain_.data();
     const double delta = k_.project(f), *d = k_.solved();
@@ -57,7 +57,7 @@ class KRLS {
   double novelty_, jitter_;
   InvertedGram k_;
   Matrix<double> covariance_;  // state: P, (capacity, capacity)
-  Array<double> p_d_, gain_;   // scratch: P d, K^-1 P d
+  Array<double> p_d_, gain_ = p_d_;  // scratch: P d, K^-1 P d
 };
 
 /// Kernel ridge regression on kept samples: alpha = A^-1 z, with A = K + diag(noises), z the
@@ -69,10 +69,7 @@ class KernelRidge {
         inverse(capacity),
         ridge_(spec.settings.number("ridge")),
         gram_(capacity),
-        noises_(capacity),
-        matrix_(capacity, capacity),
-        residual_(capacity),
-        change_(capacity) {}
+        matrix_(capacity, capacity) {}
   void visit(Archive& archive) {
     gram_.visit(archive);
     inverse.visit(archive);
@@ -142,18 +139,20 @@ class KernelRidge {
 
   double ridge_;
   Gram gram_;
-  Array<double> noises_;             // state
+  Array<double> noises_ = responses;  // state
   Matrix<double> matrix_;            // scratch: A
-  Array<double> residual_, change_;  // scratch
+  Array<double> residual_ = responses, change_ = responses;  // scratch
 };
 
 /// Kernel ridge regression on the last `budget` samples.
-class SlidingWindowKRLS {
+class SlidingWindowKRLS final : public CentreLearner {
  public:
-  SlidingWindowKRLS(const LearnerSpec& spec, int capacity) : fit_(spec, capacity) {}
-  void visit(Archive& archive) { fit_.visit(archive); }
+  explicit SlidingWindowKRLS(const LearnerSpec& spec)
+      : CentreLearner(spec),
+        fit_(spec, f_.capacity) {}
+  void visit_own(Archive& archive) override { fit_.visit(archive); }
 
-  void step(Centres& f, Sample& sample) {
+  void step(Centres& f, Sample& sample) override {
     fit_.append(f, sample, sample.parabola());
     if (f.size() == f.capacity) fit_.remove(f, 0);
     fit_.finish(f, sample);
@@ -167,13 +166,14 @@ class SlidingWindowKRLS {
 /// error, |alpha_j| / (A^-1)_jj, is removed. First the kept responses move towards the new one,
 ///
 ///     z_j <- z_j - label_rate * k(c_j, x) (z_j - z).
-class FixedBudgetKRLS {
+class FixedBudgetKRLS final : public CentreLearner {
  public:
-  FixedBudgetKRLS(const LearnerSpec& spec, int capacity)
-      : label_rate_(spec.settings.number("label_rate")), fit_(spec, capacity), errors_(capacity) {}
-  void visit(Archive& archive) { fit_.visit(archive); }
+  explicit FixedBudgetKRLS(const LearnerSpec& spec)
+      : CentreLearner(spec),
+        label_rate_(spec.settings.number("label_rate")), fit_(spec, f_.capacity), errors_(f_.capacity) {}
+  void visit_own(Archive& archive) override { fit_.visit(archive); }
 
-  void step(Centres& f, Sample& sample) {
+  void step(Centres& f, Sample& sample) override {
     const Sample::Parabola own = sample.parabola();
     double* z = fit_.responses.data();
     const double* k = f.k.data();
@@ -204,25 +204,24 @@ class FixedBudgetKRLS {
 ///
 /// beyond the budget the centre whose removal moves the mean least is removed. Before or after that
 /// it forgets towards the prior, with r = forgetting: S <- r S + (1 - r) K, m <- sqrt(r) m.
-class KRLSTracker {
+class KRLSTracker final : public CentreLearner {
  public:
-  KRLSTracker(const LearnerSpec& spec, int capacity)
-      : forgetting_(spec.settings.number("forgetting")),
+  explicit KRLSTracker(const LearnerSpec& spec)
+      : CentreLearner(spec),
+        forgetting_(spec.settings.number("forgetting")),
         noise_(spec.settings.number("noise")),
         jitter_(spec.settings.number("jitter")),
         forgets_first_(spec.settings.word("forget_when") == "before"),
-        k_(capacity, jitter_),
-        covariance_(capacity, capacity),
-        mean_(capacity),
-        p_(capacity),
-        errors_(capacity) {}
-  void visit(Archive& archive) {
+        k_(f_.capacity, jitter_),
+        covariance_(f_.capacity, f_.capacity),
+        mean_(f_.capacity) {}
+  void visit_own(Archive& archive) override {
     k_.visit(archive);
     archive("covariance", covariance_);
     archive("mean", mean_);
   }
 
-  void step(Centres& f, Sample& sample) {
+  void step(Centres& f, Sample& sample) override {
     const Sample::Parabola fit = sample.parabola();
     double *mean = mean_.data(), *p = p_.data();
     int size = f.size();
@@ -252,13 +251,15 @@ class KRLSTracker {
   }
 
   /// Of f at the query point, in units of the noise's: (gamma + q' S q) / noise.
-  double variance(const Centres& f) {
+  void variance(const Query& query, Lanes* out, int) override {
+    Centres& f = f_;
+    f.predict(query.x);
     double *q = p_.data(), *h = errors_.data();
     const int size = f.size();
     k_.inverse.multiply(f.query_k(), size, q);
     symmetric_matvec(covariance_[0], f.capacity, q, size, h);
     const double gamma = f.query_self() - dot(f.query_k(), q, size);
-    return std::max(gamma + dot(q, h, size), 0.0) / noise_;
+    *out = first_lane(std::max(gamma + dot(q, h, size), 0.0) / noise_);
   }
 
  private:
@@ -291,16 +292,16 @@ class KRLSTracker {
   InvertedGram k_;
   Matrix<double> covariance_;  // state: S, (capacity, capacity)
   Array<double> mean_;         // state: m
-  Array<double> p_, errors_;   // scratch
+  Array<double> p_ = mean_, errors_ = mean_;  // scratch
 };
 
 }  // namespace
 
 std::vector<NamedLearner> least_squares_on_centres_family() {
-  return {{"KRLS", make<CentreLearner<KRLS>>},
-          {"SlidingWindowKRLS", make<CentreLearner<SlidingWindowKRLS>>},
-          {"FixedBudgetKRLS", make<CentreLearner<FixedBudgetKRLS>>},
-          {"KRLSTracker", make<CentreLearner<KRLSTracker>>}};
+  return {{"KRLS", make<KRLS>},
+          {"SlidingWindowKRLS", make<SlidingWindowKRLS>},
+          {"FixedBudgetKRLS", make<FixedBudgetKRLS>},
+          {"KRLSTracker", make<KRLSTracker>}};
 }
 
 }  // namespace kb

@@ -138,34 +138,30 @@ class RecursiveLeastSquares {
     if (rule_ == Forget::exponential) renew_ridge(int(number % size_), k, known + 1);
   }
 
-  /// The weights of G outputs after the sample, and their sums.
-  template <std::size_t G>
-  Sums<G> step(std::int64_t number, const std::array<double*, G>& weights,
-               const std::array<Own*, G>&, const std::array<Signal, G>& signals,
-               const double* phi, const double* next) const {
-    std::array<double, G> changes;
-    for (std::size_t g = 0; g < G; ++g) changes[g] = informed_ ? signals[g].error / s_ : 0.0;
-    const double *vector = u_.data(), *scale = powers_[1];
+  /// The weights of G outputs after the sample, C (weights + change vector), and their sums.
+  template <int G>
+  void step(std::int64_t number, double* const* weights, Own* const*, const Signal* signals,
+            const double* phi, const double* next, Sums* sums) const {
+    const double* vector = u_.data();
+    const double* scale = powers_[rule_ == Forget::prior ? 1 : 0];
+    Lanes changes[G];
+    for (int g = 0; g < G; ++g) changes[g] = informed_ ? signals[g].error / s_ : 0.0;
     if (rule_ == Forget::exponential) {
-      for (std::size_t g = 0; g < G; ++g) {
-        add_multiple(weights[g], changes[g], vector, size_);
+      for (int g = 0; g < G; ++g) {
+        add_multiple(weights[g], changes[g][0], vector, size_);
         changes[g] = -weights[g][number % size_] / dummy_s_;
       }
       vector = vectors_[2 * int(number % cycle()) + 1];
     }
-    auto added = [=](std::size_t g, int m, auto weight) {  // one element as by `add_multiple`
-      if constexpr (std::is_same_v<decltype(weight), double>)
-        return weight + changes[g] * vector[m];
-      else
-        return fma(changes[g], load(vector + m), weight);
-    };
-    if (rule_ != Forget::prior) return change_and_sum(weights, phi, next, size_, added);
-    return change_and_sum(weights, phi, next, size_, [=](std::size_t g, int m, auto weight) {
-      if constexpr (std::is_same_v<decltype(weight), double>)
-        return added(g, m, weight) * scale[m];
-      else
-        return added(g, m, weight) * load(scale + m);  // weights <- C weights
-    });
+    change_and_sum<G>(
+        weights, phi, next, size_,
+        [&](int g, int m, auto weight) {  // one element as by `add_multiple`
+          if constexpr (std::is_same_v<decltype(weight), double>)
+            return (weight + changes[g][0] * vector[m]) * scale[m];
+          else
+            return fma(changes[g], load(vector + m), weight) * load(scale + m);
+        },
+        sums);
   }
 
   /// After all outputs. P0 <- P at the end of a cycle: make the changes of all of its samples.
