@@ -77,14 +77,6 @@ def predict_and_learn(model, rows):
     return found
 
 
-def test_regressor_with_defaults_beats_a_scaled_linear_model():
-    data = datasets.TrumpApproval()
-    ours = evaluate.progressive_val_score(data, KernelBankRegressor(size="small"), metrics.MAE())
-    line = preprocessing.StandardScaler() | linear_model.LinearRegression()
-    theirs = evaluate.progressive_val_score(data, line, metrics.MAE())
-    assert ours.get() < 0.5 * theirs.get()
-
-
 def test_delayed_targets_are_learned_with_their_predictions():
     """River learns row t with the dictionary that it predicted, any number of rows later."""
     data = list(datasets.TrumpApproval())[:150]
