@@ -153,6 +153,13 @@ def test_all_parameters_reach_the_bank():
     assert again.bank.samples == 0
     assert again._get_params() == model._get_params()
 
+    class Own(KernelBankRegressor):
+        def __init__(self, more=1):
+            super().__init__(size="small")
+            self.more = more
+
+    assert Own(2).clone().bank.size == "small"
+
 
 # --- several targets ------------------------------------------------------------------------------
 
