@@ -292,6 +292,7 @@ SCALED = ("standard:", "asinh:", "rank:")
 SLOTS = [variant.name for variant in variants.VARIANTS if variant.part == "slots"]
 
 
+@pytest.mark.slow
 def test_slot_variants_leave_out_what_their_names_say():
     stream = _waves()
     pools = {name: _pool(stream, name) for name in SLOTS}
@@ -546,7 +547,7 @@ def test_first_rows_are_not_scored(monkeypatch):
 
 def _classes():
     draw = np.random.default_rng(1)
-    X = draw.normal(size=(200, 2))
+    X = draw.normal(size=(120, 2))
     return LabelledRows("small", X, np.digitize(X[:, 0], [-0.5, 0.5]))
 
 
