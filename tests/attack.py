@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import queue
 import random
 import sys
 import tempfile
@@ -20,10 +19,12 @@ import traceback
 import warnings
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import ExitStack
 from multiprocessing import get_context
+from multiprocessing.util import Finalize
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "src")]
@@ -148,6 +149,7 @@ class Runs:
         """Those of this process, opened when they are first needed."""
         if cls._own is None:
             cls._own = Runs()
+            Finalize(None, cls.close, exitpriority=1)  # at the end of the process
         return cls._own
 
     @classmethod
@@ -170,13 +172,6 @@ def work(piece: Piece) -> Result:
     return Result(piece, outcomes, time.monotonic() - start, failure)
 
 
-def serve(pieces: Any, results: Any) -> None:
-    """A process: pieces until None comes."""
-    while (piece := pieces.get()) is not None:
-        results.put(work(piece))
-    Runs.close()
-
-
 # --- the command ----------------------------------------------------------------------------------
 
 
@@ -191,34 +186,21 @@ def cut(kind: str, count: int, seed: int) -> list[Piece]:
 
 def attack(pieces: list[Piece], jobs: int) -> list[Result]:
     """Do all pieces in some processes, and print how far it is."""
-    context = get_context("spawn")  # nothing of one process is in another
-    waiting, results = context.Queue(), context.Queue()
-    for piece in [*pieces, *[None] * jobs]:
-        waiting.put(piece)
-    processes = [context.Process(target=serve, args=(waiting, results)) for _ in range(jobs)]
-    for process in processes:
-        process.start()
     found: list[Result] = []
+    done = Counter[str]()
     start = shown = time.monotonic()
-    while len(found) < len(pieces):
-        try:
-            result = results.get(timeout=60)
-        except queue.Empty:
-            if all(process.is_alive() for process in processes):
-                continue
-            raise SystemExit("a process of the attack has died; see above") from None
-        found.append(result)
-        if result.failure:
-            print(f"FAILED: {result.piece.command}\n{result.failure}", flush=True)
-        if time.monotonic() - shown > 10 or len(found) == len(pieces):
-            shown = time.monotonic()
-            done = Counter[str]()
-            for one in found:
-                done[one.piece.kind] += one.piece.count
-            text = ", ".join(f"{kind} {number:,}" for kind, number in done.items())
-            print(f"{shown - start:6.0f} s: {text}", flush=True)
-    for process in processes:
-        process.join()
+    context = get_context("spawn")  # nothing of one process is in another
+    with ProcessPoolExecutor(jobs, context) as pool:
+        for future in as_completed([pool.submit(work, piece) for piece in pieces]):
+            result = future.result()
+            found.append(result)
+            done[result.piece.kind] += result.piece.count
+            if result.failure:
+                print(f"FAILED: {result.piece.command}\n{result.failure}", flush=True)
+            if time.monotonic() - shown > 10 or len(found) == len(pieces):
+                shown = time.monotonic()
+                text = ", ".join(f"{kind} {number:,}" for kind, number in done.items())
+                print(f"{shown - start:6.0f} s: {text}", flush=True)
     return found
 
 

@@ -61,6 +61,13 @@ __all__ = [
 ]
 
 
+_OF_THE_BANK = (
+    *("lags", "seasons", "size", "slots", "combiner"),
+    *("loss", "window", "regularization", "engine", "seed"),
+)
+"""Parameters that an `AutoBank` has by the same name."""
+
+
 def as_slot(model: Foreign, curvature: float = 0.0) -> Slot:
     """A River model as one slot of a bank, which weighs it like the other slots.
 
@@ -114,10 +121,8 @@ class _RiverEstimator(base.Estimator):  # type: ignore[misc]
         self.most_features = most_features
         self.seed = seed
         self.seasons = seasons
-        parameters = self._get_params()
-        for name in ("absent", "most_features", "targets"):
-            parameters.pop(name, None)
-        self._bank = AutoBank(self._task, scalings=parameters.pop("scaling"), **parameters)
+        settings = {name: getattr(self, name) for name in _OF_THE_BANK}
+        self._bank = AutoBank(self._task, scalings=scaling, **settings)
         self._columns = FeatureColumns(absent, most_features)
 
     @property

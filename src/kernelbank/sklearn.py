@@ -41,6 +41,13 @@ Foreign = Any
 """What scikit-learn returns."""
 
 
+_OF_THE_BANK = (
+    *("lags", "seasons", "size", "slots", "combiner"),
+    *("loss", "window", "regularization", "engine"),
+)
+"""Parameters that an `AutoBank` has by the same name."""
+
+
 class _SklearnEstimator(BaseEstimator):  # type: ignore[misc]
     """The parameters, and checked arrays."""
 
@@ -83,11 +90,9 @@ class _SklearnEstimator(BaseEstimator):  # type: ignore[misc]
     ) -> AutoBank:
         """A new bank that has learned these rows."""
         draw = check_random_state(self.random_state)
-        settings = self.get_params(deep=False)
-        for name in ("shuffle", "random_state"):
-            del settings[name]
-        scalings, seed = settings.pop("scaling"), int(draw.randint(2**31 - 1))
-        bank = AutoBank(task, classes=classes, scalings=scalings, seed=seed, **settings)
+        settings = {name: getattr(self, name) for name in _OF_THE_BANK}
+        seed = int(draw.randint(2**31 - 1))
+        bank = AutoBank(task, classes=classes, scalings=self.scaling, seed=seed, **settings)
         if hasattr(self, "feature_names_in_"):
             bank.name_columns(self.feature_names_in_)
         order = draw.permutation(len(X)) if self.shuffle else slice(None)

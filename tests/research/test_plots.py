@@ -538,15 +538,6 @@ def test_line_keeps_the_extremes_of_every_interval(given_values, most):
     assert line_indices(array, most).tolist() == naive_line_indices(array, most)
 
 
-@given(st.integers(1, 300), st.integers(1, 40))
-def test_intervals_are_nearly_equal(length, most):
-    begin = interval_starts(length, most)
-    sizes = np.diff(begin, append=length)
-    assert begin[0] == 0
-    assert len(begin) == min(length, most)
-    assert sizes.max() - sizes.min() <= 1
-
-
 def test_interval_means_and_bands_equal_plain_numpy():
     rows = np.random.default_rng(0).normal(size=(1000, 3))
     means = interval_means(rows, 10)

@@ -306,7 +306,7 @@ def compare(**options: Any) -> None:
 
 
 @cli.command()
-@_folder("lorenz", "Folder for the table and the figure; created if needed.")
+@_folder("lorenz", "Folder for the table; created if needed.")
 @_count(
     "--samples",
     20,

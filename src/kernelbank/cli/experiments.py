@@ -276,8 +276,6 @@ def lorenz(out: Path, points: int) -> None:
             results.append(result)
             progress.update(task, advance=1)
     results.sort(key=lambda result: result.decibels)
-    with console.status("Drawing the curves ..."):
-        files = save(lorenz_experiment.learning_curves(results), out, "lorenz")
     unscored = min(lorenz_experiment.UNSCORED, (points - 1) // 2)
     title = (
         f"Lorenz, one step ahead, {points} points: mean squared error after the first {unscored} "
@@ -296,8 +294,7 @@ def lorenz(out: Path, points: int) -> None:
         [repr(r.learner), r.decibels, "" if r.published is None else r.published] for r in results
     ]
     header = ["learner", "decibels", "published_decibels"]
-    files.append(_write_csv(out / "lorenz.csv", header, rows))
-    _print_files(console, out, files)
+    _print_files(console, out, [_write_csv(out / "lorenz.csv", header, rows)])
 
 
 # --- theory -----------------------------------------------------------------------------------

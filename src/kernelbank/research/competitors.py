@@ -239,7 +239,7 @@ def known_predictions(predictions: np.ndarray, task: str) -> Floats:
     """
     if task == CLASSIFICATION:
         return np.array([-1.0 if label is None else float(label) for label in predictions])
-    return np.nan_to_num(predictions, nan=0.0)
+    return np.asarray(np.nan_to_num(predictions, nan=0.0), dtype=np.float64)
 
 
 def auto_bank(loss: Loss) -> AutoBank | Competitor:

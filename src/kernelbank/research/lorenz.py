@@ -24,7 +24,6 @@ import math
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -35,12 +34,7 @@ from ..errors import InvalidArgument
 from ..kernels import Gaussian, Kernel, Linear, TreeKernel
 from ..learners import Learner
 from ..utils.validation import Floats
-from . import plots
 from .datasets.synthetic import embedded, lorenz_path
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 
 START = (10.0, 7.0, 35.0)
 STEP = 0.01
@@ -167,38 +161,3 @@ def run_learners(points: int = POINTS) -> Iterator[LearnerResult]:
         seconds = (time.perf_counter() - start) / len(y)
         errors = np.where(np.isfinite(predictions), predictions - y, math.inf)
         yield LearnerResult(learner, errors * errors, seconds, setup.published)
-
-
-@plots.styled
-def learning_curves(results: list[LearnerResult], span: int = 200) -> Figure:
-    """Squared errors in decibels, averaged over the last `span` samples."""
-    figure, axes = plots.new_figure(8.6, 4.6)
-    colours = (plots.BLUE, plots.RED, plots.GREEN, plots.ORANGE, plots.PURPLE, plots.INK)
-    ordered = sorted(results, key=lambda result: -result.decibels)
-    for index, result in enumerate(ordered):
-        sums = np.concatenate([[0.0], np.cumsum(result.errors)])
-        ends = np.arange(1, len(sums))
-        starts = np.maximum(ends - span, 0)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            level = 10 * np.log10((sums[ends] - sums[starts]) / (ends - starts))
-        shown = np.isfinite(level)
-        axes.plot(
-            ends[shown],
-            level[shown],
-            color=colours[index % len(colours)],
-            ls=("-", "--", ":")[index // len(colours) % 3],
-            lw=1.4,
-            label=f"{short_name(result.learner)}  {result.decibels:.1f} dB",
-        )
-    axes.set_title(f"Lorenz, one step ahead: mean squared error of the last {span} samples")
-    axes.set_xlabel("samples")
-    axes.set_ylabel("dB")
-    figure.legend(loc="outside lower center", fontsize=8, ncols=3)
-    return figure
-
-
-def short_name(learner: Learner) -> str:
-    """The learner and its size, short enough for a legend."""
-    sizes = (getattr(learner, name, None) for name in ("budget", "features", "landmarks", "nodes"))
-    size = next((size for size in sizes if isinstance(size, int)), None)
-    return type(learner).__name__ + ("" if size is None else f" {size:,}")

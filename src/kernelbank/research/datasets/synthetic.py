@@ -75,21 +75,16 @@ def sine(
     return x[:, None], np.sin(2 * np.pi * (x + shift)) + deviation * draw.normal(size=samples)
 
 
-def friedman(
-    seed: int = 0, samples: int = 1000, noise: float = 1.0, changes: int = 2
-) -> tuple[Floats, Floats]:
+def friedman(seed: int = 0, samples: int = 1000) -> tuple[Floats, Floats]:
     """Friedman's function of five inputs among ten, with abrupt changes of the inputs.
 
-    y = 10 sin(pi x1 x2) + 20 (x3 - 1/2)^2 + 10 x4 + 5 x5 + noise, with x uniform in [0, 1]^10.
-    The stream has `changes` + 1 parts of equal length, and in each another set of five inputs
-    matters.
+    y = 10 sin(pi x1 x2) + 20 (x3 - 1/2)^2 + 10 x4 + 5 x5 + N(0, 1), with x uniform in [0, 1]^10.
+    The stream has three parts of equal length, and in each another set of five inputs matters.
 
     Parameters
     ----------
     seed : of the inputs, the noise and the changes.
     samples : how many.
-    noise : standard deviation of the noise, at least 0.
-    changes : how often the inputs that matter change; 0 is Friedman's own, without drift.
 
     Reference: Friedman, Multivariate adaptive regression splines, Annals of Statistics 19 (1991);
     with abrupt drift as in Ikonomovska, Gama and Dzeroski, Learning model trees from evolving data
@@ -100,24 +95,19 @@ def friedman(
     ((100, 10), (100,))
     """
     _check("friedman", seed, samples)
-    remedy = "Give a standard deviation, such as 1."
-    deviation = check.number("noise", noise, "friedman", remedy, least=0)
-    parts = 1 + check.count("changes", changes, "friedman", "Give 0, 1, 2, ...", least=0)
     draw = np.random.default_rng(seed)
     X = draw.uniform(0, 1, (samples, 10))
     errors = draw.normal(size=samples)
-    columns = [np.arange(5)] + [draw.permutation(10)[:5] for _ in range(parts - 1)]
+    columns = [np.arange(5), draw.permutation(10)[:5], draw.permutation(10)[:5]]
     y = np.empty(samples)
     for n in range(samples):
-        a, b, c, d, e = X[n, columns[n * parts // samples]]
+        a, b, c, d, e = X[n, columns[3 * n // samples]]
         y[n] = 10 * math.sin(math.pi * a * b) + 20 * (c - 0.5) ** 2 + 10 * d + 5 * e
-    return X, y + deviation * errors
+    return X, y + errors
 
 
-def lorenz(
-    seed: int = 0, samples: int = 1000, step: float = 0.01, embedding: int = 6
-) -> tuple[Floats, Floats]:
-    """One step ahead on the Lorenz attractor: the next z from the last few.
+def lorenz(seed: int = 0, samples: int = 1000) -> tuple[Floats, Floats]:
+    """One step ahead on the Lorenz attractor: the next z from the last six, 0.01 apart in time.
 
     dx/dt = 10 (y - x), dy/dt = x (28 - z) - y, dz/dt = x y - 8/3 z, by Runge-Kutta of order four.
     Row n is z_n, z_{n-1}, ..., newest first; its target is z_{n+1}.
@@ -126,8 +116,6 @@ def lorenz(
     ----------
     seed : of the start, which then runs for 20 time units to reach the attractor.
     samples : how many.
-    step : time between samples.
-    embedding : how many past values are inputs.
 
     Reference: Lorenz, Deterministic nonperiodic flow, Journal of the Atmospheric Sciences 20 (1963)
 
@@ -136,14 +124,11 @@ def lorenz(
     ((100, 6), True)
     """
     _check("lorenz", seed, samples)
-    remedy = "Give a short time, such as 0.01."
-    time = check.number("step", step, "lorenz", remedy, above=0, most=0.1)
-    depth = check.count("embedding", embedding, "lorenz", "Give how many past values are inputs.")
     draw = np.random.default_rng(seed)
     x, y, z = draw.normal(size=3)
     start = lorenz_path((float(x), float(y), 25.0 + float(z)), 2001, 0.01)[-1]
-    path = lorenz_path((start[0], start[1], start[2]), samples + depth, time)
-    return embedded(path[:, 2], depth, padded=False)
+    path = lorenz_path((start[0], start[1], start[2]), samples + 6, 0.01)
+    return embedded(path[:, 2], 6, padded=False)
 
 
 def lorenz_path(start: Point, points: int, step: float, method: str = "runge-kutta") -> Floats:
@@ -186,7 +171,7 @@ def embedded(series: Floats, depth: int, padded: bool) -> tuple[Floats, Floats]:
 def _derivative(point: Point) -> Point:
     x, y, z = point
     # The order of the terms matters: in a chaotic system another rounding soon gives another path.
-    # With this one Euler's rule gives the toolbox's file (see experiments/lorenz.py) to the end.
+    # With this one Euler's rule gives the toolbox's file (see research/lorenz.py) to the end.
     return -SIGMA * x + SIGMA * y, RHO * x - x * z - y, x * y - BETA * z
 
 

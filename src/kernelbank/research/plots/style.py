@@ -240,9 +240,9 @@ def save(
     >>> import tempfile, kernelbank as kb
     >>> bank = kb.KernelBank(kb.gaussian_grid(0.5, 2, 3))
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     paths = kb.plots.save(kb.plots.bars(bank), folder, "weights", ["pdf"])
+    ...     paths = kb.plots.save(kb.plots.bars(bank), folder, "weights", ["svg"])
     >>> [path.name for path in paths]
-    ['weights.pdf']
+    ['weights.svg']
     """
     matplotlib = need_matplotlib()
     wanted = [formats] if isinstance(formats, str) else formats
