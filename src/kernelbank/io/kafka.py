@@ -47,20 +47,14 @@ EMPTY = "is a message without a value"
 
 @dataclass
 class Progress:
-    """How far a topic is read.
-
-    Parameters
-    ----------
-    rows : how many messages were read.
-    offsets : for every partition the next offset.
-    assigned : the partitions that the client reads.
-    queried : when the topic was asked for its partitions.
-    """
+    """How far a topic is read: how many messages, and in every partition the next offset."""
 
     rows: int = 0
     offsets: dict[int, int] = field(default_factory=dict)
     assigned: set[int] = field(default_factory=set)
+    """The partitions that the client reads."""
     queried: float = -math.inf
+    """When the topic was asked for its partitions."""
 
 
 class KafkaTopic(BrokerSource):

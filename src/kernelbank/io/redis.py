@@ -62,13 +62,7 @@ ResponseError = redis.ResponseError
 
 
 class RedisConnection:
-    """A connection to one Redis server.
-
-    Parameters
-    ----------
-    address : the address of the server.
-    retries : for how long a broken connection is tried again.
-    """
+    """A connection to one Redis server."""
 
     def __init__(self, address: RedisAddress, retries: Retries) -> None:
         self._address = address
@@ -198,20 +192,14 @@ _ID = re.compile(r"\d{1,20}-\d{1,20}")
 
 @dataclass
 class Progress:
-    """How far a stream is read.
-
-    Parameters
-    ----------
-    rows : how many entries were read.
-    last : the id of the last one.
-    added : how many entries were ever added up to it; None while that is not known.
-    first : the id of the first entry, if none was read yet by a run that began with it.
-    """
+    """How far a stream is read: how many entries, up to which id."""
 
     rows: int = 0
     last: Id = FIRST_ID
     added: int | None = None
+    """How many entries were ever added up to the last one; None while that is not known."""
     first: str | None = None
+    """The id of the first entry, if none was read yet by a run that began with it."""
 
 
 class RedisStream(BrokerSource):
