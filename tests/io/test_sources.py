@@ -45,7 +45,6 @@ def test_every_source_gives_the_same_rows(fixture):
         assert bad == []
         assert [position["rows"] for position in positions] == list(range(1, len(ROWS) + 1))
         assert source.columns == COLUMNS
-        assert source.length in (None, len(ROWS))
         assert source.share in (None, 1.0)
         assert json.loads(json.dumps(source.fingerprint)) == source.fingerprint
         with fixture.open() as later:
@@ -350,7 +349,6 @@ def test_parquet_types_are_parsed_as_numbers_and_texts(tmp_path):
     )
     pyarrow.parquet.write_table(table, path)
     source = open_source(path)
-    assert source.length == 3
 
     def column(name, **options):
         [block] = source.blocks(columns=[name])

@@ -86,16 +86,12 @@ def redis_address(address: str, password: str | None = None) -> RedisAddress:
     If the address has no password, it is `password`, or that of the environment.
     """
     parts, stream, options = _split(address, REDIS_FORM)
-    try:
-        port = parts.port or 6379
-    except ValueError:
-        raise _malformed(address, REDIS_FORM) from None
     database = options.pop("db", "0")
     if not (parts.hostname and stream and database.isdecimal()) or options:
         raise _malformed(address, REDIS_FORM)
     return RedisAddress(
         parts.hostname,
-        port,
+        parts.port or 6379,
         stream,
         int(database),
         parts.scheme == "rediss",
@@ -126,7 +122,7 @@ def _split(address: str, form: str) -> tuple[SplitResult, str, dict[str, str]]:
     try:
         parts = urlsplit(address)
         settings = dict(parse_qsl(parts.query, strict_parsing=bool(parts.query)))
-        if parts.fragment:
+        if parts.fragment or (form == REDIS_FORM and parts.port == 0):
             raise ValueError
     except ValueError:
         raise _malformed(address, form) from None

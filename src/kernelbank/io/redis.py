@@ -47,7 +47,7 @@ Result = TypeVar("Result")
 Client = Any
 """A client or pipeline of redis-py, whose stubs do not say what commands return."""
 
-Entry = tuple[bytes, dict[bytes, bytes]]
+Entry = tuple[str, dict[str, str]]
 Id = tuple[int, int]
 """The two numbers of an id such as 1700000000000-0."""
 
@@ -79,6 +79,8 @@ class RedisConnection:
             socket_connect_timeout=retries.timeout,
             retry=Retry(NoBackoff(), 0),
             protocol=2,
+            decode_responses=True,
+            encoding_errors="surrogateescape",
         )
 
     def attempt(self, action: Callable[[Client], Result]) -> Result | None:
@@ -173,10 +175,9 @@ class StreamInfo:
         )
 
 
-def parsed_id(identifier: str | bytes) -> Id:
+def parsed_id(identifier: str) -> Id:
     """The two numbers of an id."""
-    text = identifier.decode() if isinstance(identifier, bytes) else identifier
-    number, _, sequence = text.partition("-")
+    number, _, sequence = identifier.partition("-")
     return int(number), int(sequence)
 
 
@@ -242,13 +243,10 @@ class RedisStream(BrokerSource):
         if read is None:
             return empty_block(at.rows)
         info, entries = read
-        ids = [name.decode() for name, _ in entries]
+        ids, rows = [name for name, _ in entries], [fields for _, fields in entries]
         self._check_gap(at, info, ids, size)
         if not entries:
             return None
-        rows = [
-            {_text(name): _text(value) for name, value in fields.items()} for _, fields in entries
-        ]
         if self.columns is None:
             self.columns = tuple(rows[0])
         if not at.rows:
@@ -354,10 +352,6 @@ class RedisBlock(RowBlock):
 
     def identifier(self, row: int) -> str:
         return self.ids[row]
-
-
-def _text(value: bytes) -> str:
-    return value.decode("utf-8", "surrogateescape")
 
 
 # --- predictions ----------------------------------------------------------------------------------
@@ -543,8 +537,7 @@ class RedisSink(Sink):
             trimmed = info.first is None or mine < info.first
             if not row_entries and (trimmed or (info.deleted is not None and mine <= info.deleted)):
                 continue
-            expected = {name.encode(): text.encode() for name, text in self._fields(row).items()}
-            if not row_entries or dict(row_entries[0][1]) != expected:
+            if not row_entries or dict(row_entries[0][1]) != self._fields(row):
                 raise self._foreign(_id(row))
 
     # --- what the server has ----------------------------------------------------------------------

@@ -364,7 +364,7 @@ class TextFile(Source):
         self.address = str(path.resolve())
         self._path = path
         self._dialect = dialect if self.is_csv else None
-        self._bytes_read = 0
+        self.share = 0.0
         self._verified: tuple[TextPosition, hashlib._Hash] | None = None
         """A position that was verified, and the hash of the bytes before it."""
         with open_file(path) as file:
@@ -382,10 +382,6 @@ class TextFile(Source):
             if not any(header.feed(data) for data in self._pieces(file, 0)):
                 header.finish(self._complete)
         self.columns, self._start = header.columns, header.start
-
-    @property
-    def share(self) -> float:
-        return min(self._bytes_read / self._size, 1.0)
 
     def verify(self, fingerprint: dict[str, Any], position: Position | None = None) -> None:
         super().verify(fingerprint)
@@ -413,7 +409,7 @@ class TextFile(Source):
                 pieces = chain([rest] if rest else [], pieces)
             reader = TextReader(self, self.name, self._dialect, start, size, prefix_hash)
             for data in pieces:
-                self._bytes_read = file.tell()
+                self.share = min(file.tell() / self._size, 1.0)
                 yield from reader.feed(data)
             while not self._complete and reader.has_rest:
                 for _ in wait_until_settled(file, file.tell()):
@@ -423,7 +419,7 @@ class TextFile(Source):
                     break
                 yield from reader.feed(data)
             yield from reader.feed(b"", last=True, provisional=not self._complete)
-            self._bytes_read = self._size
+            self.share = 1.0
 
     def _pieces(self, file: BinaryIO, begin: int) -> Iterator[bytes]:
         """The bytes of the text from byte `begin` on."""
