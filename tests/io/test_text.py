@@ -31,29 +31,22 @@ def simple_csv(data, longest=1 << 18):
     rest = simple_lines(data)
     at = 1
     while at < len(rest):
-        for count in range(1, len(rest) - at + 1):
-            text = [line + "\n" for line in rest[at : at + count]]
-            reader = csv.reader(text, strict=True)
-            size = len("".join(text).encode("utf-8", "surrogateescape")) - 1
+        row, count = None, 1
+        for end in range(at + 1, len(rest) + 1):
+            text = [line + "\n" for line in rest[at:end]]
+            fits = len("".join(text).encode("utf-8", "surrogateescape")) - 1 <= longest
             try:
-                row = next(reader)
+                cells = next(csv.reader(text, strict=True))
             except csv.Error as error:
-                if "unexpected end" not in str(error) or size > longest:
-                    yield at + 1, None
-                    at += 1
-                    break
+                if fits and "unexpected end" in str(error):
+                    continue
             else:
-                if size > longest:
-                    yield at + 1, None
-                    at += 1
-                else:
-                    if row:
-                        yield at + 1, row if len(row) == 2 else None
-                    at += count
-                break
-        else:
-            yield at + 1, None
-            at += 1
+                if fits:
+                    row, count = cells, end - at
+            break
+        if row != []:
+            yield at + 1, row if row is not None and len(row) == 2 else None
+        at += count
 
 
 def simple_json(data):
