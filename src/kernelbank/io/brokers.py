@@ -10,7 +10,7 @@ import stat
 import time
 import warnings
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 from ..errors import BrokerConnection, FileRefused, KernelBankWarning, RunRefused, SourceLost
 from ..utils import validation as check
 from .files import open_file
-from .source import POLL_SECONDS, RowBlock, Source, empty_block
+from .source import POLL_SECONDS, Position, RowBlock, RowData, Source, empty_block
 
 REDIS_FORM = "redis://user@host:6379/stream-name?db=0"
 KAFKA_FORM = "kafka://host:9092/topic"
@@ -274,6 +274,36 @@ class Retries:
 
 
 # --- sources --------------------------------------------------------------------------------------
+
+
+class BrokerBlock(RowBlock):
+    """Rows with ids of two numbers. `reached` says up to where the stream is read after a row."""
+
+    def __init__(
+        self,
+        data: RowData,
+        name: str,
+        first: int,
+        ids: Sequence[str],
+        words: str,
+        missing: int,
+        reached: Callable[[int], Position],
+    ) -> None:
+        super().__init__(data, name, first)
+        self._ids = ids
+        self._words = words
+        self._missing = missing
+        self._reached = reached
+
+    def where(self, row: int) -> str:
+        return f"{self._name}, {self._words.format(*self._ids[row].split('-'))}"
+
+    def position(self, row: int) -> Position:
+        reached = self._reached(row)
+        return {"rows": self.first + row + 1, **reached, "missing": self._missing}
+
+    def identifier(self, row: int) -> str:
+        return self._ids[row]
 
 
 class BrokerSource(Source):

@@ -16,6 +16,7 @@ from ..errors import BrokerConnection, FileRefused, KernelBankWarning, RunRefuse
 from .brokers import (
     PATIENCE,
     REDIS_PASSWORD,
+    BrokerBlock,
     BrokerSource,
     RedisAddress,
     Retries,
@@ -257,8 +258,13 @@ class RedisStream(BrokerSource):
                 "missing": self.missing_rows,
                 "first": ids[0],
             }
-        block = RedisBlock(DictRows(rows, {}), self.name, at.rows)
-        block.ids, block.added, block.missing = ids, at.added, self.missing_rows
+        added = at.added
+
+        def reached(row: int) -> Position:
+            return {"id": ids[row], "added": None if added is None else added + row + 1}
+
+        data, words = DictRows(rows, {}), "id {}-{}"
+        block = BrokerBlock(data, self.name, at.rows, ids, words, self.missing_rows, reached)
         at.rows += len(rows)
         at.last = parsed_id(ids[-1])
         if at.added is not None:
@@ -326,32 +332,6 @@ class RedisStream(BrokerSource):
 
     def close(self) -> None:
         self._connection.close()
-
-
-class RedisBlock(RowBlock):
-    """Entries by their ids."""
-
-    ids: list[str]
-
-    added: int | None
-    """How many entries were ever added before the first one; None while that is not known."""
-
-    missing: int
-    """How many entries were deleted before they were read."""
-
-    def where(self, row: int) -> str:
-        return f"{self._name}, id {self.ids[row]}"
-
-    def position(self, row: int) -> Position:
-        return {
-            "rows": self.first + row + 1,
-            "id": self.ids[row],
-            "added": None if self.added is None else self.added + row + 1,
-            "missing": self.missing,
-        }
-
-    def identifier(self, row: int) -> str:
-        return self.ids[row]
 
 
 # --- predictions ----------------------------------------------------------------------------------
