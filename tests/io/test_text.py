@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kernelbank.errors import FileRefused
 from kernelbank.io import text as io_text
 from kernelbank.io.lines import LineSplitter
 from kernelbank.io.sources import open_source
@@ -279,22 +278,3 @@ def test_standard_input_detects_its_format(begin):
     if b" " not in begin:  # a line of blanks is a header without a name
         source = PipeFixture(begin + b"a\n1\n").open()
         assert readings(source, names=("a",))[0] == [(2, ("1",))]
-
-
-def test_pipe_sent_again_continues_after_its_position(monkeypatch):
-    monkeypatch.setattr(io_text, "READ_BYTES", 1 << 10)
-    data = b"a,b\n" + b"".join(b"%d,%d\n" % (n, n * n) for n in range(3_000))
-
-    def numbers(position, data):
-        rows, positions = [], []
-        for block in PipeFixture(data).open().blocks(position):
-            rows += block.parse(numeric="b").numbers[:, 0].tolist()
-            positions += [block.position(len(block) - 1)] * bool(len(block))
-        return rows, positions
-
-    rows, positions = numbers(None, data)
-    assert rows == [float(n * n) for n in range(3_000)]
-    for position in positions[::15]:
-        assert numbers(position, data)[0] == rows[position["rows"] :]
-    with pytest.raises(FileRefused, match="are not those"):
-        numbers(positions[-1], data.replace(b"\n2000,", b"\n2001,"))
