@@ -1,4 +1,4 @@
-"""Texts that nobody should write, read in every way: the same rows each time, or a refusal.
+"""Texts that nobody should write, read in every way: the rows of a simple reader, or a refusal.
 
 `attack(count, seed)` makes sources and checks each of them. By hand, for as long as you like:
 
@@ -16,7 +16,8 @@ import random
 import tempfile
 import warnings
 from collections import Counter
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -173,12 +174,73 @@ def check_source(path: Path, data: bytes, draw: random.Random) -> str:
     if plain.rows and len(data) < 20_000:
         check_resumed(path, plain, draw)
     if not is_packed and len(data) < 2000:
+        if not plain.refusal:
+            check_simple(data, plain, path.suffix == ".csv")
         check_growing(path, data, draw)
         check_piped(path, data, plain)
     if plain.refusal:
         return "rows, then refused" if plain.rows else "refused"
     bad = sum(isinstance(row, str) for row in plain.rows)
     return "no rows" if not plain.rows else "good rows" if not bad else "some bad rows"
+
+
+def simple_csv(data: bytes, longest: int) -> Iterator[tuple[int, list[str] | None]]:
+    """The line of each row and its cells, None for broken ones, by reading ever more lines."""
+    raw = data.removesuffix(b"\n").split(b"\n") if data else []
+    lines = [line.decode("utf-8", "surrogateescape") for line in raw]
+    lines[:1] = [line.removeprefix("\ufeff") for line in lines[:1]]
+    at = 0
+    while at < len(lines):
+        row, count = None, 1
+        for end in range(at + 1, len(lines) + 1):
+            fits = len(b"\n".join(raw[at:end])) <= longest
+            try:
+                cells = next(_READER([line + "\n" for line in lines[at:end]], strict=True))
+            except csv.Error as error:
+                if fits and "unexpected end" in str(error):
+                    continue
+            else:
+                if fits:
+                    row, count = cells, end - at
+            break
+        if row != []:
+            yield at + 1, row
+        at += count
+
+
+def simple_json(data: bytes, longest: int) -> Iterator[tuple[int, list[Any] | None]]:
+    """The line of each row and its values, those of the first object before all."""
+    keys: list[str] | None = None
+    for number, raw in enumerate(data.removesuffix(b"\n").split(b"\n") if data else [], start=1):
+        line = raw.decode("utf-8", "surrogateescape")
+        line = line.removeprefix("\ufeff") if number == 1 else line
+        if len(raw) <= longest and not line.strip():
+            continue
+        row = None
+        with suppress(ValueError, RecursionError):
+            row = json.loads(line) if len(raw) <= longest else None
+        is_object = isinstance(row, dict)
+        if keys is None and is_object:
+            keys = list(row)
+        yield number, [row.get(key) for key in keys or ()] if is_object else None
+
+
+def check_simple(data: bytes, plain: Reading, is_csv: bool) -> None:
+    """The rows are those of a simple reader; values that it does not judge may be rejected."""
+    reader = simple_csv if is_csv else simple_json
+    rows = list(reader(data, LineSplitter.max_row_bytes))
+    header = rows.pop(0)[1] if is_csv else None
+    assert len(plain.rows) == len(rows)
+    for row, (line, values) in zip(plain.rows, rows, strict=True):
+        assert f", line {line}" in (row if isinstance(row, str) else f"{row[0]}:")
+        is_row = values is not None and (header is None or len(values) == len(header))
+        if isinstance(row, str):
+            assert is_row == (f", line {line}:" not in row), row
+        else:
+            assert is_row, row
+            texts = [value for value in values[1:] if isinstance(value, str | None)]
+            if len(texts) == len(values) - 1:
+                assert row[2] == [value or None for value in texts]
 
 
 class Reading:

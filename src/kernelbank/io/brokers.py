@@ -10,7 +10,7 @@ import stat
 import time
 import warnings
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 from ..errors import BrokerConnection, FileRefused, KernelBankWarning, RunRefused, SourceLost
 from ..utils import validation as check
 from .files import open_file
-from .source import POLL_SECONDS, RowBlock, Source, empty_block
+from .source import POLL_SECONDS, Position, RowBlock, RowData, Source, empty_block
 
 REDIS_FORM = "redis://user@host:6379/stream-name?db=0"
 KAFKA_FORM = "kafka://host:9092/topic"
@@ -86,16 +86,12 @@ def redis_address(address: str, password: str | None = None) -> RedisAddress:
     If the address has no password, it is `password`, or that of the environment.
     """
     parts, stream, options = _split(address, REDIS_FORM)
-    try:
-        port = parts.port or 6379
-    except ValueError:
-        raise _malformed(address, REDIS_FORM) from None
     database = options.pop("db", "0")
     if not (parts.hostname and stream and database.isdecimal()) or options:
         raise _malformed(address, REDIS_FORM)
     return RedisAddress(
         parts.hostname,
-        port,
+        parts.port or 6379,
         stream,
         int(database),
         parts.scheme == "rediss",
@@ -126,7 +122,7 @@ def _split(address: str, form: str) -> tuple[SplitResult, str, dict[str, str]]:
     try:
         parts = urlsplit(address)
         settings = dict(parse_qsl(parts.query, strict_parsing=bool(parts.query)))
-        if parts.fragment:
+        if parts.fragment or (form == REDIS_FORM and parts.port == 0):
             raise ValueError
     except ValueError:
         raise _malformed(address, form) from None
@@ -278,6 +274,36 @@ class Retries:
 
 
 # --- sources --------------------------------------------------------------------------------------
+
+
+class BrokerBlock(RowBlock):
+    """Rows with ids of two numbers. `reached` says up to where the stream is read after a row."""
+
+    def __init__(
+        self,
+        data: RowData,
+        name: str,
+        first: int,
+        ids: Sequence[str],
+        words: str,
+        missing: int,
+        reached: Callable[[int], Position],
+    ) -> None:
+        super().__init__(data, name, first)
+        self._ids = ids
+        self._words = words
+        self._missing = missing
+        self._reached = reached
+
+    def where(self, row: int) -> str:
+        return f"{self._name}, {self._words.format(*self._ids[row].split('-'))}"
+
+    def position(self, row: int) -> Position:
+        reached = self._reached(row)
+        return {"rows": self.first + row + 1, **reached, "missing": self._missing}
+
+    def identifier(self, row: int) -> str:
+        return self._ids[row]
 
 
 class BrokerSource(Source):

@@ -14,7 +14,7 @@ import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from ..errors import FileRefused, RunRefused
 
@@ -24,7 +24,7 @@ Opener = Callable[[PathName, int], int]
 """How a file is opened, as in `open`: a descriptor from its path and flags."""
 
 
-def open_for_reading(path: PathName, opener: Opener = os.open) -> BinaryIO:
+def open_for_reading(path: PathName, opener: Opener = os.open) -> io.BufferedReader:
     """Open a file as `open(path, "rb", opener=opener)` does; failed reads name it."""
     return io.BufferedReader(_NamedFile(os.fspath(path), opener=opener))
 
@@ -116,7 +116,7 @@ def _refusal(path: PathName, mode: int) -> RunRefused:
     return RunRefused(f"{path} is {kind}, not a file. {remedy}.")
 
 
-def open_file(path: Path) -> BinaryIO:
+def open_file(path: Path) -> io.BufferedReader:
     """The file, opened for reading; the error says why it cannot be."""
     try:
         file = open_for_reading(path, open_at_once)

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from ..errors import FileRefused, SourceLost
 from ..utils import validation as check
-from .brokers import PATIENCE, BrokerSource, KafkaAddress
+from .brokers import PATIENCE, BrokerBlock, BrokerSource, KafkaAddress
 from .lines import first_object_keys, parse_object
 from .source import (
     POLL_SECONDS,
@@ -47,20 +47,14 @@ EMPTY = "is a message without a value"
 
 @dataclass
 class Progress:
-    """How far a topic is read.
-
-    Parameters
-    ----------
-    rows : how many messages were read.
-    offsets : for every partition the next offset.
-    assigned : the partitions that the client reads.
-    queried : when the topic was asked for its partitions.
-    """
+    """How far a topic is read: how many messages, and in every partition the next offset."""
 
     rows: int = 0
     offsets: dict[int, int] = field(default_factory=dict)
     assigned: set[int] = field(default_factory=set)
+    """The partitions that the client reads."""
     queried: float = -math.inf
+    """When the topic was asked for its partitions."""
 
 
 class KafkaTopic(BrokerSource):
@@ -122,13 +116,21 @@ class KafkaTopic(BrokerSource):
             return None
         rows, broken = parse_messages(messages)
         self.columns = self.columns or first_object_keys(rows)
-        block = KafkaBlock(DictRows(rows, broken), self.name, at.rows)
-        block.offsets = [(int(m.partition() or 0), int(m.offset() or 0)) for m in messages]
-        block.before, block.missing = dict(at.offsets), self.missing_rows
+        places = [(int(m.partition() or 0), int(m.offset() or 0)) for m in messages]
+        before = dict(at.offsets)
+
+        def reached(row: int) -> Position:
+            after = {partition: offset + 1 for partition, offset in places[: row + 1]}
+            offsets = sorted({**before, **after}.items())
+            return {"offsets": {str(partition): offset for partition, offset in offsets}}
+
+        data, ids = DictRows(rows, broken), ["{}-{}".format(*place) for place in places]
+        words = "partition {}, offset {}"
+        block = BrokerBlock(data, self.name, at.rows, ids, words, self.missing_rows, reached)
         if not at.rows:
             self.start = block.position(-1)  # before its first row
-        at.rows += len(block)
-        at.offsets = block.reached(len(block) - 1)
+        at.rows += len(places)
+        at.offsets.update((partition, offset + 1) for partition, offset in places)
         return block
 
     def _attempt(self, action: Callable[[float], Result]) -> Result | None:
@@ -234,36 +236,6 @@ def _error_text(error: KafkaException) -> str:
     inner = error.args[0] if error.args else error
     text = inner.str() if isinstance(inner, KafkaError) else str(inner)
     return text.rpartition("Local: ")[2]  # the client's word for an error of its own
-
-
-class KafkaBlock(RowBlock):
-    """Messages by partition and offset."""
-
-    offsets: list[tuple[int, int]]
-    """Partition and offset of each message."""
-
-    before: dict[int, int]
-    """For every partition the next offset before the block."""
-
-    missing: int
-    """How many messages were deleted before they were read."""
-
-    def reached(self, row: int) -> dict[int, int]:
-        """For every partition the next offset after a row."""
-        after = {partition: offset + 1 for partition, offset in self.offsets[: row + 1]}
-        return {**self.before, **after}
-
-    def where(self, row: int) -> str:
-        partition, offset = self.offsets[row]
-        return f"{self._name}, partition {partition}, offset {offset}"
-
-    def position(self, row: int) -> Position:
-        offsets = {str(key): value for key, value in sorted(self.reached(row).items())}
-        return {"rows": self.first + row + 1, "offsets": offsets, "missing": self.missing}
-
-    def identifier(self, row: int) -> str:
-        """Partition and offset: 0-17."""
-        return "{}-{}".format(*self.offsets[row])
 
 
 def parse_messages(messages: Sequence[Message]) -> tuple[list[dict[str, object] | None], Broken]:

@@ -21,7 +21,6 @@ from .source import (
     column_index,
     position_count,
 )
-from .text import read_plain
 
 try:
     import pyarrow
@@ -42,7 +41,7 @@ class ParquetFile(Source):
         self.name = path.name
         self.address = str(path.resolve())
         self._path = path
-        self._rows_read = 0
+        self.share = 0.0
         self._sha256: str | None = None
         """The hash of the file, once it is asked for: a Parquet file is written as a whole."""
         with open_file(path) as file:
@@ -69,27 +68,20 @@ class ParquetFile(Source):
         if not names:
             raise FileRefused(f"{path}: there are no columns. Give a table with some.")
         self.columns: tuple[str, ...] = tuple(names)
-        self.length: int = sum(self._groups)
-
-    @property
-    def share(self) -> float:
-        return self._rows_read / self.length if self.length else 1.0
+        self._length = sum(self._groups)
 
     @property
     def fingerprint(self) -> dict[str, object]:
         if self._sha256 is None:
             with open_file(self._path) as file:
-                whole = hashlib.sha256()
-                for data in read_plain(file):
-                    whole.update(data)
-            self._sha256 = whole.hexdigest()
-        return {**super().fingerprint, "rows": self.length, "sha256": self._sha256}
+                self._sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+        return {**super().fingerprint, "rows": self._length, "sha256": self._sha256}
 
     def _parsed(self, position: Position | None) -> int:
         done = 0 if position is None else position_count(position, "rows", self.name)
-        if done > self.length:
+        if done > self._length:
             raise FileRefused(
-                f"{self.name}: the file has {self.length} rows, but {done} had been read. "
+                f"{self.name}: the file has {self._length} rows, but {done} had been read. "
                 "Give the earlier file, or start a new run."
             )
         return done
@@ -101,7 +93,6 @@ class ParquetFile(Source):
         while group < len(self._groups) and before + self._groups[group] <= done:
             before += self._groups[group]
             group += 1
-        self._rows_read = done
         with open_file(self._path) as file:
             try:
                 # Without buffers ahead, a row group larger than memory is read page by page.
@@ -120,13 +111,14 @@ class ParquetFile(Source):
                         part = batch.slice(max(done - before, 0))
                         first = after - part.num_rows
                         yield RowBlock(ArrowRows(part), self.name, first)
-                        self._rows_read = after
                     before = after
+                    self.share = before / self._length
             except (pyarrow.ArrowException, OSError) as error:
                 raise FileRefused(
                     f"{self.name}: the file is damaged after row {before} ({_first_line(error)}); "
                     "the rows before that have been read. Write it again."
                 ) from None
+        self.share = 1.0
 
 
 class ArrowRows(RowData):

@@ -16,6 +16,7 @@ from ..errors import BrokerConnection, FileRefused, KernelBankWarning, RunRefuse
 from .brokers import (
     PATIENCE,
     REDIS_PASSWORD,
+    BrokerBlock,
     BrokerSource,
     RedisAddress,
     Retries,
@@ -47,7 +48,7 @@ Result = TypeVar("Result")
 Client = Any
 """A client or pipeline of redis-py, whose stubs do not say what commands return."""
 
-Entry = tuple[bytes, dict[bytes, bytes]]
+Entry = tuple[str, dict[str, str]]
 Id = tuple[int, int]
 """The two numbers of an id such as 1700000000000-0."""
 
@@ -62,13 +63,7 @@ ResponseError = redis.ResponseError
 
 
 class RedisConnection:
-    """A connection to one Redis server.
-
-    Parameters
-    ----------
-    address : the address of the server.
-    retries : for how long a broken connection is tried again.
-    """
+    """A connection to one Redis server."""
 
     def __init__(self, address: RedisAddress, retries: Retries) -> None:
         self._address = address
@@ -85,6 +80,8 @@ class RedisConnection:
             socket_connect_timeout=retries.timeout,
             retry=Retry(NoBackoff(), 0),
             protocol=2,
+            decode_responses=True,
+            encoding_errors="surrogateescape",
         )
 
     def attempt(self, action: Callable[[Client], Result]) -> Result | None:
@@ -179,10 +176,9 @@ class StreamInfo:
         )
 
 
-def parsed_id(identifier: str | bytes) -> Id:
+def parsed_id(identifier: str) -> Id:
     """The two numbers of an id."""
-    text = identifier.decode() if isinstance(identifier, bytes) else identifier
-    number, _, sequence = text.partition("-")
+    number, _, sequence = identifier.partition("-")
     return int(number), int(sequence)
 
 
@@ -198,20 +194,14 @@ _ID = re.compile(r"\d{1,20}-\d{1,20}")
 
 @dataclass
 class Progress:
-    """How far a stream is read.
-
-    Parameters
-    ----------
-    rows : how many entries were read.
-    last : the id of the last one.
-    added : how many entries were ever added up to it; None while that is not known.
-    first : the id of the first entry, if none was read yet by a run that began with it.
-    """
+    """How far a stream is read: how many entries, up to which id."""
 
     rows: int = 0
     last: Id = FIRST_ID
     added: int | None = None
+    """How many entries were ever added up to the last one; None while that is not known."""
     first: str | None = None
+    """The id of the first entry, if none was read yet by a run that began with it."""
 
 
 class RedisStream(BrokerSource):
@@ -254,13 +244,10 @@ class RedisStream(BrokerSource):
         if read is None:
             return empty_block(at.rows)
         info, entries = read
-        ids = [name.decode() for name, _ in entries]
+        ids, rows = [name for name, _ in entries], [fields for _, fields in entries]
         self._check_gap(at, info, ids, size)
         if not entries:
             return None
-        rows = [
-            {_text(name): _text(value) for name, value in fields.items()} for _, fields in entries
-        ]
         if self.columns is None:
             self.columns = tuple(rows[0])
         if not at.rows:
@@ -271,8 +258,13 @@ class RedisStream(BrokerSource):
                 "missing": self.missing_rows,
                 "first": ids[0],
             }
-        block = RedisBlock(DictRows(rows, {}), self.name, at.rows)
-        block.ids, block.added, block.missing = ids, at.added, self.missing_rows
+        added = at.added
+
+        def reached(row: int) -> Position:
+            return {"id": ids[row], "added": None if added is None else added + row + 1}
+
+        data, words = DictRows(rows, {}), "id {}-{}"
+        block = BrokerBlock(data, self.name, at.rows, ids, words, self.missing_rows, reached)
         at.rows += len(rows)
         at.last = parsed_id(ids[-1])
         if at.added is not None:
@@ -340,36 +332,6 @@ class RedisStream(BrokerSource):
 
     def close(self) -> None:
         self._connection.close()
-
-
-class RedisBlock(RowBlock):
-    """Entries by their ids."""
-
-    ids: list[str]
-
-    added: int | None
-    """How many entries were ever added before the first one; None while that is not known."""
-
-    missing: int
-    """How many entries were deleted before they were read."""
-
-    def where(self, row: int) -> str:
-        return f"{self._name}, id {self.ids[row]}"
-
-    def position(self, row: int) -> Position:
-        return {
-            "rows": self.first + row + 1,
-            "id": self.ids[row],
-            "added": None if self.added is None else self.added + row + 1,
-            "missing": self.missing,
-        }
-
-    def identifier(self, row: int) -> str:
-        return self.ids[row]
-
-
-def _text(value: bytes) -> str:
-    return value.decode("utf-8", "surrogateescape")
 
 
 # --- predictions ----------------------------------------------------------------------------------
@@ -555,8 +517,7 @@ class RedisSink(Sink):
             trimmed = info.first is None or mine < info.first
             if not row_entries and (trimmed or (info.deleted is not None and mine <= info.deleted)):
                 continue
-            expected = {name.encode(): text.encode() for name, text in self._fields(row).items()}
-            if not row_entries or dict(row_entries[0][1]) != expected:
+            if not row_entries or dict(row_entries[0][1]) != self._fields(row):
                 raise self._foreign(_id(row))
 
     # --- what the server has ----------------------------------------------------------------------

@@ -204,11 +204,8 @@ class LineFileSink(Sink):
             size = os.fstat(file.fileno()).st_size
             if size < length:
                 raise RunRefused(f"{self.path} was cut: {size} of {length} bytes. {RESTORE}")
-            left = length
-            while left:
-                chunk = file.read(min(left, CHUNK_BYTES))
-                prefix_hash.update(chunk)
-                left -= len(chunk)
+            for begin in range(0, length, CHUNK_BYTES):
+                prefix_hash.update(file.read(min(length - begin, CHUNK_BYTES)))
             # At the first commit the file was empty: another file must not be taken for it.
             is_ours = length or self._header.startswith(file.read(len(self._header)))
         if not is_ours or prefix_hash.hexdigest() != commit["sha256"]:
@@ -367,8 +364,7 @@ class ParquetSink(Sink):
             if not check_regular(part):
                 raise RunRefused(f"{part} is gone. {RESTORE}")
             with open_for_reading(part, open_regular) as file:
-                while chunk := file.read(CHUNK_BYTES):
-                    parts_hash.update(chunk)
+                parts_hash.update(file.read())
         for file_path in self._later_parts(commit):
             check_regular(file_path)
         if parts_hash.hexdigest() != commit["sha256"]:

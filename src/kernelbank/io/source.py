@@ -287,16 +287,11 @@ class Source(ABC):
     is_csv = False
     """Whether the rows are CSV, as far as that is known."""
 
-    length: int | None = None
-    """The number of rows, where it is known."""
-
     missing_rows = 0
     """Rows that were deleted before they were read; with `allow_gaps` they may be."""
 
-    @property
-    def share(self) -> float | None:
-        """The share that has been read so far, in [0, 1], where it is known."""
-        return None
+    share: float | None = None
+    """The share that has been read so far, in [0, 1], where it is known."""
 
     @property
     def fingerprint(self) -> dict[str, object]:

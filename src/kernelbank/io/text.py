@@ -30,9 +30,9 @@ from .files import open_file
 from .lines import CsvDialect, CsvSplitter, JsonSplitter, TextChunk, first_object_keys, header_names
 from .source import (
     POLL_SECONDS,
+    Broken,
     Position,
     RowBlock,
-    RowData,
     Source,
     empty_block,
     foreign_position,
@@ -163,24 +163,18 @@ def check_line_end(data: bytes, name: str) -> None:
 
 
 class TextBlock(RowBlock):
-    """Rows `begin` and on of a chunk; `more` is added to every position."""
+    """Rows of a chunk of a text."""
 
-    def __init__(
+    def place(
         self,
-        data: RowData,
-        name: str,
-        first: int,
-        provisional: bool,
         chunk: TextChunk,
         begin: int,
         hash_up_to: Callable[[int], str],
         more: Mapping[str, object],
     ) -> None:
-        super().__init__(data, name, first, provisional)
-        self._chunk = chunk
-        self._begin = begin
-        self._hash_up_to = hash_up_to
-        self._more = more
+        """They are rows `begin` and on of `chunk`; `more` is added to every position."""
+        self._chunk, self._begin = chunk, begin
+        self._hash_up_to, self._more = hash_up_to, more
 
     def where(self, row: int) -> str:
         return f"{self._name}, line {self._chunk.first_line(self._begin + row)}"
@@ -279,15 +273,8 @@ class HeaderReader:
 class TextReader:
     """Bytes of a text to blocks of at most `size` rows, from `start` on.
 
-    Parameters
-    ----------
-    source : whose text it is. Its columns are set when the first object of JSON lines has come.
-    name : what the text is called in messages.
-    dialect : of CSV; None for JSON lines.
-    start : where rows begin.
-    size : the most rows of a block.
-    prefix_hash : the hash of the bytes before `start`.
-    more : JSON data for every position.
+    `prefix_hash` is that of the bytes before, `more` is JSON data for every position. The columns
+    of the source are set when the first object of JSON lines has come.
     """
 
     def __init__(
@@ -346,20 +333,10 @@ class TextReader:
                 rows = chunk.rows[begin : begin + self._size]
                 # `chunk.broken` may be long: it is not searched for every block.
                 indices = [row for row in range(len(rows)) if begin + row in chunk.broken]
-                block = TextBlock(
-                    self._splitter.row_data(
-                        rows,
-                        {row: chunk.broken[begin + row] for row in indices},
-                        source.columns or (),
-                    ),
-                    self._name,
-                    self._rows,
-                    provisional,
-                    chunk,
-                    begin,
-                    hash_up_to,
-                    self._more,
-                )
+                broken: Broken = {row: chunk.broken[begin + row] for row in indices}
+                data_of_rows = self._splitter.row_data(rows, broken, source.columns or ())
+                block = TextBlock(data_of_rows, self._name, self._rows, provisional)
+                block.place(chunk, begin, hash_up_to, self._more)
                 if self.start is not None:
                     if not provisional:  # else the last row may still become another
                         reached = block.position(len(rows) - 1)
@@ -387,7 +364,7 @@ class TextFile(Source):
         self.address = str(path.resolve())
         self._path = path
         self._dialect = dialect if self.is_csv else None
-        self._bytes_read = 0
+        self.share = 0.0
         self._verified: tuple[TextPosition, hashlib._Hash] | None = None
         """A position that was verified, and the hash of the bytes before it."""
         with open_file(path) as file:
@@ -405,10 +382,6 @@ class TextFile(Source):
             if not any(header.feed(data) for data in self._pieces(file, 0)):
                 header.finish(self._complete)
         self.columns, self._start = header.columns, header.start
-
-    @property
-    def share(self) -> float:
-        return min(self._bytes_read / self._size, 1.0)
 
     def verify(self, fingerprint: dict[str, Any], position: Position | None = None) -> None:
         super().verify(fingerprint)
@@ -436,7 +409,7 @@ class TextFile(Source):
                 pieces = chain([rest] if rest else [], pieces)
             reader = TextReader(self, self.name, self._dialect, start, size, prefix_hash)
             for data in pieces:
-                self._bytes_read = file.tell()
+                self.share = min(file.tell() / self._size, 1.0)
                 yield from reader.feed(data)
             while not self._complete and reader.has_rest:
                 for _ in wait_until_settled(file, file.tell()):
@@ -446,7 +419,7 @@ class TextFile(Source):
                     break
                 yield from reader.feed(data)
             yield from reader.feed(b"", last=True, provisional=not self._complete)
-            self._bytes_read = self._size
+            self.share = 1.0
 
     def _pieces(self, file: BinaryIO, begin: int) -> Iterator[bytes]:
         """The bytes of the text from byte `begin` on."""
