@@ -1,22 +1,11 @@
 """Rules for the weights of the slots."""
 
+from dataclasses import is_dataclass
+
 from .base import Combiner
 from .experts import Best, FixedShare, Hedge, Uniform
 from .simplex import OMKR, Simplex
 from .stacking import Joint, RobustStacking, Stacking
-
-BUILT_IN: tuple[type[Combiner], ...] = (
-    Best,
-    FixedShare,
-    Hedge,
-    Joint,
-    OMKR,
-    RobustStacking,
-    Simplex,
-    Stacking,
-    Uniform,
-)
-"""Every combiner that a file may name."""
 
 __all__ = [
     "Best",
@@ -30,3 +19,7 @@ __all__ = [
     "Stacking",
     "Uniform",
 ]
+
+_public = [globals()[name] for name in __all__]
+BUILT_IN: tuple[type[Combiner], ...] = tuple(kind for kind in _public if is_dataclass(kind))
+"""Every combiner that a file may name."""

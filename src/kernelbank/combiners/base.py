@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
-from ..losses.base import Objective
+from ..losses import Objective
 from ..utils import validation as check
 from ..utils.validation import Floats, quiet
 
@@ -43,7 +43,7 @@ class Evidence:
     """(n, window, P): f_p on the window after each sample."""
 
 
-class Combiner:
+class Combiner(check.Settings):
     """A rule for the weights. Subclasses are frozen dataclasses of their settings.
 
     The state is arrays only and belongs to the bank, so one combiner may serve many banks.

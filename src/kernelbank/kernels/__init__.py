@@ -1,13 +1,15 @@
 """Kernels: one formula each, sums and products (`+`, `*`), and `Custom` for a user's own."""
 
-from .base import Kernel, NoKernel, Product, Scaled, Sum
-from .dimensions import ActiveDims, Additive
+from dataclasses import is_dataclass
+
+from .base import ActiveDims, Additive, Kernel, Product, Scaled, Sum
 from .elementary import (
     Custom,
     Gaussian,
     Laplacian,
     Linear,
     Matern,
+    NoKernel,
     Periodic,
     Polynomial,
     RationalQuadratic,
@@ -15,25 +17,6 @@ from .elementary import (
     TreeKernel,
 )
 from .random_features import FeatureMap, feature_counts, feature_map
-
-BUILT_IN: tuple[type[Kernel], ...] = (
-    NoKernel,
-    Gaussian,
-    Laplacian,
-    Linear,
-    Additive,
-    Matern,
-    TreeKernel,
-    ActiveDims,
-    Periodic,
-    Polynomial,
-    Product,
-    RationalQuadratic,
-    Scaled,
-    Spline,
-    Sum,
-)
-"""All kernels that a saved file may contain."""
 
 __all__ = [
     "ActiveDims",
@@ -57,3 +40,11 @@ __all__ = [
     "feature_counts",
     "feature_map",
 ]
+
+_public = [globals()[name] for name in __all__]
+BUILT_IN: tuple[type[Kernel], ...] = tuple(
+    kind
+    for kind in _public
+    if is_dataclass(kind) and issubclass(kind, Kernel) and kind is not Custom
+)
+"""All kernels that a saved file may contain."""

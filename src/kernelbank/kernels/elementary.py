@@ -8,32 +8,57 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
-from typing import ClassVar
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
 
 from ..io.specs import callable_field
 from ..utils import validation as check
 from ..utils.validation import Floats, UsersFunctions, quiet, real_numbers
-from .base import CoreSpec, Elementary, Kernel
+from .base import CoreSpec, Kernel
 
 _LOG2E = 1 / math.log(2)
 
 
-class _Positive(Elementary):
-    """A kernel whose fields are all positive numbers."""
+class Elementary(Kernel):
+    """A kernel of one formula: k(x, t) = formula(s, a, b, c), with the statistic s of x and t.
 
-    def __post_init__(self) -> None:
-        for setting in fields(self):  # type: ignore[arg-type]
-            value = getattr(self, setting.name)
-            remedy = f"Give a positive {setting.name}, in the units of the inputs."
-            if setting.name in ("alpha", "nu"):
-                remedy = f"Give a positive {setting.name}."
-            number = check.scale(setting.name, value, type(self).__name__, remedy)
-            object.__setattr__(self, setting.name, number)
+    Subclasses state the names that formula and statistic have in the core (kernel_formulas.hpp).
+    """
+
+    formula: str
+    statistic: ClassVar[str]
+
+    def constants(self) -> tuple[float, ...]:
+        """Up to three numbers, the a, b, c of the formula."""
+        return ()
+
+    def parameter(self) -> float:
+        """The parameter of the statistic, if any."""
+        return 0.0
+
+    def core_spec(self, dimension: int) -> CoreSpec:
+        statistic = (self.statistic, self.parameter(), tuple(range(dimension)))
+        return (self.formula, statistic, self.constants(), ())
+
+    @property
+    def structure_key(self) -> tuple[object, ...]:
+        return (self.formula, self.statistic, self.parameter())
+
+
+def _width() -> Any:
+    remedy = "Give a positive width, in the units of the inputs."
+    return check.scale_field(remedy=remedy)
+
+
+def _offset() -> Any:
+    remedy = "A negative offset is not positive definite: give 0 or more."
+    return check.number_field(1.0, remedy, least=0)
 
 
 @dataclass(frozen=True)
-class Gaussian(_Positive):
+class Gaussian(Elementary):
     """k(x, t) = exp(-|x - t|^2 / (2 width^2)), |.| the Euclidean distance.
 
     Parameters
@@ -44,7 +69,7 @@ class Gaussian(_Positive):
     [[0.6065]]
     """
 
-    width: float
+    width: float = _width()
     statistic = "squared_distance"
     formula = "exponential"
 
@@ -53,7 +78,7 @@ class Gaussian(_Positive):
 
 
 @dataclass(frozen=True)
-class Laplacian(_Positive):
+class Laplacian(Elementary):
     """k(x, t) = exp(-|x - t|_1 / width), |.|_1 the sum of absolute differences.
 
     Parameters
@@ -64,12 +89,19 @@ class Laplacian(_Positive):
     [[0.3679]]
     """
 
-    width: float
+    width: float = _width()
     statistic = "distance"
     formula = "exponential"
 
     def constants(self) -> tuple[float, ...]:
         return (-_LOG2E / self.width,)
+
+
+def _smoothness(name: str, value: object, owner: str) -> float:
+    if not isinstance(value, float) or value not in (0.5, 1.5, 2.5):
+        remedy = "Use one of these smoothnesses."
+        raise check.refuse(name, "be 0.5, 1.5 or 2.5", value, remedy, owner)
+    return float(value)
 
 
 @dataclass(frozen=True)
@@ -88,19 +120,9 @@ class Matern(Elementary):
     [[0.4834]]
     """
 
-    width: float
-    nu: float = 1.5
+    width: float = _width()
+    nu: float = field(default=1.5, metadata={"rule": _smoothness})
     statistic = "squared_distance"
-
-    def __post_init__(self) -> None:
-        remedy = "Give a positive width, in the units of the inputs."
-        width = check.scale("width", self.width, "Matern", remedy)
-        object.__setattr__(self, "width", width)
-        if not isinstance(self.nu, float) or self.nu not in (0.5, 1.5, 2.5):
-            raise check.refuse(
-                "nu", "be 0.5, 1.5 or 2.5", self.nu, "Use one of these smoothnesses.", "Matern"
-            )
-        object.__setattr__(self, "nu", float(self.nu))
 
     @property
     def formula(self) -> str:  # type: ignore[override]
@@ -113,7 +135,7 @@ class Matern(Elementary):
 
 
 @dataclass(frozen=True)
-class RationalQuadratic(_Positive):
+class RationalQuadratic(Elementary):
     """k(x, t) = (1 + |x - t|^2 / (2 alpha width^2))^(-alpha).
 
     Parameters
@@ -125,8 +147,8 @@ class RationalQuadratic(_Positive):
     [[0.6667]]
     """
 
-    width: float
-    alpha: float = 1.0
+    width: float = _width()
+    alpha: float = check.scale_field(1.0)
     statistic = "squared_distance"
     formula = "rational_quadratic"
 
@@ -135,7 +157,7 @@ class RationalQuadratic(_Positive):
 
 
 @dataclass(frozen=True)
-class Periodic(_Positive):
+class Periodic(Elementary):
     """k(x, t) = exp(-2 sum_k sin^2(pi (x_k - t_k) / period) / width^2).
 
     Parameters
@@ -147,8 +169,8 @@ class Periodic(_Positive):
     [[1.0]]
     """
 
-    period: float
-    width: float = 1.0
+    period: float = check.scale_field(remedy="Give a positive period, in the units of the inputs.")
+    width: float = check.scale_field(1.0)
     statistic = "squared_sines"
     formula = "exponential"
 
@@ -171,14 +193,9 @@ class Linear(Elementary):
     [[12.0]]
     """
 
-    offset: float = 1.0
+    offset: float = _offset()
     statistic = "dot_product"
     formula = "linear"
-
-    def __post_init__(self) -> None:
-        remedy = "A negative offset is not positive definite: give 0 or more."
-        offset = check.number("offset", self.offset, "Linear", remedy, least=0)
-        object.__setattr__(self, "offset", offset)
 
     def constants(self) -> tuple[float, ...]:
         return (self.offset,)
@@ -198,20 +215,11 @@ class Polynomial(Elementary):
     [[9.0]]
     """
 
-    degree: int = 2
-    offset: float = 1.0
-    scale: float = 1.0
+    degree: int = check.count_field(2, "Give 1, 2, 3, ...", most=64)
+    offset: float = _offset()
+    scale: float = check.number_field(1.0, above=0)
     statistic = "dot_product"
     formula = "polynomial"
-
-    def __post_init__(self) -> None:
-        degree = check.count("degree", self.degree, "Polynomial", "Give 1, 2, 3, ...", most=64)
-        remedy = "A negative offset is not positive definite: give 0 or more."
-        offset = check.number("offset", self.offset, "Polynomial", remedy, least=0)
-        scale = check.number("scale", self.scale, "Polynomial", "Give a positive scale.", above=0)
-        object.__setattr__(self, "degree", degree)
-        object.__setattr__(self, "offset", offset)
-        object.__setattr__(self, "scale", scale)
 
     def constants(self) -> tuple[float, ...]:
         return (self.scale, self.offset, float(self.degree))
@@ -229,7 +237,25 @@ class Spline(Elementary):
 
     statistic = "spline_product"
     formula = "identity"
-    domain = "non-negative"
+    non_negative = True
+
+
+# --- kernels of particular learners ---------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class NoKernel(Kernel):
+    """For a slot that uses no kernel: a model of another library in `kb.learners.Adapter`.
+
+    >>> import kernelbank as kb
+    >>> kb.kernels.NoKernel()
+    NoKernel()
+    """
+
+    pairwise: ClassVar[bool] = False
+
+    def core_spec(self, dimension: int) -> CoreSpec:
+        return ("none", None, (), ())
 
 
 @dataclass(frozen=True)
@@ -259,25 +285,17 @@ class TreeKernel(Kernel):
     0.667
     """
 
-    decay: float = 0.8
-    levels: int = 12
-    scale: float = 1.0
+    decay: float = check.number_field(0.8, above=0, most=1)
+    levels: int = check.count_field(12, "Give the most nested cells, such as 12.", most=64)
+    scale: float = check.scale_field(1.0)
     pairwise: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        owner = "TreeKernel"
-        remedy = "Give the ratio of the variances of neighbouring levels, such as 0.8."
-        decay = check.number("decay", self.decay, owner, remedy, above=0, most=1)
-        remedy = "Give the most nested cells, such as 12."
-        levels = check.count("levels", self.levels, owner, remedy, most=64)
-        remedy = "Give the variance of the first level, in squared units of the target."
-        scale = check.scale("scale", self.scale, owner, remedy)
-        object.__setattr__(self, "decay", decay)
-        object.__setattr__(self, "levels", levels)
-        object.__setattr__(self, "scale", scale)
+        super().__post_init__()
         if self.variances()[-1] < 1 / check.LARGEST:
             rule = f"leave the last level a variance of at least {1 / check.LARGEST:g}"
-            raise check.refuse("decay", rule, decay, "Raise decay or use fewer levels.", owner)
+            remedy = "Raise decay or use fewer levels."
+            raise check.refuse("decay", rule, self.decay, remedy, "TreeKernel")
 
     def variances(self) -> tuple[float, ...]:
         """v_0 .. v_{levels - 1}."""
@@ -285,6 +303,9 @@ class TreeKernel(Kernel):
 
     def core_spec(self, dimension: int) -> CoreSpec:
         return ("none", None, (), ())
+
+
+# --- a user's own ---------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -330,10 +351,6 @@ class Custom(UsersFunctions, Kernel):
 
     def __post_init__(self) -> None:
         self.check_functions("Give a function k(X, Z) that returns an (n, m) array.")
-        name = self.name or getattr(self.function, "__name__", "custom")
-        if not isinstance(name, str):
-            raise check.refuse("name", "be text", name, "Give a short name.", "Custom")
-        object.__setattr__(self, "name", name)
 
     def __call__(self, X: object, Z: object) -> Floats:
         if not callable(self.function):
@@ -357,3 +374,31 @@ class Custom(UsersFunctions, Kernel):
     @property
     def structure_key(self) -> tuple[object, ...]:
         return ("Custom", self.function, self.name)
+
+
+def gaussian_grid(
+    low: float, high: float, count: int, spacing: str = "geometric"
+) -> list[Gaussian]:
+    """`count` Gaussian kernels with widths from `low` to `high`.
+
+    Parameters
+    ----------
+    low, high : positive numbers, in the units of the inputs.
+    count : how many kernels.
+    spacing : "geometric" (equal ratios, for unknown scales) or "linear" (equal steps, as in the
+        paper's experiment).
+
+    >>> [k.width for k in gaussian_grid(1, 4, 3)]
+    [1.0, 2.0, 4.0]
+    >>> [k.width for k in gaussian_grid(1, 4, 3, spacing="linear")]
+    [1.0, 2.5, 4.0]
+    """
+    owner = "gaussian_grid"
+    smallest = check.number("low", low, owner, "Give the smallest width, above 0.", above=0)
+    largest = check.number("high", high, owner, "Give the largest width, at least low.", above=0)
+    if largest < smallest:
+        raise check.refuse("high", f"be >= low ({smallest:g})", high, "Exchange the two.", owner)
+    number = check.count("count", count, owner, "Give how many kernels you want.")
+    check.choice("spacing", spacing, owner, ("geometric", "linear"))
+    space = np.linspace if spacing == "linear" else np.geomspace
+    return [Gaussian(float(width)) for width in space(smallest, largest, number)]

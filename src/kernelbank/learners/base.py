@@ -12,15 +12,16 @@ from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any, ClassVar
 
-from ..kernels.base import CoreSpec, Kernel
-from ..losses.base import Objective
+from ..kernels import Kernel, NoKernel
+from ..kernels.base import CoreSpec, without_active_dims
+from ..losses import Objective
 from ..utils import validation as check
 
 MOST = 10**9
 """Larger budgets are refused: the core counts in 32 bits."""
 
 
-class Learner:
+class Learner(check.Settings):
     """A single-kernel online method. Subclasses are frozen dataclasses of their settings.
 
     Derive learners of your own from `PythonLearner`: the core calls their functions in Python.
@@ -43,6 +44,9 @@ class Learner:
 
     accepts_new_inputs: ClassVar[bool] = True
     """Whether the slots can use columns that are added later."""
+
+    only_kernel: ClassVar[type[Kernel] | None] = None
+    """The one kernel that the method works with, if there is only one."""
 
     # --- what the core is told ----------------------------------------------------------------
 
@@ -91,10 +95,17 @@ class Learner:
 
     def check_kernel(self, kernel: Kernel) -> None:
         """Refuse a kernel that the method cannot work with."""
-        if not kernel.pairwise:
-            owner = type(self).__name__
+        only, owner = self.only_kernel, type(self).__name__
+        inner = kernel if only is NoKernel else without_active_dims(kernel)
+        if only is None and not kernel.pairwise:
             remedy = "Use another kernel, or kb.learners.PartitionTree with this one."
             raise check.refuse("kernel", "be a function of two inputs", kernel, remedy, owner)
+        if only is not None and not isinstance(inner, only):
+            remedy = f"Use kb.kernels.{only.__name__}(), or another learner for this kernel."
+            rule = f"be {only.__name__} for {owner}"
+            if only is not NoKernel:
+                rule += f", or ActiveDims({only.__name__}(...), coordinates)"
+            raise check.refuse("kernel", rule, kernel, remedy, owner)
 
     def check_initial(self, objective: Objective, terms: int) -> None:
         """Refuse an initial function of that many terms; by default every one."""
@@ -110,14 +121,12 @@ class Learner:
         return objective.window
 
 
-def whole(remedy: str, least: int = 1) -> check.Rule:
-    """The rule of a setting that counts something in the core."""
-    return check.whole(remedy, least=least, most=MOST)
+def count_of(things: str, default: int, *, least: int = 1) -> Any:
+    """A setting that counts things in the core."""
+    remedy = f"Give how many {things} to keep, {least} or more."
+    return check.count_field(default, remedy, least=least, most=MOST)
 
 
-def check_terms(learner: Learner, terms: int, most: int, why: str) -> None:
-    """Refuse an initial function of more terms than a budget leaves room for."""
-    if terms > most:
-        remedy = "Give fewer points, or raise budget."
-        rule = f"have at most {most} points for {type(learner).__name__} ({why})"
-        raise check.refuse("initial", rule, terms, remedy)
+def forgetting_field() -> Any:
+    """The factor per step of the weight of the past."""
+    return check.number_field(1.0, "Give 1, or a little less, such as 0.999.", above=0, most=1)

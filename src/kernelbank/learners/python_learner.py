@@ -14,7 +14,7 @@ import numpy as np
 from ..errors import SlotQuarantined
 from ..kernels import NoKernel
 from ..kernels.base import Kernel
-from ..losses.base import Objective
+from ..losses import Objective
 from ..utils import validation as check
 from ..utils.validation import Floats, quiet
 from .base import Learner
@@ -81,17 +81,13 @@ class PythonLearner(Learner):
         return np.nan
 
     def core_model(self, kernel: Kernel, dimension: int, objective: Objective) -> Any:
-        return _Model(self, kernel, _checked_start(self, dimension, kernel))
-
-
-def _checked_start(learner: PythonLearner, dimension: int, kernel: Kernel) -> dict[str, Floats]:
-    """What `start` returns, if it is arrays by name."""
-    state = learner.start(dimension, kernel)
-    remedy = 'Return a dictionary such as {"weights": np.zeros(dimension)}.'
-    if not isinstance(state, Mapping) or not all(isinstance(name, str) for name in state):
-        rule = "return arrays by name"
-        raise check.refuse("start", rule, state, remedy, type(learner).__name__)
-    return {name: check.floats(name, array, remedy) for name, array in state.items()}
+        state: object = self.start(dimension, kernel)
+        remedy = 'Return a dictionary such as {"weights": np.zeros(dimension)}.'
+        if not isinstance(state, Mapping) or not all(isinstance(name, str) for name in state):
+            rule = "return arrays by name"
+            raise check.refuse("start", rule, state, remedy, type(self).__name__)
+        arrays = {name: check.floats(name, array, remedy) for name, array in state.items()}
+        return _Model(self, kernel, arrays)
 
 
 class _Model:
@@ -187,8 +183,9 @@ class Adapter(Learner):
     """
 
     model: object
-    curvature: float = 0.0
+    curvature: float = check.number_field(0.0, least=0)
     saveable: ClassVar[bool] = False
+    only_kernel: ClassVar[type[Kernel]] = NoKernel
 
     def __post_init__(self) -> None:
         pairs = (("predict_one", "learn_one"), ("predict", "partial_fit"))
@@ -196,7 +193,7 @@ class Adapter(Learner):
             rule = "have predict_one and learn_one, or predict and partial_fit"
             remedy = "Give a River or scikit-learn model, or an object of your own."
             raise check.refuse("model", rule, self.model, remedy, "Adapter")
-        check.settings(self, curvature=check.at_least(0, 0.1))
+        super().__post_init__()
         object.__setattr__(self, "model", copy.deepcopy(self.model))
 
     def check(self, objective: Objective) -> None:
@@ -205,25 +202,9 @@ class Adapter(Learner):
             rule = "be 0 in a bank without regularization"
             raise check.refuse("curvature", rule, self.curvature, remedy, "Adapter")
 
-    def check_kernel(self, kernel: Kernel) -> None:
-        if not isinstance(kernel, NoKernel):
-            remedy = "Use kb.Slot(kb.kernels.NoKernel(), kb.learners.Adapter(...))."
-            raise check.refuse("kernel", "be NoKernel for Adapter", kernel, remedy)
-
     def core_model(self, kernel: Kernel, dimension: int, objective: Objective) -> Any:
         half = objective.half_regularization
         return _AdaptedModel(copy.deepcopy(self.model), self.curvature / half if half else 0.0)
-
-
-def _predicts_probabilities(model: object, from_river: bool) -> bool:
-    """Whether the model is a classifier with predict_proba_one."""
-    if not hasattr(model, "predict_proba_one"):
-        return False
-    if not from_river:
-        return True
-    from river.base import Classifier  # every pipeline of River has the method: check its type
-
-    return isinstance(model, Classifier)
 
 
 class _AdaptedModel:
@@ -243,16 +224,19 @@ class _AdaptedModel:
         self._started = hasattr(model, "predict_one")
         self._from_river = type(model).__module__.split(".")[0] == "river"
         self._needs_classes = any(hasattr(model, n) for n in ("decision_function", "predict_proba"))
-        self._probabilities = _predicts_probabilities(model, self._from_river)
+        self._probabilities = hasattr(model, "predict_proba_one")
+        if self._probabilities and self._from_river:  # every pipeline of River has the method
+            from river.base import Classifier
+
+            self._probabilities = isinstance(model, Classifier)
 
     def value(self, x: Floats) -> float:
-        if self._failed:
-            return float("nan")
-        try:
-            return self._value(x)
-        except Exception as error:
-            self._fail("predicting", error)
-            return float("nan")
+        if not self._failed:
+            try:
+                return self._value(x)
+            except Exception as error:
+                self._fail("predicting", error)
+        return float("nan")
 
     def norm(self) -> float:
         return self._norm

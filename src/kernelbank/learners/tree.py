@@ -9,10 +9,9 @@ from typing import ClassVar
 import numpy as np
 
 from ..kernels import TreeKernel
-from ..kernels.base import CoreSpec, Kernel
-from ..kernels.dimensions import active_coordinates, without_active_dims
+from ..kernels.base import CoreSpec, Kernel, active_coordinates, without_active_dims
 from ..utils import validation as check
-from .base import Learner, whole
+from .base import Learner, count_of
 
 
 @dataclass(frozen=True)
@@ -28,9 +27,8 @@ class PartitionTree(Learner):
 
     and the second sum is norm^2. Both are exact after every sample, by messages between the cells
     on one path: no matrix, no step size, no drift. With another loss a sample is a square
-    around its working response f - l' / c when it is learned, where c bounds the loss's curvature:
-    tanh(f / 2) / 2 f for the logistic loss, else as in `KRLS`. It counts c / 2 as much as one
-    of the squared loss.
+    around its working response f - l' / c when it is learned, with c as in `KRLS`. It counts c / 2
+    as much as one of the squared loss.
 
     A leaf stores its samples, and after `split_after` of them is split in two. Of one random split
     per input, uniform between the smallest and the largest stored value, it takes the one that
@@ -45,21 +43,16 @@ class PartitionTree(Learner):
     which these samples have the coarser cells only. A leaf whose split has too small a gain rate
     treats its own samples so, and starts to store again.
 
-    Cost per step and slot: O(levels * (window + 1)), `split_after` comparisons of inputs, and
-    rarely, for a split, O(split_after * inputs + nodes). Memory: at most
-    nodes * (18 + split_after * (inputs + 4) / 2) numbers, whatever the length of the stream. With
-    the kernel ActiveDims(TreeKernel(...), coordinates) only these inputs count.
+    It works with `kb.kernels.TreeKernel`, also inside `ActiveDims`, and with losses of bounded
+    curvature. Memory: at most nodes * (18 + split_after * (inputs + 4) / 2) numbers.
 
     Parameters
     ----------
     nodes : most cells of a tree; a binary tree has an odd number of them.
     split_after : samples, at least 2, after which a leaf is split, if two of their inputs differ.
     noise : variance of the error, positive, in squared units of the target.
-    seed : whole number from which the random splits follow, with the slot's number: its
-        index in the bank that it began in, counting on for slots that are added later.
-
-    It works with `kb.kernels.TreeKernel`, also inside `ActiveDims`, and with losses of
-    bounded curvature.
+    seed : whole number from which the random splits follow, with the slot's number, as for
+        `FourierSGD`.
 
     Reference: Willsky, Multiresolution Markov models for signal and image processing, Proceedings
     of the IEEE 90 (2002), for the messages; Geurts, Ernst and Wehenkel, Extremely randomized trees,
@@ -76,28 +69,13 @@ class PartitionTree(Learner):
 
     core_name: ClassVar[str] = "PartitionTree"
     second_order: ClassVar[bool] = True
-    nodes: int = 1023
-    split_after: int = 20
-    noise: float = 0.1
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        seed = "Give a whole number below 2**63; another one draws other cells."
-        split_after = "Give how many samples a cell gathers before it is split, such as 20."
-        noise = "Give the variance of the targets' error, in their squared units."
-        check.settings(
-            self,
-            nodes=whole("Give how many cells to keep."),
-            split_after=whole(split_after, least=2),
-            noise=lambda name, value, owner: check.scale(name, value, owner, noise),
-            seed=check.whole(seed, least=0, most=2**63 - 1),
-        )
-
-    def check_kernel(self, kernel: Kernel) -> None:
-        if not isinstance(without_active_dims(kernel), TreeKernel):
-            remedy = "Use kb.kernels.TreeKernel(), or another learner for this kernel."
-            rule = "be TreeKernel, or ActiveDims(TreeKernel(...), coordinates)"
-            raise check.refuse("kernel", rule, kernel, remedy, "PartitionTree")
+    only_kernel: ClassVar[type[Kernel]] = TreeKernel
+    nodes: int = count_of("cells", 1023)
+    split_after: int = count_of("samples in a cell", 20, least=2)
+    noise: float = check.scale_field(0.1)
+    seed: int = check.count_field(
+        0, "Give a whole number below 2**63; another one draws other cells.", least=0
+    )
 
     def core_settings(
         self, kernels: Sequence[Kernel], dimension: int, identity: int

@@ -30,8 +30,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..kernels import Kernel
-from ..kernels.base import require_kernel
-from ..kernels.dictionary import Dictionary
+from ..kernels.base import kernel_list, require_kernel
 from ..losses import Loss, as_loss
 from ..utils import validation as check
 from ..utils.validation import Floats
@@ -66,7 +65,7 @@ class BatchSolution:
     coefficients: Floats
     scales: Floats
     inputs: Floats
-    dictionary: Dictionary
+    dictionary: list[Kernel]
 
     def predict(self, X: object) -> Floats:
         """(m,): F at the rows of an (m, d) array."""
@@ -115,7 +114,7 @@ def batch_solution(
     True
     """
     owner = "batch_solution"
-    kernels = Dictionary([dictionary] if isinstance(dictionary, Kernel) else dictionary)
+    kernels = kernel_list(dictionary, "dictionary", owner)
     for kernel in kernels:
         require_kernel("dictionary", kernel, owner)
     points = check.samples(X, None)
