@@ -54,10 +54,8 @@ class Loss(check.Settings):
         parameters = tuple(float(getattr(self, field.name)) for field in fields(self))  # type: ignore[arg-type]
         return (self.core_name, parameters)
 
-    @property
-    def in_python(self) -> bool:
-        """Whether it calls functions of a user in Python."""
-        return False
+    in_python: bool = False
+    """Whether it calls functions of a user in Python."""
 
     def value(self, f: object, y: object) -> Any:
         """The loss of predictions f for targets y, element by element."""
@@ -208,8 +206,7 @@ class Poisson(Loss):
         l(f, y) = e^f - y f - (y - y log y),        half the deviance,
 
     and what a bank uses is its Moreau envelope, min over u of l(u, y) + (u - f)^2 / 2 smoothing:
-    the same minimisers, but no curvature above 1 / smoothing. For rates well below 1 / smoothing
-    it is nearly l. `np.exp` of a prediction is a rate.
+    the same minimisers, but no curvature above 1 / smoothing. `np.exp` of a prediction is a rate.
 
     Parameters
     ----------
@@ -237,11 +234,10 @@ class PoissonRate(Loss):
 
         l(f, y) = f - y log f - (y - y log y)  for f > 0 (for y = 0: f, for f >= 0),
 
-    and what a bank uses is its Moreau envelope, min over u of l(u, y) + (u - f)^2 / 2 smoothing,
-    which is finite for all f. A prediction may be a little below 0: take 0 for it. Where the rate
-    is not well above `smoothing`, counts above 0 pull less than with l, and predictions are too
-    low: lower `smoothing`, or use `Poisson`. Second-order methods keep the large curvature of early
-    samples near 0, and then learn slowly.
+    and what a bank uses is its Moreau envelope, as for `Poisson`, which is finite for all f. A
+    prediction may be a little below 0: take 0 for it. Where the rate is not well above `smoothing`,
+    predictions are too low: lower it, or use `Poisson`. Second-order methods keep the large
+    curvature of early samples near 0, and then learn slowly.
 
     Parameters
     ----------
@@ -249,8 +245,6 @@ class PoissonRate(Loss):
 
     >>> PoissonRate().value([2.0, 0.0, -1.0], 0.0).round(3).tolist()
     [1.95, 0.0, 5.0]
-    >>> PoissonRate().derivative([4.0, -1.0], 4.0).round(3).tolist()
-    [0.0, -12.882]
     """
 
     core_name = "poisson_rate"
@@ -279,9 +273,7 @@ class Custom(UsersFunctions, Loss):
     """A user's own convex loss, finite for all predictions, from NumPy functions of f and y.
 
     Functions in C are faster: give their addresses, two ints. They are called for one prediction
-    and one target as ``double value(double f, double y)``, from several threads, and must stay
-    loaded. ``numba.cfunc(...).address`` is such an address, and ctypes makes one. It belongs to
-    this process: a bank with it can be saved, but neither pickled nor run on Ray.
+    and one target as ``double value(double f, double y)``, with the rules of `kb.kernels.Custom`.
 
     Parameters
     ----------
@@ -323,10 +315,6 @@ class Custom(UsersFunctions, Loss):
             return ("python", quiet(value), quiet(derivative), self.name, bound or 0.0)
         return ("c_function", value, derivative, bound or 0.0)
 
-    @property
-    def in_python(self) -> bool:
-        return not self.in_c
-
 
 BUILT_IN: dict[str, type[Loss]] = {
     kind.core_name: kind
@@ -352,12 +340,8 @@ def as_loss(loss: object) -> Loss:
         return loss
     if isinstance(loss, str) and loss in BUILT_IN:
         return BUILT_IN[loss]()
-    raise check.refuse(
-        "loss",
-        f"be a loss or one of the names {sorted(BUILT_IN)}",
-        loss,
-        "Use a name, one of kb.losses, or kb.losses.Custom for your own.",
-    )
+    remedy = "Use a name, one of kb.losses, or kb.losses.Custom for your own."
+    raise check.refuse("loss", f"be a loss or one of the names {sorted(BUILT_IN)}", loss, remedy)
 
 
 @dataclass(frozen=True)
@@ -367,7 +351,3 @@ class Objective:
     loss: Loss
     window: int
     regularization: float
-
-    @property
-    def half_regularization(self) -> float:
-        return 0.5 * self.regularization

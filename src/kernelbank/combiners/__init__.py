@@ -1,7 +1,5 @@
 """Rules for the weights of the slots."""
 
-from dataclasses import is_dataclass
-
 from .base import Combiner
 from .experts import Best, FixedShare, Hedge, Uniform
 from .simplex import OMKR, Simplex
@@ -20,6 +18,9 @@ __all__ = [
     "Uniform",
 ]
 
-_public = [globals()[name] for name in __all__]
-BUILT_IN: tuple[type[Combiner], ...] = tuple(kind for kind in _public if is_dataclass(kind))
+BUILT_IN: tuple[type[Combiner], ...] = tuple(
+    kind
+    for kind in [globals()[name] for name in __all__]
+    if issubclass(kind, Combiner) and kind is not Combiner
+)
 """Every combiner that a file may name."""

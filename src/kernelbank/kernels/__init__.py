@@ -1,7 +1,5 @@
 """Kernels: one formula each, sums and products (`+`, `*`), and `Custom` for a user's own."""
 
-from dataclasses import is_dataclass
-
 from .base import ActiveDims, Additive, Kernel, Product, Scaled, Sum
 from .elementary import (
     Custom,
@@ -41,10 +39,9 @@ __all__ = [
     "feature_map",
 ]
 
-_public = [globals()[name] for name in __all__]
 BUILT_IN: tuple[type[Kernel], ...] = tuple(
     kind
-    for kind in _public
-    if is_dataclass(kind) and issubclass(kind, Kernel) and kind is not Custom
+    for kind in [globals()[name] for name in __all__]
+    if isinstance(kind, type) and issubclass(kind, Kernel) and kind not in (Kernel, Custom)
 )
 """All kernels that a saved file may contain."""

@@ -81,11 +81,7 @@ class Kernel(check.Settings):
             refuse_negative(self, X, name)
 
     def __call__(self, X: object, Z: object) -> Floats:
-        if not self.pairwise:
-            remedy = "TreeKernel is for kb.learners.PartitionTree, which makes its cells; NoKernel "
-            remedy += "is for models of other libraries. Evaluate another kernel."
-            rule = "be a function of two inputs alone to be evaluated"
-            raise check.refuse("kernel", rule, self, remedy)
+        require_kernel("kernel", self, type(self).__name__)
         left = check.samples(X, None)
         right = check.samples(Z, left.shape[1], "Z")
         self.check_width(left.shape[1], "X")
@@ -122,7 +118,10 @@ def require_kernel(name: str, value: object, owner: str, *, pairwise: bool = Tru
         remedy = "Use one of kb.kernels, or Custom for your own."
         raise check.refuse(name, "be a kernel", value, remedy, owner)
     if pairwise and not value.pairwise:
-        remedy = "Give it a slot of its own: a bank combines slots."
+        remedy = (
+            "Give it a slot of its own: TreeKernel is for kb.learners.PartitionTree, NoKernel for "
+        )
+        remedy += "models of other libraries."
         raise check.refuse(name, "be a function of two inputs alone", value, remedy, owner)
     return value
 
@@ -218,10 +217,9 @@ def _coordinates(name: str, value: object, owner: str) -> tuple[int, ...]:
 class ActiveDims(Kernel):
     """k(x, t) = base(x_c, t_c), where x_c holds only the coordinates c of x, in that order.
 
-    Cost per term: that of the base on these coordinates. Kernels on the same coordinates share
-    their statistics. Learners on the inputs themselves or on random features (LinearRLS,
-    FourierRLS, FourierSGD, PartitionTree) give the same bits as with the base on inputs of these
-    columns alone, at the same cost.
+    Learners on the inputs themselves or on random features (LinearRLS, FourierRLS, FourierSGD,
+    PartitionTree) give the same bits as with the base on inputs of these columns alone, at the
+    same cost.
 
     Parameters
     ----------
@@ -304,9 +302,8 @@ class Additive(Kernel):
 
     A function of this kernel is a sum of functions of few coordinates each: of one (order 1, an
     additive model), of pairs (order 2), ... With at most `order` coordinates it is the base itself.
-
-    Cost per term: that of the base times the number of subsets, C(d, order) for d coordinates;
-    more than 2,000 are refused. Random features need no such sum: see `feature_map`.
+    A value costs as many of the base as there are subsets; more than 2,000 are refused. Random
+    features need no such sum: see `feature_map`.
 
     Parameters
     ----------

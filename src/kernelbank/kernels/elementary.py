@@ -263,10 +263,10 @@ class TreeKernel(Kernel):
     """k(x, t) = sum over levels l < levels of v_l [x and t share a cell of level l].
 
     v_l = scale * decay^l is the variance that level l adds; level 0 is one cell for all inputs,
-    and every cell of level l + 1 lies inside one of level l. The cells are not part of the kernel:
-    `kb.learners.PartitionTree`, the only learner for it, makes them from the samples. So k(x, t) is
-    unknown before the stream, and the kernel cannot be called, added or multiplied. `ActiveDims`
-    restricts the cells, and the stored inputs, to some coordinates.
+    and every cell of level l + 1 lies inside one of level l. `kb.learners.PartitionTree`, the only
+    learner for it, makes the cells from the samples. So k(x, t) is unknown before the stream, and
+    the kernel cannot be called, added or multiplied. `ActiveDims` restricts the cells, and the
+    stored inputs, to some coordinates.
 
     Parameters
     ----------
@@ -318,8 +318,9 @@ class Custom(UsersFunctions, Kernel):
 
     A function in C is faster: give its address, an int. It is called for two inputs of d numbers
     each as ``double k(const double* x, const double* t, int64_t d)``, from several threads, and
-    must stay loaded. ``numba.cfunc(...).address`` is such an address, and ctypes makes one. It
-    belongs to this process: a bank with it can be saved, but neither pickled nor run on Ray.
+    must stay loaded. ``numba.cfunc(...).address`` is such an address, and ctypes makes one:
+    ``ctypes.cast(function, ctypes.c_void_p).value``. It belongs to this process: a bank with it
+    can be saved, but neither pickled nor run on Ray.
 
     Parameters
     ----------
@@ -330,16 +331,6 @@ class Custom(UsersFunctions, Kernel):
     >>> def cauchy(X, Z):
     ...     return 1 / (1 + ((X[:, None] - Z[None]) ** 2).sum(axis=2))
     >>> Custom(cauchy)([[0.0]], [[1.0]]).tolist()
-    [[0.5]]
-
-    A C function, here one that ctypes makes of a Python function:
-
-    >>> import ctypes as c
-    >>> numbers = c.POINTER(c.c_double)
-    >>> @c.CFUNCTYPE(c.c_double, numbers, numbers, c.c_int64)
-    ... def in_c(x, t, d):
-    ...     return 1 / (1 + sum((x[k] - t[k]) ** 2 for k in range(d)))
-    >>> Custom(c.cast(in_c, c.c_void_p).value, name="cauchy")([[0.0]], [[1.0]]).tolist()
     [[0.5]]
     """
 
@@ -366,10 +357,6 @@ class Custom(UsersFunctions, Kernel):
         if callable(function):
             statistic = ("python", 0.0, everything, quiet(function), self.name, function)
         return ("identity", statistic, (), ())
-
-    @property
-    def in_python(self) -> bool:
-        return not self.in_c
 
     @property
     def structure_key(self) -> tuple[object, ...]:

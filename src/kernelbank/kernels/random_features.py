@@ -40,9 +40,6 @@ class FeatureMap:
     features follow: the coordinates, and a constant. Both are padded, to a multiple of eight and of
     four, with features of amplitude 0.
 
-    Cost per input: `len(coordinates) * total` multiplications, and half a cosine per trigonometric
-    feature.
-
     Parameters
     ----------
     frequencies : (len(coordinates), total), one column per feature.
@@ -101,16 +98,14 @@ def feature_map(
 
     For a single Gaussian, Laplacian or Matern kernel the standard deviation of phi(x)'phi(t) is at
     most sqrt(1 - k^2) / sqrt(count), k = k(x, t). The random parts of a sum have equal numbers of
-    frequencies, up to one. Linear parts are exact: together they are one feature per coordinate
-    and a constant. `Additive` draws a subset of the coordinates for each frequency. The map of
-    `ActiveDims(base, coordinates)` is the map of the base on these coordinates alone.
+    frequencies, up to one. Linear parts are exact. `Additive` draws a subset of the coordinates for
+    each frequency.
 
     Parameters
     ----------
     kernel : made of Gaussian, Laplacian, Matern and Linear by positive factors, `+`, `ActiveDims`
         and, inside these, `Additive`.
-    count : number of trigonometric features, cosines and sines; even. Multiples of eight need no
-        padding. The linear features are added to them.
+    count : number of trigonometric features, cosines and sines; even. Linear ones are added.
     dimension : number of coordinates of the inputs.
     draw : the random generator of the frequencies; an equal generator gives an equal map.
 

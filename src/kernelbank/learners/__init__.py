@@ -1,7 +1,5 @@
 """Single-kernel online methods: what the slots of a bank run."""
 
-from dataclasses import is_dataclass
-
 from .base import Learner
 from .features import FourierRLS, FourierSGD, LinearRLS, NystromSGD
 from .gradient import KLMS, KNLMS, POLK, QKLMS, Forgetron, Norma, Projectron
@@ -34,8 +32,11 @@ __all__ = [
     "SlidingWindowKRLS",
 ]
 
-_public = [globals()[name] for name in __all__]
-BUILT_IN: tuple[type[Learner], ...] = tuple(kind for kind in _public if is_dataclass(kind))
+BUILT_IN: tuple[type[Learner], ...] = tuple(
+    kind
+    for kind in [globals()[name] for name in __all__]
+    if issubclass(kind, Learner) and kind not in (Learner, PythonLearner)
+)
 """Every learner that a saved file may name."""
 
 

@@ -48,15 +48,12 @@ class Learner(check.Settings):
     only_kernel: ClassVar[type[Kernel] | None] = None
     """The one kernel that the method works with, if there is only one."""
 
-    # --- what the core is told ----------------------------------------------------------------
-
     def core_settings(
         self, kernels: Sequence[Kernel], dimension: int, identity: int
     ) -> dict[str, object]:
-        """Numbers, words and arrays by name, of which the core makes the learner of a pack.
+        """What the core makes the learner of a pack of, by name: the fields, and more.
 
-        The fields, and what follows from the kernels of the pack's slots and from the identity of
-        the first: the number from which its random draws follow.
+        identity : of the pack's first slot; the number from which its random draws follow.
         """
         return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
 
@@ -76,19 +73,14 @@ class Learner(check.Settings):
         """How many numbers `core_settings` makes, about."""
         return 0
 
-    # --- what it accepts ------------------------------------------------------------------------
-
     def check(self, objective: Objective) -> None:
         """Refuse a window, regularization or loss that the method cannot work with."""
         if self.second_order and not objective.loss.curvature:
-            raise check.refuse(
-                "loss",
-                f"have a bounded curvature for {type(self).__name__}, a second-order method",
-                objective.loss,
-                'Use "squared", "logistic" or "huber", a loss with smoothing, a first-order '
-                "learner such as kb.learners.KLMS(), or let this one learn by squares all the "
-                'same: kb.Slot(..., loss="squared").',
-            )
+            rule = f"have a bounded curvature for {type(self).__name__}, a second-order method"
+            remedy = 'Use "squared", "logistic" or "huber", a first-order learner such as '
+            remedy += "kb.learners.KLMS(), or let this one learn by squares all the same: "
+            remedy += 'kb.Slot(..., loss="squared").'
+            raise check.refuse("loss", rule, objective.loss, remedy)
 
     def check_width(self, width: int) -> None:
         """Refuse a number of columns of the inputs that the method cannot work with."""
@@ -109,12 +101,9 @@ class Learner(check.Settings):
 
     def check_initial(self, objective: Objective, terms: int) -> None:
         """Refuse an initial function of that many terms; by default every one."""
-        raise check.refuse(
-            "initial",
-            f"be left out for {type(self).__name__}, which starts at 0",
-            f"{terms} terms",
-            "Use kb.learners.Norma, KLMS, KNLMS, QKLMS or a learner on random features.",
-        )
+        rule = f"be left out for {type(self).__name__}, which starts at 0"
+        remedy = "Use kb.learners.Norma, KLMS, KNLMS, QKLMS or a learner on random features."
+        raise check.refuse("initial", rule, f"{terms} terms", remedy)
 
     def history_length(self, objective: Objective) -> int:
         """The number of past inputs that the method reads, at least the window."""

@@ -158,9 +158,8 @@ class Adapter(Learner):
     with predict_proba_one is treated as a classifier of -1 and +1, with value 2 P(+1) - 1. The bank
     works on a copy of the given model. Its function has no norm: the quadratic program of
     `kb.combiners.Simplex` uses `curvature` as a_p. The slot of a model that raises an error has no
-    weight from then on, and the bank continues. Cost per step: window + 1 predictions and one
-    update of the model, in Python; memory: the model. A model is not arrays, so such a bank cannot
-    be saved.
+    weight from then on, and the bank continues. A model is not arrays, so such a bank cannot be
+    saved.
 
     Parameters
     ----------
@@ -174,11 +173,9 @@ class Adapter(Learner):
     ...         return self.value
     ...     def learn_one(self, x, y):
     ...         self.value = y
-    >>> last = kb.Slot(kb.kernels.NoKernel(), kb.learners.Adapter(Last()))
-    >>> bank = kb.KernelBank(slots=[last, kb.Slot(kb.kernels.Gaussian(1.0), kb.learners.Norma())])
-    >>> for n in range(10):
-    ...     bank.learn_one(float(n), 5.0)
-    >>> round(bank.predict_one(10.0), 2)
+    >>> bank = kb.KernelBank([kb.kernels.NoKernel()], kb.learners.Adapter(Last()))
+    >>> bank.learn_one(0.0, 5.0)
+    >>> bank.predict_one(10.0)
     5.0
     """
 
@@ -203,7 +200,7 @@ class Adapter(Learner):
             raise check.refuse("curvature", rule, self.curvature, remedy, "Adapter")
 
     def core_model(self, kernel: Kernel, dimension: int, objective: Objective) -> Any:
-        half = objective.half_regularization
+        half = 0.5 * objective.regularization
         return _AdaptedModel(copy.deepcopy(self.model), self.curvature / half if half else 0.0)
 
 

@@ -358,6 +358,11 @@ class UsersFunctions:
         """Whether the functions are in C."""
         return isinstance(getattr(self, self.function_fields[0]), int)
 
+    @property
+    def in_python(self) -> bool:
+        """Whether the functions are in Python."""
+        return not self.in_c
+
     def check_functions(self, remedy: str) -> None:
         """Refuse what is neither callable nor an address, and a mixture of both; set the name."""
         owner = type(self).__name__
