@@ -54,8 +54,10 @@ class Loss(check.Settings):
         parameters = tuple(float(getattr(self, field.name)) for field in fields(self))  # type: ignore[arg-type]
         return (self.core_name, parameters)
 
-    in_python: bool = False
-    """Whether it calls functions of a user in Python."""
+    @property
+    def in_python(self) -> bool:
+        """Whether it calls functions of a user in Python."""
+        return False
 
     def value(self, f: object, y: object) -> Any:
         """The loss of predictions f for targets y, element by element."""

@@ -7,7 +7,7 @@ import pytest
 
 import kernelbank as kb
 from kernelbank.io import checkpoint
-from kernelbank.kernels.dimensions import active_coordinates, without_active_dims
+from kernelbank.kernels.base import active_coordinates, without_active_dims
 from support.instances import VIEWS, name_of, stream
 from support.marks import first_of_each
 

@@ -9,9 +9,7 @@ from kernelbank.research import batch
 
 DRAW = np.random.default_rng(5)
 X, Y = DRAW.uniform(-1, 1, (12, 2)), DRAW.normal(size=12)
-KERNELS = kb.Dictionary(
-    [kb.kernels.Gaussian(0.3), kb.kernels.Laplacian(1.0), kb.kernels.Linear(0.5)]
-)
+KERNELS = [kb.kernels.Gaussian(0.3), kb.kernels.Laplacian(1.0), kb.kernels.Linear(0.5)]
 MATRICES = [kernel(X, X) for kernel in KERNELS]
 LOSSES = {
     "squared": Y,

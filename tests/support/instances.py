@@ -67,21 +67,6 @@ def fourth_power_derivative(f, y):
 FOURTH = L.Custom(fourth_power, fourth_power_derivative, curvature=None, name="fourth")
 
 
-def barrier(f, y):
-    """Squares, and a logarithm that keeps f above -3: infinite below."""
-    return (f - y) ** 2 + (f + 3) - np.log(f + 3) - 1
-
-
-def barrier_derivative(f, y):
-    return 2 * (f - y) + 1 - 1 / (f + 3)
-
-
-BARRIER = L.Custom(
-    barrier, barrier_derivative, name="barrier", smoothing=0.5, domain=(-3.0, np.inf)
-)
-NAIVE_BARRIER = naive.envelope((barrier, barrier_derivative), 0.5, lower=-3.0)
-"""A loss with a domain; it has tests of its own, since its bisections are slow."""
-
 LOSSES = [
     (L.Squared(), naive.squared()),
     (L.Absolute(), naive.absolute()),
