@@ -182,6 +182,7 @@ def test_feature_maps_of_kernels_of_equal_structure_have_equal_shape():
                 K.Additive(K.ActiveDims(K.Gaussian(0.4), [0]), 1),
             )
         ),
+        (lambda: feature_map("gaussian", 10, 1, rng()), "'kernel' of feature_map"),
         (lambda: feature_map(K.Gaussian(1.0), 5, 1, rng()), "'count' of feature_map must be even"),
         (lambda: feature_map(K.Gaussian(1.0), 0, 1, rng()), "'count' of feature_map"),
         (lambda: feature_map(K.Gaussian(1.0), 2.0, 1, rng()), "'count' of feature_map"),

@@ -152,8 +152,8 @@ LEARNERS = [
     M.KNLMS(0.2, coherence=0.8, budget=20),
     M.KNLMS(0.2, coherence=0.8, budget=20, step_size="adagrad"),
     M.KRLS(novelty=0.01, budget=15),
-    M.KRLSTracker(budget=15, forgetting=0.99, noise=0.02),
-    M.KRLSTracker(budget=15, forgetting=0.95, noise=0.02, forget_when="before", jitter=1e-6),
+    M.KRLSTracker(budget=10, forgetting=0.99, noise=0.02),
+    M.KRLSTracker(budget=10, forgetting=0.95, noise=0.02, forget_when="before", jitter=1e-6),
     M.LastValue(),
     M.LastValue(column=1),
     M.LinearRLS(),
@@ -162,30 +162,17 @@ LEARNERS = [
     M.LinearRLS(forgetting=0.99, forget="prior", constant_forgetting=0.8),
     M.NearestNeighborGP(neighbors=6, memory=40, noise=0.05),
     M.NearestNeighborGP(neighbors=1, memory=7, noise=0.5, constant=0.0),
-    M.NystromSGD(landmarks=15, learning_rate=0.2, novelty=0.01),
+    M.NystromSGD(landmarks=8, learning_rate=0.2, novelty=0.01),
+    M.NystromSGD(landmarks=8, learning_rate=0.5, novelty=0.01, step_size="adagrad"),
     M.POLK(0.2, compression=0.05, budget=20),
+    M.POLK(0.5, compression=0.05, budget=20, step_size="inverse_sqrt"),
     M.PartitionTree(nodes=31, split_after=5),
     M.Projectron(tolerance=0.3, budget=15),
     M.QKLMS(0.1, quantization=0.3, budget=25),
+    M.QKLMS(0.3, quantization=0.3, budget=25, step_size="adagrad"),
     M.SlidingWindowKRLS(budget=15, ridge=0.02),
 ]
 """Learners with settings under which all of their branches are taken; Norma has its own tests."""
-
-STEP_SIZES = [
-    M.FourierSGD(features=12, learning_rate=0.5, step_size="inverse_sqrt"),
-    M.FourierSGD(features=12, learning_rate=0.5, step_size="inverse_sqrt", restart=16),
-    M.FourierSGD(features=12, learning_rate=0.1, restart=1),
-    M.FourierSGD(features=12, learning_rate=30.0, step_size="adagrad"),
-    M.KLMS(0.3, budget=25, step_size="adagrad"),
-    M.KNLMS(0.5, coherence=0.8, budget=20, step_size="inverse_sqrt"),
-    M.NystromSGD(landmarks=15, learning_rate=0.5, novelty=0.01, step_size="inverse_sqrt"),
-    M.NystromSGD(landmarks=15, learning_rate=0.5, novelty=0.01, step_size="adagrad"),
-    M.POLK(0.5, compression=0.05, budget=20, step_size="inverse_sqrt"),
-    M.POLK(0.5, compression=0.05, budget=20, step_size="adagrad"),
-    M.QKLMS(0.3, quantization=0.3, budget=25, step_size="inverse_sqrt"),
-    M.QKLMS(0.3, quantization=0.3, budget=25, step_size="adagrad"),
-]
-"""More step sizes; the steps are those of the learners above."""
 
 VIEWS = [
     (K.TreeKernel(0.7, 6), M.PartitionTree(nodes=31, split_after=5)),

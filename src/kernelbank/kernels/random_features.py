@@ -23,6 +23,7 @@ from .base import (
     Scaled,
     Sum,
     active_coordinates,
+    require_kernel,
     without_active_dims,
 )
 from .elementary import Gaussian, Laplacian, Linear, Matern
@@ -143,6 +144,7 @@ def feature_counts(kernel: Kernel, count: int, dimension: int) -> tuple[int, int
     (104, 112)
     """
     owner = "feature_map"
+    require_kernel("kernel", kernel, owner)
     check.count("dimension", dimension, owner, "Give the number of columns of the inputs.")
     kernel.check_width(dimension, "dimension")
     used = len(active_coordinates(kernel, dimension))

@@ -94,7 +94,7 @@ class Learner(check.Settings):
             raise check.refuse("kernel", "be a function of two inputs", kernel, remedy, owner)
         if only is not None and not isinstance(inner, only):
             remedy = f"Use kb.kernels.{only.__name__}(), or another learner for this kernel."
-            rule = f"be {only.__name__} for {owner}"
+            rule = f"be {only.__name__}"
             if only is not NoKernel:
                 rule += f", or ActiveDims({only.__name__}(...), coordinates)"
             raise check.refuse("kernel", rule, kernel, remedy, owner)

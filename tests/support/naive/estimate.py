@@ -9,12 +9,7 @@ f(x): what rounding is measured against) and
 
 - dropped: norm^2 of all removed terms, where the method counts it;
 - closest: how near any yes-or-no decision so far came to going the other way, relative to its
-  scale;
-- condition: the largest condition number of a matrix solved so far.
-
-Kernel values are rounded before any method sees them, so results are defined up to about
-condition * 1e-16 only: a comparison with another implementation means nothing if `closest` is not
-well above that.
+  scale. A comparison with another implementation means nothing if it is not well above rounding.
 """
 
 from math import fsum, inf, log, tanh
@@ -98,13 +93,6 @@ class Estimate:
         self.curvature = curvature
         self.dropped = 0.0
         self.closest = inf
-        self.condition = 1.0
-
-    def record_condition(self, A):
-        """A; its condition number is recorded."""
-        if len(A):
-            self.condition = max(self.condition, float(np.linalg.cond(A)))
-        return A
 
     def exceeds(self, value, bound, scale):
         """Whether value > bound. Exact equality is no close call: it is meant."""
@@ -186,7 +174,7 @@ class KernelExpansion(Estimate):
     def projection(self, x):
         """(K^-1 k, k(x,x) - k'K^-1 k): k(x, .) projected on the centres, what is left squared."""
         k, own = self.row(x), self.kernel(x, x)
-        a = solve(self.record_condition(self.raised()), k)
+        a = solve(self.raised(), k)
         return a, max(0.0, fsum([own, *(-a * k)]))
 
 
