@@ -10,7 +10,6 @@ import kernelbank as kb
 from support import naive
 from support.combining import one_by_one, problem, run_combiner
 from support.instances import LOSSES, name_of, targets_for
-from support.naive import combiners as naive_combiners
 
 EPS = np.finfo(float).eps
 MAX_COLUMNS = 64  # of a matrix that the core's solver keeps
@@ -51,34 +50,31 @@ def projected(v):
 def reference(values, targets, loss, penalty):
     """The least cost that scipy finds: by linear programming, or SLSQP from several starts."""
     rows, slots = values.shape
-    pieces = {  # the loss as max over k of slope_k * (z - y) + height_k, or of a margin
-        L.Absolute: lambda: [(1.0, 0.0), (-1.0, 0.0)],
-        L.Pinball: lambda: [(-loss.quantile, 0.0), (1 - loss.quantile, 0.0)],
-        L.EpsilonInsensitive: lambda: [(1.0, -loss.epsilon), (-1.0, -loss.epsilon), (0.0, 0.0)],
+    pieces = {  # the loss as max over k of slope_k z + height_k, z = w'values
+        L.Absolute: lambda y: [(1.0, -y), (-1.0, y)],
+        L.Pinball: lambda y: [
+            (-loss.quantile, loss.quantile * y),
+            (1 - loss.quantile, (loss.quantile - 1) * y),
+        ],
+        L.EpsilonInsensitive: lambda y: [
+            (1.0, -y - loss.epsilon),
+            (-1.0, y - loss.epsilon),
+            (0.0, 0.0 * y),
+        ],
+        L.Hinge: lambda y: [(-y[:, None], 1.0 + 0.0 * y), (0.0, 0.0 * y)],
     }
-    if not penalty.any() and (type(loss) in pieces or isinstance(loss, L.Hinge)):
-        above, bounds = [], []
-        if isinstance(loss, L.Hinge):  # t >= 1 - y z, t >= 0
-            above += [np.hstack([-targets[:, None] * values, -np.eye(rows)])]
-            bounds += [-np.ones(rows)]
-            above += [np.hstack([0 * values, -np.eye(rows)])]
-            bounds += [np.zeros(rows)]
-        else:
-            for slope, height in pieces[type(loss)]():
-                above += [np.hstack([slope * values, -np.eye(rows)])]
-                bounds += [slope * targets - height]
-        equal = np.hstack([np.ones((1, slots)), np.zeros((1, rows))])
-        found = linprog(
+    if not penalty.any() and type(loss) in pieces:  # t >= slope z + height, the least sum of t
+        parts = pieces[type(loss)](targets)
+        return linprog(
             np.append(np.zeros(slots), np.ones(rows)),
-            A_ub=np.vstack(above),
-            b_ub=np.concatenate(bounds),
-            A_eq=equal,
+            A_ub=np.vstack([np.hstack([slope * values, -np.eye(rows)]) for slope, _ in parts]),
+            b_ub=np.concatenate([-height for _, height in parts]),
+            A_eq=np.hstack([np.ones((1, slots)), np.zeros((1, rows))]),
             b_eq=[1.0],
             bounds=[(0, None)] * slots + [(None, None)] * rows,
-        )
-        return found.fun
+        ).fun
     best = np.inf
-    for start in [np.full(slots, 1 / slots), *np.eye(slots)]:
+    for start in [np.full(slots, 1 / slots), *np.eye(slots)[:2]]:
         found = minimize(
             cost_of,
             start,
@@ -94,11 +90,9 @@ def reference(values, targets, loss, penalty):
 
 
 @pytest.mark.parametrize("loss", [pair[0] for pair in LOSSES], ids=name_of)
-@pytest.mark.parametrize("ridge", [pytest.param(0.0, marks=pytest.mark.slow), 0.5])
-@pytest.mark.parametrize("alike", [pytest.param(0.0, marks=pytest.mark.slow), 0.95])
-def test_joint_weights_cost_no_more_than_those_of_scipy(loss, ridge, alike):
-    for seed in range(4):
-        slots, rows = [(3, 8), (6, 30), (9, 5), (5, 60)][seed]
+def test_joint_weights_cost_no_more_than_those_of_scipy(loss):
+    cases = [(3, 8, 0.0, 0.0), (6, 20, 0.5, 0.95), (9, 5, 0.0, 0.9)]
+    for seed, (slots, rows, ridge, alike) in enumerate(cases):
         values, targets = problem(seed, slots, rows, loss.labels, alike=alike)
         targets = targets if loss.labels else targets_for(loss, targets)
         penalty = np.full(slots, ridge) * np.arange(1, slots + 1)
@@ -125,7 +119,7 @@ def certificate(weights, values, targets, discounts, penalty, loss):
     return float(weights @ gradient - gradient.min()), float(cost)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.sampled_from(SMOOTH), st.booleans(), st.data())
 def test_joint_solves_every_sample_to_its_certificate(seed, loss, degenerate, draw):
     pick = np.random.default_rng(seed)
@@ -210,38 +204,26 @@ def test_joint_with_too_few_steps_shows_a_true_certificate():
 
 
 @pytest.mark.parametrize("loss", ["squared", "absolute", "huber"])
-@pytest.mark.parametrize("size", [1e-120, 1e-30, 1.0, 1e30, 1e149])
+@pytest.mark.parametrize("size", [1e-120, 1e30, 1e149])
 def test_joint_weights_for_values_of_any_size_are_finite(loss, size):
     values, targets = problem(1, 6, 30, False, spread=size)
     values[:, 3] *= 1e3
-    result = run_combiner(
-        C.Joint("prequential", horizon=20), values=values, targets=targets, loss=L.BUILT_IN[loss]()
-    )
+    rule = C.Joint("prequential", horizon=20)
+    result = run_combiner(rule, values=values, targets=targets, loss=L.as_loss(loss))
     assert np.isfinite(result.weights).all()
     assert np.abs(result.weights.sum(axis=1) - 1).max() <= 50 * EPS
     if loss == "absolute" or (loss == "squared" and 1e-120 < size < 1e149):
-        unit = values / size, targets / size
-        plain = run_combiner(
-            C.Joint("prequential", horizon=20),
-            values=unit[0],
-            targets=unit[1],
-            loss=L.BUILT_IN[loss](),
-        )
+        values, targets = problem(1, 6, 30, False)
+        values[:, 3] *= 1e3
+        plain = run_combiner(rule, values=values, targets=targets, loss=L.as_loss(loss))
         costs = [
-            naive_combiners.joint_cost(
-                w,
-                unit[0][10:],
-                unit[1][10:],
-                np.ones(20),
-                np.zeros(6),
-                lambda f, y: abs(f - y) ** (2 if loss == "squared" else 1),
-            )
-            for w in (plain.weights[-1], result.weights[-1])
+            L.as_loss(loss).value(values[10:] @ weights, targets[10:]).sum()
+            for weights in (plain.weights[-1], result.weights[-1])
         ]
         assert costs[1] == pytest.approx(costs[0], rel=2e-4)
 
 
-@pytest.mark.parametrize("power", [4, 8, 12])
+@pytest.mark.parametrize("power", [4, 12])
 def test_joint_with_one_slot_of_large_values_solves_for_the_others(power):
     values, targets = problem(4, 5, 60, False)
     values[:, 2] *= 10.0**power  # its weight is far below the rounding of the others'
