@@ -21,10 +21,10 @@ def naive_of(scale, width, **settings):
 
 @pytest.mark.parametrize("grid", [None, 4])
 def test_four_kernels_share_the_search_and_equal_the_definition_each(grid):
-    X, y = stream(5, 90, 3)
+    X, y = stream(5, 60, 3)
     if grid:  # many inputs are equally near, and some are equal
         X = np.round(X * grid) / grid
-    settings = {"neighbors": 9, "memory": 50, "noise": 0.1}
+    settings = {"neighbors": 9, "memory": 40, "noise": 0.1}
     bank = kb.KernelBank(KERNELS, L.NearestNeighborGP(**settings))
     trace = bank.run(X, y)
     oracles = [naive_of(s, w, **settings) for s, w in ((1, 0.3), (10, 1), (1, 1), (10, 3))]
@@ -52,14 +52,14 @@ def test_variance_is_that_of_the_local_gaussian_process():
 
 def test_capacity_grows_with_the_memory():
     draw = np.random.default_rng(0)
-    X = draw.uniform(-2, 2, (1500, 3))
-    y = np.sin(3 * X[:, 0]) * np.sin(3 * X[:, 1]) + np.sin(3 * X[:, 2])
+    X = draw.uniform(-2, 2, (1200, 2))
+    y = np.sin(3 * X[:, 0]) * np.sin(3 * X[:, 1])
     errors = []
-    for memory in (100, 1000):
-        bank = kb.KernelBank([K.Matern(1.5)], L.NearestNeighborGP(memory=memory, noise=0.01))
-        trace = bank.run(X, y)
-        errors.append(np.mean((trace.predictions - y)[1000:] ** 2))
-    assert errors[1] < 0.6 * errors[0]
+    for memory in (50, 600):
+        learner = L.NearestNeighborGP(neighbors=8, memory=memory, noise=0.01)
+        trace = kb.KernelBank([K.Matern(1.5)], learner).run(X, y)
+        errors.append(np.mean((trace.predictions - y)[800:] ** 2))
+    assert errors[1] < 0.3 * errors[0]
 
 
 @pytest.mark.parametrize(

@@ -125,7 +125,7 @@ def test_posterior_norm_and_values_equal_the_dense_solution_after_every_sample(l
     assert seen["merges"] > 0
 
 
-@settings(max_examples=15)
+@settings(max_examples=10)
 @given(
     trees(),
     streams(16),

@@ -119,7 +119,6 @@ def test_learner_in_python_may_state_variances():
         def variance_at(self, state, x, kernel):
             return 1 / (1 + state["count"])
 
-    kb.checks.check_learner(Mean())
     bank = kb.KernelBank(kb.kernels.Linear(1.0), Mean(), window=2)
     bank.run(np.arange(4.0), np.ones(4))
     assert bank.predict_variance_slots([3.0])[0, 0] == 1 / 5
