@@ -78,7 +78,7 @@ def test_slot_with_a_transform_learns_it_and_predicts_its_inverse(shift, window)
     assert np.array_equal(trace.slot_predictions[:, 1], transform.inverse(inner))
     plain = kb.KernelBank(slots=slots[:1], window=window).run(X, y)
     assert np.array_equal(trace.slot_predictions[:, 0], plain.slot_predictions[:, 0])
-    assert f"transform ShiftedLog(shift={shift})" in kb.KernelBank(slots=slots).names[1]
+    assert f"transform ShiftedLog(shift={shift:g})" in kb.KernelBank(slots=slots).names[1]
 
 
 def test_slot_with_a_base_and_a_transform_learns_the_difference_of_transforms():

@@ -25,27 +25,12 @@ def gram(kernel, left, right):
     return np.array(values, dtype=float).reshape(len(left), len(right))
 
 
-def product(A, x):
-    """A x, each entry rounded about once: Dekker's exact products, added by fsum."""
-
-    def halves(values):
-        high = values * 134217729.0
-        high = high - (high - values)
-        return high, values - high
-
-    (A1, A2), (x1, x2), rounded = halves(A), halves(x), A * x
-    lost = A2 * x2 - (((rounded - A1 * x1) - A2 * x1) - A1 * x2)
-    return np.array([fsum([*p, *q]) for p, q in zip(rounded, lost, strict=True)])
-
-
 def solve(A, b):
-    """A^-1 b for a vector or the columns of a matrix, refined with exact residuals."""
-    if b.ndim == 2:
-        return np.stack([solve(A, column) for column in b.T], axis=1) if b.size else b
+    """A^-1 b for a vector or a matrix, refined with residuals in extended precision."""
     x = np.linalg.solve(A, b)
     for _ in range(3):
-        residual = product(np.column_stack([A, b]), np.append(-x, 1.0))
-        x = x + np.linalg.solve(A, residual)
+        residual = b - A.astype(np.longdouble) @ x
+        x = x + np.linalg.solve(A, residual.astype(float))
     return x
 
 

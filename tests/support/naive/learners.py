@@ -16,7 +16,6 @@ from .estimate import (
     dot,
     gram,
     inverse,
-    product,
     raise_diagonal,
     solve,
     squared_curvature,
@@ -461,7 +460,7 @@ class KRLSTracker(KernelExpansion):
         gone = None if novel else size
         if novel and len(self.centres) > self.budget:
             Q = inverse(self.raised())
-            gone = self.least((product(Q, mean) / np.diag(Q)) ** 2)
+            gone = self.least(((Q.astype(np.longdouble) @ mean).astype(float) / np.diag(Q)) ** 2)
         if gone is not None:
             del self.centres[gone]
             mean = np.delete(mean, gone)
