@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog, minimize
 
 import kernelbank as kb
-from support import naive
 from support.combining import one_by_one, problem, run_combiner
 from support.instances import LOSSES, name_of, targets_for
 
@@ -221,25 +220,3 @@ def test_joint_weights_for_values_of_any_size_are_finite(loss, size):
             for weights in (plain.weights[-1], result.weights[-1])
         ]
         assert costs[1] == pytest.approx(costs[0], rel=2e-4)
-
-
-@pytest.mark.parametrize("power", [4, 12])
-def test_joint_with_one_slot_of_large_values_solves_for_the_others(power):
-    values, targets = problem(4, 5, 60, False)
-    values[:, 2] *= 10.0**power  # its weight is far below the rounding of the others'
-    joint = C.Joint("prequential", horizon=40, ridge=0.1)
-    result = run_combiner(joint, values=values, targets=targets, cuts=one_by_one(60))
-    for shown in result.history:
-        assert shown["gap"] <= joint.tolerance * shown["scale"]
-
-
-def test_joint_on_the_papers_stream_costs_less_than_simplex():
-    x, y = naive.ar1(0, 400)
-    costs = {}
-    for combiner in (C.Simplex(), C.Joint(), C.Joint(tolerance=1e-8)):
-        bank = kb.KernelBank(kb.gaussian_grid(0.1, 10, 20, spacing="linear"), combiner=combiner)
-        bank.run(x, y, record=())
-        costs[combiner] = bank.ledger.cumulative_cost
-    simplex, joint, exact = costs.values()
-    assert 0.98 < joint / simplex < 0.995
-    assert joint == pytest.approx(exact, rel=1e-4)

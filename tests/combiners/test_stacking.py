@@ -121,18 +121,6 @@ def test_stacking_with_too_few_steps_shows_a_true_certificate():
     assert 0 <= cost - certificate(least, matrix, 0.1)[1] <= gap
 
 
-def test_stacking_without_discount_equals_joint_over_the_whole_stream():
-    predictions, targets = problem(3, 6, 60, False)
-    stacked = run_combiner(C.Stacking(1.0, 0.1, 1e-10), values=predictions, targets=targets)
-    matrix = moments(predictions, targets, 1.0)
-    ridge = 0.1 * matrix.diagonal().min()
-    options = {"horizon": 60, "ridge": ridge, "tolerance": 1e-10}
-    joint = run_combiner(C.Joint("prequential", **options), values=predictions, targets=targets)
-    assert stacked.state["moments"] == pytest.approx(matrix, rel=1e-12, abs=1e-12)
-    assert np.array_equal(stacked.state["moments"], stacked.state["moments"].T)
-    assert np.abs(stacked.weights[-1] - joint.weights[-1]).max() <= 1e-4
-
-
 # --- scales ---------------------------------------------------------------------------------------
 
 
@@ -322,18 +310,6 @@ def test_stacking_in_a_bank_of_another_loss_uses_squared_errors():
     expected = run_combiner(C.Stacking(), values=trace.slot_predictions, targets=y).weights
     assert (trace.weights[1:] == expected[:-1]).all()
     assert (trace.weights[0] == 0.2).all()
-
-
-def test_stacking_of_opposite_biases_beats_every_slot():
-    draw = np.random.default_rng(9)
-    targets = draw.normal(size=1000)
-    noise = draw.normal(size=(1000, 4))
-    predictions = targets[:, None] + noise + [0.5, -0.5, 0.5, -0.5]
-    weights = run_combiner(C.Stacking(), values=predictions, targets=targets).weights
-    before = np.vstack([np.full(4, 0.25), weights[:-1]])
-    mixed = ((predictions * before).sum(axis=1) - targets)[100:]
-    alone = (predictions - targets[:, None])[100:]
-    assert np.mean(mixed**2) < 0.3 * np.mean(alone**2, axis=0).min()
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import kernelbank as kb
-from kernelbank.io import checkpoint
 from kernelbank.kernels.base import active_coordinates, without_active_dims
 from support import naive
 from support.instances import cauchy, stream
@@ -75,18 +74,6 @@ def test_additive_kernels_of_many_widths_share_a_pack():
         assert (alone.predict_slots(X)[:, 0] == bank.predict_slots(X)[:, p]).all()
 
 
-def test_additive_of_many_subsets_in_a_block_equals_sample_by_sample():
-    X, y = stream(5, 30, 60)  # 1,770 subsets
-    bank, single = (
-        kb.KernelBank([K.Additive(K.Gaussian(3.0), 2)], Norma(0.02, 100), window=2) for _ in "ab"
-    )
-    trace = bank.run(X, y)
-    for x, target in zip(X, y, strict=True):
-        single.learn_one(x, target)
-    assert (single.predict(X) == bank.predict(X)).all()
-    assert np.isfinite(trace.cost).all()
-
-
 def test_active_dims_and_additive_after_saving_and_loading_are_equal(tmp_path):
     kernel = K.Additive(K.ActiveDims(K.Matern(1.0), [0]) + K.Gaussian(1.0), 2) * K.ActiveDims(
         K.Linear(), [2, 1]
@@ -100,22 +87,6 @@ def test_active_dims_and_additive_after_saving_and_loading_are_equal(tmp_path):
     assert (again.run(X[20:], y[20:]).cost == bank.run(X[20:], y[20:]).cost).all()
     with pytest.raises(ValueError, match="than most_memory"):
         kb.load(tmp_path / "bank.kb", most_memory=1000)
-
-
-def test_loading_a_file_with_inputs_too_narrow_for_its_kernels_is_refused(tmp_path, monkeypatch):
-    bank = kb.KernelBank([K.ActiveDims(K.Gaussian(1.0), [2])])
-    bank.learn_one(np.zeros(3), 1.0)
-    bank.save(tmp_path / "bank.kb")
-    read = checkpoint.read
-
-    def narrow(path):
-        header, arrays = read(path)
-        arrays["samples/inputs"] = arrays["samples/inputs"][:2]
-        return {**header, "dimension": 2}, arrays
-
-    monkeypatch.setattr(checkpoint, "read", narrow)
-    with pytest.raises(ValueError, match=r"damaged: 'X' must have at least 3 columns"):
-        kb.load(tmp_path / "bank.kb")
 
 
 @pytest.mark.parametrize(

@@ -92,17 +92,6 @@ def test_active_dims_equal_a_bank_on_these_columns_bit_for_bit(
     assert all(np.array_equal(array, again.state()[name]) for name, array in one.items())
 
 
-@pytest.mark.parametrize(("kernel", "learner"), VIEWS[::2], ids=repr)
-def test_nested_active_dims_and_all_dims_equal_their_composition(kernel, learner):
-    X, y = wide_stream(learner, samples=120)
-    wide, _ = both(K.ActiveDims(kernel, [2, 0]), learner)
-    direct = bank_of(K.ActiveDims(kernel, [3, 4]), learner, VIEW[1])
-    assert np.array_equal(wide.run(X, y).slot_predictions, direct.run(X, y).slot_predictions)
-    X, y = stream(3, 120, WIDTH, labels=loss_of(learner) == "logistic")
-    everything, plain = both(kernel, learner, range(WIDTH))
-    assert np.array_equal(everything.run(X, y).slot_predictions, plain.run(X, y).slot_predictions)
-
-
 def test_slots_with_different_active_dims_run_side_by_side():
     X, y = stream(1, 300, 6)
     scalings = np.column_stack([X[:, :2], 3 * X[:, :2], X[:, :2] ** 2])
@@ -173,9 +162,3 @@ def test_kernels_that_a_learner_cannot_work_with_are_refused(kernel, learner, me
     with pytest.raises(ValueError, match=message) as caught:
         kb.KernelBank([kernel], learner)
     assert "got" in str(caught.value)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("kernel", "learner"), VIEWS, ids=repr)
-def test_learners_with_active_dims_pass_all_checks(kernel, learner):
-    kb.checks.check_learner(learner, K.ActiveDims(kernel, [1, 0]), loss_of(learner))

@@ -241,28 +241,6 @@ def test_cells_follow_a_stream_that_moves():
     assert error(there) < 0.3
 
 
-def test_splits_lower_the_error():
-    draw = np.random.default_rng(0)
-    X = draw.uniform(0, 1, (4000, 3))
-    truth = np.where(X[:, 0] < 0.37, -1.0, np.where(X[:, 2] < 0.6, 1.0, 3.0))
-    y = truth + 0.3 * draw.normal(size=4000)
-    loss = {}
-    for nodes in (1, 7, 1023):
-        bank = kb.KernelBank([Cells(0.7, 10)], Tree(nodes=nodes, noise=0.09))
-        trace = bank.run(X, y)
-        loss[nodes] = ((trace.slot_predictions[2000:, 0] - truth[2000:]) ** 2).mean()
-    assert loss[1] > 2.0
-    assert loss[7] < 0.8 * loss[1]
-    assert loss[1023] < 0.1
-
-
-def test_tree_with_logistic_loss_learns_classes():
-    X, y = moving_stream(0, 3000, 2, labels=True)
-    bank = kb.KernelBank([Cells(0.7, 8)], Tree(noise=0.1), loss="logistic")
-    trace = bank.run(X, y)
-    assert (np.sign(trace.predictions[1500:]) == y[1500:]).mean() > 0.95
-
-
 def test_repeated_inputs_share_an_entry_and_are_not_split():
     bank = kb.KernelBank([Cells(0.5, 5)], Tree(split_after=4, noise=0.1))
     bank.run(np.ones((100, 2)), np.ones(100))

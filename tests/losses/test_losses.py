@@ -140,17 +140,6 @@ def test_envelope_is_finite_has_the_minimiser_of_the_loss_and_lies_below_it(loss
         assert (above <= bound + 100 * EPS * size).all()
 
 
-@pytest.mark.parametrize("learner", [M.Norma(0.02, 100), M.FourierRLS(100)], ids=repr)
-def test_counts_are_learned_better_than_by_their_running_mean(learner):
-    X, y, _ = counts(800)
-    bank = kb.KernelBank(kb.gaussian_grid(0.3, 3, 6), learner, loss="poisson")
-    trace = bank.run(X, y)
-    mean = np.concatenate([[1.0], np.cumsum(y)[:-1] / np.arange(1, len(y))])
-    late = slice(200, None)
-    assert deviance(np.exp(trace.predictions[late]), y[late]) < deviance(mean[late], y[late]) - 0.2
-    assert bank.quarantined == ()
-
-
 def test_rates_are_learned_with_a_loss_that_is_infinite_below_zero():
     X, y, rate = counts(1500)
     learner = M.FourierSGD(100, 0.1)
