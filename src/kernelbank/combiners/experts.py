@@ -115,7 +115,7 @@ class FixedShare(Combiner):
     learning_rate : positive, per unit of loss.
     share : above 0, at most 1: about how often the best slot changes, per sample.
 
-    Reference: Herbster and Warmuth, Tracking the best expert, Machine Learning 1998.
+    Reference: Herbster and Warmuth, Machine Learning 1998.
 
     >>> import kernelbank as kb
     >>> bank = kb.KernelBank(kb.gaussian_grid(1, 2, 4), combiner=kb.combiners.FixedShare(share=0.2))

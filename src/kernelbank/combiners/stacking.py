@@ -65,8 +65,8 @@ class Stacking(Combiner):
     tolerance : above 0: how far the cost may exceed the least cost, as a fraction of it.
     steps : the most moves of weight between slots per sample.
 
-    Reference: Wolpert, Stacked generalization, Neural Networks 1992; Breiman, Stacked regressions,
-    Machine Learning 1996, who found that weights should not be negative.
+    Reference: Wolpert, Neural Networks 1992; Breiman, Stacked regressions, Machine Learning 1996,
+    who found that weights should not be negative.
 
     >>> import kernelbank as kb
     >>> stacking = kb.combiners.Stacking(discount=0.99)
@@ -116,8 +116,7 @@ class RobustStacking(Combiner):
     discount, ridge, tolerance, steps : as for `Stacking`, for each of the two.
     degrees_of_freedom : positive: the smaller, the less a large error counts.
 
-    Reference: Lange, Little and Taylor, Robust statistical modeling using the t distribution,
-    Journal of the American Statistical Association 1989.
+    Reference: Lange, Little and Taylor, Journal of the American Statistical Association 1989.
 
     >>> import kernelbank as kb
     >>> stacking = kb.combiners.RobustStacking(discount=0.99)

@@ -42,8 +42,8 @@ class Kernel(check.Settings):
 
     @property
     def parts(self) -> tuple[Kernel, ...]:
-        """The kernels that it is made of."""
-        return ()
+        """The kernels that it is made of: those among its fields."""
+        return tuple(value for value in vars(self).values() if isinstance(value, Kernel))
 
     def core_spec(self, dimension: int) -> CoreSpec:
         """What the core makes the kernel of, for inputs of this dimension."""
@@ -156,10 +156,6 @@ class _Pair(Kernel):
     right: Kernel = field(metadata=_PART)
     operation: ClassVar[str]
 
-    @property
-    def parts(self) -> tuple[Kernel, ...]:
-        return (self.left, self.right)
-
     def core_spec(self, dimension: int) -> CoreSpec:
         specs = tuple(part.core_spec(dimension) for part in self.parts)
         return (self.operation, None, (), specs)
@@ -187,10 +183,6 @@ class Scaled(Kernel):
     factor: float = check.number_field(
         remedy="Scale a kernel by a positive number only: a kernel is positive definite.", above=0
     )
-
-    @property
-    def parts(self) -> tuple[Kernel, ...]:
-        return (self.kernel,)
 
     def core_spec(self, dimension: int) -> CoreSpec:
         return ("scaled", None, (self.factor,), (self.kernel.core_spec(dimension),))
@@ -237,10 +229,6 @@ class ActiveDims(Kernel):
 
     base: Kernel = field(metadata={"rule": partial(require_kernel, pairwise=False)})
     coordinates: tuple[int, ...] = field(metadata={"rule": _coordinates})
-
-    @property
-    def parts(self) -> tuple[Kernel, ...]:
-        return (self.base,)
 
     @property
     def pairwise(self) -> bool:  # type: ignore[override]
@@ -320,10 +308,6 @@ class Additive(Kernel):
 
     base: Kernel = field(metadata=_PART)
     order: int = check.count_field(1, "Give 1 for single coordinates, 2 for pairs, ...")
-
-    @property
-    def parts(self) -> tuple[Kernel, ...]:
-        return (self.base,)
 
     @property
     def structure_key(self) -> tuple[object, ...]:

@@ -1,7 +1,7 @@
 """The kernels of the field, one formula each.
 
-Each class names its statistic of two inputs (a sum or product over coordinates) and its formula, as
-the core knows them: the kernel value from the statistic and up to three constants.
+A formula gives the kernel value from a statistic of two inputs (a sum or product over coordinates)
+and up to three constants.
 """
 
 from __future__ import annotations
@@ -20,31 +20,27 @@ from .base import CoreSpec, Kernel
 
 _LOG2E = 1 / math.log(2)
 
+Formula = tuple[str, str, float, tuple[float, ...]]
+"""A formula, its statistic, the parameter of the statistic (0 for none), and up to three numbers.
+
+Both names are those of the core (kernel_formulas.hpp).
+"""
+
 
 class Elementary(Kernel):
-    """A kernel of one formula: k(x, t) = formula(s, a, b, c), with the statistic s of x and t.
+    """A kernel of one formula: k(x, t) = formula(s, a, b, c), with the statistic s of x and t."""
 
-    Subclasses state the names that formula and statistic have in the core (kernel_formulas.hpp).
-    """
-
-    formula: str
-    statistic: ClassVar[str]
-
-    def constants(self) -> tuple[float, ...]:
-        """Up to three numbers, the a, b, c of the formula."""
-        return ()
-
-    def parameter(self) -> float:
-        """The parameter of the statistic, if any."""
-        return 0.0
+    def formula(self) -> Formula:
+        """What gives the kernel's values; a, b, c are its numbers."""
+        raise NotImplementedError
 
     def core_spec(self, dimension: int) -> CoreSpec:
-        statistic = (self.statistic, self.parameter(), tuple(range(dimension)))
-        return (self.formula, statistic, self.constants(), ())
+        formula, statistic, parameter, constants = self.formula()
+        return (formula, (statistic, parameter, tuple(range(dimension))), constants, ())
 
     @property
     def structure_key(self) -> tuple[object, ...]:
-        return (self.formula, self.statistic, self.parameter())
+        return self.formula()[:3]
 
 
 def _width() -> Any:
@@ -70,11 +66,10 @@ class Gaussian(Elementary):
     """
 
     width: float = _width()
-    statistic = "squared_distance"
-    formula = "exponential"
 
-    def constants(self) -> tuple[float, ...]:
-        return (-0.5 * _LOG2E / self.width / self.width,)
+    def formula(self) -> Formula:
+        exponent = -0.5 * _LOG2E / self.width / self.width
+        return "exponential", "squared_distance", 0.0, (exponent,)
 
 
 @dataclass(frozen=True)
@@ -90,11 +85,9 @@ class Laplacian(Elementary):
     """
 
     width: float = _width()
-    statistic = "distance"
-    formula = "exponential"
 
-    def constants(self) -> tuple[float, ...]:
-        return (-_LOG2E / self.width,)
+    def formula(self) -> Formula:
+        return "exponential", "distance", 0.0, (-_LOG2E / self.width,)
 
 
 def _smoothness(name: str, value: object, owner: str) -> float:
@@ -122,16 +115,10 @@ class Matern(Elementary):
 
     width: float = _width()
     nu: float = field(default=1.5, metadata={"rule": _smoothness})
-    statistic = "squared_distance"
 
-    @property
-    def formula(self) -> str:  # type: ignore[override]
-        return f"matern{round(2 * self.nu)}"
-
-    def constants(self) -> tuple[float, ...]:
-        if self.nu == 0.5:
-            return (-_LOG2E / self.width,)
-        return (math.sqrt(2 * self.nu) / self.width,)
+    def formula(self) -> Formula:
+        rate = -_LOG2E / self.width if self.nu == 0.5 else math.sqrt(2 * self.nu) / self.width
+        return f"matern{round(2 * self.nu)}", "squared_distance", 0.0, (rate,)
 
 
 @dataclass(frozen=True)
@@ -149,11 +136,10 @@ class RationalQuadratic(Elementary):
 
     width: float = _width()
     alpha: float = check.scale_field(1.0)
-    statistic = "squared_distance"
-    formula = "rational_quadratic"
 
-    def constants(self) -> tuple[float, ...]:
-        return (0.5 / self.alpha / self.width / self.width, -self.alpha)
+    def formula(self) -> Formula:
+        constants = (0.5 / self.alpha / self.width / self.width, -self.alpha)
+        return "rational_quadratic", "squared_distance", 0.0, constants
 
 
 @dataclass(frozen=True)
@@ -171,14 +157,10 @@ class Periodic(Elementary):
 
     period: float = check.scale_field(remedy="Give a positive period, in the units of the inputs.")
     width: float = check.scale_field(1.0)
-    statistic = "squared_sines"
-    formula = "exponential"
 
-    def parameter(self) -> float:
-        return self.period
-
-    def constants(self) -> tuple[float, ...]:
-        return (-2.0 * _LOG2E / self.width / self.width,)
+    def formula(self) -> Formula:
+        exponent = -2.0 * _LOG2E / self.width / self.width
+        return "exponential", "squared_sines", self.period, (exponent,)
 
 
 @dataclass(frozen=True)
@@ -194,11 +176,9 @@ class Linear(Elementary):
     """
 
     offset: float = _offset()
-    statistic = "dot_product"
-    formula = "linear"
 
-    def constants(self) -> tuple[float, ...]:
-        return (self.offset,)
+    def formula(self) -> Formula:
+        return "linear", "dot_product", 0.0, (self.offset,)
 
 
 @dataclass(frozen=True)
@@ -218,11 +198,10 @@ class Polynomial(Elementary):
     degree: int = check.count_field(2, "Give 1, 2, 3, ...", most=64)
     offset: float = _offset()
     scale: float = check.number_field(1.0, above=0)
-    statistic = "dot_product"
-    formula = "polynomial"
 
-    def constants(self) -> tuple[float, ...]:
-        return (self.scale, self.offset, float(self.degree))
+    def formula(self) -> Formula:
+        constants = (self.scale, self.offset, float(self.degree))
+        return "polynomial", "dot_product", 0.0, constants
 
 
 @dataclass(frozen=True)
@@ -235,9 +214,10 @@ class Spline(Elementary):
     [[3.8333]]
     """
 
-    statistic = "spline_product"
-    formula = "identity"
     non_negative = True
+
+    def formula(self) -> Formula:
+        return "identity", "spline_product", 0.0, ()
 
 
 # --- kernels of particular learners ---------------------------------------------------------------

@@ -12,8 +12,10 @@ from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any, ClassVar
 
+import numpy as np
+
 from ..kernels import Kernel, NoKernel
-from ..kernels.base import CoreSpec, without_active_dims
+from ..kernels.base import CoreSpec, active_coordinates, without_active_dims
 from ..losses import Objective
 from ..utils import validation as check
 
@@ -45,21 +47,26 @@ class Learner(check.Settings):
     accepts_new_inputs: ClassVar[bool] = True
     """Whether the slots can use columns that are added later."""
 
+    uses_values: ClassVar[bool] = True
+    """Whether the core needs values of the kernels."""
+
     only_kernel: ClassVar[type[Kernel] | None] = None
     """The one kernel that the method works with, if there is only one."""
 
     def core_settings(
         self, kernels: Sequence[Kernel], dimension: int, identity: int
     ) -> dict[str, object]:
-        """What the core makes the learner of a pack of, by name: the fields, and more.
+        """What the core makes the learner of a pack of, by name: fields, coordinates, and more.
 
         identity : of the pack's first slot; the number from which its random draws follow.
         """
-        return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+        values = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+        coordinates = active_coordinates(kernels[0], dimension)
+        return values | {"coordinates": np.array(coordinates, dtype=float)}
 
     def core_kernels(self, kernels: Sequence[Kernel], dimension: int) -> list[CoreSpec]:
-        """What the core makes the kernels of the slots of; empty if the method needs no values."""
-        return [kernel.core_spec(dimension) for kernel in kernels]
+        """What the core makes the kernels of the slots of."""
+        return [kernel.core_spec(dimension) for kernel in kernels] if self.uses_values else []
 
     def core_model(self, kernel: Kernel, dimension: int, objective: Objective) -> Any:
         """A new model in Python that the core calls for one output of a slot; None: it needs none.

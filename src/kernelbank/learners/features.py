@@ -16,7 +16,7 @@ import numpy as np
 
 from ..errors import InvalidArgument
 from ..kernels import FeatureMap, Kernel, Linear, feature_counts, feature_map
-from ..kernels.base import CoreSpec, active_coordinates
+from ..kernels.base import active_coordinates
 from ..losses import Objective
 from ..utils import validation as check
 from .base import MOST, Learner, count_of, forgetting_field
@@ -39,6 +39,7 @@ class _RandomFeatures(Learner):
     """Subclasses have settings `features` (how many) and `seed`."""
 
     accepts_new_inputs: ClassVar[bool] = False
+    uses_values: ClassVar[bool] = False
     features: int
     seed: int
 
@@ -72,11 +73,7 @@ class _RandomFeatures(Learner):
             "phases": phi.phases,
             "amplitudes": phi.amplitudes,
             "trigonometric": phi.trigonometric,
-            "coordinates": np.array(phi.coordinates, dtype=float),
         }
-
-    def core_kernels(self, kernels: Sequence[Kernel], dimension: int) -> list[CoreSpec]:
-        return []  # the features take their place
 
     def described_numbers(self, kernel: Kernel, dimension: int) -> int:
         return 2 * self.features * (dimension + 4)
@@ -118,8 +115,7 @@ class FourierSGD(_RandomFeatures):
     restart : forget everything every so many samples: f = 0 again, and t = 1 for the step size, at
         samples number restart, 2 restart, ..., counted from 1. None: never.
 
-    Reference: Lu, Hoi, Wang, Zhao and Liu, Large scale online kernel learning, Journal of Machine
-    Learning Research 17 (2016).
+    Reference: Lu, Hoi, Wang, Zhao and Liu, Journal of Machine Learning Research 17 (2016).
 
     >>> import kernelbank as kb
     >>> bank = kb.KernelBank(learner=kb.learners.FourierSGD(features=50, learning_rate=0.2))
@@ -294,8 +290,7 @@ class NystromSGD(Learner):
     learning_rate, step_size : as for `Norma`.
     novelty : an input becomes a landmark if more than this fraction of k(x, x) is new.
 
-    Reference: Lu, Hoi, Wang, Zhao and Liu, Large scale online kernel learning, Journal of Machine
-    Learning Research 17 (2016).
+    Reference: Lu, Hoi, Wang, Zhao and Liu, Journal of Machine Learning Research 17 (2016).
 
     >>> import kernelbank as kb
     >>> bank = kb.KernelBank(learner=kb.learners.NystromSGD(landmarks=20, learning_rate=0.2))

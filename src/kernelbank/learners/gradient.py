@@ -42,16 +42,25 @@ def check_decay(learner: Any, objective: Objective) -> None:
         )
 
 
-def _check_terms(learner: Learner, terms: int, most: int, why: str = "budget") -> None:
-    """Refuse an initial function of more terms than a budget leaves room for."""
-    if terms > most:
-        remedy = "Give fewer points, or raise budget."
-        rule = f"have at most {most} points for {type(learner).__name__} ({why})"
-        raise check.refuse("initial", rule, terms, remedy)
+class _Centres(Learner):
+    """Subclasses have a `budget` of centres, and may start with some."""
+
+    budget: int
+
+    def room(self, objective: Objective) -> int:
+        """The most points of an initial function."""
+        return self.budget
+
+    def check_initial(self, objective: Objective, terms: int) -> None:
+        most = self.room(objective)
+        if terms > most:
+            remedy = "Give fewer points, or raise budget."
+            rule = f"have at most {most} points for {type(self).__name__}"
+            raise check.refuse("initial", rule, terms, remedy)
 
 
 @dataclass(frozen=True)
-class Norma(Learner):
+class Norma(_Centres):
     """NORMA with a sliding window, the learner of the paper.
 
     With S the window, the last L samples, and all gradients at the present f:
@@ -70,8 +79,8 @@ class Norma(Learner):
     step_size : "constant"; "inverse_sqrt", learning_rate / sqrt(t) at sample t; or "adagrad",
         learning_rate over the root of the sum of all |gradient|^2 (see docs/learners.md).
 
-    Reference: Kivinen, Smola and Williamson, Online learning with kernels, IEEE Transactions on
-    Signal Processing 52 (2004); windowed as in the paper of the scheme.
+    Reference: Kivinen, Smola and Williamson, IEEE Transactions on Signal Processing 52 (2004);
+    windowed as in the paper of the scheme.
 
     >>> import kernelbank as kb
     >>> bank = kb.KernelBank(learner=kb.learners.Norma(learning_rate=0.05, budget=100))
@@ -94,15 +103,15 @@ class Norma(Learner):
             raise check.refuse("budget", rule, self.budget, remedy, "Norma")
         check_decay(self, objective)
 
-    def check_initial(self, objective: Objective, terms: int) -> None:
-        _check_terms(self, terms, self.budget - objective.window, "budget - window")
+    def room(self, objective: Objective) -> int:
+        return self.budget - objective.window
 
     def history_length(self, objective: Objective) -> int:
         return self.budget
 
 
 @dataclass(frozen=True)
-class KLMS(Learner):
+class KLMS(_Centres):
     """Kernel least mean squares: one gradient step and one term per sample.
 
         f <- f - learning_rate * l'(f(x), y) k(x, .)
@@ -117,8 +126,7 @@ class KLMS(Learner):
     budget : largest number of terms.
     step_size : how the rate follows from learning_rate, as for `Norma`.
 
-    Reference: Liu, Pokharel and Principe, The kernel least-mean-square algorithm, IEEE Transactions
-    on Signal Processing 56 (2008).
+    Reference: Liu, Pokharel and Principe, IEEE Transactions on Signal Processing 56 (2008).
 
     >>> import kernelbank as kb
     >>> bank = kb.KernelBank(learner=kb.learners.KLMS(learning_rate=0.1))
@@ -132,12 +140,9 @@ class KLMS(Learner):
     budget: int = count_of("terms", 100)
     step_size: str = step_size_field()
 
-    def check_initial(self, objective: Objective, terms: int) -> None:
-        _check_terms(self, terms, self.budget)
-
 
 @dataclass(frozen=True)
-class QKLMS(Learner):
+class QKLMS(_Centres):
     """KLMS on quantised inputs: a sample near a centre moves that centre's coefficient.
 
     With c_j the centre nearest to x:
@@ -153,8 +158,7 @@ class QKLMS(Learner):
     quantization : how near counts as the same, in units of the inputs; 0 for equal only.
     budget : largest number of centres.
 
-    Reference: Chen, Zhao, Zhu and Principe, Quantized kernel least mean square algorithm, IEEE
-    Transactions on Neural Networks and Learning Systems 23 (2012).
+    Reference: Chen, Zhao, Zhu and Principe, IEEE Trans. Neural Networks and Learning Systems 23 (2012).
 
     >>> import kernelbank as kb
     >>> bank = kb.KernelBank(learner=kb.learners.QKLMS(quantization=0.5))
@@ -169,12 +173,9 @@ class QKLMS(Learner):
     budget: int = count_of("centres", 100)
     step_size: str = step_size_field()
 
-    def check_initial(self, objective: Objective, terms: int) -> None:
-        _check_terms(self, terms, self.budget)
-
 
 @dataclass(frozen=True)
-class KNLMS(Learner):
+class KNLMS(_Centres):
     """Normalised kernel least mean squares on a dictionary of incoherent centres.
 
     x becomes a centre if max_j |k(x, c_j)| / sqrt(k(x, x) k(c_j, c_j)) <= coherence and
@@ -189,8 +190,7 @@ class KNLMS(Learner):
     epsilon : positive number that bounds the normalised step.
     budget : largest number of centres.
 
-    Reference: Richard, Bermudez and Honeine, Online prediction of time series data with kernels,
-    IEEE Transactions on Signal Processing 57 (2009).
+    Reference: Richard, Bermudez and Honeine, IEEE Transactions on Signal Processing 57 (2009).
 
     >>> import kernelbank as kb
     >>> bank = kb.KernelBank(learner=kb.learners.KNLMS(learning_rate=0.25))
@@ -205,9 +205,6 @@ class KNLMS(Learner):
     epsilon: float = check.number_field(0.01, above=0)
     budget: int = count_of("centres", 100)
     step_size: str = step_size_field()
-
-    def check_initial(self, objective: Objective, terms: int) -> None:
-        _check_terms(self, terms, self.budget)
 
 
 @dataclass(frozen=True)
@@ -227,8 +224,7 @@ class POLK(Learner):
     compression : how far, in the norm of the RKHS, a step's result may be moved.
     budget : largest number of centres.
 
-    Reference: Koppel, Warnell, Stump and Ribeiro, Parsimonious online learning with kernels via
-    sparse projections in function space, Journal of Machine Learning Research 20 (2019).
+    Reference: Koppel, Warnell, Stump and Ribeiro, Journal of Machine Learning Research 20 (2019).
 
     >>> import kernelbank as kb
     >>> bank = kb.KernelBank(learner=kb.learners.POLK(learning_rate=0.2))
@@ -268,8 +264,7 @@ class Forgetron(Learner):
     ----------
     budget : largest number of terms.
 
-    Reference: Dekel, Shalev-Shwartz and Singer, The Forgetron: a kernel-based perceptron on a
-    budget, SIAM Journal on Computing 37 (2008).
+    Reference: Dekel, Shalev-Shwartz and Singer, SIAM Journal on Computing 37 (2008).
 
     >>> import kernelbank as kb
     >>> bank = kb.KernelBank(learner=kb.learners.Forgetron(budget=20), loss="hinge")
@@ -302,8 +297,7 @@ class Projectron(Learner):
     tolerance : how far a projection may be from its sample, in the norm of the RKHS; 0 or more.
     budget : largest number of centres.
 
-    Reference: Orabona, Keshet and Caputo, Bounded kernel-based online learning, Journal of Machine
-    Learning Research 10 (2009).
+    Reference: Orabona, Keshet and Caputo, Journal of Machine Learning Research 10 (2009).
 
     >>> import kernelbank as kb
     >>> bank = kb.KernelBank(learner=kb.learners.Projectron(), loss="hinge")

@@ -41,8 +41,7 @@ class KRLS(Learner):
     jitter : part of itself by which the diagonal of K is raised, so that K can be inverted; from 0
         to 1. kafbox and the paper have 0.
 
-    Reference: Engel, Mannor and Meir, The kernel recursive least-squares algorithm, IEEE
-    Transactions on Signal Processing 52 (2004).
+    Reference: Engel, Mannor and Meir, IEEE Transactions on Signal Processing 52 (2004).
 
     >>> import kernelbank as kb
     >>> bank = kb.KernelBank(learner=kb.learners.KRLS(novelty=0.001))
@@ -73,8 +72,7 @@ class SlidingWindowKRLS(Learner):
     budget : number of samples that are kept.
     ridge : positive number on the diagonal: the noise's variance over the kernel's scale.
 
-    Reference: Van Vaerenbergh, Via and Santamaria, A sliding-window kernel RLS algorithm and its
-    application to nonlinear channel identification, ICASSP 2006.
+    Reference: Van Vaerenbergh, Via and Santamaria, ICASSP 2006.
 
     >>> import kernelbank as kb
     >>> bank = kb.KernelBank(learner=kb.learners.SlidingWindowKRLS(budget=30))
@@ -104,8 +102,7 @@ class FixedBudgetKRLS(Learner):
     ridge : positive number on the diagonal: the noise's variance over the kernel's scale.
     label_rate : 0 to 1, how far old responses follow new ones.
 
-    Reference: Van Vaerenbergh, Santamaria, Liu and Principe, Fixed-budget kernel recursive
-    least-squares, ICASSP 2010.
+    Reference: Van Vaerenbergh, Santamaria, Liu and Principe, ICASSP 2010.
 
     >>> import kernelbank as kb
     >>> bank = kb.KernelBank(learner=kb.learners.FixedBudgetKRLS(budget=30))
@@ -146,9 +143,8 @@ class KRLSTracker(Learner):
     jitter : part of itself by which the diagonal of K is raised, so that K can be inverted; from 0
         to 1. kafbox has 1e-6, for kernels with k(x, x) = 1.
 
-    Reference: Van Vaerenbergh, Lazaro-Gredilla and Santamaria, Kernel recursive least-squares
-    tracker for time-varying regression, IEEE Transactions on Neural Networks and Learning Systems
-    23 (2012).
+    Reference: Van Vaerenbergh, Lazaro-Gredilla and Santamaria, IEEE Transactions on Neural
+    Networks and Learning Systems 23 (2012).
 
     >>> import kernelbank as kb
     >>> bank = kb.KernelBank(learner=kb.learners.KRLSTracker(budget=30))

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from .. import _core
 from ..kernels import Kernel, NoKernel
-from ..kernels.base import CoreSpec, active_coordinates
 from ..losses import Objective, Squared
 from ..utils import validation as check
 from .base import MOST, Learner, count_of
@@ -42,6 +38,7 @@ class LastValue(Learner):
     core_name: ClassVar[str] = "LastValue"
     pack_width: ClassVar[int] = _core.WIDTH
     only_kernel: ClassVar[type[Kernel]] = NoKernel
+    uses_values: ClassVar[bool] = False
     column: int | None = check.count_field(None, _COLUMN, least=0, most=MOST)
     per_output: bool = False
 
@@ -49,9 +46,6 @@ class LastValue(Learner):
         if self.column is not None and self.column >= width:
             rule = f"be the index of one of {width} inputs"
             raise check.refuse("column", rule, self.column, _COLUMN, "LastValue")
-
-    def core_kernels(self, kernels: Sequence[Kernel], dimension: int) -> list[CoreSpec]:
-        return []
 
 
 @dataclass(frozen=True)
@@ -80,10 +74,8 @@ class NearestNeighborGP(Learner):
     constant : variance of an unknown constant, 0 or more, in the same unit: where the targets are
         not near 0 everywhere, the prediction far from all samples is then near their mean.
 
-    Reference: Vecchia, Estimation and model identification for continuous spatial processes,
-    Journal of the Royal Statistical Society B 50 (1988); Datta, Banerjee, Finley and Gelfand,
-    Hierarchical nearest-neighbor Gaussian process models for large geostatistical datasets, Journal
-    of the American Statistical Association 111 (2016).
+    Reference: Vecchia, Journal of the Royal Statistical Society B 50 (1988); Datta, Banerjee,
+    Finley and Gelfand, Journal of the American Statistical Association 111 (2016).
 
     >>> import numpy as np, kernelbank as kb
     >>> x = np.random.default_rng(0).uniform(0, 6, 500)
@@ -113,9 +105,3 @@ class NearestNeighborGP(Learner):
             remedy += 'same: kb.Slot(..., loss="squared").'
             rule = "be the squared one for NearestNeighborGP"
             raise check.refuse("loss", rule, objective.loss, remedy)
-
-    def core_settings(
-        self, kernels: Sequence[Kernel], dimension: int, identity: int
-    ) -> dict[str, object]:
-        coordinates = np.array(active_coordinates(kernels[0], dimension), dtype=float)
-        return super().core_settings(kernels, dimension, identity) | {"coordinates": coordinates}

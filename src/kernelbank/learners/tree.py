@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from ..kernels import TreeKernel
-from ..kernels.base import CoreSpec, Kernel, active_coordinates, without_active_dims
+from ..kernels.base import Kernel, without_active_dims
 from ..utils import validation as check
 from .base import Learner, count_of
 
@@ -54,9 +54,8 @@ class PartitionTree(Learner):
     seed : whole number from which the random splits follow, with the slot's number, as for
         `FourierSGD`.
 
-    Reference: Willsky, Multiresolution Markov models for signal and image processing, Proceedings
-    of the IEEE 90 (2002), for the messages; Geurts, Ernst and Wehenkel, Extremely randomized trees,
-    Machine Learning 63 (2006), for the splits.
+    Reference: Willsky, Proceedings of the IEEE 90 (2002), for the messages; Geurts, Ernst and
+    Wehenkel, Machine Learning 63 (2006), for the splits.
 
     >>> import numpy as np, kernelbank as kb
     >>> x = np.random.default_rng(0).uniform(0, 1, 500)
@@ -69,6 +68,7 @@ class PartitionTree(Learner):
 
     core_name: ClassVar[str] = "PartitionTree"
     second_order: ClassVar[bool] = True
+    uses_values: ClassVar[bool] = False  # its variances are all that the cells need
     only_kernel: ClassVar[type[Kernel]] = TreeKernel
     nodes: int = count_of("cells", 1023)
     split_after: int = count_of("samples in a cell", 20, least=2)
@@ -83,11 +83,7 @@ class PartitionTree(Learner):
         tree = without_active_dims(kernels[0])
         assert isinstance(tree, TreeKernel)
         return super().core_settings(kernels, dimension, identity) | {
-            "coordinates": np.array(active_coordinates(kernels[0], dimension), dtype=float),
             "variances": np.array(tree.variances()),
             "seed_parts": np.array([self.seed >> 32, self.seed & 0xFFFFFFFF], dtype=float),
             "identity": float(identity),
         }
-
-    def core_kernels(self, kernels: Sequence[Kernel], dimension: int) -> list[CoreSpec]:
-        return []  # its variances are all that the cells need
