@@ -158,7 +158,8 @@ class QKLMS(_Centres):
     quantization : how near counts as the same, in units of the inputs; 0 for equal only.
     budget : largest number of centres.
 
-    Reference: Chen, Zhao, Zhu and Principe, IEEE Trans. Neural Networks and Learning Systems 23 (2012).
+    Reference: Chen, Zhao, Zhu and Principe, IEEE Transactions on Neural Networks and Learning
+    Systems 23 (2012).
 
     >>> import kernelbank as kb
     >>> bank = kb.KernelBank(learner=kb.learners.QKLMS(quantization=0.5))
