@@ -1,6 +1,5 @@
 """Naive learners against facts that do not come from them."""
 
-
 import numpy as np
 import pytest
 

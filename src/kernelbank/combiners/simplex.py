@@ -33,10 +33,8 @@ class Simplex(Combiner):
     horizon : number of samples in prequential evidence.
     bound : "direct sum", or "jensen" for the looser bound.
 
-    Reference: Ruiz-Moreno and Beferull-Lozano, An online multiple kernel parallelizable learning
-    scheme, IEEE Signal Processing Letters 31, 2024 (arXiv:2308.10101), equations (3) to (5). The
-    looser bound: Shen, Chen and Giannakis, Random feature-based online multi-kernel learning in
-    environments with unknown dynamics, JMLR 2019.
+    Reference: Ruiz-Moreno and Beferull-Lozano, IEEE Signal Processing Letters 31, 2024
+    (arXiv:2308.10101), equations (3) to (5). The looser bound: Shen, Chen and Giannakis, JMLR 2019.
 
     >>> import kernelbank as kb
     >>> bank = kb.KernelBank(combiner=kb.combiners.Simplex(evidence="prequential", horizon=50))
@@ -83,9 +81,8 @@ def simplex_qp(a: object, b: object, method: str = "auto") -> Floats:
     -------
     The weights, in the shape of a.
 
-    Reference: Ruiz-Moreno and Beferull-Lozano, An online multiple kernel parallelizable learning
-    scheme, IEEE Signal Processing Letters 31, 2024 (arXiv:2308.10101), Algorithm 1; the
-    pivot rule follows Duchi et al. (2008).
+    Reference: Ruiz-Moreno and Beferull-Lozano, IEEE Signal Processing Letters 31, 2024
+    (arXiv:2308.10101), Algorithm 1; the pivot rule follows Duchi et al. (2008).
 
     >>> simplex_qp([1.0, 1.0], [0.0, 1.0]).tolist()
     [0.75, 0.25]
@@ -128,38 +125,20 @@ def kkt_residual(theta: object, a: object, b: object) -> Any:
     remedy = "Give one weight for each member of a."
     weights = check.floats("theta", theta, remedy)
     if weights.shape != curvature.shape:
-        raise check.refuse(
-            "theta", f"have the shape of a, {curvature.shape}", weights.shape, remedy
-        )
+        rule = f"have the shape of a, {curvature.shape}"
+        raise check.refuse("theta", rule, weights.shape, remedy)
     if not np.isfinite(weights).all():
         raise check.refuse("theta", "be finite", weights, remedy)
-    gradient, above = _gradients(curvature, linear, weights)
+    # Extended precision has a range in which nothing over- or underflows.
+    a2, b2 = 2 * curvature.astype(np.longdouble), linear.astype(np.longdouble)
+    distance = b2 - b2.min(axis=-1, keepdims=True)
+    gradient = a2 * weights + distance
+    above = a2 * (weights + np.spacing(np.abs(weights))) + distance
     mean = (np.abs(weights) * gradient).sum(axis=-1)
     gap = (weights * (gradient - above.min(axis=-1, keepdims=True))).sum(axis=-1)
     relative = np.maximum(gap, 0.0) / np.where(mean > 0, mean, 1.0)
     off = np.abs(weights.sum(axis=-1) - 1.0)
-    return np.maximum(np.maximum(off, -weights.min(axis=-1)), relative)
-
-
-def _gradients(a: Floats, b: Floats, weights: Floats) -> tuple[Floats, Floats]:
-    """The gradient, and the same one unit in the last place of the weights further up.
-
-    Both divided by their largest member, in exponents, so that nothing over- or underflows.
-    """
-    distance = 0.5 * b - 0.5 * b.min(axis=-1, keepdims=True)  # halved: it cannot overflow
-    parts = [np.frexp(a), np.frexp(weights), np.frexp(weights + np.spacing(np.abs(weights)))]
-    (a_part, a_power), (w_part, w_power), (up_part, up_power) = parts
-    d_part, d_power = np.frexp(distance)
-    none = np.iinfo(np.int32).min // 4
-    powers = np.maximum(
-        np.where(a_part * up_part != 0, a_power + up_power, none),
-        np.where(d_part > 0, d_power, none),
-    )
-    top = powers.max(axis=-1, keepdims=True)
-    rest = np.ldexp(d_part, np.maximum(d_power - top, -2000))
-    gradient = np.ldexp(a_part * w_part, np.maximum(a_power + w_power - top, -2000)) + rest
-    above = np.ldexp(a_part * up_part, np.maximum(a_power + up_power - top, -2000)) + rest
-    return gradient, above
+    return np.maximum(np.maximum(off, -weights.min(axis=-1)), relative.astype(float))
 
 
 def _problem(a: object, b: object) -> tuple[Floats, Floats]:

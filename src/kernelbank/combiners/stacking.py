@@ -184,10 +184,9 @@ class Joint(Combiner):
     tolerance : above 0: how far the cost may exceed the least cost, as a fraction of it.
     steps : the most moves of weight between two slots per sample.
 
-    Reference: the problem is that of Ruiz-Moreno and Beferull-Lozano before they separate it (IEEE
-    Signal Processing Letters 31, 2024, arXiv:2308.10101); pairwise moves: Lacoste-Julien and Jaggi,
-    On the global linear convergence of Frank-Wolfe optimization variants, NeurIPS 2015; Fan, Chen
-    and Lin (2005) for the choice of the pair.
+    Reference: the problem is that of Ruiz-Moreno and Beferull-Lozano before they separate it
+    (arXiv:2308.10101); pairwise moves: Lacoste-Julien and Jaggi, NeurIPS 2015; Fan, Chen and Lin
+    (2005) for the choice of the pair.
 
     >>> import kernelbank as kb
     >>> joint = kb.combiners.Joint(evidence="prequential", horizon=50, discount=0.99, ridge=0.1)
