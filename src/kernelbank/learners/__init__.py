@@ -4,9 +4,8 @@ from .base import Learner
 from .features import FourierRLS, FourierSGD, LinearRLS, NystromSGD
 from .gradient import KLMS, KNLMS, POLK, QKLMS, Forgetron, Norma, Projectron
 from .kernel_least_squares import KRLS, FixedBudgetKRLS, KRLSTracker, SlidingWindowKRLS
-from .neighbors import LastValue, NearestNeighborGP
+from .nonparametric import LastValue, NearestNeighborGP, PartitionTree
 from .python_learner import Adapter, PythonLearner
-from .tree import PartitionTree
 
 __all__ = [
     "Adapter",
