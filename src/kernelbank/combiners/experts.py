@@ -64,10 +64,9 @@ class Hedge(Combiner):
 
     With learning_rate=None the rate is AdaHedge's, log(P) / D. D is the sum of the mixability gaps
     w'l + log(w'exp(-rate l)) / rate over the samples. This rate is infinite at first (the best
-    slots share the weight), never grows, and needs no knowledge of the scale of the losses. If the
-    losses of a sample lie within an interval of length S, the weighted loss exceeds the loss of the
-    best slot by at most S sqrt(log(P) n) + S (16/3 log(P) + 2) after n samples, by a constant if
-    one slot stays best.
+    slots share the weight), never grows, and needs no knowledge of the scale of the losses. If
+    these lie within an interval of length S, the weighted loss exceeds the loss of the best slot by
+    at most S sqrt(log(P) n) + S (16/3 log(P) + 2) after n samples.
 
     Parameters
     ----------

@@ -53,9 +53,8 @@ class Stacking(Combiner):
     The weights are solved for after every sample, from the weights before it, until the Frank-Wolfe
     gap, an upper bound of cost(w) - least cost, is at most tolerance * scale. The scale is cost(w)
     plus 1e-4 of the cost of the weights before. `bank.evidence()` shows a larger gap if `steps` or
-    the precision of the moments did not suffice: where errors cancel, a cost below about 1e-15 of
-    the slots' own costs is rounding. An error beyond 2^470, about 3e141, counts as 2^470. A slot
-    with more than 2^60 times the best slot's loss gets no weight and is not counted in the gap.
+    the precision of the moments did not suffice. A slot with more than 2^60 times the best slot's
+    loss gets no weight and is not counted in the gap.
 
     Parameters
     ----------
@@ -72,8 +71,7 @@ class Stacking(Combiner):
     >>> stacking = kb.combiners.Stacking(discount=0.99)
     >>> bank = kb.KernelBank(kb.gaussian_grid(0.1, 10, 8), combiner=stacking)
     >>> trace = bank.run([0.0, 0.5, 1.0, 1.5], [1.0, 1.1, 1.2, 1.1])
-    >>> shown = bank.evidence()
-    >>> bool(shown["gap"] <= stacking.tolerance * shown["scale"])
+    >>> bool(bank.evidence()["gap"] <= stacking.tolerance * bank.evidence()["scale"])
     True
     """
 
@@ -99,17 +97,16 @@ class RobustStacking(Combiner):
         sum_i d^(n-i) c_i (v'f_i - y_i)^2 + ridge L |v|^2  on the simplex,
         c_i = 1 / (s_i + r_i^2 / degrees_of_freedom),  s_i = discounted mean of r_1^2 .. r_i^2,
 
-    with L = min_p of the sum for slot p alone. So samples count as in a likelihood of Student's t
-    with these degrees of freedom, whose scale follows the errors: one step of iteratively
-    reweighted least squares per sample. Where errors come in bursts, a few samples decide about the
-    weights of `Stacking`, and say little more than others here. Where rare samples matter most, the
-    second weights neglect them. So the weights are q v + (1 - q) w, with w those of `Stacking`, and
+    with L = min_p of the sum for slot p alone: samples count as in a likelihood of Student's t with
+    these degrees of freedom, whose scale follows the errors. Where errors come in bursts, a few
+    samples decide about the weights of `Stacking`, and say little more than others here. Where rare
+    samples matter most, the second weights neglect them. So the weights are q v + (1 - q) w, with w
+    those of `Stacking`, and
 
         q = 1/2 + 5/2 (1 - R_v / R_w) within 0 and 1,
 
-    where R_v and R_w are the discounted sums of the squared errors of both.
-
-    Not for labels: there the large errors are all that counts.
+    where R_v and R_w are the discounted sums of the squared errors of both. Not for labels: there
+    the large errors are all that counts.
 
     Parameters
     ----------
@@ -171,18 +168,14 @@ class Joint(Combiner):
     holds: an upper bound of cost(w) - least cost, at most tolerance * scale, as for `Stacking`. The
     bound is the Frank-Wolfe gap max_p gradient'(w - e_p); for losses with kinks (no `curvature`)
     the slopes are averaged around each prediction, and the possible error of the averaging is
-    added. The bound is valid for every convex loss, also if `steps` or the precision of floats did
-    not suffice to reduce it: then `bank.evidence()` shows a larger gap.
+    added. It is valid for every convex loss, also if `steps` did not suffice to reduce it.
 
     Parameters
     ----------
     evidence : "window" or "prequential".
     horizon : number of samples in prequential evidence.
-    discount : d, above 0 and at most 1: the factor by which a sample's influence shrinks with each
-        later sample; 1 for "window".
+    discount, tolerance, steps : as for `Stacking`; the discount is 1 for "window".
     ridge : at least 0, in units of loss: pulls the weights towards equal ones.
-    tolerance : above 0: how far the cost may exceed the least cost, as a fraction of it.
-    steps : the most moves of weight between two slots per sample.
 
     Reference: the problem is that of Ruiz-Moreno and Beferull-Lozano before they separate it
     (arXiv:2308.10101); pairwise moves: Lacoste-Julien and Jaggi, NeurIPS 2015; Fan, Chen and Lin
@@ -192,8 +185,7 @@ class Joint(Combiner):
     >>> joint = kb.combiners.Joint(evidence="prequential", horizon=50, discount=0.99, ridge=0.1)
     >>> bank = kb.KernelBank(kb.gaussian_grid(0.1, 10, 8), combiner=joint)
     >>> trace = bank.run([0.0, 0.5, 1.0, 1.5], [1.0, 1.1, 1.2, 1.1])
-    >>> shown = bank.evidence()
-    >>> bool(shown["gap"] <= joint.tolerance * shown["scale"])
+    >>> bool(bank.evidence()["gap"] <= joint.tolerance * bank.evidence()["scale"])
     True
     """
 

@@ -245,8 +245,7 @@ class TreeKernel(Kernel):
     v_l = scale * decay^l is the variance that level l adds; level 0 is one cell for all inputs,
     and every cell of level l + 1 lies inside one of level l. `kb.learners.PartitionTree`, the only
     learner for it, makes the cells from the samples. So k(x, t) is unknown before the stream, and
-    the kernel cannot be called, added or multiplied. `ActiveDims` restricts the cells, and the
-    stored inputs, to some coordinates.
+    the kernel cannot be called, added or multiplied.
 
     Parameters
     ----------
@@ -296,11 +295,10 @@ class Custom(UsersFunctions, Kernel):
     same inputs. It is called with one row of X at a time, always in the same shapes, so that
     blocks equal the loop over samples bit for bit.
 
-    A function in C is faster: give its address, an int. It is called for two inputs of d numbers
-    each as ``double k(const double* x, const double* t, int64_t d)``, from several threads, and
-    must stay loaded. ``numba.cfunc(...).address`` is such an address, and ctypes makes one:
-    ``ctypes.cast(function, ctypes.c_void_p).value``. It belongs to this process: a bank with it
-    can be saved, but neither pickled nor run on Ray.
+    A function in C is faster: give its address, an int, as of ``numba.cfunc(...).address``. It is
+    called for two inputs of d numbers each as ``double k(const double* x, const double* t, int64_t
+    d)``, from several threads, and must stay loaded. It belongs to this process: a bank with it can
+    be saved, but neither pickled nor run on Ray.
 
     Parameters
     ----------

@@ -35,11 +35,10 @@ WIDTH = _core.WIDTH
 class FeatureMap:
     """phi_m(x) = amplitude_m cos(angle_m) for m < trigonometric, amplitude_m angle_m for the rest.
 
-    angle_m = frequency_m'x_c + phase_m, where x_c holds the coordinates c of x. `feature_map`
-    makes it; it consists of arrays, so that a learner can keep it in its state. Trigonometric
-    features come in blocks of eight: four cosines, and the sines of the same angles. The linear
-    features follow: the coordinates, and a constant. Both are padded, to a multiple of eight and of
-    four, with features of amplitude 0.
+    angle_m = frequency_m'x_c + phase_m, where x_c holds the coordinates c of x. `feature_map` makes
+    it. Trigonometric features come in blocks of eight: four cosines, and the sines of the same
+    angles. The linear features follow: the coordinates, and a constant. Both are padded, to a
+    multiple of eight and of four, with features of amplitude 0.
 
     Parameters
     ----------

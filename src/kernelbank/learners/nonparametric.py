@@ -123,9 +123,8 @@ class PartitionTree(Learner):
         sum_i (f(x_i) - y_i)^2 + noise * sum_c g_c^2 / v_level,
 
     and the second sum is norm^2. Both are exact after every sample, by messages between the cells
-    on one path: no matrix, no step size, no drift. With another loss a sample is a square
-    around its working response f - l' / c when it is learned, with c as in `KRLS`. It counts c / 2
-    as much as one of the squared loss.
+    on one path: no matrix, no step size, no drift. With another loss a sample is a square around
+    its working response f - l' / c, with weight c / 2 and c as in `KRLS`.
 
     A leaf stores its samples, and after `split_after` of them is split in two. Of one random split
     per input, uniform between the smallest and the largest stored value, it takes the one that
@@ -138,10 +137,8 @@ class PartitionTree(Learner):
     high, after 10 units are subtracted for chance. All samples of the two leaves become
     observations of their parent's value (count and sum): the posterior is exact for the kernel in
     which these samples have the coarser cells only. A leaf whose split has too small a gain rate
-    treats its own samples so, and starts to store again.
-
-    It works with `kb.kernels.TreeKernel`, also inside `ActiveDims`, and with losses of bounded
-    curvature. Memory: at most nodes * (18 + split_after * (inputs + 4) / 2) numbers.
+    treats its own samples so, and starts to store again. Memory: at most
+    nodes * (18 + split_after * (inputs + 4) / 2) numbers.
 
     Parameters
     ----------

@@ -26,8 +26,7 @@ class PythonLearner(Learner):
     The core calls these functions, one sample and one slot at a time; windows, blocks and outputs
     are its work. So blocks give the same bits as single samples, and the state, being arrays, can
     be saved. A bank with several outputs has a state for each. Subclasses are frozen dataclasses of
-    their settings. Cost per step: window + 1 calls of `value` and one of `step` and `norm`, in
-    Python: about 10 microseconds each, and their own work. Memory: the state.
+    their settings. A step costs window + 1 calls of `value` and one of `step` and `norm`.
 
     >>> from dataclasses import dataclass
     >>> import numpy as np, kernelbank as kb
