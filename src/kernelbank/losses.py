@@ -320,18 +320,8 @@ class Custom(UsersFunctions, Loss):
 
 BUILT_IN: dict[str, type[Loss]] = {
     kind.core_name: kind
-    for kind in (
-        Absolute,
-        EpsilonInsensitive,
-        Hinge,
-        Huber,
-        Logistic,
-        Pinball,
-        Poisson,
-        PoissonRate,
-        Squared,
-        SquaredHinge,
-    )
+    for kind in [globals()[name] for name in __all__]
+    if kind not in (Custom, Loss)
 }
 """The losses by their names, as `loss=` accepts them."""
 
