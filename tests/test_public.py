@@ -53,7 +53,6 @@ COMPONENTS = [
     *(getattr(kb.rivals, n) for n in kb.rivals.__all__),
     *(getattr(kb.combiners, n) for n in kb.combiners.__all__ if n != "Combiner"),
     kb.KernelBank,
-    kb.Dictionary,
     kb.gaussian_grid,
     kb.simplex_qp,
     kb.kkt_residual,

@@ -14,6 +14,7 @@ import pickle
 import pytest
 
 import kernelbank as kb
+from support import output_banks
 from support.every_bank import OWN, SAMPLES, all_cases, few_cases
 from support.same_bits import assert_same_bits, run_whole
 
@@ -40,6 +41,8 @@ def run_one_by_one(case, moment, path):
     for n in range(moment, SAMPLES):
         if n % 3 == 0:
             bank.predict_one(case.X[n])
+            if isinstance(bank, kb.KernelBank):
+                bank.predict_one(case.X[n - 1])  # a query that is not learned next
         bank.learn_one(case.X[n], case.y[n].item() if case.y.ndim == 1 else case.y[n])
     return bank, traces
 
@@ -108,20 +111,14 @@ def whole_run(name):
     return run_whole(CASES[name])
 
 
-IN_EVERY_WAY = (
-    "kernels",
-    "learners with squared",
-    "combiner Simplex()",
-    "AutoBank with forecasts",
-    "AutoBank for three classes",
-)
-"""Slots of many kinds, and the banks with the most parts; another bank is run in one way, in turn."""
+IN_EVERY_WAY = "learners with squared"
+"""Slots of many kinds; another bank is run in one way, in turn."""
 
 
 def few_cases_and_ways():
     for n, name in enumerate(FEW):
         for w, way in enumerate(WAYS):
-            if name in IN_EVERY_WAY or n % len(WAYS) == w:
+            if name == IN_EVERY_WAY or n % len(WAYS) == w:
                 yield name, way, 1 + (37 * n + 101 * w) % (SAMPLES - 1)
 
 
@@ -131,8 +128,32 @@ def test_every_bank_in_some_way_has_the_same_bits(name, way, moment, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("moment", [0, 131])
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", CASES)
-def test_every_instance_in_every_way_has_the_same_bits(name, way, moment, tmp_path):
-    assert_same_bits(whole_run(name), *WAYS[way](CASES[name], moment, tmp_path / "bank.kb"))
+def test_every_instance_in_every_way_has_the_same_bits(name, way, tmp_path):
+    assert_same_bits(whole_run(name), *WAYS[way](CASES[name], 131, tmp_path / "bank.kb"))
+
+
+# --- several outputs: each has the bits of a bank of its own --------------------------------------
+
+LIGHT = output_banks.light_cases()
+
+
+@functools.lru_cache(maxsize=2)
+def alone(name):
+    """The banks that all ways of a light case are compared with."""
+    return output_banks.run_alone(LIGHT[name])
+
+
+def light_cases_and_ways():
+    """One way for each bank, in turn; and every way for the learners with the squared loss."""
+    for n, name in enumerate(LIGHT):
+        for w, way in enumerate(WAYS):
+            if name == IN_EVERY_WAY or n % len(WAYS) == w:
+                yield name, way, 1 + (37 * n + 101 * w) % (SAMPLES - 1)
+
+
+@pytest.mark.parametrize(("name", "way", "moment"), [*light_cases_and_ways()])
+def test_every_output_in_some_way_is_that_of_a_bank_of_its_own(name, way, moment, tmp_path):
+    bank, traces = WAYS[way](output_banks.several(LIGHT[name]), moment, tmp_path / "bank.kb")
+    output_banks.assert_same_as_alone(bank, traces, alone(name))

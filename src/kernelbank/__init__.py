@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .bank import AdaptiveDictionary, KernelBank, Ledger, Slot, Trace, engines
     from .combiners.simplex import kkt_residual, simplex_qp
     from .io import sources
-    from .kernels.dictionary import Dictionary, gaussian_grid
+    from .kernels.elementary import gaussian_grid
     from .research import datasets, plots, regret, rivals
     from .research.batch import BatchSolution, batch_solution
     from .research.comparison import compare
@@ -51,7 +51,6 @@ _NAMES = {
     "BatchSolution": "research.batch",
     "Change": "auto",
     "Comparison": "research.results",
-    "Dictionary": "kernels.dictionary",
     "KernelBank": "bank",
     "Ledger": "bank",
     "Slot": "bank",
@@ -59,7 +58,7 @@ _NAMES = {
     "batch_solution": "research.batch",
     "compare": "research.comparison",
     "from_bytes": "auto.loading",
-    "gaussian_grid": "kernels.dictionary",
+    "gaussian_grid": "kernels.elementary",
     "kkt_residual": "combiners.simplex",
     "load": "auto.loading",
     "simplex_qp": "combiners.simplex",
@@ -73,7 +72,6 @@ __all__ = [
     "BatchSolution",
     "Change",
     "Comparison",
-    "Dictionary",
     "KernelBank",
     "Ledger",
     "Slot",

@@ -32,7 +32,6 @@ from .kernels import Gaussian, Kernel, Linear
 from .kernels.base import kernel_matrix
 from .learners import Learner, Norma
 from .losses import Loss, as_loss
-from .losses.custom import inside
 from .utils import validation
 from .utils.validation import Floats
 
@@ -48,8 +47,8 @@ free of exceptions: A block in which a component raises is undone, and the bank 
     See the exception above. Arguments are read-only; `needs` names what else a combiner reads.
 finite: A slot that is not finite once is quarantined for good.
     Look for divisions by 0, logarithms, overflows: np.logaddexp(0, -z) for np.log(1 + np.exp(-z)).
-    A kernel for inputs >= 0 has domain = "non-negative"; a loss with a domain, or that grows fast,
-    needs smoothing=. A combiner leaves quarantined slots, with infinite losses, out of its sums.
+    A kernel for inputs >= 0 has non_negative = True. A combiner leaves quarantined slots, with
+    infinite losses, out of its sums.
 deterministic: A bank that is saved and loaded, or runs in blocks, must give the same bits.
     Let functions depend on their arguments only; draw random numbers once, from a seed.
 leaving its arguments unchanged: They are used again, for later samples and by other components.
@@ -306,7 +305,7 @@ def check_kernel(kernel: Kernel, dimension: int | None = None) -> None:
 def _kernel_inputs(kernel: Kernel, width: int) -> Iterator[Floats]:
     """Several (20, width) arrays inside the kernel's domain, all but one of short numbers."""
     draw = np.random.default_rng(width)
-    shift = 0.0 if "non-negative" in kernel.domains else 1.0
+    shift = 0.0 if kernel.non_negative else 1.0
     size = (20, width)
     yield draw.uniform(0, 2, size) - shift  # with all digits: the order of a sum shows
     yield np.round(8 * draw.uniform(0, 2, size)) / 8 - shift
@@ -405,7 +404,7 @@ def _check_target(check: _Check, loss: Loss, y: float) -> None:
     f = np.unique(np.concatenate([grid if loss.labels else y + grid, grid, irregular]))
     if isinstance(loss, losses.Custom):
         for function in filter(callable, (loss.value_function, loss.derivative_function)):
-            check.unchanged(function, np.clip(f, *inside(loss.domain)), np.full(f.shape, y))
+            check.unchanged(function, f, np.full(f.shape, y))
     figures = both(f)
     check.holds(
         "finite", np.isfinite(figures), lambda k, i: f"{figure(k, i)} is {figures[k, i]!s}."

@@ -14,30 +14,13 @@ from . import _core
 from .utils import validation as check
 from .utils.validation import elementwise
 
-__all__ = ["ShiftedLog", "TargetTransform"]
+__all__ = ["ShiftedLog"]
 
-
-class TargetTransform:
-    """A strictly increasing function T of the target, defined for all numbers, and its inverse.
-
-    NaN stays NaN.
-    """
-
-    def core_spec(self) -> tuple[object, ...]:
-        """What the core makes the transform of: its name and its parameter."""
-        raise NotImplementedError
-
-    def forward(self, y: object) -> Any:
-        """T(y), element by element."""
-        return elementwise(_core.transform_forward, self.core_spec(), y)
-
-    def inverse(self, u: object) -> Any:
-        """The y with T(y) = u, element by element."""
-        return elementwise(_core.transform_inverse, self.core_spec(), u)
+_REMEDY = "Give the distance from 0 to the pole, such as 2.0, or -2.0 for skew to the left."
 
 
 @dataclass(frozen=True)
-class ShiftedLog(TargetTransform):
+class ShiftedLog(check.Settings):
     """T(y) = shift log(1 + y / shift), with slopes between 1/8 and 8.
 
     T(0) = 0 and T'(0) = 1. With r = 1 + y / shift the slope is 1 / r: beyond r = 1/8 and r = 8, T
@@ -57,19 +40,22 @@ class ShiftedLog(TargetTransform):
     [-1.0, 100.0]
     """
 
-    shift: float = 2.0
+    shift: float = check.number_field(2.0, _REMEDY)
 
     def __post_init__(self) -> None:
-        remedy = "Give the distance from 0 to the pole, such as 2.0, or -2.0 for skew to the left."
-        shift = check.number("shift", self.shift, "ShiftedLog", remedy)
-        if not 1e-9 <= abs(shift) <= 1e9:
+        super().__post_init__()
+        if not 1e-9 <= abs(self.shift) <= 1e9:
             rule = "lie between 1e-9 and 1e9, or between their negatives"
-            raise check.refuse("shift", rule, shift, remedy, "ShiftedLog")
-        object.__setattr__(self, "shift", shift)
+            raise check.refuse("shift", rule, self.shift, _REMEDY, "ShiftedLog")
 
     def core_spec(self) -> tuple[object, ...]:
+        """What the core makes the transform of: its name and its parameter."""
         return ("ShiftedLog", self.shift)
 
+    def forward(self, y: object) -> Any:
+        """T(y), element by element; NaN stays NaN."""
+        return elementwise(_core.transform_forward, self.core_spec(), y)
 
-BUILT_IN: tuple[type[TargetTransform], ...] = (ShiftedLog,)
-"""Every transform."""
+    def inverse(self, u: object) -> Any:
+        """The y with T(y) = u, element by element."""
+        return elementwise(_core.transform_inverse, self.core_spec(), u)

@@ -31,8 +31,8 @@ Norma, Slot, K, C = kb.learners.Norma, kb.Slot, kb.kernels, kb.combiners
         (lambda: Norma(learning_rate=0), "'learning_rate' of Norma"),
         (lambda: Norma(learning_rate=np.inf), "'learning_rate' of Norma"),
         (lambda: Norma(budget=0), "'budget' of Norma"),
-        (lambda: kb.KernelBank(dictionary=[]), "'kernels' of Dictionary"),
-        (lambda: kb.KernelBank(dictionary=5), "'kernels' of Dictionary"),
+        (lambda: kb.KernelBank(dictionary=[]), "'dictionary' of KernelBank"),
+        (lambda: kb.KernelBank(dictionary=5), "'dictionary' of KernelBank"),
         (lambda: kb.KernelBank(learner="norma"), "'learner' of Slot"),
         (lambda: kb.KernelBank(combiner="simplex"), "'combiner' of KernelBank"),
         (

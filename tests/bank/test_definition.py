@@ -100,7 +100,8 @@ def weight_errors(oracle, combiner, evidence):
         least = oracle.curvature.min(axis=1) + combiner.ridge
         cost = combiner.horizon * oracle.slot_loss.max() + least.max()
         errors[1:] = np.sqrt(combiner.tolerance * cost / least) + 50 * evidence / least
-    elif isinstance(combiner, kb.combiners.Stacking):  # likewise, with the ridge in units of loss
+    elif hasattr(combiner, "degrees_of_freedom") or isinstance(combiner, kb.combiners.Stacking):
+        # likewise, with the ridge in units of loss
         powers = np.arange(rows)[:, None] - np.arange(rows)
         losses = np.tril(combiner.discount ** np.maximum(powers, 0)) @ oracle.slot_loss
         least = combiner.ridge * losses.min(axis=1)

@@ -39,14 +39,14 @@ def shapes_of(combiner):
 
 @pytest.mark.parametrize("combiner", [pair[0] for pair in COMBINERS], ids=repr)
 def test_bank_evidence_of_every_combiner_is_that_of_the_last_sample(combiner, tmp_path):
-    X, y = stream(2, 300, 1)
+    X, y = stream(2, 120, 1)
     bank, loop = (kb.KernelBank(kb.gaussian_grid(0.1, 1, 4), combiner=combiner) for _ in range(2))
     shapes = shapes_of(combiner)
     assert {name: array.shape for name, array in bank.evidence().items()} == shapes
     trace = bank.run(X, y)
     evidence = bank.evidence()
     assert {name: array.shape for name, array in evidence.items()} == shapes
-    for n in range(300):
+    for n in range(120):
         loop.learn_one(X[n], y[n])
     bank.save(tmp_path / "bank.kb")
     for other in (loop, kb.load(tmp_path / "bank.kb", components=OWN)):
@@ -87,9 +87,9 @@ def check_evidence(combiner, bank, trace, evidence):
     elif isinstance(combiner, kb.rivals.AdaRaker):
         assert evidence["shares"].sum() == pytest.approx(1)
         assert evidence["scale"] > 0
-    elif isinstance(combiner, (C.Joint, C.Stacking)):
+    elif isinstance(combiner, (C.Joint, C.Stacking, C.RobustStacking)):
         assert evidence["gap"] <= combiner.tolerance * evidence["scale"]
     elif isinstance(combiner, C.OMKR):
-        assert evidence["rate"] == max(8e-4 * 2.0**-6, 1e-5)
+        assert evidence["rate"] == 8e-4 * 2.0**-2
     else:
         assert evidence["active"].tolist() == [1.0] * 4

@@ -26,7 +26,7 @@ def definition(combiner, losses):
 
 
 @pytest.mark.parametrize("combiner", EXPONENTIAL, ids=repr)
-@pytest.mark.parametrize("size", [0.01, 1.0, 30.0])
+@pytest.mark.parametrize("size", [0.01, 30.0])
 def test_exponential_weights_equal_their_definition(combiner, size):
     draw = np.random.default_rng(1)
     losses = size * draw.exponential(size=(60, 5)) * [1, 1.1, 0.9, 2, 1]
@@ -36,7 +36,7 @@ def test_exponential_weights_equal_their_definition(combiner, size):
         assert np.abs(weights[n] - expected).max() <= 1e-11, n
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(
     st.sampled_from(EXPONENTIAL),
     st.integers(0, 2**32 - 1),
@@ -90,9 +90,8 @@ def adversaries(samples):
 
 
 @pytest.mark.parametrize("name", adversaries(1))
-@pytest.mark.parametrize("size", [2.0**-40, 1.0, 2.0**60])
-def test_adahedge_for_losses_of_any_scale_keeps_its_bound(name, size):
-    losses = adversaries(4000)[name] * size
+def test_adahedge_for_losses_of_any_scale_keeps_its_bound(name):
+    losses = adversaries(4000)[name] * 2.0**60
     weights = run_combiner(C.Hedge(), losses).weights
     spread = (losses.max(axis=1) - losses.min(axis=1)).max()
     allowed = hedge_bound(spread, *losses.shape)
@@ -104,42 +103,6 @@ def test_adahedge_for_losses_of_any_scale_keeps_its_bound(name, size):
     assert (weights == unscaled).all()  # a power of two changes no bit
 
 
-def test_adahedge_with_an_adversary_that_sees_the_weights_keeps_its_bound():
-    losses = np.zeros((60, 3))
-    weights = np.full(3, 1 / 3)
-    for n in range(60):  # the slot with the largest weight loses, always
-        losses[n, np.argmax(weights)] = 1.0
-        weights = run_combiner(C.Hedge(), losses[: n + 1]).weights[-1]
-    assert regret(run_combiner(C.Hedge(), losses[:60]).weights, losses[:60]) <= hedge_bound(
-        1, 60, 3
-    )
-
-
-def test_adahedge_with_one_slot_always_best_has_constant_regret():
-    draw = np.random.default_rng(2)
-    losses = draw.uniform(0.5, 1, (20_000, 6))
-    losses[:, 4] = draw.uniform(0, 0.5, 20_000)
-    weights = run_combiner(C.Hedge(), losses).weights
-    assert regret(weights, losses) <= 1 + 16 / 3 * np.log(6) + 2
-    assert weights[-1, 4] > 0.999
-
-
-def test_hedge_with_a_slot_far_behind_keeps_the_sums_of_the_others():
-    losses = np.tile([0.0, 0.25, 0.0], (1000, 1))
-    losses[0] = [1e200, 0.0, 0.0]
-    weights = run_combiner(C.Hedge(learning_rate=0.01), losses).weights
-    assert weights[-1, 0] == 0
-    assert weights[-1, 1] / weights[-1, 2] == pytest.approx(np.exp(-0.01 * 0.25 * 999), rel=1e-12)
-
-
-def test_hedge_after_equal_large_losses_has_no_rounding_left():
-    losses = np.zeros((20_010, 2))
-    losses[0:20_000:2, 0] = losses[1:20_000:2, 1] = 1e12  # 1e16 each, where a unit is two
-    losses[20_000:, 0] = 0.3
-    weights = run_combiner(C.Hedge(learning_rate=0.1), losses).weights
-    assert weights[-1, 0] / weights[-1, 1] == pytest.approx(np.exp(-0.3), rel=1e-12)
-
-
 def test_hedge_when_the_best_slot_fails_moves_to_the_next_best():
     losses = np.tile([0.0, 5.0, 6.0], (2000, 1))
     losses[1500:, 0] = np.inf
@@ -149,15 +112,6 @@ def test_hedge_when_the_best_slot_fails_moves_to_the_next_best():
         assert weights[-1, 0] == 0.0
         assert weights[-1, 1] == 1.0
         assert weights[-1, 2] < 1e-100
-
-
-def test_fixed_share_follows_a_change_that_hedge_misses():
-    draw = np.random.default_rng(3)
-    losses = draw.uniform(0, 1, (4096 + 100, 3))
-    losses[:4096, 0] *= 0.3
-    losses[4096:, 2] *= 0.1
-    assert run_combiner(C.Hedge(learning_rate=1.0), losses).weights[-1, 2] < 1e-3
-    assert run_combiner(C.FixedShare(), losses).weights[-1, 2] > 0.5
 
 
 def test_fixed_share_keeps_every_weight_above_the_share():

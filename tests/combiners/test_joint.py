@@ -4,13 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.optimize import linprog, minimize
+from scipy.optimize import linprog
 
 import kernelbank as kb
-from support import naive
 from support.combining import one_by_one, problem, run_combiner
-from support.instances import LOSSES, name_of, targets_for
-from support.naive import combiners as naive_combiners
 
 EPS = np.finfo(float).eps
 MAX_COLUMNS = 64  # of a matrix that the core's solver keeps
@@ -36,85 +33,49 @@ def solve_joint(values, targets, loss, penalty, **options):
     return result.weights[-1], result.diagnostics
 
 
-def cost_of(weights, values, targets, loss, penalty):
-    return float(loss.value(values @ weights, targets).sum() + (penalty * weights**2).sum())
+# A kinked loss as max over k of slope_k z + height_k, with z = w'values.
+PIECES = {
+    L.Absolute(): lambda y: [(1.0, -y), (-1.0, y)],
+    L.Pinball(0.8): lambda y: [(-0.8, 0.8 * y), (0.2, -0.2 * y)],
+    L.EpsilonInsensitive(0.2): lambda y: [(1.0, -y - 0.2), (-1.0, y - 0.2), (0.0, 0.0 * y)],
+    L.Hinge(): lambda y: [(-y[:, None], 1.0 + 0.0 * y), (0.0, 0.0 * y)],
+}
 
 
-def projected(v):
-    """The point of the simplex that is nearest to v."""
-    ordered = np.sort(v)[::-1]
-    sums = np.cumsum(ordered) - 1
-    last = np.flatnonzero(ordered > sums / np.arange(1, len(v) + 1))[-1]
-    return np.maximum(v - sums[last] / (last + 1), 0)
-
-
-def reference(values, targets, loss, penalty):
-    """The least cost that scipy finds: by linear programming, or SLSQP from several starts."""
+def least_cost(values, targets, loss):
+    """By linear programming: t >= slope z + height, the least sum of t."""
     rows, slots = values.shape
-    pieces = {  # the loss as max over k of slope_k * (z - y) + height_k, or of a margin
-        L.Absolute: lambda: [(1.0, 0.0), (-1.0, 0.0)],
-        L.Pinball: lambda: [(-loss.quantile, 0.0), (1 - loss.quantile, 0.0)],
-        L.EpsilonInsensitive: lambda: [(1.0, -loss.epsilon), (-1.0, -loss.epsilon), (0.0, 0.0)],
-    }
-    if not penalty.any() and (type(loss) in pieces or isinstance(loss, L.Hinge)):
-        above, bounds = [], []
-        if isinstance(loss, L.Hinge):  # t >= 1 - y z, t >= 0
-            above += [np.hstack([-targets[:, None] * values, -np.eye(rows)])]
-            bounds += [-np.ones(rows)]
-            above += [np.hstack([0 * values, -np.eye(rows)])]
-            bounds += [np.zeros(rows)]
-        else:
-            for slope, height in pieces[type(loss)]():
-                above += [np.hstack([slope * values, -np.eye(rows)])]
-                bounds += [slope * targets - height]
-        equal = np.hstack([np.ones((1, slots)), np.zeros((1, rows))])
-        found = linprog(
-            np.append(np.zeros(slots), np.ones(rows)),
-            A_ub=np.vstack(above),
-            b_ub=np.concatenate(bounds),
-            A_eq=equal,
-            b_eq=[1.0],
-            bounds=[(0, None)] * slots + [(None, None)] * rows,
-        )
-        return found.fun
-    best = np.inf
-    for start in [np.full(slots, 1 / slots), *np.eye(slots)]:
-        found = minimize(
-            cost_of,
-            start,
-            (values, targets, loss, penalty),
-            jac=lambda w, *_: values.T @ loss.derivative(values @ w, targets) + 2 * penalty * w,
-            bounds=[(0, 1)] * slots,
-            constraints={"type": "eq", "fun": lambda w: w.sum() - 1, "jac": np.ones_like},
-            method="SLSQP",
-            options={"ftol": 1e-15, "maxiter": 1000},
-        )
-        best = min(best, cost_of(projected(found.x), values, targets, loss, penalty))
-    return best
+    parts = PIECES[loss](targets)
+    return linprog(
+        np.append(np.zeros(slots), np.ones(rows)),
+        A_ub=np.vstack([np.hstack([slope * values, -np.eye(rows)]) for slope, _ in parts]),
+        b_ub=np.concatenate([-height for _, height in parts]),
+        A_eq=np.hstack([np.ones((1, slots)), np.zeros((1, rows))]),
+        b_eq=[1.0],
+        bounds=[(0, None)] * slots + [(None, None)] * rows,
+    ).fun
 
 
-@pytest.mark.parametrize("loss", [pair[0] for pair in LOSSES], ids=name_of)
-@pytest.mark.parametrize("ridge", [pytest.param(0.0, marks=pytest.mark.slow), 0.5])
-@pytest.mark.parametrize("alike", [pytest.param(0.0, marks=pytest.mark.slow), 0.95])
-def test_joint_weights_cost_no_more_than_those_of_scipy(loss, ridge, alike):
-    for seed in range(4):
-        slots, rows = [(3, 8), (6, 30), (9, 5), (5, 60)][seed]
+@pytest.mark.parametrize("steps", [1, 5000])
+@pytest.mark.parametrize("loss", PIECES, ids=repr)
+def test_joint_weights_for_losses_with_kinks_have_a_true_certificate(loss, steps):
+    for seed, (slots, rows, alike) in enumerate([(3, 8, 0.0), (6, 20, 0.95), (9, 5, 0.9)]):
         values, targets = problem(seed, slots, rows, loss.labels, alike=alike)
-        targets = targets if loss.labels else targets_for(loss, targets)
-        penalty = np.full(slots, ridge) * np.arange(1, slots + 1)
-        weights, shown = solve_joint(values, targets, loss, penalty, tolerance=1e-6, steps=5000)
-        cost = cost_of(weights, values, targets, loss, penalty)
+        weights, shown = solve_joint(
+            values, targets, loss, np.zeros(slots), tolerance=1e-6, steps=steps
+        )
+        cost = float(loss.value(values @ weights, targets).sum())
         rounding = 100 * rows * EPS * (1 + cost)
         assert abs(shown["cost"] - cost) <= rounding
         assert abs(weights.sum() - 1) <= 8 * slots * EPS
         assert weights.min() >= 0
-        least = reference(values, targets, loss, penalty)
-        assert cost - least <= shown["gap"] + rounding + 1e-9 * cost  # the certificate is true
+        assert cost - least_cost(values, targets, loss) <= shown["gap"] + rounding + 1e-9 * cost
         assert shown["scale"] <= cost + 1e-3 * (cost + np.abs(targets).sum() ** 2)
-        assert shown["gap"] <= 1e-6 * shown["scale"], (seed, shown)
+        if steps > 1:
+            assert shown["gap"] <= 1e-6 * shown["scale"], (seed, shown)
 
 
-SMOOTH = [L.Squared(), L.Huber(0.4), L.Logistic(), L.SquaredHinge()]
+SMOOTH = [L.Squared(), L.Huber(0.4), L.Logistic(), L.SquaredHinge(), L.Poisson(0.2)]
 
 
 def certificate(weights, values, targets, discounts, penalty, loss):
@@ -125,7 +86,7 @@ def certificate(weights, values, targets, discounts, penalty, loss):
     return float(weights @ gradient - gradient.min()), float(cost)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.sampled_from(SMOOTH), st.booleans(), st.data())
 def test_joint_solves_every_sample_to_its_certificate(seed, loss, degenerate, draw):
     pick = np.random.default_rng(seed)
@@ -138,6 +99,7 @@ def test_joint_solves_every_sample_to_its_certificate(seed, loss, degenerate, dr
         )
     )
     values, targets = problem(seed, slots, 50, loss.labels, alike=float(pick.choice([0.0, 0.9])))
+    targets = targets if loss.any_target or loss.labels else np.abs(targets)
     if degenerate:  # equal slots, a slot of nothing
         values[:, slots // 2] = values[:, 0]
         values[:, -1] = 0.0
@@ -199,65 +161,21 @@ def test_joint_with_more_active_slots_than_columns_is_solved():
     assert np.abs(weights - expected).max() <= np.sqrt(1e-6 * shown["cost"]) / 10
 
 
-def test_joint_with_too_few_steps_shows_a_true_certificate():
-    values, targets = problem(0, 12, 40, False)
-    for loss in (L.Squared(), L.Absolute(), L.Huber(0.4)):
-        penalty = np.zeros(12)
-        weights, shown = solve_joint(values, targets, loss, penalty, tolerance=1e-12, steps=1)
-        cost = cost_of(weights, values, targets, loss, penalty)
-        assert shown["gap"] > 1e-12 * cost
-        assert cost - reference(values, targets, loss, penalty) <= shown["gap"]
-
-
 @pytest.mark.parametrize("loss", ["squared", "absolute", "huber"])
-@pytest.mark.parametrize("size", [1e-120, 1e-30, 1.0, 1e30, 1e149])
+@pytest.mark.parametrize("size", [1e-120, 1e30, 1e149])
 def test_joint_weights_for_values_of_any_size_are_finite(loss, size):
     values, targets = problem(1, 6, 30, False, spread=size)
     values[:, 3] *= 1e3
-    result = run_combiner(
-        C.Joint("prequential", horizon=20), values=values, targets=targets, loss=L.BUILT_IN[loss]()
-    )
+    rule = C.Joint("prequential", horizon=20)
+    result = run_combiner(rule, values=values, targets=targets, loss=L.as_loss(loss))
     assert np.isfinite(result.weights).all()
     assert np.abs(result.weights.sum(axis=1) - 1).max() <= 50 * EPS
     if loss == "absolute" or (loss == "squared" and 1e-120 < size < 1e149):
-        unit = values / size, targets / size
-        plain = run_combiner(
-            C.Joint("prequential", horizon=20),
-            values=unit[0],
-            targets=unit[1],
-            loss=L.BUILT_IN[loss](),
-        )
+        values, targets = problem(1, 6, 30, False)
+        values[:, 3] *= 1e3
+        plain = run_combiner(rule, values=values, targets=targets, loss=L.as_loss(loss))
         costs = [
-            naive_combiners.joint_cost(
-                w,
-                unit[0][10:],
-                unit[1][10:],
-                np.ones(20),
-                np.zeros(6),
-                lambda f, y: abs(f - y) ** (2 if loss == "squared" else 1),
-            )
-            for w in (plain.weights[-1], result.weights[-1])
+            L.as_loss(loss).value(values[10:] @ weights, targets[10:]).sum()
+            for weights in (plain.weights[-1], result.weights[-1])
         ]
         assert costs[1] == pytest.approx(costs[0], rel=2e-4)
-
-
-@pytest.mark.parametrize("power", [4, 8, 12])
-def test_joint_with_one_slot_of_large_values_solves_for_the_others(power):
-    values, targets = problem(4, 5, 60, False)
-    values[:, 2] *= 10.0**power  # its weight is far below the rounding of the others'
-    joint = C.Joint("prequential", horizon=40, ridge=0.1)
-    result = run_combiner(joint, values=values, targets=targets, cuts=one_by_one(60))
-    for shown in result.history:
-        assert shown["gap"] <= joint.tolerance * shown["scale"]
-
-
-def test_joint_on_the_papers_stream_costs_less_than_simplex():
-    x, y = naive.ar1(0, 400)
-    costs = {}
-    for combiner in (C.Simplex(), C.Joint(), C.Joint(tolerance=1e-8)):
-        bank = kb.KernelBank(kb.gaussian_grid(0.1, 10, 20, spacing="linear"), combiner=combiner)
-        bank.run(x, y, record=())
-        costs[combiner] = bank.ledger.cumulative_cost
-    simplex, joint, exact = costs.values()
-    assert 0.98 < joint / simplex < 0.995
-    assert joint == pytest.approx(exact, rel=1e-4)

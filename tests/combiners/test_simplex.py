@@ -1,15 +1,169 @@
-"""Simplex: the sums of its prequential evidence, and the rule of the looser bound."""
+"""Simplex and its quadratic program: exact, certified, the same by both methods."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 import kernelbank as kb
-from kernelbank.errors import InvalidArgument
+from support import naive
 from support.combining import run_combiner
 
 EPS = np.finfo(float).eps
+
+# --- the program ----------------------------------------------------------------------------------
+
+
+def exact(a, b):
+    return np.array([float(t) for t in naive.simplex_qp(a, b)])
+
+
+positive = st.floats(min_value=-300, max_value=300).map(lambda e: 10.0**e)
+tame = st.floats(min_value=0.001, max_value=1000)
+tiny = st.integers(1, 9).map(lambda k: k * 5e-324)
+huge = st.floats(min_value=1e307, max_value=1.7e308)
+curvatures = st.one_of(st.just(0.0), positive, tame, tiny, huge)
+signed = st.one_of(positive, tame, tiny, huge, st.sampled_from([0.0, 1.0, 2.0]))
+linear = st.tuples(signed, st.sampled_from([-1.0, 1.0])).map(lambda t: t[0] * t[1])
+
+
+@st.composite
+def problems(draw, smallest=1, largest=12):
+    size = draw(st.integers(smallest, largest))
+    a = draw(st.lists(curvatures, min_size=size, max_size=size))
+    b = draw(st.lists(linear, min_size=size, max_size=size))
+    return np.array(a), np.array(b)
+
+
+@settings(max_examples=40)
+@given(problems(), st.integers(-20, 20), st.randoms(use_true_random=False))
+@example(
+    (np.array([1.7e308, 1.6e308]), np.array([-1.5e308, 1.5e308])), 0, None
+)  # b1 - b0 overflows
+@example((np.array([0.0, 1.7e308]), np.array([1.7e308, -1.7e308])), 0, None)
+@example((np.array([5e-324, 1e-323]), np.array([1e308, 1e308])), 0, None)
+def test_simplex_qp_equals_exact_rationals(problem, power, random):
+    # theta is a sum of at most P non-negative terms, each with a handful of roundings; its members
+    # are at most 1, so P * 8 eps bounds the error of each.
+    a, b = problem
+    rounding = 8 * len(a) * EPS
+    theta = kb.simplex_qp(a, b)
+    assert (theta >= 0).all()
+    assert np.abs(theta - exact(a, b)).max() <= rounding
+    assert kb.kkt_residual(theta, a, b) <= rounding
+    for method in ("sort", "pivot"):
+        assert (theta == kb.simplex_qp(a, b, method=method)).all()
+    order = list(range(len(a)))
+    if random is not None:
+        random.shuffle(order)
+    permuted = kb.simplex_qp(a[order], b[order], method="pivot")
+    assert np.abs(permuted - theta[order]).max() <= 2 * rounding
+    with np.errstate(over="ignore", under="ignore"):
+        scaled = np.ldexp(a, power), np.ldexp(b, power)
+        back = [np.ldexp(x, -power) for x in scaled]
+    if (back[0] == a).all() and (back[1] == b).all():  # nothing overflowed, no denormal lost bits
+        assert np.abs(kb.simplex_qp(*scaled) - theta).max() <= 2 * rounding
+
+
+@settings(max_examples=30)
+@given(
+    st.lists(st.tuples(st.floats(0, 1e6), st.floats(-1e6, 1e6)), min_size=2, max_size=12).map(
+        lambda pairs: tuple(np.array(pairs).T)
+    ),
+    st.integers(0, 10**6),
+)
+def test_kkt_residual_of_moved_weight_is_large(problem, seed):
+    # Moving 1 % of the mass away from the largest weight must show, unless it is as good: then
+    # the objective is flat there and the exact objective values are the same to 1e-9.
+    a, b = problem
+    theta = kb.simplex_qp(a, b)
+    moved = theta.copy()
+    source = int(np.argmax(theta))
+    target = (source + 1 + seed % (len(a) - 1)) % len(a)
+    moved[source] -= 0.01
+    moved[target] += 0.01
+    naive_a, naive_b = ([Fraction(v) for v in x] for x in (a, b - 0.0))
+
+    def objective(weights):
+        w = [Fraction(v) for v in weights]
+        return sum(ai * wi * wi + bi * wi for ai, bi, wi in zip(naive_a, naive_b, w, strict=True))
+
+    worse = objective(moved) - objective(theta)
+    least = min(naive_b)
+    scale = sum(
+        2 * ai * Fraction(w) ** 2 + (bi - least) * Fraction(w)
+        for ai, bi, w in zip(naive_a, naive_b, moved, strict=True)
+    )
+    if scale > 0 and worse / scale > Fraction(1, 10**9):
+        assert kb.kkt_residual(moved, a, b) > 1e-10
+
+
+@pytest.mark.parametrize(("size", "scale"), [(65, 1e6), (1000, 1.0), (20_000, 1e6)])
+def test_simplex_qp_with_many_members_is_exact_by_both_methods(size, scale):
+    draw = np.random.default_rng(size)
+    a, b = scale * draw.uniform(0.01, 1.01, size), draw.normal(size=size)
+    a[draw.random(size) < 0.01] = 0.0 if scale == 1.0 else 0.5
+    b[draw.random(size) < 0.3] = np.round(b[draw.random(size) < 0.3][0], 1)
+    theta = kb.simplex_qp(a, b, method="pivot")
+    assert (theta == kb.simplex_qp(a, b, method="sort")).all()
+    assert kb.kkt_residual(theta, a, b) <= 8 * size * EPS
+
+
+def test_simplex_qp_examples_have_known_solutions():
+    assert kb.simplex_qp([1.0, 1e-17], [0.0, 0.5]).tolist() == [0.25, 0.75]
+    assert kb.simplex_qp([0.0, 0.0, 0.0], [1.0, 0.0, 0.0]).tolist() == [0.0, 0.5, 0.5]
+    assert kb.simplex_qp([7.0], [-3.0]).tolist() == [1.0]
+    assert kb.simplex_qp([2.0] * 4, [5.0] * 4).tolist() == [0.25] * 4
+    assert kb.simplex_qp([0.0, 1.0], [1.0, 0.0]).tolist() == [0.5, 0.5]
+    assert kb.simplex_qp([0.0, 0.25], [1.0, 0.0]).tolist() == [0.0, 1.0]
+
+
+def test_simplex_qp_of_rows_solves_each_alone_and_leaves_its_input():
+    draw = np.random.default_rng(0)
+    a, b = draw.uniform(0, 1, (5, 30)), draw.normal(size=(5, 30))
+    before = a.copy(), b.copy()
+    both = kb.simplex_qp(a, b)
+    assert all((both[i] == kb.simplex_qp(a[i], b[i])).all() for i in range(5))
+    residuals = kb.kkt_residual(both, a, b)
+    assert residuals.shape == (5,)
+    assert residuals.max() <= 8 * 30 * EPS
+    assert (a == before[0]).all()
+    assert (b == before[1]).all()
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "name"),
+    [
+        ([1.0, np.nan], [0.0, 0.0], "'a'"),
+        ([1.0, -1e-9], [0.0, 0.0], "'a'"),
+        ([1.0, 1.0], [0.0, -np.inf], "'b'"),
+        ([1.0, 1.0], [0.0], "'b'"),
+        ([], [], "'a'"),
+        (np.ones((2, 2, 2)), np.ones((2, 2, 2)), "'a'"),
+        (["x", "y"], [0.0, 0.0], "'a'"),
+        ([1.0, [2.0]], [0.0, 0.0], "'a'"),
+        (1.0, 1.0, "'a'"),
+    ],
+)
+def test_simplex_qp_with_bad_input_names_it(a, b, name):
+    for function in (kb.simplex_qp, lambda a, b: kb.kkt_residual(b, a, b)):
+        with pytest.raises(ValueError, match=name):
+            function(a, b)
+
+
+def test_simplex_qp_with_wrong_method_or_weights_names_them():
+    with pytest.raises(ValueError, match="'method'"):
+        kb.simplex_qp([1.0], [1.0], method="bisect")
+    with pytest.raises(ValueError, match="'theta'"):
+        kb.kkt_residual([1.0], [1.0, 1.0], [1.0, 1.0])
+    with pytest.raises(ValueError, match="'theta'"):
+        kb.kkt_residual([np.nan], [1.0], [1.0])
+
+
+# --- the rule -------------------------------------------------------------------------------------
 
 
 def test_sliding_sums_after_a_huge_loss_has_left_the_horizon_have_no_rounding():
@@ -22,16 +176,17 @@ def test_sliding_sums_after_a_huge_loss_has_left_the_horizon_have_no_rounding():
         history = run_combiner(rule, losses, cuts=cuts).history
         for n, shown in zip([*cuts, 500], history, strict=True):
             for p in range(3):
-                exact = math.fsum(losses[max(0, n - horizon) : n, p])
-                assert abs(shown["linear"][p] - exact) <= horizon * EPS * exact
+                total = math.fsum(losses[max(0, n - horizon) : n, p])
+                assert abs(shown["linear"][p] - total) <= horizon * EPS * total
 
 
 @pytest.mark.parametrize("evidence", ["window", "prequential"])
 def test_weights_of_jensens_bound_minimise_it(evidence):
     """All weight is on the least a_p + b_p; no point of the simplex has a lower bound."""
     x, y = kb.datasets.ar1(seed=0, samples=60)
+    kernels = kb.gaussian_grid(0.1, 10, 6)
     combiner = kb.combiners.Simplex(evidence, horizon=7, bound="jensen")
-    trace = kb.KernelBank(kb.gaussian_grid(0.1, 10, 6), combiner=combiner).run(x, y)
+    trace = kb.KernelBank(kernels, combiner=combiner).run(x, y)
     for n in range(1, 59):  # after the first sample all slots are equal
         linear = trace.window_loss[n]
         if evidence == "prequential":
@@ -40,6 +195,8 @@ def test_weights_of_jensens_bound_minimise_it(evidence):
         assert trace.weights[n + 1] @ costs == pytest.approx(costs.min(), rel=1e-12)
         assert trace.weights[n + 1].max() == 1.0
         assert kb.kkt_residual(trace.weights[n + 1], np.zeros(6), costs) < 1e-12
+    direct = kb.KernelBank(kernels, combiner=kb.combiners.Simplex(evidence, 7)).run(x, y)
+    assert (direct.weights != trace.weights).any()
 
 
 def test_equal_slots_share_the_weight_of_jensens_bound():
@@ -48,15 +205,5 @@ def test_equal_slots_share_the_weight_of_jensens_bound():
     )
     bank.run([0.0, 1.0], [1.0, 2.0])
     assert bank.weights == pytest.approx([1 / 3] * 3)
-
-
-def test_the_rules_of_both_bounds_differ_and_an_unknown_one_is_refused():
-    x, y = kb.datasets.ar1(seed=0, samples=60)
-    kernels = kb.gaussian_grid(0.1, 10, 6)
-    weights = [
-        kb.KernelBank(kernels, combiner=kb.combiners.Simplex(bound=bound)).run(x, y).weights
-        for bound in ("direct sum", "jensen")
-    ]
-    assert (weights[0] != weights[1]).any()
-    with pytest.raises(InvalidArgument, match="'bound' of Simplex"):
+    with pytest.raises(kb.errors.InvalidArgument, match="'bound' of Simplex"):
         kb.combiners.Simplex(bound="jensens")

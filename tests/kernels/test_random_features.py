@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import kernelbank as kb
-from kernelbank.kernels.random_features import feature_counts, feature_map
 from support.instances import stream
 
 EPS = np.finfo(float).eps
 K = kb.kernels
+feature_counts, feature_map = K.feature_counts, K.feature_map
 
 
 def rng(seed=0):
@@ -23,17 +23,11 @@ RANDOM = [
     K.Gaussian(0.7),
     K.Laplacian(1.3),
     K.Matern(0.9, nu=0.5),
-    K.Matern(0.9, nu=1.5),
     K.Matern(0.9, nu=2.5),
-    2.5 * K.Gaussian(0.7),
     K.ActiveDims(K.Gaussian(0.4), [2, 0]),
-    K.ActiveDims(K.Laplacian(0.5), [1]),
-    K.Additive(K.Gaussian(0.4), 1),
     K.Additive(K.Matern(0.5, nu=1.5), 2),
-    K.Additive(K.Laplacian(0.5), 9),
-    K.Additive(K.ActiveDims(K.Gaussian(0.4), [1]), 2),
+    K.Additive(K.Additive(K.Laplacian(0.5), 9), 3),
     K.ActiveDims(K.Additive(K.Gaussian(0.4), 1), [0, 2]),
-    K.Gaussian(0.7) + K.Laplacian(1.3),
     0.5 * (K.Gaussian(0.3) + 3.0 * K.Additive(K.Matern(0.9), 1)) + K.Linear(0.4),
     K.Gaussian(0.7) + K.ActiveDims(K.Linear(0.3), [1]) + 0.2 * K.Additive(K.Linear(0.1), 2),
 ]
@@ -57,7 +51,7 @@ def test_feature_products_equal_the_kernel_on_average(kernel):
     # deviations off, but for once in ten thousand seeds.
     X, _ = stream(1, 20, 4)
     Z, _ = stream(2, 10, 4)
-    count = 40_000
+    count = 10_000
     phi = feature_map(kernel, count, 4, rng(5))
     error = phi(X) @ phi(Z).T - kernel(X, Z)
     factors = np.array(parts(kernel))
@@ -67,7 +61,7 @@ def test_feature_products_equal_the_kernel_on_average(kernel):
 
 
 @pytest.mark.parametrize("kernel", RANDOM, ids=repr)
-@pytest.mark.parametrize("count", [6, 16, 50])
+@pytest.mark.parametrize("count", [6, 50])
 def test_feature_product_of_a_point_with_itself_is_exact(kernel, count):
     X, _ = stream(3, 30, 4)
     features = feature_map(kernel, count, 4, rng(6))(X)
@@ -93,13 +87,9 @@ def test_features_equal_the_formula_of_their_arrays(kernel):
 @pytest.mark.parametrize(
     "kernel",
     [
-        K.Linear(0.0),
-        K.Linear(1.7),
         3.0 * K.Linear(0.5) + K.ActiveDims(K.Linear(2.0), [1, 3]),
         K.Additive(K.Linear(1.0), 1),
-        K.Additive(K.Linear(0.2), 3),
-        K.Additive(K.Linear(0.2), 8),
-        K.Additive(K.ActiveDims(K.Linear(0.0), [0, 2]), 3),
+        K.Additive(K.Additive(K.Linear(0.2), 3), 8),
         K.ActiveDims(K.Additive(K.Linear(0.3), 2), [4, 0, 2]),
     ],
     ids=repr,
@@ -124,14 +114,12 @@ def test_features_of_a_linear_kernel_are_the_inputs_and_a_constant():
     assert (features[:, 3] == 2.0).all()
 
 
-@pytest.mark.parametrize("view", [[2], [3, 0], [1, 4, 0], range(5)], ids=repr)
+@pytest.mark.parametrize("view", [[2], [1, 4, 0]], ids=repr)
 @pytest.mark.parametrize(
     "base",
     [
-        K.Gaussian(0.7),
         K.Matern(0.9) + K.Linear(0.4),
         2.0 * K.Additive(K.Laplacian(0.5), 2) + K.Additive(K.Linear(0.1), 1),
-        K.Linear(1.0),
         K.ActiveDims(K.Gaussian(0.4) + K.Linear(), [0]) + K.Gaussian(1.0),
     ],
     ids=repr,
@@ -174,14 +162,6 @@ def test_feature_map_of_a_sum_divides_the_pairs_equally():
     assert np.abs(cosines**2 - expected).max() <= 4 * EPS
 
 
-def test_feature_maps_of_equal_seeds_are_equal():
-    kernel = K.Additive(K.Matern(1.0), 2) + K.Gaussian(1.0) + K.Linear()
-    one, two, other = (feature_map(kernel, 20, 6, rng(seed)) for seed in (1, 1, 2))
-    for name in ("frequencies", "phases", "amplitudes"):
-        assert (getattr(one, name) == getattr(two, name)).all()
-    assert (one.frequencies != other.frequencies).any()
-
-
 def test_feature_maps_of_kernels_of_equal_structure_have_equal_shape():
     assert K.Linear(0.0).structure_key == K.Linear(1.0).structure_key
     for kernel in (K.Linear(0.0) + K.Gaussian(1.0), K.Linear(1.0) + K.Gaussian(2.0)):
@@ -191,25 +171,16 @@ def test_feature_maps_of_kernels_of_equal_structure_have_equal_shape():
     assert feature_counts(K.Linear(1.0), 12, 3) == (0, 4)
 
 
-def test_feature_map_of_many_subsets_draws_subsets_of_the_order():
-    phi = feature_map(K.Additive(K.Gaussian(1.0), 3), 16, 1000, rng())
-    assert ((phi.frequencies != 0).sum(axis=0) == 3).all()
-
-
 @pytest.mark.parametrize(
     ("make", "name"),
     [
-        (
-            lambda: feature_map(K.Spline(), 10, 1, rng()),
-            "'kernel' of feature_map .*Gaussian, .*ActiveDims",
-        ),
-        (
-            lambda: feature_map(K.Gaussian(1.0) * K.Linear(), 10, 1, rng()),
-            "'kernel' of feature_map",
-        ),
-        (
-            lambda: feature_map(K.ActiveDims(K.Periodic(1.0), [0]), 10, 1, rng()),
-            "'kernel' of feature_map",
+        *(
+            (lambda kernel=kernel: feature_map(kernel, 10, 1, rng()), "'kernel' of feature_map .*A")
+            for kernel in (
+                K.Gaussian(1.0) * K.Linear(),
+                K.ActiveDims(K.Periodic(1.0), [0]),
+                K.Additive(K.ActiveDims(K.Gaussian(0.4), [0]), 1),
+            )
         ),
         (lambda: feature_map("gaussian", 10, 1, rng()), "'kernel' of feature_map"),
         (lambda: feature_map(K.Gaussian(1.0), 5, 1, rng()), "'count' of feature_map must be even"),

@@ -7,9 +7,7 @@ import pytest
 
 import kernelbank as kb
 from kernelbank.io import checkpoint
-from kernelbank.kernels.dimensions import active_coordinates, without_active_dims
-from support.instances import VIEWS, name_of, stream
-from support.marks import first_of_each
+from support.instances import VIEWS, stream
 
 K, L = kb.kernels, kb.learners
 pytestmark = pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
@@ -45,17 +43,17 @@ def both(kernel, learner, view=VIEW, residual=False, engine="serial"):
     return wide, bank_of(kernel, learner, 1, residual)
 
 
-def residuals(learner):
-    return [False, True] if loss_of(learner) == "squared" else [False]
+COLUMNS = [VIEW, (2, 3, 4), (5, 3, 1)]
+"""Adjacent columns, and evenly spaced columns, are read by different code."""
+# With each learner two of the three, on a residual in turn where its loss allows that.
+CASES = [
+    (kernel, learner, COLUMNS[(n + i) % 3], (n + i) % 2 == 1 and loss_of(learner) == "squared")
+    for n, (kernel, learner) in enumerate(VIEWS)
+    for i in range(2)
+]
 
 
-CASES = [(k, m, residual) for k, m in VIEWS for residual in residuals(m)]
-cases = pytest.mark.parametrize(("kernel", "learner", "residual"), CASES, ids=repr)
-
-
-# Adjacent columns, and evenly spaced columns, are read by different code.
-@pytest.mark.parametrize("view", [VIEW, (2, 3, 4), (5, 3, 1)], ids=repr)
-@cases
+@pytest.mark.parametrize(("kernel", "learner", "view", "residual"), CASES, ids=repr)
 def test_active_dims_equal_a_bank_on_these_columns_bit_for_bit(
     tmp_path, kernel, learner, residual, view
 ):
@@ -69,7 +67,7 @@ def test_active_dims_equal_a_bank_on_these_columns_bit_for_bit(
     assert np.isfinite(trace.slot_predictions).all()
     assert len(np.unique(trace.slot_predictions[:, 1])) > 9  # it does learn
 
-    for start, end in ((0, 7), (7, 150), (150, 151), (151, 270)):
+    for start, end in ((0, 7), (7, 150), (150, 270)):
         cut.run(X[start:end], y[start:end])
     cut.save(tmp_path / "bank.kb")
     again = kb.load(tmp_path / "bank.kb")
@@ -81,7 +79,6 @@ def test_active_dims_equal_a_bank_on_these_columns_bit_for_bit(
     grid, _ = wide_stream(learner, seed=2, samples=40, view=view)
     few = grid[:, list(view)]
     for bank in (wide, again):
-        assert np.array_equal(bank.predict(grid), alone.predict(few))
         assert np.array_equal(bank.predict_slots(grid), alone.predict_slots(few))
         assert [bank.predict_one(x) for x in grid] == alone.predict(few).tolist()
         assert np.array_equal(
@@ -95,17 +92,6 @@ def test_active_dims_equal_a_bank_on_these_columns_bit_for_bit(
     assert all(np.array_equal(array, again.state()[name]) for name, array in one.items())
 
 
-@pytest.mark.parametrize(("kernel", "learner"), VIEWS, ids=repr)
-def test_nested_active_dims_and_all_dims_equal_their_composition(kernel, learner):
-    X, y = wide_stream(learner, samples=120)
-    wide, _ = both(K.ActiveDims(kernel, [2, 0]), learner)
-    direct = bank_of(K.ActiveDims(kernel, [3, 4]), learner, VIEW[1])
-    assert np.array_equal(wide.run(X, y).slot_predictions, direct.run(X, y).slot_predictions)
-    X, y = stream(3, 120, WIDTH, labels=loss_of(learner) == "logistic")
-    everything, plain = both(kernel, learner, range(WIDTH))
-    assert np.array_equal(everything.run(X, y).slot_predictions, plain.run(X, y).slot_predictions)
-
-
 def test_slots_with_different_active_dims_run_side_by_side():
     X, y = stream(1, 300, 6)
     scalings = np.column_stack([X[:, :2], 3 * X[:, :2], X[:, :2] ** 2])
@@ -115,8 +101,7 @@ def test_slots_with_different_active_dims_run_side_by_side():
         for kernel, learner in VIEWS
         if loss_of(learner) == "squared"
     ]
-    bank = kb.KernelBank(slots=slots, window=WINDOW)
-    trace = bank.run(scalings, y)
+    trace = kb.KernelBank(slots=slots, window=WINDOW).run(scalings, y)
     for index in (2, len(slots) // 2, len(slots) - 1):
         view = slots[index].kernel.coordinates
         # The slot's index is part of its seed, so the bank on these columns has as many before it.
@@ -127,42 +112,14 @@ def test_slots_with_different_active_dims_run_side_by_side():
         assert np.array_equal(trace.slot_predictions[:, index], expected)
 
 
-def test_active_dims_need_memory_for_these_columns_only():
-    def total(columns, learner, kernel):
-        bank = kb.KernelBank([kernel], learner, window=WINDOW)
-        bank.run(np.ones((3, columns)), np.ones(3))
-        return sum(array.nbytes for array in bank.slot_state(0).values())
-
-    for base, learner in (
-        (K.Linear(), L.LinearRLS()),
-        (K.TreeKernel(), L.PartitionTree(nodes=7, split_after=5)),
-        (K.Gaussian(1.0) + K.Linear(), L.FourierRLS(features=16)),
-    ):
-        narrow = total(2, learner, base)
-        assert total(100, learner, K.ActiveDims(base, [70, 3])) == narrow
-
-
-@pytest.mark.parametrize(("kernel", "learner"), VIEWS, ids=repr)
-def test_inputs_with_too_few_columns_are_refused_and_change_nothing(kernel, learner):
-    bank, _ = both(kernel, learner)
-    for call in (
-        lambda: bank.run(np.ones((3, 4)), np.ones(3)),
-        lambda: bank.learn_one(np.ones(4), 1.0),
-        lambda: bank.predict_one(np.ones(4)),
-        lambda: bank.predict_variance_slots(np.ones((3, 4))),
-    ):
-        with pytest.raises(ValueError, match=r"'[xX]' must have at least 5 columns for ActiveDims"):
-            call()
-    assert bank.samples == 0
-    bank.learn_one(np.ones(5), 1.0)
-
-
 @pytest.mark.parametrize(("kernel", "learner"), VIEWS, ids=repr)
 def test_file_with_other_active_dims_is_refused(tmp_path, kernel, learner):
     path = tmp_path / "bank.kb"
     bank = kb.KernelBank(
         [K.ActiveDims(kernel, VIEW)], learner, loss=loss_of(learner), window=WINDOW
     )
+    with pytest.raises(ValueError, match=r"'X' must have at least 5 columns for ActiveDims"):
+        bank.run(np.ones((3, 4)), np.ones(3))
     bank.run(*wide_stream(learner, samples=60))
     bank.save(path)
     header, arrays = checkpoint.read(path)
@@ -185,54 +142,23 @@ def test_file_with_other_active_dims_is_refused(tmp_path, kernel, learner):
     kb.load(path).run(*wide_stream(learner, samples=60))
 
 
-def test_nested_active_dims_have_composed_coordinates():
-    kernel = K.ActiveDims(K.ActiveDims(K.Linear(), [2, 0]), [5, 1, 3])
-    assert without_active_dims(kernel) == K.Linear()
-    assert active_coordinates(kernel, 6) == (3, 5)
-    assert active_coordinates(K.Linear() + kernel, 6) == (0, 1, 2, 3, 4, 5)
-    with pytest.raises(ValueError, match="at least 6 columns"):
-        active_coordinates(kernel, 5)
-
-
 CELLS = K.ActiveDims(K.TreeKernel(), [1])
 
 
 @pytest.mark.parametrize(
-    ("make", "message"),
+    ("kernel", "learner", "message"),
     [
-        (lambda: CELLS([[0.0, 1.0]], [[0.0, 1.0]]), "'kernel' must be a function .*PartitionTree"),
-        (lambda: CELLS + K.Linear(), "'left' of Sum must be a function of two"),
-        (lambda: K.Linear() * CELLS, "'right' of Product must be a function of two"),
-        (lambda: 2.0 * CELLS, "'kernel' of Scaled must be a function of two"),
-        (lambda: K.Additive(CELLS, 1), "'base' of Additive must be a function of two"),
-        (lambda: K.Additive(K.TreeKernel(), 1), "'base' of Additive must be a function of two"),
-        (lambda: kb.checks.check_kernel(CELLS), "'kernel' of check_kernel"),
-        (lambda: kb.KernelBank([CELLS]), "'kernel' of Norma must be a function of two inputs"),
-        (lambda: kb.KernelBank([CELLS], L.KLMS()), "'kernel' of KLMS must be a function of two"),
-        (lambda: kb.KernelBank([CELLS], L.FourierRLS()), "'kernel' of FourierRLS"),
-        (lambda: kb.KernelBank([CELLS], L.LinearRLS()), "'kernel' must be Linear for LinearRLS"),
-        (
-            lambda: kb.KernelBank([K.ActiveDims(K.Linear(), [0])], L.PartitionTree()),
-            "'kernel' of PartitionTree must be TreeKernel",
-        ),
-        (
-            lambda: kb.KernelBank([K.ActiveDims(K.Gaussian(1.0), [0])], L.LinearRLS()),
-            "'kernel' must be Linear for LinearRLS",
-        ),
-        (
-            lambda: kb.KernelBank([K.ActiveDims(K.Spline(), [0])], L.FourierSGD()),
-            "'kernel' of FourierSGD must be made of",
-        ),
+        (CELLS, None, "'kernel' of Norma must be a function of two inputs"),
+        (CELLS, L.KLMS(), "'kernel' of KLMS must be a function of two"),
+        (CELLS, L.FourierRLS(), "'kernel' of FourierRLS"),
+        (CELLS, L.LinearRLS(), "'kernel' of LinearRLS must be Linear"),
+        (K.ActiveDims(K.Gaussian(1.0), [0]), L.LinearRLS(), "'kernel' of LinearRLS must be Linear"),
+        (K.ActiveDims(K.Linear(), [0]), L.PartitionTree(), "PartitionTree must be TreeKernel"),
+        (K.ActiveDims(K.Spline(), [0]), L.FourierSGD(), "'kernel' of FourierSGD must be made of"),
+        (K.ActiveDims(K.NoKernel(), [0]), L.LastValue(), "'kernel' of LastValue must be NoKernel"),
     ],
 )
-def test_invalid_active_dims_are_refused(make, message):
+def test_kernels_that_a_learner_cannot_work_with_are_refused(kernel, learner, message):
     with pytest.raises(ValueError, match=message) as caught:
-        make()
+        kb.KernelBank([kernel], learner)
     assert "got" in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("kernel", "learner"), first_of_each(lambda view: type(view[1]), VIEWS), ids=name_of
-)
-def test_learners_with_active_dims_pass_all_checks(kernel, learner):
-    kb.checks.check_learner(learner, K.ActiveDims(kernel, [1, 0]), loss_of(learner))

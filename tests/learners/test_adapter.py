@@ -52,12 +52,13 @@ def test_bank_with_an_adapted_model_is_not_saved(tmp_path):
         L.Adapter(3.0)
     with pytest.raises(ValueError, match="without regularization"):
         kb.KernelBank(slots=[adapted_slot(Counter(), curvature=1.0)], regularization=0)
-    with pytest.raises(ValueError, match="NoKernel for Adapter"):
+    with pytest.raises(ValueError, match="'kernel' of Adapter must be NoKernel"):
         kb.KernelBank(K.Gaussian(1.0), L.Adapter(Counter()))
     with pytest.raises(ValueError, match="kernel"):
         kb.KernelBank(K.NoKernel(), L.KLMS())
 
 
+@pytest.mark.slow  # to import them takes most of its time
 def test_models_of_river_and_scikit_learn_are_adapted():
     from river import linear_model as river_linear
     from river import preprocessing

@@ -21,10 +21,10 @@ def naive_of(scale, width, **settings):
 
 @pytest.mark.parametrize("grid", [None, 4])
 def test_four_kernels_share_the_search_and_equal_the_definition_each(grid):
-    X, y = stream(5, 150, 3)
+    X, y = stream(5, 60, 3)
     if grid:  # many inputs are equally near, and some are equal
         X = np.round(X * grid) / grid
-    settings = {"neighbors": 9, "memory": 50, "noise": 0.1}
+    settings = {"neighbors": 9, "memory": 40, "noise": 0.1}
     bank = kb.KernelBank(KERNELS, L.NearestNeighborGP(**settings))
     trace = bank.run(X, y)
     oracles = [naive_of(s, w, **settings) for s, w in ((1, 0.3), (10, 1), (1, 1), (10, 3))]
@@ -52,24 +52,21 @@ def test_variance_is_that_of_the_local_gaussian_process():
 
 def test_capacity_grows_with_the_memory():
     draw = np.random.default_rng(0)
-    X = draw.uniform(-2, 2, (3000, 3))
-    y = np.sin(3 * X[:, 0]) * np.sin(3 * X[:, 1]) + np.sin(3 * X[:, 2])
+    X = draw.uniform(-2, 2, (1200, 2))
+    y = np.sin(3 * X[:, 0]) * np.sin(3 * X[:, 1])
     errors = []
-    for memory in (100, 1000):
-        bank = kb.KernelBank([K.Matern(1.5)], L.NearestNeighborGP(memory=memory, noise=0.01))
-        trace = bank.run(X, y)
-        errors.append(np.mean((trace.predictions - y)[2000:] ** 2))
-    assert errors[1] < 0.5 * errors[0]
+    for memory in (50, 600):
+        learner = L.NearestNeighborGP(neighbors=8, memory=memory, noise=0.01)
+        trace = kb.KernelBank([K.Matern(1.5)], learner).run(X, y)
+        errors.append(np.mean((trace.predictions - y)[800:] ** 2))
+    assert errors[1] < 0.3 * errors[0]
 
 
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
         ({"neighbors": 0}, "'neighbors' of NearestNeighborGP"),
-        (
-            {"neighbors": 5, "memory": 5},
-            "'memory' of NearestNeighborGP must be a whole number >= 6",
-        ),
+        ({"neighbors": 5, "memory": 5}, "'memory' of NearestNeighborGP must be .* >= 6"),
         ({"noise": 0.0}, "'noise' of NearestNeighborGP"),
         ({"constant": -1.0}, "'constant' of NearestNeighborGP"),
     ],
@@ -88,7 +85,7 @@ def test_other_losses_are_refused_unless_the_slot_has_its_own():
     assert 1.5 < bank.predict_one(1.0) < 2.0
 
 
-def test_slots_of_a_leaf_go_on_with_what_they_share_when_others_are_retired():
+def test_slots_of_a_pack_go_on_with_what_they_share_when_others_are_retired():
     X, y = stream(8, 400, 2)
     bank = kb.KernelBank(KERNELS, L.NearestNeighborGP(neighbors=5, memory=60))
     bank.run(X[:300], y[:300])
@@ -97,7 +94,7 @@ def test_slots_of_a_leaf_go_on_with_what_they_share_when_others_are_retired():
     assert np.array_equal(trace.slot_predictions[:, [1, 3]], other.slot_predictions)
 
 
-def test_a_new_slot_in_a_leaf_shares_what_the_others_have_stored():
+def test_a_new_slot_in_a_pack_shares_what_the_others_have_stored():
     X, y = stream(8, 400, 2)
     learner = L.NearestNeighborGP(neighbors=5, memory=390)
     bank = kb.KernelBank(KERNELS[:2], learner)
@@ -111,7 +108,7 @@ def test_a_new_slot_in_a_leaf_shares_what_the_others_have_stored():
 
 
 def test_last_value_needs_no_kernel_and_is_a_base_for_the_change_of_the_target():
-    with pytest.raises(ValueError, match="be NoKernel for LastValue"):
+    with pytest.raises(ValueError, match="'kernel' of LastValue must be NoKernel"):
         kb.KernelBank([K.Gaussian(1.0)], L.LastValue())
     t = np.arange(300.0)
     walk = np.cumsum(np.where(t % 2 == 0, 1.0, 3.0))

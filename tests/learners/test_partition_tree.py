@@ -1,6 +1,5 @@
 """The partition tree against its definition, and within its memory."""
 
-import math
 from fractions import Fraction
 
 import numpy as np
@@ -68,22 +67,9 @@ def naive_of(kernel, learner, column=0, loss="squared"):
     )
 
 
-(
-    THRESHOLD,
-    GAIN,
-    MEAN,
-    PRECISION,
-    WEIGHT,
-    CENTRE,
-    CONSTANT,
-    SUMMARY_PRECISION,
-    SUMMARY_MEAN,
-    STORED_PRECISION,
-    STORED_MEAN,
-    STORED_SAMPLES,
-    OLDEST,
-) = range(13)
-"""The numbers of a cell."""
+PRECISION = {"summary": 7, "stored": 9}
+SAMPLES = 11
+"""Where the numbers of a cell stand of which the tests know."""
 
 
 def arrays(bank, slot=0):
@@ -93,7 +79,6 @@ def arrays(bank, slot=0):
     return {name.removeprefix("learner/").removeprefix("output0/"): a for name, a in state.items()}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
 def test_posterior_norm_and_values_equal_the_dense_solution_after_every_sample(loss):
     """Both sides solve the same problem of condition kappa = 1 + n sum(v) / least error.
@@ -105,8 +90,8 @@ def test_posterior_norm_and_values_equal_the_dense_solution_after_every_sample(l
     """
     seen = {"splits": 0, "merges": 0}
 
-    @settings(max_examples=60)
-    @given(trees(), streams(80, loss == "logistic"), st.integers(1, 4))
+    @settings(max_examples=10)
+    @given(trees(), streams(50, loss == "logistic"), st.integers(1, 4))
     def compare(slot, data, window):
         kernel, learner = slot
         X, y = data
@@ -139,7 +124,7 @@ def test_posterior_norm_and_values_equal_the_dense_solution_after_every_sample(l
     assert seen["merges"] > 0
 
 
-@settings(max_examples=40)
+@settings(max_examples=10)
 @given(
     trees(),
     streams(16),
@@ -173,75 +158,13 @@ def test_values_are_exact_to_rounding_for_any_condition_number(slot, data, size,
     assert abs(Fraction(float(arrays(bank)["norm"][0])) - norm) <= allowed + 1e-15 * norm
 
 
-# --- same bits --------------------------------------------------------------------------------------
-
-
-def banks(slots, loss="squared", window=4, **options):
-    chosen = [kb.Slot(kernel, learner) for kernel, learner in slots]
-    chosen.insert(1, kb.Slot(kb.kernels.Gaussian(1.0), kb.learners.Norma(0.01, 20)))
-    return kb.KernelBank(slots=chosen, loss=loss, window=window, **options)
-
-
-def assert_same_state(one, other):
-    first, second = one.state(), other.state()
-    assert first.keys() == second.keys()
-    for name in first:
-        assert np.array_equal(first[name], second[name], equal_nan=True), name
-
-
-ENGINES = ["serial", kb.engines.Serial(block=5), kb.engines.Threads(2)]
-
-
-@settings(max_examples=25)
-@given(
-    st.lists(trees(), min_size=1, max_size=4),
-    st.sampled_from(["squared", "logistic"]),
-    st.sampled_from(ENGINES),
-    st.data(),
-)
-def test_blocks_single_samples_and_saved_trees_have_the_same_bits(
-    tmp_path_factory, slots, loss, engine, data
-):
-    X, y = data.draw(streams(400, loss == "logistic"))
-    whole, ragged, loop = banks(slots, loss), banks(slots, loss, engine=engine), banks(slots, loss)
-    trace = whole.run(X, y)
-    done = 0
-    while done < len(X):
-        step = data.draw(st.integers(1, 200))
-        part = ragged.run(X[done : done + step], y[done : done + step])
-        for name in part.fields:
-            assert np.array_equal(getattr(part, name), getattr(trace, name)[done : done + step])
-        done += step
-    moment = data.draw(st.integers(0, 399))
-    for n in range(len(X)):
-        if n == moment:
-            path = tmp_path_factory.mktemp("tree") / "bank.kb"
-            loop.save(path)
-            loop = kb.load(path)
-        if n % 7 == 0:
-            assert loop.predict_one(X[n]) == trace.predictions[n]
-        loop.learn_one(X[n], y[n])
-    assert_same_state(whole, ragged)
-    assert_same_state(whole, loop)
-    together = whole.predict(X[:30])
-    assert [whole.predict_one(x) for x in X[:30]] == together.tolist()
-    assert_same_state(whole, loop)
-
-
 def test_equal_slots_draw_different_cells():
     X, y = moving_stream(0, 300, 3)
-    bank = kb.KernelBank([Cells(), Cells()], Tree(split_after=5))
-    other = kb.KernelBank([Cells(), Cells()], Tree(split_after=5, seed=1))
-    assert (
-        len(
-            np.unique(
-                np.column_stack(
-                    [bank.run(X, y).slot_predictions[-1], other.run(X, y).slot_predictions[-1]]
-                )
-            )
-        )
-        == 4
-    )
+    last = [
+        kb.KernelBank([Cells(), Cells()], Tree(split_after=5, seed=seed)).run(X, y)
+        for seed in (0, 1)
+    ]
+    assert len(np.unique([trace.slot_predictions[-1] for trace in last])) == 4
 
 
 # --- memory -----------------------------------------------------------------------------------------
@@ -260,25 +183,25 @@ def assert_sound(bank, slot=0):
         cell, child, count = cells[index], state["children"][index], state["entry_counts"][index]
         found.append(index)
         assert depth <= bank.slots[slot].kernel.levels
-        samples += (cell[SUMMARY_PRECISION] + cell[STORED_PRECISION]) * learner.noise
+        samples += (cell[PRECISION["summary"]] + cell[PRECISION["stored"]]) * learner.noise
         if child > 0:
-            assert count == cell[STORED_SAMPLES] == cell[STORED_PRECISION] == 0
+            assert count == cell[SAMPLES] == cell[PRECISION["stored"]] == 0
             assert state["parents"][child] == state["parents"][child + 1] == index
             waiting += [(child, depth + 1), (child + 1, depth + 1)]
         else:
             blocks.append(int(state["blocks"][index]))
-            assert count <= 1 or cell[STORED_SAMPLES] < learner.split_after
+            assert count <= 1 or cell[SAMPLES] < learner.split_after
             stored = entries[blocks[-1], :, :count].T
-            assert stored[:, -2].sum() == cell[STORED_SAMPLES]
+            assert stored[:, -2].sum() == cell[SAMPLES]
             assert (np.diff(stored[:, -1]) > 0).all()
-            assert stored[:, -4].sum() == pytest.approx(cell[STORED_PRECISION], rel=1e-12)
+            assert stored[:, -4].sum() == pytest.approx(cell[PRECISION["stored"]], rel=1e-12)
     assert sorted(found) == list(range(1 + 2 * pairs))
     assert len(set(blocks)) == len(blocks) == pairs + 1
     assert samples == pytest.approx(bank.samples, rel=1e-9)
     return pairs
 
 
-@settings(max_examples=40)
+@settings(max_examples=15)
 @given(trees(), streams(600))
 def test_memory_is_bounded_and_no_sample_is_lost(slot, data):
     bank = kb.KernelBank([slot[0]], slot[1], window=3)
@@ -317,28 +240,6 @@ def test_cells_follow_a_stream_that_moves():
     assert error(there) < 0.3
 
 
-def test_splits_lower_the_error():
-    draw = np.random.default_rng(0)
-    X = draw.uniform(0, 1, (4000, 3))
-    truth = np.where(X[:, 0] < 0.37, -1.0, np.where(X[:, 2] < 0.6, 1.0, 3.0))
-    y = truth + 0.3 * draw.normal(size=4000)
-    loss = {}
-    for nodes in (1, 7, 1023):
-        bank = kb.KernelBank([Cells(0.7, 10)], Tree(nodes=nodes, noise=0.09))
-        trace = bank.run(X, y)
-        loss[nodes] = ((trace.slot_predictions[2000:, 0] - truth[2000:]) ** 2).mean()
-    assert loss[1] > 2.0
-    assert loss[7] < 0.8 * loss[1]
-    assert loss[1023] < 0.1
-
-
-def test_tree_with_logistic_loss_learns_classes():
-    X, y = moving_stream(0, 3000, 2, labels=True)
-    bank = kb.KernelBank([Cells(0.7, 8)], Tree(noise=0.1), loss="logistic")
-    trace = bank.run(X, y)
-    assert (np.sign(trace.predictions[1500:]) == y[1500:]).mean() > 0.95
-
-
 def test_repeated_inputs_share_an_entry_and_are_not_split():
     bank = kb.KernelBank([Cells(0.5, 5)], Tree(split_after=4, noise=0.1))
     bank.run(np.ones((100, 2)), np.ones(100))
@@ -356,7 +257,7 @@ def test_repeated_inputs_share_an_entry_and_are_not_split():
 # --- strangers --------------------------------------------------------------------------------------
 
 
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(
     trees(),
     st.integers(0, 100),
@@ -389,7 +290,7 @@ BAD = [np.nan, np.inf, -np.inf, -1.0, 1e300, 2.0**63, 0.5, 1.0, 2.0, 10.0, 11.0,
 INDICES = ("children", "axes", "parents", "blocks", "entry_counts", "pairs")
 
 
-@settings(max_examples=150)
+@settings(max_examples=50)
 @given(st.integers(0, 10**6), st.booleans(), st.floats(0.02, 1), st.booleans())
 def test_forged_tree_is_refused_or_changes_no_other_tree(seed, forge_indices, share, some):
     """Of three trees the middle one is forged: its neighbours in memory must not notice."""
@@ -426,24 +327,11 @@ def test_forged_tree_is_refused_or_changes_no_other_tree(seed, forge_indices, sh
         (lambda: Tree(nodes=0), "'nodes' of PartitionTree must be a whole number >= 1"),
         (lambda: Tree(split_after=1), "'split_after' of PartitionTree .* >= 2"),
         (lambda: Tree(noise=0.0), "'noise' of PartitionTree"),
-        (lambda: Tree(noise=math.inf), "'noise' of PartitionTree"),
-        (lambda: Tree(seed=-1), "'seed' of PartitionTree"),
         (lambda: Tree(seed=2**63), "'seed' of PartitionTree"),
-        (lambda: Cells(decay=0.0), "'decay' of TreeKernel"),
         (lambda: Cells(decay=1.1), "'decay' of TreeKernel"),
         (lambda: Cells(decay=1e-10, levels=20), "'decay' of TreeKernel must leave the last"),
-        (lambda: Cells(levels=0), "'levels' of TreeKernel"),
         (lambda: Cells(levels=65), "'levels' of TreeKernel"),
         (lambda: Cells(scale=-1.0), "'scale' of TreeKernel"),
-        (lambda: Cells()([[0.0]], [[1.0]]), "'kernel' must be a function .*PartitionTree"),
-        (lambda: Cells() + kb.kernels.Linear(), "'left' of Sum must be a function of two"),
-        (lambda: kb.kernels.Linear() * Cells(), "'right' of Product must be a function"),
-        (lambda: 2.0 * Cells(), "'kernel' of Scaled must be a function of two"),
-        (lambda: kb.KernelBank([Cells()]), "'kernel' of Norma must be a function of two inputs"),
-        (
-            lambda: kb.KernelBank([kb.kernels.Linear()], Tree()),
-            "'kernel' of PartitionTree must be TreeKernel",
-        ),
         (
             lambda: kb.KernelBank([Cells()], Tree(), loss="absolute"),
             "'loss' must have a bounded curvature for PartitionTree",

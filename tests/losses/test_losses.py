@@ -1,22 +1,24 @@
-"""Losses against their definitions."""
+"""Losses against their definitions, and the losses for counts in banks."""
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kernelbank as kb
 from support.instances import LOSSES, name_of
 
 EPS = np.finfo(float).eps
-L = kb.losses
+L, K, M = kb.losses, kb.kernels, kb.learners
 numbers = st.one_of(
-    st.floats(-1e3, 1e3),
+    st.floats(-1e3, 1e3, allow_subnormal=False),
     st.sampled_from([0.0, 0.5, -0.5, 1.0, -1.0, 0.2, -0.2, 0.4, 1e-300, 1e-20, 40.0, -800.0]),
 )
+pytestmark = pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
 
 
 @pytest.mark.parametrize(("loss", "definition"), LOSSES, ids=map(name_of, LOSSES))
+@settings(max_examples=50)
 @given(f=numbers, y=numbers)
 def test_loss_value_and_derivative_equal_their_definition(loss, definition, f, y):
     if loss.labels:
@@ -29,7 +31,7 @@ def test_loss_value_and_derivative_equal_their_definition(loss, definition, f, y
     size = 1 + abs(value(f, y))
     slope = derivative(f, y)
     slope_size = 1 + abs(slope)
-    if hasattr(loss, "smoothing") and loss.smoothing:
+    if hasattr(loss, "smoothing"):
         # The definition takes sums of y f and y log y (at most 7 y here), and the difference of f
         # and a point that is rounded like f, over the smoothing.
         size += (1 + y) * (8 + abs(f)) + abs(f * slope)
@@ -38,9 +40,10 @@ def test_loss_value_and_derivative_equal_their_definition(loss, definition, f, y
     assert abs(loss.derivative(f, y) - slope) <= 16 * EPS * slope_size
 
 
-@pytest.mark.parametrize(("loss", "definition"), LOSSES, ids=map(name_of, LOSSES))
+@pytest.mark.parametrize("loss", [pair[0] for pair in LOSSES], ids=name_of)
+@settings(max_examples=50)
 @given(f=st.floats(-50, 50), g=st.floats(-50, 50), share=st.floats(0, 1))
-def test_loss_is_convex_and_within_its_curvature(loss, definition, f, g, share):
+def test_loss_is_convex_and_within_its_curvature(loss, f, g, share):
     y = 1.0
     mixed = share * f + (1 - share) * g
     chord = share * loss.value(f, y) + (1 - share) * loss.value(g, y)
@@ -67,35 +70,11 @@ def test_logistic_loss_of_large_margins_keeps_its_digits():
     assert (np.abs(values - expected) <= 800 * EPS * expected).all()
 
 
-def test_loss_of_arrays_broadcasts_shapes():
+def test_loss_of_arrays_broadcasts_shapes_and_a_name_gives_the_built_in_one():
     assert L.Squared().value(np.ones((2, 3)), 0.0).shape == (2, 3)
     assert L.Squared().derivative([], []).shape == (0,)
-
-
-@pytest.mark.parametrize("name", sorted(L.BUILT_IN))
-def test_loss_given_by_name_is_the_built_in_one(name):
-    loss = kb.KernelBank(loss=name).loss
-    assert type(loss) is L.BUILT_IN[name]
-
-
-@pytest.mark.parametrize(
-    ("make", "name"),
-    [
-        (lambda: kb.KernelBank(loss="squarred"), "'loss'"),
-        (lambda: kb.KernelBank(loss=3), "'loss'"),
-        (lambda: L.Huber(0), "'delta' of Huber"),
-        (lambda: L.EpsilonInsensitive(-1), "'epsilon' of EpsilonInsensitive"),
-        (lambda: L.Pinball(1), "'quantile' of Pinball"),
-        (lambda: L.Custom(1, lambda f, y: f), "'value_function' of Custom"),
-        (lambda: L.Custom(lambda f, y: f, None), "'derivative_function' of Custom"),
-        (lambda: L.Custom(lambda f, y: f, lambda f, y: f, curvature=-1), "'curvature' of Custom"),
-        (lambda: kb.KernelBank(loss="hinge").learn_one(0.0, 0.5), "'y' must be -1 or"),
-        (lambda: kb.KernelBank(loss="logistic").run([0.0, 1.0], [1, 0]), "'y' must be -1 or"),
-    ],
-)
-def test_losses_with_bad_arguments_name_them(make, name):
-    with pytest.raises(ValueError, match=name):
-        make()
+    for name, kind in L.BUILT_IN.items():
+        assert type(kb.KernelBank(loss=name).loss) is kind
 
 
 def test_custom_loss_that_fails_raises_its_own_error_and_changes_nothing():
@@ -112,3 +91,150 @@ def test_custom_loss_that_fails_raises_its_own_error_and_changes_nothing():
     after = bank.state()
     assert all((before[name] == after[name]).all() for name in before)
     assert bank.samples == 3
+
+
+# --- counts: Moreau envelopes ---------------------------------------------------------------------
+
+
+def counts(samples, seed=0):
+    """Counts whose rate is exp(1 + sin x), between 1 and 7.4."""
+    draw = np.random.default_rng(seed)
+    X = draw.uniform(0, 10, samples)
+    rate = np.exp(1 + np.sin(X))
+    return X, draw.poisson(rate).astype(float), rate
+
+
+def deviance(rate, y):
+    """Half the mean Poisson deviance, but for a part that depends on y alone."""
+    return float((rate - y * np.log(rate)).mean())
+
+
+def test_poisson_loss_without_smoothing_is_half_the_deviance():
+    f, y = np.array([-2.0, 0.0, 1.0, 3.0]), np.array([0.0, 1.0, 4.0, 7.0])
+    loss = L.Poisson(smoothing=0)
+    expected = np.exp(f) - y * f - (y - y * np.log(np.where(y > 0, y, 1)))
+    assert np.abs(loss.value(f, y) - expected).max() <= 100 * EPS
+    assert np.abs(loss.derivative(f, y) - (np.exp(f) - y)).max() <= 100 * EPS
+    assert loss.curvature is None
+
+
+@pytest.mark.parametrize("loss", [L.Poisson(0.3), L.PoissonRate(0.3)], ids=repr)
+@pytest.mark.parametrize("y", [0.0, 0.5, 3.0, 1000.0])
+def test_envelope_is_finite_has_the_minimiser_of_the_loss_and_lies_below_it(loss, y):
+    f = np.concatenate([-np.logspace(-3, 12, 60), np.logspace(-3, 12, 60)])
+    value, slope = loss.value(f, y), loss.derivative(f, y)
+    assert np.isfinite(value).all()
+    assert np.isfinite(slope).all()
+    assert value.min() >= -100 * EPS * (1 + y)  # the least value is 0
+    if y > 0:
+        best = np.log(y) if isinstance(loss, L.Poisson) else y
+        assert abs(loss.derivative(best, y)) <= 100 * EPS * (1 + y) / loss.smoothing
+        assert abs(loss.value(best, y)) <= 100 * EPS * (1 + y) * (1 + abs(best))
+    if isinstance(loss, L.Poisson):
+        inside = f < 30
+        plain = L.Poisson(0)
+        above = plain.value(f[inside], y) - value[inside]
+        bound = loss.smoothing / 2 * plain.derivative(f[inside], y) ** 2
+        size = 1 + np.abs(plain.value(f[inside], y)) + y * (8 + np.abs(f[inside]))
+        assert (above >= -100 * EPS * size).all()
+        assert (above <= bound + 100 * EPS * size).all()
+
+
+def test_rates_are_learned_with_a_loss_that_is_infinite_below_zero():
+    X, y, rate = counts(1500)
+    learner = M.FourierSGD(100, 0.1)
+    bank = kb.KernelBank(kb.gaussian_grid(0.3, 3, 6), learner, loss="poisson_rate")
+    trace = bank.run(X, y)
+    late = slice(500, None)
+    guess = np.maximum(trace.predictions[late], 1e-3)
+    assert deviance(guess, y[late]) < deviance(np.full(1000, y.mean()), y[late]) - 0.3
+    assert np.abs(guess - rate[late]).mean() < 0.5 * np.abs(y.mean() - rate[late]).mean()
+
+
+def test_slot_does_not_fail_at_counts_that_no_exponential_can_follow():
+    X = np.arange(200) / 20
+    y = np.where(np.arange(200) % 50 == 49, 1e6, 3.0)
+    bank = kb.KernelBank(kb.gaussian_grid(0.3, 3, 4), M.Norma(0.005, 50), loss="poisson")
+    assert np.isfinite(bank.run(X, y).slot_cost).all()
+    plain = kb.KernelBank(kb.gaussian_grid(0.3, 3, 4), M.Norma(0.005, 50), loss=L.Poisson(0))
+    plain.run(X, y)
+    assert len(plain.quarantined) == 4  # what the smoothing prevents
+
+
+def stepped_curvature(loss, f, y):
+    """bound / 4^k with the largest k <= 8 at which the step leaves half of the derivative."""
+    slope, curvature = loss.derivative(f, y), loss.curvature
+    for k in range(1, 9):
+        c = loss.curvature / 4**k
+        if not loss.derivative(f - slope / c, y) / slope >= 0.5:
+            break
+        curvature = c
+    return curvature
+
+
+@pytest.mark.parametrize("loss", [L.Huber(0.3), L.Poisson(0.2), L.PoissonRate(0.5)], ids=repr)
+def test_second_order_method_takes_the_curvature_along_its_step(loss):
+    """Recursive least squares on a linear kernel, against its equations with that curvature."""
+    draw = np.random.default_rng(3)
+    X = draw.uniform(-1, 1, (60, 2))
+    y = np.abs(2 * X[:, 0] + draw.normal(size=60))
+    bank = kb.KernelBank([K.Linear(1.0)], M.LinearRLS(ridge=0.5), loss=loss, window=3)
+    trace = bank.run(X, y)
+    weights, P = np.zeros(3), np.eye(3) / 0.5
+    for n, (x, target) in enumerate(zip(X, y, strict=True)):
+        phi = np.append(x, 1.0)
+        f = weights @ phi
+        assert abs(trace.slot_predictions[n, 0] - f) < 1e-9
+        c = stepped_curvature(loss, f, target)
+        gain = P @ phi / (2 / c + phi @ P @ phi)
+        weights = weights - gain * loss.derivative(f, target) / c
+        P = P - np.outer(gain, phi @ P)
+
+
+# --- refusals -------------------------------------------------------------------------------------
+
+KLMS = kb.Slot(K.Gaussian(1.0), M.KLMS())
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: kb.KernelBank(loss="squarred"), "'loss'"),
+        (lambda: kb.KernelBank(loss=3), "'loss'"),
+        (lambda: L.Huber(0), "'delta' of Huber"),
+        (lambda: L.EpsilonInsensitive(-1), "'epsilon' of EpsilonInsensitive"),
+        (lambda: L.Pinball(1), "'quantile' of Pinball"),
+        (lambda: L.Poisson(-1), "'smoothing' of Poisson"),
+        (lambda: L.PoissonRate(0), "'smoothing' of PoissonRate"),
+        (lambda: L.Custom(1, lambda f, y: f), "'value_function' of Custom"),
+        (lambda: L.Custom(lambda f, y: f, None), "'derivative_function' of Custom"),
+        (lambda: L.Custom(lambda f, y: f, lambda f, y: f, curvature=-1), "'curvature' of Custom"),
+        (lambda: L.Custom(np.add, np.add, targets=3), "'targets' of Custom"),
+        (lambda: kb.KernelBank(loss="hinge").learn_one(0.0, 0.5), "'y' must be -1 or"),
+        (lambda: kb.KernelBank(loss="logistic").run([0.0, 1.0], [1, 0]), "'y' must be -1 or"),
+        (lambda: kb.KernelBank(loss="poisson").learn_one(0.0, -1.0), r"'y' must lie in \[0, inf\]"),
+        (lambda: kb.AutoBank(loss="poisson"), "because targets are standardised.*lower=0"),
+        (lambda: kb.Slot(K.Gaussian(1.0), M.KLMS(), loss="poisson"), "a built-in loss for all"),
+        (
+            lambda: kb.KernelBank(
+                slots=[KLMS, kb.Slot(K.Gaussian(1.0), M.KLMS(), residual_of=0)], loss="poisson"
+            ),
+            "be one for all numbers where slots learn a residual",
+        ),
+        (
+            lambda: kb.KernelBank(learner=M.KRLS(), loss=L.Poisson(0)),
+            "have a bounded curvature for KRLS",
+        ),
+    ],
+)
+def test_losses_refuse_what_they_cannot_use_by_name(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_negative_count_after_the_first_sample_is_refused_and_changes_nothing():
+    bank = kb.KernelBank(loss="poisson")
+    bank.run([0.0, 0.5], [2.0, 3.0])
+    with pytest.raises(ValueError, match="'y' must lie in"):
+        bank.learn_one(1.0, -1.0)
+    assert bank.samples == 2

@@ -8,7 +8,7 @@ import numpy as np
 import kernelbank as kb
 from kernelbank import _core
 from kernelbank.combiners.base import Evidence
-from kernelbank.losses.base import Objective
+from kernelbank.losses import Objective
 
 
 def run_combiner(

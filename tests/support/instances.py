@@ -67,21 +67,6 @@ def fourth_power_derivative(f, y):
 FOURTH = L.Custom(fourth_power, fourth_power_derivative, curvature=None, name="fourth")
 
 
-def barrier(f, y):
-    """Squares, and a logarithm that keeps f above -3: infinite below."""
-    return (f - y) ** 2 + (f + 3) - np.log(f + 3) - 1
-
-
-def barrier_derivative(f, y):
-    return 2 * (f - y) + 1 - 1 / (f + 3)
-
-
-BARRIER = L.Custom(
-    barrier, barrier_derivative, name="barrier", smoothing=0.5, domain=(-3.0, np.inf)
-)
-NAIVE_BARRIER = naive.envelope((barrier, barrier_derivative), 0.5, lower=-3.0)
-"""A loss with a domain; it has tests of its own, since its bisections are slow."""
-
 LOSSES = [
     (L.Squared(), naive.squared()),
     (L.Absolute(), naive.absolute()),
@@ -167,8 +152,8 @@ LEARNERS = [
     M.KNLMS(0.2, coherence=0.8, budget=20),
     M.KNLMS(0.2, coherence=0.8, budget=20, step_size="adagrad"),
     M.KRLS(novelty=0.01, budget=15),
-    M.KRLSTracker(budget=15, forgetting=0.99, noise=0.02),
-    M.KRLSTracker(budget=15, forgetting=0.95, noise=0.02, forget_when="before", jitter=1e-6),
+    M.KRLSTracker(budget=10, forgetting=0.99, noise=0.02),
+    M.KRLSTracker(budget=10, forgetting=0.95, noise=0.02, forget_when="before", jitter=1e-6),
     M.LastValue(),
     M.LastValue(column=1),
     M.LinearRLS(),
@@ -177,30 +162,17 @@ LEARNERS = [
     M.LinearRLS(forgetting=0.99, forget="prior", constant_forgetting=0.8),
     M.NearestNeighborGP(neighbors=6, memory=40, noise=0.05),
     M.NearestNeighborGP(neighbors=1, memory=7, noise=0.5, constant=0.0),
-    M.NystromSGD(landmarks=15, learning_rate=0.2, novelty=0.01),
+    M.NystromSGD(landmarks=8, learning_rate=0.2, novelty=0.01),
+    M.NystromSGD(landmarks=8, learning_rate=0.5, novelty=0.01, step_size="adagrad"),
     M.POLK(0.2, compression=0.05, budget=20),
+    M.POLK(0.5, compression=0.05, budget=20, step_size="inverse_sqrt"),
     M.PartitionTree(nodes=31, split_after=5),
     M.Projectron(tolerance=0.3, budget=15),
     M.QKLMS(0.1, quantization=0.3, budget=25),
+    M.QKLMS(0.3, quantization=0.3, budget=25, step_size="adagrad"),
     M.SlidingWindowKRLS(budget=15, ridge=0.02),
 ]
 """Learners with settings under which all of their branches are taken; Norma has its own tests."""
-
-STEP_SIZES = [
-    M.FourierSGD(features=12, learning_rate=0.5, step_size="inverse_sqrt"),
-    M.FourierSGD(features=12, learning_rate=0.5, step_size="inverse_sqrt", restart=16),
-    M.FourierSGD(features=12, learning_rate=0.1, restart=1),
-    M.FourierSGD(features=12, learning_rate=30.0, step_size="adagrad"),
-    M.KLMS(0.3, budget=25, step_size="adagrad"),
-    M.KNLMS(0.5, coherence=0.8, budget=20, step_size="inverse_sqrt"),
-    M.NystromSGD(landmarks=15, learning_rate=0.5, novelty=0.01, step_size="inverse_sqrt"),
-    M.NystromSGD(landmarks=15, learning_rate=0.5, novelty=0.01, step_size="adagrad"),
-    M.POLK(0.5, compression=0.05, budget=20, step_size="inverse_sqrt"),
-    M.POLK(0.5, compression=0.05, budget=20, step_size="adagrad"),
-    M.QKLMS(0.3, quantization=0.3, budget=25, step_size="inverse_sqrt"),
-    M.QKLMS(0.3, quantization=0.3, budget=25, step_size="adagrad"),
-]
-"""More step sizes; the steps are those of the learners above."""
 
 VIEWS = [
     (K.TreeKernel(0.7, 6), M.PartitionTree(nodes=31, split_after=5)),

@@ -7,7 +7,7 @@ import numpy as np
 import kernelbank as kb
 
 from . import instances
-from .every_bank import NUMBERS, SAMPLES, Case, X, all_cases, few_cases
+from .every_bank import NUMBERS, SAMPLES, Case, X, few_cases
 
 OUTPUTS = 3
 
@@ -22,6 +22,8 @@ def light_cases():
     cases = {name: case for name, case in few_cases().items() if name.startswith("learners")}
     kernels, learner = kb.gaussian_grid(0.2, 2, 4), kb.learners.Norma(0.05, 30)
     for combiner, _ in instances.COMBINERS:
+        if getattr(combiner, "restart", False):
+            continue  # a slow rule in Python; another one is there
         cases[f"combiner {combiner!r}"] = Case(
             lambda engine, rule=combiner, **more: kb.KernelBank(
                 kernels, learner, rule, window=5, engine=engine, **more
@@ -32,10 +34,9 @@ def light_cases():
     return cases
 
 
-def bank_cases():
-    """Every instance of a component in a KernelBank; revisions are common to all outputs."""
-    own = ("AutoBank", "adaptive")
-    return {name: case for name, case in all_cases().items() if not name.startswith(own)}
+def several(case):
+    """The same bank with several outputs."""
+    return Case(lambda engine: case.make(engine, outputs=OUTPUTS), case.X, columns(case.y))
 
 
 class Alone(NamedTuple):
@@ -49,7 +50,7 @@ def run_alone(case):
     """A bank of its own for each output."""
     banks = [case.make("serial") for _ in range(OUTPUTS)]
     targets = columns(case.y)
-    return Alone(banks, [b.run(case.X, targets[:, k]) for k, b in enumerate(banks)])
+    return Alone(banks, [b.run(case.X, targets[:, k], record="all") for k, b in enumerate(banks)])
 
 
 def same(one, other):

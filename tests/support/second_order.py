@@ -22,17 +22,9 @@ def _features(state, x):
 class PrototypeRLS(PythonLearner):
     """w minimises sum_n (w'z(x_n) - y_n)^2 + ridge |w|^2, z the random features of a Gaussian."""
 
-    features: int = 20
-    ridge: float = 0.1
-    seed: int = 0
-
-    def __post_init__(self):
-        check.settings(
-            self,
-            features=check.whole("Give how many features to draw."),
-            ridge=check.positive(0.1),
-            seed=check.whole("Give a whole number.", least=0),
-        )
+    features: int = check.count_field(20, "Give how many features to draw.")
+    ridge: float = check.number_field(0.1, above=0)
+    seed: int = check.count_field(0, "Give a whole number.", least=0)
 
     def check_kernel(self, kernel) -> None:
         if not isinstance(kernel, Gaussian):

@@ -43,7 +43,7 @@ from ..bank.slot import Slot
 from ..bank.slot_history import Selection
 from ..combiners import Combiner, Joint, RobustStacking, Stacking
 from ..kernels import ActiveDims, Additive, Gaussian, Kernel, Linear, Matern, NoKernel, TreeKernel
-from ..kernels.dimensions import active_coordinates
+from ..kernels.base import active_coordinates
 from ..kernels.random_features import feature_counts
 from ..learners import (
     FourierRLS,

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass
 from math import floor
 
 import numpy as np
 
 from ..kernels import Kernel
-from ..kernels.dictionary import Dictionary
+from ..kernels.base import kernel_list
 from ..utils import validation as check
 from ..utils.validation import Floats
 from .slot_history import Selection
@@ -18,7 +18,7 @@ _OWNER = "AdaptiveDictionary"
 
 
 @dataclass(frozen=True)
-class AdaptiveDictionary:
+class AdaptiveDictionary(check.Settings):
     """A pool of kernels of which `size` run at a time: those without weight give way to others.
 
     A large dictionary costs time in proportion to its kernels, and most of them have no weight.
@@ -50,7 +50,7 @@ class AdaptiveDictionary:
 
     Parameters
     ----------
-    kernels : the pool, a `Dictionary` or a list of kernels, of at least `size`; kept as a tuple.
+    kernels : the pool, a list of kernels, of at least `size`; kept as a tuple.
     size : how many run at a time.
     every : samples between revisions. A multiple of 256 lets new slots learn most samples at once.
         A revision takes some milliseconds; on Ray, where it starts new processes, seconds.
@@ -68,22 +68,15 @@ class AdaptiveDictionary:
     """
 
     kernels: tuple[Kernel, ...]
-    size: int
-    every: int = 1024
-    threshold: float = 0.1
-    retire: float = 0.25
-    patience: int = 1
+    size: int = check.count_field(MISSING, "Give how many kernels run at a time.")
+    every: int = check.count_field(1024, "Give the samples between revisions, such as 1024.")
+    threshold: float = check.number_field(0.1, least=0, most=1)
+    retire: float = check.number_field(0.25, above=0, most=1)
+    patience: int = check.count_field(1, "Give 1, or more to keep idle slots for longer.")
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "kernels", tuple(Dictionary(self.kernels)))
-        check.settings(
-            self,
-            size=check.whole("Give how many kernels run at a time."),
-            every=check.whole("Give the samples between revisions, such as 1024."),
-            threshold=check.fraction(0.1),
-            retire=check.fraction(0.25, positive=True),
-            patience=check.whole("Give 1, or more to keep idle slots for longer."),
-        )
+        object.__setattr__(self, "kernels", tuple(kernel_list(self.kernels, "kernels", _OWNER)))
+        super().__post_init__()
         if self.size > len(self.kernels):
             rule = f"be at most the number of kernels in the pool ({len(self.kernels)})"
             remedy = "Give more kernels, or a smaller size."

@@ -17,7 +17,6 @@ from ..errors import FileRefused, KernelBankError
 from ..io import checkpoint
 from ..io.specs import check_names
 from ..kernels import Kernel
-from ..kernels.dictionary import Dictionary
 from ..losses import Loss
 from ..utils import validation as check
 from ..utils.validation import Floats
@@ -59,7 +58,7 @@ class KernelBank:
 
     Parameters
     ----------
-    dictionary : the kernels, a `Dictionary` or a list of kernels, or an `AdaptiveDictionary`, of
+    dictionary : a kernel or a list of kernels, or an `AdaptiveDictionary`, of
         which some kernels run at a time. By default 20 Gaussians with widths from 0.1 to 10 in
         equal ratios.
     learner : the method of every slot; by default `Norma()`.
@@ -184,9 +183,9 @@ class KernelBank:
         return tuple(self._names)
 
     @property
-    def dictionary(self) -> Dictionary:
+    def dictionary(self) -> list[Kernel]:
         """The kernels of the slots."""
-        return Dictionary([slot.kernel for slot in self.slots])
+        return [slot.kernel for slot in self.slots]
 
     @property
     def combiner(self) -> Combiner:

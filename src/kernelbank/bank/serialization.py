@@ -27,7 +27,7 @@ KNOWN = (
     *learners.BUILT_IN,
     *combiners.BUILT_IN,
     *losses.BUILT_IN.values(),
-    *transforms.BUILT_IN,
+    transforms.ShiftedLog,
     AdaptiveDictionary,
     Slot,
 )

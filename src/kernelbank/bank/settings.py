@@ -19,9 +19,7 @@ from .. import _core
 from ..combiners import Combiner, Simplex
 from ..errors import InvalidArgument, KernelBankError
 from ..kernels import Kernel
-from ..kernels.dictionary import Dictionary
-from ..losses import Loss, as_loss
-from ..losses.base import Objective
+from ..losses import Loss, Objective, as_loss
 from ..utils import validation as check
 from ..utils.validation import Floats
 from .adaptive_dictionary import AdaptiveDictionary
@@ -128,7 +126,7 @@ class BankSettings:
         adaptive = dictionary if isinstance(dictionary, AdaptiveDictionary) else None
         selection = None if adaptive is None else adaptive.first_selection()
         if adaptive is not None and selection is not None:
-            dictionary = Dictionary(adaptive.kernels[k] for k in selection.running)
+            dictionary = [adaptive.kernels[k] for k in selection.running]
         members = bank_slots(dictionary, learner, slots)
         if adaptive is not None:
             rule.check_slot_changes()
@@ -307,7 +305,7 @@ class BankSettings:
     @cached_property
     def restricted_kernels(self) -> list[Kernel]:
         """The kernels that do not take all finite inputs."""
-        return [kernel for kernel in self._all_kernels if kernel.domains != {"real"}]
+        return [kernel for kernel in self._all_kernels if kernel.non_negative]
 
     @property
     def _all_kernels(self) -> Iterable[Kernel]:

@@ -7,11 +7,11 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, NamedTuple
 
 from ..kernels import ActiveDims, Kernel, Product, Scaled, Sum
-from ..kernels.dictionary import Dictionary, gaussian_grid
+from ..kernels.base import kernel_list
+from ..kernels.elementary import gaussian_grid
 from ..learners import Learner, Norma
-from ..losses import Custom, Loss, as_loss
-from ..losses.base import Objective
-from ..transforms import TargetTransform
+from ..losses import Custom, Loss, Objective, as_loss
+from ..transforms import ShiftedLog
 from ..utils import validation as check
 from ..utils.rendering import one_line, shortened
 
@@ -22,7 +22,7 @@ class Method(NamedTuple):
     learner: Learner
     loss: Loss | None
     residual_of: int | None
-    transform: TargetTransform | None
+    transform: ShiftedLog | None
 
     @property
     def has_own_target(self) -> bool:
@@ -84,7 +84,7 @@ class Slot:
     learner: Learner
     loss: Loss | None = None
     residual_of: int | None = None
-    transform: TargetTransform | None = None
+    transform: ShiftedLog | None = None
 
     @property
     def method(self) -> Method:
@@ -110,7 +110,7 @@ class Slot:
             remedy = "Give the index, from 0, of an earlier slot of the bank, or None."
             base = check.count("residual_of", self.residual_of, owner, remedy, least=0)
             object.__setattr__(self, "residual_of", base)
-        if self.transform is not None and not isinstance(self.transform, TargetTransform):
+        if self.transform is not None and not isinstance(self.transform, ShiftedLog):
             remedy = "Use one of kb.transforms, such as kb.transforms.ShiftedLog(2.0), or None."
             rule = "be a transform of the target"
             raise check.refuse("transform", rule, self.transform, remedy, owner)
@@ -132,10 +132,8 @@ def bank_slots(dictionary: Any, learner: Any, slots: object) -> tuple[Slot, ...]
             raise check.refuse("slots", "be given alone", slots, remedy, "KernelBank")
         return given_slots(slots, "KernelBank", remedy)
     chosen = gaussian_grid(0.1, 10, 20) if dictionary is None else dictionary
-    if not isinstance(chosen, Dictionary):
-        chosen = Dictionary([chosen] if isinstance(chosen, Kernel) else chosen)
     method = Norma() if learner is None else learner
-    return tuple(Slot(kernel, method) for kernel in chosen)
+    return tuple(Slot(kernel, method) for kernel in kernel_list(chosen, "dictionary", "KernelBank"))
 
 
 LONGEST = 56

@@ -5,19 +5,6 @@ from .experts import Best, FixedShare, Hedge, Uniform
 from .simplex import OMKR, Simplex
 from .stacking import Joint, RobustStacking, Stacking
 
-BUILT_IN: tuple[type[Combiner], ...] = (
-    Best,
-    FixedShare,
-    Hedge,
-    Joint,
-    OMKR,
-    RobustStacking,
-    Simplex,
-    Stacking,
-    Uniform,
-)
-"""Every combiner that a file may name."""
-
 __all__ = [
     "Best",
     "Combiner",
@@ -30,3 +17,10 @@ __all__ = [
     "Stacking",
     "Uniform",
 ]
+
+BUILT_IN: tuple[type[Combiner], ...] = tuple(
+    kind
+    for kind in [globals()[name] for name in __all__]
+    if issubclass(kind, Combiner) and kind is not Combiner
+)
+"""Every combiner that a file may name."""

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
-from ..losses.base import Objective
+from ..losses import Objective
 from ..utils import validation as check
 from ..utils.validation import Floats, quiet
 
@@ -43,11 +43,11 @@ class Evidence:
     """(n, window, P): f_p on the window after each sample."""
 
 
-class Combiner:
+class Combiner(check.Settings):
     """A rule for the weights. Subclasses are frozen dataclasses of their settings.
 
-    The state is arrays only and belongs to the bank, so one combiner may serve many banks.
-    A rule in Python overrides `combine`; the core has the rules that are built in.
+    A rule in Python overrides `combine`; the core has the rules that are built in. The state is
+    arrays only and belongs to the bank, so one combiner may serve many banks.
     """
 
     core_name: ClassVar[str] = ""
@@ -57,8 +57,7 @@ class Combiner:
     """Whether the weights are non-negative with sum 1."""
 
     needs: ClassVar[frozenset[str]] = frozenset()
-    """The extra evidence that the rule reads: "values", the slots' values on the window (window * P
-    numbers per sample)."""
+    """The extra evidence that the rule reads: "values", the slots' values on the window."""
 
     accepts_missing: ClassVar[bool] = False
     """Whether samples without a target may be left out: the rule does not read sample numbers."""
@@ -83,7 +82,7 @@ class Combiner:
         return (None, states)
 
     def core_settings(self, objective: Objective) -> dict[str, object]:
-        """Numbers, words and arrays by name, of which the core makes the rule: the fields."""
+        """What the core makes the rule of, by name: the fields."""
         return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
 
     def first_weights(self, slots: int) -> Floats:
@@ -107,13 +106,11 @@ class Combiner:
     def change_slots(
         self, old: State, new: State, kept: Sequence[int | None], previous: Sequence[int]
     ) -> None:
-        """Write the state of a bank to that of one which continues it with other slots.
+        """Write the state of a bank to `new`, all zero, of one that continues it with other slots.
 
         Slot i of the new bank continues slot kept[i] of the old one, or is new if that is None.
         A new slot is at first judged like slot previous[i] of the old bank. By default the axes
         over the slots, which grow by one with a slot more in `shapes`, are indexed accordingly.
-
-        `new` has the shapes for the new slots and is all zero.
         """
         source = np.array([p if k is None else k for k, p in zip(kept, previous, strict=True)])
         slots = len(kept)
@@ -139,10 +136,9 @@ class Combiner:
         raise check.refuse("combiner", rule, self, remedy)
 
     def diagnostics(self, state: State, weights: Floats) -> dict[str, Floats]:
-        """The numbers behind the last weights, for `KernelBank.evidence`.
+        """The numbers behind the last weights, by name, for `KernelBank.evidence`.
 
-        Small arrays by name, made from copies of the state (all 0 before the first sample) and of
-        the weights of the next prediction. By default the state.
+        state : a copy, all 0 before the first sample. weights : of the next prediction.
         """
         return dict(state)
 
@@ -171,7 +167,6 @@ class _State:
     def change_slots(
         self, before: _State, kept: Sequence[int | None], previous: Sequence[int]
     ) -> None:
-        """Go on from the state of a bank with other slots."""
         self._combiner.change_slots(before.arrays, self.arrays, kept, previous)
 
     def copy(self) -> _State:

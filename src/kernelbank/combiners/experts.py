@@ -64,17 +64,14 @@ class Hedge(Combiner):
 
     With learning_rate=None the rate is AdaHedge's, log(P) / D. D is the sum of the mixability gaps
     w'l + log(w'exp(-rate l)) / rate over the samples. This rate is infinite at first (the best
-    slots share the weight), never grows, and needs no knowledge of the scale of the losses:
-    multiplying all losses by a constant changes no weight. If the losses of a sample lie within an
-    interval of length S, the weighted loss exceeds the loss of the best slot by at most
-    S sqrt(log(P) n) + S (16/3 log(P) + 2) after n samples, by a constant if one slot stays best.
+    slots share the weight), never grows, and needs no knowledge of the scale of the losses. If
+    these lie within an interval of length S, the weighted loss exceeds the loss of the best slot by
+    at most S sqrt(log(P) n) + S (16/3 log(P) + 2) after n samples.
 
     Parameters
     ----------
     learning_rate : positive, per unit of loss; None for AdaHedge.
     evidence : "loss", of the prediction alone, or "cost", with the norm.
-
-    Cost per sample: O(P), one exponential per slot (two more for AdaHedge). Memory: P + 2 numbers.
 
     Reference: Freund and Schapire (1997); de Rooij, van Erven, Grünwald and Koolen, Follow the
     leader if you can, hedge if you must, JMLR 2014.
@@ -88,25 +85,17 @@ class Hedge(Combiner):
 
     core_name: ClassVar[str] = "Hedge"
     accepts_missing: ClassVar[bool] = True
-    learning_rate: float | None = None
-    evidence: str = "loss"
-
-    def __post_init__(self) -> None:
-        check.choice("evidence", self.evidence, "Hedge", ("loss", "cost"))
-        if self.learning_rate is not None:
-            remedy = "Give a positive rate per unit of loss, or None to let it adapt."
-            rate = check.number("learning_rate", self.learning_rate, "Hedge", remedy, above=0)
-            object.__setattr__(self, "learning_rate", rate)
+    learning_rate: float | None = check.number_field(
+        None, "Give a positive rate per unit of loss, or None to let it adapt.", above=0
+    )
+    evidence: str = check.choice_field("loss", "cost")
 
     def diagnostics(self, state: State, weights: Floats) -> dict[str, Floats]:
         """loss_above_best: each slot's sum of losses (or costs) minus the least; learning_rate.
 
         AdaHedge's rate is 0 before the first sample.
         """
-        return {
-            "loss_above_best": state["totals"],
-            "learning_rate": state["rate_and_gap"][:1],
-        }
+        return {"loss_above_best": state["totals"], "learning_rate": state["rate_and_gap"][:1]}
 
 
 @dataclass(frozen=True)
@@ -118,15 +107,14 @@ class FixedShare(Combiner):
     a share of its weight, which is divided equally. So no weight falls below share / P, and a slot
     that becomes the best recovers after about log(P / share) / (rate * its lead) samples.
     (Herbster and Warmuth divide it among the other slots only: the same with another share.)
+    `bank.evidence()` shows the posterior v of the last sample.
 
     Parameters
     ----------
     learning_rate : positive, per unit of loss.
     share : above 0, at most 1: about how often the best slot changes, per sample.
 
-    Cost per sample: O(P), one exponential per slot. Memory: P numbers.
-
-    Reference: Herbster and Warmuth, Tracking the best expert, Machine Learning 1998.
+    Reference: Herbster and Warmuth, Machine Learning 1998.
 
     >>> import kernelbank as kb
     >>> bank = kb.KernelBank(kb.gaussian_grid(1, 2, 4), combiner=kb.combiners.FixedShare(share=0.2))
@@ -137,17 +125,10 @@ class FixedShare(Combiner):
 
     core_name: ClassVar[str] = "FixedShare"
     accepts_missing: ClassVar[bool] = True
-    learning_rate: float = 1.0
-    share: float = 0.01
-
-    def __post_init__(self) -> None:
-        remedy = "Give a positive rate per unit of loss."
-        rate = check.number("learning_rate", self.learning_rate, "FixedShare", remedy, above=0)
-        remedy = "Give how often the best slot changes, such as 0.01; for never, use Hedge."
-        share = check.number("share", self.share, "FixedShare", remedy, above=0, most=1)
-        object.__setattr__(self, "learning_rate", rate)
-        object.__setattr__(self, "share", share)
-
-    def diagnostics(self, state: State, weights: Floats) -> dict[str, Floats]:
-        """posterior: v, the weights of the last sample before sharing."""
-        return {"posterior": state["posterior"]}
+    learning_rate: float = check.number_field(1.0, above=0)
+    share: float = check.number_field(
+        0.01,
+        "Give how often the best slot changes, such as 0.01; for never, use Hedge.",
+        above=0,
+        most=1,
+    )

@@ -1,13 +1,13 @@
 """Kernels: one formula each, sums and products (`+`, `*`), and `Custom` for a user's own."""
 
-from .base import Kernel, NoKernel, Product, Scaled, Sum
-from .dimensions import ActiveDims, Additive
+from .base import ActiveDims, Additive, Kernel, Product, Scaled, Sum
 from .elementary import (
     Custom,
     Gaussian,
     Laplacian,
     Linear,
     Matern,
+    NoKernel,
     Periodic,
     Polynomial,
     RationalQuadratic,
@@ -15,25 +15,6 @@ from .elementary import (
     TreeKernel,
 )
 from .random_features import FeatureMap, feature_counts, feature_map
-
-BUILT_IN: tuple[type[Kernel], ...] = (
-    NoKernel,
-    Gaussian,
-    Laplacian,
-    Linear,
-    Additive,
-    Matern,
-    TreeKernel,
-    ActiveDims,
-    Periodic,
-    Polynomial,
-    Product,
-    RationalQuadratic,
-    Scaled,
-    Spline,
-    Sum,
-)
-"""All kernels that a saved file may contain."""
 
 __all__ = [
     "ActiveDims",
@@ -57,3 +38,10 @@ __all__ = [
     "feature_counts",
     "feature_map",
 ]
+
+BUILT_IN: tuple[type[Kernel], ...] = tuple(
+    kind
+    for kind in [globals()[name] for name in __all__]
+    if isinstance(kind, type) and issubclass(kind, Kernel) and kind not in (Kernel, Custom)
+)
+"""All kernels that a saved file may contain."""

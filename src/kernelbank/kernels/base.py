@@ -1,8 +1,16 @@
-"""What a kernel is: a positive-definite function of two inputs; sums, products and multiples."""
+"""What a kernel is, a positive-definite function of two inputs; kernels that are made of others.
+
+Kernels add and multiply, and work on some coordinates of the input (`ActiveDims`) or on all subsets
+of them (`Additive`).
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
+from itertools import combinations
+from math import comb
 from typing import Any, ClassVar
 
 from .. import _core
@@ -17,7 +25,7 @@ a multiple of the parts, and for a kernel that is not a function of two inputs a
 """
 
 
-class Kernel:
+class Kernel(check.Settings):
     """A positive-definite function k(x, t).
 
     Call a kernel with two arrays, (n, d) and (m, d), for the (n, m) matrix of its values. Kernels
@@ -29,16 +37,13 @@ class Kernel:
     [[1.0], [0.607]]
     """
 
-    domain: ClassVar[str] = "real"
-    """"real", or "non-negative" for kernels that are defined only there."""
-
     pairwise: ClassVar[bool] = True
     """Whether k(x, t) is a function of x and t alone."""
 
     @property
     def parts(self) -> tuple[Kernel, ...]:
-        """The kernels that it is made of."""
-        return ()
+        """The kernels that it is made of: those among its fields."""
+        return tuple(value for value in vars(self).values() if isinstance(value, Kernel))
 
     def core_spec(self, dimension: int) -> CoreSpec:
         """What the core makes the kernel of, for inputs of this dimension."""
@@ -49,6 +54,16 @@ class Kernel:
         """Whether a function of a user in Python is part of it."""
         return any(part.in_python for part in self.parts)
 
+    @property
+    def non_negative(self) -> bool:
+        """Whether it, or a part of it, is defined for non-negative inputs only."""
+        return any(part.non_negative for part in self.parts)
+
+    @property
+    def structure_key(self) -> tuple[object, ...]:
+        """Kernels with equal keys differ only in constants, and are computed together."""
+        return (type(self).__name__, *(part.structure_key for part in self.parts))
+
     def term_count(self, dimension: int) -> int:
         """How many elementary kernels it is made of, for inputs of this dimension."""
         return sum(part.term_count(dimension) for part in self.parts) or 1
@@ -58,55 +73,27 @@ class Kernel:
         for part in self.parts:
             part.check_width(width, name)
 
-    @property
-    def structure_key(self) -> tuple[object, ...]:
-        """Kernels with equal keys differ only in constants, and are computed together."""
-        return (type(self).__name__, *(part.structure_key for part in self.parts))
-
-    @property
-    def domains(self) -> frozenset[str]:
-        """The domains of the kernel's parts, or its own."""
-        if not self.parts:
-            return frozenset([self.domain])
-        return frozenset().union(*(part.domains for part in self.parts))
+    def check_inputs(self, X: Floats, name: str) -> None:
+        """Refuse inputs for which the kernel is not defined."""
+        for part in self.parts:
+            part.check_inputs(X, name)
+        if self.non_negative and not self.parts:
+            refuse_negative(self, X, name)
 
     def __call__(self, X: object, Z: object) -> Floats:
-        if not self.pairwise:
-            remedy = "TreeKernel is for kb.learners.PartitionTree, which makes its cells; NoKernel "
-            remedy += "is for models of other libraries. Evaluate another kernel."
-            rule = "be a function of two inputs alone to be evaluated"
-            raise check.refuse("kernel", rule, self, remedy)
+        require_kernel("kernel", self, type(self).__name__)
         left = check.samples(X, None)
         right = check.samples(Z, left.shape[1], "Z")
         self.check_width(left.shape[1], "X")
-        for name, inputs in (("X", left), ("Z", right)):
-            self.check_inputs(inputs, name)
+        self.check_inputs(left, "X")
+        self.check_inputs(right, "Z")
         return kernel_matrix(self, left, right)
-
-    def check_inputs(self, X: Floats, name: str) -> None:
-        """Refuse inputs outside the kernel's domain."""
-        for part in self.parts:
-            part.check_inputs(X, name)
-        if self.domain == "non-negative":
-            self.check_non_negative(X, name)
-
-    def check_non_negative(self, X: Floats, name: str) -> None:
-        """Refuse inputs below 0."""
-        if X.size and X.min() < 0:
-            raise check.refuse(
-                name,
-                f"be non-negative for {self!r}",
-                float(X.min()),
-                "Shift or rescale the inputs, or use another kernel.",
-            )
 
     def __add__(self, other: object) -> Kernel:
         return Sum(self, other) if isinstance(other, Kernel) else NotImplemented
 
     def __mul__(self, other: Kernel | float) -> Kernel:
-        if isinstance(other, Kernel):
-            return Product(self, other)
-        return Scaled(self, other)
+        return Product(self, other) if isinstance(other, Kernel) else Scaled(self, other)
 
     def __rmul__(self, factor: float) -> Kernel:
         return self * factor
@@ -118,74 +105,56 @@ def kernel_matrix(kernel: Kernel, X: Floats, Z: Floats) -> Floats:
     return values
 
 
-class Elementary(Kernel):
-    """A kernel of one formula: k(x, t) = formula(s, a, b, c), with the statistic s of x and t.
-
-    Subclasses state the names that formula and statistic have in the core (kernel_formulas.hpp).
-    """
-
-    formula: str
-    statistic: ClassVar[str]
-
-    def constants(self) -> tuple[float, ...]:
-        """Up to three numbers, the a, b, c of the formula."""
-        return ()
-
-    def parameter(self) -> float:
-        """The parameter of the statistic, if any."""
-        return 0.0
-
-    def core_spec(self, dimension: int) -> CoreSpec:
-        statistic = (self.statistic, self.parameter(), tuple(range(dimension)))
-        return (self.formula, statistic, self.constants(), ())
-
-    @property
-    def structure_key(self) -> tuple[object, ...]:
-        return (self.formula, self.statistic, self.parameter())
+def refuse_negative(kernel: Kernel, X: Floats, name: str) -> None:
+    """Refuse inputs below 0."""
+    if X.size and X.min() < 0:
+        remedy = "Shift or rescale the inputs, or use another kernel."
+        raise check.refuse(name, f"be non-negative for {kernel!r}", float(X.min()), remedy)
 
 
-@dataclass(frozen=True)
-class NoKernel(Kernel):
-    """For a slot that uses no kernel: a model of another library in `kb.learners.Adapter`.
+def require_kernel(name: str, value: object, owner: str, *, pairwise: bool = True) -> Kernel:
+    """A kernel, which must be a function of two inputs if it has to be pairwise."""
+    if not isinstance(value, Kernel):
+        remedy = "Use one of kb.kernels, or Custom for your own."
+        raise check.refuse(name, "be a kernel", value, remedy, owner)
+    if pairwise and not value.pairwise:
+        remedy = (
+            "Give it a slot of its own: TreeKernel is for kb.learners.PartitionTree, NoKernel for "
+        )
+        remedy += "models of other libraries."
+        raise check.refuse(name, "be a function of two inputs alone", value, remedy, owner)
+    return value
 
-    >>> import kernelbank as kb
-    >>> kb.kernels.NoKernel()
-    NoKernel()
-    """
 
-    pairwise: ClassVar[bool] = False
-
-    def core_spec(self, dimension: int) -> CoreSpec:
-        return ("none", None, (), ())
+def kernel_list(kernels: object, name: str, owner: str) -> list[Kernel]:
+    """One kernel or several, as a list."""
+    if isinstance(kernels, Kernel):
+        return [kernels]
+    remedy = "Give a list of kernels, such as [kb.kernels.Gaussian(1.0)]."
+    if isinstance(kernels, (str, bytes)) or not isinstance(kernels, Iterable):
+        raise check.refuse(name, "be a list of kernels", kernels, remedy, owner)
+    result = list(kernels)
+    if not result:
+        raise check.refuse(name, "hold at least one kernel", [], remedy, owner)
+    for kernel in result:
+        if not isinstance(kernel, Kernel):
+            if hasattr(kernel, "learner"):  # a slot
+                remedy = "Give slots as slots=[...], without a dictionary."
+            raise check.refuse(name, "hold only kernels", kernel, remedy, owner)
+    return result
 
 
 # --- sums, products and multiples -----------------------------------------------------------------
 
 
-def require_kernel(name: str, value: object, owner: str, *, pairwise: bool = True) -> None:
-    """Refuse a part that is not a kernel, or that is not pairwise where it must be."""
-    if not isinstance(value, Kernel):
-        raise check.refuse(
-            name, "be a kernel", value, "Use one of kb.kernels, or Custom for your own.", owner
-        )
-    if pairwise and not value.pairwise:
-        remedy = "Give it a slot of its own: a bank combines slots."
-        raise check.refuse(name, "be a function of two inputs alone", value, remedy, owner)
+_PART = {"rule": require_kernel}
 
 
 @dataclass(frozen=True)
 class _Pair(Kernel):
-    left: Kernel
-    right: Kernel
+    left: Kernel = field(metadata=_PART)
+    right: Kernel = field(metadata=_PART)
     operation: ClassVar[str]
-
-    def __post_init__(self) -> None:
-        require_kernel("left", self.left, type(self).__name__)
-        require_kernel("right", self.right, type(self).__name__)
-
-    @property
-    def parts(self) -> tuple[Kernel, ...]:
-        return (self.left, self.right)
 
     def core_spec(self, dimension: int) -> CoreSpec:
         specs = tuple(part.core_spec(dimension) for part in self.parts)
@@ -210,18 +179,170 @@ class Product(_Pair):
 class Scaled(Kernel):
     """k(x, t) = factor * kernel(x, t) with factor > 0; written `factor * kernel`."""
 
-    kernel: Kernel
-    factor: float
-
-    def __post_init__(self) -> None:
-        require_kernel("kernel", self.kernel, "Scaled")
-        remedy = "Scale a kernel by a positive number only: a kernel is positive definite."
-        factor = check.number("factor", self.factor, "Scaled", remedy, above=0)
-        object.__setattr__(self, "factor", factor)
-
-    @property
-    def parts(self) -> tuple[Kernel, ...]:
-        return (self.kernel,)
+    kernel: Kernel = field(metadata=_PART)
+    factor: float = check.number_field(
+        remedy="Scale a kernel by a positive number only: a kernel is positive definite.", above=0
+    )
 
     def core_spec(self, dimension: int) -> CoreSpec:
         return ("scaled", None, (self.factor,), (self.kernel.core_spec(dimension),))
+
+
+# --- some coordinates, and all subsets of one size ------------------------------------------------
+
+MAX_SUBSETS = 2000
+"""A kernel row costs as many rows of the base as there are subsets: more are refused."""
+
+
+def _coordinates(name: str, value: object, owner: str) -> tuple[int, ...]:
+    remedy = "Give a list of different coordinates, counted from 0, such as [0, 2]."
+    if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
+        raise check.refuse(name, "be a list of whole numbers", value, remedy, owner)
+    coordinates = tuple(check.count(name, k, owner, remedy, least=0) for k in value)
+    if not coordinates or len(set(coordinates)) < len(coordinates):
+        rule = "hold at least one coordinate, none twice"
+        raise check.refuse(name, rule, coordinates, remedy, owner)
+    return coordinates
+
+
+@dataclass(frozen=True)
+class ActiveDims(Kernel):
+    """k(x, t) = base(x_c, t_c), where x_c holds only the coordinates c of x, in that order.
+
+    Learners on the inputs themselves or on random features (LinearRLS, FourierRLS, FourierSGD,
+    PartitionTree) give the same bits as with the base on inputs of these columns alone, at the
+    same cost.
+
+    Parameters
+    ----------
+    base : the kernel, also a sum, a product, a `Custom` one or `TreeKernel`.
+    coordinates : different ints, counted from 0.
+
+    Reference: Duvenaud, Nickisch and Rasmussen, Additive Gaussian processes, NeurIPS 2011.
+
+    >>> import kernelbank as kb
+    >>> hour = kb.kernels.ActiveDims(kb.kernels.Periodic(period=24.0), [0])
+    >>> k = hour * kb.kernels.ActiveDims(kb.kernels.Gaussian(width=5.0), [1])
+    >>> k([[1.0, 20.0]], [[25.0, 20.0]]).round(4).tolist()
+    [[1.0]]
+    """
+
+    base: Kernel = field(metadata={"rule": partial(require_kernel, pairwise=False)})
+    coordinates: tuple[int, ...] = field(metadata={"rule": _coordinates})
+
+    @property
+    def pairwise(self) -> bool:  # type: ignore[override]
+        return self.base.pairwise
+
+    @property
+    def structure_key(self) -> tuple[object, ...]:
+        return ("ActiveDims", self.coordinates, self.base.structure_key)
+
+    def core_spec(self, dimension: int) -> CoreSpec:
+        self.check_width(dimension, "X")
+        return _on_coordinates(self.base.core_spec(len(self.coordinates)), self.coordinates)
+
+    def term_count(self, dimension: int) -> int:
+        return self.base.term_count(len(self.coordinates))
+
+    def check_width(self, width: int, name: str) -> None:
+        last = max(self.coordinates)
+        if last >= width:
+            rule = f"have at least {last + 1} columns for {self!r}"
+            remedy = "Give wider samples, or a kernel on other coordinates; they count from 0."
+            raise check.refuse(name, rule, width, remedy)
+        self.base.check_width(len(self.coordinates), name)
+
+    def check_inputs(self, X: Floats, name: str) -> None:
+        self.base.check_inputs(X[:, list(self.coordinates)], name)
+
+
+def _on_coordinates(spec: CoreSpec, coordinates: tuple[int, ...]) -> CoreSpec:
+    """A kernel of inputs that are these coordinates, as a kernel of all coordinates."""
+    name, statistic, constants, parts = spec
+    if statistic is not None:
+        selected = tuple(coordinates[k] for k in statistic[2])
+        statistic = (*statistic[:2], selected, *statistic[3:])
+    return (name, statistic, constants, tuple(_on_coordinates(p, coordinates) for p in parts))
+
+
+def without_active_dims(kernel: Kernel) -> Kernel:
+    """The kernel inside all `ActiveDims`."""
+    while isinstance(kernel, ActiveDims):
+        kernel = kernel.base
+    return kernel
+
+
+@lru_cache(maxsize=1024)
+def active_coordinates(kernel: Kernel, dimension: int) -> tuple[int, ...]:
+    """The coordinates of an input that `without_active_dims(kernel)` gets, in its order."""
+    kernel.check_width(dimension, "X")
+    active = tuple(range(dimension))
+    while isinstance(kernel, ActiveDims):
+        active = tuple(active[k] for k in kernel.coordinates)
+        kernel = kernel.base
+    return active
+
+
+@dataclass(frozen=True)
+class Additive(Kernel):
+    """k(x, t) = the mean of base(x_S, t_S) over all subsets S of `order` coordinates.
+
+    A function of this kernel is a sum of functions of few coordinates each: of one (order 1, an
+    additive model), of pairs (order 2), ... With at most `order` coordinates it is the base itself.
+    A value costs as many of the base as there are subsets; more than 2,000 are refused. Random
+    features need no such sum: see `feature_map`.
+
+    Parameters
+    ----------
+    base : the kernel of each subset.
+    order : int of at least 1.
+
+    Reference: Duvenaud, Nickisch and Rasmussen, Additive Gaussian processes, NeurIPS 2011.
+
+    >>> import kernelbank as kb
+    >>> k = kb.kernels.Additive(kb.kernels.Gaussian(width=1.0), order=1)
+    >>> k([[0.0, 0.0]], [[0.0, 1.0]]).round(4).tolist()
+    [[0.8033]]
+    """
+
+    base: Kernel = field(metadata=_PART)
+    order: int = check.count_field(1, "Give 1 for single coordinates, 2 for pairs, ...")
+
+    @property
+    def structure_key(self) -> tuple[object, ...]:
+        return ("Additive", self.order, self.base.structure_key)
+
+    def _subsets(self, dimension: int) -> int:
+        """C(dimension, order), at least `dimension`, which alone may be too many."""
+        return comb(dimension, self.order) if dimension <= MAX_SUBSETS else dimension
+
+    def core_spec(self, dimension: int) -> CoreSpec:
+        if self.order >= dimension:
+            return self.base.core_spec(dimension)
+        if self._subsets(dimension) > MAX_SUBSETS:
+            raise check.refuse(
+                "order",
+                f"leave at most {MAX_SUBSETS} subsets of the {dimension} coordinates",
+                self.order,
+                "Lower it, choose coordinates by ActiveDims, or use a learner on random features "
+                "(kb.kernels.feature_map), which draws subsets instead of listing them.",
+                "Additive",
+            )
+        base = self.base.core_spec(self.order)
+        subsets = combinations(range(dimension), self.order)
+        parts = tuple(_on_coordinates(base, subset) for subset in subsets)
+        return ("scaled", None, (1.0 / len(parts),), (("sum", None, (), parts),))
+
+    def term_count(self, dimension: int) -> int:
+        if self.order >= dimension:
+            return self.base.term_count(dimension)
+        subsets = min(self._subsets(dimension), MAX_SUBSETS)
+        return subsets * self.base.term_count(self.order)
+
+    def check_width(self, width: int, name: str) -> None:
+        self.base.check_width(min(self.order, width), name)
+
+    def check_inputs(self, X: Floats, name: str) -> None:
+        if self.non_negative:  # every coordinate is one of the base's in some subset
+            refuse_negative(self, X, name)

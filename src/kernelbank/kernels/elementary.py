@@ -1,39 +1,60 @@
 """The kernels of the field, one formula each.
 
-Each class names its statistic of two inputs (a sum or product over coordinates) and its formula, as
-the core knows them: the kernel value from the statistic and up to three constants.
+A formula gives the kernel value from a statistic of two inputs (a sum or product over coordinates)
+and up to three constants.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
-from typing import ClassVar
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
 
 from ..io.specs import callable_field
 from ..utils import validation as check
 from ..utils.validation import Floats, UsersFunctions, quiet, real_numbers
-from .base import CoreSpec, Elementary, Kernel
+from .base import CoreSpec, Kernel
 
 _LOG2E = 1 / math.log(2)
 
+Formula = tuple[str, str, float, tuple[float, ...]]
+"""A formula, its statistic, the parameter of the statistic (0 for none), and up to three numbers.
 
-class _Positive(Elementary):
-    """A kernel whose fields are all positive numbers."""
+Both names are those of the core (kernel_formulas.hpp).
+"""
 
-    def __post_init__(self) -> None:
-        for setting in fields(self):  # type: ignore[arg-type]
-            value = getattr(self, setting.name)
-            remedy = f"Give a positive {setting.name}, in the units of the inputs."
-            if setting.name in ("alpha", "nu"):
-                remedy = f"Give a positive {setting.name}."
-            number = check.scale(setting.name, value, type(self).__name__, remedy)
-            object.__setattr__(self, setting.name, number)
+
+class Elementary(Kernel):
+    """A kernel of one formula: k(x, t) = formula(s, a, b, c), with the statistic s of x and t."""
+
+    def formula(self) -> Formula:
+        """What gives the kernel's values; a, b, c are its numbers."""
+        raise NotImplementedError
+
+    def core_spec(self, dimension: int) -> CoreSpec:
+        formula, statistic, parameter, constants = self.formula()
+        return (formula, (statistic, parameter, tuple(range(dimension))), constants, ())
+
+    @property
+    def structure_key(self) -> tuple[object, ...]:
+        return self.formula()[:3]
+
+
+def _width() -> Any:
+    remedy = "Give a positive width, in the units of the inputs."
+    return check.scale_field(remedy=remedy)
+
+
+def _offset() -> Any:
+    remedy = "A negative offset is not positive definite: give 0 or more."
+    return check.number_field(1.0, remedy, least=0)
 
 
 @dataclass(frozen=True)
-class Gaussian(_Positive):
+class Gaussian(Elementary):
     """k(x, t) = exp(-|x - t|^2 / (2 width^2)), |.| the Euclidean distance.
 
     Parameters
@@ -44,16 +65,15 @@ class Gaussian(_Positive):
     [[0.6065]]
     """
 
-    width: float
-    statistic = "squared_distance"
-    formula = "exponential"
+    width: float = _width()
 
-    def constants(self) -> tuple[float, ...]:
-        return (-0.5 * _LOG2E / self.width / self.width,)
+    def formula(self) -> Formula:
+        exponent = -0.5 * _LOG2E / self.width / self.width
+        return "exponential", "squared_distance", 0.0, (exponent,)
 
 
 @dataclass(frozen=True)
-class Laplacian(_Positive):
+class Laplacian(Elementary):
     """k(x, t) = exp(-|x - t|_1 / width), |.|_1 the sum of absolute differences.
 
     Parameters
@@ -64,12 +84,17 @@ class Laplacian(_Positive):
     [[0.3679]]
     """
 
-    width: float
-    statistic = "distance"
-    formula = "exponential"
+    width: float = _width()
 
-    def constants(self) -> tuple[float, ...]:
-        return (-_LOG2E / self.width,)
+    def formula(self) -> Formula:
+        return "exponential", "distance", 0.0, (-_LOG2E / self.width,)
+
+
+def _smoothness(name: str, value: object, owner: str) -> float:
+    if not isinstance(value, float) or value not in (0.5, 1.5, 2.5):
+        remedy = "Use one of these smoothnesses."
+        raise check.refuse(name, "be 0.5, 1.5 or 2.5", value, remedy, owner)
+    return float(value)
 
 
 @dataclass(frozen=True)
@@ -88,32 +113,16 @@ class Matern(Elementary):
     [[0.4834]]
     """
 
-    width: float
-    nu: float = 1.5
-    statistic = "squared_distance"
+    width: float = _width()
+    nu: float = field(default=1.5, metadata={"rule": _smoothness})
 
-    def __post_init__(self) -> None:
-        remedy = "Give a positive width, in the units of the inputs."
-        width = check.scale("width", self.width, "Matern", remedy)
-        object.__setattr__(self, "width", width)
-        if not isinstance(self.nu, float) or self.nu not in (0.5, 1.5, 2.5):
-            raise check.refuse(
-                "nu", "be 0.5, 1.5 or 2.5", self.nu, "Use one of these smoothnesses.", "Matern"
-            )
-        object.__setattr__(self, "nu", float(self.nu))
-
-    @property
-    def formula(self) -> str:  # type: ignore[override]
-        return f"matern{round(2 * self.nu)}"
-
-    def constants(self) -> tuple[float, ...]:
-        if self.nu == 0.5:
-            return (-_LOG2E / self.width,)
-        return (math.sqrt(2 * self.nu) / self.width,)
+    def formula(self) -> Formula:
+        rate = -_LOG2E / self.width if self.nu == 0.5 else math.sqrt(2 * self.nu) / self.width
+        return f"matern{round(2 * self.nu)}", "squared_distance", 0.0, (rate,)
 
 
 @dataclass(frozen=True)
-class RationalQuadratic(_Positive):
+class RationalQuadratic(Elementary):
     """k(x, t) = (1 + |x - t|^2 / (2 alpha width^2))^(-alpha).
 
     Parameters
@@ -125,17 +134,16 @@ class RationalQuadratic(_Positive):
     [[0.6667]]
     """
 
-    width: float
-    alpha: float = 1.0
-    statistic = "squared_distance"
-    formula = "rational_quadratic"
+    width: float = _width()
+    alpha: float = check.scale_field(1.0)
 
-    def constants(self) -> tuple[float, ...]:
-        return (0.5 / self.alpha / self.width / self.width, -self.alpha)
+    def formula(self) -> Formula:
+        constants = (0.5 / self.alpha / self.width / self.width, -self.alpha)
+        return "rational_quadratic", "squared_distance", 0.0, constants
 
 
 @dataclass(frozen=True)
-class Periodic(_Positive):
+class Periodic(Elementary):
     """k(x, t) = exp(-2 sum_k sin^2(pi (x_k - t_k) / period) / width^2).
 
     Parameters
@@ -147,16 +155,12 @@ class Periodic(_Positive):
     [[1.0]]
     """
 
-    period: float
-    width: float = 1.0
-    statistic = "squared_sines"
-    formula = "exponential"
+    period: float = check.scale_field(remedy="Give a positive period, in the units of the inputs.")
+    width: float = check.scale_field(1.0)
 
-    def parameter(self) -> float:
-        return self.period
-
-    def constants(self) -> tuple[float, ...]:
-        return (-2.0 * _LOG2E / self.width / self.width,)
+    def formula(self) -> Formula:
+        exponent = -2.0 * _LOG2E / self.width / self.width
+        return "exponential", "squared_sines", self.period, (exponent,)
 
 
 @dataclass(frozen=True)
@@ -171,17 +175,10 @@ class Linear(Elementary):
     [[12.0]]
     """
 
-    offset: float = 1.0
-    statistic = "dot_product"
-    formula = "linear"
+    offset: float = _offset()
 
-    def __post_init__(self) -> None:
-        remedy = "A negative offset is not positive definite: give 0 or more."
-        offset = check.number("offset", self.offset, "Linear", remedy, least=0)
-        object.__setattr__(self, "offset", offset)
-
-    def constants(self) -> tuple[float, ...]:
-        return (self.offset,)
+    def formula(self) -> Formula:
+        return "linear", "dot_product", 0.0, (self.offset,)
 
 
 @dataclass(frozen=True)
@@ -198,23 +195,13 @@ class Polynomial(Elementary):
     [[9.0]]
     """
 
-    degree: int = 2
-    offset: float = 1.0
-    scale: float = 1.0
-    statistic = "dot_product"
-    formula = "polynomial"
+    degree: int = check.count_field(2, "Give 1, 2, 3, ...", most=64)
+    offset: float = _offset()
+    scale: float = check.number_field(1.0, above=0)
 
-    def __post_init__(self) -> None:
-        degree = check.count("degree", self.degree, "Polynomial", "Give 1, 2, 3, ...", most=64)
-        remedy = "A negative offset is not positive definite: give 0 or more."
-        offset = check.number("offset", self.offset, "Polynomial", remedy, least=0)
-        scale = check.number("scale", self.scale, "Polynomial", "Give a positive scale.", above=0)
-        object.__setattr__(self, "degree", degree)
-        object.__setattr__(self, "offset", offset)
-        object.__setattr__(self, "scale", scale)
-
-    def constants(self) -> tuple[float, ...]:
-        return (self.scale, self.offset, float(self.degree))
+    def formula(self) -> Formula:
+        constants = (self.scale, self.offset, float(self.degree))
+        return "polynomial", "dot_product", 0.0, constants
 
 
 @dataclass(frozen=True)
@@ -227,9 +214,28 @@ class Spline(Elementary):
     [[3.8333]]
     """
 
-    statistic = "spline_product"
-    formula = "identity"
-    domain = "non-negative"
+    non_negative = True
+
+    def formula(self) -> Formula:
+        return "identity", "spline_product", 0.0, ()
+
+
+# --- kernels of particular learners ---------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class NoKernel(Kernel):
+    """For a slot that uses no kernel: a model of another library in `kb.learners.Adapter`.
+
+    >>> import kernelbank as kb
+    >>> kb.kernels.NoKernel()
+    NoKernel()
+    """
+
+    pairwise: ClassVar[bool] = False
+
+    def core_spec(self, dimension: int) -> CoreSpec:
+        return ("none", None, (), ())
 
 
 @dataclass(frozen=True)
@@ -237,10 +243,9 @@ class TreeKernel(Kernel):
     """k(x, t) = sum over levels l < levels of v_l [x and t share a cell of level l].
 
     v_l = scale * decay^l is the variance that level l adds; level 0 is one cell for all inputs,
-    and every cell of level l + 1 lies inside one of level l. The cells are not part of the kernel:
-    `kb.learners.PartitionTree`, the only learner for it, makes them from the samples. So k(x, t) is
-    unknown before the stream, and the kernel cannot be called, added or multiplied. `ActiveDims`
-    restricts the cells, and the stored inputs, to some coordinates.
+    and every cell of level l + 1 lies inside one of level l. `kb.learners.PartitionTree`, the only
+    learner for it, makes the cells from the samples. So k(x, t) is unknown before the stream, and
+    the kernel cannot be called, added or multiplied.
 
     Parameters
     ----------
@@ -259,25 +264,17 @@ class TreeKernel(Kernel):
     0.667
     """
 
-    decay: float = 0.8
-    levels: int = 12
-    scale: float = 1.0
+    decay: float = check.number_field(0.8, above=0, most=1)
+    levels: int = check.count_field(12, "Give the most nested cells, such as 12.", most=64)
+    scale: float = check.scale_field(1.0)
     pairwise: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        owner = "TreeKernel"
-        remedy = "Give the ratio of the variances of neighbouring levels, such as 0.8."
-        decay = check.number("decay", self.decay, owner, remedy, above=0, most=1)
-        remedy = "Give the most nested cells, such as 12."
-        levels = check.count("levels", self.levels, owner, remedy, most=64)
-        remedy = "Give the variance of the first level, in squared units of the target."
-        scale = check.scale("scale", self.scale, owner, remedy)
-        object.__setattr__(self, "decay", decay)
-        object.__setattr__(self, "levels", levels)
-        object.__setattr__(self, "scale", scale)
+        super().__post_init__()
         if self.variances()[-1] < 1 / check.LARGEST:
             rule = f"leave the last level a variance of at least {1 / check.LARGEST:g}"
-            raise check.refuse("decay", rule, decay, "Raise decay or use fewer levels.", owner)
+            remedy = "Raise decay or use fewer levels."
+            raise check.refuse("decay", rule, self.decay, remedy, "TreeKernel")
 
     def variances(self) -> tuple[float, ...]:
         """v_0 .. v_{levels - 1}."""
@@ -285,6 +282,9 @@ class TreeKernel(Kernel):
 
     def core_spec(self, dimension: int) -> CoreSpec:
         return ("none", None, (), ())
+
+
+# --- a user's own ---------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -295,10 +295,10 @@ class Custom(UsersFunctions, Kernel):
     same inputs. It is called with one row of X at a time, always in the same shapes, so that
     blocks equal the loop over samples bit for bit.
 
-    A function in C is faster: give its address, an int. It is called for two inputs of d numbers
-    each as ``double k(const double* x, const double* t, int64_t d)``, from several threads, and
-    must stay loaded. ``numba.cfunc(...).address`` is such an address, and ctypes makes one. It
-    belongs to this process: a bank with it can be saved, but neither pickled nor run on Ray.
+    A function in C is faster: give its address, an int, as of ``numba.cfunc(...).address``. It is
+    called for two inputs of d numbers each as ``double k(const double* x, const double* t, int64_t
+    d)``, from several threads, and must stay loaded. It belongs to this process: a bank with it can
+    be saved, but neither pickled nor run on Ray.
 
     Parameters
     ----------
@@ -310,16 +310,6 @@ class Custom(UsersFunctions, Kernel):
     ...     return 1 / (1 + ((X[:, None] - Z[None]) ** 2).sum(axis=2))
     >>> Custom(cauchy)([[0.0]], [[1.0]]).tolist()
     [[0.5]]
-
-    A C function, here one that ctypes makes of a Python function:
-
-    >>> import ctypes as c
-    >>> numbers = c.POINTER(c.c_double)
-    >>> @c.CFUNCTYPE(c.c_double, numbers, numbers, c.c_int64)
-    ... def in_c(x, t, d):
-    ...     return 1 / (1 + sum((x[k] - t[k]) ** 2 for k in range(d)))
-    >>> Custom(c.cast(in_c, c.c_void_p).value, name="cauchy")([[0.0]], [[1.0]]).tolist()
-    [[0.5]]
     """
 
     function: Callable[[Floats, Floats], object] | int = field(
@@ -330,10 +320,6 @@ class Custom(UsersFunctions, Kernel):
 
     def __post_init__(self) -> None:
         self.check_functions("Give a function k(X, Z) that returns an (n, m) array.")
-        name = self.name or getattr(self.function, "__name__", "custom")
-        if not isinstance(name, str):
-            raise check.refuse("name", "be text", name, "Give a short name.", "Custom")
-        object.__setattr__(self, "name", name)
 
     def __call__(self, X: object, Z: object) -> Floats:
         if not callable(self.function):
@@ -351,9 +337,33 @@ class Custom(UsersFunctions, Kernel):
         return ("identity", statistic, (), ())
 
     @property
-    def in_python(self) -> bool:
-        return not self.in_c
-
-    @property
     def structure_key(self) -> tuple[object, ...]:
         return ("Custom", self.function, self.name)
+
+
+def gaussian_grid(
+    low: float, high: float, count: int, spacing: str = "geometric"
+) -> list[Gaussian]:
+    """`count` Gaussian kernels with widths from `low` to `high`.
+
+    Parameters
+    ----------
+    low, high : positive numbers, in the units of the inputs.
+    count : how many kernels.
+    spacing : "geometric" (equal ratios, for unknown scales) or "linear" (equal steps, as in the
+        paper's experiment).
+
+    >>> [k.width for k in gaussian_grid(1, 4, 3)]
+    [1.0, 2.0, 4.0]
+    >>> [k.width for k in gaussian_grid(1, 4, 3, spacing="linear")]
+    [1.0, 2.5, 4.0]
+    """
+    owner = "gaussian_grid"
+    smallest = check.number("low", low, owner, "Give the smallest width, above 0.", above=0)
+    largest = check.number("high", high, owner, "Give the largest width, at least low.", above=0)
+    if largest < smallest:
+        raise check.refuse("high", f"be >= low ({smallest:g})", high, "Exchange the two.", owner)
+    number = check.count("count", count, owner, "Give how many kernels you want.")
+    check.choice("spacing", spacing, owner, ("geometric", "linear"))
+    space = np.linspace if spacing == "linear" else np.geomspace
+    return [Gaussian(float(width)) for width in space(smallest, largest, number)]

@@ -6,40 +6,39 @@ A kernel of x - t is the mean of cos(w'(x - t)) over its spectrum, a distributio
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import lru_cache
 from itertools import accumulate
-from math import comb, pi, sqrt
-from typing import Any
+from math import pi, sqrt
 
 import numpy as np
 
 from .. import _core
 from ..utils import validation as check
 from ..utils.validation import Floats
-from .base import Kernel, Scaled, Sum
-from .dimensions import ActiveDims, Additive, active_coordinates, without_active_dims
+from .base import (
+    ActiveDims,
+    Additive,
+    Kernel,
+    Scaled,
+    Sum,
+    active_coordinates,
+    require_kernel,
+    without_active_dims,
+)
 from .elementary import Gaussian, Laplacian, Linear, Matern
 
 WIDTH = _core.WIDTH
-BLOCK = 2 * WIDTH
-"""Trigonometric features come in blocks of this size."""
 
 
 @dataclass(frozen=True, eq=False)
 class FeatureMap:
     """phi_m(x) = amplitude_m cos(angle_m) for m < trigonometric, amplitude_m angle_m for the rest.
 
-    angle_m = frequency_m'x_c + phase_m, where x_c holds the coordinates c of x. `feature_map`
-    makes it; it consists of arrays, so that a learner can keep it in its state. Trigonometric
-    features come in blocks of eight: four cosines, and the sines of the same angles. The linear
-    features follow: the coordinates, and a constant. Both are padded, to a multiple of eight and of
-    four, with features of amplitude 0.
-
-    Cost per input: `len(coordinates) * total` multiplications, and half a cosine per trigonometric
-    feature.
+    angle_m = frequency_m'x_c + phase_m, where x_c holds the coordinates c of x. `feature_map` makes
+    it. Trigonometric features come in blocks of eight: four cosines, and the sines of the same
+    angles. The linear features follow: the coordinates, and a constant. Both are padded, to a
+    multiple of eight and of four, with features of amplitude 0.
 
     Parameters
     ----------
@@ -99,16 +98,14 @@ def feature_map(
 
     For a single Gaussian, Laplacian or Matern kernel the standard deviation of phi(x)'phi(t) is at
     most sqrt(1 - k^2) / sqrt(count), k = k(x, t). The random parts of a sum have equal numbers of
-    frequencies, up to one. Linear parts are exact: together they are one feature per coordinate
-    and a constant. `Additive` draws a subset of the coordinates for each frequency. The map of
-    `ActiveDims(base, coordinates)` is the map of the base on these coordinates alone.
+    frequencies, up to one. Linear parts are exact. `Additive` draws a subset of the coordinates for
+    each frequency.
 
     Parameters
     ----------
     kernel : made of Gaussian, Laplacian, Matern and Linear by positive factors, `+`, `ActiveDims`
-        and `Additive`.
-    count : number of trigonometric features, cosines and sines; even. Multiples of eight need no
-        padding. The linear features are added to them.
+        and, inside these, `Additive`.
+    count : number of trigonometric features, cosines and sines; even. Linear ones are added.
     dimension : number of coordinates of the inputs.
     draw : the random generator of the frequencies; an equal generator gives an equal map.
 
@@ -126,15 +123,10 @@ def feature_map(
         remedy = "Give np.random.default_rng(seed)."
         raise check.refuse("draw", "be a NumPy generator", draw, remedy, "feature_map")
     coordinates = active_coordinates(kernel, dimension)
-    result = FeatureMap(
-        np.zeros((len(coordinates), total)),
-        np.zeros(total),
-        np.zeros(total),
-        trigonometric,
-        dimension,
-        coordinates,
-    )
-    terms = _as_terms(without_active_dims(kernel))
+    frequencies = np.zeros((len(coordinates), total))
+    phases, amplitudes = np.zeros(total), np.zeros(total)
+    result = FeatureMap(frequencies, phases, amplitudes, trigonometric, dimension, coordinates)
+    terms = _as_terms(without_active_dims(kernel), tuple(range(len(coordinates))))
     _set_trigonometric(result, [term for term in terms if not term.linear], count // 2, draw)
     _set_linear(result, [term for term in terms if term.linear])
     return result
@@ -151,10 +143,11 @@ def feature_counts(kernel: Kernel, count: int, dimension: int) -> tuple[int, int
     (104, 112)
     """
     owner = "feature_map"
-    terms = _as_terms(without_active_dims(kernel))
+    require_kernel("kernel", kernel, owner)
     check.count("dimension", dimension, owner, "Give the number of columns of the inputs.")
     kernel.check_width(dimension, "dimension")
     used = len(active_coordinates(kernel, dimension))
+    terms = _as_terms(without_active_dims(kernel), tuple(range(used)))
     remedy = "Features come in pairs, a cosine and a sine: give an even number, such as 100."
     if check.count("count", count, owner, remedy, least=2) % 2:
         raise check.refuse("count", "be even", count, remedy, owner)
@@ -162,16 +155,13 @@ def feature_counts(kernel: Kernel, count: int, dimension: int) -> tuple[int, int
     if count < 2 * random:
         remedy = "Each random part of a sum needs a pair of features of its own."
         raise check.refuse("count", f"be >= {2 * random} for {kernel!r}", count, remedy, owner)
-    trigonometric = _padded(count, BLOCK) if random else 0
+    trigonometric = _padded(count, 2 * WIDTH) if random else 0
     linear = _padded(used + 1, WIDTH) if random < len(terms) else 0
     return trigonometric, trigonometric + linear
 
 
 def _padded(count: int, size: int) -> int:
     return -(-count // size) * size
-
-
-# --- trigonometric features -----------------------------------------------------------------------
 
 
 def _set_trigonometric(
@@ -196,9 +186,6 @@ def _set_trigonometric(
     result.phases[drawn].reshape(blocks)[:, 1] = -pi / 2
 
 
-# --- linear features ------------------------------------------------------------------------------
-
-
 def _set_linear(result: FeatureMap, terms: list[_Term]) -> None:
     """The features of all linear parts together: sum_k weight_k x_k t_k + constant."""
     if not terms:
@@ -207,7 +194,9 @@ def _set_linear(result: FeatureMap, terms: list[_Term]) -> None:
     weights = np.zeros(dimension)
     constant = 0.0
     for term in terms:
-        weights += term.factor * np.array([float(s) for s in _mean_shares(term.views, dimension)])
+        assert isinstance(term.kernel, Linear)
+        # A subset of `order` of n coordinates has each of them with the probability order / n.
+        weights[list(term.coordinates)] += term.factor * (term.order / len(term.coordinates))
         constant += term.factor * term.kernel.offset
     result.frequencies[:, start : start + dimension] = np.eye(dimension)
     result.amplitudes[start : start + dimension] = np.sqrt(weights)
@@ -217,14 +206,18 @@ def _set_linear(result: FeatureMap, terms: list[_Term]) -> None:
 
 # --- kernels as sums of spectra -------------------------------------------------------------------
 
+_RANDOM = (Gaussian, Laplacian, Matern)
+"""The kernels whose spectra are drawn from."""
+
 
 @dataclass(frozen=True)
 class _Term:
-    """factor * kernel on what the views (`ActiveDims`, `Additive`) select, outermost first."""
+    """factor * the mean of kernel over the subsets of `order` of these coordinates."""
 
     factor: float
-    kernel: Any  # with a spectrum, or linear
-    views: tuple[ActiveDims | Additive, ...]
+    kernel: Gaussian | Laplacian | Matern | Linear
+    coordinates: tuple[int, ...]
+    order: int
 
     @property
     def linear(self) -> bool:
@@ -233,84 +226,50 @@ class _Term:
 
 
 def _as_terms(
-    kernel: object, factor: float = 1.0, views: tuple[ActiveDims | Additive, ...] = ()
+    kernel: Kernel, coordinates: tuple[int, ...], factor: float = 1.0, order: int | None = None
 ) -> list[_Term]:
-    """The parts of a sum, each a factor times a kernel that has a spectrum or is linear."""
+    """The parts of a sum on these coordinates; order : that of an `Additive` around it, if any."""
     if isinstance(kernel, Scaled):
-        return _as_terms(kernel.kernel, factor * kernel.factor, views)
+        return _as_terms(kernel.kernel, coordinates, factor * kernel.factor, order)
     if isinstance(kernel, Sum):
-        return [*_as_terms(kernel.left, factor, views), *_as_terms(kernel.right, factor, views)]
-    if isinstance(kernel, (ActiveDims, Additive)):
-        return _as_terms(kernel.base, factor, (*views, kernel))
-    if isinstance(kernel, (Linear, *_SPECTRA)):
-        return [_Term(factor, kernel, views)]
-    names = ", ".join(kind.__name__ for kind in (*_SPECTRA, Linear))
+        sides = (kernel.left, kernel.right)
+        return [term for side in sides for term in _as_terms(side, coordinates, factor, order)]
+    if isinstance(kernel, ActiveDims) and order is None:
+        selected = tuple(coordinates[k] for k in kernel.coordinates)
+        return _as_terms(kernel.base, selected, factor)
+    if isinstance(kernel, Additive):
+        return _as_terms(kernel.base, coordinates, factor, min(kernel.order, order or kernel.order))
+    if isinstance(kernel, (Linear, *_RANDOM)):
+        count = len(coordinates)
+        return [_Term(factor, kernel, coordinates, min(order or count, count))]
+    names = ", ".join(kind.__name__ for kind in (*_RANDOM, Linear))
     raise check.refuse(
         "kernel",
-        f"be made of {names} by Scaled, Sum, ActiveDims and Additive",
+        f"be made of {names} by Scaled, Sum, ActiveDims and, inside these, Additive",
         kernel,
         "Use one of these, or a learner that works on kernel values.",
         "feature_map",
     )
 
 
-def _normal(kernel: Gaussian, draw: np.random.Generator, shape: tuple[int, int]) -> Floats:
-    return draw.standard_normal(shape) / kernel.width
-
-
-def _cauchy(kernel: Laplacian, draw: np.random.Generator, shape: tuple[int, int]) -> Floats:
-    return draw.standard_cauchy(shape) / kernel.width
-
-
-def _student(kernel: Matern, draw: np.random.Generator, shape: tuple[int, int]) -> Floats:
-    """Multivariate t of 2 nu degrees of freedom: the coordinates share their denominator."""
-    freedom = 2 * kernel.nu
-    normal = draw.standard_normal(shape)
-    return normal / np.sqrt(draw.chisquare(freedom, (shape[0], 1)) / freedom) / kernel.width
-
-
-_SPECTRA: dict[type[Kernel], Callable[..., Floats]] = {
-    Gaussian: _normal,
-    Laplacian: _cauchy,
-    Matern: _student,
-}
-
-
 def _draw_frequencies(term: _Term, pairs: int, dimension: int, draw: np.random.Generator) -> Floats:
     """(pairs, dimension): frequencies, zero at the coordinates that a pair does not use."""
-    chosen = np.tile(np.arange(dimension), (pairs, 1))
-    for view in term.views:
-        if isinstance(view, ActiveDims):
-            chosen = chosen[:, list(view.coordinates)]
-        elif view.order < chosen.shape[1]:
-            order = np.argsort(draw.random(chosen.shape), axis=1, kind="stable")
-            picked = np.sort(order[:, : view.order], axis=1)
-            chosen = np.take_along_axis(chosen, picked, axis=1)
-    spectrum = next(draws for kind, draws in _SPECTRA.items() if isinstance(term.kernel, kind))
+    chosen = np.tile(term.coordinates, (pairs, 1))
+    if term.order < chosen.shape[1]:
+        order = np.argsort(draw.random(chosen.shape), axis=1, kind="stable")
+        picked = np.sort(order[:, : term.order], axis=1)
+        chosen = np.take_along_axis(chosen, picked, axis=1)
     result = np.zeros((pairs, dimension))
-    np.put_along_axis(result, chosen, spectrum(term.kernel, draw, chosen.shape), axis=1)
+    np.put_along_axis(result, chosen, _draw_spectrum(term.kernel, chosen.shape, draw), axis=1)
     return result
 
 
-def _mean_shares(views: tuple[ActiveDims | Additive, ...], width: int) -> list[Fraction]:
-    """How often each of `width` coordinates is selected by the views, on average."""
-    if not views:
-        return [Fraction(1)] * width
-    first, rest = views[0], views[1:]
-    if isinstance(first, ActiveDims):
-        shares = [Fraction(0)] * width
-        inner = _mean_shares(rest, len(first.coordinates))
-        for k, share in zip(first.coordinates, inner, strict=True):
-            shares[k] = share
-        return shares
-    if first.order >= width:
-        return _mean_shares(rest, width)
-    # Of all subsets, C(k, i) C(width - 1 - k, order - 1 - i) have coordinate k as their member i.
-    members = list(enumerate(_mean_shares(rest, first.order)))
-    after = first.order - 1
-    subsets = comb(width, first.order)
-    return [
-        sum(share * comb(k, i) * comb(width - 1 - k, after - i) for i, share in members)
-        * Fraction(1, subsets)
-        for k in range(width)
-    ]
+def _draw_spectrum(kernel: Kernel, shape: tuple[int, ...], draw: np.random.Generator) -> Floats:
+    if isinstance(kernel, Laplacian):
+        return draw.standard_cauchy(shape) / kernel.width
+    assert isinstance(kernel, (Gaussian, Matern))
+    drawn = draw.standard_normal(shape)
+    if isinstance(kernel, Matern):  # t of 2 nu degrees: the coordinates share their denominator
+        freedom = 2 * kernel.nu
+        drawn /= np.sqrt(draw.chisquare(freedom, (shape[0], 1)) / freedom)
+    return drawn / kernel.width

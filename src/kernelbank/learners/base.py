@@ -12,15 +12,18 @@ from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any, ClassVar
 
-from ..kernels.base import CoreSpec, Kernel
-from ..losses.base import Objective
+import numpy as np
+
+from ..kernels import Kernel, NoKernel
+from ..kernels.base import CoreSpec, active_coordinates, without_active_dims
+from ..losses import Objective
 from ..utils import validation as check
 
 MOST = 10**9
 """Larger budgets are refused: the core counts in 32 bits."""
 
 
-class Learner:
+class Learner(check.Settings):
     """A single-kernel online method. Subclasses are frozen dataclasses of their settings.
 
     Derive learners of your own from `PythonLearner`: the core calls their functions in Python.
@@ -44,21 +47,26 @@ class Learner:
     accepts_new_inputs: ClassVar[bool] = True
     """Whether the slots can use columns that are added later."""
 
-    # --- what the core is told ----------------------------------------------------------------
+    uses_values: ClassVar[bool] = True
+    """Whether the core needs values of the kernels."""
+
+    only_kernel: ClassVar[type[Kernel] | None] = None
+    """The one kernel that the method works with, if there is only one."""
 
     def core_settings(
         self, kernels: Sequence[Kernel], dimension: int, identity: int
     ) -> dict[str, object]:
-        """Numbers, words and arrays by name, of which the core makes the learner of a pack.
+        """What the core makes the learner of a pack of, by name: fields, coordinates, and more.
 
-        The fields, and what follows from the kernels of the pack's slots and from the identity of
-        the first: the number from which its random draws follow.
+        identity : of the pack's first slot; the number from which its random draws follow.
         """
-        return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+        values = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+        coordinates = active_coordinates(kernels[0], dimension)
+        return values | {"coordinates": np.array(coordinates, dtype=float)}
 
     def core_kernels(self, kernels: Sequence[Kernel], dimension: int) -> list[CoreSpec]:
-        """What the core makes the kernels of the slots of; empty if the method needs no values."""
-        return [kernel.core_spec(dimension) for kernel in kernels]
+        """What the core makes the kernels of the slots of."""
+        return [kernel.core_spec(dimension) for kernel in kernels] if self.uses_values else []
 
     def core_model(self, kernel: Kernel, dimension: int, objective: Objective) -> Any:
         """A new model in Python that the core calls for one output of a slot; None: it needs none.
@@ -72,52 +80,49 @@ class Learner:
         """How many numbers `core_settings` makes, about."""
         return 0
 
-    # --- what it accepts ------------------------------------------------------------------------
-
     def check(self, objective: Objective) -> None:
         """Refuse a window, regularization or loss that the method cannot work with."""
         if self.second_order and not objective.loss.curvature:
-            raise check.refuse(
-                "loss",
-                f"have a bounded curvature for {type(self).__name__}, a second-order method",
-                objective.loss,
-                'Use "squared", "logistic" or "huber", a loss with smoothing, a first-order '
-                "learner such as kb.learners.KLMS(), or let this one learn by squares all the "
-                'same: kb.Slot(..., loss="squared").',
-            )
+            rule = f"have a bounded curvature for {type(self).__name__}, a second-order method"
+            remedy = 'Use "squared", "logistic" or "huber", a first-order learner such as '
+            remedy += "kb.learners.KLMS(), or let this one learn by squares all the same: "
+            remedy += 'kb.Slot(..., loss="squared").'
+            raise check.refuse("loss", rule, objective.loss, remedy)
 
     def check_width(self, width: int) -> None:
         """Refuse a number of columns of the inputs that the method cannot work with."""
 
     def check_kernel(self, kernel: Kernel) -> None:
         """Refuse a kernel that the method cannot work with."""
-        if not kernel.pairwise:
-            owner = type(self).__name__
+        only, owner = self.only_kernel, type(self).__name__
+        inner = kernel if only is NoKernel else without_active_dims(kernel)
+        if only is None and not kernel.pairwise:
             remedy = "Use another kernel, or kb.learners.PartitionTree with this one."
             raise check.refuse("kernel", "be a function of two inputs", kernel, remedy, owner)
+        if only is not None and not isinstance(inner, only):
+            remedy = f"Use kb.kernels.{only.__name__}(), or another learner for this kernel."
+            rule = f"be {only.__name__}"
+            if only is not NoKernel:
+                rule += f", or ActiveDims({only.__name__}(...), coordinates)"
+            raise check.refuse("kernel", rule, kernel, remedy, owner)
 
     def check_initial(self, objective: Objective, terms: int) -> None:
         """Refuse an initial function of that many terms; by default every one."""
-        raise check.refuse(
-            "initial",
-            f"be left out for {type(self).__name__}, which starts at 0",
-            f"{terms} terms",
-            "Use kb.learners.Norma, KLMS, KNLMS, QKLMS or a learner on random features.",
-        )
+        rule = f"be left out for {type(self).__name__}, which starts at 0"
+        remedy = "Use kb.learners.Norma, KLMS, KNLMS, QKLMS or a learner on random features."
+        raise check.refuse("initial", rule, f"{terms} terms", remedy)
 
     def history_length(self, objective: Objective) -> int:
         """The number of past inputs that the method reads, at least the window."""
         return objective.window
 
 
-def whole(remedy: str, least: int = 1) -> check.Rule:
-    """The rule of a setting that counts something in the core."""
-    return check.whole(remedy, least=least, most=MOST)
+def count_of(things: str, default: int, *, least: int = 1) -> Any:
+    """A setting that counts things in the core."""
+    remedy = f"Give how many {things} to keep, {least} or more."
+    return check.count_field(default, remedy, least=least, most=MOST)
 
 
-def check_terms(learner: Learner, terms: int, most: int, why: str) -> None:
-    """Refuse an initial function of more terms than a budget leaves room for."""
-    if terms > most:
-        remedy = "Give fewer points, or raise budget."
-        rule = f"have at most {most} points for {type(learner).__name__} ({why})"
-        raise check.refuse("initial", rule, terms, remedy)
+def forgetting_field() -> Any:
+    """The factor per step of the weight of the past."""
+    return check.number_field(1.0, "Give 1, or a little less, such as 0.999.", above=0, most=1)

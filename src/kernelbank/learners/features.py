@@ -10,29 +10,43 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import exp, log
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ..errors import InvalidArgument
-from ..kernels import Linear
-from ..kernels.base import CoreSpec, Kernel
-from ..kernels.dimensions import active_coordinates, without_active_dims
-from ..kernels.random_features import FeatureMap, feature_counts, feature_map
-from ..losses.base import Objective
+from ..kernels import FeatureMap, Kernel, Linear, feature_counts, feature_map
+from ..kernels.base import active_coordinates
+from ..losses import Objective
 from ..utils import validation as check
-from .base import MOST, Learner, whole
-from .norma import check_decay, step_size_rule
+from .base import MOST, Learner, count_of, forgetting_field
+from .gradient import check_decay, step_size_field
 
 # --- random features --------------------------------------------------------------------------
+
+_EVEN = "Features come in pairs, a cosine and a sine: give an even number, such as 100."
+
+
+def _features_field() -> Any:
+    return check.count_field(100, _EVEN, least=2, most=MOST)
+
+
+def _seed_field() -> Any:
+    return check.count_field(0, "Give a whole number; the same draws the same features.", least=0)
 
 
 class _RandomFeatures(Learner):
     """Subclasses have settings `features` (how many) and `seed`."""
 
     accepts_new_inputs: ClassVar[bool] = False
+    uses_values: ClassVar[bool] = False
     features: int
     seed: int
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.features % 2:
+            raise check.refuse("features", "be even", self.features, _EVEN, type(self).__name__)
 
     def check_kernel(self, kernel: Kernel) -> None:
         super().check_kernel(kernel)
@@ -59,25 +73,10 @@ class _RandomFeatures(Learner):
             "phases": phi.phases,
             "amplitudes": phi.amplitudes,
             "trigonometric": phi.trigonometric,
-            "coordinates": np.array(phi.coordinates, dtype=float),
         }
-
-    def core_kernels(self, kernels: Sequence[Kernel], dimension: int) -> list[CoreSpec]:
-        return []  # the features take their place
 
     def described_numbers(self, kernel: Kernel, dimension: int) -> int:
         return 2 * self.features * (dimension + 4)
-
-
-def _features_rule(name: str, value: object, owner: str) -> int:
-    remedy = "Features come in pairs, a cosine and a sine: give an even number, such as 100."
-    count = check.count(name, value, owner, remedy, least=2, most=MOST)
-    if count % 2:
-        raise check.refuse(name, "be even", count, remedy, owner)
-    return count
-
-
-_seed_rule = check.whole("Give a whole number; the same draws the same features.", least=0)
 
 
 @lru_cache(maxsize=64)
@@ -101,56 +100,38 @@ def _accepted_width(kernel: Kernel) -> int:
 class FourierSGD(_RandomFeatures):
     """Stochastic gradient descent on random Fourier features: a constant cost per step.
 
-    With phi(x)'phi(t) close to k(x, t) (see `kb.kernels.feature_map`),
+    With phi(x)'phi(t) close to k(x, t), for the kernels of `kb.kernels.feature_map`,
 
         weights <- (1 - learning_rate * regularization) weights
                    - learning_rate * l'(f(x), y) phi(x).
-
-    Takes Gaussian, Laplacian, Matern and Linear kernels, their sums, multiples, `ActiveDims` and
-    `Additive`.
-    Cost per step: O(features (dimension + window)); memory O(features (dimension + window)).
 
     Parameters
     ----------
     features : number of features, even.
     learning_rate : positive number, the step size.
-    seed : whole number; the frequencies are drawn from it and from the slot's number:
-        its index in the bank that it began in, counting on for slots that are added later.
-    step_size : "constant", "inverse_sqrt" or "adagrad": how the rate of a sample follows from
-        learning_rate (see docs/learners.md).
+    seed : whole number; the frequencies are drawn from it and from the slot's number: its index in
+        the bank that it began in, counting on for slots that are added later.
+    step_size : how the rate follows from learning_rate, as for `Norma`.
     restart : forget everything every so many samples: f = 0 again, and t = 1 for the step size, at
-        samples number restart, 2 restart, ..., counted from 1. None: never. AdaRaker restarts its
-        instances so.
+        samples number restart, 2 restart, ..., counted from 1. None: never.
 
-    Reference: Lu, Hoi, Wang, Zhao and Liu, Large scale online kernel learning, Journal of Machine
-    Learning Research 17 (2016).
+    Reference: Lu, Hoi, Wang, Zhao and Liu, Journal of Machine Learning Research 17 (2016).
 
     >>> import kernelbank as kb
     >>> bank = kb.KernelBank(learner=kb.learners.FourierSGD(features=50, learning_rate=0.2))
-    >>> for n in range(100):
-    ...     bank.learn_one(n / 10, 1.0)
-    >>> bank.predict_one(9.0) > 0.5
-    True
+    >>> bank.learn_one(0.0, 1.0)
+    >>> round(bank.predict_one(0.0), 3)
+    0.4
     """
 
     core_name: ClassVar[str] = "FourierSGD"
-    features: int = 100
-    learning_rate: float = 0.1
-    seed: int = 0
-    step_size: str = "constant"
-    restart: int | None = None
-
-    def __post_init__(self) -> None:
-        check.settings(
-            self,
-            features=_features_rule,
-            learning_rate=check.positive(0.1),
-            seed=_seed_rule,
-            step_size=step_size_rule,
-        )
-        if self.restart is not None:
-            remedy = "Give a number of samples, or None to learn on without end."
-            check.settings(self, restart=whole(remedy))
+    features: int = _features_field()
+    learning_rate: float = check.number_field(0.1, above=0)
+    seed: int = _seed_field()
+    step_size: str = step_size_field()
+    restart: int | None = check.count_field(
+        None, "Give a number of samples, or None to learn on without end.", most=MOST
+    )
 
     def check(self, objective: Objective) -> None:
         check_decay(self, objective)
@@ -162,41 +143,55 @@ _MAX_GROWTH = 5.0
 """The covariance may grow by exp(this) at most until every weight had a dummy observation."""
 
 
-def _check_recursive(learner: FourierRLS | LinearRLS) -> None:
-    """Check the settings that recursive least squares have in common."""
-    check.settings(
-        learner,
-        forgetting=check.fraction(0.999, positive=True),
-        ridge=check.positive(0.01),
-        forget=check.one_of(("exponential", "prior", "random_walk")),
-    )
-    if learner.constant_forgetting is None:
-        return
-    check.settings(learner, constant_forgetting=check.fraction(0.9))
-    if learner.forget != "prior" or learner.forgetting == 1:
-        remedy = 'Use forget="prior" with forgetting below 1.'
-        rule = "be given with forgetting to the prior only"
-        value = learner.constant_forgetting
-        raise check.refuse("constant_forgetting", rule, value, remedy, type(learner).__name__)
+class _Recursive(Learner):
+    """Subclasses have the settings of recursive least squares."""
+
+    second_order: ClassVar[bool] = True
+    forgetting: float
+    forget: str
+    constant_forgetting: float | None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        constant = self.constant_forgetting
+        if constant is not None and (self.forget != "prior" or self.forgetting == 1):
+            remedy = 'Use forget="prior" with forgetting below 1.'
+            rule = "be given with forgetting to the prior only"
+            raise check.refuse("constant_forgetting", rule, constant, remedy, type(self).__name__)
+
+    def weight_count(self, kernel: Kernel, dimension: int) -> int:
+        """The number of weights of a slot."""
+        raise NotImplementedError
+
+    def core_settings(
+        self, kernels: Sequence[Kernel], dimension: int, identity: int
+    ) -> dict[str, object]:
+        size = self.weight_count(kernels[0], dimension)
+        if self.forget == "exponential" and -size * log(self.forgetting) > _MAX_GROWTH:
+            raise check.refuse(
+                "forgetting",
+                f"be >= {exp(-_MAX_GROWTH / size):.4g} for {size} features, if it is exponential",
+                self.forgetting,
+                'Raise it, use fewer features, or forget="prior".',
+                type(self).__name__,
+            )
+        return super().core_settings(kernels, dimension, identity)
 
 
-def _check_growth(learner: FourierRLS | LinearRLS, size: int) -> None:
-    """Refuse to forget so fast that the covariance of `size` weights would overflow."""
-    if learner.forget == "exponential" and -size * log(learner.forgetting) > _MAX_GROWTH:
-        raise check.refuse(
-            "forgetting",
-            f"be >= {exp(-_MAX_GROWTH / size):.4g} for {size} features, if it is exponential",
-            learner.forgetting,
-            'Raise it, use fewer features, or forget="prior".',
-            type(learner).__name__,
-        )
+def _forget_field() -> Any:
+    return check.choice_field("exponential", "prior", "random_walk")
+
+
+def _constant_field() -> Any:
+    return check.number_field(None, "Give a number such as 0.9, or None.", least=0, most=1)
 
 
 @dataclass(frozen=True)
-class FourierRLS(_RandomFeatures):
+class FourierRLS(_Recursive, _RandomFeatures):
     """Bayesian linear regression on random features: a Gaussian process at a constant cost.
 
-    With P = I / ridge at first and phi(x)'phi(t) close to k(x, t):
+    With P = I / ridge at first and phi(x)'phi(t) close to k(x, t), for the kernels of
+    `kb.kernels.feature_map`:
 
         u = P phi(x),  s = 1 + phi(x)'u,  weights <- weights + u (y - f(x)) / s,  P <- P - u u' / s,
 
@@ -211,21 +206,16 @@ class FourierRLS(_RandomFeatures):
       takes a random step, with the part 1 - r of its prior variance. Without new samples the
       weights stay, and P grows.
 
-    For other losses: an online Newton step, with -l' / c for y - f(x) and 2 / c for the 1, with
-    the curvature c of the loss as in `KRLS`. Only half of P is kept, and it is read and
-    written once per sample. Cost per step: O(features^2 + features dimension); memory
-    O(features^2 / 2 + features dimension).
-
-    It works in double precision: phi(x)'phi(x) / ridge beyond about 1e12 leaves no correct digits,
-    so scale inputs to the order of one.
+    For other losses: an online Newton step, with -l' / c for y - f(x) and 2 / c for the 1, with c
+    as in `KRLS`. Only half of P is kept, and it is read and written once per sample, in double
+    precision: phi(x)'phi(x) / ridge beyond about 1e12 leaves no correct digits, so scale inputs to
+    the order of one.
 
     Parameters
     ----------
-    features : number of features, even.
+    features, seed : as for `FourierSGD`.
     forgetting : factor per step of the weight of the past, above 0 and at most 1 (no forgetting).
     ridge : positive number: the prior's precision.
-    seed : whole number; the frequencies are drawn from it and from the slot's number:
-        its index in the bank that it began in, counting on for slots that are added later.
     forget : "exponential", "prior" or "random_walk".
     constant_forgetting : with "prior", the forgetting of the constant feature (Linear kernels with
         an offset have one): 0.9, say, makes it follow the mean residual.
@@ -235,84 +225,50 @@ class FourierRLS(_RandomFeatures):
 
     >>> import kernelbank as kb
     >>> bank = kb.KernelBank(learner=kb.learners.FourierRLS(features=50))
-    >>> for n in range(100):
-    ...     bank.learn_one(n / 10, 1.0)
-    >>> round(bank.predict_one(5.0), 1)
+    >>> trace = bank.run([0.0, 1.0, 2.0], [1.0, 1.0, 1.0])
+    >>> round(bank.predict_one(1.0), 1)
     1.0
     """
 
     core_name: ClassVar[str] = "FourierRLS"
-    second_order: ClassVar[bool] = True
-    features: int = 100
-    forgetting: float = 1.0
-    ridge: float = 0.01
-    seed: int = 0
-    forget: str = "exponential"
-    constant_forgetting: float | None = None
+    features: int = _features_field()
+    forgetting: float = forgetting_field()
+    ridge: float = check.number_field(0.01, above=0)
+    seed: int = _seed_field()
+    forget: str = _forget_field()
+    constant_forgetting: float | None = _constant_field()
 
-    def __post_init__(self) -> None:
-        check.settings(self, features=_features_rule, seed=_seed_rule)
-        _check_recursive(self)
-
-    def core_settings(
-        self, kernels: Sequence[Kernel], dimension: int, identity: int
-    ) -> dict[str, object]:
-        _check_growth(self, feature_counts(kernels[0], self.features, dimension)[1])
-        return super().core_settings(kernels, dimension, identity)
+    def weight_count(self, kernel: Kernel, dimension: int) -> int:
+        return feature_counts(kernel, self.features, dimension)[1]
 
 
 @dataclass(frozen=True)
-class LinearRLS(Learner):
+class LinearRLS(_Recursive):
     """Recursive least squares for the kernel Linear: the second-order learner of a line.
 
-    With phi(x) = (x, sqrt(offset)), so that phi(x)'phi(t) = k(x, t), and P = I / ridge at first:
-
-        u = P phi(x),  s = 1 + phi(x)'u,  weights <- weights + u (y - f(x)) / s,  P <- P - u u' / s,
-
-    then forgetting, as for `FourierRLS`. For the logistic loss: an online Newton step. Cost per
-    step: O(dimension^2); memory O(dimension^2). With ActiveDims(Linear(...), coordinates), the
-    dimension is the number of these coordinates.
-
-    It works in double precision: phi(x)'phi(x) / ridge beyond about 1e12 leaves no correct digits,
-    so scale inputs to the order of one.
+    `FourierRLS` with phi(x) = (x, sqrt(offset)), so that phi(x)'phi(t) = k(x, t), of all inputs or
+    of those of an `ActiveDims`.
 
     Parameters
     ----------
-    forgetting : factor per step of the weight of the past, above 0 and at most 1 (no forgetting).
-    ridge : positive number: the prior's precision.
-    forget : "exponential", "prior" or "random_walk".
-    constant_forgetting : with "prior", the forgetting of the constant feature (Linear kernels with
-        an offset have one): 0.9, say, makes it follow the mean residual.
+    forgetting, ridge, forget, constant_forgetting : as for `FourierRLS`.
 
     >>> import kernelbank as kb
     >>> bank = kb.KernelBank([kb.kernels.Linear(1.0)], kb.learners.LinearRLS())
-    >>> for n in range(50):
-    ...     bank.learn_one(n / 10, 2 * n / 10 - 1)
-    >>> round(bank.predict_one(10.0), 1)
-    19.0
+    >>> trace = bank.run([0.0, 1.0, 2.0, 3.0], [-1.0, 1.0, 3.0, 5.0])
+    >>> round(bank.predict_one(10.0))
+    19
     """
 
     core_name: ClassVar[str] = "LinearRLS"
-    second_order: ClassVar[bool] = True
-    forgetting: float = 1.0
-    ridge: float = 0.01
-    forget: str = "exponential"
-    constant_forgetting: float | None = None
+    only_kernel: ClassVar[type[Kernel]] = Linear
+    forgetting: float = forgetting_field()
+    ridge: float = check.number_field(0.01, above=0)
+    forget: str = _forget_field()
+    constant_forgetting: float | None = _constant_field()
 
-    def __post_init__(self) -> None:
-        _check_recursive(self)
-
-    def check_kernel(self, kernel: Kernel) -> None:
-        if not isinstance(without_active_dims(kernel), Linear):
-            remedy = "Use kb.kernels.Linear(...), or kb.learners.FourierRLS for other kernels."
-            rule = "be Linear for LinearRLS, or ActiveDims(Linear(...), coordinates)"
-            raise check.refuse("kernel", rule, kernel, remedy)
-
-    def core_settings(
-        self, kernels: Sequence[Kernel], dimension: int, identity: int
-    ) -> dict[str, object]:
-        _check_growth(self, len(active_coordinates(kernels[0], dimension)) + 1)
-        return super().core_settings(kernels, dimension, identity)
+    def weight_count(self, kernel: Kernel, dimension: int) -> int:
+        return len(active_coordinates(kernel, dimension)) + 1
 
 
 # --- landmarks --------------------------------------------------------------------------------
@@ -322,48 +278,32 @@ class LinearRLS(Learner):
 class NystromSGD(Learner):
     """Gradient descent on Nystrom features: the kernel projected on some landmarks.
 
-    The first inputs that are new enough become landmarks c. With K = L L' their Gram matrix, the
-    features z(x) = L^-1 k(x, c) have z(x)'z(t) = k(x, c) K^-1 k(c, t), and
+    The first inputs that are new enough become landmarks c. With K = L L' their Gram matrix, its
+    diagonal raised by 1e-8 of itself, the features z(x) = L^-1 k(x, c) have
+    z(x)'z(t) = k(x, c) K^-1 k(c, t), and
 
         weights <- (1 - learning_rate * regularization) weights - learning_rate * l'(f(x), y) z(x).
-
-    Cost per step: landmarks kernel values and O(landmarks^2) products; memory O(landmarks^2).
-
-    The diagonal of K is raised by 1e-8 of itself, so that it can be inverted.
 
     Parameters
     ----------
     landmarks : largest number of landmarks.
-    learning_rate : positive number, the step size.
+    learning_rate, step_size : as for `Norma`.
     novelty : an input becomes a landmark if more than this fraction of k(x, x) is new.
-    step_size : "constant", "inverse_sqrt" or "adagrad": how the rate of a sample follows from
-        learning_rate (see docs/learners.md).
 
-    Reference: Lu, Hoi, Wang, Zhao and Liu, Large scale online kernel learning, Journal of Machine
-    Learning Research 17 (2016).
+    Reference: Lu, Hoi, Wang, Zhao and Liu, Journal of Machine Learning Research 17 (2016).
 
     >>> import kernelbank as kb
     >>> bank = kb.KernelBank(learner=kb.learners.NystromSGD(landmarks=20, learning_rate=0.2))
-    >>> for n in range(100):
-    ...     bank.learn_one(n / 10, 1.0)
-    >>> bank.predict_one(5.0) > 0.5
-    True
+    >>> bank.learn_one(0.0, 1.0)
+    >>> round(bank.predict_one(0.0), 3)
+    0.4
     """
 
     core_name: ClassVar[str] = "NystromSGD"
-    landmarks: int = 50
-    learning_rate: float = 0.1
-    novelty: float = 0.001
-    step_size: str = "constant"
-
-    def __post_init__(self) -> None:
-        check.settings(
-            self,
-            landmarks=whole("Give how many landmarks to keep, 1 or more."),
-            learning_rate=check.positive(0.1),
-            novelty=check.fraction(0.001),
-            step_size=step_size_rule,
-        )
+    landmarks: int = count_of("landmarks", 50)
+    learning_rate: float = check.number_field(0.1, above=0)
+    novelty: float = check.number_field(0.001, least=0, most=1)
+    step_size: str = step_size_field()
 
     def check(self, objective: Objective) -> None:
         check_decay(self, objective)

@@ -1,36 +1,132 @@
-"""Gradient steps on centres: f = sum_j alpha_j k(c_j, .), with kept inputs c_j."""
+"""Gradient steps on centres: f = sum_j alpha_j k(c_j, .), with kept inputs c_j; and step sizes.
+
+With g_t the gradient of the loss at sample t = 1, 2, ..., in the space of the functions (for
+`Norma`, of the window's loss), the rate of a sample is
+
+    constant        rate_t = learning_rate
+    inverse_sqrt    rate_t = learning_rate / sqrt(t)
+    adagrad         rate_t = learning_rate / sqrt(|g_1|^2 + ... + |g_t|^2), per slot
+
+The last one needs no knowledge of the scale of the loss: its learning_rate is the length of the
+first step, in the norm of the space. There rate * regularization is kept at 1/2 or below.
+
+References: Zinkevich, ICML 2003; Streeter and McMahan, Less regret via online conditioning, 2010;
+Ward, Wu and Bottou, AdaGrad stepsizes, JMLR 2020 (one rate for all coordinates).
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from ..losses.base import Objective
+from .. import _core
+from ..losses import Objective
 from ..utils import validation as check
-from .base import Learner, check_terms, whole
-from .norma import check_decay, step_size_rule
+from .base import Learner, count_of
+
+
+def step_size_field() -> Any:
+    """The setting that says how the rate of a sample follows from learning_rate."""
+    return check.choice_field("constant", "inverse_sqrt", "adagrad")
+
+
+def check_decay(learner: Any, objective: Objective) -> None:
+    """Refuse a learning rate at which regularization would flip the sign of f."""
+    if learner.step_size != "adagrad" and learner.learning_rate * objective.regularization >= 1:
+        raise check.refuse(
+            "learning_rate",
+            f"be < 1 / regularization ({1 / objective.regularization:g})",
+            learner.learning_rate,
+            "Lower learning_rate or regularization: their product must stay below 1.",
+            type(learner).__name__,
+        )
+
+
+class _Centres(Learner):
+    """Subclasses have a `budget` of centres, and may start with some."""
+
+    budget: int
+
+    def room(self, objective: Objective) -> int:
+        """The most points of an initial function."""
+        return self.budget
+
+    def check_initial(self, objective: Objective, terms: int) -> None:
+        most = self.room(objective)
+        if terms > most:
+            remedy = "Give fewer points, or raise budget."
+            rule = f"have at most {most} points for {type(self).__name__}"
+            raise check.refuse("initial", rule, terms, remedy)
 
 
 @dataclass(frozen=True)
-class KLMS(Learner):
+class Norma(_Centres):
+    """NORMA with a sliding window, the learner of the paper.
+
+    With S the window, the last L samples, and all gradients at the present f:
+
+        f <- (1 - learning_rate * regularization) f
+             - learning_rate * sum_{i in S} l'(f(x_i), y_i) k(x_i, .)
+
+    and beyond `budget` terms the oldest is dropped. The step is a contraction on the window while
+    learning_rate (curvature of the loss * largest eigenvalue of the window's Gram matrix
+    + regularization) < 2.
+
+    Parameters
+    ----------
+    learning_rate : positive number, the step size.
+    budget : largest number of terms, at least the window.
+    step_size : "constant"; "inverse_sqrt", learning_rate / sqrt(t) at sample t; or "adagrad",
+        learning_rate over the root of the sum of all |gradient|^2 (see docs/learners.md).
+
+    Reference: Kivinen, Smola and Williamson, IEEE Transactions on Signal Processing 52 (2004);
+    windowed as in the paper of the scheme.
+
+    >>> import kernelbank as kb
+    >>> bank = kb.KernelBank(learner=kb.learners.Norma(learning_rate=0.05, budget=100))
+    >>> bank.learn_one(0.0, 1.0)
+    >>> round(bank.predict_one(0.0), 3)
+    0.1
+    """
+
+    core_name: ClassVar[str] = "Norma"
+    pack_width: ClassVar[int] = _core.WIDTH
+    learns_window: ClassVar[bool] = True
+    learning_rate: float = check.number_field(0.05, above=0)
+    budget: int = count_of("terms", 100)
+    step_size: str = step_size_field()
+
+    def check(self, objective: Objective) -> None:
+        if self.budget < objective.window:
+            rule = f"be >= window ({objective.window})"
+            remedy = "Raise budget or shorten window."
+            raise check.refuse("budget", rule, self.budget, remedy, "Norma")
+        check_decay(self, objective)
+
+    def room(self, objective: Objective) -> int:
+        return self.budget - objective.window
+
+    def history_length(self, objective: Objective) -> int:
+        return self.budget
+
+
+@dataclass(frozen=True)
+class KLMS(_Centres):
     """Kernel least mean squares: one gradient step and one term per sample.
 
         f <- f - learning_rate * l'(f(x), y) k(x, .)
 
     and beyond `budget` terms the oldest is dropped. With the squared loss (f - y)^2 the slope is
-    2 (f - y): the textbook's step size is twice this one. Cost per step: 2 budget kernel values and
-    O(budget + window) products; memory O(budget (dimension + window)) numbers. norm^2 follows by
-    recursion and is computed again every 256 samples.
+    2 (f - y): the textbook's step size is twice this one. norm^2 follows by recursion and is
+    computed again every 256 samples.
 
     Parameters
     ----------
     learning_rate : positive number, the step size.
     budget : largest number of terms.
-    step_size : "constant", "inverse_sqrt" or "adagrad": how the rate of a sample follows from
-        learning_rate (see docs/learners.md).
+    step_size : how the rate follows from learning_rate, as for `Norma`.
 
-    Reference: Liu, Pokharel and Principe, The kernel least-mean-square algorithm, IEEE Transactions
-    on Signal Processing 56 (2008).
+    Reference: Liu, Pokharel and Principe, IEEE Transactions on Signal Processing 56 (2008).
 
     >>> import kernelbank as kb
     >>> bank = kb.KernelBank(learner=kb.learners.KLMS(learning_rate=0.1))
@@ -40,24 +136,13 @@ class KLMS(Learner):
     """
 
     core_name: ClassVar[str] = "KLMS"
-    learning_rate: float = 0.1
-    budget: int = 100
-    step_size: str = "constant"
-
-    def __post_init__(self) -> None:
-        check.settings(
-            self,
-            learning_rate=check.positive(0.1),
-            budget=whole("Give how many terms to keep, 1 or more."),
-            step_size=step_size_rule,
-        )
-
-    def check_initial(self, objective: Objective, terms: int) -> None:
-        check_terms(self, terms, self.budget, "budget")
+    learning_rate: float = check.number_field(0.1, above=0)
+    budget: int = count_of("terms", 100)
+    step_size: str = step_size_field()
 
 
 @dataclass(frozen=True)
-class QKLMS(Learner):
+class QKLMS(_Centres):
     """KLMS on quantised inputs: a sample near a centre moves that centre's coefficient.
 
     With c_j the centre nearest to x:
@@ -65,50 +150,33 @@ class QKLMS(Learner):
         alpha_j <- alpha_j - learning_rate * l'(f(x), y)    if |x - c_j| <= quantization,
         f <- f - learning_rate * l'(f(x), y) k(x, .)        otherwise.
 
-    Once `budget` centres are kept, every sample moves its nearest centre. Cost per step: 2 budget
-    kernel values and O(budget (dimension + window)) products; memory O(budget (dimension +
-    window)).
+    Once `budget` centres are kept, every sample moves its nearest centre.
 
     Parameters
     ----------
-    learning_rate : positive number, the step size (half of the textbook's with the squared loss).
+    learning_rate, step_size : as for `KLMS`.
     quantization : how near counts as the same, in units of the inputs; 0 for equal only.
     budget : largest number of centres.
-    step_size : "constant", "inverse_sqrt" or "adagrad": how the rate of a sample follows from
-        learning_rate (see docs/learners.md).
 
-    Reference: Chen, Zhao, Zhu and Principe, Quantized kernel least mean square algorithm, IEEE
-    Transactions on Neural Networks and Learning Systems 23 (2012).
+    Reference: Chen, Zhao, Zhu and Principe, IEEE Transactions on Neural Networks and Learning
+    Systems 23 (2012).
 
     >>> import kernelbank as kb
     >>> bank = kb.KernelBank(learner=kb.learners.QKLMS(quantization=0.5))
-    >>> for n in range(100):
-    ...     bank.learn_one(n / 10, 1.0)
-    >>> bank.predict_one(5.0) > 0.5
-    True
+    >>> trace = bank.run([0.0, 0.1], [1.0, 1.0])
+    >>> round(bank.predict_one(0.0), 2)
+    0.36
     """
 
     core_name: ClassVar[str] = "QKLMS"
-    learning_rate: float = 0.1
-    quantization: float = 0.1
-    budget: int = 100
-    step_size: str = "constant"
-
-    def __post_init__(self) -> None:
-        check.settings(
-            self,
-            learning_rate=check.positive(0.1),
-            quantization=check.at_least(0, 0.1),
-            budget=whole("Give how many centres to keep, 1 or more."),
-            step_size=step_size_rule,
-        )
-
-    def check_initial(self, objective: Objective, terms: int) -> None:
-        check_terms(self, terms, self.budget, "budget")
+    learning_rate: float = check.number_field(0.1, above=0)
+    quantization: float = check.number_field(0.1, least=0)
+    budget: int = count_of("centres", 100)
+    step_size: str = step_size_field()
 
 
 @dataclass(frozen=True)
-class KNLMS(Learner):
+class KNLMS(_Centres):
     """Normalised kernel least mean squares on a dictionary of incoherent centres.
 
     x becomes a centre if max_j |k(x, c_j)| / sqrt(k(x, x) k(c_j, c_j)) <= coherence and
@@ -116,47 +184,28 @@ class KNLMS(Learner):
 
         alpha <- alpha - learning_rate * l'(f(x), y) h / (epsilon + h'h).
 
-    Cost per step: budget kernel values and O(budget^2) products (for norm^2); memory O(budget^2).
-
     Parameters
     ----------
-    learning_rate : positive number, the step size (half of the textbook's with the squared loss).
+    learning_rate, step_size : as for `KLMS`; the gradient is l' h / (epsilon + h'h).
     coherence : between 0 and 1; larger admits more centres.
     epsilon : positive number that bounds the normalised step.
     budget : largest number of centres.
-    step_size : "constant", "inverse_sqrt" or "adagrad": how the rate of a sample follows from
-        learning_rate (see docs/learners.md); the gradient is l' h / (epsilon + h'h).
 
-    Reference: Richard, Bermudez and Honeine, Online prediction of time series data with kernels,
-    IEEE Transactions on Signal Processing 57 (2009).
+    Reference: Richard, Bermudez and Honeine, IEEE Transactions on Signal Processing 57 (2009).
 
     >>> import kernelbank as kb
     >>> bank = kb.KernelBank(learner=kb.learners.KNLMS(learning_rate=0.25))
-    >>> for n in range(100):
-    ...     bank.learn_one(n / 10, 1.0)
-    >>> bank.predict_one(5.0) > 0.5
-    True
+    >>> bank.learn_one(0.0, 1.0)
+    >>> round(bank.predict_one(0.0), 2)
+    0.5
     """
 
     core_name: ClassVar[str] = "KNLMS"
-    learning_rate: float = 0.1
-    coherence: float = 0.9
-    epsilon: float = 0.01
-    budget: int = 100
-    step_size: str = "constant"
-
-    def __post_init__(self) -> None:
-        check.settings(
-            self,
-            learning_rate=check.positive(0.1),
-            coherence=check.fraction(0.9),
-            epsilon=check.positive(0.01),
-            budget=whole("Give how many centres to keep, 1 or more."),
-            step_size=step_size_rule,
-        )
-
-    def check_initial(self, objective: Objective, terms: int) -> None:
-        check_terms(self, terms, self.budget, "budget")
+    learning_rate: float = check.number_field(0.1, above=0)
+    coherence: float = check.number_field(0.9, least=0, most=1)
+    epsilon: float = check.number_field(0.01, above=0)
+    budget: int = count_of("centres", 100)
+    step_size: str = step_size_field()
 
 
 @dataclass(frozen=True)
@@ -167,45 +216,29 @@ class POLK(Learner):
         f <- the projection of g on as few of its centres as keep |f - g| <= compression
 
     by kernel orthogonal matching pursuit: the centre whose removal costs least,
-    alpha_j^2 / (K^-1)_jj, goes first. Beyond `budget` centres it goes whatever it costs. Cost per
-    step: budget kernel values and O(budget^2) products for each centre that goes, usually one;
-    memory O(budget^2).
-
-    The diagonal of K is raised by 1e-8 of itself, so that it can be inverted.
+    alpha_j^2 / (K^-1)_jj, goes first. Beyond `budget` centres it goes whatever it costs. The
+    diagonal of K is raised by 1e-8 of itself, so that it can be inverted.
 
     Parameters
     ----------
-    learning_rate : positive number, the step size.
+    learning_rate, step_size : as for `Norma`.
     compression : how far, in the norm of the RKHS, a step's result may be moved.
     budget : largest number of centres.
-    step_size : "constant", "inverse_sqrt" or "adagrad": how the rate of a sample follows from
-        learning_rate (see docs/learners.md).
 
-    Reference: Koppel, Warnell, Stump and Ribeiro, Parsimonious online learning with kernels via
-    sparse projections in function space, Journal of Machine Learning Research 20 (2019).
+    Reference: Koppel, Warnell, Stump and Ribeiro, Journal of Machine Learning Research 20 (2019).
 
     >>> import kernelbank as kb
     >>> bank = kb.KernelBank(learner=kb.learners.POLK(learning_rate=0.2))
-    >>> for n in range(100):
-    ...     bank.learn_one(n / 10, 1.0)
-    >>> bank.predict_one(5.0) > 0.5
-    True
+    >>> bank.learn_one(0.0, 1.0)
+    >>> round(bank.predict_one(0.0), 3)
+    0.4
     """
 
     core_name: ClassVar[str] = "POLK"
-    learning_rate: float = 0.1
-    compression: float = 0.01
-    budget: int = 100
-    step_size: str = "constant"
-
-    def __post_init__(self) -> None:
-        check.settings(
-            self,
-            learning_rate=check.positive(0.1),
-            compression=check.at_least(0, 0.01),
-            budget=whole("Give how many centres to keep, 1 or more."),
-            step_size=step_size_rule,
-        )
+    learning_rate: float = check.number_field(0.1, above=0)
+    compression: float = check.number_field(0.01, least=0)
+    budget: int = count_of("centres", 100)
+    step_size: str = step_size_field()
 
     def check(self, objective: Objective) -> None:
         check_decay(self, objective)
@@ -214,12 +247,9 @@ class POLK(Learner):
 def _check_labels(learner: Learner, objective: Objective) -> None:
     """Refuse a loss for regression."""
     if not objective.loss.labels:
-        raise check.refuse(
-            "loss",
-            f"be one for labels -1 and +1 for {type(learner).__name__}",
-            objective.loss,
-            'Use "hinge", "squared_hinge" or "logistic", or another learner.',
-        )
+        rule = f"be one for labels -1 and +1 for {type(learner).__name__}"
+        remedy = 'Use "hinge", "squared_hinge" or "logistic", or another learner.'
+        raise check.refuse("loss", rule, objective.loss, remedy)
 
 
 @dataclass(frozen=True)
@@ -229,29 +259,23 @@ class Forgetron(Learner):
     On a mistake, y f(x) <= 0, the term y k(x, .) is added. Beyond `budget` terms all coefficients
     are multiplied by the largest phi <= 1 for which the total deviation stays below 15/32 of the
     mistakes, and the oldest term is dropped. Its relative mistake bound holds for kernels with
-    k(x, x) <= 1. Cost per step: budget kernel values and, on a mistake, O(budget^2) products (for
-    norm^2); memory O(budget^2).
+    k(x, x) <= 1.
 
     Parameters
     ----------
     budget : largest number of terms.
 
-    Reference: Dekel, Shalev-Shwartz and Singer, The Forgetron: a kernel-based perceptron on a
-    budget, SIAM Journal on Computing 37 (2008).
+    Reference: Dekel, Shalev-Shwartz and Singer, SIAM Journal on Computing 37 (2008).
 
     >>> import kernelbank as kb
     >>> bank = kb.KernelBank(learner=kb.learners.Forgetron(budget=20), loss="hinge")
-    >>> for n in range(100):
-    ...     bank.learn_one(n / 10, 1.0 if n % 40 < 20 else -1.0)
-    >>> bank.ledger.samples
-    100
+    >>> trace = bank.run([0.0, 1.0], [1.0, -1.0])
+    >>> bool(bank.predict_one(0.0) > bank.predict_one(1.0))
+    True
     """
 
     core_name: ClassVar[str] = "Forgetron"
-    budget: int = 100
-
-    def __post_init__(self) -> None:
-        check.settings(self, budget=whole("Give how many terms to keep, 1 or more."))
+    budget: int = count_of("terms", 100)
 
     def check(self, objective: Objective) -> None:
         _check_labels(self, objective)
@@ -267,8 +291,6 @@ class Projectron(Learner):
         alpha <- alpha + y d      if delta <= tolerance, or the budget is full,
         f <- f + y k(x, .)        otherwise.
 
-    Cost per step: budget kernel values and, on a mistake, O(budget^2) products; memory O(budget^2).
-
     The diagonal of K is raised by 1e-8 of itself, so that it can be inverted.
 
     Parameters
@@ -276,27 +298,18 @@ class Projectron(Learner):
     tolerance : how far a projection may be from its sample, in the norm of the RKHS; 0 or more.
     budget : largest number of centres.
 
-    Reference: Orabona, Keshet and Caputo, Bounded kernel-based online learning, Journal of Machine
-    Learning Research 10 (2009).
+    Reference: Orabona, Keshet and Caputo, Journal of Machine Learning Research 10 (2009).
 
     >>> import kernelbank as kb
     >>> bank = kb.KernelBank(learner=kb.learners.Projectron(), loss="hinge")
-    >>> for n in range(100):
-    ...     bank.learn_one(n / 10, 1.0 if n % 40 < 20 else -1.0)
-    >>> bank.ledger.samples
-    100
+    >>> trace = bank.run([0.0, 1.0], [1.0, -1.0])
+    >>> bool(bank.predict_one(0.0) > bank.predict_one(1.0))
+    True
     """
 
     core_name: ClassVar[str] = "Projectron"
-    tolerance: float = 0.1
-    budget: int = 100
-
-    def __post_init__(self) -> None:
-        check.settings(
-            self,
-            tolerance=check.at_least(0, 0.1),
-            budget=whole("Give how many centres to keep, 1 or more."),
-        )
+    tolerance: float = check.number_field(0.1, least=0)
+    budget: int = count_of("centres", 100)
 
     def check(self, objective: Objective) -> None:
         _check_labels(self, objective)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ..utils import validation as check
-from .base import Learner, whole
+from .base import Learner, count_of, forgetting_field
 
 
 @dataclass(frozen=True)
@@ -29,8 +29,7 @@ class KRLS(Learner):
 
     For other losses e is the step -l' / c and the 1 is 2 / c. For the logistic loss
     c = tanh(f / 2) / 2 f, which bounds its curvature from above. Else c is the loss's `curvature`,
-    divided by 4, up to eight times, as long as the step leaves at least half of l'. Cost per
-    step: budget kernel values and O(budget^2) products; memory O(budget^2).
+    divided by 4, up to eight times, as long as the step leaves at least half of l'.
 
     It has no ridge: a new centre fits its sample exactly, so with noisy labels and the logistic
     loss `KRLSTracker` does better.
@@ -42,30 +41,20 @@ class KRLS(Learner):
     jitter : part of itself by which the diagonal of K is raised, so that K can be inverted; from 0
         to 1. kafbox and the paper have 0.
 
-    Reference: Engel, Mannor and Meir, The kernel recursive least-squares algorithm, IEEE
-    Transactions on Signal Processing 52 (2004).
+    Reference: Engel, Mannor and Meir, IEEE Transactions on Signal Processing 52 (2004).
 
     >>> import kernelbank as kb
     >>> bank = kb.KernelBank(learner=kb.learners.KRLS(novelty=0.001))
-    >>> for n in range(100):
-    ...     bank.learn_one(n / 10, 1.0)
-    >>> round(bank.predict_one(5.0), 2)
+    >>> trace = bank.run([0.0, 1.0, 2.0], [1.0, 1.0, 1.0])
+    >>> round(bank.predict_one(1.0), 2)
     1.0
     """
 
     core_name: ClassVar[str] = "KRLS"
     second_order: ClassVar[bool] = True
-    novelty: float = 0.001
-    budget: int = 100
-    jitter: float = 1e-8
-
-    def __post_init__(self) -> None:
-        check.settings(
-            self,
-            novelty=check.fraction(0.001),
-            budget=whole("Give how many centres to keep, 1 or more."),
-            jitter=check.fraction(1e-8),
-        )
+    novelty: float = check.number_field(0.001, least=0, most=1)
+    budget: int = count_of("centres", 100)
+    jitter: float = check.number_field(1e-8, least=0, most=1)
 
 
 @dataclass(frozen=True)
@@ -76,37 +65,26 @@ class SlidingWindowKRLS(Learner):
 
     Older samples are forgotten: the shorter the budget, the faster it follows change. For other
     losses the responses are f - l' / c and the ridge is 2 ridge / c, with f as it was when the
-    sample came, and c the loss's curvature as in `KRLS`. The inverse is computed again once in
-    `budget` samples.
-    Cost per step: budget kernel values and O(budget^2) products; memory O(budget^2).
+    sample came, and c as in `KRLS`. The inverse is computed again once in `budget` samples.
 
     Parameters
     ----------
     budget : number of samples that are kept.
     ridge : positive number on the diagonal: the noise's variance over the kernel's scale.
 
-    Reference: Van Vaerenbergh, Via and Santamaria, A sliding-window kernel RLS algorithm and its
-    application to nonlinear channel identification, ICASSP 2006.
+    Reference: Van Vaerenbergh, Via and Santamaria, ICASSP 2006.
 
     >>> import kernelbank as kb
     >>> bank = kb.KernelBank(learner=kb.learners.SlidingWindowKRLS(budget=30))
-    >>> for n in range(100):
-    ...     bank.learn_one(n / 10, 1.0)
-    >>> round(bank.predict_one(9.5), 2)
+    >>> trace = bank.run([0.0, 1.0, 2.0], [1.0, 1.0, 1.0])
+    >>> round(bank.predict_one(1.0), 2)
     1.0
     """
 
     core_name: ClassVar[str] = "SlidingWindowKRLS"
     second_order: ClassVar[bool] = True
-    budget: int = 50
-    ridge: float = 0.01
-
-    def __post_init__(self) -> None:
-        check.settings(
-            self,
-            budget=whole("Give how many samples to keep, 1 or more."),
-            ridge=check.positive(0.01),
-        )
+    budget: int = count_of("samples", 50)
+    ridge: float = check.number_field(0.01, above=0)
 
 
 @dataclass(frozen=True)
@@ -115,12 +93,8 @@ class FixedBudgetKRLS(Learner):
 
     A new sample is kept. Beyond the budget, with A = K + ridge I and alpha = A^-1 y, the sample
     with the least |alpha_j| / (A^-1)_jj, its leave-one-out error, is removed. With label_rate > 0
-    the kept responses first move towards the new one,
-
-        y_j <- y_j - label_rate * k(c_j, x) (y_j - y),
-
-    so that old samples follow change. For the logistic loss see `SlidingWindowKRLS`. Cost per step:
-    budget kernel values and O(budget^2) products; memory O(budget^2).
+    the kept responses first move towards the new one, so that old samples follow change:
+    y_j <- y_j - label_rate * k(c_j, x) (y_j - y). For other losses see `SlidingWindowKRLS`.
 
     Parameters
     ----------
@@ -128,30 +102,20 @@ class FixedBudgetKRLS(Learner):
     ridge : positive number on the diagonal: the noise's variance over the kernel's scale.
     label_rate : 0 to 1, how far old responses follow new ones.
 
-    Reference: Van Vaerenbergh, Santamaria, Liu and Principe, Fixed-budget kernel recursive
-    least-squares, ICASSP 2010.
+    Reference: Van Vaerenbergh, Santamaria, Liu and Principe, ICASSP 2010.
 
     >>> import kernelbank as kb
     >>> bank = kb.KernelBank(learner=kb.learners.FixedBudgetKRLS(budget=30))
-    >>> for n in range(100):
-    ...     bank.learn_one(n / 10, 1.0)
-    >>> round(bank.predict_one(5.0), 1)
+    >>> trace = bank.run([0.0, 1.0, 2.0], [1.0, 1.0, 1.0])
+    >>> round(bank.predict_one(1.0), 2)
     1.0
     """
 
     core_name: ClassVar[str] = "FixedBudgetKRLS"
     second_order: ClassVar[bool] = True
-    budget: int = 50
-    ridge: float = 0.01
-    label_rate: float = 0.0
-
-    def __post_init__(self) -> None:
-        check.settings(
-            self,
-            budget=whole("Give how many samples to keep, 1 or more."),
-            ridge=check.positive(0.01),
-            label_rate=check.fraction(0.1),
-        )
+    budget: int = count_of("samples", 50)
+    ridge: float = check.number_field(0.01, above=0)
+    label_rate: float = check.number_field(0.0, "Give a fraction such as 0.1.", least=0, most=1)
 
 
 @dataclass(frozen=True)
@@ -165,11 +129,9 @@ class KRLSTracker(Learner):
         S <- (S h; h' gamma + q'h) - p p' / s;
 
     beyond the budget the centre whose removal moves the mean least is removed. Then it forgets
-    towards the prior, with r = forgetting: S <- r S + (1 - r) K, m <- sqrt(r) m. For other
-    losses: a step to f - l' / c with noise 2 noise / c, with the curvature
-    c of the loss as in `KRLS`. The predictive variance is
-    given by `bank.predict_variance_slots`. Cost per step: budget kernel values and O(budget^2)
-    products; memory O(budget^2).
+    towards the prior, with r = forgetting: S <- r S + (1 - r) K, m <- sqrt(r) m. For other losses:
+    a step to f - l' / c with noise 2 noise / c, with c as in `KRLS`. The predictive variance is
+    given by `bank.predict_variance_slots`.
 
     Parameters
     ----------
@@ -177,37 +139,24 @@ class KRLSTracker(Learner):
     forgetting : factor per step of the weight of the past, above 0 and at most 1 (no forgetting).
     noise : variance of the targets' noise.
     forget_when : "after" a sample is learned, so that f, with its sqrt(r), predicts the next one;
-        or "before" a sample is learned, when it has been predicted: the order of kafbox, in which
-        the last forgetting has no part in a prediction.
+        or "before" a sample is learned, when it has been predicted, as kafbox does.
     jitter : part of itself by which the diagonal of K is raised, so that K can be inverted; from 0
         to 1. kafbox has 1e-6, for kernels with k(x, x) = 1.
 
-    Reference: Van Vaerenbergh, Lazaro-Gredilla and Santamaria, Kernel recursive least-squares
-    tracker for time-varying regression, IEEE Transactions on Neural Networks and Learning Systems
-    23 (2012).
+    Reference: Van Vaerenbergh, Lazaro-Gredilla and Santamaria, IEEE Transactions on Neural
+    Networks and Learning Systems 23 (2012).
 
     >>> import kernelbank as kb
     >>> bank = kb.KernelBank(learner=kb.learners.KRLSTracker(budget=30))
-    >>> for n in range(100):
-    ...     bank.learn_one(n / 10, 1.0)
-    >>> round(bank.predict_one(5.0), 1)
+    >>> trace = bank.run([0.0, 1.0, 2.0], [1.0, 1.0, 1.0])
+    >>> round(bank.predict_one(1.0), 2)
     1.0
     """
 
     core_name: ClassVar[str] = "KRLSTracker"
     second_order: ClassVar[bool] = True
-    budget: int = 50
-    forgetting: float = 1.0
-    noise: float = 0.01
-    forget_when: str = "after"
-    jitter: float = 1e-8
-
-    def __post_init__(self) -> None:
-        check.settings(
-            self,
-            budget=whole("Give how many centres to keep, 1 or more."),
-            forgetting=check.fraction(0.999, positive=True),
-            noise=check.positive(0.01),
-            forget_when=check.one_of(("after", "before")),
-            jitter=check.fraction(1e-8),
-        )
+    budget: int = count_of("centres", 50)
+    forgetting: float = forgetting_field()
+    noise: float = check.number_field(0.01, above=0)
+    forget_when: str = check.choice_field("after", "before")
+    jitter: float = check.number_field(1e-8, least=0, most=1)

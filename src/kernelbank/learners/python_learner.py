@@ -14,7 +14,7 @@ import numpy as np
 from ..errors import SlotQuarantined
 from ..kernels import NoKernel
 from ..kernels.base import Kernel
-from ..losses.base import Objective
+from ..losses import Objective
 from ..utils import validation as check
 from ..utils.validation import Floats, quiet
 from .base import Learner
@@ -26,8 +26,7 @@ class PythonLearner(Learner):
     The core calls these functions, one sample and one slot at a time; windows, blocks and outputs
     are its work. So blocks give the same bits as single samples, and the state, being arrays, can
     be saved. A bank with several outputs has a state for each. Subclasses are frozen dataclasses of
-    their settings. Cost per step: window + 1 calls of `value` and one of `step` and `norm`, in
-    Python: about 10 microseconds each, and their own work. Memory: the state.
+    their settings. A step costs window + 1 calls of `value` and one of `step` and `norm`.
 
     >>> from dataclasses import dataclass
     >>> import numpy as np, kernelbank as kb
@@ -81,17 +80,13 @@ class PythonLearner(Learner):
         return np.nan
 
     def core_model(self, kernel: Kernel, dimension: int, objective: Objective) -> Any:
-        return _Model(self, kernel, _checked_start(self, dimension, kernel))
-
-
-def _checked_start(learner: PythonLearner, dimension: int, kernel: Kernel) -> dict[str, Floats]:
-    """What `start` returns, if it is arrays by name."""
-    state = learner.start(dimension, kernel)
-    remedy = 'Return a dictionary such as {"weights": np.zeros(dimension)}.'
-    if not isinstance(state, Mapping) or not all(isinstance(name, str) for name in state):
-        rule = "return arrays by name"
-        raise check.refuse("start", rule, state, remedy, type(learner).__name__)
-    return {name: check.floats(name, array, remedy) for name, array in state.items()}
+        state: object = self.start(dimension, kernel)
+        remedy = 'Return a dictionary such as {"weights": np.zeros(dimension)}.'
+        if not isinstance(state, Mapping) or not all(isinstance(name, str) for name in state):
+            rule = "return arrays by name"
+            raise check.refuse("start", rule, state, remedy, type(self).__name__)
+        arrays = {name: check.floats(name, array, remedy) for name, array in state.items()}
+        return _Model(self, kernel, arrays)
 
 
 class _Model:
@@ -162,9 +157,8 @@ class Adapter(Learner):
     with predict_proba_one is treated as a classifier of -1 and +1, with value 2 P(+1) - 1. The bank
     works on a copy of the given model. Its function has no norm: the quadratic program of
     `kb.combiners.Simplex` uses `curvature` as a_p. The slot of a model that raises an error has no
-    weight from then on, and the bank continues. Cost per step: window + 1 predictions and one
-    update of the model, in Python; memory: the model. A model is not arrays, so such a bank cannot
-    be saved.
+    weight from then on, and the bank continues. A model is not arrays, so such a bank cannot be
+    saved.
 
     Parameters
     ----------
@@ -178,17 +172,16 @@ class Adapter(Learner):
     ...         return self.value
     ...     def learn_one(self, x, y):
     ...         self.value = y
-    >>> last = kb.Slot(kb.kernels.NoKernel(), kb.learners.Adapter(Last()))
-    >>> bank = kb.KernelBank(slots=[last, kb.Slot(kb.kernels.Gaussian(1.0), kb.learners.Norma())])
-    >>> for n in range(10):
-    ...     bank.learn_one(float(n), 5.0)
-    >>> round(bank.predict_one(10.0), 2)
+    >>> bank = kb.KernelBank([kb.kernels.NoKernel()], kb.learners.Adapter(Last()))
+    >>> bank.learn_one(0.0, 5.0)
+    >>> bank.predict_one(10.0)
     5.0
     """
 
     model: object
-    curvature: float = 0.0
+    curvature: float = check.number_field(0.0, least=0)
     saveable: ClassVar[bool] = False
+    only_kernel: ClassVar[type[Kernel]] = NoKernel
 
     def __post_init__(self) -> None:
         pairs = (("predict_one", "learn_one"), ("predict", "partial_fit"))
@@ -196,7 +189,7 @@ class Adapter(Learner):
             rule = "have predict_one and learn_one, or predict and partial_fit"
             remedy = "Give a River or scikit-learn model, or an object of your own."
             raise check.refuse("model", rule, self.model, remedy, "Adapter")
-        check.settings(self, curvature=check.at_least(0, 0.1))
+        super().__post_init__()
         object.__setattr__(self, "model", copy.deepcopy(self.model))
 
     def check(self, objective: Objective) -> None:
@@ -205,25 +198,9 @@ class Adapter(Learner):
             rule = "be 0 in a bank without regularization"
             raise check.refuse("curvature", rule, self.curvature, remedy, "Adapter")
 
-    def check_kernel(self, kernel: Kernel) -> None:
-        if not isinstance(kernel, NoKernel):
-            remedy = "Use kb.Slot(kb.kernels.NoKernel(), kb.learners.Adapter(...))."
-            raise check.refuse("kernel", "be NoKernel for Adapter", kernel, remedy)
-
     def core_model(self, kernel: Kernel, dimension: int, objective: Objective) -> Any:
-        half = objective.half_regularization
+        half = 0.5 * objective.regularization
         return _AdaptedModel(copy.deepcopy(self.model), self.curvature / half if half else 0.0)
-
-
-def _predicts_probabilities(model: object, from_river: bool) -> bool:
-    """Whether the model is a classifier with predict_proba_one."""
-    if not hasattr(model, "predict_proba_one"):
-        return False
-    if not from_river:
-        return True
-    from river.base import Classifier  # every pipeline of River has the method: check its type
-
-    return isinstance(model, Classifier)
 
 
 class _AdaptedModel:
@@ -243,16 +220,19 @@ class _AdaptedModel:
         self._started = hasattr(model, "predict_one")
         self._from_river = type(model).__module__.split(".")[0] == "river"
         self._needs_classes = any(hasattr(model, n) for n in ("decision_function", "predict_proba"))
-        self._probabilities = _predicts_probabilities(model, self._from_river)
+        self._probabilities = hasattr(model, "predict_proba_one")
+        if self._probabilities and self._from_river:  # every pipeline of River has the method
+            from river.base import Classifier
+
+            self._probabilities = isinstance(model, Classifier)
 
     def value(self, x: Floats) -> float:
-        if self._failed:
-            return float("nan")
-        try:
-            return self._value(x)
-        except Exception as error:
-            self._fail("predicting", error)
-            return float("nan")
+        if not self._failed:
+            try:
+                return self._value(x)
+            except Exception as error:
+                self._fail("predicting", error)
+        return float("nan")
 
     def norm(self) -> float:
         return self._norm

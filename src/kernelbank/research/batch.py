@@ -25,8 +25,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..kernels import Kernel
-from ..kernels.base import require_kernel
-from ..kernels.dictionary import Dictionary
+from ..kernels.base import kernel_list, require_kernel
 from ..losses import Loss, as_loss
 from ..utils import validation as check
 from ..utils.validation import Floats
@@ -57,7 +56,7 @@ class BatchSolution:
     values: Floats
     coefficients: Floats
     inputs: Floats
-    dictionary: Dictionary
+    dictionary: list[Kernel]
 
     def predict(self, X: object) -> Floats:
         """(m,): F at the rows of an (m, d) array."""
@@ -107,7 +106,7 @@ def batch_solution(
     True
     """
     owner = "batch_solution"
-    kernels = Dictionary([dictionary] if isinstance(dictionary, Kernel) else dictionary)
+    kernels = kernel_list(dictionary, "dictionary", owner)
     for kernel in kernels:
         require_kernel("dictionary", kernel, owner)
     points = check.samples(X, None)

@@ -22,7 +22,7 @@ from ..bank.bank import KernelBank
 from ..bank.slot import short_name
 from ..bank.trace import Trace
 from ..combiners import BUILT_IN, OMKR, Combiner, Joint, Simplex
-from ..kernels.dictionary import gaussian_grid
+from ..kernels.elementary import gaussian_grid
 from ..learners import Norma
 from ..utils.validation import Floats
 from . import plots

@@ -18,9 +18,10 @@ from ..bank.slot import Slot
 from ..combiners import Combiner, Hedge
 from ..combiners.base import Evidence, State
 from ..kernels import Kernel
-from ..kernels.dictionary import Dictionary, gaussian_grid
+from ..kernels.base import kernel_list
+from ..kernels.elementary import gaussian_grid
 from ..learners import FourierSGD
-from ..losses.base import Objective
+from ..losses import Objective
 from ..utils import validation as check
 from ..utils.validation import Floats
 
@@ -130,11 +131,10 @@ BANKS: tuple[Callable[..., KernelBank], ...] = (adaraker, raker)
 """The functions that make a bank, for `kernelbank compare --rivals`."""
 
 
-def _three_widths(dictionary: Kernel | Iterable[Kernel] | None) -> Dictionary:
+def _three_widths(dictionary: Kernel | Iterable[Kernel] | None) -> list[Kernel]:
     """The kernels given, or Gaussians with the widths of the paper."""
-    if dictionary is None:
-        return gaussian_grid(0.1, 10, 3)
-    return Dictionary([dictionary] if isinstance(dictionary, Kernel) else dictionary)
+    kernels = gaussian_grid(0.1, 10, 3) if dictionary is None else dictionary
+    return kernel_list(kernels, "dictionary", "a rival")
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..bank.bank import KernelBank
 from ..combiners import Combiner, FixedShare, Hedge, Simplex
-from ..kernels.dictionary import gaussian_grid
+from ..kernels.elementary import gaussian_grid
 from ..learners import Norma
 from ..utils.validation import Floats
 from . import paper

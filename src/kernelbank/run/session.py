@@ -23,7 +23,7 @@ from ..bank.trace import BY_HORIZON, Trace
 from ..combiners import Simplex
 from ..errors import FileRefused, RunRefused
 from ..io.sinks import Row
-from ..kernels.dictionary import gaussian_grid
+from ..kernels.elementary import gaussian_grid
 from ..learners import Norma
 from ..utils.validation import Floats
 from . import Saved

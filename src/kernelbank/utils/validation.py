@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import fields
+from dataclasses import MISSING, field, fields
 from datetime import date
 from functools import wraps
 from numbers import Integral, Real
@@ -69,11 +69,6 @@ def number(
     if not (math.isfinite(result) and inside):
         raise refuse(name, rule, value, remedy, owner)
     return result
-
-
-def scale(name: str, value: object, owner: str, remedy: str) -> float:
-    """A positive number whose square, and that of its inverse, are finite."""
-    return number(name, value, owner, remedy, least=1 / LARGEST, most=LARGEST)
 
 
 def count(
@@ -266,44 +261,52 @@ def one_target(y: object) -> Floats:
     return array
 
 
-Rule = Callable[[str, object, str], object]
-"""rule(name, value, owner): the checked value, or an `InvalidArgument`."""
+class Settings:
+    """Settings that are checked when they are made. Subclasses are frozen dataclasses.
+
+    The metadata of a field may have a "rule": rule(name, value, owner) is the checked value, or
+    raises `InvalidArgument`. `number_field`, `count_field` and `choice_field` make such fields.
+    """
+
+    def __post_init__(self) -> None:
+        for setting in fields(self):  # type: ignore[arg-type]
+            if "rule" in setting.metadata:
+                value = getattr(self, setting.name)
+                value = setting.metadata["rule"](setting.name, value, type(self).__name__)
+                object.__setattr__(self, setting.name, value)
 
 
-def settings(instance: object, **rules: Rule) -> None:
-    """Check fields of a frozen dataclass, and store the checked values."""
-    for name, rule in rules.items():
-        value = rule(name, getattr(instance, name), type(instance).__name__)
-        object.__setattr__(instance, name, value)
+def _checked_field(default: Any, rule: Callable[[str, object, str], object]) -> Any:
+    def optional(name: str, value: object, owner: str) -> object:
+        return None if value is None else rule(name, value, owner)
+
+    return field(default=default, metadata={"rule": optional if default is None else rule})
 
 
-def positive(example: float) -> Rule:
-    """A positive number."""
-    remedy = f"Give a positive number, such as {example:g}."
-    return lambda name, value, owner: number(name, value, owner, remedy, above=0)
+def number_field(default: Any = MISSING, remedy: str = "", **bounds: float) -> Any:
+    """A number within the bounds of `number`; also None, if that is the default."""
+    words = remedy or f"Give a number such as {default:g}."
+    return _checked_field(
+        default, lambda name, value, owner: number(name, value, owner, words, **bounds)
+    )
 
 
-def at_least(least: float, example: float) -> Rule:
-    """A number of at least `least`."""
-    remedy = f"Give {least:g} or more, such as {example:g}."
-    return lambda name, value, owner: number(name, value, owner, remedy, least=least)
+def scale_field(default: Any = MISSING, remedy: str = "") -> Any:
+    """A positive number whose square, and that of its inverse, are finite."""
+    return number_field(default, remedy, least=1 / LARGEST, most=LARGEST)
 
 
-def fraction(example: float, *, positive: bool = False) -> Rule:
-    """A number from 0 to 1; not 0 itself if `positive`."""
-    remedy = f"Give a number between 0 and 1, such as {example:g}."
-    bound = {"above": 0.0} if positive else {"least": 0.0}
-    return lambda name, value, owner: number(name, value, owner, remedy, most=1, **bound)
+def count_field(default: Any, remedy: str, **bounds: int) -> Any:
+    """A whole number within the bounds of `count`; also None, if that is the default."""
+    return _checked_field(
+        default, lambda name, value, owner: count(name, value, owner, remedy, **bounds)
+    )
 
 
-def one_of(allowed: Iterable[str]) -> Rule:
-    """One of some texts."""
-    return lambda name, value, owner: choice(name, value, owner, allowed)
-
-
-def whole(remedy: str, *, least: int = 1, most: int = LARGEST_COUNT) -> Rule:
-    """A whole number of at least `least`."""
-    return lambda name, value, owner: count(name, value, owner, remedy, least=least, most=most)
+def choice_field(default: str, *others: str) -> Any:
+    """One of a few words."""
+    words = (default, *others)
+    return _checked_field(default, lambda name, value, owner: choice(name, value, owner, words))
 
 
 def elementwise(function: Callable[..., Floats], spec: tuple[object, ...], *numbers: object) -> Any:
@@ -348,13 +351,20 @@ class UsersFunctions:
     function_fields: ClassVar[tuple[str, ...]]
     """The fields that hold the functions."""
 
+    name: str
+
     @property
     def in_c(self) -> bool:
         """Whether the functions are in C."""
         return isinstance(getattr(self, self.function_fields[0]), int)
 
+    @property
+    def in_python(self) -> bool:
+        """Whether the functions are in Python."""
+        return not self.in_c
+
     def check_functions(self, remedy: str) -> None:
-        """Refuse what is neither callable nor an address, and a mixture of both."""
+        """Refuse what is neither callable nor an address, and a mixture of both; set the name."""
         owner = type(self).__name__
         for name in self.function_fields:
             function = getattr(self, name)
@@ -369,6 +379,11 @@ class UsersFunctions:
             remedy = "Give only functions in Python, or only addresses of C functions."
             rule = "be in Python, as the other function is"
             raise refuse(in_c[0], rule, getattr(self, in_c[0]), remedy, owner)
+        first = getattr(self, self.function_fields[0])
+        name = self.name or getattr(first, "__name__", "custom")
+        if not isinstance(name, str):
+            raise refuse("name", "be text", name, "Give a short name.", owner)
+        object.__setattr__(self, "name", name)
 
     def __getstate__(self) -> object:
         if self.in_c:

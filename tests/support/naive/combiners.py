@@ -1,6 +1,7 @@
 """Combiners by their definition, from the whole history each time: slow, plain, meant to be read."""
 
 from fractions import Fraction
+from functools import cache
 from itertools import combinations
 from math import exp, fsum, inf, log, sqrt
 
@@ -105,13 +106,6 @@ def adaraker(
     return sum(shares[j] * own[j] for j in own)
 
 
-def joint_cost(weights, values, targets, discounts, penalty, loss):
-    """sum_i d_i l(w'f_i, y_i) + sum_p penalty_p w_p^2; values is (rows, P)."""
-    mixed = [fsum(weights * row) for row in values]
-    losses = [d * loss(f, y) for d, f, y in zip(discounts, mixed, targets, strict=True)]
-    return fsum(losses) + fsum(penalty * weights**2)
-
-
 def joint_squared(values, targets, discounts, penalty):
     """The minimiser for squared loss: the best of the minimisers on every face of the simplex."""
     slots = values.shape[1]
@@ -128,9 +122,8 @@ def joint_squared(values, targets, discounts, penalty):
                 continue
             weights = np.zeros(slots)
             weights[face] = solution / solution.sum()
-            cost = joint_cost(
-                weights, values, targets, discounts, penalty, lambda f, y: (f - y) ** 2
-            )
+            errors = values @ weights - targets
+            cost = discounts @ errors**2 + penalty @ weights**2
             if cost < least:
                 best, least = weights, cost
     return best
@@ -149,6 +142,13 @@ def robust_stacking(*seen, **settings):
     return robust_stacking_path(*seen, **settings)[-1]
 
 
+@cache
+def stacking_of_bytes(predictions, targets, discount, ridge):
+    """`stacking`, once for each part of a stream that is repeated."""
+    y = np.frombuffer(targets)
+    return stacking(np.frombuffer(predictions).reshape(len(y), -1), y, discount, ridge)
+
+
 def robust_stacking_path(predictions, targets, discount, ridge, degrees_of_freedom):
     """A mean of two weights after each sample.
 
@@ -164,8 +164,10 @@ def robust_stacking_path(predictions, targets, discount, ridge, degrees_of_freed
         size = sqrt(mean + r**2 / degrees_of_freedom)
         errors.append((f - y) / size if size > 0 else 0 * f)
         if mean > 0:  # else they were never wrong: nothing moves
-            own = stacking(np.array(errors), np.zeros(n + 1), discount, ridge)
-        plain = stacking(predictions[: n + 1], targets[: n + 1], discount, ridge)
+            zeros = np.zeros(n + 1)
+            own = stacking_of_bytes(np.array(errors).tobytes(), zeros.tobytes(), discount, ridge)
+        seen = predictions[: n + 1].tobytes(), targets[: n + 1].tobytes()
+        plain = stacking_of_bytes(*seen, discount, ridge)
         share = min(max(0.5 + 2.5 * (1 - sums[0] / sums[1]), 0), 1) if sums[1] > 0 else 0.5
         path.append(share * own + (1 - share) * plain)
     return path

@@ -9,12 +9,7 @@ f(x): what rounding is measured against) and
 
 - dropped: norm^2 of all removed terms, where the method counts it;
 - closest: how near any yes-or-no decision so far came to going the other way, relative to its
-  scale;
-- condition: the largest condition number of a matrix solved so far.
-
-Kernel values are rounded before any method sees them, so results are defined up to about
-condition * 1e-16 only: a comparison with another implementation means nothing if `closest` is not
-well above that.
+  scale. A comparison with another implementation means nothing if it is not well above rounding.
 """
 
 from math import fsum, inf, log, tanh
@@ -30,27 +25,12 @@ def gram(kernel, left, right):
     return np.array(values, dtype=float).reshape(len(left), len(right))
 
 
-def product(A, x):
-    """A x, each entry rounded about once: Dekker's exact products, added by fsum."""
-
-    def halves(values):
-        high = values * 134217729.0
-        high = high - (high - values)
-        return high, values - high
-
-    (A1, A2), (x1, x2), rounded = halves(A), halves(x), A * x
-    lost = A2 * x2 - (((rounded - A1 * x1) - A2 * x1) - A1 * x2)
-    return np.array([fsum([*p, *q]) for p, q in zip(rounded, lost, strict=True)])
-
-
 def solve(A, b):
-    """A^-1 b for a vector or the columns of a matrix, refined with exact residuals."""
-    if b.ndim == 2:
-        return np.stack([solve(A, column) for column in b.T], axis=1) if b.size else b
+    """A^-1 b for a vector or a matrix, refined with residuals in extended precision."""
     x = np.linalg.solve(A, b)
     for _ in range(3):
-        residual = product(np.column_stack([A, b]), np.append(-x, 1.0))
-        x = x + np.linalg.solve(A, residual)
+        residual = b - A.astype(np.longdouble) @ x
+        x = x + np.linalg.solve(A, residual.astype(float))
     return x
 
 
@@ -98,13 +78,6 @@ class Estimate:
         self.curvature = curvature
         self.dropped = 0.0
         self.closest = inf
-        self.condition = 1.0
-
-    def record_condition(self, A):
-        """A; its condition number is recorded."""
-        if len(A):
-            self.condition = max(self.condition, float(np.linalg.cond(A)))
-        return A
 
     def exceeds(self, value, bound, scale):
         """Whether value > bound. Exact equality is no close call: it is meant."""
@@ -186,7 +159,7 @@ class KernelExpansion(Estimate):
     def projection(self, x):
         """(K^-1 k, k(x,x) - k'K^-1 k): k(x, .) projected on the centres, what is left squared."""
         k, own = self.row(x), self.kernel(x, x)
-        a = solve(self.record_condition(self.raised()), k)
+        a = solve(self.raised(), k)
         return a, max(0.0, fsum([own, *(-a * k)]))
 
 

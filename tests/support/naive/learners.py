@@ -16,7 +16,6 @@ from .estimate import (
     dot,
     gram,
     inverse,
-    product,
     raise_diagonal,
     solve,
     squared_curvature,
@@ -174,7 +173,7 @@ class POLK(KernelExpansion):
         """
         spent, allowed = 0.0, self.compression**2
         while self.centres:
-            G = inverse(self.record_condition(self.raised()))
+            G = inverse(self.raised())
             errors = self.alpha**2 / np.diag(G)
             if len(self.centres) <= self.budget and (
                 len(self.centres) == 1 or self.exceeds(spent + min(errors), allowed, allowed)
@@ -272,7 +271,7 @@ class NystromSGD(Estimate):
         """z(x), for which z(x).z(t) = k(x, C) K^-1 k(C, t)."""
         K = gram(self.kernel, self.landmarks, self.landmarks)
         k = gram(self.kernel, self.landmarks, [x])[:, 0]
-        return solve(np.linalg.cholesky(self.record_condition(raise_diagonal(K))), k)
+        return solve(np.linalg.cholesky(raise_diagonal(K)), k)
 
     def terms(self, x):
         """The summands of f(x)."""
@@ -339,7 +338,7 @@ class KRLS(KernelExpansion):
         A = np.array([np.pad(row, (0, len(self.centres) - len(row))) for row in self.rows])
         root = np.sqrt(self.w)
         b = np.linalg.lstsq(root[:, None] * A, root * self.z, rcond=None)[0]
-        self.alpha = solve(self.record_condition(self.raised()), b)
+        self.alpha = solve(self.raised(), b)
 
 
 class SlidingWindowKRLS(KernelExpansion):
@@ -369,7 +368,7 @@ class SlidingWindowKRLS(KernelExpansion):
 
     def fit(self):
         """Minimise sum_i w_i (f(x_i) - z_i)^2 + ridge |f|^2."""
-        self.alpha = solve(self.record_condition(self.regularised()), self.z)
+        self.alpha = solve(self.regularised(), self.z)
 
     def learn(self, x, y):
         """The new sample in, the oldest out."""
@@ -460,8 +459,8 @@ class KRLSTracker(KernelExpansion):
         self.append(x, 0.0)
         gone = None if novel else size
         if novel and len(self.centres) > self.budget:
-            Q = inverse(self.record_condition(self.raised()))
-            gone = self.least((product(Q, mean) / np.diag(Q)) ** 2)
+            Q = inverse(self.raised())
+            gone = self.least(((Q.astype(np.longdouble) @ mean).astype(float) / np.diag(Q)) ** 2)
         if gone is not None:
             del self.centres[gone]
             mean = np.delete(mean, gone)
@@ -470,7 +469,7 @@ class KRLSTracker(KernelExpansion):
         self.mean, self.covariance = mean, covariance
         if self.forget_when == "after":
             self.mean, self.covariance = self.forgotten(mean, covariance)
-        self.alpha = solve(self.record_condition(self.raised()), self.mean)
+        self.alpha = solve(self.raised(), self.mean)
 
     def forgotten(self, mean, covariance):
         """Mean and covariance, moved towards those of the prior."""

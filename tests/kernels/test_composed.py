@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import kernelbank as kb
-from kernelbank.io import checkpoint
-from kernelbank.io.specs import from_spec, to_spec
+from kernelbank.kernels.base import active_coordinates, without_active_dims
 from support import naive
 from support.instances import cauchy, stream
 
@@ -18,7 +17,6 @@ pytestmark = pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWar
 
 CASES = [
     (K.ActiveDims(K.Gaussian(0.8), [2, 0]), [2, 0]),
-    (K.ActiveDims(K.Laplacian(0.7), [1]), [1]),
     (K.ActiveDims(K.Periodic(1.3), [4, 1, 3]), [4, 1, 3]),
     (K.ActiveDims(K.Linear(0.2), range(5)), range(5)),
     (K.ActiveDims(K.Custom(cauchy), [3, 1]), [3, 1]),
@@ -29,7 +27,7 @@ CASES = [
 
 @pytest.mark.parametrize(("kernel", "coordinates"), CASES, ids=repr)
 def test_active_dims_equals_its_base_on_these_columns_bit_for_bit(kernel, coordinates):
-    X, y = stream(1, 60, 5)
+    X, y = stream(1, 40, 5)
     chosen = X[:, list(coordinates)]
     assert (kernel(X, X[:7]) == kernel.base(chosen, chosen[:7])).all()
     whole, alone = (kb.KernelBank([k], Norma(0.02, 20)) for k in (kernel, kernel.base))
@@ -40,9 +38,9 @@ def test_active_dims_equals_its_base_on_these_columns_bit_for_bit(kernel, coordi
     assert whole.predict_one(X[3]) == alone.predict_one(chosen[3])
 
 
-@pytest.mark.parametrize("order", [1, 2, 3, 4, 7])
+@pytest.mark.parametrize("order", [1, 2, 4, 7])
 def test_additive_equals_the_mean_over_subsets(order):
-    X, _ = stream(2, 12, 4)
+    X, _ = stream(2, 9, 4)
     kernel = K.Additive(K.Gaussian(0.5) * K.Linear(1.0), order)
     slow = naive.additive(lambda x, t: naive.gaussian(0.5)(x, t) * naive.linear(1.0)(x, t), order)
     expected = np.array([[slow(x, t) for t in X] for x in X])
@@ -76,53 +74,24 @@ def test_additive_kernels_of_many_widths_share_a_pack():
         assert (alone.predict_slots(X)[:, 0] == bank.predict_slots(X)[:, p]).all()
 
 
-def test_additive_of_many_subsets_in_a_block_equals_sample_by_sample():
-    X, y = stream(5, 30, 60)  # 1,770 subsets
-    kernel = K.Additive(K.Gaussian(3.0), 2)
-    bank = kb.KernelBank([kernel], Norma(0.02, 100), window=2)
-    trace = bank.run(X, y)
-    single = kb.KernelBank([kernel], Norma(0.02, 100), window=2)
-    for x, target in zip(X, y, strict=True):
-        single.learn_one(x, target)
-    assert (single.predict(X) == bank.predict(X)).all()
-    assert np.isfinite(trace.cost).all()
-
-
 def test_active_dims_and_additive_after_saving_and_loading_are_equal(tmp_path):
     kernel = K.Additive(K.ActiveDims(K.Matern(1.0), [0]) + K.Gaussian(1.0), 2) * K.ActiveDims(
         K.Linear(), [2, 1]
     )
-    assert from_spec(to_spec(kernel), K.BUILT_IN, {}) == kernel
     X, y = stream(6, 40, 3)
     bank = kb.KernelBank([kernel], Norma(0.01, 20))
     bank.run(X[:20], y[:20])
     bank.save(tmp_path / "bank.kb")
     again = kb.load(tmp_path / "bank.kb")
+    assert again.slots[0].kernel == kernel
     assert (again.run(X[20:], y[20:]).cost == bank.run(X[20:], y[20:]).cost).all()
     with pytest.raises(ValueError, match="than most_memory"):
         kb.load(tmp_path / "bank.kb", most_memory=1000)
 
 
-def test_loading_a_file_with_inputs_too_narrow_for_its_kernels_is_refused(tmp_path, monkeypatch):
-    bank = kb.KernelBank([K.ActiveDims(K.Gaussian(1.0), [2])])
-    bank.learn_one(np.zeros(3), 1.0)
-    bank.save(tmp_path / "bank.kb")
-    read = checkpoint.read
-
-    def narrow(path):
-        header, arrays = read(path)
-        arrays["samples/inputs"] = arrays["samples/inputs"][:2]
-        return {**header, "dimension": 2}, arrays
-
-    monkeypatch.setattr(checkpoint, "read", narrow)
-    with pytest.raises(ValueError, match=r"damaged: 'X' must have at least 3 columns"):
-        kb.load(tmp_path / "bank.kb")
-
-
 @pytest.mark.parametrize(
     "kernel",
     [
-        K.ActiveDims(K.Gaussian(1.0), [0, 3]),
         K.Linear() + 2.0 * K.ActiveDims(K.Gaussian(1.0), [3]) * K.Gaussian(1.0),
         K.Additive(K.ActiveDims(K.Gaussian(1.0), [2]), 2),
         K.ActiveDims(K.ActiveDims(K.Gaussian(1.0), [1]), [0]),
@@ -138,9 +107,8 @@ def test_inputs_too_narrow_for_a_kernel_are_refused_and_change_nothing(kernel):
         lambda: bank.predict(np.ones((5, 3))),
         lambda: kernel(np.ones((2, 3)), np.ones((2, 3))),
     ):
-        with pytest.raises(
-            ValueError, match=r"'[xX]' must have at least \d columns for ActiveDims"
-        ):
+        words = r"'[xX]' must have at least \d columns for ActiveDims"
+        with pytest.raises(ValueError, match=words):
             call()
     assert bank.samples == 0
     assert bank.state() == {}
@@ -168,21 +136,38 @@ def test_active_dims_checks_the_domain_of_its_coordinates_only():
         kb.KernelBank([K.Additive(K.Spline(), 1)]).learn_one([1.0, -1.0], 0.0)
 
 
+def test_nested_active_dims_have_composed_coordinates():
+    kernel = K.ActiveDims(K.ActiveDims(K.Linear(), [2, 0]), [5, 1, 3])
+    assert without_active_dims(kernel) == K.Linear()
+    assert active_coordinates(kernel, 6) == (3, 5)
+    assert active_coordinates(K.Linear() + kernel, 6) == (0, 1, 2, 3, 4, 5)
+    with pytest.raises(ValueError, match="at least 6 columns"):
+        active_coordinates(kernel, 5)
+
+
+CELLS = K.ActiveDims(K.TreeKernel(), [1])
+
+
 @pytest.mark.parametrize(
-    ("make", "name"),
+    ("make", "message"),
     [
         (lambda: K.ActiveDims("gaussian", [0]), "'base' of ActiveDims"),
-        (lambda: K.ActiveDims(K.Linear(), 0), "'coordinates' of ActiveDims"),
-        (lambda: K.ActiveDims(K.Linear(), "01"), "'coordinates' of ActiveDims"),
-        (lambda: K.ActiveDims(K.Linear(), []), "'coordinates' of ActiveDims"),
-        (lambda: K.ActiveDims(K.Linear(), [1, 1]), "'coordinates' of ActiveDims"),
-        (lambda: K.ActiveDims(K.Linear(), [-1]), "'coordinates' of ActiveDims"),
-        (lambda: K.ActiveDims(K.Linear(), [0.5]), "'coordinates' of ActiveDims"),
+        *(
+            (lambda listed=listed: K.ActiveDims(K.Linear(), listed), "'coordinates' of ActiveDims")
+            for listed in (0, "01", [], [1, 1], [-1], [0.5])
+        ),
         (lambda: K.Additive(None, 1), "'base' of Additive"),
         (lambda: K.Additive(K.Linear(), 0), "'order' of Additive"),
-        (lambda: K.Additive(K.Linear(), 1.5), "'order' of Additive"),
+        (lambda: CELLS([[0.0, 1.0]], [[0.0, 1.0]]), "'kernel' of ActiveDims must be .*PartitionT"),
+        (lambda: K.TreeKernel()([[0.0]], [[1.0]]), "'kernel' of TreeKernel must be .*PartitionT"),
+        (lambda: CELLS + K.Linear(), "'left' of Sum must be a function of two"),
+        (lambda: K.Linear() * K.TreeKernel(), "'right' of Product must be a function of two"),
+        (lambda: 2.0 * CELLS, "'kernel' of Scaled must be a function of two"),
+        (lambda: K.Additive(CELLS, 1), "'base' of Additive must be a function of two"),
+        (lambda: kb.checks.check_kernel(CELLS), "'kernel' of check_kernel"),
     ],
 )
-def test_active_dims_and_additive_with_bad_arguments_name_them(make, name):
-    with pytest.raises(ValueError, match=name):
+def test_invalid_parts_of_kernels_are_refused(make, message):
+    with pytest.raises(ValueError, match=message) as caught:
         make()
+    assert "got" in str(caught.value)

@@ -1,0 +1,183 @@
+"""Learners that keep samples, not terms: the last target, the nearest of many, and cells."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from .. import _core
+from ..kernels import Kernel, NoKernel, TreeKernel
+from ..kernels.base import without_active_dims
+from ..losses import Objective, Squared
+from ..utils import validation as check
+from .base import MOST, Learner, count_of
+
+_COLUMN = "Give the index, from 0, of an input, or None."
+
+
+@dataclass(frozen=True)
+class LastValue(Learner):
+    """f = the last target, at every input: the baseline of every stream that moves slowly.
+
+    In a stack it has its say from the second sample on, and a slot on its residual
+    (`kb.Slot(..., residual_of=...)`) learns the change from one target to the next. f is 0 before
+    the first sample. It needs no kernel: use it with `kb.kernels.NoKernel()`. So norm^2 is 0.
+
+    Parameters
+    ----------
+    column : index of an input that is the last target already, in its units; f(x) is then this
+        input, from the second sample on. By default the targets themselves are remembered.
+    per_output : whether output k of a bank with several uses the input at column + k.
+
+    >>> import kernelbank as kb
+    >>> bank = kb.KernelBank(slots=[kb.Slot(kb.kernels.NoKernel(), kb.learners.LastValue())])
+    >>> bank.learn_one(1.0, 5.0)
+    >>> bank.predict_one(2.0)
+    5.0
+    """
+
+    core_name: ClassVar[str] = "LastValue"
+    pack_width: ClassVar[int] = _core.WIDTH
+    only_kernel: ClassVar[type[Kernel]] = NoKernel
+    uses_values: ClassVar[bool] = False
+    column: int | None = check.count_field(None, _COLUMN, least=0, most=MOST)
+    per_output: bool = False
+
+    def check_width(self, width: int) -> None:
+        if self.column is not None and self.column >= width:
+            rule = f"be the index of one of {width} inputs"
+            raise check.refuse("column", rule, self.column, _COLUMN, "LastValue")
+
+
+@dataclass(frozen=True)
+class NearestNeighborGP(Learner):
+    """Gaussian process regression from the nearest of the last samples, anew at every point.
+
+    With z_1 .. z_k the nearest inputs to x among the last `memory` samples, v their targets, and
+    K the matrix of k(z_i, z_j) + constant:
+
+        f(x) = q' (K + noise I)^-1 v,   q_i = k(x, z_i) + constant.
+
+    Near means a small Euclidean distance, in the coordinates of `ActiveDims` if the kernel has it;
+    of equally near inputs the newer are taken. Inputs are rounded to single precision, so that more
+    of them can be searched. f is a posterior mean, but of another small process at every x, so it
+    is not a function of the kernel's space: norm^2 is 0, which means none.
+
+    The four slots of a pack, with kernels of one structure, share the search: four widths cost
+    little more than one. It learns by the squared loss; a slot of a bank for another loss can:
+    kb.Slot(..., loss="squared").
+
+    Parameters
+    ----------
+    neighbors : k, how many samples a prediction is computed from.
+    memory : how many of the last samples are kept, more than `neighbors`.
+    noise : variance of the targets' error, positive, in the unit of the kernel's values.
+    constant : variance of an unknown constant, 0 or more, in the same unit: where the targets are
+        not near 0 everywhere, the prediction far from all samples is then near their mean.
+
+    Reference: Vecchia, Journal of the Royal Statistical Society B 50 (1988); Datta, Banerjee,
+    Finley and Gelfand, Journal of the American Statistical Association 111 (2016).
+
+    >>> import numpy as np, kernelbank as kb
+    >>> x = np.random.default_rng(0).uniform(0, 6, 500)
+    >>> bank = kb.KernelBank([kb.kernels.Matern(1.0)], kb.learners.NearestNeighborGP(noise=0.01))
+    >>> trace = bank.run(x, np.sin(x))
+    >>> bank.predict([1.0, 4.0]).round(2).tolist() == np.sin([1.0, 4.0]).round(2).tolist()
+    True
+    """
+
+    core_name: ClassVar[str] = "NearestNeighborGP"
+    pack_width: ClassVar[int] = _core.WIDTH
+    neighbors: int = count_of("neighbors", 32)
+    memory: int = count_of("samples", 4096)
+    noise: float = check.scale_field(0.1)
+    constant: float = check.number_field(1.0, least=0)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.memory <= self.neighbors:
+            remedy = "Raise memory, or lower neighbors."
+            rule = f"be a whole number >= {self.neighbors + 1}"
+            raise check.refuse("memory", rule, self.memory, remedy, "NearestNeighborGP")
+
+    def check(self, objective: Objective) -> None:
+        if objective.loss != Squared():
+            remedy = 'Use "squared", another learner, or let this one learn by squares all the '
+            remedy += 'same: kb.Slot(..., loss="squared").'
+            rule = "be the squared one for NearestNeighborGP"
+            raise check.refuse("loss", rule, objective.loss, remedy)
+
+
+@dataclass(frozen=True)
+class PartitionTree(Learner):
+    """A Gaussian process whose kernel is a tree of cells that grows with the stream.
+
+        f(x) = sum over the cells c that contain x of g_c,  g_c ~ N(0, v_level),  v from TreeKernel
+        y = f(x) + a normal error of variance `noise`
+
+    The estimate is the posterior mean, which also minimises, over all values of the cells,
+
+        sum_i (f(x_i) - y_i)^2 + noise * sum_c g_c^2 / v_level,
+
+    and the second sum is norm^2. Both are exact after every sample, by messages between the cells
+    on one path: no matrix, no step size, no drift. With another loss a sample is a square around
+    its working response f - l' / c, with weight c / 2 and c as in `KRLS`.
+
+    A leaf stores its samples, and after `split_after` of them is split in two. Of one random split
+    per input, uniform between the smallest and the largest stored value, it takes the one that
+    lowers the targets' sum of squares most. The samples move to the children, so that the posterior
+    is the one that the new cells would have given from the start.
+
+    When all `nodes` are in use, a new split takes the nodes of the split between two leaves with
+    the least gain rate: the decrease of the sum of squares, in units of the noise, per sample of
+    the stream since the oldest sample below it. The gain rate of the new split must be twice as
+    high, after 10 units are subtracted for chance. All samples of the two leaves become
+    observations of their parent's value (count and sum): the posterior is exact for the kernel in
+    which these samples have the coarser cells only. A leaf whose split has too small a gain rate
+    treats its own samples so, and starts to store again. Memory: at most
+    nodes * (18 + split_after * (inputs + 4) / 2) numbers.
+
+    Parameters
+    ----------
+    nodes : most cells of a tree; a binary tree has an odd number of them.
+    split_after : samples, at least 2, after which a leaf is split, if two of their inputs differ.
+    noise : variance of the error, positive, in squared units of the target.
+    seed : whole number from which the random splits follow, with the slot's number, as for
+        `FourierSGD`.
+
+    Reference: Willsky, Proceedings of the IEEE 90 (2002), for the messages; Geurts, Ernst and
+    Wehenkel, Machine Learning 63 (2006), for the splits.
+
+    >>> import numpy as np, kernelbank as kb
+    >>> x = np.random.default_rng(0).uniform(0, 1, 500)
+    >>> cells = kb.kernels.TreeKernel(decay=0.7, levels=8)
+    >>> bank = kb.KernelBank([cells], kb.learners.PartitionTree(noise=0.01))
+    >>> trace = bank.run(x, np.where(x < 0.3, -1.0, 1.0))
+    >>> bank.predict([0.1, 0.8]).round(1).tolist()
+    [-1.0, 1.0]
+    """
+
+    core_name: ClassVar[str] = "PartitionTree"
+    second_order: ClassVar[bool] = True
+    uses_values: ClassVar[bool] = False  # its variances are all that the cells need
+    only_kernel: ClassVar[type[Kernel]] = TreeKernel
+    nodes: int = count_of("cells", 1023)
+    split_after: int = count_of("samples in a cell", 20, least=2)
+    noise: float = check.scale_field(0.1)
+    seed: int = check.count_field(
+        0, "Give a whole number below 2**63; another one draws other cells.", least=0
+    )
+
+    def core_settings(
+        self, kernels: Sequence[Kernel], dimension: int, identity: int
+    ) -> dict[str, object]:
+        tree = without_active_dims(kernels[0])
+        assert isinstance(tree, TreeKernel)
+        return super().core_settings(kernels, dimension, identity) | {
+            "variances": np.array(tree.variances()),
+            "seed_parts": np.array([self.seed >> 32, self.seed & 0xFFFFFFFF], dtype=float),
+            "identity": float(identity),
+        }
