@@ -247,9 +247,7 @@ def test_distance_of_truncated_and_full_estimates_is_below_its_recursion():
 
 DRAW = np.random.default_rng(5)
 X, Y = DRAW.uniform(-1, 1, (12, 2)), DRAW.normal(size=12)
-KERNELS = kb.Dictionary(
-    [kb.kernels.Gaussian(0.3), kb.kernels.Laplacian(1.0), kb.kernels.Linear(0.5)]
-)
+KERNELS = [kb.kernels.Gaussian(0.3), kb.kernels.Laplacian(1.0), kb.kernels.Linear(0.5)]
 MATRICES = [kernel(X, X) for kernel in KERNELS]
 
 

@@ -177,9 +177,9 @@ class Joint(Combiner):
     discount, tolerance, steps : as for `Stacking`; the discount is 1 for "window".
     ridge : at least 0, in units of loss: pulls the weights towards equal ones.
 
-    Reference: the problem is that of Ruiz-Moreno and Beferull-Lozano before they separate it
-    (arXiv:2308.10101); pairwise moves: Lacoste-Julien and Jaggi, NeurIPS 2015; Fan, Chen and Lin
-    (2005) for the choice of the pair.
+    Reference: the problem is that of Ruiz-Moreno and Beferull-Lozano (IEEE Signal Processing
+    Letters 31, 2024, arXiv:2308.10101) before they separate it; pairwise moves: Lacoste-Julien and
+    Jaggi, NeurIPS 2015; Fan, Chen and Lin (2005) for the choice of the pair.
 
     >>> import kernelbank as kb
     >>> joint = kb.combiners.Joint(evidence="prequential", horizon=50, discount=0.99, ridge=0.1)

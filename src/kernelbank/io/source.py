@@ -80,6 +80,11 @@ class ParsedRows:
     numbers : (n, d) float64, the numeric columns in the order asked; missing is NaN.
     texts : by name, the n values of each text column; missing is None.
     rejected : the other rows of the block, in order.
+
+    >>> import kernelbank as kb, numpy as np
+    >>> rows = kb.sources.ParsedRows(np.array([0, 2]), np.array([[1.5], [2.5]]), {}, [])
+    >>> len(rows), rows.numbers[:, 0]
+    (2, array([1.5, 2.5]))
     """
 
     rows: NDArray[np.int64]

@@ -64,7 +64,7 @@ class BatchSolution:
         return np.asarray(_matrix(self.dictionary, points, self.inputs) @ self.coefficients)
 
 
-def _matrix(dictionary: Dictionary, points: Floats, inputs: Floats) -> Floats:
+def _matrix(dictionary: list[Kernel], points: Floats, inputs: Floats) -> Floats:
     """(m, n): the sum of all kernels."""
     total = np.zeros((len(points), len(inputs)))
     for kernel in dictionary:
