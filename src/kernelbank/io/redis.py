@@ -263,7 +263,7 @@ class RedisStream(BrokerSource):
         def reached(row: int) -> Position:
             return {"id": ids[row], "added": None if added is None else added + row + 1}
 
-        data, words = DictRows(rows, {}), "id {}-{}"
+        data, words = DictRows(rows), "id {}-{}"
         block = BrokerBlock(data, self.name, at.rows, ids, words, self.missing_rows, reached)
         at.rows += len(rows)
         at.last = parsed_id(ids[-1])

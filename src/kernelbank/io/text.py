@@ -27,12 +27,13 @@ from typing import Any, BinaryIO, TypeVar
 from ..errors import FileRefused
 from ..utils import validation as check
 from .files import open_file
-from .lines import CsvDialect, CsvSplitter, JsonSplitter, TextChunk, first_object_keys, header_names
+from .lines import CsvDialect, CsvRows, LineSplitter, TextChunk, first_object_keys, header_names
 from .source import (
     POLL_SECONDS,
-    Broken,
+    DictRows,
     Position,
     RowBlock,
+    RowData,
     Source,
     empty_block,
     foreign_position,
@@ -163,16 +164,20 @@ def check_line_end(data: bytes, name: str) -> None:
 
 
 class TextBlock(RowBlock):
-    """Rows of a chunk of a text."""
+    """Rows `begin` and on of a chunk of a text; `more` is added to every position."""
 
-    def place(
+    def __init__(
         self,
+        data: RowData,
+        name: str,
+        first: int,
+        provisional: bool,
         chunk: TextChunk,
         begin: int,
         hash_up_to: Callable[[int], str],
         more: Mapping[str, object],
     ) -> None:
-        """They are rows `begin` and on of `chunk`; `more` is added to every position."""
+        super().__init__(data, name, first, provisional)
         self._chunk, self._begin = chunk, begin
         self._hash_up_to, self._more = hash_up_to, more
 
@@ -215,14 +220,6 @@ def _hashes_in(chunk: TextChunk, prefix_hash: hashlib._Hash) -> Callable[[int], 
     return hash_up_to
 
 
-def make_splitter(dialect: CsvDialect | None, start: TextPosition) -> CsvSplitter | JsonSplitter:
-    """A splitter of CSV, or without a dialect of JSON lines, that begins at `start`."""
-    line = start.lines if start.unended else start.lines + 1
-    if dialect is None:
-        return JsonSplitter(start.bytes, line)
-    return CsvSplitter(dialect, start.bytes, line)
-
-
 class HeaderReader:
     """Reads the beginning of a text until the columns are known.
 
@@ -233,7 +230,7 @@ class HeaderReader:
     def __init__(self, dialect: CsvDialect | None, name: str) -> None:
         self._is_csv = dialect is not None
         self._name = name
-        self._splitter = make_splitter(dialect, TextPosition())
+        self._splitter = LineSplitter(dialect)
         self.columns: tuple[str, ...] | None = None
         self.start = TextPosition()
         """Where rows begin."""
@@ -243,8 +240,8 @@ class HeaderReader:
         for chunk in self._splitter.feed(data, last):
             if chunk.rows and self._is_csv:
                 line, header = chunk.first_line(0), chunk.rows[0]
-                if header is None:
-                    value, reason = chunk.broken[0]
+                if isinstance(header, tuple):
+                    value, reason = header
                     raise FileRefused(
                         f"{self._name}, line {line}: the header {value[:60]!r} {reason}. "
                         "Repair the first line: it must name the columns."
@@ -290,7 +287,9 @@ class TextReader:
         self._source = source
         self._name = name
         self._size = size
-        self._splitter = make_splitter(dialect, start)
+        self._dialect = dialect
+        line = start.lines + (not start.unended)
+        self._splitter = LineSplitter(dialect, start.bytes, line)
         self._must_end_line = start.unended
         """Whether the next bytes must be the line end of a row that had none."""
         self._prefix_hash = prefix_hash
@@ -331,12 +330,11 @@ class TextReader:
                 source.columns = first_object_keys(chunk.rows)
             for begin in range(0, len(chunk.rows), self._size):
                 rows = chunk.rows[begin : begin + self._size]
-                # `chunk.broken` may be long: it is not searched for every block.
-                indices = [row for row in range(len(rows)) if begin + row in chunk.broken]
-                broken: Broken = {row: chunk.broken[begin + row] for row in indices}
-                data_of_rows = self._splitter.row_data(rows, broken, source.columns or ())
-                block = TextBlock(data_of_rows, self._name, self._rows, provisional)
-                block.place(chunk, begin, hash_up_to, self._more)
+                values: RowData = DictRows(rows)
+                if self._dialect is not None:
+                    values = CsvRows(rows, source.columns or (), self._dialect)
+                place = chunk, begin, hash_up_to, self._more
+                block = TextBlock(values, self._name, self._rows, provisional, *place)
                 if self.start is not None:
                     if not provisional:  # else the last row may still become another
                         reached = block.position(len(rows) - 1)
