@@ -9,11 +9,10 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TypeVar
 
 from ..errors import FileRefused, SourceLost
 from ..utils import validation as check
-from .brokers import PATIENCE, BrokerBlock, BrokerSource, KafkaAddress
+from .brokers import PATIENCE, BrokerBlock, BrokerSource, KafkaAddress, Result
 from .lines import first_object_keys, parse_object
 from .source import (
     POLL_SECONDS,
@@ -33,8 +32,6 @@ except ModuleNotFoundError as error:
         "Kafka topics need confluent-kafka, which is not installed. Install both: "
         "pip install 'kernelbank[kafka]'"
     ) from error
-
-Result = TypeVar("Result")
 
 PARTITION_PERIOD = 30.0
 """Seconds between two queries for partitions that were added to the topic."""
@@ -133,15 +130,10 @@ class KafkaTopic(BrokerSource):
 
     def _attempt(self, action: Callable[[float], Result]) -> Result | None:
         """The result of an action with a timeout; None if brokers are out of reach now."""
-        if not self._retries.is_due():
-            return None
-        try:
-            result = action(self._retries.timeout)
-        except KafkaException as error:
-            self._retries.failed(_error_text(error))
-            return None
-        self._is_down = False
-        self._retries.succeeded()
+        result = self._retries.attempt(
+            lambda: action(self._retries.timeout), (KafkaException,), _error_text
+        )
+        self._is_down &= result is None
         return result
 
     def _assign_partitions(self, at: Progress, timeout: float) -> bool:
