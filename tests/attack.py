@@ -79,9 +79,7 @@ def kills(count: int, seed: int) -> Counter[str]:
 def faults(count: int, seed: int) -> Counter[str]:
     """Let calls of the system fail, in new runs and in resumed ones."""
     runs, draw = Runs.of_process(), random.Random(seed)
-    if not runs.has_failing_calls:
-        return Counter({"left out, without a C compiler": count})
-    checks = runs.call_faults
+    checks = runs.scenarios
     checks.outcomes.clear()
     while checks.outcomes.total() < count:
         name, resumed = draw.choice(runs.names), draw.random() < 0.5
@@ -131,16 +129,11 @@ class Runs:
     _own: Runs | None = None
 
     def __init__(self) -> None:
-        from support.call_faults import CallFaults
         from support.crash_scenarios import SCENARIOS, open_scenarios
-        from support.failing_calls import compile_failing_calls
 
         self._opened = ExitStack()
         root = Path(self._opened.enter_context(tempfile.TemporaryDirectory(prefix="attack-")))
-        library = compile_failing_calls(root)
-        self.has_failing_calls = library is not None
-        self.scenarios = self._opened.enter_context(open_scenarios(root, library))
-        self.call_faults = CallFaults(self.scenarios)
+        self.scenarios = self._opened.enter_context(open_scenarios(root))
         without = () if self.scenarios.redis is not None else ("redis",)
         self.names = [name for name in SCENARIOS if name not in without]
 

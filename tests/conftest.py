@@ -17,6 +17,7 @@ TOGETHER = {
     "test_docs.py": "ray",
     "test_site.py": "ray",
     "test_crashes.py": "scenarios",
+    "test_failing_calls.py": "scenarios",
     "test_growing_files.py": "scenarios",
     "test_tampering.py": "scenarios",
 }

@@ -61,13 +61,6 @@ __all__ = [
 ]
 
 
-_OF_THE_BANK = (
-    *("lags", "seasons", "size", "slots", "combiner"),
-    *("loss", "window", "regularization", "engine", "seed"),
-)
-"""Parameters that an `AutoBank` has by the same name."""
-
-
 def as_slot(model: Foreign, curvature: float = 0.0) -> Slot:
     """A River model as one slot of a bank, which weighs it like the other slots.
 
@@ -85,6 +78,11 @@ def as_slot(model: Foreign, curvature: float = 0.0) -> Slot:
     300
     """
     return Slot(NoKernel(), Adapter(model, curvature))
+
+
+def _settings(variables: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters of a constructor, from its `locals()`; River asks for an attribute of each."""
+    return {name: value for name, value in variables.items() if name not in ("self", "__class__")}
 
 
 class _RiverEstimator(base.Estimator):  # type: ignore[misc]
@@ -108,22 +106,11 @@ class _RiverEstimator(base.Estimator):  # type: ignore[misc]
         seed: int = 0,
         seasons: str | int | Iterable[int] | None = None,
     ) -> None:
-        self.lags = lags
-        self.size = size
-        self.slots = slots
-        self.combiner = combiner
-        self.loss = loss
-        self.window = window
-        self.regularization = regularization
-        self.scaling = scaling
-        self.engine = engine
-        self.absent = absent
-        self.most_features = most_features
-        self.seed = seed
-        self.seasons = seasons
-        settings = {name: getattr(self, name) for name in _OF_THE_BANK}
-        self._bank = AutoBank(self._task, scalings=scaling, **settings)
-        self._columns = FeatureColumns(absent, most_features)
+        settings = _settings(locals())
+        vars(self).update(settings)
+        features = settings.pop("absent"), settings.pop("most_features")
+        self._bank = AutoBank(self._task, scalings=settings.pop("scaling"), **settings)
+        self._columns = FeatureColumns(*features)
 
     @property
     def bank(self) -> AutoBank:
@@ -146,7 +133,7 @@ class _RiverEstimator(base.Estimator):  # type: ignore[misc]
     def learn_many(self, X: Foreign, y: Foreign) -> None:
         """Learn the rows of a data frame, in their order, as `learn_one` would."""
         if len(X):
-            new = self._columns.new(X.columns)
+            new = self._columns.new(X)
             rows = self._columns.rows(X, new)
             try:
                 self._bank.run(rows, y, added=self._added(new))
@@ -221,8 +208,8 @@ class KernelBankRegressor(_RiverEstimator, base.MiniBatchRegressor):  # type: ig
         """A series of predictions, with the frame's index."""
         import pandas as pd
 
-        known = len(X) and self._bank.samples
-        predictions = self._bank.predict(self._columns.rows(X)) if known else 0.0
+        has_learned = len(X) and self._bank.samples
+        predictions = self._bank.predict(self._columns.rows(X)) if has_learned else 0.0
         return pd.Series(predictions, index=X.index, dtype="float64")
 
 
@@ -266,21 +253,9 @@ class KernelBankMultiTargetRegressor(_RiverEstimator, base.MultiTargetRegressor)
         seed: int = 0,
         targets: Iterable[Hashable] | None = None,
     ) -> None:
-        self.targets = targets
-        super().__init__(
-            lags,
-            size,
-            slots,
-            combiner,
-            loss,
-            window,
-            regularization,
-            scaling,
-            engine,
-            absent,
-            most_features,
-            seed,
-        )
+        settings = _settings(locals())
+        self.targets = settings.pop("targets")
+        super().__init__(**settings)
         self._targets = TargetColumns(targets)
 
     @property
@@ -290,18 +265,19 @@ class KernelBankMultiTargetRegressor(_RiverEstimator, base.MultiTargetRegressor)
 
     def learn_one(self, x: Features, y: Any, **kwargs: object) -> None:
         """Learn a row. If `predict_one` was called for it before, that prediction is scored."""
-        names, values = self._targets.row(y)
-        if len(names) == 1 and np.isnan(values[0]):
+        new = self._targets.new(y)
+        values = self._targets.row(y, new)
+        if len(values) == 1 and np.isnan(values[0]):
             return  # there is nothing to learn
         with defer_signals():  # the bank, its columns and its targets change together
-            super().learn_one(x, self._named(names, values))
-            self._targets.names = names
+            super().learn_one(x, self._named(new, values))
+            self._targets.add(new)
 
-    def _named(self, names: tuple[Hashable, ...], values: Floats) -> object:
+    def _named(self, new: list[Hashable], values: Floats) -> object:
         """The targets of a row; the first one gives the bank their names."""
-        if len(names) == 1:
+        if len(values) == 1:
             return float(values[0])
-        texts = [str(name) for name in names]
+        texts = [str(name) for name in (*self._targets.names, *new)]
         if self._bank.samples or len(set(texts)) < len(texts):
             return values
         return dict(zip(texts, values.tolist(), strict=True))
@@ -310,15 +286,16 @@ class KernelBankMultiTargetRegressor(_RiverEstimator, base.MultiTargetRegressor)
         """Learn the rows of a data frame, with a frame of targets, as `learn_one` would."""
         if not len(X):
             return
-        names, rows = self._targets.rows(y)
-        if len(names) == 1:
-            known = ~np.isnan(rows[:, 0])
-            X, rows = X[known], rows[known]
+        new = self._targets.new(y)
+        rows = self._targets.rows(y, new)
+        if rows.shape[1] == 1:
+            present = ~np.isnan(rows[:, 0])
+            X, rows = X[present], rows[present]
         try:
             super().learn_many(X, rows)
         finally:
             if self._bank.samples:
-                self._targets.names = names
+                self._targets.add(new)
 
     def predict_one(self, x: Features) -> dict[Hashable, float]:
         """The prediction for each target; 0 before its first value is known, as in River."""
@@ -333,24 +310,21 @@ class KernelBankMultiTargetRegressor(_RiverEstimator, base.MultiTargetRegressor)
     ) -> dict[Hashable, tuple[float, float]]:
         """For each target the ends of an interval that holds it with this probability."""
         intervals = self._bank.predict_interval_one(self._query(x), coverage)
+        names = self._targets.names
         if not self._bank.samples:
-            return dict.fromkeys(self._targets.names, (float("nan"), float("nan")))
-        ends = np.reshape(intervals, (-1, 2)).tolist()
-        return {
-            name: (low, high) for name, (low, high) in zip(self._targets.names, ends, strict=True)
-        }
+            return dict.fromkeys(names, (np.nan, np.nan))
+        return dict(zip(names, map(tuple, np.reshape(intervals, (-1, 2)).tolist()), strict=True))
 
     def predict_many(self, X: Foreign) -> Foreign:
         """A frame of predictions, one column per target, with the frame's index."""
         import pandas as pd
 
-        names = self._targets.names
-        known = len(X) and self._bank.samples
+        names = list(self._targets.names)
         predictions: Floats | float = 0.0
-        if known:
+        if len(X) and self._bank.samples:
             predictions = np.nan_to_num(self._bank.predict(self._columns.rows(X)))
             predictions = np.reshape(predictions, (len(X), len(names)))
-        return pd.DataFrame(predictions, index=X.index, columns=list(names), dtype="float64")
+        return pd.DataFrame(predictions, index=X.index, columns=names, dtype="float64")
 
 
 class KernelBankClassifier(_RiverEstimator, base.MiniBatchClassifier):  # type: ignore[misc]
@@ -388,52 +362,95 @@ class KernelBankClassifier(_RiverEstimator, base.MiniBatchClassifier):  # type: 
         import pandas as pd
 
         classes = self._bank.classes
-        known = len(classes) and len(X)
-        shares = self._bank.predict_proba(self._columns.rows(X)) if known else None
+        has_rows = len(classes) and len(X)
+        shares = self._bank.predict_proba(self._columns.rows(X)) if has_rows else None
         return pd.DataFrame(shares, index=X.index, columns=list(classes), dtype="float64")
 
 
 # --- names to columns -----------------------------------------------------------------------------
 
 
-class FeatureColumns:
-    """Maps features by name to columns, in the order in which they were first learned.
+class NamedColumns:
+    """Maps features, or targets, by name to columns, in the order in which they were added.
 
-    New features of one row are sorted by name, so the order of a dictionary does not matter.
-
-    Parameters
-    ----------
-    absent : the value of absent features; None if they are missing (NaN).
-    most : how many features may become columns; the others are ignored.
+    New names of one row are sorted, so the order of a dictionary does not matter.
     """
 
-    def __init__(self, absent: float | None, most: int) -> None:
-        remedy = "Give None if absent features are unknown, or their value, such as 0."
-        self._absent = (
-            np.nan if absent is None else check.number("absent", absent, "KernelBank", remedy)
-        )
-        remedy = "Give how many features may become columns."
-        self._most = check.count("most_features", most, "KernelBank", remedy)
-        self._index: dict[Hashable, int] = {}
-        self._warned = False
+    what: str
+    argument: str
+    fill = np.nan
+    """The value of an absent feature or target."""
 
-    def __len__(self) -> int:
-        return len(self._index)
+    def __init__(self) -> None:
+        self._index: dict[Hashable, int] = {}
 
     @property
     def names(self) -> tuple[Hashable, ...]:
-        """The features, in the order of their columns."""
+        """The names, in the order of their columns."""
         return tuple(self._index)
 
-    def new(self, names: Iterable[Hashable]) -> list[Hashable]:
-        """The names that are to become columns, in their order; changes nothing."""
-        unknown = (name for name in names if name not in self._index)
-        new: list[Hashable] = sorted(unknown, key=_by_kind)
+    def add(self, new: Iterable[Hashable]) -> None:
+        """Make columns of new names."""
+        self._index = self._with(new)
+
+    def row(self, values: Foreign, new: Sequence[Hashable] = ()) -> Floats:
+        """(columns,): the values of one dictionary; `new` are columns to be added."""
+        index = self._with(new)
+        row = np.full(max(len(index), 1), self.fill)
+        for name, value in self._checked_row(values).items():
+            if name in index:
+                row[index[name]] = np.nan if value is None else _number(name, value, self.what)
+        return row
+
+    def rows(self, frame: Foreign, new: Sequence[Hashable] = ()) -> Floats:
+        """(n, columns): the values of a data frame."""
+        index = self._with(new)
+        rows = np.full((len(frame), max(len(index), 1)), self.fill)
+        for position, name in enumerate(frame.columns):
+            if name in index:
+                rows[:, index[name]] = _numbers(name, frame.iloc[:, position], self.what)
+        return rows
+
+    def _unknown(self, values: Foreign) -> list[Hashable]:
+        """The names in a dictionary or a frame that are not columns yet, sorted."""
+        names = values.columns if hasattr(values, "columns") else self._checked_row(values)
+        return sorted((name for name in names if name not in self._index), key=_by_kind)
+
+    def _checked_row(self, values: Foreign) -> Mapping[Hashable, object]:
+        if not isinstance(values, Mapping):
+            remedy = f"Give a dictionary from names of {self.what}s to numbers."
+            raise check.refuse(self.argument, "be a dictionary", values, remedy)
+        return values
+
+    def _with(self, new: Iterable[Hashable]) -> dict[Hashable, int]:
+        added = [name for name in new if name not in self._index]
+        if not added:
+            return self._index
+        return self._index | {name: len(self._index) + i for i, name in enumerate(added)}
+
+
+class FeatureColumns(NamedColumns):
+    """Features become columns when they are first learned, at most `most` of them."""
+
+    what, argument = "feature", "x"
+
+    def __init__(self, absent: float | None, most: int) -> None:
+        super().__init__()
+        if absent is not None:
+            remedy = "Give None if absent features are unknown, or their value, such as 0."
+            self.fill = check.number("absent", absent, "KernelBank", remedy)
+        remedy = "Give how many features may become columns."
+        self._most = check.count("most_features", most, "KernelBank", remedy)
+        self._has_warned = False
+
+    def new(self, values: Foreign) -> list[Hashable]:
+        """The names in a row or frame that are to become columns; changes nothing."""
+        new = self._unknown(values)
         if not new and not self._index:
             new = ["(nothing)"]  # the only column where rows have no features
         space = self._most - len(self._index)
-        if len(new) > space and not self._warned:
-            self._warned = True
+        if len(new) > space and not self._has_warned:
+            self._has_warned = True
             warnings.warn(
                 f"there are more than most_features ({self._most}) features: {new[space]!r} and "
                 "others to come are ignored. Raise most_features, or select features.",
@@ -442,94 +459,38 @@ class FeatureColumns:
             )
         return new[:space]
 
-    def add(self, new: Iterable[Hashable]) -> None:
-        """Make columns of new features."""
-        for name in new:
-            self._index[name] = len(self._index)
 
-    def row(self, x: Mapping[Hashable, object], new: Sequence[Hashable] = ()) -> Floats:
-        """(columns,): the values of one dictionary; `new` are columns to be added."""
-        if not isinstance(x, Mapping):
-            remedy = "Give a dictionary from names to numbers."
-            raise check.refuse("x", "be a dictionary", x, remedy)
-        index = self._with(new)
-        row = np.full(max(len(index), 1), self._absent)
-        for name, value in x.items():
-            if name in index:
-                row[index[name]] = np.nan if value is None else _number(name, value)
-        return row
+class TargetColumns(NamedColumns):
+    """The first learned row names all targets, if the user has not."""
 
-    def rows(self, X: Foreign, new: Sequence[Hashable] = ()) -> Floats:
-        """(n, columns): the values of a data frame."""
-        index = self._with(new)
-        rows = np.full((len(X), max(len(index), 1)), self._absent)
-        for position, name in enumerate(X.columns):
-            if name in index:
-                rows[:, index[name]] = _numbers(name, X.iloc[:, position])
-        return rows
-
-    def _with(self, new: Sequence[Hashable]) -> dict[Hashable, int]:
-        if not new:
-            return self._index
-        return self._index | {name: len(self._index) + i for i, name in enumerate(new)}
-
-
-class TargetColumns:
-    """Maps targets by name to places; the first learned row names them, sorted, if nobody has.
-
-    Parameters
-    ----------
-    names : the targets in their order; None if the first row is to say it.
-    """
+    what, argument = "target", "y"
 
     def __init__(self, names: Iterable[Hashable] | None) -> None:
-        self.names: tuple[Hashable, ...] = ()
+        super().__init__()
         if names is None:
             return
-        remedy = 'Give a list of different names, such as ["load", "price"], or None.'
-        if isinstance(names, Iterable) and not isinstance(names, str):
-            self.names = tuple(names)
-        if not self.names or len(set(self.names)) < len(self.names):
+        targets = list(names) if isinstance(names, Iterable) and not isinstance(names, str) else []
+        if not targets or len(set(targets)) < len(targets):
+            remedy = 'Give a list of different names, such as ["load", "price"], or None.'
             raise check.refuse("targets", "be a list of different names", names, remedy)
+        self.add(targets)
 
-    def of(self, y: object, present: Iterable[Hashable]) -> tuple[Hashable, ...]:
-        """The names of all targets, of which some are present in y; changes nothing."""
-        targets = list(present)
-        names = self.names or tuple(sorted(targets, key=_by_kind))
-        unknown = [name for name in targets if name not in names]
-        if unknown or not names:
-            rule = f"have targets from {list(names)}" if names else "have a target"
+    def new(self, values: Foreign) -> list[Hashable]:
+        """The names in a first row or frame, sorted; later ones must have the same."""
+        new, names = self._unknown(values), list(self._index)
+        if new if names else not new:
+            rule = f"have targets from {names}" if names else "have a target"
             remedy = "Name all targets that may come: targets=[...]; some may be missing in a row."
-            raise check.refuse("y", rule, y, remedy)
-        return names
-
-    def row(self, y: object) -> tuple[tuple[Hashable, ...], Floats]:
-        """All names, and the targets (K,) of one dictionary; NaN for those that are missing."""
-        if not isinstance(y, Mapping):
-            remedy = "Give a dictionary from names of targets to numbers."
-            raise check.refuse("y", "be a dictionary", y, remedy)
-        names = self.of(y, y)
-        values = [y.get(name) for name in names]
-        row = [
-            np.nan if value is None else _number(name, value, "target")
-            for name, value in zip(names, values, strict=True)
-        ]
-        return names, np.array(row)
-
-    def rows(self, Y: Foreign) -> tuple[tuple[Hashable, ...], Floats]:
-        """All names, and the targets (n, K) of a data frame."""
-        names = self.of(list(Y.columns), Y.columns)
-        rows = np.full((len(Y), len(names)), np.nan)
-        for position, name in enumerate(Y.columns):
-            rows[:, names.index(name)] = _numbers(name, Y.iloc[:, position], "target")
-        return names, rows
+            shown = values if isinstance(values, Mapping) else list(values.columns)
+            raise check.refuse("y", rule, shown, remedy)
+        return new
 
 
 def _by_kind(name: Hashable) -> tuple[str, str]:
     return type(name).__name__, str(name)
 
 
-def _number(name: Hashable, value: Foreign, what: str = "feature") -> float:
+def _number(name: Hashable, value: Foreign, what: str) -> float:
     try:
         if value is np.ma.masked:
             return np.nan
@@ -553,7 +514,7 @@ def _number(name: Hashable, value: Foreign, what: str = "feature") -> float:
     )
 
 
-def _numbers(name: Hashable, column: Foreign, what: str = "feature") -> Floats:
+def _numbers(name: Hashable, column: Foreign, what: str) -> Floats:
     if column.dtype.kind in "biuf":
         return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
     return np.array([np.nan if value is None else _number(name, value, what) for value in column])

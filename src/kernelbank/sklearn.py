@@ -41,13 +41,6 @@ Foreign = Any
 """What scikit-learn returns."""
 
 
-_OF_THE_BANK = (
-    *("lags", "seasons", "size", "slots", "combiner"),
-    *("loss", "window", "regularization", "engine"),
-)
-"""Parameters that an `AutoBank` has by the same name."""
-
-
 class _SklearnEstimator(BaseEstimator):  # type: ignore[misc]
     """The parameters, and checked arrays."""
 
@@ -67,18 +60,9 @@ class _SklearnEstimator(BaseEstimator):  # type: ignore[misc]
         shuffle: bool = False,
         random_state: int | np.random.RandomState | None = 0,
     ) -> None:
-        self.lags = lags
-        self.seasons = seasons
-        self.size = size
-        self.slots = slots
-        self.combiner = combiner
-        self.loss = loss
-        self.window = window
-        self.regularization = regularization
-        self.scaling = scaling
-        self.engine = engine
-        self.shuffle = shuffle
-        self.random_state = random_state
+        for name, value in list(locals().items()):  # scikit-learn wants attributes
+            if name != "self":
+                setattr(self, name, value)
 
     def __sklearn_tags__(self) -> Foreign:
         tags = super().__sklearn_tags__()
@@ -89,30 +73,23 @@ class _SklearnEstimator(BaseEstimator):  # type: ignore[misc]
         self, X: Floats, y: np.ndarray, task: str, classes: Iterable[int] | None = None
     ) -> AutoBank:
         """A new bank that has learned these rows."""
-        draw = check_random_state(self.random_state)
-        settings = {name: getattr(self, name) for name in _OF_THE_BANK}
+        settings = self.get_params(deep=False)
+        draw = check_random_state(settings.pop("random_state"))
+        shuffle, scalings = settings.pop("shuffle"), settings.pop("scaling")
         seed = int(draw.randint(2**31 - 1))
-        bank = AutoBank(task, classes=classes, scalings=self.scaling, seed=seed, **settings)
+        bank = AutoBank(task, classes=classes, scalings=scalings, seed=seed, **settings)
         if hasattr(self, "feature_names_in_"):
             bank.name_columns(self.feature_names_in_)
-        order = draw.permutation(len(X)) if self.shuffle else slice(None)
+        order = draw.permutation(len(X)) if shuffle else slice(None)
         bank.run(X[order], y[order])
         return bank
 
-    def _rows(self, X: object, *, reset: bool) -> Floats:
-        """Inputs (n, d); keeps or compares the names and number of features."""
-        return np.asarray(self._checked(X, "no_validation", reset=reset))
-
-    def _rows_and_targets(
-        self, X: object, y: object, *, reset: bool, **more: bool
-    ) -> tuple[Floats, np.ndarray]:
-        """The same with targets or labels."""
+    def _checked(
+        self, X: object, y: object = "no_validation", *, reset: bool, **more: bool
+    ) -> Foreign:
+        """Inputs (n, d) with targets or labels; keeps or compares names and number of features."""
         for name, values in (("X", X), ("y", y)):
             check.without_masked(name, values)
-        X, y = self._checked(X, y, reset=reset, **more)
-        return np.asarray(X), np.asarray(y)
-
-    def _checked(self, X: object, y: object, *, reset: bool, **more: bool) -> Foreign:
         settings = {"dtype": np.float64, "ensure_all_finite": "allow-nan", "reset": reset}
         try:
             if holds_times(X):  # scikit-learn would make numbers of them
@@ -138,8 +115,7 @@ class _SklearnEstimator(BaseEstimator):  # type: ignore[misc]
         lags and seasons they do.
         """
         check_is_fitted(self)
-        check.without_masked("X", X)
-        rows = self._rows(X, reset=False)
+        rows: Floats = self._checked(X, reset=False)
         if self.lags or self.seasons is not None:
             return rows
         return np.where(np.isnan(rows), self.bank_.input_ranges()[:, 0], rows)
@@ -220,7 +196,7 @@ class KernelBankRegressor(RegressorMixin, _SklearnEstimator):  # type: ignore[mi
 
     def _rows_and_numbers(self, X: object, y: object, *, reset: bool) -> tuple[Floats, Floats]:
         """Inputs (n, d) and targets (n,) or (n, K); a single column is (n,), with a warning."""
-        rows, targets = self._rows_and_targets(X, y, reset=reset, y_numeric=True, multi_output=True)
+        rows, targets = self._checked(X, y, reset=reset, y_numeric=True, multi_output=True)
         if targets.ndim == 2 and targets.shape[1] == 1:
             targets = column_or_1d(targets, warn=True)
         return rows, targets
@@ -298,7 +274,7 @@ class KernelBankClassifier(ClassifierMixin, _SklearnEstimator):  # type: ignore[
         objects = np.ravel(np.asarray(y)) if y is not None else np.zeros(0)
         if objects.dtype.kind == "O" and any(map(is_missing, objects.tolist())):
             raise ValueError("'y' has a missing label. Leave such rows out of learning.")
-        rows, labels = self._rows_and_targets(X, y, reset=reset)
+        rows, labels = self._checked(X, y, reset=reset)
         check_classification_targets(labels)
         return rows, labels
 

@@ -573,7 +573,7 @@ def test_kafka_refuses_unknown_offsets_and_topics(kafka_broker):
 def test_kafka_out_of_reach_is_refused_after_patience():
     begun = time.monotonic()
     with (
-        mock.patch.object(brokers, "FIRST_TIMEOUT", 0.3),
+        mock.patch.object(brokers, "TIMEOUTS", (0.3, 10.0)),
         pytest.warns(BrokerConnection, match="kafka://127.0.0.1:1/t cannot be reached"),
         open_source("kafka://127.0.0.1:1/t", patience=0.8) as source,
         pytest.raises(SourceLost, match=r"no connection for 0\.8 seconds"),

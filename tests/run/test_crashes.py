@@ -11,9 +11,21 @@ import pytest
 from kernelbank.errors import RunRefused
 from kernelbank.io import checkpoint
 from kernelbank.io.sinks import CsvSink
-from support.crash_scenarios import SCENARIOS, check_one_line, drawn_moment
-from support.fault_injection import FULL, Fault
+from support.crash_scenarios import (
+    BAD_ROWS,
+    PART,
+    PREDICTIONS,
+    SAVED,
+    SCENARIOS,
+    STATE,
+    check_one_line,
+    drawn_moment,
+    logged_calls,
+)
+from support.failing_calls import CallFault
 from support.marks import slow
+
+FULL = errno.ENOSPC
 
 HOW_MANY = 32
 """Kills at random for each case, of which there are eight: over 250."""
@@ -25,21 +37,21 @@ def need_server(scenarios, name):
 
 
 MOMENTS = {
-    "the first state half written": [Fault("write:state", 3, "half")],
-    "before the first checkpoint": [Fault("write:predictions", 1, "before")],
-    "before the state is durable": [Fault("fsync:state", 3, "before")],
-    "the state is durable under another name": [Fault("fsync:state", 3, "after")],
-    "renamed, the folder is not durable": [Fault("replace:state", 3, "after")],
-    "predictions are durable, the state is not": [Fault("fsync:predictions", 3, "after")],
-    "in the middle of predictions": [Fault("write:predictions", 3, "half")],
-    "in the middle of a bad row": [Fault("write:bad-rows", 2, "half")],
+    "the first state half written": [CallFault("write", STATE, 3, "half")],
+    "before the first checkpoint": [CallFault("write", PREDICTIONS, 1, "before")],
+    "before the state is durable": [CallFault("fsync", STATE, 3, "before")],
+    "the state is durable under another name": [CallFault("fsync", STATE, 3, "after")],
+    "renamed, the folder is not durable": [CallFault("rename", SAVED, 3, "after")],
+    "predictions are durable, the state is not": [CallFault("fsync", PREDICTIONS, 3, "after")],
+    "in the middle of predictions": [CallFault("write", PREDICTIONS, 3, "half")],
+    "in the middle of a bad row": [CallFault("write", BAD_ROWS, 2, "half")],
     "rewinding": [
-        Fault("write:predictions", 3, "after"),
-        Fault("truncate:predictions", 1, "before"),
-        Fault("truncate:predictions", 1, "after"),
-        Fault("truncate:bad-rows", 1, "after"),
+        CallFault("write", PREDICTIONS, 3, "after"),
+        CallFault("ftruncate", PREDICTIONS, 1, "before"),
+        CallFault("ftruncate", PREDICTIONS, 1, "after"),
+        CallFault("ftruncate", BAD_ROWS, 1, "after"),
     ],
-    "many in a row": [Fault("write:state", n, "half") for n in (90, 30, 5, 60, 1)],
+    "many in a row": [CallFault("write", STATE, n, "half") for n in (90, 30, 5, 60, 1)],
 }
 SHORT = ("rewinding",)
 
@@ -50,9 +62,9 @@ def test_run_killed_at_a_chosen_moment_leaves_the_same_bytes(scenarios, moment):
 
 
 PARTS = [
-    Fault("write:part", 2, "half"),
-    Fault("replace:part", 1, "before"),
-    Fault("replace:part", 2, "after"),
+    CallFault("write", PART, 2, "half"),
+    CallFault("rename", "/part-", 1, "before"),
+    CallFault("rename", "/part-", 2, "after"),
 ]
 
 
@@ -62,7 +74,11 @@ def test_parquet_run_killed_while_writing_leaves_the_same_bytes(scenarios):
 
 def test_redis_run_killed_while_sending_leaves_the_same_entries(scenarios):
     need_server(scenarios, "redis")
-    faults = [Fault("redis", 2, "half"), Fault("redis", 1, "after"), Fault("fsync:state", 1)]
+    faults = [
+        CallFault("send", "socket:", 2, "half"),
+        CallFault("send", "socket:", 1, "after"),
+        CallFault("fsync", STATE, 1, "before"),
+    ]
     assert scenarios.kill("redis", faults) == 3
 
 
@@ -80,35 +96,44 @@ def test_redis_run_killed_while_sending_leaves_the_same_entries(scenarios):
     ],
 )
 def test_every_scenario_killed_once_leaves_the_same_bytes(scenarios, name):
-    assert scenarios.kill(name, [Fault("replace:state", 3, "after"), Fault("fsync:state", 2)]) == 2
+    assert (
+        scenarios.kill(
+            name, [CallFault("rename", SAVED, 3, "after"), CallFault("fsync", STATE, 2, "before")]
+        )
+        == 2
+    )
 
 
 @pytest.mark.parametrize("name", ["messy", slow("parts")])
 def test_checkpoint_is_written_after_the_rows_are_durable(scenarios, name):
     """A kill does not show what a power failure would: what was not yet asked to last."""
     folder, logs = scenarios.folder(), [scenarios.root / f"{name}-order{n}.log" for n in (1, 2)]
-    assert scenarios.run(name, folder, Fault("replace:state", 4, "after"), log=str(logs[0])).killed
-    assert scenarios.run(name, folder, log=str(logs[1])).code == 0
-    first, second = (log.read_text().split() for log in logs)
-    assert "fsync:folder" in first[: first.index("replace:state")]  # the outputs' names last
-    assert first.count("replace:state") == 4
+    fault = CallFault("rename", SAVED, 4, "after")
+    assert scenarios.run(name, folder, fault, calls=str(logs[0])).killed
+    assert scenarios.run(name, folder, calls=str(logs[1])).code == 0
+    first, second = (logged_calls(log, folder) for log in logs)
+    before = first[: first.index(("rename", SAVED))]
+    assert set(before) & {("fsync", folder) for folder in FOLDERS}  # the outputs' names last
+    assert first.count(("rename", SAVED)) == 4
     in_order(first)
-    assert in_order(second) <= {"lock"}
+    assert in_order(second) <= {"/lock$"}
 
 
-def in_order(events):
+FOLDERS = ("/{folder}$", "/state$", "/predictions.parquet$")
+
+
+def in_order(calls):
     """Check that a state is in place only when all that it tells of lasts; what does not at the end."""
     loose: set[str] = set()
-    for event in events:
-        what, _, where = event.partition(":")
-        if what in ("write", "truncate"):
-            loose.add(where)
-        elif what == "fsync":
-            loose.discard("names" if where == "folder" else where)
-        elif what == "replace":
-            assert where not in loose
-            if where == "state":
-                assert not loose & {"predictions", "bad-rows", "part", "names"}
+    for call, part in calls:
+        if call in ("write", "ftruncate"):
+            loose.add(part)
+        elif call == "fsync":
+            loose.discard("names" if part in FOLDERS else part)
+        elif call == "rename":
+            assert not loose & {STATE, PART}
+            if part == SAVED:
+                assert not loose & {PREDICTIONS, BAD_ROWS, "names"}
             loose.add("names")
     return loose
 
@@ -130,55 +155,49 @@ def test_run_killed_at_random_moments_leaves_the_same_bytes(scenarios, name):
 
 
 FULL_DISKS = [
-    ("messy", "write:predictions", 2),
-    slow("messy", "write:state", 100),
-    slow("messy", "write:state", 1),
-    slow("messy", "fsync:state", 3),
-    slow("messy", "fsync:predictions", 3),
-    slow("messy", "write:bad-rows", 2),
-    slow("parts", "write:part", 2),
-    slow("parts", "write:part", 3),
+    ("messy", "write", PREDICTIONS, 2),
+    slow("messy", "write", STATE, 1),
+    slow("messy", "write", BAD_ROWS, 2),
+    slow("parts", "write", PART, 2),
 ]
 
 
-@pytest.mark.parametrize(("name", "label", "nth"), FULL_DISKS)
-def test_full_disk_is_refused_and_loses_nothing(scenarios, name, label, nth):
+@pytest.mark.parametrize(("name", "call", "part", "nth"), FULL_DISKS)
+def test_full_disk_is_refused_and_loses_nothing(scenarios, name, call, part, nth):
     wanted, folder = scenarios.undisturbed(name), scenarios.folder()
-    for number, when in ((nth, "half"), (1, "before")):
-        ended = scenarios.run(name, folder, Fault(label, number, when, "refuse", FULL))
+    for number, how in ((nth, "short"), (1, "fail")):
+        ended = scenarios.run(name, folder, CallFault(call, part, number, how, FULL, lasting=True))
         check_one_line(ended, "No space left on device", "cannot be written to")
-    assert scenarios.run(name, folder).code == 0
-    scenarios.compare(name, folder, wanted, label)
+    scenarios.finish(name, folder, wanted, call)
 
 
 @pytest.mark.slow
 def test_disk_full_for_a_moment_loses_nothing(scenarios):
     """A write that failed is never tried again by chance, by closing the file for example."""
     wanted, folder = scenarios.undisturbed("messy"), scenarios.folder()
-    ended = scenarios.run(
-        "messy", folder, Fault("write:predictions", 3, "half", "refuse", FULL, False)
-    )
+    ended = scenarios.run("messy", folder, CallFault("write", PREDICTIONS, 3, "fail", FULL))
     check_one_line(ended, "No space left on device", "give the same command again")
-    assert scenarios.run("messy", folder).code == 0
-    scenarios.compare("messy", folder, wanted, "a full disk")
+    scenarios.finish("messy", folder, wanted, "a full disk")
 
 
 @pytest.mark.parametrize("limit", [slow(1000), 8000, slow(200_000)])
 def test_file_size_limit_is_refused_and_loses_nothing(scenarios, limit):
     wanted, folder = scenarios.undisturbed("messy"), scenarios.folder()
     check_one_line(scenarios.run("messy", folder, limit=limit), os.strerror(errno.EFBIG))
-    assert scenarios.run("messy", folder).code == 0
-    scenarios.compare("messy", folder, wanted, limit)
+    scenarios.finish("messy", folder, wanted, limit)
 
 
 # --- signals --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("number", [slow(signal.SIGINT), signal.SIGTERM])
-@pytest.mark.parametrize("label", ["fsync:state", slow("write:predictions"), slow("replace:state")])
-def test_signal_commits_and_exits_with_its_code(scenarios, number, label):
+@pytest.mark.parametrize(
+    ("call", "part"),
+    [("fsync", STATE), slow("write", PREDICTIONS), slow("rename", SAVED)],
+)
+def test_signal_commits_and_exits_with_its_code(scenarios, number, call, part):
     wanted, folder = scenarios.undisturbed("messy"), scenarios.folder()
-    fault = Fault(label, 3, "after", "signal", int(number))
+    fault = CallFault(call, part, 3, "signal", int(number))
     args = [word for word in SCENARIOS["messy"].args(folder, None) if word != "--quiet"]
     ended = scenarios.forks.run(args, folder, fault)
     assert ended.code == 128 + number, ended.stderr
@@ -187,21 +206,19 @@ def test_signal_commits_and_exits_with_its_code(scenarios, number, label):
     header, _ = checkpoint.read(folder / "state/state.kb")
     assert header["sinks"][0]["bytes"] == (folder / "predictions.csv").stat().st_size
     assert 0 < header["rows"] < wanted["state"][0]["rows"]
-    assert scenarios.run("messy", folder).code == 0
-    scenarios.compare("messy", folder, wanted, number)
+    scenarios.finish("messy", folder, wanted, number)
 
 
 def test_parquet_run_after_a_signal_has_all_rows(scenarios):
     import pyarrow.parquet as pq
 
     wanted, folder = scenarios.undisturbed("parts"), scenarios.folder()
-    fault = Fault("replace:state", 4, "after", "signal", int(signal.SIGTERM))
+    fault = CallFault("rename", SAVED, 4, "signal", int(signal.SIGTERM))
     assert scenarios.run("parts", folder, fault).code == 128 + signal.SIGTERM
     header, _ = checkpoint.read(folder / "state/state.kb")
     rows = sum(pq.read_metadata(f).num_rows for f in (folder / "predictions.parquet").iterdir())
     assert rows == header["rows"]
-    assert scenarios.run("parts", folder).code == 0
-    scenarios.compare("parts", folder, wanted, fault)
+    scenarios.finish("parts", folder, wanted, fault)
 
 
 # --- two at once ----------------------------------------------------------------------------------
@@ -258,5 +275,4 @@ def test_stale_lock_does_not_block_a_run(scenarios):
     (folder / "state").mkdir()
     (folder / "state/lock").write_text(f"{os.getpid()}\n")
     (folder / "state/.state.kb.0123456789ab").write_bytes(b"half")
-    assert scenarios.run("messy", folder).code == 0
-    scenarios.compare("messy", folder, wanted, "a stale lock")
+    scenarios.finish("messy", folder, wanted, "a stale lock")

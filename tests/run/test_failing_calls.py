@@ -9,24 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from support.call_faults import CallFaults
-from support.crash_scenarios import SCENARIOS, check_one_line, open_scenarios
-from support.failing_calls import ERRORS, CallFault, need_failing_calls
+from support.crash_scenarios import SCENARIOS, check_one_line
+from support.failing_calls import ERRORS, CallFault
 from support.marks import slow
 
 HOW_MANY = 5
 """Faults at random for each scenario."""
 
 
-@pytest.fixture(scope="module")
-def faults(tmp_path_factory):
-    root = tmp_path_factory.mktemp("calls")
-    with open_scenarios(root, need_failing_calls(root)) as scenarios:
-        yield CallFaults(scenarios)
-
-
-def need_server(faults, name):
-    if name == "redis" and faults.scenarios.redis is None:
+def need_server(scenarios, name):
+    if name == "redis" and scenarios.redis is None:
         pytest.skip("there is no redis-server")
 
 
@@ -81,36 +73,36 @@ RESUMED = [
         for number, one in enumerate(NEW)
     ],
 )
-def test_call_that_fails_is_told_by_name_and_loses_nothing(faults, name, fault):
-    need_server(faults, name)
-    faults.check(name, [fault])
+def test_call_that_fails_is_told_by_name_and_loses_nothing(scenarios, name, fault):
+    need_server(scenarios, name)
+    scenarios.check(name, [fault])
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", RESUMED)
-def test_call_that_fails_in_a_resumed_run_loses_nothing(faults, fault):
-    faults.check("messy", [fault], resumed=True)
+def test_call_that_fails_in_a_resumed_run_loses_nothing(scenarios, fault):
+    scenarios.check("messy", [fault], resumed=True)
 
 
 @pytest.mark.slow
-def test_every_fault_of_these_tests_strikes(faults):
+def test_every_fault_of_these_tests_strikes(scenarios):
     """A part of a path that fits nothing would test nothing."""
     for name, fault in [*NEW, *(("messy", fault) for fault in RESUMED)]:
-        if name == "redis" and faults.scenarios.redis is None:
+        if name == "redis" and scenarios.redis is None:
             continue
-        found = faults.calls(name, resumed=fault in RESUMED)
+        found = scenarios.calls(name, resumed=fault in RESUMED)
         assert found[fault.call, fault.path] >= fault.nth, (fault, found)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SCENARIOS)
-def test_calls_that_fail_at_random_lose_nothing(faults, name):
-    need_server(faults, name)
+def test_calls_that_fail_at_random_lose_nothing(scenarios, name):
+    need_server(scenarios, name)
     draw = random.Random(name)
     for _ in range(HOW_MANY):
         resumed = draw.random() < 0.5
-        drawn = [faults.draw(name, resumed, draw) for _ in range(draw.randint(1, 3))]
-        faults.check(name, drawn, resumed=resumed)
+        drawn = [scenarios.draw(name, resumed, draw) for _ in range(draw.randint(1, 3))]
+        scenarios.check(name, drawn, resumed=resumed)
 
 
 # --- files of banks -------------------------------------------------------------------------------
@@ -140,8 +132,8 @@ SAVING = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", SAVING)
-def test_save_that_fails_leaves_the_old_file_or_the_new_one(faults, fault):
-    folder, forks = faults.scenarios.folder(), faults.scenarios.forks
+def test_save_that_fails_leaves_the_old_file_or_the_new_one(scenarios, fault):
+    folder, forks = scenarios.folder(), scenarios.forks
     path = folder / "model.kb"
     assert forks.run(["-c", SAVE.format(count=3)], folder).code == 0
     old = path.read_bytes()
@@ -170,8 +162,8 @@ LOADING = [
 
 
 @pytest.mark.parametrize("fault", LOADING)
-def test_load_that_fails_names_the_file(faults, fault):
-    folder, forks = faults.scenarios.folder(), faults.scenarios.forks
+def test_load_that_fails_names_the_file(scenarios, fault):
+    folder, forks = scenarios.folder(), scenarios.forks
     assert forks.run(["-c", SAVE.format(count=3)], folder).code == 0
     ended = forks.run(["-c", LOAD], folder, fault)
     if ended.code:
@@ -189,9 +181,9 @@ REPORT = [
 
 
 @pytest.mark.parametrize("fault", [REPORT[0], REPORT[2], *(slow(REPORT[k]) for k in (1, 3))])
-def test_report_that_fails_names_the_file(faults, fault):
-    folder, forks = faults.scenarios.folder(), faults.scenarios.forks
-    assert faults.scenarios.run("messy", folder).code == 0
+def test_report_that_fails_names_the_file(scenarios, fault):
+    folder, forks = scenarios.folder(), scenarios.forks
+    assert scenarios.run("messy", folder).code == 0
     command = ["report", "state", "--out", "page.html"]
     assert forks.run(command, folder).code == 0
     page = (folder / "page.html").read_bytes()
@@ -201,6 +193,6 @@ def test_report_that_fails_names_the_file(faults, fault):
     assert not list(Path(folder).glob(".page*"))
 
 
-def test_every_call_has_errors_to_fail_with(faults):
+def test_every_call_has_errors_to_fail_with(scenarios):
     for name in ("messy", "parts"):
-        assert {call for call, _ in faults.calls(name, resumed=True)} <= set(ERRORS)
+        assert {call for call, _ in scenarios.calls(name, resumed=True)} <= set(ERRORS)

@@ -12,8 +12,15 @@ import pytest
 
 from kernelbank.io import text as io_text
 from kernelbank.run import session
-from support.crash_scenarios import SCENARIOS, check_one_line
-from support.fault_injection import Fault
+from support.crash_scenarios import (
+    BAD_ROWS,
+    PREDICTIONS,
+    SAVED,
+    SCENARIOS,
+    STATE,
+    check_one_line,
+)
+from support.failing_calls import CallFault
 from support.run_command import (
     make_rows,
     one_slot_model,
@@ -305,7 +312,9 @@ def test_followed_run_killed_and_rotated_at_random_leaves_the_same_bytes(scenari
     draw = random.Random(seed)
     growing, before = GrowingRun(scenarios), scenarios.forks.kills
     growing.write(700)
-    assert growing.run(Fault("replace:state", 2)).killed  # no row is saved, but the first file is
+    assert growing.run(
+        CallFault("rename", SAVED, 2, "before")
+    ).killed  # no row is saved, but the first file is
     while growing.rest:
         growing.write(draw.randint(0, 2000))
         if not growing.rest:
@@ -314,8 +323,11 @@ def test_followed_run_killed_and_rotated_at_random_leaves_the_same_bytes(scenari
             for _ in range(draw.randint(1, 3)):
                 growing.rotate()
                 growing.write(draw.randint(1, 500))
-        label = draw.choice(["write:predictions", "fsync:state", "replace:state", "write:bad-rows"])
-        fault = Fault(label, draw.randint(1, 3), draw.choice(["before", "half", "after"]))
+        call, part = draw.choice(
+            [("write", PREDICTIONS), ("fsync", STATE), ("rename", SAVED), ("write", BAD_ROWS)]
+        )
+        when = draw.choice(["before", "after"] if call != "write" else ["before", "half", "after"])
+        fault = CallFault(call, part, draw.randint(1, 3), when)
         ended = growing.run(fault if draw.random() < 0.8 else None)
         assert ended.killed or ended.code == 0, ended.stderr
     growing.write(10**6)

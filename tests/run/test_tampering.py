@@ -18,8 +18,8 @@ from kernelbank.io.sinks import ParquetSink
 from kernelbank.run import session
 from kernelbank.run.options import RunOptions
 from support import forged_files
-from support.crash_scenarios import SCENARIOS, check_one_line, read_files
-from support.fault_injection import Fault
+from support.crash_scenarios import SAVED, SCENARIOS, check_one_line, read_files
+from support.failing_calls import CallFault
 from support.run_command import (
     make_rows,
     one_slot_model,
@@ -37,7 +37,7 @@ def halfway(scenarios):
     found = {}
     for name in ("messy", "parts"):
         found[name] = scenarios.folder()
-        ended = scenarios.run(name, found[name], Fault("replace:state", 4, "after"))
+        ended = scenarios.run(name, found[name], CallFault("rename", SAVED, 4, "after"))
         assert ended.killed
     return found
 
@@ -163,7 +163,7 @@ def test_redis_stream_that_was_deleted_is_refused(scenarios):
     if scenarios.redis is None:
         pytest.skip("there is no redis-server")
     folder = scenarios.folder()
-    assert scenarios.run("redis", folder, Fault("replace:state", 4, "after")).killed
+    assert scenarios.run("redis", folder, CallFault("rename", SAVED, 4, "after")).killed
     scenarios.redis.client.delete(f"{folder.parent.name}-{folder.name}")
     refuses(scenarios, "redis", folder, "has lost rows")
 

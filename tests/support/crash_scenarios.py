@@ -1,7 +1,13 @@
-"""Scenarios of the crash tests: commands, their sources, and what they leave behind."""
+"""Scenarios of the crash tests: commands, their sources, what can fail, and what must be true then.
+
+Whatever fails, a run ends well, is killed, or ends with an error of one line that names the file. It
+leaves files with which the same command, when nothing fails any more, ends with the same bytes as a
+run that nothing has happened to.
+"""
 
 from __future__ import annotations
 
+import errno
 import os
 import random
 import shutil
@@ -15,8 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kernelbank.io import checkpoint
-from support.failing_calls import CallFault
-from support.fault_injection import Fault
+from support.failing_calls import ERRORS, CallFault, compile_failing_calls
 from support.fork_server import CommandEnd, ForkServer
 from support.source_fixtures import REDIS_SERVER, RedisServer
 
@@ -94,6 +99,35 @@ def start_redis(folder: Path) -> RedisServer:
     return server
 
 
+Calls = Counter[tuple[str, str]]
+"""How often a run makes each call, by its name and the part of the path."""
+
+STATE, SAVED, PREDICTIONS = "/.state.kb.", "/state.kb$", "/predictions.csv$"
+BAD_ROWS, PART = "/bad-rows.jsonl$", "/.part-"
+"""Parts of paths: the state while it is written and afterwards, and what else a run writes."""
+
+HALFWAY = CallFault("rename", SAVED, 3, "after")
+"""A kill after the third commit: a run that is resumed makes other calls."""
+
+LASTING = ("write", "send", "fsync", "rename", "ftruncate")
+"""Calls that make something last, or that undo it."""
+
+
+def part_of(path: str, folder: Path) -> str:
+    """The part of a path that tells a file of a run from others, whatever the run's folder is."""
+    if path.startswith("socket:"):
+        return "socket:"
+    own = os.path.relpath(os.path.normpath(path), folder)
+    if own == ".":
+        return "/{folder}/.$" if path.endswith("/.") else "/{folder}$"
+    name = Path(own).name
+    if ".state.kb." in own:
+        return "/.state.kb."
+    if "part-" in name:
+        return f"/{name.removesuffix('.parquet')[:6].rstrip('0')}"
+    return f"/{name}$"
+
+
 class ScenarioRunner:
     """Runs scenarios, each in a folder of its own, and compares what they leave."""
 
@@ -101,8 +135,10 @@ class ScenarioRunner:
         self.forks, self.root, self.redis = forks, root, redis
         self._folders = 0
         self._undisturbed: dict[str, dict[str, Any]] = {}
-        self.events: dict[str, Counter[str]] = {}
+        self._calls: dict[tuple[str, bool], Calls] = {}
         self.seconds: dict[str, float] = {}
+        self.outcomes: Counter[str] = Counter()
+        """How often a run with faults ended in which way."""
 
     def folder(self) -> Path:
         self._folders += 1
@@ -114,7 +150,7 @@ class ScenarioRunner:
         self,
         name: str,
         folder: Path,
-        fault: Fault | CallFault | None = None,
+        fault: CallFault | None = None,
         more: str = "",
         **how: Any,
     ) -> CommandEnd:
@@ -141,33 +177,74 @@ class ScenarioRunner:
         return found
 
     def undisturbed(self, name: str) -> dict[str, Any]:
-        """What a scenario leaves if nothing happens; its events are counted on the way."""
+        """What a scenario leaves if nothing happens; its calls are counted on the way."""
         if name not in self._undisturbed:
-            folder = self.folder()
-            log = self.root / f"{name}.log"
             start = time.monotonic()
-            ended = self.run(name, folder, log=str(log))
-            assert ended.code == 0, ended.stderr
+            folder = self._count_calls(name, resumed=False)
             self.seconds[name] = time.monotonic() - start
-            self.events[name] = Counter(log.read_text().split())
             self._undisturbed[name] = self.outcome(name, folder)
             shutil.rmtree(folder)
         return self._undisturbed[name]
 
-    def kill(self, name: str, faults: list[Fault | float]) -> int:
+    def calls(self, name: str, resumed: bool) -> Calls:
+        """The calls of a run, or of one that is resumed halfway."""
+        if (name, resumed) not in self._calls:
+            shutil.rmtree(self._count_calls(name, resumed))
+        return self._calls[name, resumed]
+
+    def _count_calls(self, name: str, resumed: bool) -> Path:
+        folder, log = self.folder(), self.root / f"{name}-{resumed}.calls"
+        if resumed:
+            assert self.run(name, folder, HALFWAY).killed
+        ended = self.run(name, folder, calls=str(log))
+        assert ended.code == 0, ended.stderr
+        self._calls[name, resumed] = Counter(logged_calls(log, folder))
+        return folder
+
+    def kill(self, name: str, faults: list[CallFault | float]) -> int:
         """Kill at these moments in turn, resume to the end, compare; returns the number of kills."""
         wanted, folder, before = self.undisturbed(name), self.folder(), self.forks.kills
         for fault in faults:
-            if isinstance(fault, Fault):
-                ended = self.run(name, folder, fault)
-            else:
-                ended = self.run(name, folder, seconds=fault)
+            how = {"seconds": fault} if isinstance(fault, float) else {"fault": fault}
+            ended = self.run(name, folder, **how)  # type: ignore[arg-type]
             assert ended.killed or ended.code == 0, f"{name} {faults}: {ended.stderr}"
-        ended = self.run(name, folder)
-        assert ended.code == 0, f"{name} {faults}: {ended.stderr}"
-        self.compare(name, folder, wanted, faults)
-        shutil.rmtree(folder)
+        self.finish(name, folder, wanted, faults)
         return self.forks.kills - before
+
+    def draw(self, name: str, resumed: bool, random: random.Random) -> CallFault:
+        """Any fault: each kind of call on each file is as likely as another."""
+        calls = self.calls(name, resumed)
+        call, part = random.choice(sorted(calls))
+        nth = random.randint(1, calls[call, part])
+        how = random.choice(["fail", "fail", "short", "before", "after"])
+        if how == "short" and call not in ("read", "write", "send", "recv"):
+            how = "fail"
+        number = random.choice(ERRORS[call])
+        return CallFault(call, part, nth, how, number, random.random() < 0.5)
+
+    def check(self, name: str, faults: list[CallFault], *, resumed: bool = False) -> None:
+        """Let these faults happen in turn, then run to the end; check all that must be true."""
+        wanted, folder = self.undisturbed(name), self.folder()
+        if resumed:
+            assert self.run(name, folder, HALFWAY).killed
+        for fault in faults:
+            path = fault.path.format(folder=folder.name)
+            # A call that was interrupted is made again, for ever if that lasts.
+            lasting = fault.lasting and fault.number not in (errno.EINTR, errno.EAGAIN)
+            ended = self.run(name, folder, fault._replace(path=path, lasting=lasting))
+            outcome = "killed" if ended.killed else "succeeded" if ended.code == 0 else "refused"
+            self.outcomes[outcome] += 1
+            if outcome == "refused":
+                locked = "cannot be locked" if fault.call == "flock" else ""
+                check_one_line(ended, file_named(fault), locked)
+        self.finish(name, folder, wanted, faults)
+
+    def finish(self, name: str, folder: Path, wanted: dict[str, Any], why: Any) -> None:
+        """Run to the end, with nothing in the way, and compare."""
+        ended = self.run(name, folder)
+        assert ended.code == 0, f"{name} {why}: {ended.stderr}"
+        self.compare(name, folder, wanted, why)
+        shutil.rmtree(folder)
 
     def compare(self, name: str, folder: Path, wanted: dict[str, Any], why: Any) -> None:
         found = self.outcome(name, folder)
@@ -175,22 +252,30 @@ class ScenarioRunner:
             assert found[part] == value, f"{name}: {part} differs after {why}"
 
 
-def drawn_moment(scenarios: ScenarioRunner, name: str, draw: random.Random) -> Fault | float:
-    """Any moment: of the clock, or of the events, where each kind is as likely as another."""
+def logged_calls(log: Path, folder: Path) -> list[tuple[str, str]]:
+    """The calls of a run in this folder, with the parts of their paths."""
+    rows = [line.split("\t") for line in log.read_text().splitlines()]
+    return [(call, part_of(path, folder)) for call, path in rows]
+
+
+def drawn_moment(scenarios: ScenarioRunner, name: str, draw: random.Random) -> CallFault | float:
+    """Any moment: of the clock, or of the calls, where each kind is as likely as another."""
     if draw.random() < 0.3:
         return draw.uniform(0.01, scenarios.seconds[name])
-    label = draw.choice(sorted(scenarios.events[name]))
+    calls = scenarios.calls(name, False)
+    call, part = draw.choice(sorted(key for key in calls if key[0] in LASTING))
     # Early ones more often: a resumed run has fewer of them.
-    most = max(1, round(scenarios.events[name][label] * draw.random()))
-    return Fault(label, draw.randint(1, most), draw.choice(["before", "half", "after"]))
+    most = max(1, round(calls[call, part] * draw.random()))
+    halves = ["half"] if call in ("write", "send") else []
+    return CallFault(call, part, draw.randint(1, most), draw.choice(["before", "after", *halves]))
 
 
 @contextmanager
-def open_scenarios(root: Path, failing_calls: Path | None = None) -> Iterator[ScenarioRunner]:
+def open_scenarios(root: Path) -> Iterator[ScenarioRunner]:
     """A runner of scenarios in a folder, with Redis if it is installed."""
     write_sources(root)
     redis = start_redis(root) if REDIS_SERVER else None
-    forks = ForkServer(failing_calls)
+    forks = ForkServer(compile_failing_calls(root))
     try:
         yield ScenarioRunner(forks, root, redis)
     finally:
@@ -198,6 +283,14 @@ def open_scenarios(root: Path, failing_calls: Path | None = None) -> Iterator[Sc
         if redis is not None:
             redis.client.close()
             redis.stop()
+
+
+def file_named(fault: CallFault) -> str:
+    """What the message of a fault must name."""
+    if fault.path == "socket:":
+        return "redis://"
+    name = fault.path.strip("/.$")
+    return {"{folder}": "", "{folder}/": "", "lock": "state"}.get(name, name)
 
 
 def check_one_line(ended: CommandEnd, *words: str) -> None:

@@ -9,8 +9,9 @@
        path    a part of the file's absolute path, or with a last $ its end; "socket:" for sockets
        nth     from 1: which call with this name and path
        how     fail (with `number`, an errno), short (half of a write or read),
-               before or after (kill -9 before or after the call)
-       number  errno
+               before, half or after (kill -9 before the call, after half of it or after it),
+               signal (`number`, after the call)
+       number  errno, or of a signal
        lasting 1: all calls from then on fail
 
    With FAILING_CALLS_LOG, or `failing_calls_log`, each call that has a path under a given folder, or
@@ -73,7 +74,7 @@ static int has_part(const char *path, const char *part) {
     return own >= length - 1 && !strncmp(path + own - (length - 1), part, length - 1);
 }
 
-enum verdict { GO_ON, FAIL, SHORT, AFTER };
+enum verdict { GO_ON, FAIL, SHORT, HALF, AFTER };
 
 static enum verdict judge(const char *call, const char *path) {
     enum verdict found = GO_ON;
@@ -88,7 +89,10 @@ static enum verdict judge(const char *call, const char *path) {
     if (fault.count == fault.nth || (fault.count > fault.nth && fault.lasting)) {
         failing_calls_struck++;
         if (!strcmp(fault.how, "before")) kill(getpid(), SIGKILL);
-        found = !strcmp(fault.how, "after") ? AFTER : !strcmp(fault.how, "short") ? SHORT : FAIL;
+        found = !strcmp(fault.how, "after") || !strcmp(fault.how, "signal") ? AFTER
+                : !strcmp(fault.how, "half")                              ? HALF
+                : !strcmp(fault.how, "short") && fault.count == fault.nth ? SHORT
+                                                                          : FAIL;
     }
     pthread_mutex_unlock(&mutex);
     return found;
@@ -127,10 +131,12 @@ static enum verdict judge_descriptor(const char *call, int descriptor) {
     do { \
         if ((verdict) == FAIL) return FAILED; \
         type result = (whole); \
-        if ((verdict) == AFTER) kill(getpid(), SIGKILL); \
+        if ((verdict) == AFTER || (verdict) == HALF) \
+            kill(getpid(), strcmp(fault.how, "signal") ? SIGKILL : fault.number); \
         return result; \
     } while (0)
-#define HALF(verdict, count) ((verdict) == SHORT && (count) > 1 ? (count) / 2 : (count))
+#define PART(verdict, count) \
+    (((verdict) == SHORT || (verdict) == HALF) && (count) > 1 ? (count) / 2 : (count))
 
 #define OPEN(name) \
     int name(const char *path, int flags, ...) { \
@@ -161,26 +167,26 @@ OPENAT(openat64)
 ssize_t read(int descriptor, void *data, size_t count) {
     REAL(read);
     enum verdict verdict = judge_descriptor("read", descriptor);
-    END(verdict, ssize_t, real(descriptor, data, HALF(verdict, count)));
+    END(verdict, ssize_t, real(descriptor, data, PART(verdict, count)));
 }
 
 ssize_t write(int descriptor, const void *data, size_t count) {
     REAL(write);
     enum verdict verdict = judge_descriptor("write", descriptor);
-    END(verdict, ssize_t, real(descriptor, data, HALF(verdict, count)));
+    END(verdict, ssize_t, real(descriptor, data, PART(verdict, count)));
 }
 
 ssize_t writev(int descriptor, const struct iovec *parts, int count) {
     REAL(writev);
     enum verdict verdict = judge_descriptor("write", descriptor);
-    END(verdict, ssize_t, real(descriptor, parts, HALF(verdict, count)));
+    END(verdict, ssize_t, real(descriptor, parts, PART(verdict, count)));
 }
 
 #define AT_OFFSET(name, call, pointer, offset_type) \
     ssize_t name(int descriptor, pointer data, size_t count, offset_type offset) { \
         REAL(name); \
         enum verdict verdict = judge_descriptor(call, descriptor); \
-        END(verdict, ssize_t, real(descriptor, data, HALF(verdict, count), offset)); \
+        END(verdict, ssize_t, real(descriptor, data, PART(verdict, count), offset)); \
     }
 AT_OFFSET(pread, "read", void *, off_t)
 AT_OFFSET(pread64, "read", void *, off64_t)
@@ -266,11 +272,11 @@ int connect(int descriptor, const struct sockaddr *address, socklen_t length) {
 ssize_t send(int descriptor, const void *data, size_t count, int flags) {
     REAL(send);
     enum verdict verdict = judge_descriptor("send", descriptor);
-    END(verdict, ssize_t, real(descriptor, data, HALF(verdict, count), flags));
+    END(verdict, ssize_t, real(descriptor, data, PART(verdict, count), flags));
 }
 
 ssize_t recv(int descriptor, void *data, size_t count, int flags) {
     REAL(recv);
     enum verdict verdict = judge_descriptor("recv", descriptor);
-    END(verdict, ssize_t, real(descriptor, data, HALF(verdict, count), flags));
+    END(verdict, ssize_t, real(descriptor, data, PART(verdict, count), flags));
 }

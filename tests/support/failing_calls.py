@@ -1,8 +1,5 @@
-"""Calls of the system that fail, in whatever code makes them (see failing_calls.c).
-
-`fault_injection` puts faults into the calls of our own Python code. This reaches the libraries below
-it too: pyarrow, the client of Redis, the interpreter itself.
-"""
+"""Calls of the system that fail, in whatever code makes them (see failing_calls.c): in our own, in
+pyarrow, in the client of Redis, in the interpreter itself."""
 
 from __future__ import annotations
 
@@ -41,8 +38,8 @@ ERRORS = {
 class CallFault(NamedTuple):
     """What happens at the n-th such call (from 1) whose file has this part of a path, or end with $.
 
-    how : fail (with the errno `number`), short (half of a read or write), or before or after: a
-    kill. lasting : all later calls fail too.
+    how : fail (with the errno `number`); short, half of a read or write; before, half or after: a
+    kill; signal, with this `number`, after the call. lasting : all later calls fail too.
     """
 
     call: str
@@ -58,28 +55,15 @@ class CallFault(NamedTuple):
         return "\t".join(map(str, [*self[:5], int(self.lasting)]))
 
 
-def compile_failing_calls(folder: Path) -> Path | None:
-    """The library for LD_PRELOAD, compiled in `folder`; None where that cannot be done."""
-    if sys.platform != "linux":
-        return None
-    if shutil.which("cc"):
-        compiler = ["cc"]
-    elif find_spec("ziglang") is not None:
-        compiler = [sys.executable, "-m", "ziglang", "cc"]
-    else:
-        return None
-    path = folder / "failing_calls.so"
-    subprocess.run([*compiler, "-shared", "-fPIC", "-O1", "-o", path, SOURCE, "-ldl"], check=True)
-    return path
-
-
-def need_failing_calls(folder: Path) -> Path:
-    """The same; the test is skipped where there is no C compiler."""
-    path = compile_failing_calls(folder)
-    if path is None:
+def compile_failing_calls(folder: Path) -> Path:
+    """The library for LD_PRELOAD, compiled in `folder`; the test is skipped where that cannot be."""
+    compiler = ["cc"] if shutil.which("cc") else [sys.executable, "-m", "ziglang", "cc"]
+    if sys.platform != "linux" or (compiler != ["cc"] and find_spec("ziglang") is None):
         if os.environ.get("KERNELBANK_NO_SKIP"):
             pytest.fail("there is no C compiler for Linux")
         pytest.skip("there is no C compiler for Linux")
+    path = folder / "failing_calls.so"
+    subprocess.run([*compiler, "-shared", "-fPIC", "-O1", "-o", path, SOURCE, "-ldl"], check=True)
     return path
 
 

@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from support.failing_calls import CallFault, log_calls, set_fault
-from support.fault_injection import Fault, FaultInjector
 
 
 class CommandEnd(NamedTuple):
@@ -35,10 +34,10 @@ class CommandEnd(NamedTuple):
 class ForkServer:
     """The process that forks; use `run`, or `start` and `wait`.
 
-    failing_calls : the library that lets calls of the system fail; see `support.failing_calls`.
+    library : lets calls of the system fail; see `support.failing_calls`.
     """
 
-    def __init__(self, failing_calls: Path | None = None) -> None:
+    def __init__(self, library: Path) -> None:
         here = Path(__file__)
         source = here.parents[2] / "src"
         self._process = subprocess.Popen(
@@ -50,7 +49,7 @@ class ForkServer:
                 **os.environ,
                 "PYTHONPATH": f"{source}:{here.parents[1]}",
                 "PYTHONWARNINGS": "ignore",
-                **({} if failing_calls is None else {"LD_PRELOAD": str(failing_calls)}),
+                "LD_PRELOAD": str(library),
             },
         )
         self._reports = 0
@@ -71,19 +70,17 @@ class ForkServer:
         self,
         args: list[str],
         folder: Path,
-        fault: Fault | CallFault | None = None,
+        fault: CallFault | None = None,
         *,
         stdin: str | None = None,
         seconds: float | None = None,
         limit: int | None = None,
-        log: str | None = None,
         calls: str | None = None,
     ) -> dict[str, Any]:
         """Start a command in `folder`, or Python code after "-c"; give what this returns to `wait`.
 
-        seconds : after which it is killed. limit : the most bytes of a file. log : a file that
-        gets the labels of all events. calls : a file that gets all calls of the system on files beside
-        `folder` and in it, and on sockets.
+        seconds : after which it is killed. limit : the most bytes of a file. calls : a file that
+        gets all calls of the system on files beside `folder` and in it, and on sockets.
         """
         self._reports += 1
         stderr = str(folder / f"stderr-{self._reports}.txt")
@@ -91,13 +88,13 @@ class ForkServer:
             "args": args,
             "folder": str(folder),
             "fault": fault,
-            "kind": type(fault).__name__,
             "calls": calls,
+            "limit": limit,
             "stdin": stdin,
             "stderr": stderr,
         }
         return {
-            "pid": self._ask({**job, "limit": limit, "log": log}),
+            "pid": self._ask(job),
             "stderr": stderr,
             "seconds": seconds,
         }
@@ -111,7 +108,7 @@ class ForkServer:
         return CommandEnd(code, stderr, code == -signal.SIGKILL)
 
     def run(
-        self, args: list[str], folder: Path, fault: Fault | CallFault | None = None, **how: Any
+        self, args: list[str], folder: Path, fault: CallFault | None = None, **how: Any
     ) -> CommandEnd:
         return self.wait(self.start(args, folder, fault, **how))
 
@@ -160,13 +157,10 @@ def child(job: dict[str, Any]) -> int:
     os.dup2(stderr, 1)
     os.dup2(stderr, 2)
     os.dup2(os.open(job["stdin"] or os.devnull, os.O_RDONLY), 0)
-    if job["kind"] == "CallFault":
-        set_fault(CallFault(*job["fault"]))
-    elif job["calls"] is not None:
+    if job["calls"] is not None:
         log_calls(job["calls"], str(Path(job["folder"]).parent))
-    else:
-        fault = None if job["fault"] is None else Fault(*job["fault"])
-        FaultInjector(fault, job["log"]).patch()
+    if job["fault"] is not None:
+        set_fault(CallFault(*job["fault"]))
     if job["limit"] is not None:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (job["limit"], job["limit"]))

@@ -13,7 +13,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from ..errors import BrokerConnection, FileRefused, KernelBankWarning, RunRefused, SourceLost
@@ -145,22 +145,16 @@ def _malformed(address: str, form: str) -> Exception:
     return check.refuse("address", f"be like {form}", without_password(address), remedy)
 
 
-_LONGEST = 4096
-"""Bytes of a password."""
-
-
 def read_password(path: Path, option: str) -> str:
-    """The password in a file, without the end of its line.
+    """The password in a file of one line that others than its owner and group may not read.
 
-    Parameters
-    ----------
-    path : a regular file of one line that others than its owner and group may not read.
     option : the option that names the file, for messages.
     """
+    longest = 4096
     try:
         with open_file(path) as file:
             mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
-            content = file.read(_LONGEST + 1)
+            content = file.read(longest + 1)
     except FileRefused as error:
         raise RunRefused(f"{option}: {error}") from None
     # Its group may read it: so systemd and Kubernetes give secrets to a service.
@@ -169,12 +163,10 @@ def read_password(path: Path, option: str) -> str:
             f"{option} must name a file that others may not read; {path} has mode {mode:03o}. Use "
             f"chmod 600 {path}; where that cannot be done, set {REDIS_PASSWORD}."
         )
-    try:
-        text = content.decode()
-    except UnicodeDecodeError:
-        text = ""
+    # What is not UTF-8 becomes a character that does not print.
+    text = content.decode(errors="surrogateescape")
     password = text.removesuffix("\n").removesuffix("\r")
-    if not password or not password.isprintable() or len(content) > _LONGEST:
+    if not password or not password.isprintable() or len(content) > longest:
         raise RunRefused(
             f"{option} must name a file with a password in one line of UTF-8; {path} has none."
         )
@@ -203,16 +195,16 @@ def typed_without_password(word: str) -> str:
     return f"{start}{mark}{user}{at if user else ''}{place}{question if query else ''}{query}"
 
 
+Result = TypeVar("Result")
+
 PATIENCE = 30.0
 """Seconds for which a broker that cannot be reached is tried again."""
 
-FIRST_PAUSE = 0.25
-LONGEST_PAUSE = 8.0
+PAUSES = 0.25, 8.0
+"""Seconds of the first and of the longest pause."""
 
-FIRST_TIMEOUT = 1.5
-"""Seconds that the first attempt may take: so a user is told within two seconds."""
-
-LONGEST_TIMEOUT = 10.0
+TIMEOUTS = 1.5, 10.0
+"""Seconds that the first attempt may take, so that a user is told within two, and later ones."""
 
 
 class Retries:
@@ -225,12 +217,12 @@ class Retries:
     """
 
     def __init__(self, address: str, patience: float = PATIENCE) -> None:
-        self.timeout = FIRST_TIMEOUT
+        self.timeout = TIMEOUTS[0]
         """Seconds that the next attempt may take. It grows: a slow broker is reached in the end."""
         self._address = address
         self._patience = patience
         self._failed_since: float | None = None
-        self._pause = FIRST_PAUSE
+        self._pause = PAUSES[0]
         self._next = 0.0
 
     @property
@@ -238,11 +230,23 @@ class Retries:
         """Seconds until the next attempt is due; 0 if it is."""
         return max(self._next - time.monotonic(), 0.0)
 
-    def is_due(self) -> bool:
-        """Whether the next attempt is due; waits a little if it is not."""
-        left = self.seconds_left
-        time.sleep(min(left, POLL_SECONDS))
-        return not left
+    def attempt(
+        self,
+        action: Callable[[], Result],
+        broken: tuple[type[Exception], ...],
+        reason: Callable[[Any], str],
+    ) -> Result | None:
+        """The result of an action; None if it is not due yet, or ends in an error of `broken`."""
+        if self.seconds_left:
+            time.sleep(min(self.seconds_left, POLL_SECONDS))
+            return None
+        try:
+            result = action()
+        except broken as error:
+            self.failed(reason(error))
+            return None
+        self.succeeded()
+        return result
 
     def failed(self, reason: str) -> None:
         """An attempt has failed: say so, or raise `SourceLost` if it is time to give up."""
@@ -263,14 +267,14 @@ class Retries:
             stacklevel=2,
         )
         self._next = now + pause
-        self._pause = min(2 * self._pause, LONGEST_PAUSE)
-        self.timeout = min(2 * self.timeout, LONGEST_TIMEOUT)
+        self._pause = min(2 * self._pause, PAUSES[1])
+        self.timeout = min(2 * self.timeout, TIMEOUTS[1])
 
     def succeeded(self) -> None:
         """An attempt has succeeded."""
         if self._failed_since is not None:
             warnings.warn(f"{self._address} is reached again.", BrokerConnection, stacklevel=2)
-        self._failed_since, self._pause, self._next = None, FIRST_PAUSE, 0.0
+        self._failed_since, self._pause, self._next = None, PAUSES[0], 0.0
 
 
 # --- sources --------------------------------------------------------------------------------------
@@ -345,7 +349,7 @@ class BrokerSource(Source):
         """
 
     def _has_ended(self, at: Any, late: float) -> bool:
-        """Whether a stream that is idle for `late` seconds more than allowed has ended."""
+        """Whether a stream has ended that is idle for `late` seconds more than allowed."""
         return True
 
     def _report_gap(self, text: str, missing: int) -> None:

@@ -31,10 +31,10 @@ from .source import POLL_SECONDS, Position, RowBlock, Source, empty_block
 from .text import (
     CHANGED,
     CHUNK_BYTES,
-    HeaderReader,
     TextPosition,
     TextReader,
     check_encoding,
+    read_header,
     read_plain,
     result_of,
     skip_read,
@@ -186,29 +186,23 @@ class FollowedFile(Source):
         In CSV, the first line of the first file is the header; the first line of a later one only
         if it is the same.
         """
-        head, start = b"", TextPosition(rows)
-        if not self.is_csv:
-            return start, head
-        header = HeaderReader(self._dialect, opened.name)
-        try:
-            for piece in pieces:
-                head += piece
-                if not piece:
-                    yield empty_block(rows)
-                elif header.feed(piece):
-                    break
-            else:
-                if self._is_idle or not head.strip():
-                    return start, head
-                header.finish(complete=True)
-        except FileRefused:
-            if self.columns is None:
-                raise
-        if self.columns is None:
-            self.columns = header.columns
-        if header.columns == self.columns:
-            start = replace(header.start, rows=rows)
-        return start, head
+        head, columns, start = bytearray(), None, TextPosition()
+        if self.is_csv:
+
+            def is_complete() -> bool | None:
+                return None if self._is_idle or not head.strip() else True
+
+            try:
+                columns, start = yield from read_header(
+                    pieces, self._dialect, opened.name, head, is_complete, rows
+                )
+            except FileRefused:
+                if self.columns is None:
+                    raise
+            self.columns = self.columns or columns
+        if columns is None or columns != self.columns:
+            start = TextPosition()
+        return replace(start, rows=rows), bytes(head)
 
     def _pieces(self, opened: OpenedFile, begin: int) -> Iterator[bytes]:
         """The bytes of a file until it is rotated and settled; b"" while none comes."""

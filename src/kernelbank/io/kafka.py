@@ -7,17 +7,16 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TypeVar
 
 from ..errors import FileRefused, SourceLost
 from ..utils import validation as check
-from .brokers import PATIENCE, BrokerBlock, BrokerSource, KafkaAddress
+from .brokers import PATIENCE, BrokerBlock, BrokerSource, KafkaAddress, Result
 from .lines import first_object_keys, parse_object
 from .source import (
     POLL_SECONDS,
-    Broken,
+    BrokenRow,
     DictRows,
     Position,
     RowBlock,
@@ -34,15 +33,11 @@ except ModuleNotFoundError as error:
         "pip install 'kernelbank[kafka]'"
     ) from error
 
-Result = TypeVar("Result")
-
 PARTITION_PERIOD = 30.0
 """Seconds between two queries for partitions that were added to the topic."""
 
 SLOW_START_SECONDS = 10.0
 """Seconds to wait for messages that are known to be there."""
-
-EMPTY = "is a message without a value"
 
 
 @dataclass
@@ -114,7 +109,7 @@ class KafkaTopic(BrokerSource):
         messages = self._poll(at, size)
         if not messages:
             return None
-        rows, broken = parse_messages(messages)
+        rows = [message_row(message) for message in messages]
         self.columns = self.columns or first_object_keys(rows)
         places = [(int(m.partition() or 0), int(m.offset() or 0)) for m in messages]
         before = dict(at.offsets)
@@ -124,7 +119,7 @@ class KafkaTopic(BrokerSource):
             offsets = sorted({**before, **after}.items())
             return {"offsets": {str(partition): offset for partition, offset in offsets}}
 
-        data, ids = DictRows(rows, broken), ["{}-{}".format(*place) for place in places]
+        data, ids = DictRows(rows), ["{}-{}".format(*place) for place in places]
         words = "partition {}, offset {}"
         block = BrokerBlock(data, self.name, at.rows, ids, words, self.missing_rows, reached)
         if not at.rows:
@@ -135,15 +130,10 @@ class KafkaTopic(BrokerSource):
 
     def _attempt(self, action: Callable[[float], Result]) -> Result | None:
         """The result of an action with a timeout; None if brokers are out of reach now."""
-        if not self._retries.is_due():
-            return None
-        try:
-            result = action(self._retries.timeout)
-        except KafkaException as error:
-            self._retries.failed(_error_text(error))
-            return None
-        self._is_down = False
-        self._retries.succeeded()
+        result = self._retries.attempt(
+            lambda: action(self._retries.timeout), (KafkaException,), _error_text
+        )
+        self._is_down &= result is None
         return result
 
     def _assign_partitions(self, at: Progress, timeout: float) -> bool:
@@ -238,15 +228,11 @@ def _error_text(error: KafkaException) -> str:
     return text.rpartition("Local: ")[2]  # the client's word for an error of its own
 
 
-def parse_messages(messages: Sequence[Message]) -> tuple[list[dict[str, object] | None], Broken]:
-    """The JSON objects of messages, None for other values, and these."""
-    rows: list[dict[str, object] | None] = []
-    broken: Broken = {}
-    for index, message in enumerate(messages):
-        raw = message.value()
-        text = "" if raw is None else raw.decode("utf-8", "surrogateescape")
-        row = EMPTY if raw is None else parse_object(text)
-        if isinstance(row, str):
-            broken[index] = (text, row)
-        rows.append(None if isinstance(row, str) else row)
-    return rows, broken
+def message_row(message: Message) -> dict[str, object] | BrokenRow:
+    """The JSON object in a message; any other value is a broken row."""
+    raw = message.value()
+    if raw is None:
+        return "", "is a message without a value"
+    text = raw.decode("utf-8", "surrogateescape")
+    row = parse_object(text)
+    return (text, row) if isinstance(row, str) else row

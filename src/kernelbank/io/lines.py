@@ -14,10 +14,9 @@ from __future__ import annotations
 import csv
 import json
 import warnings
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +24,7 @@ from numpy.typing import NDArray
 from ..errors import FileRefused, InvalidArgument, KernelBankWarning
 from ..utils.validation import Floats, reads_as_number
 from .cells import Fault, parse_numbers, with_points
-from .source import Broken, DictRows, RowData, column_index
+from .source import BrokenRow, RowData, column_index
 
 MAX_ROW_BYTES = 1 << 18
 """The most bytes of one row, without its last line end."""
@@ -45,260 +44,8 @@ _REASONS = {
 
 Integers = NDArray[np.int64]
 
-
-@dataclass(frozen=True)
-class TextChunk:
-    """Complete rows of a text, and where each of them stands.
-
-    `LineSplitter._parse` returns it without its place in the text, which `feed` adds.
-
-    Parameters
-    ----------
-    rows : (n,) the rows, None for broken ones: lists of cells (CSV) or dictionaries (JSON).
-    first_lines, last_lines : (n,) the first and the last line of each row, counted from 0 in the
-        chunk.
-    line_count : how many lines the chunk has.
-    broken : by row, the text of a broken row, and why it is broken.
-    raw : the bytes of the rows and of blank lines between them. All `raw` together are all bytes.
-    offset, line : the byte and the line (from 1) of the text at which the chunk begins.
-    line_ends : (line_count,) the bytes of the chunk up to the end of each line.
-    """
-
-    rows: list[Any]
-    first_lines: Sequence[int]
-    last_lines: Sequence[int]
-    line_count: int
-    broken: dict[int, tuple[str, str]] = field(default_factory=dict)
-    raw: bytes = b""
-    offset: int = 0
-    line: int = 1
-    line_ends: Integers | None = None
-
-    def first_line(self, row: int) -> int:
-        """The line of the text, from 1, at which a row begins."""
-        return self.line + self.first_lines[row]
-
-    def last_line(self, row: int) -> int:
-        """The line of the text, from 1, at which a row ends."""
-        return self.line + self.last_lines[row]
-
-    def end(self, row: int) -> int:
-        """How many bytes of the text there are up to the end of a row."""
-        ends = self.line_ends
-        return self.offset + (len(self.raw) if ends is None else int(ends[self.last_lines[row]]))
-
-    def is_unended(self, row: int) -> bool:
-        """Whether a row has no line end: a file that grows may continue it.
-
-        After the last row there may be blank lines, of which the last has no end.
-        """
-        return self.last_lines[row] == self.line_count - 1 and not self.raw.endswith(b"\n")
-
-
-_NO_ROWS = TextChunk([], (), (), 0)
-
-
-class LineSplitter(ABC):
-    """Makes rows of bytes that come in pieces, from byte `offset` and line `line` on."""
-
-    max_row_bytes = MAX_ROW_BYTES
-
-    def __init__(self, offset: int = 0, line: int = 1) -> None:
-        self._offset = offset
-        self._line = line
-        self._rest = b""
-        self._too_long: str | None = None
-        """The beginning of a row that is too long and whose end has not come."""
-        self._ended = True
-        """Whether the last of the present lines has an end."""
-        self._open_lines = 0
-        """How many first lines of the next text are sure to end inside a quoted cell."""
-
-    @property
-    def has_rest(self) -> bool:
-        """Whether bytes have come that are not part of a complete row."""
-        return bool(self._rest) or self._too_long is not None
-
-    def feed(self, data: bytes, last: bool) -> Iterator[TextChunk]:
-        """The rows that are complete now. With `last`, nothing comes after `data`."""
-        data = self._rest + data if self._rest else data
-        self._rest = b""
-        if self._too_long is not None:
-            end = data.find(b"\n") + 1
-            if not end:
-                end = len(data)
-                if not last:
-                    yield self._placed(_NO_ROWS, data, None)
-                    return
-            broken = {0: (self._too_long, TOO_LONG)}
-            self._too_long = None
-            yield self._placed(TextChunk([None], (0,), (0,), 1, broken), data[:end], None)
-            data = data[end:]
-        cut = len(data) if last else data.rfind(b"\n") + 1
-        complete, rest = data[:cut], data[cut:]
-        too_long = len(rest) > self.max_row_bytes
-        if complete:
-            text, lines, ends = self._lines(complete)
-            chunk = self._parse(text, lines, ends, None if last else len(rest))
-            if chunk.line_count < len(lines):  # the last row is not complete: its bytes wait
-                cut = int(ends[chunk.line_count - 1]) if chunk.line_count else 0
-                rest, complete = complete[cut:] + rest, complete[:cut]
-            if complete:
-                yield self._placed(chunk, complete, ends)
-        if too_long:
-            text = rest.decode("utf-8", "surrogateescape")
-            self._too_long = self._beginning(text.removeprefix(self._mark))
-            yield self._placed(_NO_ROWS, rest, None)
-        else:
-            self._rest = rest
-
-    def _parse(
-        self, text: str, lines: list[str], ends: Integers, following: int | None
-    ) -> TextChunk:
-        """The rows of lines, with the broken ones between them, in linear time.
-
-        `following` counts the bytes of the line after them, whose end has not come. It is None if
-        nothing comes after them: then a row that is not complete will not be completed.
-
-        Between two lines of a row, the reader is always inside a quoted cell. So what a line does
-        to a row that is open depends on the line alone, wherever the row began: each line is parsed
-        at most three times, as a first line, as a later one, and for its cells.
-        """
-        rows: list[Any] = []
-        first_lines: list[int] = []
-        last_lines: list[int] = []
-        broken: dict[int, tuple[str, str]] = {}
-        # (lines + 1,) the byte at which each line begins, as if the last one had an end
-        bounds, count = [0, *ends.tolist()], len(lines)
-        bounds[-1] += not self._ended
-        at = 0
-        # The first line after `at` at which an open quoted cell does not just go on (`count` if
-        # there is none), and what `_row` says of it. Both hold for every `at` before it.
-        stop, stop_cells = self._open_lines, None
-        row: Any
-        while at < count:
-            too_long = bounds[at + 1] - bounds[at] - 1 > self.max_row_bytes
-            if self._open_lines:
-                row, self._open_lines = None, 0
-            else:
-                row = TOO_LONG if too_long else self._row(lines[at])
-            after = at + 1
-            if row is None:
-                if stop <= at:
-                    stop, stop_cells = at + 1, None
-                while stop_cells is None and stop < count:
-                    stop_cells = self._row('"' + lines[stop])
-                    stop += stop_cells is None
-                if stop_cells is None:
-                    size = int(ends[-1]) - bounds[at] + (following or 0)
-                else:
-                    size = bounds[stop + 1] - bounds[at] - 1
-                if size > self.max_row_bytes:
-                    row = CLOSED_TOO_LATE
-                elif stop_cells is None and following is not None:
-                    self._open_lines = count - at
-                    break  # the end of the row may still come
-                elif stop_cells is None:
-                    row = UNCLOSED
-                elif isinstance(stop_cells, str):
-                    row = stop_cells
-                else:
-                    row = self._row(*lines[at : stop + 1])
-                    after = stop + 1
-            if isinstance(row, str):
-                line = self._beginning(lines[at]) if too_long else lines[at].strip()
-                broken[len(rows)] = (line, row)
-                row, after = None, at + 1
-            if row != []:  # a blank line is not a row
-                rows.append(row)
-                first_lines.append(at)
-                last_lines.append(after - 1)
-            at = after
-        return TextChunk(rows, first_lines, last_lines, at, broken)
-
-    @abstractmethod
-    def _row(self, *lines: str) -> Any:
-        """The row of these lines, [] if they are blank, or the reason why they are not a row.
-
-        None if they end inside a quoted cell. Of a line that begins inside a quoted cell, only this
-        is asked, with a quote before it.
-        """
-
-    @abstractmethod
-    def row_data(self, rows: list[Any], broken: Broken, columns: tuple[str, ...]) -> RowData:
-        """The values of some rows of a chunk."""
-
-    def _line_lengths(self, ends: Integers) -> Integers:
-        """The bytes of each line, without its end."""
-        lengths = np.diff(ends, prepend=0) - 1
-        lengths[-1] += not self._ended
-        return lengths
-
-    def _lines(self, data: bytes) -> tuple[str, list[str], Integers]:
-        """The text, its lines without their ends, and the bytes up to the end of each.
-
-        Bytes that are not UTF-8 become lone surrogates: they are rejected only where they are used.
-        """
-        ends = np.flatnonzero(np.frombuffer(data, np.uint8) == 10) + 1
-        text = data.decode("utf-8", "surrogateescape")
-        lines = text.split("\n")
-        self._ended = data.endswith(b"\n")
-        if self._ended:
-            lines.pop()
-        else:
-            ends = np.append(ends, len(data))
-        lines[0] = lines[0].removeprefix(self._mark)
-        return text, lines, ends
-
-    @property
-    def _mark(self) -> str:
-        """What may stand before the first line and does not belong to it."""
-        return "" if self._offset else BYTE_ORDER_MARK
-
-    def _beginning(self, line: str) -> str:
-        """What is shown of a line that is too long: the same, whatever pieces it came in.
-
-        The byte order mark, which is not shown, may be among the bytes that have come.
-        """
-        surely_come = self.max_row_bytes - len(BYTE_ORDER_MARK.encode())
-        data = line.encode("utf-8", "surrogateescape")
-        return data[: min(surely_come, 100)].decode("utf-8", "surrogateescape")
-
-    def _placed(self, chunk: TextChunk, raw: bytes, ends: Integers | None) -> TextChunk:
-        placed = replace(chunk, raw=raw, offset=self._offset, line=self._line, line_ends=ends)
-        self._offset += len(raw)
-        self._line += chunk.line_count
-        return placed
-
-
-# --- JSON lines -----------------------------------------------------------------------------------
-
-
-class JsonSplitter(LineSplitter):
-    """Bytes of JSON lines to rows."""
-
-    def _row(self, *lines: str) -> Any:
-        return parse_object(lines[0]) if lines[0].strip() else []
-
-    def row_data(self, rows: list[Any], broken: Broken, columns: tuple[str, ...]) -> RowData:
-        return DictRows(rows, broken)
-
-
-def parse_object(text: str) -> dict[str, object] | str:
-    """The JSON object in a text, or why there is none."""
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):  # a number of thousands of digits is a ValueError too
-        return INVALID_JSON
-    return value if isinstance(value, dict) else NOT_AN_OBJECT
-
-
-def first_object_keys(rows: Sequence[Mapping[str, object] | None]) -> tuple[str, ...] | None:
-    """The keys of the first row that is an object."""
-    return next((tuple(row) for row in rows if row is not None), None)
-
-
-# --- CSV ------------------------------------------------------------------------------------------
+Rows = tuple[list[Any], list[int], list[int], int]
+"""Rows, their first and their last lines, and how many lines they have, as in `TextChunk`."""
 
 DELIMITER_RULE = "be one character, or the word tab"
 DECIMAL_RULE = "be '.' or ','"
@@ -341,31 +88,193 @@ class CsvDialect:
         return cls(character, decimal)
 
 
-class CsvSplitter(LineSplitter):
-    """Bytes of a CSV file to rows of cells."""
+class TextChunk(NamedTuple):
+    """Complete rows of a text, and where each of them stands."""
 
-    def __init__(self, dialect: CsvDialect, offset: int = 0, line: int = 1) -> None:
-        super().__init__(offset, line)
+    raw: bytes
+    """The bytes of the rows and of blank lines between them. All `raw` together are all bytes."""
+    offset: int
+    line: int
+    """The byte and the line (from 1) of the text at which the chunk begins."""
+    rows: Sequence[Any] = ()
+    """(n,): lists of cells (CSV) or dictionaries (JSON); a `BrokenRow` is a tuple."""
+    first_lines: Sequence[int] = ()
+    last_lines: Sequence[int] = ()
+    """(n,): the first and the last line of each row, counted from 0 in the chunk."""
+    line_count: int = 0
+    line_ends: Integers | None = None
+    """(line_count,): the bytes of the chunk up to the end of each line; None for one line."""
+
+    def first_line(self, row: int) -> int:
+        """The line of the text, from 1, at which a row begins."""
+        return self.line + self.first_lines[row]
+
+    def last_line(self, row: int) -> int:
+        """The line of the text, from 1, at which a row ends."""
+        return self.line + self.last_lines[row]
+
+    def end(self, row: int) -> int:
+        """How many bytes of the text there are up to the end of a row."""
+        ends = self.line_ends
+        return self.offset + (len(self.raw) if ends is None else int(ends[self.last_lines[row]]))
+
+    def is_unended(self, row: int) -> bool:
+        """Whether a row has no line end: a file that grows may continue it.
+
+        After the last row there may be blank lines, of which the last has no end.
+        """
+        return self.last_lines[row] == self.line_count - 1 and not self.raw.endswith(b"\n")
+
+
+class LineSplitter:
+    """Makes rows of bytes that come in pieces, from byte `offset` and line `line` on.
+
+    Of CSV, or without a dialect of JSON lines.
+    """
+
+    max_row_bytes = MAX_ROW_BYTES
+
+    def __init__(self, dialect: CsvDialect | None, offset: int = 0, line: int = 1) -> None:
         self._dialect = dialect
+        self._offset = offset
+        self._line = line
+        self._rest = b""
+        self._too_long: str | None = None
+        """The beginning of a row that is too long and whose end has not come."""
+        self._ended = True
+        """Whether the last of the present lines has an end."""
+        self._open_lines = 0
+        """How many first lines of the next text are sure to end inside a quoted cell."""
 
-    def row_data(self, rows: list[Any], broken: Broken, columns: tuple[str, ...]) -> RowData:
-        return CsvRows(rows, columns, broken, self._dialect)
+    @property
+    def has_rest(self) -> bool:
+        """Whether bytes have come that are not part of a complete row."""
+        return bool(self._rest) or self._too_long is not None
 
-    def _parse(
-        self, text: str, lines: list[str], ends: Integers, following: int | None
-    ) -> TextChunk:
-        is_plain = '"' not in text and not self._open_lines
+    def feed(self, data: bytes, last: bool) -> Iterator[TextChunk]:
+        """The rows that are complete now. With `last`, nothing comes after `data`."""
+        data = self._rest + data if self._rest else data
+        self._rest = b""
+        if self._too_long is not None:
+            end = data.find(b"\n") + 1
+            if not end and not last:
+                yield self._chunk(data)
+                return
+            end = end or len(data)
+            broken, self._too_long = (self._too_long, TOO_LONG), None
+            yield self._chunk(data[:end], [broken], [0], [0], 1)
+            data = data[end:]
+        cut = len(data) if last else data.rfind(b"\n") + 1
+        complete, rest = data[:cut], data[cut:]
+        too_long = len(rest) > self.max_row_bytes
+        if complete:
+            text, lines, ends = self._lines(complete)
+            rows = self._plain_rows(text, lines, ends)
+            if rows is None:
+                rows = self._rows(lines, ends, None if last else len(rest))
+            line_count = rows[-1]
+            if line_count < len(lines):  # the last row is not complete: its bytes wait
+                cut = int(ends[line_count - 1]) if line_count else 0
+                rest, complete = complete[cut:] + rest, complete[:cut]
+            if complete:
+                yield self._chunk(complete, *rows, ends)
+        if too_long:
+            text = rest.decode("utf-8", "surrogateescape")
+            self._too_long = self._beginning(text.removeprefix(self._mark))
+            yield self._chunk(rest)
+        else:
+            self._rest = rest
+
+    def _chunk(self, raw: bytes, *rows: Any) -> TextChunk:
+        """The next bytes of the text with their rows, as in `TextChunk`."""
+        chunk = TextChunk(raw, self._offset, self._line, *rows)
+        self._offset += len(raw)
+        self._line += chunk.line_count
+        return chunk
+
+    def _plain_rows(self, text: str, lines: list[str], ends: Integers) -> Rows | None:
+        """The rows of CSV without quotes, in a quicker way; None if that cannot be used."""
+        if self._dialect is None or '"' in text or self._open_lines:
+            return None
         longest = min(self.max_row_bytes, csv.field_size_limit())
-        if is_plain and self._line_lengths(ends).max() <= longest:
-            if "\r" in text:
-                lines = [line.removesuffix("\r") for line in lines]
-            if "\r" not in text or not any("\r" in line for line in lines):
-                filled = [index for index, line in enumerate(lines) if line]
-                rows = [lines[index].split(self._dialect.delimiter) for index in filled]
-                return TextChunk(rows, filled, filled, len(lines))
-        return super()._parse(text, lines, ends, following)
+        if (np.diff(ends, prepend=0) - 1).max() + (not self._ended) > longest:
+            return None  # perhaps: the last line, which has no end, is as long as it may be
+        if "\r" in text:
+            lines = [line.removesuffix("\r") for line in lines]
+            if any("\r" in line for line in lines):
+                return None
+        filled = [index for index, line in enumerate(lines) if line]
+        rows = [lines[index].split(self._dialect.delimiter) for index in filled]
+        return rows, filled, filled, len(lines)
+
+    def _rows(self, lines: list[str], ends: Integers, following: int | None) -> Rows:
+        """The rows of lines, with the broken ones between them, in linear time.
+
+        `following` counts the bytes of the line after them, whose end has not come. It is None if
+        nothing comes after them: then a row that is not complete will not be completed.
+
+        Between two lines of a row, the reader is always inside a quoted cell. So what a line does
+        to a row that is open depends on the line alone, wherever the row began: each line is parsed
+        at most three times, as a first line, as a later one, and for its cells.
+        """
+        rows: list[Any] = []
+        first_lines: list[int] = []
+        last_lines: list[int] = []
+        # (lines + 1,) the byte at which each line begins, as if the last one had an end
+        bounds, count = [0, *ends.tolist()], len(lines)
+        bounds[-1] += not self._ended
+        at = 0
+        # The first line after `at` at which an open quoted cell does not just go on (`count` if
+        # there is none), and what `_row` says of it. Both hold for every `at` before it.
+        stop, stop_cells = self._open_lines, None
+        row: Any
+        while at < count:
+            too_long = bounds[at + 1] - bounds[at] - 1 > self.max_row_bytes
+            if self._open_lines:
+                row, self._open_lines = None, 0
+            else:
+                row = TOO_LONG if too_long else self._row(lines[at])
+            after = at + 1
+            if row is None:
+                if stop <= at:
+                    stop, stop_cells = at + 1, None
+                while stop_cells is None and stop < count:
+                    stop_cells = self._row('"' + lines[stop])
+                    stop += stop_cells is None
+                if stop_cells is None:
+                    size = int(ends[-1]) - bounds[at] + (following or 0)
+                else:
+                    size = bounds[stop + 1] - bounds[at] - 1
+                if size > self.max_row_bytes:
+                    row = CLOSED_TOO_LATE
+                elif stop_cells is None and following is not None:
+                    self._open_lines = count - at
+                    break  # the end of the row may still come
+                elif stop_cells is None:
+                    row = UNCLOSED
+                elif isinstance(stop_cells, str):
+                    row = stop_cells
+                else:
+                    row = self._row(*lines[at : stop + 1])
+                    after = stop + 1
+            if isinstance(row, str):
+                line = self._beginning(lines[at]) if too_long else lines[at].strip()
+                row, after = (line, row), at + 1
+            if row != []:  # a blank line is not a row
+                rows.append(row)
+                first_lines.append(at)
+                last_lines.append(after - 1)
+            at = after
+        return rows, first_lines, last_lines, at
 
     def _row(self, *lines: str) -> Any:
+        """The row of these lines, [] if they are blank, or the reason why they are not a row.
+
+        None if they end inside a quoted cell. Of a line that begins inside a quoted cell, only this
+        is asked, with a quote before it.
+        """
+        if self._dialect is None:
+            return parse_object(lines[0]) if lines[0].strip() else []
         ended_lines = [line + "\n" for line in lines]
         try:
             return next(csv.reader(ended_lines, delimiter=self._dialect.delimiter, strict=True))
@@ -373,44 +282,77 @@ class CsvSplitter(LineSplitter):
             text = str(error)
         if "unexpected end" in text:
             return None
-        words = (words for part, words in _REASONS.items() if part in text)
-        return next(words, f"is not a row ({text})")
+        reasons = (reason for part, reason in _REASONS.items() if part in text)
+        return next(reasons, f"is not a row ({text})")
+
+    def _lines(self, data: bytes) -> tuple[str, list[str], Integers]:
+        """The text, its lines without their ends, and the bytes up to the end of each.
+
+        Bytes that are not UTF-8 become lone surrogates: they are rejected only where they are used.
+        """
+        ends = np.flatnonzero(np.frombuffer(data, np.uint8) == 10) + 1
+        text = data.decode("utf-8", "surrogateescape")
+        lines = text.split("\n")
+        self._ended = data.endswith(b"\n")
+        if self._ended:
+            lines.pop()
+        else:
+            ends = np.append(ends, len(data))
+        lines[0] = lines[0].removeprefix(self._mark)
+        return text, lines, ends
+
+    @property
+    def _mark(self) -> str:
+        """What may stand before the first line and does not belong to it."""
+        return "" if self._offset else BYTE_ORDER_MARK
+
+    def _beginning(self, line: str) -> str:
+        """What is shown of a line that is too long: the same, whatever pieces it came in.
+
+        The byte order mark, which is not shown, may be among the bytes that have come.
+        """
+        surely_come = self.max_row_bytes - len(BYTE_ORDER_MARK.encode())
+        data = line.encode("utf-8", "surrogateescape")
+        return data[: min(surely_come, 100)].decode("utf-8", "surrogateescape")
+
+
+def parse_object(text: str) -> dict[str, object] | str:
+    """The JSON object in a text, or why there is none."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):  # a number of thousands of digits is a ValueError too
+        return INVALID_JSON
+    return value if isinstance(value, dict) else NOT_AN_OBJECT
+
+
+def first_object_keys(rows: Sequence[object]) -> tuple[str, ...] | None:
+    """The keys of the first row that is an object."""
+    return next((tuple(row) for row in rows if isinstance(row, dict)), None)
 
 
 class CsvRows(RowData):
     """Rows of a CSV file. A row with more or fewer cells than columns is broken."""
 
-    def __init__(
-        self,
-        rows: Sequence[list[str] | None],
-        columns: tuple[str, ...],
-        broken: Broken,
-        dialect: CsvDialect,
-    ) -> None:
-        self._length = len(rows)
-        self._decimal = dialect.decimal
+    def __init__(self, rows: Sequence[Any], columns: tuple[str, ...], dialect: CsvDialect) -> None:
         self._columns = columns
-        self.broken = dict(broken)
+        self._dialect = dialect
         width = len(columns)
-        valid = [row for row in rows if row is not None]
-        if set(map(len, valid)) - {width}:
-            for index, row in enumerate(rows):
-                if row is not None and len(row) != width:
-                    count = f"{len(row)} cell{'s' * (len(row) != 1)} under {width} columns"
-                    self.broken[index] = (dialect.delimiter.join(row), f"has {count}")
-            valid = [row for row in valid if len(row) == width]
-        self._values: list[Sequence[str]] = list(zip(*valid, strict=True)) or [()] * width
+        super().__init__(
+            [row if len(row) == width or type(row) is tuple else self._misfit(row) for row in rows]
+        )
+        self._values: list[Sequence[str]] = list(zip(*self.valid, strict=True)) or [()] * width
 
-    def __len__(self) -> int:
-        return self._length
+    def _misfit(self, row: list[str]) -> BrokenRow:
+        count = f"{len(row)} cell{'s' * (len(row) != 1)} under {len(self._columns)} columns"
+        return self._dialect.delimiter.join(row), f"has {count}"
 
     def column(self, name: str) -> Sequence[str]:
         return self._values[column_index(name, self._columns)]
 
     def numbers(self, name: str) -> tuple[Floats, list[Fault]]:
         cells = self.column(name)
-        if self._decimal != ".":
-            cells = with_points(cells, self._decimal)
+        if self._dialect.decimal != ".":
+            cells = with_points(cells, self._dialect.decimal)
         return parse_numbers(cells, kinds=frozenset((str,)))
 
 

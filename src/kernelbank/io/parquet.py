@@ -125,9 +125,9 @@ class ArrowRows(RowData):
     """A record batch of arrow. Null is missing."""
 
     def __init__(self, batch: pyarrow.RecordBatch) -> None:
+        super().__init__(())
         self._batch = batch
         self._names = tuple(batch.schema.names)
-        self.broken = {}
 
     def __len__(self) -> int:
         return int(self._batch.num_rows)

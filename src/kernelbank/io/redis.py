@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from operator import itemgetter
-from typing import Any, TypeVar
+from typing import Any
 
 from ..errors import BrokerConnection, FileRefused, KernelBankWarning, RunRefused
 from .brokers import (
@@ -19,6 +19,7 @@ from .brokers import (
     BrokerBlock,
     BrokerSource,
     RedisAddress,
+    Result,
     Retries,
     redis_address,
 )
@@ -43,7 +44,6 @@ except ModuleNotFoundError as error:
         "pip install 'kernelbank[redis]'"
     ) from error
 
-Result = TypeVar("Result")
 
 Client = Any
 """A client or pipeline of redis-py, whose stubs do not say what commands return."""
@@ -57,9 +57,6 @@ FIRST_ID: Id = (0, 0)
 
 BROKEN = (redis.ConnectionError, redis.TimeoutError)
 """The errors after which trying again may help."""
-
-ResponseError = redis.ResponseError
-"""What Redis answers to a command that it refuses."""
 
 
 class RedisConnection:
@@ -76,8 +73,6 @@ class RedisConnection:
             username=address.user,
             password=address.password,
             ssl=address.encrypted,
-            socket_timeout=retries.timeout,
-            socket_connect_timeout=retries.timeout,
             retry=Retry(NoBackoff(), 0),
             protocol=2,
             decode_responses=True,
@@ -85,32 +80,15 @@ class RedisConnection:
         )
 
     def attempt(self, action: Callable[[Client], Result]) -> Result | None:
-        """The action's result; None if the connection is broken, or its next attempt not due."""
-        if not self._retries.is_due():
-            return None
+        """The result of an action on a pipeline; None while the connection is broken."""
         try:
-            result = action(self._client)
-        except redis.AuthenticationError as error:
-            raise FileRefused(
-                f"{self._address.shown}: Redis refuses the user or password ({error}). Give the "
-                f"password with --redis-password-file or in {REDIS_PASSWORD}."
-            ) from None
+            return self._retries.attempt(partial(self._run, action), BROKEN, self._broken)
         except redis.InvalidResponse:
             raise FileRefused(
                 f"{self._address.shown}: what answers there is not Redis. Check host and port."
             ) from None
-        except BROKEN as error:
-            hint = "; is this port encrypted?" if self._address.encrypted else ""
-            self._retries.failed(_reason(error) + hint)
-            # For connections from now on; the present ones are broken.
-            pool, timeout = self._client.connection_pool, self._retries.timeout
-            pool.connection_kwargs |= {"socket_timeout": timeout, "socket_connect_timeout": timeout}
-            pool.disconnect()
-            return None
         except redis.ResponseError as error:
             raise FileRefused(f"{self._address.shown}: Redis refuses: {error}.") from None
-        self._retries.succeeded()
-        return result
 
     def call(self, action: Callable[[Client], Result]) -> Result:
         """The action's result; it is tried again while the connection is broken."""
@@ -119,17 +97,29 @@ class RedisConnection:
             if result is not None:
                 return result
 
+    def _run(self, action: Callable[[Client], Result]) -> Result:
+        timeout = self._retries.timeout  # it has grown since the last attempt
+        times = {"socket_timeout": timeout, "socket_connect_timeout": timeout}
+        self._client.connection_pool.connection_kwargs |= times
+        with self._client.pipeline(transaction=False) as pipeline:
+            return action(pipeline)
+
+    def _broken(self, error: redis.RedisError) -> str:
+        """Why the connection is broken: the system's words, if there are some."""
+        if isinstance(error, redis.AuthenticationError):
+            raise FileRefused(
+                f"{self._address.shown}: Redis refuses the user or password ({error}). Give the "
+                f"password with --redis-password-file or in {REDIS_PASSWORD}."
+            ) from None
+        self._client.connection_pool.disconnect()
+        cause = error.__cause__ or error.__context__
+        words = cause.strerror if isinstance(cause, OSError) else None
+        hint = "; is this port encrypted?" if self._address.encrypted else ""
+        return (words or str(error).rstrip(".")) + hint
+
     def close(self) -> None:
         """Close the connection."""
         self._client.close()
-
-
-def _reason(error: BaseException) -> str:
-    """Why a connection is broken: the system's words, where there are some."""
-    cause = error.__cause__ or error.__context__
-    if isinstance(cause, OSError) and cause.strerror:
-        return cause.strerror
-    return str(error).rstrip(".")
 
 
 # --- what a server says about a stream ------------------------------------------------------------
@@ -157,7 +147,7 @@ class StreamInfo:
     @classmethod
     def of_reply(cls, reply: Any, shown: str) -> StreamInfo:
         """From the reply to XINFO STREAM; `shown` is the address of the stream."""
-        if isinstance(reply, ResponseError):
+        if isinstance(reply, redis.ResponseError):
             if "no such key" in str(reply):
                 return cls()
             if "WRONGTYPE" in str(reply):
@@ -263,7 +253,7 @@ class RedisStream(BrokerSource):
         def reached(row: int) -> Position:
             return {"id": ids[row], "added": None if added is None else added + row + 1}
 
-        data, words = DictRows(rows, {}), "id {}-{}"
+        data, words = DictRows(rows), "id {}-{}"
         block = BrokerBlock(data, self.name, at.rows, ids, words, self.missing_rows, reached)
         at.rows += len(rows)
         at.last = parsed_id(ids[-1])
@@ -271,16 +261,21 @@ class RedisStream(BrokerSource):
             at.added += len(rows)
         return block
 
-    def _read_next(self, at: Progress, size: int, client: Client) -> tuple[StreamInfo, list[Entry]]:
+    def _read_next(
+        self, at: Progress, size: int, pipeline: Client
+    ) -> tuple[StreamInfo, list[Entry]]:
         """The stream and its next entries at one moment; waits a while if there are none."""
-        info, entries = self._read_now(at, size, client)
-        place = {self._stream: shown_id(at.last)}
-        if not entries and client.xread(place, count=1, block=int(POLL_SECONDS * 1000)):
-            info, entries = self._read_now(at, size, client)
+        info, entries = self._read_now(at, size, pipeline)
+        wait = "BLOCK", int(POLL_SECONDS * 1000), "STREAMS", self._stream, shown_id(at.last)
+        if not entries and pipeline.immediate_execute_command("XREAD", *wait):
+            pipeline.reset()
+            info, entries = self._read_now(at, size, pipeline)
         return info, entries
 
-    def _read_now(self, at: Progress, size: int, client: Client) -> tuple[StreamInfo, list[Entry]]:
-        pipeline = client.pipeline(transaction=True)
+    def _read_now(
+        self, at: Progress, size: int, pipeline: Client
+    ) -> tuple[StreamInfo, list[Entry]]:
+        pipeline.multi()
         pipeline.xinfo_stream(self._stream)
         pipeline.xread({self._stream: shown_id(at.last)}, count=size)
         reply, streams = pipeline.execute(raise_on_error=False)
@@ -399,7 +394,7 @@ class RedisSink(Sink):
         """How many entries the server has counted, at least; None if it does not count."""
 
     def check_vacant(self) -> None:
-        if self._call(self._info).last != FIRST_ID:
+        if self._connection.call(self._info).last != FIRST_ID:
             raise occupied(self.address)
 
     def start(self) -> None:
@@ -408,10 +403,10 @@ class RedisSink(Sink):
         def query(pipeline: Client) -> dict[str, object]:
             try:
                 return dict(pipeline.immediate_execute_command("INFO", "persistence"))
-            except ResponseError:  # this user may not ask
+            except redis.ResponseError:  # this user may not ask
                 return {}
 
-        if self._call(query).get("aof_enabled") == 0:
+        if self._connection.call(query).get("aof_enabled") == 0:
             warnings.warn(
                 f"{self.address}: this server has no append-only file (appendonly no). If it is "
                 "killed, it loses rows that it has acknowledged. The run then writes the newest "
@@ -428,7 +423,7 @@ class RedisSink(Sink):
 
     def commit(self) -> Commit:
         self.flush()
-        while not self._call(self._confirm):
+        while not self._connection.call(self._confirm):
             self.flush()
         surplus = len(self._newest) - REWRITABLE_ROWS
         if surplus > 0:
@@ -439,7 +434,7 @@ class RedisSink(Sink):
 
     def check(self, commit: Commit) -> None:
         # The highest id that ever was in the stream: readers may have removed entries.
-        last, written = self._call(self._info).last, int(commit["last"])
+        last, written = self._connection.call(self._info).last, int(commit["last"])
         if last[0] < written:
             raise RunRefused(
                 f"{self.address} has lost rows {last[0] + 1:,} to {written:,}, which were written. "
@@ -470,7 +465,7 @@ class RedisSink(Sink):
         """Send all rows that are not sent, and return when Redis has them."""
         while self._sent < len(self._newest):
             batch = self._newest[self._sent : self._sent + BATCH_ROWS]
-            replies = self._call(partial(self._send, batch))
+            replies = self._connection.call(partial(self._send, batch))
             if not replies:  # earlier rows are lost: these first
                 continue
             refused = []
@@ -511,7 +506,7 @@ class RedisSink(Sink):
                 pipeline.xrange(self._stream, _id(row), _id(row))
             return list(pipeline.execute()), self._info(pipeline)
 
-        entries, info = self._call(query)
+        entries, info = self._connection.call(query)
         for row, row_entries in zip(rows, entries, strict=True):
             mine = (row[0], _SEQUENCE)
             trimmed = info.first is None or mine < info.first
@@ -522,21 +517,12 @@ class RedisSink(Sink):
 
     # --- what the server has ----------------------------------------------------------------------
 
-    def _call(self, action: Callable[[Client], Result]) -> Result:
-        """The result of an action on a pipeline, tried again while the connection is broken."""
-
-        def on_pipeline(client: Client) -> Result:
-            with client.pipeline(transaction=False) as pipeline:
-                return action(pipeline)
-
-        return self._connection.call(on_pipeline)
-
     def _info(self, pipeline: Client) -> StreamInfo:
         """The stream now; the connection stays that of the pipeline."""
         reply: Any
         try:
             reply = pipeline.immediate_execute_command("XINFO STREAM", self._stream)
-        except ResponseError as error:
+        except redis.ResponseError as error:
             reply = error
         return StreamInfo.of_reply(reply, self.address)
 

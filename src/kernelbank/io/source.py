@@ -6,7 +6,7 @@ A block is a few rows, where each of them stands, and their columns as numbers o
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,8 +39,8 @@ Position = dict[str, Any]
 `rows` is in all of them: how many rows of the source, valid or not, have come so far.
 """
 
-Broken = dict[int, tuple[object, str]]
-"""Rows without values: by row, what came instead, and why it is not a row."""
+BrokenRow = tuple[object, str]
+"""What came instead of a row, and why it is not one."""
 
 
 @dataclass(frozen=True)
@@ -97,13 +97,14 @@ class ParsedRows:
 
 
 class RowData(ABC):
-    """The values of a block's rows, as they came."""
+    """The values of a block's rows, as they came; a `BrokenRow` has none."""
 
-    broken: Broken
+    def __init__(self, rows: Sequence[Any]) -> None:
+        self.broken = {index: row for index, row in enumerate(rows) if type(row) is tuple}
+        self.valid = [row for row in rows if type(row) is not tuple]
 
-    @abstractmethod
     def __len__(self) -> int:
-        """The number of rows, with broken ones."""
+        return len(self.valid) + len(self.broken)
 
     @abstractmethod
     def column(self, name: str) -> Values:
@@ -115,18 +116,10 @@ class RowData(ABC):
 
 
 class DictRows(RowData):
-    """Rows that are dictionaries, None for broken ones. A key that a row lacks is missing."""
-
-    def __init__(self, rows: Sequence[Mapping[str, object] | None], broken: Broken) -> None:
-        self._length = len(rows)
-        self._valid = [row for row in rows if row is not None]
-        self.broken = broken
-
-    def __len__(self) -> int:
-        return self._length
+    """Rows that are dictionaries. A key that a row lacks is missing."""
 
     def column(self, name: str) -> Values:
-        return [row.get(name) for row in self._valid]
+        return [row.get(name) for row in self.valid]
 
 
 class RowBlock:
@@ -251,7 +244,7 @@ class RowBlock:
 
 def empty_block(first: int) -> RowBlock:
     """A block without rows, after `first` rows of the source."""
-    return RowBlock(DictRows([], {}), "", first)
+    return RowBlock(DictRows([]), "", first)
 
 
 class Source(ABC):

@@ -27,12 +27,13 @@ from typing import Any, BinaryIO, TypeVar
 from ..errors import FileRefused
 from ..utils import validation as check
 from .files import open_file
-from .lines import CsvDialect, CsvSplitter, JsonSplitter, TextChunk, first_object_keys, header_names
+from .lines import CsvDialect, CsvRows, LineSplitter, TextChunk, first_object_keys, header_names
 from .source import (
     POLL_SECONDS,
-    Broken,
+    DictRows,
     Position,
     RowBlock,
+    RowData,
     Source,
     empty_block,
     foreign_position,
@@ -163,16 +164,20 @@ def check_line_end(data: bytes, name: str) -> None:
 
 
 class TextBlock(RowBlock):
-    """Rows of a chunk of a text."""
+    """Rows `begin` and on of a chunk of a text; `more` is added to every position."""
 
-    def place(
+    def __init__(
         self,
+        data: RowData,
+        name: str,
+        first: int,
+        provisional: bool,
         chunk: TextChunk,
         begin: int,
         hash_up_to: Callable[[int], str],
         more: Mapping[str, object],
     ) -> None:
-        """They are rows `begin` and on of `chunk`; `more` is added to every position."""
+        super().__init__(data, name, first, provisional)
         self._chunk, self._begin = chunk, begin
         self._hash_up_to, self._more = hash_up_to, more
 
@@ -215,59 +220,55 @@ def _hashes_in(chunk: TextChunk, prefix_hash: hashlib._Hash) -> Callable[[int], 
     return hash_up_to
 
 
-def make_splitter(dialect: CsvDialect | None, start: TextPosition) -> CsvSplitter | JsonSplitter:
-    """A splitter of CSV, or without a dialect of JSON lines, that begins at `start`."""
-    line = start.lines if start.unended else start.lines + 1
-    if dialect is None:
-        return JsonSplitter(start.bytes, line)
-    return CsvSplitter(dialect, start.bytes, line)
+Columns = tuple[str, ...] | None
 
 
-class HeaderReader:
-    """Reads the beginning of a text until the columns are known.
+def read_header(
+    pieces: Iterator[bytes],
+    dialect: CsvDialect | None,
+    name: str,
+    head: bytearray,
+    is_complete: Callable[[], bool | None],
+    rows: int = 0,
+) -> Generator[RowBlock, None, tuple[Columns, TextPosition]]:
+    """Read a text, to `head`, until the columns are known; returns them and where rows begin.
 
     In CSV the header names them, and rows begin after it; in JSON lines the first object does, and
-    is a row itself.
+    is a row itself. After the last piece `is_complete` says whether the text may still grow; None
+    if that is not its end: then it has no columns yet. `rows` came before it.
     """
-
-    def __init__(self, dialect: CsvDialect | None, name: str) -> None:
-        self._is_csv = dialect is not None
-        self._name = name
-        self._splitter = make_splitter(dialect, TextPosition())
-        self.columns: tuple[str, ...] | None = None
-        self.start = TextPosition()
-        """Where rows begin."""
-
-    def feed(self, data: bytes, last: bool = False) -> bool:
-        """Whether the columns are known now."""
-        for chunk in self._splitter.feed(data, last):
-            if chunk.rows and self._is_csv:
-                line, header = chunk.first_line(0), chunk.rows[0]
-                if header is None:
-                    value, reason = chunk.broken[0]
-                    raise FileRefused(
-                        f"{self._name}, line {line}: the header {value[:60]!r} {reason}. "
-                        "Repair the first line: it must name the columns."
-                    )
-                self.columns = header_names(header, self._name, line)
-                self.start = TextPosition(0, chunk.end(0), chunk.last_line(0), chunk.is_unended(0))
-            elif chunk.rows:
-                self.columns = first_object_keys(chunk.rows)
-            if self.columns is not None:
-                return True
-        return False
-
-    def finish(self, complete: bool) -> None:
-        """Nothing comes any more. If the text is not complete, its header must have an end."""
-        if self._is_csv and not complete and self._splitter.has_rest:
+    splitter = LineSplitter(dialect)
+    for piece in chain(pieces, (None,)):
+        if piece == b"":
+            yield empty_block(rows)
+            continue
+        complete = is_complete() if piece is None else False
+        if complete is None:
+            break
+        if piece is None and dialect is not None and not complete and splitter.has_rest:
             raise FileRefused(
-                f"{self._name}: the header has no end yet: a line end or a closing quote may still "
+                f"{name}: the header has no end yet: a line end or a closing quote may still "
                 "come. Start when it is written; if the text is complete, say so with --complete."
             )
-        if not self.feed(b"", last=True) and self._is_csv:
-            raise FileRefused(
-                f"{self._name}: there is no header. The first line must name the columns."
-            )
+        head += piece or b""
+        for chunk in splitter.feed(piece or b"", last=piece is None):
+            if dialect is None:
+                columns = first_object_keys(chunk.rows)
+                if columns is not None:
+                    return columns, TextPosition()
+            elif chunk.rows:
+                line, header = chunk.first_line(0), chunk.rows[0]
+                if isinstance(header, tuple):
+                    value, reason = header
+                    raise FileRefused(
+                        f"{name}, line {line}: the header {value[:60]!r} {reason}. "
+                        "Repair the first line: it must name the columns."
+                    )
+                start = TextPosition(0, chunk.end(0), chunk.last_line(0), chunk.is_unended(0))
+                return header_names(header, name, line), start
+        if piece is None and dialect is not None:
+            raise FileRefused(f"{name}: there is no header. The first line must name the columns.")
+    return None, TextPosition()
 
 
 class TextReader:
@@ -290,7 +291,9 @@ class TextReader:
         self._source = source
         self._name = name
         self._size = size
-        self._splitter = make_splitter(dialect, start)
+        self._dialect = dialect
+        line = start.lines + (not start.unended)
+        self._splitter = LineSplitter(dialect, start.bytes, line)
         self._must_end_line = start.unended
         """Whether the next bytes must be the line end of a row that had none."""
         self._prefix_hash = prefix_hash
@@ -331,12 +334,11 @@ class TextReader:
                 source.columns = first_object_keys(chunk.rows)
             for begin in range(0, len(chunk.rows), self._size):
                 rows = chunk.rows[begin : begin + self._size]
-                # `chunk.broken` may be long: it is not searched for every block.
-                indices = [row for row in range(len(rows)) if begin + row in chunk.broken]
-                broken: Broken = {row: chunk.broken[begin + row] for row in indices}
-                data_of_rows = self._splitter.row_data(rows, broken, source.columns or ())
-                block = TextBlock(data_of_rows, self._name, self._rows, provisional)
-                block.place(chunk, begin, hash_up_to, self._more)
+                values: RowData = DictRows(rows)
+                if self._dialect is not None:
+                    values = CsvRows(rows, source.columns or (), self._dialect)
+                place = chunk, begin, hash_up_to, self._more
+                block = TextBlock(values, self._name, self._rows, provisional, *place)
                 if self.start is not None:
                     if not provisional:  # else the last row may still become another
                         reached = block.position(len(rows) - 1)
@@ -378,10 +380,9 @@ class TextFile(Source):
                 )
             # A gzip file says itself where it ends.
             self._complete = complete or self._is_gzip
-            header = HeaderReader(self._dialect, self.name)
-            if not any(header.feed(data) for data in self._pieces(file, 0)):
-                header.finish(self._complete)
-        self.columns, self._start = header.columns, header.start
+            pieces, is_complete = self._pieces(file, 0), lambda: self._complete
+            header = read_header(pieces, self._dialect, self.name, bytearray(), is_complete)
+            self.columns, self._start = result_of(header)
 
     def verify(self, fingerprint: dict[str, Any], position: Position | None = None) -> None:
         super().verify(fingerprint)
@@ -531,40 +532,29 @@ class StandardInput(Source):
     def _read(
         self, start: TextPosition, size: int, columns: Sequence[str] | None
     ) -> Iterator[RowBlock]:
-        pieces = self._pieces()
-        # Read the beginning until the format and the columns are known. It is hashed later.
-        head = b""
-        header: HeaderReader | None = None
-        for piece in pieces:
+        # The beginning, from which the format and the columns are known, is hashed later.
+        pieces, head = self._pieces(), bytearray()
+        while not head.strip(_BLANK):
+            piece = next(pieces, None)
+            if piece is None and not self._ended:
+                return
+            if piece is None:
+                raise FileRefused(f"{self.name}: nothing came. Send rows, or give a file.")
             if not piece:
                 yield empty_block(start.rows)
-                continue
             head += piece
-            if head.startswith(GZIP_MAGIC):
-                raise FileRefused(
-                    f"{self.name}: these bytes are compressed. Send them uncompressed."
-                )
-            new = piece
-            if header is None:
-                first = head.strip(_BLANK)[:1]
-                if not first:
-                    continue
-                self.is_csv = first != b"{"
-                if not self.is_csv:
-                    break
-                header, new = HeaderReader(self._dialect, self.name), head
-            if header.feed(new):
-                break
-        else:
-            if not self._ended:
+        if head.startswith(GZIP_MAGIC):
+            raise FileRefused(f"{self.name}: these bytes are compressed. Send them uncompressed.")
+        self.is_csv = head.strip(_BLANK)[:1] != b"{"
+        if self.is_csv:
+            pieces, head = chain([bytes(head)], pieces), bytearray()
+            self.columns, after_header = yield from read_header(
+                pieces, self._dialect, self.name, head, self._is_complete, start.rows
+            )
+            if self.columns is None:
                 return
-            if header is None:
-                raise FileRefused(f"{self.name}: nothing came. Send rows, or give a file.")
-            header.finish(self._complete)
-        if header is not None:
-            self.columns = header.columns
-            start = header.start if start.sha256 is None else start
-        pieces = chain([head], pieces)
+            start = after_header if start.sha256 is None else start
+        pieces = chain([bytes(head)], pieces)
         prefix_hash, rest = yield from skip_read(start, pieces, self.name, SEND_AGAIN)
         dialect = self._dialect if self.is_csv else None
         reader = TextReader(self, self.name, dialect, start, size, prefix_hash)
@@ -573,6 +563,9 @@ class StandardInput(Source):
         if self._ended:  # else the last line may be incomplete
             # A sender that was killed may have stopped in the middle of a line.
             yield from reader.feed(b"", last=True, provisional=not self._complete)
+
+    def _is_complete(self) -> bool | None:
+        return self._complete if self._ended else None
 
     def _pieces(self) -> Iterator[bytes]:
         """Bytes as soon as they come; no bytes when none has come for a while."""
