@@ -109,7 +109,7 @@ def test_revision_keeps_size_and_never_takes_what_runs(size, more, sums, out, re
             assert after.running[place] not in before.running
             # only what is out or has little weight is retired
             assert place in lost or sums[place] < 0.5 * np.sum(sums[:size]) / size
-        assert given.exchanged(after) == given.exchanged(before) + len(places)
+        assert sum(after.tries) == sum(before.tries) + len(places)
 
 
 # --- the same bits --------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """What is remembered of the groups of a pool, and which slots go on."""
 
 import json
+from dataclasses import asdict
 
 import pytest
 from hypothesis import given
@@ -36,7 +37,7 @@ def test_tries_retirements_and_idle_revisions_are_counted(revisions, grace):
         assert (list(after.tries), list(after.retired), list(after.idle)) == (runs, ends, idle)
         assert (set(after.running), after.revised) == (running, 10 * number)
         if grace < 2:
-            assert Selection.parse(json.loads(json.dumps(after.describe())), POOL) == after
+            assert Selection.parse(json.loads(json.dumps(asdict(after))), POOL) == after
         selection = after
 
 
@@ -69,7 +70,7 @@ def test_groups_that_join_are_too_new_to_be_judged():
     ids=str,
 )
 def test_forged_selection_is_refused(change):
-    spec = Selection.first([0, 1], POOL).describe()
+    spec = asdict(Selection.first([0, 1], POOL))
     assert Selection.parse(spec, POOL)
     with pytest.raises(FileRefused, match="its selection of slots is impossible"):
         Selection.parse(spec | change, POOL)

@@ -431,12 +431,12 @@ def refusals():
     line = kb.Slot(K.Linear(0.5), L.LinearRLS())
     rest = kb.Slot(K.Gaussian(0.6), L.KRLS(budget=15), residual_of=0)
     return [
-        ([line], [0, 1], None, "'kept' of with_slots must have one entry per slot (1); got 2"),
+        ([line], [0, 1], None, "'kept' of with_slots must have one entry per slot (1); got"),
         ([line], 3, None, "must have one entry per slot (1); got 3"),
-        ([line], [2], None, "indices of the bank's slots, 0 to 1; got 2"),
+        ([line], [2], None, "'kept' of with_slots must be a whole number >= 0 and <= 1; got 2"),
         ([line], ["a"], None, "'kept' of with_slots must be a whole number"),
         ([line, line], [0, 0], None, "must name no slot twice"),
-        ([line], [0], [5], "'previous' of with_slots must hold indices"),
+        ([line], [0], [5], "'previous' of with_slots must be a whole number >= 0 and <= 1"),
         ([NEW], [0], None, "'slots' of with_slots must continue slot 0 at 0"),
         ([line, NEW], [None, 1], None, "must keep slot 0, whose residual slot 1 learns"),
         ([NEW, line, rest], [None, 0, 1], None, "must continue slot 1 at 2"),

@@ -10,7 +10,7 @@ BY_SLOT = ("weights", "slot_cost", "slot_loss", "slot_predictions", "curvature",
 
 def made(bank, dimension, **options):
     """A bank of the core with the settings of another."""
-    return _core.Bank(bank._settings.describe(dimension, **options))
+    return _core.Bank(bank._settings.describe(dimension) | options)
 
 
 def learned(bank, X, Y):

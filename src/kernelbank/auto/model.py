@@ -595,7 +595,7 @@ class Model(ABC):
             "first_inputs": self.first_inputs,
             "previous": self.previous,
             "periods": list(self.periods),
-            "selection": self.selection.describe(),
+            "selection": asdict(self.selection),
             "slot_changes": [asdict(change) for change in self.slot_changes],
             "changes": [list(change) for change in self.changes],
             "held": 0,

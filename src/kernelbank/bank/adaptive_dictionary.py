@@ -103,9 +103,13 @@ class AdaptiveDictionary(check.Settings):
         """How many samples there are until the next revision."""
         return self.every - samples % self.every
 
-    def exchanged(self, selection: Selection) -> int:
-        """How many kernels have been exchanged so far."""
-        return sum(selection.tries) - self.size
+    def note(self, selection: Selection | None) -> str:
+        """How many kernels of the pool run, have run and have been exchanged."""
+        tries = () if selection is None else selection.tries
+        return (
+            f"{self.size} of {len(self.kernels):,} kernels; {sum(n > 0 for n in tries):,} tried, "
+            f"{sum(tries) - self.size:,} exchanged"
+        )
 
     def revise(
         self, before: Selection, weight_sums: Floats, out: Collection[int], samples: int
@@ -127,7 +131,7 @@ class AdaptiveDictionary(check.Settings):
         parents = [p for p in slots if p not in places and shares[p] > 0]
         parents.sort(key=lambda p: (-shares[p], p))
         reasons, refined = {}, 0
-        for exchanged, p in enumerate(places, self.exchanged(before)):
+        for exchanged, p in enumerate(places, sum(before.tries) - self.size):
             share = f"idle: {shares[p]:.2%} of the weight"
             reasons[running[p]] = "quarantined" if p in out else share
             taken = {*before.running, *running}

@@ -22,7 +22,8 @@ from ..utils import validation as check
 from ..utils.validation import Floats
 from . import serialization
 from .diagnostics import Diagnostics
-from .engines import Engine, EngineBank, Serial
+from .engines import Engine, Serial
+from .engines.base import EngineBank
 from .ledger import Ledger
 from .settings import BankSettings
 from .slot import Slot, SlotNames, given_slots
@@ -120,19 +121,8 @@ class KernelBank:
         initial: object = None,
         outputs: int = 1,
     ) -> None:
-        settings = BankSettings.checked(
-            dictionary,
-            learner,
-            combiner,
-            loss,
-            window,
-            regularization,
-            engine,
-            slots,
-            initial,
-            outputs,
-        )
-        self._use(settings)
+        bank = (dictionary, learner, combiner, loss, window, regularization, engine)
+        self._use(BankSettings.checked(*bank, slots, initial, outputs))
 
     @classmethod
     def _of(
@@ -380,21 +370,14 @@ class KernelBank:
 
         For several outputs (n, K).
         """
-        points = check.samples(X, self.dimension)
-        bank = self._ready(points, "X")
-        values = np.zeros((len(points), self.outputs)) if bank is None else bank.predict(points)
-        return values if self.outputs > 1 else values[:, 0]
+        return self._predict_rows(X, "predict")
 
     def predict_slots(self, X: object) -> Floats:
         """(n, P): the prediction of every slot at the rows of an (n, d) array. Learns nothing.
 
         For several outputs (n, K, P).
         """
-        points = check.samples(X, self.dimension)
-        bank = self._ready(points, "X")
-        shape = (len(points), self.outputs, len(self.slots))
-        values = np.zeros(shape) if bank is None else bank.predict_slots(points)
-        return values if self.outputs > 1 else values[:, 0]
+        return self._predict_rows(X, "predict_slots")
 
     def predict_variance_slots(self, X: object) -> Floats:
         """(n, P): predictive variance of every slot's function, NaN for methods without one.
@@ -402,10 +385,17 @@ class KernelBank:
         Without the noise, and in units of the noise's variance. Learns nothing. For several outputs
         (n, K, P).
         """
+        return self._predict_rows(X, "variance_slots")
+
+    def _predict_rows(self, X: object, method: str) -> Floats:
+        """What a method of the bank of the core returns for the rows of X, (n, d)."""
         points = check.samples(X, self.dimension)
         bank = self._ready(points, "X")
-        shape = (len(points), self.outputs, len(self.slots))
-        values = np.full(shape, np.nan) if bank is None else bank.variance_slots(points)
+        if bank is None:
+            shape = (len(points), self.outputs, len(self.slots))[: 2 + (method != "predict")]
+            values = np.full(shape, np.nan if method == "variance_slots" else 0.0)
+        else:
+            values = getattr(bank, method)(points)
         return values if self.outputs > 1 else values[:, 0]
 
     def _ready(self, points: Floats, name: str) -> EngineBank | None:
@@ -434,12 +424,12 @@ class KernelBank:
             if result:
                 self._check(self._bank.samples - 1)
                 return
+        settings, past = self._settings, None
         point = check.one_sample(x, self.dimension)
-        target = self._settings.check_targets(y, 1, one=True)
-        past = past_predictions
-        if past is not None:
-            past = self._settings.check_past_predictions(past)[None]
-        self._settings.check_inputs(point, "x", first=self._bank is None)
+        target = settings.check_targets(y, 1, one=True)
+        if past_predictions is not None:
+            past = settings.check_past_predictions(past_predictions)[None]
+        settings.check_inputs(point, "x", first=self._bank is None)
         with self._changing():
             self._revise_if_due()
             self._learn(point, target, past, {})
@@ -566,10 +556,9 @@ class KernelBank:
         >>> bank.predict_one([0.0])
         68.0
         """
-        number = check.count("output", output + 1, "rescale", "Give the index of an output.") - 1
-        if number >= self.outputs:
-            remedy = "Outputs are counted from 0."
-            raise check.refuse("output", f"be less than {self.outputs}", output, remedy, "rescale")
+        remedy = "Give the index of an output, from 0."
+        most = self.outputs - 1
+        number = check.count("output", output, "rescale", remedy, least=0, most=most)
         if self._bank is None or self._dimension is None:
             return
         engine = self._settings.engine
@@ -599,10 +588,9 @@ class KernelBank:
         >>> wider.predict_one([1.0, 0.0]) == bank.predict_one([1.0])
         True
         """
-        remedy = "Give how many columns inputs have from now on."
-        width = check.count(
-            "dimension", dimension, "with_inputs", remedy, least=self.dimension or 1, most=2**31 - 1
-        )
+        remedy, least = "Give how many columns inputs have from now on.", self.dimension or 1
+        bounds = {"least": least, "most": 2**31 - 1}
+        width = check.count("dimension", dimension, "with_inputs", remedy, **bounds)
         self._refuse_revised("with_inputs")
         arguments = {**self._settings.arguments(), "slots": self.slots if slots is None else slots}
         if self._settings.initial is not None:
@@ -612,7 +600,7 @@ class KernelBank:
             return self._of(new)
         new.check_width(width, "dimension")
         check_wider(self._settings, self._dimension, new, width)
-        local = _core.Bank(new.describe(width, **new.engine.local_options()))
+        local = _core.Bank(new.describe(width))
         try:
             local.continue_from(new.engine.to_local(self._bank))
         except ValueError as error:
@@ -757,9 +745,8 @@ class KernelBank:
         self._refuse_revised("new_output")
         if dimension is None:
             remedy = "Make a bank with more outputs, or let this one learn a sample before."
-            raise check.refuse(
-                "first", "be one of a bank with samples", first, remedy, "new_output"
-            )
+            rule = "be one of a bank with samples"
+            raise check.refuse("first", rule, first, remedy, "new_output")
         new = replace(self._settings.with_losses([self.loss]), engine=Serial())
         new = replace(new, first_sample=start)
         bank = _core.Bank(new.describe(dimension))
@@ -798,10 +785,9 @@ class KernelBank:
         models = {pack: [*pack_models] for pack, pack_models in before.models().items()}
         for pack, (model,) in single.models().items():
             models[pack].insert(output, model)
-        new = settings.with_losses(
-            [*settings.losses[:output], alone.loss, *settings.losses[output:]]
-        )
-        local = _core.Bank(new.describe(dimension, models=models, **new.engine.local_options()))
+        losses = [*settings.losses[:output], alone.loss, *settings.losses[output:]]
+        new = settings.with_losses(losses)
+        local = _core.Bank(new.describe(dimension, models))
         local.continue_with_output(before, single, output, past_target)
         bank = new.engine.from_local(new, dimension, local)
         return self._of(new, bank, dimension, self._diagnostics.warned)

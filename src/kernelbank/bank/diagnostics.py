@@ -10,7 +10,7 @@ from .._core import SLIDE_PERIOD
 from ..errors import SlotQuarantined, TruncationMatters, UnstableStep
 from ..losses import Loss, Squared
 from ..utils.whole_steps import warn_after_step
-from .engines import EngineBank
+from .engines.base import EngineBank
 from .ledger import Ledger
 from .slot import Slot
 
@@ -36,14 +36,20 @@ class Diagnostics:
         if count != self._out_count:
             self._out_count, out = count, ledger().quarantined
             if not set(out) <= set(self.quarantined):
-                self._warn_quarantined(out)
+                names = ", ".join(f"{p} ({self._slots[p].kernel!r})" for p in out[:5])
+                warn_after_step(
+                    SlotQuarantined,
+                    f"{len(out)} of {len(self._slots)} slots became non-finite and have zero "
+                    f"weight from now on: {names}. Lower their learning rate or scale the data.",
+                )
             self.quarantined = out
         if effect > _VISIBLE_EFFECT and "truncation" not in self.warned:
             self.warned.add("truncation")
+            size = f"{effect:.1%}" if effect <= 1 else "more than 100%"
             warn_after_step(
                 TruncationMatters,
-                "dropping a term beyond the budget moved the estimate on the window by "
-                f"{_percentage(effect)}. Raise budget, or regularization so that old terms fade; "
+                f"dropping a term beyond the budget moved the estimate on the window by {size}. "
+                "Raise budget, or regularization so that old terms fade; "
                 "ledger.dropped has the norm^2 dropped by each slot.",
             )
         # Steps are checked rarely: when the samples have doubled, and after each slide period.
@@ -52,30 +58,23 @@ class Diagnostics:
             self._check_steps(bank)
             self._check_combiner(*max(bank.combiner_step()))
 
-    def _warn_quarantined(self, indices: Sequence[int]) -> None:
-        names = ", ".join(f"{p} ({self._slots[p].kernel!r})" for p in indices[:5])
-        warn_after_step(
-            SlotQuarantined,
-            f"{len(indices)} of {len(self._slots)} slots became non-finite and have zero weight "
-            f"from now on: {names}. Lower their learning rate or scale the data.",
-        )
-
     def _check_steps(self, bank: EngineBank) -> None:
         if "step" in self.warned:
             return
         ratios = bank.step_ratio().max(axis=0)
         ratios[list(self.quarantined)] = 0.0
-        unstable = int((ratios >= 1).sum())
+        unstable, worst = int((ratios >= 1).sum()), int(np.argmax(ratios))
         if unstable == 0:
             return
         self.warned.add("step")
-        worst = int(np.argmax(ratios))
         slot = self._slots[worst]
         loss = self._loss if slot.loss is None else slot.loss
+        # The bound holds for every prediction if the curvature is the same everywhere.
+        verb = "cannot" if isinstance(loss, Squared) else "may not"
         rate = getattr(slot.learner, "learning_rate", float("nan"))
         warn_after_step(
             UnstableStep,
-            f"{unstable} of {len(self._slots)} slots {_cannot(loss)} be stable on the window: slot "
+            f"{unstable} of {len(self._slots)} slots {verb} be stable on the window: slot "
             f"{worst} ({slot.kernel!r}) has learning_rate {rate:g}, and the bound 2 / (loss "
             "curvature * largest eigenvalue of the window's Gram matrix + regularization) is at "
             f"most {rate / ratios[worst]:.3g}. Lower learning_rate or shorten window.",
@@ -92,13 +91,3 @@ class Diagnostics:
             "raises the cost that it should lower, and the weights may diverge. Lower its "
             "learning_rate (and least_rate) by that factor, or scale the targets.",
         )
-
-
-def _percentage(part: float) -> str:
-    """A part of a whole in percent; beyond the whole the figure would mean nothing."""
-    return f"{part:.1%}" if part <= 1 else "more than 100%"
-
-
-def _cannot(loss: Loss) -> str:
-    """The bound holds for every prediction if the curvature is the same everywhere."""
-    return "cannot" if isinstance(loss, Squared) else "may not"

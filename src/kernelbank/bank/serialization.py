@@ -7,7 +7,7 @@ arrays that are made stay within `memory_limit`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,8 @@ from ..errors import FileRefused, InvalidArgument
 from ..io.specs import from_spec, to_spec
 from ..utils import validation as check
 from .adaptive_dictionary import AdaptiveDictionary
-from .engines import EngineBank, Serial
+from .engines import Serial
+from .engines.base import EngineBank
 from .settings import BankSettings
 from .slot import Slot
 
@@ -51,57 +52,37 @@ def memory_limit(arrays: Mapping[str, np.ndarray]) -> int:
     return _LEAST_MEMORY + _MEMORY_PER_BYTE * sum(array.nbytes for array in arrays.values())
 
 
+_METHOD = ("learner", "loss", "transform")
+"""How a slot learns: the parts of it that many slots have in common."""
+
+
 def describe_settings(settings: BankSettings) -> dict[str, object]:
     """The settings, without the engine, as JSON data."""
-    slots, objective = settings.slots, settings.objective
-    methods = {_method(slot): None for slot in slots}
-    number = {method: i for i, method in enumerate(methods)}
-    start = settings.initial
-    return {
+    slots, objective, start = settings.slots, settings.objective, settings.initial
+    methods = [tuple(getattr(slot, name) for name in _METHOD) for slot in slots]
+    number = {method: i for i, method in enumerate(dict.fromkeys(methods))}
+    header: dict[str, object] = {
         "kernels": [to_spec(slot.kernel) for slot in slots],
-        "methods": [_describe_method(method) for method in methods],
-        "method_of": [number[_method(slot)] for slot in slots],
+        "methods": [
+            {n: part and to_spec(part) for n, part in zip(_METHOD, method, strict=True)}
+            for method in number
+        ],
+        "method_of": [number[method] for method in methods],
         "residual_of": [slot.residual_of for slot in slots],
         "combiner": to_spec(settings.combiner),
         "loss": to_spec(objective.loss),
-        **_describe_outputs(settings),
-        "window": objective.window,
-        "regularization": objective.regularization,
-        **_describe_dictionary(settings),
-        **(
-            {}
-            if start is None
-            else {"initial": [start.points.tolist(), start.coefficients.tolist()]}
-        ),
     }
-
-
-_METHOD = ("learner", "loss", "transform")
-
-
-def _method(slot: Slot) -> tuple[object, ...]:
-    """How a slot learns: the parts of it that many slots have in common."""
-    return tuple(getattr(slot, name) for name in _METHOD)
-
-
-def _describe_method(method: tuple[object, ...]) -> dict[str, object]:
-    parts = zip(_METHOD, method, strict=True)
-    return {name: None if part is None else to_spec(part) for name, part in parts}
-
-
-def _describe_outputs(settings: BankSettings) -> dict[str, object]:
-    if settings.outputs == 1:
-        return {}
-    differ = len(set(settings.losses)) > 1
-    losses = [to_spec(loss) for loss in settings.losses] if differ else []
-    return {"outputs": settings.outputs} | ({"losses": losses} if losses else {})
-
-
-def _describe_dictionary(settings: BankSettings) -> dict[str, object]:
-    if settings.dictionary is None or settings.selection is None:
-        return {}
-    selection = settings.selection.describe()
-    return {"dictionary": to_spec(settings.dictionary), "selection": selection}
+    if settings.outputs > 1:
+        header["outputs"] = settings.outputs
+        if len(set(settings.losses)) > 1:
+            header["losses"] = [to_spec(loss) for loss in settings.losses]
+    header |= {"window": objective.window, "regularization": objective.regularization}
+    if settings.dictionary is not None and settings.selection is not None:
+        header["dictionary"] = to_spec(settings.dictionary)
+        header["selection"] = asdict(settings.selection)
+    if start is not None:
+        header["initial"] = [start.points.tolist(), start.coefficients.tolist()]
+    return header
 
 
 def parse_settings(header: Mapping[str, Any], components: Mapping[str, object]) -> dict[str, Any]:
@@ -114,20 +95,18 @@ def parse_settings(header: Mapping[str, Any], components: Mapping[str, object]) 
         return from_spec(spec, KNOWN, components)
 
     methods: list[dict[str, Any]] = [
-        {name: None if method.get(name) is None else part(method[name]) for name in _METHOD}
+        {name: method.get(name) and part(method[name]) for name in _METHOD}
         for method in header["methods"]
     ]
     columns = (header["kernels"], header["method_of"], header["residual_of"])
-    slots: dict[str, object]
+    slots: dict[str, object] = {}
     if "dictionary" in header:
         slots = {"dictionary": part(header["dictionary"]), "learner": methods[0]["learner"]}
     else:
-        slots = {
-            "slots": [
-                Slot(part(kernel), residual_of=residual_of, **methods[int(method)])
-                for kernel, method, residual_of in zip(*columns, strict=True)
-            ]
-        }
+        slots["slots"] = [
+            Slot(part(kernel), residual_of=residual_of, **methods[int(method)])
+            for kernel, method, residual_of in zip(*columns, strict=True)
+        ]
     return {
         **slots,
         "combiner": part(header["combiner"]),

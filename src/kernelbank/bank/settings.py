@@ -9,6 +9,7 @@ bits wherever the packs run.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -135,22 +136,11 @@ class BankSettings:
         start = InitialFunction.checked(initial, len(members))
         for index, slot in enumerate(members):
             _check_place(slot, index)
-        for method in dict.fromkeys(
-            slot.method for slot in members
-        ):  # many slots have the same one
+        for method in dict.fromkeys(slot.method for slot in members):  # many have the same one
             _check_method(method, objective, losses, start)
-        settings = cls(
-            members,
-            objective,
-            rule,
-            as_engine(engine),
-            SlotHistory.of(len(members)),
-            count,
-            losses,
-            start,
-            adaptive,
-            selection,
-        )
+        history, where = SlotHistory.of(len(members)), as_engine(engine)
+        more = (start, adaptive, selection)
+        settings = cls(members, objective, rule, where, history, count, losses, *more)
         settings.first_weights()
         if start is not None:
             settings.check_inputs(start.points, "initial", first=True)
@@ -158,10 +148,10 @@ class BankSettings:
 
     def arguments(self) -> dict[str, Any]:
         """Arguments with which `KernelBank` makes an equal bank, at its start."""
-        arguments: dict[str, Any] = {"slots": self.slots}
-        if self.dictionary is not None:
-            arguments = {"dictionary": self.dictionary, "learner": self.slots[0].learner}
-        return arguments | self._other_arguments()
+        if self.dictionary is None:
+            return {"slots": self.slots} | self._other_arguments()
+        adaptive = {"dictionary": self.dictionary, "learner": self.slots[0].learner}
+        return adaptive | self._other_arguments()
 
     def _other_arguments(self) -> dict[str, Any]:
         start = self.initial
@@ -223,18 +213,12 @@ class BankSettings:
         lengths = (m.learner.history_length(m.objective(self.objective)) for m in methods)
         return max(self.objective.window, *lengths)
 
-    def describe(
-        self,
-        dimension: int,
-        *,
-        threads: int = 1,
-        block: int | None = None,
-        models: Models | None = None,
-    ) -> Description:
+    def describe(self, dimension: int, models: Models | None = None) -> Description:
         """What a bank of the core is made from, for inputs with that many columns.
 
         models : those to begin with; by default new ones.
         """
+        options = self.engine.local_options()
         packs: list[Description] = []
         place: dict[int, list[int]] = {}
         objectives = [replace(self.objective, loss=loss) for loss in self.losses]
@@ -264,8 +248,8 @@ class BankSettings:
             "target_rules": [(*loss.targets, loss.labels) for loss in self.losses],
             "dimension": dimension,
             "slots": len(self.slots),
-            "block": block or self._block_length(),
-            "threads": threads,
+            "block": options.get("block") or self._block_length(),
+            "threads": options.get("threads", 1),
             "on_simplex": self.combiner.on_simplex,
             "needs_values": "values" in self.combiner.needs,
             "sums_weights": self.dictionary is not None,
@@ -331,15 +315,13 @@ class BankSettings:
     def fewest_columns(self) -> int:
         """A power of two near the fewest columns of inputs that all kernels take."""
         width = 1
-        while True:
-            try:
+        while width < _WIDEST:
+            with suppress(InvalidArgument):
                 self.check_width(width, "X")
-            except InvalidArgument:
-                if width >= _WIDEST:
-                    raise
-                width *= 2
-            else:
                 return width
+            width *= 2
+        self.check_width(width, "X")
+        return width
 
     def check_size(self, dimension: int, most_bytes: int) -> None:
         """Refuse to describe a bank to the core whose description alone needs too much memory."""
@@ -391,9 +373,8 @@ class BankSettings:
         if self.objective.window > 1:
             return f"unless window is 1 (it is {self.objective.window})"
         if not self.combiner.accepts_missing:
-            return (
-                f"with the combiner {type(self.combiner).__name__}; Stacking and Hedge allow them"
-            )
+            rule = type(self.combiner).__name__
+            return f"with the combiner {rule}; Stacking and Hedge allow them"
         return ""
 
     def check_saveable(self, done: str, remedy: str) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from functools import cached_property, partial, wraps
 from typing import Any, NamedTuple
 
 from ..kernels import ActiveDims, Kernel, Product, Scaled, Sum
-from ..kernels.base import kernel_list
+from ..kernels.base import kernel_list, require_kernel
 from ..kernels.elementary import gaussian_grid
 from ..learners import Learner, Norma
 from ..losses import Custom, Loss, Objective, as_loss
@@ -35,7 +36,7 @@ class Method(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Slot:
+class Slot(check.Settings):
     """One function estimate of a bank: a kernel and the online method that learns with it.
 
     Parameters
@@ -80,10 +81,12 @@ class Slot:
     True
     """
 
-    kernel: Kernel
+    kernel: Kernel = field(metadata={"rule": partial(require_kernel, pairwise=False)})
     learner: Learner
     loss: Loss | None = None
-    residual_of: int | None = None
+    residual_of: int | None = check.count_field(
+        None, "Give the index, from 0, of an earlier slot of the bank, or None.", least=0
+    )
     transform: ShiftedLog | None = None
 
     @property
@@ -92,28 +95,21 @@ class Slot:
         return Method(self.learner, self.loss, self.residual_of, self.transform)
 
     def __post_init__(self) -> None:
-        owner = "Slot"
-        if not isinstance(self.kernel, Kernel):
-            remedy = "Use one of kb.kernels, or kb.kernels.Custom for your own."
-            raise check.refuse("kernel", "be a kernel", self.kernel, remedy, owner)
+        super().__post_init__()
         if not isinstance(self.learner, Learner):
             remedy = "Use one of kb.learners, such as kb.learners.Norma()."
-            raise check.refuse("learner", "be a learner", self.learner, remedy, owner)
+            raise check.refuse("learner", "be a learner", self.learner, remedy, "Slot")
         if self.loss is not None:
             loss = as_loss(self.loss)
             if not loss.any_target or isinstance(loss, Custom):  # targets may be any numbers
                 remedy = 'Use "squared" or another loss for all numbers; Custom is for the bank.'
                 rule = "be a built-in loss for all numbers"
-                raise check.refuse("loss", rule, loss, remedy, owner)
+                raise check.refuse("loss", rule, loss, remedy, "Slot")
             object.__setattr__(self, "loss", loss)
-        if self.residual_of is not None:
-            remedy = "Give the index, from 0, of an earlier slot of the bank, or None."
-            base = check.count("residual_of", self.residual_of, owner, remedy, least=0)
-            object.__setattr__(self, "residual_of", base)
         if self.transform is not None and not isinstance(self.transform, ShiftedLog):
             remedy = "Use one of kb.transforms, such as kb.transforms.ShiftedLog(2.0), or None."
             rule = "be a transform of the target"
-            raise check.refuse("transform", rule, self.transform, remedy, owner)
+            raise check.refuse("transform", rule, self.transform, remedy, "Slot")
 
 
 def given_slots(slots: object, owner: str, remedy: str) -> tuple[Slot, ...]:
@@ -140,28 +136,35 @@ LONGEST = 56
 """Characters of a kernel's or learner's name in the name of a slot."""
 
 
+def _or_class(name: Callable[[Any], str]) -> Callable[[object], str]:
+    """The function; the name of the class for components whose repr raises."""
+
+    @wraps(name)
+    def call(component: object) -> str:
+        try:
+            return name(component)
+        except Exception:
+            return type(component).__name__
+
+    return call
+
+
+@_or_class
 def full_name(component: object) -> str:
-    """The repr in one line, or the class if the repr raises."""
-    try:
-        return one_line(repr(component))
-    except Exception:
-        return type(component).__name__
+    """The repr in one line."""
+    return one_line(repr(component))
 
 
+@_or_class
 def short_name(component: object) -> str:
     """The component with those of its settings that are not the defaults."""
-    try:
-        return _call(component, defaults=False)
-    except Exception:
-        return type(component).__name__
+    return _call(component, defaults=False)
 
 
+@_or_class
 def kernel_name(kernel: Kernel) -> str:
     """A kernel as a formula; of a long sum or product its first terms and the number of others."""
-    try:
-        return _formula(kernel)
-    except Exception:
-        return type(kernel).__name__
+    return _formula(kernel)
 
 
 def method_name(slot: Slot, name: Callable[[object], str] = short_name) -> str:
@@ -177,53 +180,47 @@ def method_name(slot: Slot, name: Callable[[object], str] = short_name) -> str:
 
 
 def distinct_methods(slots: Sequence[Slot]) -> list[Slot]:
-    """The first slot of every combination of learner, loss, transform and residual_of."""
-    first_slots: dict[object, Slot] = {}
-    for slot in slots:
-        first_slots.setdefault(slot.method, slot)
-    return list(first_slots.values())
+    """A slot of every combination of learner, loss, transform and residual_of."""
+    return list({slot.method: slot for slot in reversed(slots)}.values())[::-1]
 
 
 class SlotNames(Sequence[str]):
     """The names of a bank's slots: "[index] kernel", and the method where methods differ.
 
-    A name is made when it is first asked for: a bank may have many slots.
+    They are made when they are first asked for: a bank may have many slots.
     """
 
     def __init__(self, slots: Sequence[Slot]) -> None:
         self._slots = slots
-        self._several: bool | None = None
+
+    @cached_property
+    def _names(self) -> tuple[str, ...]:
+        several, names = len(distinct_methods(self._slots)) > 1, []
+        for index, slot in enumerate(self._slots):
+            name = shortened(kernel_name(slot.kernel), LONGEST)
+            name += f", {method_name(slot)}" if several else ""
+            names.append(f"[{index}] {one_line(name)}")
+        return tuple(names)
 
     def __len__(self) -> int:
         return len(self._slots)
 
     def __getitem__(self, index: Any) -> Any:
-        if isinstance(index, slice):
-            return [self[i] for i in range(*index.indices(len(self)))]
-        if self._several is None:
-            self._several = len(distinct_methods(self._slots)) > 1
-        slot = self._slots[index]
-        name = shortened(kernel_name(slot.kernel), LONGEST)
-        if self._several:
-            name += f", {method_name(slot)}"
-        return f"[{range(len(self))[index]}] {one_line(name)}"
-
-    def __iter__(self) -> Iterator[str]:
-        return (self[index] for index in range(len(self)))
+        return self._names[index]
 
     def __reduce__(self) -> tuple[object, ...]:
         """As text: slots may hold functions that cannot be pickled."""
-        return tuple, (tuple(self),)
+        return tuple, (self._names,)
 
 
 def _formula(kernel: Kernel) -> str:
     if isinstance(kernel, (Sum, Product)):
         sign = " + " if isinstance(kernel, Sum) else " * "
         terms = _terms(kernel)
-        first = terms if len(terms) <= 3 else terms[:2]
-        others = [] if len(terms) <= 3 else [f"{len(terms) - 2} more"]
         write = _factor if isinstance(kernel, Product) else _formula
-        return sign.join([*map(write, first), *others])
+        if len(terms) <= 3:
+            return sign.join(map(write, terms))
+        return sign.join([*map(write, terms[:2]), f"{len(terms) - 2} more"])
     if isinstance(kernel, Scaled):
         return f"{kernel.factor:.4g} * {_factor(kernel.kernel)}"
     if isinstance(kernel, ActiveDims):

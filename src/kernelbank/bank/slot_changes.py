@@ -9,7 +9,8 @@ are given, or those that the bank still holds.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -32,21 +33,15 @@ _OWNER = "with_slots"
 _REMEDY = "Give for each slot the index of the one that it continues, or None for a new one."
 
 
-@dataclass(frozen=True)
-class SlotPlan:
+class SlotPlan(NamedTuple):
     """How the slots of a bank follow from those of the bank before it.
 
-    kept[i] is the index of the slot that slot i continues, or None if slot i is new. previous[i] is
-    the index of a slot of the bank before, which the totals of a new slot i start from and by which
-    the combiner judges it at first.
+    Slot i continues slot kept[i] of that bank, or is new if that is None: then its totals start
+    from those of slot previous[i], by which the combiner judges it at first.
     """
 
     kept: tuple[int | None, ...]
     previous: tuple[int, ...]
-
-    def retired(self, before: int) -> list[int]:
-        """The slots, of so many before, that are not continued."""
-        return sorted(set(range(before)) - set(self.kept))
 
 
 def plan_change(
@@ -63,73 +58,44 @@ def plan_change(
         rule = "be left out for a bank that changes its slots"
         raise check.refuse("initial", rule, len(settings.initial.points), remedy, _OWNER)
     settings.combiner.check_slot_changes()
-    continues = _indices("kept", kept, len(slots), len(old))
-    continued_indices = [i for i in continues if i is not None]
-    if len(set(continued_indices)) < len(continued_indices):
-        raise check.refuse("kept", "name no slot twice", continues, _REMEDY, _OWNER)
-    position = {before: index for index, before in enumerate(continues) if before is not None}
-    for index, before in enumerate(continues):
-        if before is not None:
-            _check_continues(index, slots[index], before, old, position)
-    chosen = (
-        (None,) * len(slots)
-        if previous is None
-        else _indices("previous", previous, len(slots), len(old))
-    )
-    return SlotPlan(continues, _previous(slots, continues, chosen, costs))
-
-
-def _indices(name: str, entries: object, count: int, slots: int) -> tuple[int | None, ...]:
-    listed = tuple(entries) if isinstance(entries, Iterable) else ()
-    if len(listed) != count:
-        shown = len(listed) if isinstance(entries, Iterable) else entries
-        raise check.refuse(name, f"have one entry per slot ({count})", shown, _REMEDY, _OWNER)
-    result: list[int | None] = []
-    for entry in listed:
-        index = None if entry is None else check.count(name, entry, _OWNER, _REMEDY, least=0)
-        if index is not None and index >= slots:
-            rule = f"hold indices of the bank's slots, 0 to {slots - 1}"
-            raise check.refuse(name, rule, entry, _REMEDY, _OWNER)
-        result.append(index)
-    return tuple(result)
-
-
-def _check_continues(
-    index: int, slot: Slot, before: int, old: Sequence[Slot], position: Mapping[int, int]
-) -> None:
-    """Refuse a slot that is not the one it should continue."""
-    base = old[before].residual_of
-    if base is not None and base not in position:
-        rule = f"keep slot {base}, whose residual slot {before} learns"
-        remedy = "Keep both, or retire both."
-        raise check.refuse("kept", rule, f"no {base}", remedy, _OWNER)
-    expected = replace(old[before], residual_of=None if base is None else position[base])
-    if slot != expected:
-        rule = f"continue slot {before} at {index}, which is {expected!r}"
-        remedy = "Give an equal slot, with residual_of in the new order, or None in kept."
-        raise check.refuse("slots", rule, slot, remedy, _OWNER)
-
-
-def _previous(
-    slots: Sequence[Slot],
-    kept: Sequence[int | None],
-    chosen: Sequence[int | None],
-    costs: Floats,
-) -> tuple[int, ...]:
-    """The previous slot of each: the given one, or that of its base, or the one of highest cost.
-
-    One that is out does not count: the one of highest cost among the others does.
-    """
+    sources = _indices("kept", kept, len(slots), len(old))
+    position = {source: index for index, source in enumerate(sources) if source is not None}
+    if len(position) < len(slots) - sources.count(None):
+        raise check.refuse("kept", "name no slot twice", sources, _REMEDY, _OWNER)
+    for source, index in position.items():
+        base = old[source].residual_of
+        if base is not None and base not in position:
+            rule = f"keep slot {base}, whose residual slot {source} learns"
+            remedy = "Keep both, or retire both."
+            raise check.refuse("kept", rule, f"no {base}", remedy, _OWNER)
+        expected = replace(old[source], residual_of=None if base is None else position[base])
+        if slots[index] != expected:
+            rule = f"continue slot {source} at {index}, which is {expected!r}"
+            remedy = "Give an equal slot, with residual_of in the new order, or None in kept."
+            raise check.refuse("slots", rule, slots[index], remedy, _OWNER)
+    chosen = [None] * len(slots) if previous is None else previous
+    judged_like = _indices("previous", chosen, len(slots), len(old))
     finite = np.isfinite(costs)
     highest = int(np.argmax(np.where(finite, costs, -np.inf)))
     result: list[int] = []
     for index, slot in enumerate(slots):
-        before = chosen[index] if kept[index] is None else kept[index]
-        base = slot.residual_of
-        if before is None and base is not None and base < index:
-            before = result[base]
+        before = judged_like[index] if sources[index] is None else sources[index]
+        if before is None and slot.residual_of is not None and slot.residual_of < index:
+            before = result[slot.residual_of]
+        # One that is out does not count: the one of highest cost among the others does.
         result.append(highest if before is None or not finite[before] else before)
-    return tuple(result)
+    return SlotPlan(sources, tuple(result))
+
+
+def _indices(name: str, entries: object, count: int, slots: int) -> tuple[int | None, ...]:
+    """For each of so many slots the index of one of the slots before, or None."""
+    listed = tuple(entries) if isinstance(entries, Iterable) else ()
+    if len(listed) != count:
+        raise check.refuse(name, f"have one entry per slot ({count})", entries, _REMEDY, _OWNER)
+    return tuple(
+        None if e is None else check.count(name, e, _OWNER, _REMEDY, least=0, most=slots - 1)
+        for e in listed
+    )
 
 
 def changed_settings(
@@ -144,17 +110,16 @@ def changed_settings(
 
     reasons : why slots were "retired" and "added", by their indices.
     """
-    changes: list[SlotChange] = []
-    added = [index for index, slot in enumerate(plan.kept) if slot is None]
-    parts = (
-        ("retired", plan.retired(len(settings.slots)), SlotNames(settings.slots)),
-        ("added", added, SlotNames(slots)),
-    )
-    for kind, indices, names in parts:
-        for index in indices:
-            name = names[index].partition("] ")[2]
-            reason = reasons.get(kind, {}).get(index, "")
-            changes.append(SlotChange(samples, kind, index, name, reason))
+    retired = sorted(set(range(len(settings.slots))).difference(plan.kept))
+    added = [index for index, source in enumerate(plan.kept) if source is None]
+    changes = [
+        SlotChange(samples, kind, i, names[i].partition("] ")[2], reasons.get(kind, {}).get(i, ""))
+        for kind, indices, names in (
+            ("retired", retired, SlotNames(settings.slots)),
+            ("added", added, SlotNames(slots)),
+        )
+        for i in indices
+    ]
     held = oldest_held(settings, samples)
     history = settings.history.changed(plan.kept, samples, held, changes)
     return settings.with_slots(slots, history, selection)
@@ -184,22 +149,23 @@ def continued(
     new.check_width(dimension, "slots")
     X, y = _held_samples(bank, settings) if replay is None else replay
     X, y = X[-bank.samples :], y[-bank.samples :]
-    added = [index for index, source in enumerate(plan.kept) if source is None]
-    on_base = [index for index in added if _has_kept_base(new.slots[index], plan)]
-    # A slot on a base that goes on has to begin at 0. If it reads the whole window in each step, it
-    # learns the inputs with targets 0; if not, it learns none.
-    reading = [index for index in on_base if new.slots[index].learner.learns_window]
-    parts = (
-        ([index for index in added if index not in on_base], X, y, False),
-        (reading, X, np.zeros_like(y), True),
-        ([index for index in on_base if index not in reading], X[:0], y[:0], True),
-    )
+    parts: list[tuple[list[int], Floats, Floats, bool]] = [
+        ([], X, y, False),
+        # A slot on a base that goes on has to begin at 0. If it reads the whole window in each
+        # step, it learns the inputs with targets 0; if not, it learns none.
+        ([], X, np.zeros_like(y), True),
+        ([], X[:0], y[:0], True),
+    ]
+    for index, slot in enumerate(new.slots):
+        if plan.kept[index] is None:
+            on_base = slot.residual_of is not None and plan.kept[slot.residual_of] is not None
+            parts[0 if not on_base else 1 if slot.learner.learns_window else 2][0].append(index)
     new_slots = [
-        (_begun(new, indices, bank.samples, inputs, targets), indices, alone)
+        (_first_bank(new, indices, bank.samples, inputs, targets), indices, alone)
         for indices, inputs, targets, alone in parts
         if indices
     ]
-    result = _core.Bank(new.describe(dimension, **new.engine.local_options()))
+    result = _core.Bank(new.describe(dimension))
     kept = [-1 if source is None else source for source in plan.kept]
     try:
         result.continue_with(bank, kept, list(plan.previous), new_slots)
@@ -208,10 +174,6 @@ def continued(
         remedy = "Keep the order of the slots, or retire all that share it."
         raise check.refuse("slots", rule, kept, remedy, _OWNER) from None
     return result
-
-
-def _has_kept_base(slot: Slot, plan: SlotPlan) -> bool:
-    return slot.residual_of is not None and plan.kept[slot.residual_of] is not None
 
 
 def _held_samples(bank: _core.Bank, settings: BankSettings) -> Samples:
@@ -223,19 +185,24 @@ def _held_samples(bank: _core.Bank, settings: BankSettings) -> Samples:
     return np.ascontiguousarray(state["samples/inputs"][:, held].T), np.column_stack(targets)
 
 
-def _begun(
+def _first_bank(
     new: BankSettings, indices: Sequence[int], samples: int, X: Floats, y: Floats
 ) -> _core.Bank:
-    """New slots that have learned these samples, the last of the `samples` so far."""
+    """A bank of new slots that have learned these samples, the last of the `samples` so far."""
     place = {index: i for i, index in enumerate(indices)}
-    slots = tuple(_among(new.slots[index], place) for index in indices)
+    slots = []
+    for slot in (new.slots[index] for index in indices):
+        base = slot.residual_of
+        if base is not None and base not in place:  # that base goes on: the learner is on its own
+            slots.append(replace(slot, residual_of=None, transform=None))
+        else:
+            slots.append(replace(slot, residual_of=None if base is None else place[base]))
     identities = tuple(new.history.identities[index] for index in indices)
-    history = replace(SlotHistory.of(len(slots)), identities=identities)
     alone = replace(
         new,
-        slots=slots,
+        slots=tuple(slots),
         combiner=Uniform(),
-        history=history,
+        history=replace(SlotHistory.of(len(slots)), identities=identities),
         initial=None,
         dictionary=None,
         selection=None,
@@ -250,20 +217,11 @@ def _begun(
     return bank
 
 
-def _among(slot: Slot, place: Mapping[int, int]) -> Slot:
-    """The slot with its base among those that begin; without one its learner is on its own."""
-    if slot.residual_of is None:
-        return slot
-    if slot.residual_of not in place:
-        return replace(slot, residual_of=None, transform=None)
-    return replace(slot, residual_of=place[slot.residual_of])
-
-
 # --- more inputs --------------------------------------------------------------------------------
 
 
 def accepts_columns(slot: Slot, before: int, width: int) -> bool:
-    """Whether a slot on `known` columns can use all of `width`, where the new ones were 0 so far.
+    """Whether a slot on `before` columns can use all of `width`, where the new ones were 0 so far.
 
     Its learner must know how, and the values of a pairwise kernel must not change by zeros.
     """
@@ -296,6 +254,5 @@ def check_wider(old: BankSettings, old_dimension: int, new: BankSettings, dimens
             rule = f"continue slot {index}, which is {before!r}"
             raise check.refuse("slots", rule, after, remedy, "with_inputs")
     if old.packs != new.packs:
-        raise check.refuse(
-            "slots", "form the same groups as before", new.slots, remedy, "with_inputs"
-        )
+        rule = "form the same groups as before"
+        raise check.refuse("slots", rule, new.slots, remedy, "with_inputs")

@@ -35,7 +35,7 @@ class SlotChange:
 
 
 def newest_changes(*changes: SlotChange) -> tuple[SlotChange, ...]:
-    """Those that are kept, of all changes, oldest first."""
+    """The changes to keep, of all changes, oldest first."""
     return changes[-MOST_CHANGES:]
 
 
@@ -43,8 +43,7 @@ def parse_changes(specs: Any) -> tuple[SlotChange, ...]:
     """Changes from JSON data, of which each was made by `asdict`; ValueError if they cannot be."""
     changes = tuple(SlotChange(**spec) for spec in specs)
     check_counts(number for c in changes for number in (c.sample, c.index))
-    texts = [text for c in changes for text in (c.kind, c.name, c.reason)]
-    if not all(isinstance(text, str) for text in texts):
+    if not all(isinstance(text, str) for c in changes for text in (c.kind, c.name, c.reason)):
         raise ValueError("a name in it is not a text")
     if len(changes) > MOST_CHANGES:
         raise ValueError("it has too many changes")
@@ -86,19 +85,12 @@ class SlotHistory:
         changes: Sequence[SlotChange],
     ) -> SlotHistory:
         """The history after a change: new slot i continues slot kept[i], or is new."""
-        identities, since, following = [], [], self.next_identity
-        for before in kept:
-            if before is None:
-                identities.append(following)
-                since.append(samples)
-                following += 1
-            else:
-                identities.append(self.identities[before])
-                since.append(self.since[before])
+        added = [i for i, before in enumerate(kept) if before is None]
+        new = {index: self.next_identity + k for k, index in enumerate(added)}
         return SlotHistory(
-            tuple(identities),
-            tuple(since),
-            following,
+            tuple(new[i] if p is None else self.identities[p] for i, p in enumerate(kept)),
+            tuple(samples if p is None else self.since[p] for p in kept),
+            self.next_identity + len(added),
             held_from,
             newest_changes(*self.changes, *changes),
             self.change_count + len(changes),
@@ -120,9 +112,8 @@ class SlotHistory:
             check_counts([*result.identities, *result.since, *counts])
             if not len(result.identities) == len(result.since) == slots:
                 raise ValueError("it does not fit the slots")
-            if len(set(result.identities)) < slots or result.next_identity <= max(
-                result.identities
-            ):
+            identities = {*result.identities}
+            if len(identities) < slots or result.next_identity <= max(identities):
                 raise ValueError("two slots have the same identity")
         except (TypeError, ValueError, KeyError) as error:
             raise FileRefused(f"its slot_history is impossible: {error}.") from None
@@ -205,13 +196,9 @@ class Selection:
         retired = [("retired", group) for group in sorted(before - after)]
         return retired + [("added", group) for group in sorted(after - before)]
 
-    def describe(self) -> dict[str, object]:
-        """As JSON data."""
-        return asdict(self)
-
     @classmethod
     def parse(cls, spec: Any, pool: int) -> Selection:
-        """From what `describe` returned, which may come from anybody, for a pool of that size."""
+        """From what `asdict` returned, which may come from anybody, for a pool of that size."""
         try:
             result = cls(**tuples(spec))
             check_counts([*result.running, *result.tries, *result.retired, result.revised])
@@ -235,12 +222,10 @@ def continued_slots(
         on if it is the same but for the index of its base.
     anew : slots that start again in any case.
     """
-    indices = {member: index for index, member in enumerate(before)}
+    index = {member: place for place, member in enumerate(before) if member not in anew}
     return [
-        indices[member]
-        if member in before
-        and member not in anew
-        and replace(before[member], residual_of=slot.residual_of) == slot
+        index[member]
+        if member in index and replace(before[member], residual_of=slot.residual_of) == slot
         else None
         for member, slot in after.items()
     ]

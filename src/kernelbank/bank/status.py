@@ -124,20 +124,17 @@ class Status:
     @property
     def bars(self) -> tuple[tuple[str, float], ...]:
         """Name and weight of the slots with the largest weights, by size."""
-        return tuple(
-            (self.names[p], float(self.weights[p])) for p in self._order[:MOST_BARS].tolist()
-        )
+        order = self._order[:MOST_BARS].tolist()
+        return tuple((self.names[p], float(self.weights[p])) for p in order)
 
     @property
     def rest(self) -> str:
         """A sentence on the slots without a bar."""
         if not len(self.weights):
             return self.no_weights
-        with_weight = len(self._order)
-        if not with_weight:
+        if not len(self._order):
             return "no slot has any weight"
-        others = self._order[MOST_BARS:]
-        without = len(self.weights) - with_weight
+        others, without = self._order[MOST_BARS:], len(self.weights) - len(self._order)
         parts = []
         if len(others):
             with np.errstate(all="ignore"):
@@ -179,8 +176,7 @@ def bank_status(
 ) -> Status:
     """The status of a `KernelBank`."""
     objective, engine = settings.objective, settings.engine
-    title = bank_title(settings, ledger.samples)
-    methods = distinct_methods(settings.slots)
+    title, methods = bank_title(settings, ledger.samples), distinct_methods(settings.slots)
     listed = "; ".join(method_name(slot, full_name) for slot in methods[:8])
     shown = {
         "combiner": full_name(settings.combiner),
@@ -201,16 +197,12 @@ def bank_status(
         notes["learner"] = method_name(methods[0])
     notes |= engine_note(engine)
     if settings.dictionary is not None:
-        notes["dictionary"] = dictionary_note(settings)
-    costs, losses, mean_weights = (
-        _mean_output(values)
-        for values in (ledger.slot_cumulative_cost, ledger.slot_mean_loss, weights)
-    )
-    out = np.isinf(costs)
-    if out.any():
-        notes["quarantined"] = quarantine_note(
-            np.flatnonzero(out).tolist(), len(out), lambda p: names[p]
-        )
+        notes["dictionary"] = settings.dictionary.note(settings.selection)
+    figures = (ledger.slot_cumulative_cost, ledger.slot_mean_loss, weights)
+    costs, losses, mean_weights = (np.mean(np.atleast_2d(values), axis=0) for values in figures)
+    out = np.flatnonzero(np.isinf(costs)).tolist()
+    if out:
+        notes["quarantined"] = quarantine_note(out, len(costs), names.__getitem__)
     metrics = {
         "mean loss": _beside_best(np.mean(ledger.mean_loss), losses, names),
         "cumulative cost": _beside_best(np.mean(ledger.cumulative_cost), costs, names),
@@ -219,14 +211,8 @@ def bank_status(
     if settings.outputs > 1:
         heading = "weights, mean over the outputs"
         notes["outputs"] = f"{settings.outputs}; figures are means over them"
-    return Status(
-        title, shown, ledger.samples, metrics, notes, names, mean_weights, losses, heading
-    )
-
-
-def _mean_output(values: Floats) -> Floats:
-    """(P,): figures of the slots; of several outputs, (K, P), the mean."""
-    return values.copy() if values.ndim == 1 else values.mean(axis=0)
+    slots = (names, mean_weights, losses)
+    return Status(title, shown, ledger.samples, metrics, notes, *slots, heading)
 
 
 def _beside_best(value: float | np.floating, of_slots: Floats, names: Sequence[str]) -> Metric:
@@ -250,18 +236,6 @@ def columns_note(dimension: int | None) -> str:
 def engine_note(engine: Engine) -> dict[str, str]:
     """The engine, unless it is the default."""
     return {} if engine == Serial() else {"engine": full_name(engine)}
-
-
-def dictionary_note(settings: BankSettings) -> str:
-    """How many kernels of the pool run, have run and have been exchanged."""
-    dictionary, selection = settings.dictionary, settings.selection
-    assert dictionary is not None
-    assert selection is not None
-    tried = sum(count > 0 for count in selection.tries)
-    return (
-        f"{dictionary.size} of {len(dictionary.kernels):,} kernels; {tried:,} tried, "
-        f"{dictionary.exchanged(selection):,} exchanged"
-    )
 
 
 def quarantine_note(indices: Sequence[int], slots: int, name: Callable[[int], str]) -> str:

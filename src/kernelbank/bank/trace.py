@@ -17,32 +17,14 @@ if TYPE_CHECKING:
 Record = dict[str, Floats]
 """Predictions of some rows of a trace: arrays of equal length, by field."""
 
-FIELDS = {
-    None: (
-        "predictions",
-        "cost",
-        "cumulative_cost",
-        "loss",
-        "bound_gap",
-        "regret",
-        "weights",
-        "slot_cost",
-        "slot_loss",
-        "slot_predictions",
-        "curvature",
-        "window_loss",
-    ),
-    "regression": (
-        "predictions",
-        "lower",
-        "upper",
-        "forecasts",
-        "forecast_lower",
-        "forecast_upper",
-        "quantiles",
-        "weights",
-        "slot_predictions",
-    ),
+_COSTS = ("cost", "cumulative_cost", "loss", "bound_gap", "regret")
+_INTERVALS = ("lower", "upper", "forecasts", "forecast_lower", "forecast_upper", "quantiles")
+_CLASSES = ("probabilities", "weights", "slot_predictions", "slot_classes")
+_SLOTS = ("weights", "slot_cost", "slot_loss", "slot_predictions", "curvature", "window_loss")
+
+FIELDS: dict[str | None, tuple[str, ...]] = {
+    None: ("predictions", *_COSTS, *_SLOTS),
+    "regression": ("predictions", *_INTERVALS, "weights", "slot_predictions"),
     "classification": (
         "predictions",
         "probabilities",
@@ -53,17 +35,7 @@ FIELDS = {
 }
 """The arrays that a run can record, by the task of the `AutoBank`; None: by a `KernelBank`."""
 
-BY_SLOT = frozenset(
-    [
-        "weights",
-        "slot_cost",
-        "slot_loss",
-        "slot_predictions",
-        "slot_classes",
-        "curvature",
-        "window_loss",
-    ]
-)
+BY_SLOT = frozenset([*_SLOTS, "slot_classes"])
 """The arrays with one column per slot."""
 
 BY_HORIZON = ("forecasts", "forecast_lower", "forecast_upper")
@@ -156,7 +128,8 @@ class Trace:
         self.outputs = outputs
         """How many targets a sample has; with more than one, arrays have that axis after the
         first."""
-        self.target_names = tuple(target_names) or _numbered(outputs)
+        numbered = tuple(f"output {k}" for k in range(outputs)) if outputs > 1 else ()
+        self.target_names = tuple(target_names) or numbered
         """The names of several targets; empty for one."""
         self._names = names
         self._later_names: list[tuple[int, Sequence[str]]] = []
@@ -307,11 +280,6 @@ class Trace:
         """Fill rows start, start + 1, ... of the arrays that are given."""
         for name, rows in arrays.items():
             getattr(self, name)[start : start + len(rows)] = rows
-
-
-def _numbered(outputs: int) -> tuple[str, ...]:
-    """The names of several outputs that have none."""
-    return tuple(f"output {k}" for k in range(outputs)) if outputs > 1 else ()
 
 
 def chosen_fields(

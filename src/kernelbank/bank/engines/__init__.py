@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...utils import validation as check
-from .base import Engine, EngineBank, Serial, Threads
+from .base import Engine, Serial, Threads
 from .ray import Ray
 
 BUILT_IN: dict[str, type[Engine]] = {"ray": Ray, "serial": Serial, "threads": Threads}
@@ -24,4 +24,4 @@ def as_engine(engine: object) -> Engine:
     )
 
 
-__all__ = ["Engine", "EngineBank", "Ray", "Serial", "Threads"]
+__all__ = ["Engine", "Ray", "Serial", "Threads"]

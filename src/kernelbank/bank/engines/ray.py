@@ -70,6 +70,20 @@ _WARN_AFTER = 5.0  # seconds of waiting for a process
 _MAX_IDLE = 16  # processes
 
 
+def _checked_address(name: str, address: object, owner: str) -> object:
+    if address is None or (isinstance(address, str) and address):
+        return address
+    remedy = 'Give "auto" or the head node\'s host:port, or None for this machine.'
+    raise check.refuse(name, "be a text or None", address, remedy, owner)
+
+
+def _checked_permission(name: str, allowed: object, owner: str) -> object:
+    if isinstance(allowed, bool):
+        return allowed
+    remedy = "Give True if nobody else can reach the cluster."
+    raise check.refuse(name, "be True or False", allowed, remedy, owner)
+
+
 @dataclass(frozen=True)
 class Ray(Engine):
     """Run the shards in processes of a Ray cluster. Same bits as `Serial`.
@@ -100,33 +114,17 @@ class Ray(Engine):
     >>> engine = kb.engines.Ray(shards=4)  # nothing starts before a bank gets its first sample
     """
 
-    shards: int | None = None
-    address: str | None = None
-    block: int | None = None
-    retries: int = 3
-    patience: float = 60.0
-    replay: int = 16_384
-    cpus: float = 0.0
-    allow_unauthenticated: bool = False
+    shards: int | None = check.count_field(None, "Give 1 or more, or None for one per processor.")
+    address: str | None = field(default=None, metadata={"rule": _checked_address})
+    block: int | None = check.count_field(
+        None, "Give 1 to 65536, or None to let it be chosen.", most=65536
+    )
+    retries: int = check.count_field(3, "Give 0 or more.", least=0)
+    patience: float = check.number_field(60.0, "Give seconds, such as 60.", above=0)
+    replay: int = check.count_field(16_384, "Give a number of samples, such as 16384.")
+    cpus: float = check.number_field(0.0, "Give 0 or more, such as 1.", least=0)
+    allow_unauthenticated: bool = field(default=False, metadata={"rule": _checked_permission})
     rows: ClassVar[int] = 2**16  # long calls: after each, the shards wait for the next one
-
-    def __post_init__(self) -> None:
-        if self.shards is not None:
-            remedy = "Give 1 or more, or None for one per processor."
-            check.count("shards", self.shards, "Ray", remedy)
-        if self.address is not None and not (isinstance(self.address, str) and self.address):
-            remedy = 'Give "auto" or the head node\'s host:port, or None for this machine.'
-            raise check.refuse("address", "be a text or None", self.address, remedy, "Ray")
-        if self.block is not None:
-            remedy = "Give 1 to 65536, or None to let it be chosen."
-            check.count("block", self.block, "Ray", remedy, most=65536)
-        check.count("retries", self.retries, "Ray", "Give 0 or more.", least=0)
-        check.number("patience", self.patience, "Ray", "Give seconds, such as 60.", above=0)
-        check.count("replay", self.replay, "Ray", "Give a number of samples, such as 16384.")
-        check.number("cpus", self.cpus, "Ray", "Give 0 or more, such as 1.", least=0)
-        if not isinstance(allowed := self.allow_unauthenticated, bool):
-            remedy, rule = "Give True if nobody else can reach the cluster.", "be True or False"
-            raise check.refuse("allow_unauthenticated", rule, allowed, remedy, "Ray")
 
     def open(
         self,
@@ -135,7 +133,7 @@ class Ray(Engine):
         models: Models | None = None,
         most_bytes: int | None = None,
     ) -> RayBank:
-        description = settings.describe(dimension, models=models)
+        description = settings.describe(dimension, models)
         if most_bytes is not None:
             _core.Bank(description, most_bytes)  # refused, if it is too large
         return RayBank(self, description)
@@ -401,7 +399,10 @@ class RayBank:
         self._owner: int | None = None  # the thread that has it
         number = settings.shards or max(1, int(ray.cluster_resources().get("CPU", 1)))
         shards = partition(packs, number)
-        self._driver = _core.Bank(describe_driver(description, shards))
+        self._driver = driver = _core.Bank(describe_driver(description, shards))
+        self.weights, self.weight_sums = driver.weights, driver.weight_sums
+        self.clear_weight_sums, self.combiner_step = driver.clear_weight_sums, driver.combiner_step
+        self.alerts = driver.alerts
         self._block = settings.block_length(description)
         length = min(_core.SLIDE_PERIOD, description["block"] * len(shards))
         self._processes = [
@@ -606,26 +607,11 @@ class RayBank:
     def bytes(self) -> int:
         return _core.Bank(self._description).bytes
 
-    def weights(self) -> Floats:
-        return self._driver.weights()
-
-    def weight_sums(self) -> Floats:
-        return self._driver.weight_sums()
-
-    def clear_weight_sums(self) -> None:
-        self._driver.clear_weight_sums()
-
     def ledger(self) -> dict[str, Floats]:
         return self._driver.ledger() | {"dropped": self._dropped.copy()}
 
     def step_ratio(self) -> Floats:
         return self._step_ratio.copy()
-
-    def alerts(self) -> tuple[int, float]:
-        return self._driver.alerts()
-
-    def combiner_step(self) -> list[tuple[float, float]]:
-        return self._driver.combiner_step()
 
     # --- state ------------------------------------------------------------------------------------
 
