@@ -1,19 +1,31 @@
 // Random features, and gradient descent on them: FourierSGD.
 #include "features.hpp"
 
+#include <mutex>
+
 namespace kb {
+
+std::shared_ptr<const FourierFeatures::Draws> FourierFeatures::shared(Draws draws) {
+  static std::mutex guard;
+  static std::vector<std::weak_ptr<const Draws>> all;
+  const std::lock_guard<std::mutex> lock(guard);
+  std::erase_if(all, [](const auto& one) { return one.expired(); });
+  for (const auto& one : all)
+    if (const auto found = one.lock(); found && *found == draws) return found;
+  const auto made = std::make_shared<const Draws>(std::move(draws));
+  all.push_back(made);
+  return made;
+}
 
 FourierFeatures::FourierFeatures(int dimension, std::vector<int> coordinates,
                                  int trigonometric, Array<double> frequencies,
                                  Array<double> phases, Array<double> amplitudes)
     : trigonometric_(trigonometric),
       coordinates_(std::move(coordinates)),
-      frequencies_(std::move(frequencies)),
-      phases_(std::move(phases)),
-      amplitudes_(std::move(amplitudes)) {
-  const std::size_t size = phases_.size();
-  bool fits = size % WIDTH == 0 && amplitudes_.size() == size &&
-              frequencies_.size() == coordinates_.size() * size && trigonometric_ >= 0 &&
+      draws_(shared({std::move(frequencies), std::move(phases), std::move(amplitudes)})) {
+  const std::size_t size = draws_->phases.size();
+  bool fits = size % WIDTH == 0 && draws_->amplitudes.size() == size &&
+              draws_->frequencies.size() == coordinates_.size() * size && trigonometric_ >= 0 &&
               trigonometric_ <= int(size) && trigonometric_ % (2 * WIDTH) == 0;
   for (int k : coordinates_) fits = fits && k >= 0 && k < dimension;
   if (!fits) throw std::invalid_argument("features do not fit together");
@@ -22,7 +34,7 @@ FourierFeatures::FourierFeatures(int dimension, std::vector<int> coordinates,
 
 void FourierFeatures::write(const double* x, double* phi) {
   for (std::size_t k = 0; k < point_.size(); ++k) point_[k] = x[coordinates_[k]];
-  const double* amplitudes = amplitudes_.data();
+  const double* amplitudes = draws_->amplitudes.data();
   for (int m = 0; m < trigonometric_; m += 2 * WIDTH) {
     const auto [cosine, sine] = cosine_and_sine(angles(m));
     store(phi + m, load(amplitudes + m) * cosine);
@@ -33,11 +45,11 @@ void FourierFeatures::write(const double* x, double* phi) {
 }
 
 Lanes FourierFeatures::angles(int m) const {
-  Lanes angle = load(phases_.data() + m);
-  const double* frequencies = frequencies_.data() + m;
+  Lanes angle = load(draws_->phases.data() + m);
+  const double* frequencies = draws_->frequencies.data() + m;
   for (double x : point_) {
     angle = fma(x, load(frequencies), angle);
-    frequencies += phases_.size();
+    frequencies += draws_->phases.size();
   }
   return angle;
 }

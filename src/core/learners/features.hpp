@@ -43,6 +43,13 @@ class Features {
 /// eight: four cosines, and the sines of the same angles. The linear features are the coordinates
 /// and a constant. Both are padded, with features of amplitude 0.
 class FourierFeatures final : public Features {
+  /// What is drawn; equal ones, such as those of banks with equal settings, are one object.
+  struct Draws {
+    Array<double> frequencies, phases, amplitudes;
+    bool operator==(const Draws&) const = default;
+  };
+  static std::shared_ptr<const Draws> shared(Draws draws);
+
  public:
   /// frequencies (coordinates, size), phases and amplitudes (size,), as Python has drawn them.
   FourierFeatures(int dimension, std::vector<int> coordinates, int trigonometric,
@@ -52,7 +59,7 @@ class FourierFeatures final : public Features {
                         spec.settings.whole("trigonometric"), spec.settings.array("frequencies"),
                         spec.settings.array("phases"), spec.settings.array("amplitudes")) {}
 
-  int size() const override { return int(phases_.size()); }
+  int size() const override { return int(draws_->phases.size()); }
   int constant() const override { return trigonometric_ + int(coordinates_.size()); }
   void write(const double* x, double* phi) override;
 
@@ -61,7 +68,7 @@ class FourierFeatures final : public Features {
 
   int trigonometric_;
   std::vector<int> coordinates_;
-  Array<double> frequencies_, phases_, amplitudes_;
+  std::shared_ptr<const Draws> draws_;
   Array<double> point_;  // scratch: x_c
 };
 
