@@ -121,8 +121,8 @@ void Remote::predict(const Query&, Lanes*) {
 Cloned<Learner> make_learner(const std::string& name, const LearnerSpec& spec) {
   if (name == "Remote") return make<Remote>(spec);
   for (const auto& family :
-       {feature_family(), gradients_on_centres_family(), last_value_family(),
-        least_squares_on_centres_family(), least_squares_on_features_family(),
+       {boosted_trees_family(), feature_family(), gradients_on_centres_family(),
+        last_value_family(), least_squares_on_centres_family(), least_squares_on_features_family(),
         nearest_neighbors_family(), norma_family(), partition_tree_family()})
     for (const NamedLearner& known : family) {
       if (name != known.name) continue;

@@ -281,6 +281,6 @@ Cloned<Learner> make_learner(const std::string& name, const LearnerSpec& spec);
 std::vector<NamedLearner> feature_family(), gradients_on_centres_family();
 std::vector<NamedLearner> least_squares_on_centres_family(), least_squares_on_features_family();
 std::vector<NamedLearner> last_value_family(), nearest_neighbors_family(), norma_family();
-std::vector<NamedLearner> partition_tree_family();
+std::vector<NamedLearner> boosted_trees_family(), partition_tree_family();
 
 }  // namespace kb

@@ -4,11 +4,12 @@ from .base import Learner
 from .features import FourierRLS, FourierSGD, LinearRLS, NystromSGD
 from .gradient import KLMS, KNLMS, POLK, QKLMS, Forgetron, Norma, Projectron
 from .kernel_least_squares import KRLS, FixedBudgetKRLS, KRLSTracker, SlidingWindowKRLS
-from .nonparametric import LastValue, NearestNeighborGP, PartitionTree
+from .nonparametric import BoostedTrees, LastValue, NearestNeighborGP, PartitionTree
 from .python_learner import Adapter, PythonLearner
 
 __all__ = [
     "Adapter",
+    "BoostedTrees",
     "FixedBudgetKRLS",
     "Forgetron",
     "FourierRLS",

@@ -1,4 +1,4 @@
-"""Learners that keep samples, not terms: the last target, the nearest of many, and cells."""
+"""Learners that keep samples, not terms: the last target, the nearest of many, cells and trees."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from ..losses import Objective, Squared
 from ..utils import validation as check
 from .base import MOST, Learner, count_of
 
+_SEED = "Give a whole number below 2**63; another one draws others."
 _COLUMN = "Give the index, from 0, of an input, or None."
 
 
@@ -104,11 +105,7 @@ class NearestNeighborGP(Learner):
             raise check.refuse("memory", rule, self.memory, remedy, "NearestNeighborGP")
 
     def check(self, objective: Objective) -> None:
-        if objective.loss != Squared():
-            remedy = 'Use "squared", another learner, or let this one learn by squares all the '
-            remedy += 'same: kb.Slot(..., loss="squared").'
-            rule = "be the squared one for NearestNeighborGP"
-            raise check.refuse("loss", rule, objective.loss, remedy)
+        _check_squared(objective, "NearestNeighborGP")
 
 
 @dataclass(frozen=True)
@@ -167,17 +164,92 @@ class PartitionTree(Learner):
     nodes: int = count_of("cells", 1023)
     split_after: int = count_of("samples in a cell", 20, least=2)
     noise: float = check.scale_field(0.1)
-    seed: int = check.count_field(
-        0, "Give a whole number below 2**63; another one draws other cells.", least=0
-    )
+    seed: int = check.count_field(0, _SEED, least=0)
 
     def core_settings(
         self, kernels: Sequence[Kernel], dimension: int, identity: int
     ) -> dict[str, object]:
         tree = without_active_dims(kernels[0])
         assert isinstance(tree, TreeKernel)
-        return super().core_settings(kernels, dimension, identity) | {
-            "variances": np.array(tree.variances()),
-            "seed_parts": np.array([self.seed >> 32, self.seed & 0xFFFFFFFF], dtype=float),
-            "identity": float(identity),
-        }
+        settings = super().core_settings(kernels, dimension, identity)
+        settings["variances"] = np.array(tree.variances())
+        return settings | _random_key(self.seed, identity)
+
+
+@dataclass(frozen=True)
+class BoostedTrees(Learner):
+    """Gradient boosting: trees that each learn what those before them leave.
+
+        f(x) = c + sum over trees t of v_t(x),  v_t(x) = the value of the leaf of x in tree t
+
+    The last `memory` samples are kept. While one generation of trees predicts, the next is grown, a
+    tree at a time, from a random half of these samples. Leaves are split greedily, where a split
+    lowers the squared residuals most, by thresholds that are quantiles of the inputs. A generation
+    takes half as many samples as there are when it begins.
+
+    The trees that predict go on to learn: a sample moves c and the values of its leaves by a Kalman
+    step, with variances
+
+        P_t = adaptation * learning_rate / (n_t + 4),   n_t = the number of samples of the leaf.
+
+    It is for tables with thresholds and interactions. f is not in the space of a kernel: norm^2 is
+    0, which means none. It learns by the squared loss; a slot of a bank for another loss can:
+    kb.Slot(..., loss="squared"). Use it with `kb.kernels.NoKernel()`, or for some of the inputs
+    with `kb.kernels.ActiveDims(kb.kernels.NoKernel(), columns)`.
+
+    Parameters
+    ----------
+    trees : of a generation.
+    leaves : most leaves of a tree, at least 2.
+    learning_rate : which part of the residuals a tree learns, in (0, 1].
+    adaptation : how fast the values of leaves follow new samples, 0 or more.
+    memory : how many of the last samples are kept, at least 16.
+    seed : whole number from which the random halves follow, with the slot's number, as for
+        `FourierSGD`.
+
+    Reference: Friedman, Stochastic gradient boosting, Computational Statistics and Data Analysis 38
+    (2002); Ke et al., LightGBM, NeurIPS 2017, for the histograms and the order of the splits.
+
+    >>> import numpy as np, kernelbank as kb
+    >>> X = np.random.default_rng(0).uniform(0, 1, (2000, 2))
+    >>> bank = kb.KernelBank([kb.kernels.NoKernel()], kb.learners.BoostedTrees())
+    >>> trace = bank.run(X, np.where((X[:, 0] < 0.3) & (X[:, 1] > 0.5), 1.0, -1.0))
+    >>> bank.predict([[0.1, 0.8], [0.1, 0.2]]).round(1).tolist()
+    [1.0, -1.0]
+    """
+
+    core_name: ClassVar[str] = "BoostedTrees"
+    only_kernel: ClassVar[type[Kernel]] = NoKernel
+    uses_values: ClassVar[bool] = False
+    trees: int = count_of("trees", 50)
+    leaves: int = count_of("leaves", 32, least=2)
+    learning_rate: float = check.number_field(0.1, above=0, most=1)
+    adaptation: float = check.number_field(8.0, least=0)
+    memory: int = count_of("samples", 4096, least=16)
+    seed: int = check.count_field(0, _SEED, least=0)
+
+    def check(self, objective: Objective) -> None:
+        _check_squared(objective, "BoostedTrees")
+
+    def check_kernel(self, kernel: Kernel) -> None:
+        super().check_kernel(without_active_dims(kernel))
+
+    def core_settings(
+        self, kernels: Sequence[Kernel], dimension: int, identity: int
+    ) -> dict[str, object]:
+        settings = super().core_settings(kernels, dimension, identity)
+        return settings | _random_key(self.seed, identity)
+
+
+def _check_squared(objective: Objective, owner: str) -> None:
+    """Refuse another loss than the squared one."""
+    if objective.loss != Squared():
+        remedy = 'Use "squared", another learner, or let this one learn by squares all the '
+        remedy += 'same: kb.Slot(..., loss="squared").'
+        raise check.refuse("loss", f"be the squared one for {owner}", objective.loss, remedy)
+
+
+def _random_key(seed: int, identity: int) -> dict[str, object]:
+    """What random draws of a slot follow from."""
+    parts = np.array([seed >> 32, seed & 0xFFFFFFFF], dtype=float)
+    return {"seed_parts": parts, "identity": float(identity)}

@@ -1,0 +1,452 @@
+// BoostedTrees: trees that each learn what those before them leave, grown anew as the stream goes on.
+//
+//     f(x) = c + sum over the trees t of v_t(x),  v_t(x) = the value of the leaf of x in tree t
+//
+// Generations. The last `memory` samples are kept. While one generation of trees predicts, the next
+// one is grown, a tree at a time, whenever its share of the generation's samples has come. A
+// generation takes half as many samples as there are at its beginning: so the work per sample stays
+// the same, and the trees know of at least 4/9 of the samples so far. c is the mean of the targets.
+//
+// A tree learns the residuals r of a random half of the samples. Its leaves are split greedily, that
+// of the largest gain first: of all inputs and thresholds (x <= threshold goes to the first child),
+//
+//     gain = S1^2 / (n1 + R) + S2^2 / (n2 + R) - S^2 / (n + R),  S = the sum of r, n = their number,
+//
+// with R = RIDGE. Thresholds are quantiles of the inputs, the same for all trees of a generation. So
+// samples become codes, numbers of intervals, and a histogram of the codes gives all gains of an
+// input. A leaf has the value learning_rate S / (n + R).
+//
+// Adaptation. The trees that predict go on to learn: a sample moves the values of its leaves and c,
+// each with a variance P_t that falls with the number n_t of its samples, by the Kalman step
+//
+//     v_t += P_t / (1 + sum of P) (y - f),   P_t = adaptation learning_rate / (n_t + 2 R).
+//
+// So they follow a drift until the next generation. Inputs and thresholds are in single precision.
+// f is not in the space of a kernel: norm^2 is 0, which means none. The trees are one slot, in lane 0.
+#include <cmath>
+
+#include "../learner.hpp"
+#include "../math.hpp"
+
+namespace kb {
+
+namespace {
+
+constexpr double RIDGE = 2.0;
+constexpr int LEAST = 3;         // samples of a leaf, of the half that a tree learns
+constexpr int FIRST = 16;        // samples after which the first generation begins
+constexpr int DEEPEST = 10;      // splits on a way to a leaf
+constexpr int MOST_BINS = 64;    // intervals of an input
+constexpr int QUANTILES_OF = 512;  // how many of the samples give thresholds
+
+/// Trees in the order of their growth. Cell 0 of a tree is its root. The second child of a cell is the
+/// cell after the first one; a leaf is its own child, so that all ways down have the same length.
+struct Trees {
+  Trees(int trees, int cells)
+      : thresholds(trees, cells, float(INF)),
+        axes(trees, cells),
+        children(trees, cells),
+        values(trees, cells),
+        counts(trees, cells),
+        depths(trees) {
+    clear();
+  }
+  void visit(Archive& archive) {
+    archive("constant", constant);
+    archive("thresholds", thresholds);
+    archive("axes", axes);
+    archive("children", children);
+    archive("values", values);
+    archive("counts", counts);
+    archive("depths", depths);
+    if (!archive.loaded) return;
+    const int cells = axes.columns();
+    for (int t = 0; t < axes.rows(); ++t) {
+      archive.require(depths[t] >= 0 && depths[t] <= DEEPEST, "depths are too large");
+      for (int i = 0; i < cells; ++i) {
+        const std::int64_t child = children[t][i];
+        const bool leaf = child == i && thresholds[t][i] == float(INF);
+        archive.require(leaf || (child > i && child + 1 < cells), "the cells are no tree");
+        archive.require(axes[t][i] >= 0, "axes are not coordinates");
+      }
+    }
+  }
+  /// All trees become one leaf of value 0.
+  void clear() {
+    for (int t = 0; t < axes.rows(); ++t) {
+      for (int i = 0; i < axes.columns(); ++i) make_leaf(t, i, 0.0, 0.0);
+      depths[t] = 0;
+    }
+  }
+  void make_leaf(int tree, int cell, double value, double count) {
+    thresholds[tree][cell] = float(INF);
+    axes[tree][cell] = 0;
+    children[tree][cell] = cell;
+    values[tree][cell] = value;
+    counts[tree][cell] = count;
+  }
+  /// The leaf of an input.
+  int descend(int tree, const float* x) const {
+    const float* threshold = thresholds[tree];
+    const std::int64_t *axis = axes[tree], *child = children[tree];
+    std::int64_t cell = 0;
+    for (std::int64_t level = depths[tree]; level > 0; --level)
+      cell = child[cell] + (x[axis[cell]] > threshold[cell]);
+    return int(cell);
+  }
+
+  double constant = 0.0;
+  Matrix<float> thresholds;
+  Matrix<std::int64_t> axes, children;  // of the split; the cell itself for a leaf
+  Matrix<double> values, counts;        // v, and the number of samples of a leaf
+  Array<std::int64_t> depths;           // the most splits on a way to a leaf
+};
+
+class BoostedTrees final : public Learner {
+ public:
+  explicit BoostedTrees(const LearnerSpec& spec)
+      : trees_(spec.settings.count("trees")),
+        leaves_(spec.settings.whole("leaves", 2)),
+        memory_(spec.settings.whole("memory", FIRST)),
+        rate_(spec.settings.number("learning_rate")),
+        adaptation_(spec.settings.number("adaptation")),
+        window_(spec.objective.window),
+        coordinates_(spec.settings.indices("coordinates", spec.dimension)),
+        dimension_(int(coordinates_.size())) {
+    if (dimension_ < 1) throw std::invalid_argument("no inputs");
+    const Array<double>& seed = spec.settings.array("seed_parts");  // the upper 32 bits, the lower
+    const double identity = spec.settings.number("identity");
+    for (double number : {seed.at(0), seed.at(1), identity})
+      if (!(number >= 0.0 && number < 0x1p53)) throw std::invalid_argument("no seed");
+    key_ = mix_key(mix_key(0, std::uint64_t(seed[0]) << 32 | std::uint64_t(seed[1])),
+                   std::uint64_t(identity));
+  }
+
+  void visit(Archive& archive) override {
+    archive("points", points_);
+    archive("targets", targets_);
+    archive("fits", fits_);
+    archive("bounds", bounds_);
+    archive("stored", stored_);
+    archive("begun", begun_);
+    archive("grown", grown_);
+    archive("generation", generation_);
+    archive.part("now", now_);
+    archive.part("next", next_);
+    if (!archive.loaded) return;
+    constexpr std::int64_t most = std::int64_t(1) << 53;
+    archive.require(stored_ >= 0 && stored_ < most, "stored is not a count of samples");
+    archive.require(begun_ >= 0 && begun_ <= stored_, "begun is not a number of a sample");
+    archive.require((begun_ == 0) == (stored_ < FIRST), "begun is not that of a generation");
+    archive.require(grown_ >= 0 && grown_ <= trees_, "grown is not a number of trees");
+    archive.require(generation_ >= 0 && generation_ < most, "generation is not a count");
+    for (const Trees* some : {&now_, &next_})
+      for (std::int64_t axis : some->axes.numbers)
+        archive.require(axis < dimension_, "axes are not coordinates");
+    coded_ = 0;
+  }
+
+  void learn(const Block& block, Record* records) override {
+    Record& record = records[0];
+    for (int t = 0; t < block.count; ++t) {
+      const std::int64_t number = block.first + t;
+      if (!block.samples.uses_query) evaluate(block.x(t));  // else all is as the query left it
+      record.predictions[t] = first_lane(value_);
+      const double target = block.targets[0][t][0];
+      if (!std::isnan(target)) {  // a sample without a target changes nothing
+        adapt(target);
+        remember(target);
+        grow();
+      }
+      // f on the window, oldest first; 0 before the first sample.
+      Lanes* values = record.values[t + 1];
+      const int position = block.samples.place(number);
+      for (int age = 0; age < window_; ++age) {
+        if (age <= number) {
+          for (int k = 0; k < dimension_; ++k)
+            point_[k] = float(block.samples.inputs(coordinates_[k])[position - age]);
+          evaluate_point();
+        }
+        values[window_ - 1 - age] = first_lane(age <= number ? value_ : 0.0);
+      }
+      record.norms[t + 1] = 0.0;
+    }
+  }
+
+  void predict(const Query& query, Lanes* out) override {
+    evaluate(query.x);
+    out[0] = first_lane(value_);
+  }
+
+  void continue_from(Learner& narrower) override {
+    Learner::continue_from(narrower);
+    coded_ = 0;
+  }
+  void take_slot(int to, Learner& source, int from, bool shared) override {
+    Learner::take_slot(to, source, from, shared);
+    coded_ = 0;
+  }
+
+ private:
+  // --- predicting and adapting -------------------------------------------------------------------
+
+  /// point, leaf of each tree and value, for an input.
+  void evaluate(const double* x) {
+    for (int k = 0; k < dimension_; ++k) point_[k] = float(x[coordinates_[k]]);
+    evaluate_point();
+  }
+  void evaluate_point() {
+    double value = now_.constant;
+    for (int t = 0; t < trees_; ++t) {
+      found_[t] = now_.descend(t, point_.data());
+      value += now_.values[t][found_[t]];
+    }
+    value_ = value;
+  }
+
+  /// The Kalman step of c and of the leaves that the last input is in.
+  void adapt(double target) {
+    const double strength = adaptation_ * rate_;
+    if (generation_ < 2 || !(strength > 0.0)) return;  // the first trees are not there yet
+    const double own = strength / (double(kept()) + 2.0 * RIDGE);
+    double total = own;
+    for (int t = 0; t < trees_; ++t) {
+      double& count = now_.counts[t][found_[t]];
+      count += 1.0;
+      variances_[t] = strength / (count + 2.0 * RIDGE);
+      total += variances_[t];
+    }
+    const double step = (target - value_) / (1.0 + total);
+    now_.constant += own * step;
+    for (int t = 0; t < trees_; ++t) now_.values[t][found_[t]] += variances_[t] * step;
+  }
+
+  // --- samples -----------------------------------------------------------------------------------
+
+  int kept() const { return int(std::min<std::int64_t>(stored_, memory_)); }
+
+  /// Keep a sample, in the place of the oldest if the memory is full.
+  void remember(double target) {
+    const int place = int(stored_ % memory_);
+    std::copy(point_.begin(), point_.end(), points_[place]);
+    targets_[place] = target;
+    fits_[place] = next_.constant;
+    for (int t = 0; t < grown_; ++t)
+      fits_[place] += next_.values[t][next_.descend(t, point_.data())];
+    ++stored_;
+  }
+
+  /// The thresholds of each input: values that some of the samples have, but the largest, so that each
+  /// interval has a sample; quantiles of them, where they are many.
+  void choose_bounds() {
+    const int count = std::min(kept(), QUANTILES_OF);
+    bins_ = bins();
+    std::vector<float> sorted(count);
+    for (int k = 0; k < dimension_; ++k) {
+      for (int i = 0; i < count; ++i)
+        sorted[i] = points_[int(std::int64_t(i) * kept() / count)][k];
+      std::sort(sorted.begin(), sorted.end());
+      float* bounds = bounds_[k];
+      std::fill_n(bounds, MOST_BINS, float(INF));
+      int found = 0;
+      auto add = [&](float x) {
+        if (x < sorted.back() && (found == 0 || bounds[found - 1] < x)) bounds[found++] = x;
+      };
+      int different = 1;
+      for (int i = 1; i < count; ++i) different += sorted[i - 1] < sorted[i];
+      if (different <= bins_)
+        for (float x : sorted) add(x);
+      else
+        for (int b = 1; b < bins_; ++b) add(sorted[std::size_t(b) * count / bins_]);
+    }
+    coded_ = 0;
+  }
+
+  /// How many intervals there may be: few while there are few samples.
+  int bins() const {
+    const std::int64_t samples = std::min<std::int64_t>(begun_, memory_);
+    return samples < 256 ? MOST_BINS / 4 : samples < 1024 ? MOST_BINS / 2 : MOST_BINS;
+  }
+
+  /// codes : the number of thresholds below each input, of samples that have none so far.
+  void encode() {
+    bins_ = bins();
+    for (std::int64_t i = std::max(coded_, stored_ - kept()); i < stored_; ++i) {
+      const int place = int(i % memory_);
+      for (int k = 0; k < dimension_; ++k) {
+        const float x = points_[place][k], *bounds = bounds_[k];
+        int below = 0;
+        for (int step = bins_ / 2; step > 0; step /= 2)
+          below += x > bounds[below + step - 1] ? step : 0;
+        codes_[place][k] = std::uint8_t(below);
+      }
+    }
+    coded_ = stored_;
+  }
+
+  // --- generations -------------------------------------------------------------------------------
+
+  /// Grow the trees that are due, or begin another generation.
+  void grow() {
+    if (stored_ < FIRST) return;
+    const std::int64_t length = std::min<std::int64_t>(begun_, memory_) / 2;
+    if (begun_ == 0 || stored_ >= begun_ + length) {
+      if (begun_ > 0) std::swap(now_, next_);
+      begin();
+    }
+    const std::int64_t samples = std::min<std::int64_t>(begun_, memory_) / 2;
+    const std::int64_t due = std::min<std::int64_t>(trees_, trees_ * (stored_ - begun_ + 1) / samples);
+    while (grown_ < due) grow_tree();
+  }
+
+  void begin() {
+    begun_ = stored_;
+    grown_ = 0;
+    ++generation_;
+    next_.clear();
+    double total = 0.0;
+    for (int i = 0; i < kept(); ++i) total += targets_[i];
+    next_.constant = total / kept();
+    std::fill_n(fits_.begin(), kept(), next_.constant);
+    choose_bounds();
+  }
+
+  struct Split {
+    double gain = 0.0, total = 0.0;  // the sum of r in the first child
+    int axis = -1, code = 0;
+  };
+  /// A leaf that may be split: its samples are rows[low:high].
+  struct Leaf {
+    int cell, low, high, depth;
+    double total;  // S
+    Split split;
+  };
+
+  void grow_tree() {
+    const int tree = int(grown_);
+    encode();
+    const std::uint64_t key = mix_key(key_, std::uint64_t(generation_) * trees_ + tree);
+    rows_.clear();
+    double total = 0.0;
+    for (int i = 0; i < kept(); ++i) {
+      if (i % 64 == 0) half_ = mix_key(key, i / 64);
+      if (!(half_ >> (i % 64) & 1)) continue;
+      rows_.push_back(i);
+      residuals_[i] = targets_[i] - fits_[i];
+      total += residuals_[i];
+    }
+    open_.clear();
+    open(tree, {0, 0, int(rows_.size()), 0, total, {}});
+    int cells = 1;
+    while (!open_.empty() && cells + 2 <= next_.axes.columns()) {
+      auto best = open_.begin();
+      for (auto leaf = open_.begin(); leaf != open_.end(); ++leaf)
+        if (leaf->split.gain > best->split.gain) best = leaf;
+      const Leaf leaf = *best;
+      open_.erase(best);
+      split(tree, leaf, cells);
+      cells += 2;
+    }
+    for (int i = 0; i < kept(); ++i) fits_[i] += next_.values[tree][next_.descend(tree, points_[i])];
+    ++grown_;
+  }
+
+  /// Give a leaf its value, and find its split.
+  void open(int tree, Leaf leaf) {
+    const int count = leaf.high - leaf.low;
+    next_.make_leaf(tree, leaf.cell, rate_ * leaf.total / (count + RIDGE), 2.0 * count);
+    next_.depths[tree] = std::max<std::int64_t>(next_.depths[tree], leaf.depth);
+    if (count < 2 * LEAST || leaf.depth == DEEPEST) return;
+    leaf.split = best_split(leaf);
+    if (leaf.split.axis >= 0) open_.push_back(leaf);
+  }
+
+  /// The split with the largest gain, the first of equals.
+  Split best_split(const Leaf& leaf) {
+    const double count = leaf.high - leaf.low;
+    std::fill(histogram_.begin(), histogram_.end(), Sum{});
+    for (int i = leaf.low; i < leaf.high; ++i) {
+      const double r = residuals_[rows_[i]];
+      const std::uint8_t* codes = codes_[rows_[i]];
+      for (int k = 0; k < dimension_; ++k) {
+        Sum& sum = histogram_[std::size_t(k) * MOST_BINS + codes[k]];
+        sum.total += r;
+        sum.count += 1.0;
+      }
+    }
+    Split best;
+    const double before = leaf.total * leaf.total / (count + RIDGE);
+    for (int k = 0; k < dimension_; ++k) {
+      const Sum* sums = histogram_.data() + std::size_t(k) * MOST_BINS;
+      double first = 0.0, below = 0.0;
+      for (int code = 0; code + 1 < bins_; ++code) {
+        if (sums[code].count == 0.0) continue;
+        first += sums[code].total;
+        below += sums[code].count;
+        if (below < LEAST) continue;
+        if (count - below < LEAST) break;
+        const double second = leaf.total - first;
+        const double gain =
+            first * first / (below + RIDGE) + second * second / (count - below + RIDGE) - before;
+        if (gain > best.gain) best = {gain, first, k, code};
+      }
+    }
+    return best;
+  }
+
+  /// Give a leaf two children, the cells `child` and the next.
+  void split(int tree, const Leaf& leaf, int child) {
+    const Split& split = leaf.split;
+    next_.thresholds[tree][leaf.cell] = bounds_[split.axis][split.code];
+    next_.axes[tree][leaf.cell] = split.axis;
+    next_.children[tree][leaf.cell] = child;
+    const auto start = rows_.begin();
+    const auto middle = std::stable_partition(
+        start + leaf.low, start + leaf.high,
+        [&](int row) { return codes_[row][split.axis] <= split.code; });
+    const int border = int(middle - start);
+    open(tree, {child, leaf.low, border, leaf.depth + 1, split.total, {}});
+    open(tree, {child + 1, border, leaf.high, leaf.depth + 1, leaf.total - split.total, {}});
+  }
+
+  struct Sum {
+    double total = 0.0, count = 0.0;
+  };
+
+  // settings
+  int trees_, leaves_, memory_;
+  double rate_, adaptation_;
+  int window_;
+  std::vector<int> coordinates_;  // of the inputs that count
+  int dimension_;                 // their number
+  std::uint64_t key_;             // of the random halves
+  // state: sample number n is at place n % memory ...
+  Matrix<float> points_{memory_, dimension_};
+  Array<double> targets_ = Array<double>(memory_), fits_ = targets_;  // y; f of the trees that grow
+  Matrix<float> bounds_{dimension_, MOST_BINS, float(INF)};           // thresholds, then infinity
+  std::int64_t stored_ = 0;      // samples so far
+  // ... and the trees
+  std::int64_t begun_ = 0;       // samples when the present generation began; 0 before the first
+  std::int64_t grown_ = 0;       // trees of it so far
+  std::int64_t generation_ = 0;  // its number, from 1
+  Trees now_{trees_, 2 * leaves_ - 1}, next_ = now_;  // those that predict, and those that grow
+  // scratch
+  std::vector<float> point_ = std::vector<float>(dimension_);  // the last input
+  std::vector<int> found_ = std::vector<int>(trees_);          // its leaves
+  double value_ = 0.0;                                         // f there
+  Array<double> variances_ = Array<double>(trees_);
+  Matrix<std::uint8_t> codes_{memory_, dimension_};
+  std::int64_t coded_ = 0;       // samples whose codes are those of the present thresholds
+  int bins_ = 0;
+  std::uint64_t half_ = 0;
+  std::vector<int> rows_;
+  Array<double> residuals_ = targets_;
+  std::vector<Leaf> open_;
+  std::vector<Sum> histogram_ = std::vector<Sum>(std::size_t(dimension_) * MOST_BINS);
+};
+
+}  // namespace
+
+std::vector<NamedLearner> boosted_trees_family() { return {{"BoostedTrees", make<BoostedTrees>}}; }
+
+}  // namespace kb
