@@ -59,7 +59,7 @@ sanitize: .venv/dev-ready
 		ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 \
 		UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 \
 		$(BIN)/python -m pytest -n auto --dist loadgroup --ignore tests/core/test_same_hashes.py \
-		tests/core tests/test_same_bits.py tests/test_output_bits.py
+		tests/core tests/test_same_bits.py
 
 lint: .venv/dev-ready
 	$(BIN)/ruff check src tests benchmarks packaging docs/gallery docs/generate

@@ -27,7 +27,6 @@ APART = (
     "test_checks.py",
     "test_definition.py",
     "test_learners.py",
-    "test_output_bits.py",
     "test_river.py",
     "test_same_bits.py",
 )

@@ -2,38 +2,41 @@
 
 namespace kb {
 
-/// out[g * R + r] = the products of G vectors with R others, each with the bits of `dot`. Several sums at
-/// once: an addition to one need not wait for the last one.
+/// out[g * number + r] = the products of G vectors with R rows, each with the bits of `dot`. Several sums
+/// at once: an addition to one need not wait for the last one.
 template <int G, int R>
-static void dots(const double* const* ones, const double* const* others, int count, double* out) {
-  Lanes totals[G][R];
+static void dots(const double* const* ones, const double* const* rows, int count, double* out,
+                 int number) {
+  constexpr int sums = G * R;
+  Lanes totals[(sums + 3) / WIDTH * WIDTH];
 #pragma GCC unroll 16
-  for (int i = 0; i < G * R; ++i) totals[i / R][i % R] = 0.0;
+  for (Lanes& total : totals) total = 0.0;
   const int even = whole_lanes(count);
-  for (int m = 0; m < even; m += WIDTH)
-#pragma GCC unroll 16
-    for (int r = 0; r < R; ++r) {
-      const Lanes other = load(others[r] + m);
+  for (int m = 0; m < even; m += WIDTH) {
+    Lanes row[R];
+#pragma GCC unroll 9
+    for (int r = 0; r < R; ++r) row[r] = load(rows[r] + m);
 #pragma GCC unroll 4
-      for (int g = 0; g < G; ++g) totals[g][r] = fma(load(ones[g] + m), other, totals[g][r]);
+    for (int g = 0; g < G; ++g) {
+      const Lanes one = load(ones[g] + m);
+#pragma GCC unroll 9
+      for (int r = 0; r < R; ++r) totals[g * R + r] = fma(one, row[r], totals[g * R + r]);
     }
-#pragma GCC unroll 16
-  for (int i = 0; i < G * R; ++i) {
-    const double *one = ones[i / R], *other = others[i % R];
-    out[i] = add_lanes(totals[i / R][i % R]);
-    for (int m = even; m < count; ++m) out[i] += one[m] * other[m];
   }
+#pragma GCC unroll 4
+  for (int i = 0; i < sums; i += WIDTH) {
+    const Lanes four = add_lanes(totals[i], totals[i + 1], totals[i + 2], totals[i + 3]);
+    for (int j = i; j < std::min(i + WIDTH, sums); ++j) out[j / R * number + j % R] = four[j - i];
+  }
+  for (int m = even; m < count; ++m)
+    for (int j = 0; j < sums; ++j) out[j / R * number + j % R] += ones[j / R][m] * rows[j % R][m];
 }
 
 /// The next R rows at a time; r : how many there have been.
 template <int G, int R>
 static void dots_by(const double* const* ones, const double* const* rows, int number, int count,
                     double* out, int& r) {
-  for (; r + R <= number; r += R) {
-    double found[G * R];
-    dots<G, R>(ones, rows + r, count, found);
-    for (int g = 0; g < G; ++g) std::copy_n(found + g * R, R, out + g * number + r);
-  }
+  for (; r + R <= number; r += R) dots<G, R>(ones, rows + r, count, out + r, number);
 }
 
 void all_dots(const double* const* ones, int many, const double* const* rows, int number, int count,
@@ -182,8 +185,7 @@ void multiply(const double* matrix, int length, const double* vectors, int count
         }
         store(result + j, total);
       }
-      Lanes sums(add_lanes(s[0]), add_lanes(s[1]), add_lanes(s[2]), add_lanes(s[3]));
-      store(result + i, load(result + i) + sums);
+      store(result + i, load(result + i) + add_lanes(s[0], s[1], s[2], s[3]));
     }
   }
 }

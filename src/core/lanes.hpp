@@ -116,6 +116,20 @@ Lanes each_lane(Function function, const More&... x) {
 /// (x0 + x1) + (x2 + x3): the order of every sum over lanes.
 inline double add_lanes(Lanes x) { return (x[0] + x[1]) + (x[2] + x[3]); }
 
+/// The same for four at once.
+inline Lanes add_lanes(Lanes a, Lanes b, Lanes c, Lanes d) {
+#if __has_builtin(__builtin_shufflevector)
+  const auto pairs = [](Lanes x, Lanes y) {  // x0 + x1, y0 + y1, x2 + x3, y2 + y3
+    return __builtin_shufflevector(x.v, y.v, 0, 4, 2, 6) +
+           __builtin_shufflevector(x.v, y.v, 1, 5, 3, 7);
+  };
+  const Lanes::Vector ab = pairs(a, b), cd = pairs(c, d);
+  return __builtin_shufflevector(ab, cd, 0, 1, 4, 5) + __builtin_shufflevector(ab, cd, 2, 3, 6, 7);
+#else
+  return Lanes(add_lanes(a), add_lanes(b), add_lanes(c), add_lanes(d));
+#endif
+}
+
 // --- memory: four consecutive numbers, at any address --------------------------------------------
 
 inline Lanes load(const double* from) {

@@ -7,100 +7,10 @@
 namespace kb {
 namespace {
 
-// --- regression ----------------------------------------------------------------------------------
+/// exp(-|y f|), which does not overflow.
+Lanes margin_exponential(Lanes f, Lanes y) { return exp2_of_product(absolute(y * f), -LOG2_E); }
 
-/// (f - y)^2.
-struct Squared {
-  Lanes value(Lanes f, Lanes y) const { return (f - y) * (f - y); }
-  Lanes derivative(Lanes f, Lanes y) const { return 2.0 * (f - y); }
-};
-
-/// |f - y|; derivative 0 at f = y.
-struct Absolute {
-  Lanes value(Lanes f, Lanes y) const { return absolute(f - y); }
-  Lanes derivative(Lanes f, Lanes y) const {
-    return where_less(f, y, -1.0, where_less(y, f, 1.0, 0.0));
-  }
-};
-
-/// With r = f - y: r^2 / 2 where |r| <= delta, delta (|r| - delta / 2) beyond.
-struct Huber {
-  double delta;
-  Lanes value(Lanes f, Lanes y) const {
-    Lanes r = absolute(f - y);
-    return where_less(delta, r, delta * (r - 0.5 * delta), 0.5 * r * r);
-  }
-  Lanes derivative(Lanes f, Lanes y) const {
-    Lanes r = f - y;
-    return where_less(delta, r, delta, where_less(r, -delta, -delta, r));
-  }
-};
-
-/// max(0, |f - y| - epsilon); derivative 0 inside the tube and on its edge.
-struct EpsilonInsensitive {
-  double epsilon;
-  Lanes value(Lanes f, Lanes y) const {
-    Lanes beyond = absolute(f - y) - epsilon;
-    return where_less(beyond, 0.0, 0.0, beyond);
-  }
-  Lanes derivative(Lanes f, Lanes y) const {
-    Lanes r = f - y;
-    return where_less(epsilon, r, 1.0, where_less(r, -epsilon, -1.0, 0.0));
-  }
-};
-
-/// With r = y - f: max(q r, (q - 1) r), q the quantile; derivative 0 at f = y.
-struct Pinball {
-  double quantile;
-  Lanes value(Lanes f, Lanes y) const {
-    Lanes r = y - f;
-    return where_less(r, 0.0, (quantile - 1.0) * r, quantile * r);
-  }
-  Lanes derivative(Lanes f, Lanes y) const {
-    return where_less(f, y, -quantile, where_less(y, f, 1.0 - quantile, 0.0));
-  }
-};
-
-// --- classification, with labels -1 and +1 -------------------------------------------------------
-
-/// log(1 + exp(-y f)).
-struct Logistic {
-  /// exp(-|y f|), which does not overflow.
-  static Lanes margin_exponential(Lanes f, Lanes y) {
-    return exp2_of_product(absolute(y * f), -LOG2_E);
-  }
-  Lanes value(Lanes f, Lanes y) const {
-    Lanes margin = y * f;
-    // 0 * margin, so that NaN stays NaN
-    Lanes straight = where_less(margin, 0.0, -margin, 0.0 * margin);
-    return straight + log1p_of_fraction(margin_exponential(f, y));
-  }
-  Lanes derivative(Lanes f, Lanes y) const {
-    Lanes small = margin_exponential(f, y);
-    return -y * where_less(y * f, 0.0, 1.0, small) / (1.0 + small);
-  }
-};
-
-/// max(0, 1 - y f); derivative 0 at margin 1.
-struct Hinge {
-  Lanes value(Lanes f, Lanes y) const {
-    Lanes missing = 1.0 - y * f;
-    return where_less(missing, 0.0, 0.0, missing);
-  }
-  Lanes derivative(Lanes f, Lanes y) const { return where_less(y * f, 1.0, -y, 0.0); }
-};
-
-/// max(0, 1 - y f)^2.
-struct SquaredHinge {
-  Lanes value(Lanes f, Lanes y) const {
-    Lanes missing = 1.0 - y * f;
-    return where_less(missing, 0.0, 0.0, missing * missing);
-  }
-  Lanes derivative(Lanes f, Lanes y) const {
-    Lanes missing = 1.0 - y * f;
-    return where_less(0.0, missing, -2.0 * y * missing, 0.0);
-  }
-};
+Lanes positive_part(Lanes x) { return where_less(x, 0.0, 0.0, x); }
 
 // --- counts --------------------------------------------------------------------------------------
 
@@ -179,55 +89,112 @@ struct PoissonRate {
   Lanes derivative(Lanes f, Lanes y) const { return 1.0 - target_over_rate(f, y); }
 };
 
-// --- a user's own --------------------------------------------------------------------------------
-
-struct CFunctions {
-  LossFunction value_of, derivative_of;
-  Lanes value(Lanes f, Lanes y) const { return each_lane(value_of, f, y); }
-  Lanes derivative(Lanes f, Lanes y) const { return each_lane(derivative_of, f, y); }
-};
-
 // --- from formulas to losses ---------------------------------------------------------------------
 
-template <class Formulas>
+template <class Value, class Derivative>
 class LossOf final : public Loss {
  public:
   template <class... Curvature>
-  explicit LossOf(Formulas formulas, Curvature... curvature)
-      : Loss(curvature...), formulas_(formulas) {}
+  LossOf(Value value, Derivative derivative, Curvature... curvature)
+      : Loss(curvature...), value_(value), derivative_(derivative) {}
   void values(const Lanes* f, const Lanes* y, int rows, Lanes* out) const override {
-    for (int i = 0; i < rows; ++i) out[i] = formulas_.value(f[i], y[i]);
+    for (int i = 0; i < rows; ++i) out[i] = value_(f[i], y[i]);
   }
   void derivatives(const Lanes* f, const Lanes* y, int rows, Lanes* out) const override {
-    for (int i = 0; i < rows; ++i) out[i] = formulas_.derivative(f[i], y[i]);
+    for (int i = 0; i < rows; ++i) out[i] = derivative_(f[i], y[i]);
   }
 
  private:
-  Formulas formulas_;
+  Value value_;
+  Derivative derivative_;
 };
 
-template <class Formulas, class... Curvature>
-std::shared_ptr<const Loss> loss(Formulas formulas, Curvature... curvature) {
-  return std::make_shared<LossOf<Formulas>>(formulas, curvature...);
+/// Of two functions of a prediction f and a target y.
+template <class Value, class Derivative, class... Curvature>
+std::shared_ptr<const Loss> loss(Value value, Derivative derivative, Curvature... curvature) {
+  return std::make_shared<LossOf<Value, Derivative>>(value, derivative, curvature...);
+}
+
+/// Of formulas with a parameter.
+template <class Formulas>
+std::shared_ptr<const Loss> loss(Formulas formulas, double curvature) {
+  return loss([=](Lanes f, Lanes y) { return formulas.value(f, y); },
+              [=](Lanes f, Lanes y) { return formulas.derivative(f, y); }, curvature);
 }
 
 }  // namespace
 
-/// A new loss: its formulas above, and a line here with its parameter and its curvature.
+/// A new loss: its value, its derivative and its curvature here.
 std::shared_ptr<const Loss> make_loss(const std::string& name,
                                       const std::vector<double>& parameters) {
+  const bool has_one = parameters.size() == 1;
+  const double p = has_one ? parameters[0] : 0.0;
   if (parameters.empty()) {
-    if (name == "squared") return loss(Squared{}, 2.0, CurvatureRule::constant);
-    if (name == "absolute") return loss(Absolute{}, 0.0);
-    if (name == "logistic") return loss(Logistic{}, 0.25, CurvatureRule::logistic);
-    if (name == "hinge") return loss(Hinge{}, 0.0);
-    if (name == "squared_hinge") return loss(SquaredHinge{}, 2.0);
+    if (name == "squared")  // (f - y)^2
+      return loss([](Lanes f, Lanes y) { return (f - y) * (f - y); },
+                  [](Lanes f, Lanes y) { return 2.0 * (f - y); }, 2.0, CurvatureRule::constant);
+    if (name == "absolute")  // |f - y|; derivative 0 at f = y
+      return loss(
+          [](Lanes f, Lanes y) { return absolute(f - y); },
+          [](Lanes f, Lanes y) { return where_less(f, y, -1.0, where_less(y, f, 1.0, 0.0)); }, 0.0);
+    // The others are for labels y of -1 and +1.
+    if (name == "logistic")  // log(1 + exp(-y f))
+      return loss(
+          [](Lanes f, Lanes y) {
+            const Lanes margin = y * f;
+            // 0 * margin, so that NaN stays NaN
+            const Lanes straight = where_less(margin, 0.0, -margin, 0.0 * margin);
+            return straight + log1p_of_fraction(margin_exponential(f, y));
+          },
+          [](Lanes f, Lanes y) {
+            const Lanes small = margin_exponential(f, y);
+            return -y * where_less(y * f, 0.0, 1.0, small) / (1.0 + small);
+          },
+          0.25, CurvatureRule::logistic);
+    if (name == "hinge")  // max(0, 1 - y f); derivative 0 at margin 1
+      return loss([](Lanes f, Lanes y) { return positive_part(1.0 - y * f); },
+                  [](Lanes f, Lanes y) { return where_less(y * f, 1.0, -y, 0.0); }, 0.0);
+    if (name == "squared_hinge")  // max(0, 1 - y f)^2
+      return loss(
+          [](Lanes f, Lanes y) {
+            const Lanes missing = 1.0 - y * f;
+            return where_less(missing, 0.0, 0.0, missing * missing);
+          },
+          [](Lanes f, Lanes y) {
+            const Lanes missing = 1.0 - y * f;
+            return where_less(0.0, missing, -2.0 * y * missing, 0.0);
+          },
+          2.0);
   }
-  if (parameters.size() == 1) {
-    const double p = parameters[0];
-    if (name == "huber") return loss(Huber{p}, 1.0);
-    if (name == "epsilon_insensitive") return loss(EpsilonInsensitive{p}, 0.0);
-    if (name == "pinball") return loss(Pinball{p}, 0.0);
+  if (has_one) {
+    if (name == "huber")  // with r = f - y: r^2 / 2 where |r| <= p, p (|r| - p / 2) beyond
+      return loss(
+          [p](Lanes f, Lanes y) {
+            const Lanes r = absolute(f - y);
+            return where_less(p, r, p * (r - 0.5 * p), 0.5 * r * r);
+          },
+          [p](Lanes f, Lanes y) {
+            const Lanes r = f - y;
+            return where_less(p, r, p, where_less(r, -p, -p, r));
+          },
+          1.0);
+    if (name == "epsilon_insensitive")  // max(0, |f - y| - p); derivative 0 in the tube, on its edge
+      return loss([p](Lanes f, Lanes y) { return positive_part(absolute(f - y) - p); },
+                  [p](Lanes f, Lanes y) {
+                    const Lanes r = f - y;
+                    return where_less(p, r, 1.0, where_less(r, -p, -1.0, 0.0));
+                  },
+                  0.0);
+    if (name == "pinball")  // with r = y - f: max(p r, (p - 1) r); derivative 0 at f = y
+      return loss(
+          [p](Lanes f, Lanes y) {
+            const Lanes r = y - f;
+            return where_less(r, 0.0, (p - 1.0) * r, p * r);
+          },
+          [p](Lanes f, Lanes y) {
+            return where_less(f, y, -p, where_less(y, f, 1.0 - p, 0.0));
+          },
+          0.0);
     if (name == "poisson") return loss(Poisson{p}, p > 0.0 ? 1.0 / p : 0.0);
     if (name == "poisson_rate") return loss(PoissonRate{p}, 1.0 / p);
   }
@@ -237,7 +204,8 @@ std::shared_ptr<const Loss> make_loss(const std::string& name,
 
 std::shared_ptr<const Loss> make_loss(LossFunction value, LossFunction derivative,
                                       double curvature) {
-  return loss(CFunctions{value, derivative}, curvature);
+  return loss([=](Lanes f, Lanes y) { return each_lane(value, f, y); },
+              [=](Lanes f, Lanes y) { return each_lane(derivative, f, y); }, curvature);
 }
 
 // --- curvature -----------------------------------------------------------------------------------

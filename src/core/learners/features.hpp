@@ -99,7 +99,8 @@ void change_and_sum(double* const* weights, const double* phi, const double* nex
   }
 #pragma GCC unroll 4
   for (int g = 0; g < G; ++g) {
-    sums[g] = {add_lanes(norms[g]), add_lanes(values[g]), add_lanes(ahead[g])};
+    const Lanes four = add_lanes(norms[g], values[g], ahead[g], 0.0);
+    sums[g] = {four[0], four[1], four[2]};
     for (int m = even; m < count; ++m) {
       const double w = change(g, m, weights[g][m]);
       weights[g][m] = w;
