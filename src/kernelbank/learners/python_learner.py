@@ -48,6 +48,7 @@ class PythonLearner(Learner):
     3.0
     """
 
+    core_name: ClassVar[str] = ""
     accepts_new_inputs: ClassVar[bool] = False
 
     def start(self, dimension: int, kernel: Kernel) -> dict[str, object]:
@@ -180,6 +181,7 @@ class Adapter(Learner):
 
     model: object
     curvature: float = check.number_field(0.0, least=0)
+    core_name: ClassVar[str] = ""
     saveable: ClassVar[bool] = False
     only_kernel: ClassVar[type[Kernel]] = NoKernel
 
