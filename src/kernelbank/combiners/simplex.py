@@ -92,7 +92,7 @@ def simplex_qp(a: object, b: object, method: str = "auto") -> Floats:
     """
     curvature, linear = _problem(a, b)
     rule = _METHODS[check.choice("method", method, "simplex_qp", _METHODS)]
-    weights: Floats = _core.simplex_qp(np.atleast_2d(curvature), np.atleast_2d(linear), rule)
+    weights = _core.simplex_qp(np.atleast_2d(curvature), np.atleast_2d(linear), rule)
     return weights.reshape(curvature.shape)
 
 
