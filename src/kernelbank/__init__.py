@@ -25,43 +25,23 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _MODULES = {
-    "checks": "checks",
-    "combiners": "combiners",
-    "datasets": "research.datasets",
+    **{name: name for name in ("checks", "combiners", "errors", "kernels", "learners", "losses")},
+    **{name: name for name in ("reference", "river", "sklearn", "transforms")},
+    **{name: f"research.{name}" for name in ("datasets", "plots", "regret", "rivals")},
     "engines": "bank.engines",
-    "errors": "errors",
-    "kernels": "kernels",
-    "learners": "learners",
-    "losses": "losses",
-    "plots": "research.plots",
-    "reference": "reference",
-    "regret": "research.regret",
-    "rivals": "research.rivals",
-    "river": "river",
-    "sklearn": "sklearn",
     "sources": "io.sources",
-    "transforms": "transforms",
 }
 """Public modules and where they are. `river` and `sklearn` need the libraries of these names."""
 
 _NAMES = {
-    "AdaptiveDictionary": "bank",
-    "AutoBank": "auto",
-    "AutoLedger": "auto",
-    "BatchSolution": "research.batch",
-    "Change": "auto",
+    **dict.fromkeys(("AdaptiveDictionary", "KernelBank", "Ledger", "Slot", "Trace"), "bank"),
+    **dict.fromkeys(("AutoBank", "AutoLedger", "Change"), "auto"),
+    **dict.fromkeys(("BatchSolution", "batch_solution"), "research.batch"),
+    **dict.fromkeys(("from_bytes", "load"), "auto.loading"),
+    **dict.fromkeys(("kkt_residual", "simplex_qp"), "combiners.simplex"),
     "Comparison": "research.results",
-    "KernelBank": "bank",
-    "Ledger": "bank",
-    "Slot": "bank",
-    "Trace": "bank",
-    "batch_solution": "research.batch",
     "compare": "research.comparison",
-    "from_bytes": "auto.loading",
     "gaussian_grid": "kernels.elementary",
-    "kkt_residual": "combiners.simplex",
-    "load": "auto.loading",
-    "simplex_qp": "combiners.simplex",
 }
 """Public names and the modules that define them."""
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields, is_dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from . import kernels, losses
 from .auto.loading import load
 from .bank.bank import KernelBank
 from .bank.engines import Serial
-from .bank.engines.base import EngineBank, Models
+from .bank.engines.base import EngineBank
 from .bank.slot import Slot
 from .combiners import Combiner, Uniform
 from .errors import CheckFailed, InvalidArgument
@@ -35,9 +35,6 @@ from .losses import Loss, as_loss
 from .utils import validation
 from .utils.validation import Floats
 
-if TYPE_CHECKING:
-    from .bank.settings import BankSettings
-
 __all__ = ["check_combiner", "check_kernel", "check_learner", "check_loss"]
 
 _PROPERTIES = """
@@ -46,16 +43,13 @@ a frozen dataclass of plain settings: One component serves many banks, and files
 free of exceptions: A block in which a component raises is undone, and the bank cannot go on.
     See the exception above. Arguments are read-only; `needs` names what else a combiner reads.
 finite: A slot that is not finite once is quarantined for good.
-    Look for divisions by 0, logarithms, overflows: np.logaddexp(0, -z) for np.log(1 + np.exp(-z)).
-    A kernel for inputs >= 0 has non_negative = True. A combiner leaves quarantined slots, with
-    infinite losses, out of its sums.
+    Look for divisions by 0, logarithms, overflows. A combiner leaves out infinite losses.
 deterministic: A bank that is saved and loaded, or runs in blocks, must give the same bits.
     Let functions depend on their arguments only; draw random numbers once, from a seed.
 leaving its arguments unchanged: They are used again, for later samples and by other components.
     Write X = X / 2 or r = f - y, which makes a new array, instead of X /= 2 or f -= y.
 computed element by element: A bank calls a function with arrays of any number of rows or values.
-    Use no means or sums over other rows. If only the last digits differ, a matrix product (X @ Z.T,
-    cdist) sums in an order of its own: write (X[:, None] - Z[None]) and sum the last axis.
+    Use no means or sums over other rows, and no matrix products: sum (X[:, None] - Z[None]).
 symmetric: A bank computes each pair once, in either order.
     Treat both arguments alike; (k(x, t) + k(t, x)) / 2 is symmetric, if not always a kernel.
 positive semi-definite: Squared norms would be negative, and the combiner prefer the worst slot.
@@ -67,8 +61,7 @@ consistent with its derivative: Learners descend along it; with a wrong one they
 within its curvature: Banks warn of unstable steps and solve for the weights by this bound.
     State the largest second derivative, or None if there is a kink or no bound.
 clear about what it refuses: The user must be told which argument of the bank is wrong.
-    Raise kb.errors.InvalidArgument("'loss' must be ...; got .... Use ...") in check(objective) or
-    check_kernel(kernel), and give check_learner a kernel and a loss that are accepted.
+    Raise kb.errors.InvalidArgument("'loss' must be ...; got ...") in check or check_kernel.
 0 before the first sample: A bank without samples predicts 0 without asking its slots.
     Let the function start at 0; learn an offset from the first target on.
 free of state outside its bank: One component serves many banks, and each continues on its own.
@@ -118,9 +111,9 @@ class _Check:
 
     def fails(self, property: str, example: str) -> CheckFailed:
         """The error to raise when a property does not hold, with an example."""
-        ((why, remedy),) = re.findall(rf"\n{property}: (.*)((?:\n    .*)+)", _PROPERTIES)
+        ((why, remedy),) = re.findall(rf"\n{property}: (.*)\n    (.*)", _PROPERTIES)
         text = f"{self.title}: not {property}.\n  Found:  {example}\n  Why:    {why}"
-        return CheckFailed(f"{text}\n  Repair: {' '.join(remedy.split())}", property)
+        return CheckFailed(f"{text}\n  Repair: {remedy}", property)
 
     def holds(
         self, property: str, fine: object, example: Callable[..., str], prefer: Floats | float = 0
@@ -235,8 +228,7 @@ def _check_runs(
 def _parts(component: object) -> Iterator[Any]:
     """A component, and the components in its fields."""
     if isinstance(component, tuple):
-        for part in component:
-            yield from _parts(part)
+        yield from (part for member in component for part in _parts(member))
     elif is_dataclass(component) and not isinstance(component, type):
         yield component
         yield from _parts(tuple(getattr(component, setting.name) for setting in fields(component)))
@@ -246,11 +238,10 @@ def _components(*components: object) -> dict[str, object]:
     """The `components` that `kb.load` needs for user-made ones: by name, classes or instances."""
     by_name: dict[str, object] = {}
     for part in _parts(components):
-        name = type(part).__name__
-        if any(setting.metadata.get("callable") for setting in fields(part)):  # not in a file
-            by_name[part.name if name == "Custom" else name] = part
-        else:
-            by_name[name] = type(part)
+        name, in_file = type(part).__name__, True
+        if any(setting.metadata.get("callable") for setting in fields(part)):
+            name, in_file = part.name if name == "Custom" else name, False
+        by_name[name] = type(part) if in_file else part
     return by_name
 
 
@@ -350,14 +341,9 @@ def _check_gram(check: _Check, kernel: Kernel, X: Floats, *, rows: bool) -> None
         fewer = [other for other in chosen if other != row]
         if fewer and np.linalg.eigvalsh(gram[np.ix_(fewer, fewer)])[0] < bound:
             chosen = fewer
-    small = gram[np.ix_(chosen, chosen)]
-    values, vectors = np.linalg.eigh(small)
-    raise check.fails(
-        "positive semi-definite",
-        f"for the inputs {X[chosen].tolist()} the Gram matrix {small.round(6).tolist()} has the "
-        f"eigenvalue {values[0]:.3g}: f = sum_i c_i k(x_i, .) with c = "
-        f"{vectors[:, 0].round(3).tolist()} would have that as its squared norm.",
-    )
+    value = np.linalg.eigvalsh(gram[np.ix_(chosen, chosen)])[0]
+    example = f"for the inputs {X[chosen].tolist()} the Gram matrix has the eigenvalue {value:.3g}."
+    raise check.fails("positive semi-definite", example)
 
 
 # --- losses ---------------------------------------------------------------------------------------
@@ -652,14 +638,8 @@ class _OtherPast(Serial):
 
     x: Floats = field(kw_only=True)
 
-    def open(
-        self,
-        settings: BankSettings,
-        dimension: int,
-        models: Models | None = None,
-        most_bytes: int | None = None,
-    ) -> EngineBank:
-        bank = super().open(settings, dimension, models, most_bytes)
+    def open(self, *arguments: Any, **named: Any) -> EngineBank:
+        bank = super().open(*arguments, **named)
         bank.begin(self.x)
         bank.restore(bank.state() | {"output0/recent": np.array([1000.0, 2000.0])})
         return bank
@@ -684,9 +664,14 @@ def _check_case(check: _Check, case: str, failures: Sequence[int], size: float =
 
     with check.works(case):
         whole = bank()
-        _check_diagnostics(check, whole)
+        reports: list[Any] = [whole.evidence()]
         trace = whole.run(X, y)
-        _check_diagnostics(check, whole)
+        reports.append(whole.evidence())
+    for report in reports:
+        by_name = isinstance(report, dict)
+        if not by_name or not all(isinstance(a, np.ndarray) for a in report.values()):
+            example = f"they are {type(report).__name__}: {report!r:.80}"
+            raise check.fails("able to give diagnostics", example)
     special = ("right about which target belongs to a sample", "with others before the first")
     _check_runs(check, bank, X, y, special)
     weights = np.vstack([trace.weights, whole.weights])  # before the first sample, and after each
@@ -697,17 +682,7 @@ def _check_case(check: _Check, case: str, failures: Sequence[int], size: float =
 
     check.holds("finite", np.isfinite(weights), row)
     check.holds("without weight on quarantined slots", alive | (weights == 0), row)
-    if getattr(
-        check.component, "on_simplex", True
-    ):  # if all slots are quarantined, all weights are 0
+    if combiner.on_simplex:  # if all slots are quarantined, all weights are 0
         off = np.abs(weights.sum(axis=1) - alive.any(axis=1))
         fine = (weights.min(axis=1) >= 0) & (off <= 1e-14 * len(slots))
         check.holds("on the simplex", fine, row)
-
-
-def _check_diagnostics(check: _Check, bank: KernelBank) -> None:
-    """`diagnostics` returns arrays by name."""
-    report: object = bank.evidence()
-    if not isinstance(report, dict) or not all(isinstance(a, np.ndarray) for a in report.values()):
-        example = f"they are {type(report).__name__}: {report!r:.80}"
-        raise check.fails("able to give diagnostics", example)

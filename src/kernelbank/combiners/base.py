@@ -51,7 +51,11 @@ class Combiner(check.Settings):
     """
 
     core_name: ClassVar[str] = ""
-    """Its name in the core, if it has one."""
+    """Its name in the core, which is that of its class; empty for a rule in Python."""
+
+    def __init_subclass__(cls) -> None:
+        if cls.__module__.startswith(f"{__package__}.") and "core_name" not in vars(cls):
+            cls.core_name = cls.__name__
 
     on_simplex: ClassVar[bool] = True
     """Whether the weights are non-negative with sum 1."""

@@ -26,7 +26,6 @@ class Uniform(Combiner):
     [0.25, 0.25, 0.25, 0.25]
     """
 
-    core_name: ClassVar[str] = "Uniform"
     accepts_missing: ClassVar[bool] = True
 
     def diagnostics(self, state: State, weights: Floats) -> dict[str, Floats]:
@@ -46,8 +45,6 @@ class Best(Combiner):
     >>> bank.weights.tolist()
     [1.0, 0.0, 0.0, 0.0]
     """
-
-    core_name: ClassVar[str] = "Best"
 
     def diagnostics(self, state: State, weights: Floats) -> dict[str, Floats]:
         """cumulative_cost: of each slot alone."""
@@ -83,7 +80,6 @@ class Hedge(Combiner):
     ['learning_rate', 'loss_above_best']
     """
 
-    core_name: ClassVar[str] = "Hedge"
     accepts_missing: ClassVar[bool] = True
     learning_rate: float | None = check.number_field(
         None, "Give a positive rate per unit of loss, or None to let it adapt.", above=0
@@ -123,7 +119,6 @@ class FixedShare(Combiner):
     True
     """
 
-    core_name: ClassVar[str] = "FixedShare"
     accepts_missing: ClassVar[bool] = True
     learning_rate: float = check.number_field(1.0, above=0)
     share: float = check.number_field(

@@ -43,7 +43,6 @@ class Simplex(Combiner):
     1.0
     """
 
-    core_name: ClassVar[str] = "Simplex"
     evidence: str = check.choice_field("window", "prequential")
     horizon: int = check.count_field(100, "Give the number of past samples to use.")
     bound: str = check.choice_field("direct sum", "jensen")
@@ -93,7 +92,7 @@ def simplex_qp(a: object, b: object, method: str = "auto") -> Floats:
     """
     curvature, linear = _problem(a, b)
     rule = _METHODS[check.choice("method", method, "simplex_qp", _METHODS)]
-    weights: Floats = _core.simplex_qp(np.atleast_2d(curvature), np.atleast_2d(linear), rule)
+    weights = _core.simplex_qp(np.atleast_2d(curvature), np.atleast_2d(linear), rule)
     return weights.reshape(curvature.shape)
 
 
@@ -187,7 +186,6 @@ class OMKR(Combiner):
     0.0
     """
 
-    core_name: ClassVar[str] = "OMKR"
     learning_rate: float = check.number_field(8e-4, above=0)
     halve_every: int = check.count_field(
         50, "Give the number of samples between two halvings of the rate.", most=2**62

@@ -75,7 +75,6 @@ class Stacking(Combiner):
     True
     """
 
-    core_name: ClassVar[str] = "Stacking"
     accepts_missing: ClassVar[bool] = True
     discount: float = _discount_field(0.998)
     ridge: float = _ridge_field()
@@ -123,7 +122,6 @@ class RobustStacking(Combiner):
     ['cost', 'gap', 'mean_square', 'plain_cost']
     """
 
-    core_name: ClassVar[str] = "RobustStacking"
     accepts_missing: ClassVar[bool] = True
     discount: float = _discount_field(0.998)
     ridge: float = _ridge_field()
@@ -189,7 +187,6 @@ class Joint(Combiner):
     True
     """
 
-    core_name: ClassVar[str] = "Joint"
     evidence: str = check.choice_field("window", "prequential")
     horizon: int = check.count_field(100, "Give the number of past samples to use.", most=2**31)
     discount: float = _discount_field(1.0)

@@ -46,8 +46,8 @@ class Kernel(check.Settings):
         return tuple(value for value in vars(self).values() if isinstance(value, Kernel))
 
     def core_spec(self, dimension: int) -> CoreSpec:
-        """What the core makes the kernel of, for inputs of this dimension."""
-        raise NotImplementedError
+        """What the core makes the kernel of, for inputs of this dimension; "none": it has none."""
+        return ("none", None, (), ())
 
     @property
     def in_python(self) -> bool:
@@ -101,8 +101,7 @@ class Kernel(check.Settings):
 
 def kernel_matrix(kernel: Kernel, X: Floats, Z: Floats) -> Floats:
     """(n, m): the kernel values of (n, d) and (m, d) inputs, as slots compute them; unchecked."""
-    values: Floats = _core.kernel_matrix(kernel.core_spec(X.shape[1]), X, Z)
-    return values
+    return _core.kernel_matrix(kernel.core_spec(X.shape[1]), X, Z)
 
 
 def refuse_negative(kernel: Kernel, X: Floats, name: str) -> None:
@@ -118,10 +117,7 @@ def require_kernel(name: str, value: object, owner: str, *, pairwise: bool = Tru
         remedy = "Use one of kb.kernels, or Custom for your own."
         raise check.refuse(name, "be a kernel", value, remedy, owner)
     if pairwise and not value.pairwise:
-        remedy = (
-            "Give it a slot of its own: TreeKernel is for kb.learners.PartitionTree, NoKernel for "
-        )
-        remedy += "models of other libraries."
+        remedy = "Give it a slot: TreeKernel is for kb.learners.PartitionTree, NoKernel for models."
         raise check.refuse(name, "be a function of two inputs alone", value, remedy, owner)
     return value
 
@@ -321,14 +317,10 @@ class Additive(Kernel):
         if self.order >= dimension:
             return self.base.core_spec(dimension)
         if self._subsets(dimension) > MAX_SUBSETS:
-            raise check.refuse(
-                "order",
-                f"leave at most {MAX_SUBSETS} subsets of the {dimension} coordinates",
-                self.order,
-                "Lower it, choose coordinates by ActiveDims, or use a learner on random features "
-                "(kb.kernels.feature_map), which draws subsets instead of listing them.",
-                "Additive",
-            )
+            remedy = "Lower it, choose coordinates by ActiveDims, or use a learner on random "
+            remedy += "features (kb.kernels.feature_map), which draws subsets."
+            rule = f"leave at most {MAX_SUBSETS} subsets of the {dimension} coordinates"
+            raise check.refuse("order", rule, self.order, remedy, "Additive")
         base = self.base.core_spec(self.order)
         subsets = combinations(range(dimension), self.order)
         parts = tuple(_on_coordinates(base, subset) for subset in subsets)

@@ -91,10 +91,10 @@ class Laplacian(Elementary):
 
 
 def _smoothness(name: str, value: object, owner: str) -> float:
-    if not isinstance(value, float) or value not in (0.5, 1.5, 2.5):
-        remedy = "Use one of these smoothnesses."
-        raise check.refuse(name, "be 0.5, 1.5 or 2.5", value, remedy, owner)
-    return float(value)
+    if isinstance(value, float) and value in (0.5, 1.5, 2.5):
+        return float(value)
+    remedy = "Use one of these smoothnesses."
+    raise check.refuse(name, "be 0.5, 1.5 or 2.5", value, remedy, owner)
 
 
 @dataclass(frozen=True)
@@ -234,9 +234,6 @@ class NoKernel(Kernel):
 
     pairwise: ClassVar[bool] = False
 
-    def core_spec(self, dimension: int) -> CoreSpec:
-        return ("none", None, (), ())
-
 
 @dataclass(frozen=True)
 class TreeKernel(Kernel):
@@ -279,9 +276,6 @@ class TreeKernel(Kernel):
     def variances(self) -> tuple[float, ...]:
         """v_0 .. v_{levels - 1}."""
         return tuple(self.scale * self.decay**level for level in range(self.levels))
-
-    def core_spec(self, dimension: int) -> CoreSpec:
-        return ("none", None, (), ())
 
 
 # --- a user's own ---------------------------------------------------------------------------------

@@ -75,8 +75,7 @@ class FeatureMap:
             raise check.refuse("X", f"have {self.dimension} columns", points.shape[1], remedy)
         if self.coordinates != tuple(range(self.dimension)):
             points = points[:, list(self.coordinates)]
-        rows: Floats = _core.feature_rows(*self._arrays, points)
-        return rows
+        return _core.feature_rows(*self._arrays, points)
 
     @property
     def _arrays(self) -> tuple[Floats, Floats, Floats, int]:
@@ -87,8 +86,7 @@ class FeatureMap:
 
         f(x) = weights . phi(x). points : (n, len(coordinates)), n at least 1; weights : (total,).
         """
-        sums: Floats = _core.squared_gradients(*self._arrays, points, weights)
-        return sums / len(points)
+        return _core.squared_gradients(*self._arrays, points, weights) / len(points)
 
 
 def feature_map(
@@ -243,13 +241,9 @@ def _as_terms(
         count = len(coordinates)
         return [_Term(factor, kernel, coordinates, min(order or count, count))]
     names = ", ".join(kind.__name__ for kind in (*_RANDOM, Linear))
-    raise check.refuse(
-        "kernel",
-        f"be made of {names} by Scaled, Sum, ActiveDims and, inside these, Additive",
-        kernel,
-        "Use one of these, or a learner that works on kernel values.",
-        "feature_map",
-    )
+    rule = f"be made of {names} by Scaled, Sum, ActiveDims and, inside these, Additive"
+    remedy = "Use one of these, or a learner that works on kernel values."
+    raise check.refuse("kernel", rule, kernel, remedy, "feature_map")
 
 
 def _draw_frequencies(term: _Term, pairs: int, dimension: int, draw: np.random.Generator) -> Floats:

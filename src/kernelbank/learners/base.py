@@ -30,7 +30,11 @@ class Learner(check.Settings):
     """
 
     core_name: ClassVar[str] = ""
-    """Its name in the core; empty for a learner in Python."""
+    """Its name in the core, which is that of its class; empty for a learner in Python."""
+
+    def __init_subclass__(cls) -> None:
+        if cls.__module__.startswith(f"{__package__}.") and "core_name" not in vars(cls):
+            cls.core_name = cls.__name__
 
     pack_width: ClassVar[int] = 1
     """Slots per pack: four where they run side by side, one where a slot is a matrix itself."""
@@ -40,6 +44,12 @@ class Learner(check.Settings):
 
     second_order: ClassVar[bool] = False
     """Whether the step uses the loss's second derivative, or a bound: the loss must have one."""
+
+    needs_labels: ClassVar[bool] = False
+    """Whether the loss must be one for labels -1 and +1."""
+
+    decays: ClassVar[bool] = False
+    """Whether a step multiplies f by 1 - learning_rate * regularization, which must be positive."""
 
     learns_window: ClassVar[bool] = False
     """Whether a step changes f by all samples of the window, not only by the newest."""
@@ -88,6 +98,16 @@ class Learner(check.Settings):
             remedy += "kb.learners.KLMS(), or let this one learn by squares all the same: "
             remedy += 'kb.Slot(..., loss="squared").'
             raise check.refuse("loss", rule, objective.loss, remedy)
+        if self.needs_labels and not objective.loss.labels:
+            rule = f"be one for labels -1 and +1 for {type(self).__name__}"
+            remedy = 'Use "hinge", "squared_hinge" or "logistic", or another learner.'
+            raise check.refuse("loss", rule, objective.loss, remedy)
+        if self.decays and getattr(self, "step_size", "") != "adagrad":
+            rate = getattr(self, "learning_rate", 0.0)
+            if rate * objective.regularization >= 1:
+                rule = f"be < 1 / regularization ({1 / objective.regularization:g})"
+                remedy = "Lower learning_rate or regularization: their product must stay below 1."
+                raise check.refuse("learning_rate", rule, rate, remedy, type(self).__name__)
 
     def check_width(self, width: int) -> None:
         """Refuse a number of columns of the inputs that the method cannot work with."""

@@ -20,7 +20,7 @@ from ..kernels.base import active_coordinates
 from ..losses import Objective
 from ..utils import validation as check
 from .base import MOST, Learner, count_of, forgetting_field
-from .gradient import check_decay, step_size_field
+from .gradient import step_size_field
 
 # --- random features --------------------------------------------------------------------------
 
@@ -124,7 +124,7 @@ class FourierSGD(_RandomFeatures):
     0.4
     """
 
-    core_name: ClassVar[str] = "FourierSGD"
+    decays: ClassVar[bool] = True
     features: int = _features_field()
     learning_rate: float = check.number_field(0.1, above=0)
     seed: int = _seed_field()
@@ -132,9 +132,6 @@ class FourierSGD(_RandomFeatures):
     restart: int | None = check.count_field(
         None, "Give a number of samples, or None to learn on without end.", most=MOST
     )
-
-    def check(self, objective: Objective) -> None:
-        check_decay(self, objective)
 
 
 # --- recursive least squares ------------------------------------------------------------------
@@ -230,7 +227,6 @@ class FourierRLS(_Recursive, _RandomFeatures):
     1.0
     """
 
-    core_name: ClassVar[str] = "FourierRLS"
     features: int = _features_field()
     forgetting: float = forgetting_field()
     ridge: float = check.number_field(0.01, above=0)
@@ -260,7 +256,6 @@ class LinearRLS(_Recursive):
     19
     """
 
-    core_name: ClassVar[str] = "LinearRLS"
     only_kernel: ClassVar[type[Kernel]] = Linear
     forgetting: float = forgetting_field()
     ridge: float = check.number_field(0.01, above=0)
@@ -299,11 +294,8 @@ class NystromSGD(Learner):
     0.4
     """
 
-    core_name: ClassVar[str] = "NystromSGD"
+    decays: ClassVar[bool] = True
     landmarks: int = count_of("landmarks", 50)
     learning_rate: float = check.number_field(0.1, above=0)
     novelty: float = check.number_field(0.001, least=0, most=1)
     step_size: str = step_size_field()
-
-    def check(self, objective: Objective) -> None:
-        check_decay(self, objective)

@@ -30,18 +30,6 @@ def step_size_field() -> Any:
     return check.choice_field("constant", "inverse_sqrt", "adagrad")
 
 
-def check_decay(learner: Any, objective: Objective) -> None:
-    """Refuse a learning rate at which regularization would flip the sign of f."""
-    if learner.step_size != "adagrad" and learner.learning_rate * objective.regularization >= 1:
-        raise check.refuse(
-            "learning_rate",
-            f"be < 1 / regularization ({1 / objective.regularization:g})",
-            learner.learning_rate,
-            "Lower learning_rate or regularization: their product must stay below 1.",
-            type(learner).__name__,
-        )
-
-
 class _Centres(Learner):
     """Subclasses have a `budget` of centres, and may start with some."""
 
@@ -89,8 +77,8 @@ class Norma(_Centres):
     0.1
     """
 
-    core_name: ClassVar[str] = "Norma"
     pack_width: ClassVar[int] = _core.WIDTH
+    decays: ClassVar[bool] = True
     learns_window: ClassVar[bool] = True
     learning_rate: float = check.number_field(0.05, above=0)
     budget: int = count_of("terms", 100)
@@ -101,7 +89,7 @@ class Norma(_Centres):
             rule = f"be >= window ({objective.window})"
             remedy = "Raise budget or shorten window."
             raise check.refuse("budget", rule, self.budget, remedy, "Norma")
-        check_decay(self, objective)
+        super().check(objective)
 
     def room(self, objective: Objective) -> int:
         return self.budget - objective.window
@@ -135,7 +123,6 @@ class KLMS(_Centres):
     0.2
     """
 
-    core_name: ClassVar[str] = "KLMS"
     learning_rate: float = check.number_field(0.1, above=0)
     budget: int = count_of("terms", 100)
     step_size: str = step_size_field()
@@ -168,7 +155,6 @@ class QKLMS(_Centres):
     0.36
     """
 
-    core_name: ClassVar[str] = "QKLMS"
     learning_rate: float = check.number_field(0.1, above=0)
     quantization: float = check.number_field(0.1, least=0)
     budget: int = count_of("centres", 100)
@@ -200,7 +186,6 @@ class KNLMS(_Centres):
     0.5
     """
 
-    core_name: ClassVar[str] = "KNLMS"
     learning_rate: float = check.number_field(0.1, above=0)
     coherence: float = check.number_field(0.9, least=0, most=1)
     epsilon: float = check.number_field(0.01, above=0)
@@ -234,22 +219,11 @@ class POLK(Learner):
     0.4
     """
 
-    core_name: ClassVar[str] = "POLK"
+    decays: ClassVar[bool] = True
     learning_rate: float = check.number_field(0.1, above=0)
     compression: float = check.number_field(0.01, least=0)
     budget: int = count_of("centres", 100)
     step_size: str = step_size_field()
-
-    def check(self, objective: Objective) -> None:
-        check_decay(self, objective)
-
-
-def _check_labels(learner: Learner, objective: Objective) -> None:
-    """Refuse a loss for regression."""
-    if not objective.loss.labels:
-        rule = f"be one for labels -1 and +1 for {type(learner).__name__}"
-        remedy = 'Use "hinge", "squared_hinge" or "logistic", or another learner.'
-        raise check.refuse("loss", rule, objective.loss, remedy)
 
 
 @dataclass(frozen=True)
@@ -274,11 +248,8 @@ class Forgetron(Learner):
     True
     """
 
-    core_name: ClassVar[str] = "Forgetron"
+    needs_labels: ClassVar[bool] = True
     budget: int = count_of("terms", 100)
-
-    def check(self, objective: Objective) -> None:
-        _check_labels(self, objective)
 
 
 @dataclass(frozen=True)
@@ -307,9 +278,6 @@ class Projectron(Learner):
     True
     """
 
-    core_name: ClassVar[str] = "Projectron"
+    needs_labels: ClassVar[bool] = True
     tolerance: float = check.number_field(0.1, least=0)
     budget: int = count_of("centres", 100)
-
-    def check(self, objective: Objective) -> None:
-        _check_labels(self, objective)

@@ -50,7 +50,6 @@ class KRLS(Learner):
     1.0
     """
 
-    core_name: ClassVar[str] = "KRLS"
     second_order: ClassVar[bool] = True
     novelty: float = check.number_field(0.001, least=0, most=1)
     budget: int = count_of("centres", 100)
@@ -81,7 +80,6 @@ class SlidingWindowKRLS(Learner):
     1.0
     """
 
-    core_name: ClassVar[str] = "SlidingWindowKRLS"
     second_order: ClassVar[bool] = True
     budget: int = count_of("samples", 50)
     ridge: float = check.number_field(0.01, above=0)
@@ -111,7 +109,6 @@ class FixedBudgetKRLS(Learner):
     1.0
     """
 
-    core_name: ClassVar[str] = "FixedBudgetKRLS"
     second_order: ClassVar[bool] = True
     budget: int = count_of("samples", 50)
     ridge: float = check.number_field(0.01, above=0)
@@ -153,7 +150,6 @@ class KRLSTracker(Learner):
     1.0
     """
 
-    core_name: ClassVar[str] = "KRLSTracker"
     second_order: ClassVar[bool] = True
     budget: int = count_of("centres", 50)
     forgetting: float = forgetting_field()

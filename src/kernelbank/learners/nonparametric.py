@@ -40,7 +40,6 @@ class LastValue(Learner):
     5.0
     """
 
-    core_name: ClassVar[str] = "LastValue"
     pack_width: ClassVar[int] = _core.WIDTH
     only_kernel: ClassVar[type[Kernel]] = NoKernel
     uses_values: ClassVar[bool] = False
@@ -90,7 +89,6 @@ class NearestNeighborGP(Learner):
     True
     """
 
-    core_name: ClassVar[str] = "NearestNeighborGP"
     pack_width: ClassVar[int] = _core.WIDTH
     neighbors: int = count_of("neighbors", 32)
     memory: int = count_of("samples", 4096)
@@ -157,7 +155,6 @@ class PartitionTree(Learner):
     [-1.0, 1.0]
     """
 
-    core_name: ClassVar[str] = "PartitionTree"
     second_order: ClassVar[bool] = True
     uses_values: ClassVar[bool] = False  # its variances are all that the cells need
     only_kernel: ClassVar[type[Kernel]] = TreeKernel

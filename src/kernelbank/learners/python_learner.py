@@ -48,6 +48,7 @@ class PythonLearner(Learner):
     3.0
     """
 
+    core_name: ClassVar[str] = ""
     accepts_new_inputs: ClassVar[bool] = False
 
     def start(self, dimension: int, kernel: Kernel) -> dict[str, object]:
@@ -125,14 +126,11 @@ class _Model:
                 remedy = "Let start return it, with its final shape."
                 rule = f"keep to the names that start returned ({sorted(self.arrays)})"
                 raise check.refuse("step", rule, name, remedy, owner)
-            target = self.arrays[name]
-            if array is target:
-                continue
-            if np.shape(array) != target.shape:
-                rule = f"leave state[{name!r}] in the shape {target.shape}"
+            if np.shape(array) != self.arrays[name].shape:
+                rule = f"leave state[{name!r}] in the shape {self.arrays[name].shape}"
                 remedy = "Make arrays as large as they can get in start, and count what is used."
                 raise check.refuse("step", rule, np.shape(array), remedy, owner)
-            target[...] = array  # state["w"] = ... is as good as state["w"][...] = ...
+            self.arrays[name][...] = array  # state["w"] = ... is as good as state["w"][...] = ...
 
     def _read_only(self) -> dict[str, Floats]:
         views = {name: array.view() for name, array in self.arrays.items()}
@@ -180,6 +178,7 @@ class Adapter(Learner):
 
     model: object
     curvature: float = check.number_field(0.0, least=0)
+    core_name: ClassVar[str] = ""
     saveable: ClassVar[bool] = False
     only_kernel: ClassVar[type[Kernel]] = NoKernel
 
@@ -251,10 +250,9 @@ class _AdaptedModel:
         try:
             if hasattr(self._model, "learn_one"):
                 self._model.learn_one(self._input(x), y)
-            elif self._needs_classes:
-                self._model.partial_fit(self._input(x)[None], [y], classes=[-1.0, 1.0])
             else:
-                self._model.partial_fit(self._input(x)[None], [y])
+                classes = {"classes": [-1.0, 1.0]} if self._needs_classes else {}
+                self._model.partial_fit(self._input(x)[None], [y], **classes)
             self._started = True
         except Exception as error:
             self._fail("learning", error)
@@ -268,7 +266,7 @@ class _AdaptedModel:
         if not self._started:
             return 0.0
         if self._probabilities:
-            probabilities = self._model.predict_proba_one(self._input(x)) or {}
+            probabilities = self._model.predict_proba_one(self._input(x))
             return 2.0 * float(probabilities.get(1.0, 0.0)) - 1.0 if probabilities else 0.0
         if hasattr(self._model, "predict_one"):
             value = self._model.predict_one(self._input(x))

@@ -242,6 +242,7 @@ def test_interrupt_undoes_the_block_on_ray(nodes, monkeypatch):
 
 
 def test_ctrl_c_at_random_moments_loses_nothing(nodes):
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in the background
     long, targets = np.tile(X, (20, 1)), np.tile(Y, 20)
     serial = bank_on("serial")
     on_ray = bank_on(Ray(shards=2, block=50, replay=1000))
@@ -266,6 +267,7 @@ def test_ctrl_c_at_random_moments_loses_nothing(nodes):
                 thread.join()
             except KeyboardInterrupt:
                 interrupts += 1
+    signal.signal(signal.SIGINT, before)
     assert interrupts
     assert_same_banks(serial, on_ray)
 

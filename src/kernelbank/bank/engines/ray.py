@@ -241,16 +241,12 @@ def _first_line(error: Exception) -> str:
 class SentBlock:
     """A block of samples that was sent to the shards."""
 
-    first: int
-    """The number of its first sample, counted from 0."""
+    first: int  # the number of its first sample, counted from 0
     samples: Samples
-    reference: Reference
-    """The samples as they are sent: in Ray's object store, or as they are if small."""
+    reference: Reference  # the samples in Ray's object store, or as they are if small
     with_snapshot: bool
-    records: dict[ShardProcess, Reference] = field(default_factory=dict)
-    """References to what `ShardWorker.learn` returns."""
-    snapshots: dict[ShardProcess, Reference] = field(default_factory=dict)
-    """References to the snapshots after the block, if they were asked for."""
+    records: dict[ShardProcess, Reference] = field(default_factory=dict)  # what `learn` returns
+    snapshots: dict[ShardProcess, Reference] = field(default_factory=dict)  # after the block
 
 
 class ShardProcess:
@@ -288,15 +284,15 @@ class ShardProcess:
     def open(self) -> Reference:
         """Wait until the process runs. Make a shard that has learned nothing; its reference."""
         patience = self._settings.patience
-        ready, _ = self._ray.wait([self._started], timeout=min(_WARN_AFTER, patience))
-        if not ready:
+        ready, waiting = self._ray.wait([self._started], timeout=min(_WARN_AFTER, patience))
+        if waiting:
             warnings.warn(
                 f"{self.label} waits for a process in the Ray cluster, {patience:g} seconds at "
                 "most. If no node has room for it, another one may join.",
                 KernelBankWarning,
                 stacklevel=2,
             )
-            ready, _ = self._ray.wait([self._started], timeout=max(0.0, patience - _WARN_AFTER))
+            ready, _ = self._ray.wait(waiting, timeout=max(0.0, patience - _WARN_AFTER))
         if not ready:
             raise self.lost(f"it got no process within its patience of {patience:g} seconds")
         self.process_id = self._ray.get(self._started)
@@ -343,10 +339,7 @@ class ShardProcess:
     def part_of(self, arrays: Mapping[str, np.ndarray], models: Models) -> Snapshot:
         """The shard's part of the state of the bank."""
         place = {number: i for i, number in enumerate(self.packs)}
-        shard_models = {
-            place[number]: pack_models for number, pack_models in models.items() if number in place
-        }
-        return renumbered(arrays, place), shard_models
+        return renumbered(arrays, place), {i: models[n] for n, i in place.items() if n in models}
 
 
 _idle: list[tuple[str, Reference]] = []
@@ -364,21 +357,13 @@ def _release(cluster: str, processes: list[ShardProcess]) -> None:
 
 
 def _in_turn(method: Method) -> Method:
-    """One caller at a time; a call from inside, as by a user's combiner, is refused."""
+    """One caller at a time; the core refuses a call from inside, as by a user's combiner."""
 
     @wraps(method)
     def call(bank: RayBank, *arguments: object) -> object:
-        if bank._owner == threading.get_ident():
-            raise KernelBankError(
-                "A function that a bank calls has called the same bank. Let losses and combiners "
-                "depend on their arguments only."
-            )
         with bank._lock:
-            bank._owner = threading.get_ident()
-            try:
-                return method(bank, *arguments)
-            finally:
-                bank._owner = None
+            _ = bank.samples
+            return method(bank, *arguments)
 
     return cast(Method, call)
 
@@ -395,8 +380,7 @@ class RayBank:
         self._ray = ray = connect(settings)
         self._settings = settings
         self._description = description
-        self._lock = threading.Lock()
-        self._owner: int | None = None  # the thread that has it
+        self._lock = threading.RLock()
         number = settings.shards or max(1, int(ray.cluster_resources().get("CPU", 1)))
         shards = partition(packs, number)
         self._driver = driver = _core.Bank(describe_driver(description, shards))
@@ -470,7 +454,7 @@ class RayBank:
     def _ask_slots(self, method: str, X: Floats) -> Floats:
         """(n, K, P): the answers of all shards, which are where the driver is, at inputs (n, d)."""
         self._synchronize()
-        points = self._sent(X.copy(), X.nbytes)
+        points = X.copy() if X.nbytes < _SMALL else self._ray.put(X)
         return self._by_slot(self._answers(lambda process: process.call(method, points)))
 
     def _by_slot(self, answers: Sequence[Floats]) -> Floats:
@@ -479,10 +463,6 @@ class RayBank:
         for process, values in zip(self._processes, answers, strict=True):
             out[..., process.slots] = values
         return out
-
-    def _sent(self, value: object, size: int) -> Reference:
-        """A value for all shards, as it is sent."""
-        return value if size < _SMALL else self._ray.put(value)
 
     # --- learning ---------------------------------------------------------------------------------
 
@@ -514,16 +494,15 @@ class RayBank:
             samples = X.copy(), y.copy()  # the caller may change his arrays
             self._unsaved += len(X)
             with_snapshot = self._unsaved >= self._settings.replay
-            if with_snapshot:
-                self._unsaved = 0
-            block = SentBlock(self._unsent, samples, self._sent(samples, X.nbytes), with_snapshot)
+            self._unsaved = 0 if with_snapshot else self._unsaved
+            reference = samples if X.nbytes < _SMALL else self._ray.put(samples)
+            block = SentBlock(self._unsent, samples, reference, with_snapshot)
             self._unsent += len(X)
             self._in_flight.append(block)
             for process in self._processes:
                 process.send(block)
 
     def _gather(self, block: SentBlock) -> list[dict[str, Floats]]:
-        """What the slots of every shard have left behind for a block."""
         return self._answers(lambda process: block.records[process])
 
     def _finish(
@@ -619,8 +598,7 @@ class RayBank:
         return {name: a for name, a in self._parts()[0].items() if name.startswith(begin)}
 
     def models(self) -> dict[int, list[object]]:
-        models: dict[int, list[object]] = self._parts()[1]
-        return models
+        return self._parts()[1]
 
     @_in_turn
     def _parts(self) -> tuple[dict[str, np.ndarray], dict[int, list[object]]]:
@@ -657,11 +635,9 @@ class RayBank:
         self._go_back()
         self._synchronize()
 
-    def begin(
-        self, x: Floats, points: Floats | None = None, coefficients: Floats | None = None
-    ) -> None:
+    def begin(self, *initial: Floats) -> None:
         local = _core.Bank(self._description)
-        local.begin(x, points, coefficients)
+        local.begin(*initial)
         self.continue_from(local)
 
     def restore(self, arrays: dict[str, np.ndarray]) -> None:

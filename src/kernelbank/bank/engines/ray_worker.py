@@ -129,17 +129,11 @@ def describe_shard(whole: Description, packs: Sequence[int], block: int) -> Desc
     by pack, and its weights are of no use."""
     place = {number: i for i, number in enumerate(packs)}
     shard_packs, count = [], 0
-    for number in packs:
-        pack = whole["packs"][number]
-        width, base = len(pack["slots"]), pack["base"]
-        shard_packs.append(
-            {
-                **pack,
-                "slots": list(range(count, count + width)),
-                "base": None if base is None else [place[base[0]], base[1]],
-            }
-        )
-        count += width
+    for pack in (whole["packs"][number] for number in packs):
+        slots = list(range(count, count + len(pack["slots"])))
+        base = None if pack["base"] is None else [place[pack["base"][0]], pack["base"][1]]
+        shard_packs.append({**pack, "slots": slots, "base": base})
+        count += len(slots)
     return {
         **whole,
         "packs": shard_packs,
