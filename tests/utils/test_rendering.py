@@ -74,19 +74,6 @@ def auto_bank_trace(task, record="all", **options):
     return kb.AutoBank(task, size="small", **options).run(X, y, record=record)
 
 
-def restored(frame, field):
-    part = frame.filter(regex=f"^{field}: ")
-    return part.to_numpy() if part.shape[1] else frame[field].to_numpy()
-
-
-def test_columns_of_several_outputs_name_the_output_first():
-    trace = outputs_trace()
-    frame = trace.to_frame()
-    assert list(frame)[:2] == ["predictions: output 0", "predictions: output 1"]
-    column = frame["slot_loss: output 1: [2] Gaussian(width=4)"]
-    assert np.array_equal(column, trace.slot_loss[:, 1, 2])
-
-
 def outputs_trace():
     """Its frame has columns of slots by output."""
     x = np.arange(40) / 4
@@ -99,7 +86,6 @@ TRACES = [
     kernel_bank_trace,
     lambda: auto_bank_trace("regression", horizons=(1, 4)),
     lambda: auto_bank_trace("classification"),
-    lambda: auto_bank_trace("classification", ["probabilities"]),
     lambda: kernel_bank_trace(["loss", "slot_loss"]),
 ]
 
@@ -117,53 +103,45 @@ def test_recorded_arrays_come_back_from_parquet(make, tmp_path):
         array = getattr(trace, field)
         array = array.reshape(len(array), -1) if array.ndim == 3 else array
         width += array.shape[1] if array.ndim == 2 else 1
-        found = restored(frame, field)
+        part = frame.filter(regex=f"^{field}: ")
+        values = part.to_numpy() if part.shape[1] else frame[field].to_numpy()
         if array.dtype == object:  # labels: None before one is known
-            array, found = (np.where(pd.isna(some), None, some) for some in (array, found))
-        assert np.array_equal(found, array, equal_nan=array.dtype != object), field
+            array, values = (np.where(pd.isna(x), None, x) for x in (array, values))
+        assert np.array_equal(values, array, equal_nan=array.dtype != object), field
     assert frame.shape[1] == width
 
 
 def test_frame_has_all_fields():
-    assert set(kernel_bank_trace().to_frame().columns.str.split(":").str[0]) == set(
-        traces.FIELDS[None]
-    )
-    found = {
+    columns = kernel_bank_trace().to_frame().columns
+    assert set(columns.str.split(":").str[0]) == set(traces.FIELDS[None])
+    fields = {
         column.split(":")[0]
         for task, horizons in (("regression", (1, 4)), ("classification", None))
         for column in auto_bank_trace(task, horizons=horizons).to_frame()
     }
-    own = {*traces.FIELDS["regression"], *traces.FIELDS["classification"]}
-    assert found == own - {"quantiles"}
+    in_auto_bank = {*traces.FIELDS["regression"], *traces.FIELDS["classification"]}
+    assert fields == in_auto_bank - {"quantiles"}
 
 
-def test_quantiles_are_named_by_their_levels():
+def test_columns_are_named_by_output_slot_class_and_level():
+    trace = outputs_trace()
+    frame = trace.to_frame()
+    assert list(frame)[:2] == ["predictions: output 0", "predictions: output 1"]
+    column = frame["slot_loss: output 1: [2] Gaussian(width=4)"]
+    assert np.array_equal(column, trace.slot_loss[:, 1, 2])
+    trace = kernel_bank_trace(["weights"])
+    assert list(trace.to_frame()) == [f"weights: {name}" for name in trace.names]
     bank = kb.AutoBank(size="small", quantiles=(0.25, 0.75))
     trace = bank.run(np.zeros(20), np.arange(20.0), record=["quantiles"])
     assert list(trace.to_frame()) == ["quantiles: 0.25", "quantiles: 0.75"]
-
-
-def test_columns_are_named_for_slots_and_classes():
-    trace = kernel_bank_trace(["weights"])
-    assert list(trace.to_frame()) == [f"weights: {name}" for name in trace.names]
-    trace = auto_bank_trace("classification", ["probabilities"])
-    assert list(trace.to_frame()) == [f"probabilities: {label}" for label in trace.classes]
+    X = np.arange(40.0) % 2
+    trace = kb.AutoBank("classification", size="small").run(X, [1 if x else "1" for x in X])
+    assert list(trace.to_frame())[1:] == ["probabilities: 1", "probabilities: 1 (2)"]
+    assert kernel_bank_trace(()).to_frame().shape == (40, 0)
 
 
 def test_frame_is_a_copy():
     trace = kernel_bank_trace()
-    frame = trace.to_frame()
-    kept = trace.weights.copy()
+    frame, weights = trace.to_frame(), trace.weights.copy()
     frame.iloc[:, :] = -1.0
-    assert np.array_equal(trace.weights, kept)
-
-
-def test_frame_of_no_fields_has_rows_without_columns():
-    assert kernel_bank_trace(()).to_frame().shape == (40, 0)
-
-
-def test_labels_with_equal_text_have_different_columns():
-    X = np.arange(40.0) % 2
-    y = [1 if x else "1" for x in X]
-    trace = kb.AutoBank("classification", size="small").run(X, y)
-    assert list(trace.to_frame())[1:] == ["probabilities: 1", "probabilities: 1 (2)"]
+    assert np.array_equal(trace.weights, weights)

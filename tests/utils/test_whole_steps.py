@@ -47,47 +47,29 @@ def test_deferred_signals_are_handled_at_the_end():
     assert len(seen) == 4
 
 
-def test_interrupt_is_raised_at_the_end():
-    handler = signal.getsignal(signal.SIGINT)
-    reached = []
-
-    def interrupted():
-        with defer_signals():
-            signal.raise_signal(signal.SIGINT)
-            reached.append(1)
-
-    with pytest.raises(KeyboardInterrupt):
-        interrupted()
-    assert reached
-    assert signal.getsignal(signal.SIGINT) is handler
-
-
 @pytest.mark.usefixtures("handlers")
 def test_all_handlers_run_and_are_put_back_even_if_they_raise():
     def fail(number, _):
         raise RuntimeError(number)
 
-    seen = []
+    interrupt, seen = signal.getsignal(signal.SIGINT), []
     signal.signal(signal.SIGALRM, fail)
     signal.signal(signal.SIGUSR1, lambda *_: seen.append(1))
+    signal.signal(signal.SIGRTMIN, signal.SIG_IGN)
 
-    def both():
+    def all_of_them():
         with defer_signals():
-            signal.raise_signal(signal.SIGALRM)
-            signal.raise_signal(signal.SIGUSR1)
+            # One that is no Python function is left alone.
+            assert signal.getsignal(signal.SIGRTMIN) == signal.SIG_IGN
+            for number in (signal.SIGALRM, signal.SIGRTMIN, signal.SIGUSR1, signal.SIGINT):
+                signal.raise_signal(number)
+            seen.append(0)
 
-    with pytest.raises(RuntimeError):
-        both()
-    assert seen == [1]
-    assert signal.getsignal(signal.SIGALRM) is fail
-
-
-@pytest.mark.usefixtures("handlers")
-def test_handlers_that_are_not_python_are_left_alone():
-    signal.signal(signal.SIGUSR1, signal.SIG_IGN)
-    with defer_signals():
-        assert signal.getsignal(signal.SIGUSR1) == signal.SIG_IGN
-        signal.raise_signal(signal.SIGUSR1)
+    with pytest.raises(KeyboardInterrupt) as caught:
+        all_of_them()
+    assert seen == [0, 1]
+    assert isinstance(caught.value.__context__, RuntimeError)
+    assert (signal.getsignal(signal.SIGALRM), signal.getsignal(signal.SIGINT)) == (fail, interrupt)
 
 
 def test_other_threads_defer_nothing():

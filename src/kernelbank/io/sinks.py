@@ -126,10 +126,9 @@ class LineFileSink(Sink):
         self._header = header.encode()
         self._hash = hashlib.sha256()
         self._length = 0
-        self._file: BinaryIO | None = None
-        self._is_new = False
-        self._was_made = False
-        """Whether there was no file of this name."""
+        self._file: BinaryIO = io.BytesIO()  # until it is opened
+        self._is_new = self._was_made = False
+        """Whether the folder does not know its name yet; whether there was none before."""
 
     @abstractmethod
     def _lines(self, rows: Sequence[Row]) -> str:
@@ -140,14 +139,13 @@ class LineFileSink(Sink):
             raise occupied(self.path)
 
     def _holds_only_header(self) -> bool:
-        """Whether the file is empty, or has no more than the header of a run without rows."""
+        """Whether there is no more than the header of a run without rows, also of other options."""
         with named_os_errors(self.path), open(self.path, "rb", opener=open_regular) as file:
             first, more = file.readline(_LONGEST_HEADER), file.read(1)
-        return not more and (self._header.startswith(first) or self._is_header(first))
-
-    def _is_header(self, line: bytes) -> bool:
-        """Whether a line is the header of a run with other options."""
-        return bool(self._header) and line.startswith(self._header[: self._header.find(b",") + 1])
+        name = self._header[: self._header.find(b",") + 1]
+        return not more and (
+            self._header.startswith(first) or bool(name and first.startswith(name))
+        )
 
     def start(self) -> None:
         self._was_made = not os.path.lexists(self.path)
@@ -174,21 +172,18 @@ class LineFileSink(Sink):
         self._append(self._lines(rows).encode("utf-8", "surrogateescape"))
 
     def _append(self, data: bytes) -> None:
-        assert self._file is not None
         with named_os_errors(self.path):
             self._file.write(data)
         self._hash.update(data)
         self._length += len(data)
 
     def flush(self) -> None:
-        assert self._file is not None
         with named_os_errors(self.path):
             self._file.flush()
 
     def commit(self) -> Commit:
-        assert self._file is not None
+        self.flush()
         with named_os_errors(self.path):
-            self._file.flush()
             os.fsync(self._file.fileno())
             if self._is_new:
                 fsync_folder(self.path.parent)
@@ -217,7 +212,6 @@ class LineFileSink(Sink):
         self._truncate(commit["bytes"])
 
     def _truncate(self, length: int) -> None:
-        assert self._file is not None
         with named_os_errors(self.path):
             self._file.truncate(length)
             self._file.seek(length)
@@ -229,13 +223,11 @@ class LineFileSink(Sink):
         self._hash, self._length = hashlib.sha256(), 0
 
     def discard(self) -> None:
-        if self._file is not None and self._was_made and self._length <= len(self._header):
+        if self._was_made and self._length <= len(self._header):
             with suppress(OSError):
                 self.path.unlink()
 
     def close(self, *, complete: bool) -> None:
-        if self._file is None:
-            return
         # After a failure, bytes that are still in the buffer do not matter.
         with named_os_errors(self.path) if complete else suppress(OSError):
             self._file.close()

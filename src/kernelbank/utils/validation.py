@@ -37,6 +37,13 @@ def refuse(
     return InvalidArgument(f"'{name}'{of} must {rule}; got {shown}{where}. {remedy}")
 
 
+def _as_float(number: Real) -> float:
+    try:
+        return float(number)
+    except OverflowError:  # an integer beyond all floats: refused with all that is too large
+        return math.inf
+
+
 def number(
     name: str,
     value: object,
@@ -49,24 +56,12 @@ def number(
     most: float = math.inf,
 ) -> float:
     """A finite real number within bounds, as a float."""
-    bounds = []
-    if above > -math.inf:
-        bounds.append(f"> {above:g}")
-    if least > -math.inf:
-        bounds.append(f">= {least:g}")
-    if below < math.inf:
-        bounds.append(f"< {below:g}")
-    if most < math.inf:
-        bounds.append(f"<= {most:g}")
-    rule = "be a finite number" + (" " + " and ".join(bounds) if bounds else "")
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real):
-        raise refuse(name, rule, value, remedy, owner)
-    try:
-        result = float(value)
-    except OverflowError:  # an integer beyond all floats
-        raise refuse(name, rule, value, remedy, owner) from None
-    inside = above < result < below and least <= result <= most
-    if not (math.isfinite(result) and inside):
+    limits = ((">", above), (">=", least), ("<", below), ("<=", most))
+    bounds = [f"{sign} {limit:g}" for sign, limit in limits if abs(limit) < math.inf]
+    rule = " ".join(["be a finite number", " and ".join(bounds)]).rstrip()
+    is_number = isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
+    result = _as_float(value) if is_number else math.nan  # type: ignore[arg-type]
+    if not (math.isfinite(result) and above < result < below and least <= result <= most):
         raise refuse(name, rule, value, remedy, owner)
     return result
 
@@ -157,13 +152,6 @@ def _not_numbers(name: str, array: np.ndarray, remedy: str) -> InvalidArgument:
 
 def _is_number(value: object) -> bool:
     return isinstance(value, Real) and not isinstance(value, np.datetime64)
-
-
-def _as_float(number: Real) -> float:
-    try:
-        return float(number)
-    except OverflowError:
-        return math.inf  # refused with all that is too large
 
 
 def reads_as_number(text: str) -> bool:
@@ -354,14 +342,9 @@ class UsersFunctions:
     name: str
 
     @property
-    def in_c(self) -> bool:
-        """Whether the functions are in C."""
-        return isinstance(getattr(self, self.function_fields[0]), int)
-
-    @property
     def in_python(self) -> bool:
         """Whether the functions are in Python."""
-        return not self.in_c
+        return not isinstance(getattr(self, self.function_fields[0]), int)
 
     def check_functions(self, remedy: str) -> None:
         """Refuse what is neither callable nor an address, and a mixture of both; set the name."""
@@ -386,7 +369,7 @@ class UsersFunctions:
         object.__setattr__(self, "name", name)
 
     def __getstate__(self) -> object:
-        if self.in_c:
+        if not self.in_python:
             raise refuse(
                 self.function_fields[0],
                 "be in Python for a bank that is pickled or on Ray: a C function's address has a "
@@ -399,8 +382,7 @@ class UsersFunctions:
         return super().__getstate__()
 
     def __copy__(self) -> Self:
-        settings = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
-        return type(self)(**settings)
+        return self  # it is frozen, and a copy must not be pickled
 
     def __deepcopy__(self, memo: object) -> Self:
-        return self.__copy__()
+        return self
