@@ -63,7 +63,7 @@ def test_compare_command_writes_table_and_figure(tmp_path):
     [
         (["nothing.csv"], "nothing.csv: there is no such file"),
         (["nothing"], "not the name of a stream"),
-        (["ar1", "--learners", "Norm"], "--learners: there is no 'Norm'. Use Fixed"),
+        (["ar1", "--learners", "Norm"], "--learners: there is no 'Norm'. Use "),
         (["ar1", "--learners", "Norma(budget=3)"], "Settings of components are for kb.compare"),
         (["ar1", "--learners", ""], "there is no ''"),
         (["ar1", "--learners", "Norma", "--window", 200], "Norma Simplex: 'budget' of Norma"),
