@@ -93,8 +93,8 @@ costs: .venv/dev-ready $(CORE)
 # scikit-learn. SET=unseen takes the named benchmarks with which AutoBank's default slots were not
 # chosen, from DATA and from packages; SET=seen the others. ONLY names some of them. RIVALS names
 # groups of rivals (online, refitted). ROWS=40000 runs long streams only, also those in the folder
-# long of DATA, and gives errors by quarter of the stream. OPTIONS go to
-# benchmarks/accuracy.py (see --help).
+# long of DATA, and gives the errors of their last half. OPTIONS go to benchmarks/accuracy.py (see
+# --help).
 accuracy: OUT := accuracy
 accuracy: .venv/bench-ready $(CORE)
 	$(BIN)/python benchmarks/accuracy.py --out $(OUT) $(if $(DATA),--data $(DATA)) \
@@ -119,12 +119,11 @@ alarms: .venv/dev-ready $(CORE)
 robust: .venv/bench-ready $(CORE)
 	$(BIN)/python benchmarks/robust.py --data $(DATA) $(if $(ONLY),--only $(ONLY)) $(OPTIONS)
 
-# AutoBank with one part taken out at a time, on the same streams and beside the rivals kept there.
+# AutoBank with one part taken out at a time, on the same streams.
 ablation: OUT := accuracy
 ablation: .venv/bench-ready $(CORE)
 	$(BIN)/python benchmarks/ablation.py --out $(OUT) $(if $(DATA),--data $(DATA)) \
-		$(if $(SET),--set $(SET)) $(if $(ONLY),--only $(ONLY)) $(if $(ROWS),--rows $(ROWS)) \
-		$(if $(RIVALS),--rivals $(RIVALS)) $(OPTIONS)
+		$(if $(SET),--set $(SET)) $(if $(ONLY),--only $(ONLY)) $(if $(ROWS),--rows $(ROWS)) $(OPTIONS)
 
 # AutoBank with more than two classes beside River's models: errors, log loss, calibration and time.
 # LETTERS is a CSV file with a label and numbers in each row; OPTIONS go to benchmarks/many_classes.py.
@@ -157,7 +156,7 @@ release: .venv/release-ready
 	$(BIN)/python packaging/check_release.py
 
 clean:
-	rm -rf .venv dist build src/kernelbank/_core.*.so reproduction demo comparison lorenz bench accuracy forecasts site .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv dist build src/kernelbank/_core.*.so reproduction demo comparison bench accuracy forecasts site .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 # What compiles the core, and what pip needs to install the package from here.
 .venv/tools: constraints.txt

@@ -1,320 +1,263 @@
 """`make ablation`: what each part of AutoBank is worth.
 
 AutoBank runs on the streams of `make accuracy`, scored in the same way: once as it is, with other
-seeds, and then with one part taken out or replaced at a time. Rivals are not run: where
-`make accuracy` has kept their runs in OUT/rivals, variants are compared with them.
-Written are ablation.md and ablation.json, anew after every stream.
+seeds, and then with one part taken out or replaced at a time. Written are ablation.md and
+ablation.json, anew after every stream.
 """
 
 from __future__ import annotations
 
 import argparse
+import gc
 import json
-import math
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from statistics import median
+from typing import Any
 
-import numpy as np
-from ablation_variants import FULL, OTHER_SEEDS, VARIANTS, Variant
-from accuracy import (
-    add_rival_options,
-    add_stream_options,
-    chosen_rivals,
-    chosen_streams,
-    facts,
-    progress_bar,
-    show,
-)
-from accuracy_competitors import RunCache, competes
-from accuracy_tables import TextTable, best_rivals, geometric_mean, is_close, long
+from accuracy import add_stream_options, chosen_streams, facts, progress_bar, show
+from accuracy_streams import chosen_names
+from accuracy_tables import TextTable, geometric_mean
 
 import kernelbank as kb
-from kernelbank.research.competitors import RIVAL, Competitor
+from kernelbank.auto import config, model, scaling, slots
+from kernelbank.combiners import Combiner
+from kernelbank.research.competitors import BANK, Competitor, CompetitorRun, run_model
 from kernelbank.research.datasets import Stream
 from kernelbank.research.results import NORMALISED, finite
 
+Keep = Callable[[str], bool]
+FULL = "full"
 
-@dataclass(frozen=True)
-class VariantSummary:
-    """One variant over all streams; ratios are to the full AutoBank.
-
-    - least, most: the geometric mean if one data set, with and without lags, is left out:
-      whichever is least, most
-    - worse, better: streams beyond all seeds of the full AutoBank
-    - rival_streams: on how many the rivals are known; to_rival: geometric mean of the ratio to the
-      best of them
-    """
-
-    variant: str
-    part: str
-    streams: int
-    geometric_mean: float
-    median: float
-    least: float
-    most: float
-    worst: float
-    worst_stream: str
-    best: float
-    best_stream: str
-    worse: int | None
-    better: int | None
-    rival_streams: int
-    first: int | None
-    close: int | None
-    to_rival: float | None
-    microseconds: float
+# --- AutoBank with one part taken out or replaced -------------------------------------------------
 
 
 @dataclass(frozen=True)
-class SeedSpread:
-    """How far figures move when nothing but the seed does.
+class Variant:
+    """A name, and in what it differs from the full AutoBank.
 
-    - error: standard error of a variant's geometric mean if all its draws were new: relative
-    - stream_error: the same for one stream, the median over the streams
+    - keep: by a slot's name, without its scaling, whether it stays
+    - revises, limit: whether slots are revised, and within how many times the time
+    - transforms: whether slots may learn the logarithm of skewed targets
     """
 
-    seeds: int
-    least: float
-    most: float
-    error: float
-    stream_error: float
+    name: str
+    keep: Keep | None = None
+    combiner: Combiner | None = None
+    size: str = "default"
+    seed: int = 0
+    revises: bool = True
+    limit: float = slots.LIMIT
+    transforms: bool = True
+
+    @contextmanager
+    def in_force(self) -> Iterator[None]:
+        """AutoBanks that are made and run meanwhile have slots and revisions as it says."""
+
+        def pool(*arguments: Any) -> slots.SlotPool:
+            every = slots.default_pool(*arguments)
+            return every if self.keep is None else kept_pool(every, self.keep)
+
+        patches = [(config, "default_pool", pool), (slots, "LIMIT", self.limit)]
+        if not self.revises:
+            patches.append((model, "revision_is_due", lambda rows: False))
+        if not self.transforms:
+            patches.append((scaling, "log_shift", lambda deviations: 0.0))
+        with ExitStack() as stack:
+            for module, name, value in patches:
+                stack.callback(setattr, module, name, getattr(module, name))
+                setattr(module, name, value)
+            yield
+
+    def bank(self, stream: Stream) -> kb.AutoBank:
+        """A bank for this stream that has learned nothing; to be run inside `in_force`."""
+        options = {"combiner": self.combiner, "seed": self.seed, "size": self.size}
+        return kb.AutoBank(stream.task, stream.lags, **options)
+
+    def run(self, seed: int, stream: Stream) -> CompetitorRun:
+        with warnings.catch_warnings(), self.in_force():
+            warnings.simplefilter("ignore", kb.errors.KernelBankWarning)
+            run = run_model(self.bank(stream), stream)
+        gc.collect()  # a bank and its ledger refer to each other: gigabytes would pile up
+        return run
 
 
-# --- running --------------------------------------------------------------------------------------
+def kept_pool(pool: slots.SlotPool, keep: Keep) -> slots.SlotPool:
+    """The groups whose slots are all kept, without those on the residual of one that is not."""
+    kept = slots.SlotPool(pool.width)
+    kept.first_limit = pool.first_limit
+    places: dict[int, int] = {}
+    for number, group in enumerate(pool.groups):
+        named = [(pool.names[i], pool.slots[i]) for i in group.slots]
+        base = named[0][1].residual_of
+        if not all(keep(without_scaling(name)) for name, _ in named):
+            continue
+        if base is not None and base not in places:
+            continue
+        places |= {index: len(kept) + k for k, index in enumerate(group.slots)}
+        on = None if base is None else places[base]
+        if number in pool.season_groups:
+            kept.season_groups = (*kept.season_groups, len(kept.groups))
+        residuals = [(name, replace(slot, residual_of=on)) for name, slot in named]
+        kept.add_group(group.name, residuals, initial=group.initial)
+    kept.relevant_slots = tuple(places[i] for i in pool.relevant_slots if i in places)
+    kept.metric_slot = None if pool.metric_slot is None else places.get(pool.metric_slot)
+    return kept
 
 
-def options(arguments: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__)
-    add_stream_options(parser)
-    add_rival_options(parser)
-    parser.add_argument(
-        "--variants", help="variants or kinds of parts, separated by semicolons; by default all"
-    )
-    return parser.parse_args(arguments)
+def without_scaling(name: str) -> str:
+    """The name of a slot without its scaling; slots on the past have none."""
+    return name if name.startswith(("relevant", "past")) else name.split(": ", 1)[-1]
 
 
-def chosen_variants(names: str | None) -> list[Variant]:
-    """The full bank is always among them."""
-    if names is None:
-        return list(VARIANTS)
-    wanted = [name.strip() for name in names.split(";") if name.strip()]
-    known = dict.fromkeys([*(v.part for v in VARIANTS), *(v.name for v in VARIANTS)])
-    for name in wanted:
-        if name not in known:
-            raise SystemExit(f"--variants: there is no {name!r}. There are {'; '.join(known)}.")
-    return [v for v in VARIANTS if v.name == FULL or v.name in wanted or v.part in wanted]
+def _is_reserve(name: str) -> bool:
+    parts = ("tree 3", "tree 4", "narrow", "all inputs", "some inputs", "+ nearest neighbors")
+    return not name.startswith("relevant") and any(part in name for part in parts)
 
 
-def cached_rivals(rivals: list[Competitor], cache: RunCache) -> list[Competitor]:
-    """These rivals, on streams for which the runs of all of them are kept.
+OTHER_SEEDS = tuple(f"full, seed {seed}" for seed in (1, 2, 3))
+"""The full bank with other random draws: differences among them are chance."""
 
-    The best of some of them would make AutoBank look better than it is.
-    """
-
-    def all_kept(stream: Stream) -> bool:
-        takers = [rival for rival in rivals if rival.takes(stream)]
-        return all(cache.get(rival, stream) is not None for rival in takers)
-
-    def accepts(rival: Competitor, stream: Stream) -> bool:
-        return rival.takes(stream) and all_kept(stream)
-
-    return [
-        replace(cache.cached(rival), accepts=lambda stream, rival=rival: accepts(rival, stream))
-        for rival in rivals
-    ]
-
-
-def run(chosen: argparse.Namespace, variants: list[Variant]) -> kb.Comparison:
-    cache = RunCache(chosen.out / "rivals")
-    rivals = cached_rivals(chosen_rivals(chosen), cache)
-    competitors = [*(one.competitor() for one in variants), *rivals]
-    with progress_bar() as progress:
-        return kb.compare(
-            {one.name: one for one in competitors},
-            chosen_streams(chosen),
-            loss=NORMALISED,
-            skip=chosen.skip,
-            progress=progress,
-            report=lambda so_far: write(so_far, chosen, variants),
-        )
-
+SLOTS: dict[str, Keep] = {
+    "no random features": lambda name: not name.startswith("random features"),
+    "no trees": lambda name: "tree " not in name,
+    "no nearest neighbors": lambda name: "nearest neighbors" not in name,
+    "no last value": lambda name: not name.startswith("last value"),
+    "no relevant columns": lambda name: not name.startswith("relevant"),
+    "nothing on the past": lambda name: not name.startswith(("relevant", "past")),
+    "no reserves": lambda name: not _is_reserve(name),
+}
+PLAIN = kb.combiners.Stacking(slots.DISCOUNT, slots.STACKING_RIDGE)
+VARIANTS = (
+    Variant(FULL),
+    *(Variant(name, seed=seed) for seed, name in enumerate(OTHER_SEEDS, 1)),
+    *(Variant(name, keep) for name, keep in SLOTS.items()),
+    Variant("no logarithm of skewed targets", transforms=False),
+    Variant("Stacking, not RobustStacking", combiner=PLAIN),
+    Variant("Hedge", combiner=kb.combiners.Hedge()),
+    Variant("Simplex (the paper's)", combiner=kb.combiners.Simplex()),
+    Variant("Uniform", combiner=kb.combiners.Uniform()),
+    Variant("no revision: all initial slots run", revises=False),
+    Variant("revision within half of the time", limit=0.5 * slots.LIMIT),
+    Variant("revision within one and a half times the time", limit=1.5 * slots.LIMIT),
+    Variant("size small", size="small"),
+    Variant("size large", size="large"),
+)
 
 # --- figures --------------------------------------------------------------------------------------
 
 
-def ratios(found: kb.Comparison, name: str) -> dict[str, float]:
+@dataclass(frozen=True)
+class VariantSummary:
+    """One variant over all streams; ratios are of its error to the full AutoBank's.
+
+    - least, most: the geometric mean if one data set, with and without lags, is left out:
+      whichever is least, most
+    - worse, better: streams beyond all seeds of the full AutoBank
+    """
+
+    variant: str
+    geometric_mean: float
+    least: float
+    most: float
+    median: float
+    worse: int
+    better: int
+    microseconds: float
+
+
+def ratios(comparison: kb.Comparison, name: str) -> dict[str, float]:
     """By stream, the mean loss of a variant over the full AutoBank's."""
-    pairs = {
-        stream: (found.result(stream, name), found.result(stream, FULL)) for stream in found.streams
-    }
-    return {s: own.ratio(own.mean_loss, full.mean_loss) for s, (own, full) in pairs.items()}
+    pairs = [[comparison.result(s, n) for n in (name, FULL)] for s in comparison.streams]
+    return {own.stream: own.ratio(own.mean_loss, full.mean_loss) for own, full in pairs}
 
 
-def seed_ratios(found: kb.Comparison) -> dict[str, dict[str, float]]:
-    """The ratios of the full AutoBank with other seeds, if they were run."""
-    ran = {one.name for one in found.results}
-    return {one.name: ratios(found, one.name) for one in OTHER_SEEDS if one.name in ran}
-
-
-def seed_spread(found: kb.Comparison) -> SeedSpread | None:
-    """None if no other seed was run."""
-    others = seed_ratios(found)
-    if not others:
-        return None
-    every = [ratios(found, FULL), *others.values()]
-    logs = np.log([[one[stream] for one in every] for stream in found.streams])
-    variances = 2 * logs.var(axis=1, ddof=1)  # of a difference of two draws
-    means = np.exp(logs.mean(axis=0))
-    return SeedSpread(
-        seeds=len(others),
-        least=float(means[1:].min()),
-        most=float(means[1:].max()),
-        error=float(np.sqrt(variances.sum()) / len(logs)),
-        stream_error=float(np.median(np.sqrt(variances))),
-    )
-
-
-def summarise(found: kb.Comparison, variant: Variant) -> VariantSummary:
-    """One row of the table."""
-    own = ratios(found, variant.name)
-    worst, best = max(own, key=own.__getitem__), min(own, key=own.__getitem__)
-    others = seed_ratios(found)
-    compared = bool(others) and variant.part != FULL
-    draws = [ratios(found, FULL), *others.values()]
-    rivals = {one.stream for one in found.results if one.kind == RIVAL}
-    beside = [one for one in best_rivals(found, variant.name, competes) if one.stream in rivals]
-    results = [found.result(stream, variant.name) for stream in own]
-    without = _without_each_data_set(own)
+def summarise(comparison: kb.Comparison, name: str) -> VariantSummary:
+    own = ratios(comparison, name)
+    draws = [ratios(comparison, n) for n in (FULL, *OTHER_SEEDS) if n in comparison.names]
+    data_sets = {stream.split(" +")[0] for stream in own}
+    others = [[r for s, r in own.items() if s.split(" +")[0] != one] for one in data_sets]
+    without = [geometric_mean(rest or list(own.values())) for rest in others]
+    times = [r.seconds_per_sample * 1e6 for r in comparison.results if r.name == name]
     return VariantSummary(
-        variant=variant.name,
-        part=variant.part,
-        streams=len(own),
+        variant=name,
         geometric_mean=geometric_mean(list(own.values())),
-        median=median(own.values()),
         least=min(without),
         most=max(without),
-        worst=own[worst],
-        worst_stream=worst,
-        best=own[best],
-        best_stream=best,
-        worse=sum(own[s] > max(d[s] for d in draws) for s in own) if compared else None,
-        better=sum(own[s] < min(d[s] for d in draws) for s in own) if compared else None,
-        rival_streams=len(beside),
-        first=sum(one.first for one in beside) if beside else None,
-        close=sum(is_close(one) for one in beside) if beside else None,
-        to_rival=geometric_mean([one.ratio for one in beside]) if beside else None,
-        microseconds=median(one.seconds_per_sample * 1e6 for one in results),
+        median=median(own.values()),
+        worse=sum(own[s] > max(draw[s] for draw in draws) for s in own),
+        better=sum(own[s] < min(draw[s] for draw in draws) for s in own),
+        microseconds=median(times),
     )
 
 
-def _without_each_data_set(own: dict[str, float]) -> list[float]:
-    """Geometric means without each of the data sets; of everything if there is only one."""
-    names = {stream.split(" +")[0] for stream in own}
-    rest = [[r for stream, r in own.items() if stream.split(" +")[0] != name] for name in names]
-    return [geometric_mean(some or list(own.values())) for some in rest]
-
-
-# --- tables ---------------------------------------------------------------------------------------
-
-
-def overall(rows: list[VariantSummary]) -> TextTable:
-    """One row per variant: beside the full AutoBank, its seeds and the rivals."""
-    columns = ["variant", "to full", "one less", "median", "worse", "better", "first", "close"]
+def table(rows: list[VariantSummary], streams: int) -> TextTable:
+    columns = ["variant", "to full", "one less", "median", "worse", "better", "us"]
     cells = [
         [
             one.variant,
-            _three(one.geometric_mean),
-            "" if one.variant == FULL else f"{_three(one.least)}-{_three(one.most)}",
-            _three(one.median),
-            *(_number(value) for value in (one.worse, one.better, one.first, one.close)),
-            _three(one.to_rival),
+            f"{one.geometric_mean:.3f}",
+            f"{one.least:.3f}-{one.most:.3f}",
+            f"{one.median:.3f}",
+            str(one.worse),
+            str(one.better),
             f"{one.microseconds:.0f}",
         ]
         for one in rows
     ]
-    count = f"{rows[0].streams} stream" + "s" * (rows[0].streams != 1)
-    title = f"what parts of AutoBank are worth, {count}"
-    return TextTable(title, [*columns, "to rival", "us"], cells)
+    return TextTable(f"what parts of AutoBank are worth, {streams} streams", columns, cells)
 
 
-def extremes(rows: list[VariantSummary]) -> TextTable:
-    """One row per variant: where its part is missed most and least."""
-    cells = [
-        [one.variant, _three(one.worst), one.worst_stream, _three(one.best), one.best_stream]
-        for one in rows
-        if one.variant != FULL
-    ]
-    columns = ["variant", "worst", "on", "best", "on"]
-    return TextTable("largest and smallest error / full AutoBank's", columns, cells)
+LEGEND = [
+    "to full: geometric mean of error / full AutoBank's; above 1, the part that is missing or "
+    "replaced was worth having; median: of the same",
+    "one less: least and largest geometric mean if any one data set is left out; a range that "
+    "includes 1 says that a single data set decides the result",
+    "worse, better: streams beyond all seeds of the full AutoBank; its other seeds show what is "
+    "chance",
+    "without a slot go the trees that learned its residual",
+    "us: microseconds per sample, to predict and to learn, median over the streams",
+]
 
 
-def legend(rows: list[VariantSummary], spread: SeedSpread | None) -> list[str]:
-    """What the columns mean, and what is chance."""
-    lines = [
-        "to full: geometric mean of error / full AutoBank's; above 1, the part that is missing "
-        "or replaced was worth having; median: of the same",
-        "one less: least and largest geometric mean if any one data set is left out; a range that "
-        "includes 1 says that a single data set decides the result",
-    ]
-    if spread is not None:
-        expected = rows[0].streams / (spread.seeds + 2)
-        lines += [
-            f"worse, better: streams beyond all {spread.seeds + 1} seeds of the full AutoBank; if "
-            f"a variant were only another draw, {expected:.1f} each would be expected",
-            f"chance: the full AutoBank's other seeds are between {spread.least:.3f} and "
-            f"{spread.most:.3f} of seed 0; a variant whose draws are all new is off by about "
-            f"{spread.error:.1%} (one standard error), on a typical stream by "
-            f"{spread.stream_error:.1%}; other combiners and starts keep the full AutoBank's draws",
-        ]
-    else:
-        lines.append("chance: no other seed was run, so the noise is not known")
-    if rows[0].rival_streams:
-        lines.append(
-            "first, close, to rival: as in `make accuracy`, on "
-            f"{rows[0].rival_streams} streams for which all rivals are kept"
-        )
-    else:
-        lines.append("first, close, to rival: not known, no rivals are kept; run `make accuracy`")
-    return [
-        *lines,
-        "without a slot go the trees that learned its residual; no linear: neither of the two",
-        "us: microseconds per sample, to predict and to learn, median over the streams",
-    ]
-
-
-def _three(value: float | None) -> str:
-    if value is None:
-        return ""
-    return f"{value:.3f}" if math.isfinite(value) and value < 100 else long(value)
-
-
-def _number(value: int | None) -> str:
-    return "" if value is None else str(value)
-
-
-def write(found: kb.Comparison, chosen: argparse.Namespace, variants: list[Variant]) -> None:
+def write(comparison: kb.Comparison, chosen: argparse.Namespace) -> list[TextTable]:
     """The files, for the streams that are done."""
-    rows = [summarise(found, variant) for variant in variants]
-    spread = seed_spread(found)
-    lines = [f"- {line}" for line in legend(rows, spread)]
-    grids = [overall(rows).markdown(), extremes(rows).markdown()]
-    (chosen.out / "ablation.md").write_text("\n".join([*grids, *lines]) + "\n")
-    content = facts(chosen) | {
-        "chance": None if spread is None else asdict(spread),
-        "variants": [asdict(row) for row in rows],
-        "results": found.table(),
-    }
+    rows = [summarise(comparison, name) for name in comparison.names if name in BY_NAME]
+    grid = table(rows, len(comparison.streams))
+    text = "\n".join([grid.markdown(), *(f"- {line}" for line in LEGEND)])
+    (chosen.out / "ablation.md").write_text(text + "\n")
+    variants = [asdict(row) for row in rows]
+    content = facts(chosen) | {"variants": variants, "results": comparison.table()}
     text = json.dumps(finite(content), indent=1, allow_nan=False)
     (chosen.out / "ablation.json").write_text(text + "\n")
+    return [grid]
+
+
+BY_NAME = {variant.name: variant for variant in VARIANTS}
 
 
 def main(arguments: list[str] | None = None) -> None:
-    chosen = options(arguments)
-    variants = chosen_variants(chosen.variants)
+    parser = argparse.ArgumentParser(description=__doc__)
+    add_stream_options(parser)
+    parser.add_argument("--variants", default="", help="names, separated by semicolons")
+    chosen = parser.parse_args(arguments)
+    wanted = [name.strip() for name in chosen.variants.split(";") if name.strip()]
+    names = dict.fromkeys([FULL, *chosen_names(list(BY_NAME), wanted, "--variants")])
+    streams = chosen_streams(chosen)
     chosen.out.mkdir(parents=True, exist_ok=True)
-    found = run(chosen, variants)
-    rows = [summarise(found, variant) for variant in variants]
-    show([overall(rows), extremes(rows)], legend(rows, seed_spread(found)), chosen.out)
+    with progress_bar() as progress:
+        comparison = kb.compare(
+            {name: Competitor(name, BANK, BY_NAME[name].run) for name in names},
+            streams,
+            loss=NORMALISED,
+            skip=chosen.skip,
+            progress=progress,
+            report=partial(write, chosen=chosen),
+        )
+    show(write(comparison, chosen), LEGEND, chosen.out)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 Every row is predicted before its target is learned. The first 4,000 rows of each stream are used
 and scored from row 101 on; regression streams twice, as they are given and with the last three
 targets as further inputs. With --rows 40000 only streams of 10,000 rows and more are used, and the
-error is also given by quarter of the stream. Written are tables (accuracy.md), everything in
+error of the last half of the stream is given too. Written are tables (accuracy.md), everything in
 accuracy.json, both anew after every stream, and at the end critical-difference diagrams of the mean
 ranks over the streams as given. The runs of the rivals are kept in rivals/.
 """
@@ -15,29 +15,34 @@ import json
 import platform
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
 
 import accuracy_tables as tables
 from accuracy_competitors import (
-    AUTO,
     BANKS,
     LONG,
     USUAL,
     RunCache,
     auto_bank,
-    competes,
     installed_version,
     library,
     rival_groups,
 )
-from accuracy_streams import LONG_STREAM, RowRange, benchmarks, bundled, from_folder, long_ones
+from accuracy_streams import (
+    LONG_STREAM,
+    RowRange,
+    benchmarks,
+    bundled,
+    chosen_names,
+    from_folder,
+    long_ones,
+)
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 import kernelbank as kb
 from kernelbank.research.competitors import PERSISTENCE, RIVAL, Competitor
-from kernelbank.research.datasets.tables import CLASSIFICATION, REGRESSION, Stream
+from kernelbank.research.datasets import CLASSIFICATION, REGRESSION, Stream
 from kernelbank.research.results import NORMALISED, finite
 
 TASKS = (REGRESSION, CLASSIFICATION)
@@ -64,16 +69,6 @@ def add_stream_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--skip", type=_count(0), default=100, help="of these not scored")
 
 
-def add_rival_options(parser: argparse.ArgumentParser) -> None:
-    """Which rivals take part."""
-    parser.add_argument(
-        "--rivals",
-        default="online,refitted",
-        help="groups of rivals, separated by commas: online (they learn row by row), refitted "
-        "(LightGBM and ExtraTrees, fitted anew on all past rows); by default %(default)s",
-    )
-
-
 def _count(least: int) -> Callable[[str], int]:
     def parse(text: str) -> int:
         value = int(text)
@@ -88,33 +83,16 @@ def row_range(chosen: argparse.Namespace) -> RowRange:
     return RowRange(chosen.start, chosen.rows, chosen.skip)
 
 
-def _groups(chosen: argparse.Namespace) -> dict[str, list[Competitor]]:
-    return rival_groups(LONG if row_range(chosen).long else USUAL)
-
-
-def chosen_rivals(chosen: argparse.Namespace) -> list[Competitor]:
-    """The rivals of the groups that are asked for."""
-    groups = _groups(chosen)
-    wanted = _names(chosen.rivals)
-    for name in wanted:
-        if name not in groups:
-            listed = ", ".join(groups)
-            raise SystemExit(f"--rivals: there is no group {name!r}. There are {listed}.")
-    return [one for name, group in groups.items() if name in wanted for one in group]
-
-
 def chosen_competitors(chosen: argparse.Namespace) -> list[Competitor]:
-    """AutoBank, rivals and banks of the literature, or those that are asked for by name."""
+    """AutoBank, rivals and banks of the literature: groups, or those that are asked for by name."""
+    groups = rival_groups(LONG if row_range(chosen).long else USUAL)
     if chosen.competitors is None:
-        return [auto_bank(chosen.skip), *chosen_rivals(chosen), *BANKS]
-    rivals = [one for group in _groups(chosen).values() for one in group]
-    every = [auto_bank(chosen.skip), *rivals, *BANKS]
+        wanted = chosen_names(list(groups), _names(chosen.rivals), "--rivals")
+        rivals = [one for name in wanted for one in groups[name]]
+        return [auto_bank(chosen.skip), *rivals, *BANKS]
+    every = [auto_bank(chosen.skip), *(one for group in groups.values() for one in group), *BANKS]
     known = [*(one.name for one in every), PERSISTENCE]
-    wanted = _names(chosen.competitors)
-    for name in wanted:
-        if name not in known:
-            listed = ", ".join(known)
-            raise SystemExit(f"--competitors: there is no {name!r}. There are {listed}.")
+    wanted = chosen_names(known, _names(chosen.competitors), "--competitors")
     return [one for one in every if one.name in wanted]
 
 
@@ -134,31 +112,30 @@ def _names(text: str) -> list[str]:
 
 def chosen_streams(chosen: argparse.Namespace) -> dict[str, Stream]:
     """What the options of `add_stream_options` ask for."""
-    used = row_range(chosen)
-    only = _names(chosen.only)
+    used, only = row_range(chosen), _names(chosen.only)
     if chosen.set is not None:
-        found = benchmarks(chosen.set == "seen", chosen.data, used, only)
+        streams = benchmarks(chosen.set == "seen", chosen.data, used, only)
     elif chosen.data is None:
-        found = bundled(used, only)
+        streams = bundled(used, only)
     else:
-        found = from_folder(chosen.data, used, only)
-    if found and used.long:
-        found = long_ones(found)
-        if not found:
-            raise SystemExit(
-                f"--rows: more than {LONG_STREAM:,} rows are for long streams, and there is none. "
-                "Give streams that are longer, or fewer rows."
-            )
-    if not found:
-        last = used.start + used.skip
-        raise SystemExit(f"No stream has more than {last} rows. Lower --start or --skip.")
-    return found
+        streams = from_folder(chosen.data, used, only)
+    if used.long:
+        streams = long_ones(streams)
+    if not streams:
+        least = LONG_STREAM if used.long else used.start + used.skip + 1
+        raise SystemExit(f"No stream has {least:,} rows. Lower --rows, --start or --skip.")
+    return streams
 
 
 def options(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     add_stream_options(parser)
-    add_rival_options(parser)
+    parser.add_argument(
+        "--rivals",
+        default="online,refitted",
+        help="groups of rivals, separated by commas: online (they learn row by row), refitted "
+        "(LightGBM and ExtraTrees, fitted anew on all past rows); by default %(default)s",
+    )
     parser.add_argument("--competitors", help="names, separated by commas, instead of groups")
     parser.add_argument("--fresh", action="store_true", help="run the rivals again")
     return parser.parse_args(arguments)
@@ -205,52 +182,36 @@ def show(grids: list[tables.TextTable], lines: list[str], folder: Path) -> None:
     console.print(f"Written to {folder.resolve()}", markup=False)
 
 
-def all_tables(found: kb.Comparison, long: bool) -> list[tables.TextTable]:
-    """Every table; streams that AutoBank loses stand first."""
-    found = tables.losing_first(found)
+def all_tables(comparison: kb.Comparison, long: bool) -> list[tables.TextTable]:
     every = [
-        tables.per_stream(found),
-        *(tables.everybody(found, task) for task in TASKS),
-        *(tables.ranks(found, task) for task in TASKS),
-        tables.intervals(found),
-        *((tables.by_quarter(found), tables.verdicts(found)) if long else ()),
-        tables.goals(found),
+        tables.per_stream(comparison),
+        *(tables.ranks(comparison, task) for task in TASKS),
+        tables.last_halves(comparison) if long else None,
+        tables.times(comparison),
+        tables.totals(comparison),
     ]
     return [table for table in every if table is not None]
 
 
-def explanations(found: kb.Comparison, competitors: list[Competitor]) -> list[str]:
-    ran = {one.name for one in found.results}
-    descriptions = {one.name: one.description for one in competitors if one.name in ran}
-    descriptions[PERSISTENCE] = "the last target again"
-    return [*tables.legend(descriptions), *tables.notes(found)]
+def explanations(comparison: kb.Comparison, competitors: list[Competitor]) -> list[str]:
+    named = [f"{one.name}: {one.description}" for one in competitors]
+    return [*named, *tables.notes(comparison)]
 
 
-def write(found: kb.Comparison, chosen: argparse.Namespace, competitors: list[Competitor]) -> None:
+def write(
+    comparison: kb.Comparison, chosen: argparse.Namespace, competitors: list[Competitor]
+) -> None:
     """The files, for the streams that are done."""
-    grids = [grid.markdown() for grid in all_tables(found, row_range(chosen).long)]
-    text = "\n".join([*grids, *(f"- {line}" for line in explanations(found, competitors))])
+    grids = [grid.markdown() for grid in all_tables(comparison, row_range(chosen).long)]
+    text = "\n".join([*grids, *(f"- {line}" for line in explanations(comparison, competitors))])
     (chosen.out / "accuracy.md").write_text(text + "\n")
     content = facts(chosen) | {
         "competitors": {one.name: one.description for one in competitors},
-        "results": found.table(),
-        "best_rivals": [asdict(one) for one in tables.best_rivals(found, AUTO, competes)],
-        "summary": tables.summary(found),
+        "results": comparison.table(),
+        "summary": tables.summary(comparison),
     }
-    if row_range(chosen).long:
-        content["quarters"] = tables.quarters(found)
     text = json.dumps(finite(content), indent=1, allow_nan=False)
     (chosen.out / "accuracy.json").write_text(text + "\n")
-
-
-def draw_ranks(found: kb.Comparison, folder: Path) -> list[Path]:
-    """A critical-difference diagram for each task, if there are several streams of it."""
-    files: list[Path] = []
-    for task in TASKS:
-        own = tables.as_given(found, task)
-        if own.overall:
-            files += own.plot_ranks(folder / f"ranks_{task}.png")
-    return files
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -262,7 +223,7 @@ def main(arguments: list[str] | None = None) -> None:
     cache = RunCache(chosen.out / "rivals", refresh=chosen.fresh)
     ran = [cache.cached(one) if one.kind == RIVAL else one for one in competitors]
     with progress_bar() as progress:
-        found = kb.compare(
+        comparison = kb.compare(
             {one.name: one for one in ran},
             streams,
             loss=NORMALISED,
@@ -270,8 +231,12 @@ def main(arguments: list[str] | None = None) -> None:
             progress=progress,
             report=lambda so_far: write(so_far, chosen, competitors),
         )
-    draw_ranks(found, chosen.out)
-    show(all_tables(found, row_range(chosen).long), explanations(found, competitors), chosen.out)
+    for task in TASKS:  # a critical-difference diagram, if there are several streams
+        given = tables.as_given(comparison, task)
+        if given.overall:
+            given.plot_ranks(chosen.out / f"ranks_{task}.png")
+    grids = all_tables(comparison, row_range(chosen).long)
+    show(grids, explanations(comparison, competitors), chosen.out)
 
 
 if __name__ == "__main__":

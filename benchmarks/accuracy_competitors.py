@@ -15,6 +15,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from itertools import pairwise
 from pathlib import Path
@@ -29,10 +30,10 @@ from kernelbank.research.competitors import (
     RIVAL,
     Competitor,
     CompetitorRun,
-    known_predictions,
+    numeric_predictions,
     run_model,
 )
-from kernelbank.research.datasets.tables import CLASSIFICATION, REGRESSION, Stream
+from kernelbank.research.datasets import CLASSIFICATION, REGRESSION, Stream
 from kernelbank.research.results import Result, sample_losses
 from kernelbank.research.significance import diebold_mariano
 
@@ -74,7 +75,7 @@ def _run_auto_bank(skip: int, seed: int, stream: Stream) -> CompetitorRun:
         start = time.perf_counter()
         trace = bank.run(X, stream.y, record=fields, coverage=COVERAGE)
         seconds = (time.perf_counter() - start) / len(stream)
-    run = CompetitorRun(known_predictions(trace.predictions, stream.task), seconds)
+    run = CompetitorRun(numeric_predictions(trace.predictions, stream.task), seconds)
     if len(stream) <= skip:  # the first rows, before it is timed
         return run
     figures: dict[str, float] = {}
@@ -103,58 +104,26 @@ def _best_slot_loss(slots: np.ndarray, stream: Stream, skip: int) -> float:
 # --- rivals that learn row by row -----------------------------------------------------------------
 
 
-def _scaled(model: Any) -> Any:
-    from river import preprocessing
+def _river(path: str, scaled: bool = False, **settings: Any) -> Callable[[Stream], Any]:
+    """From a stream to a model of River; * in its name stands for Regressor or Classifier."""
 
-    return preprocessing.StandardScaler() | model
+    def make(stream: Stream) -> Any:
+        from river import preprocessing
 
+        kind = "Classifier" if stream.task == CLASSIFICATION else "Regressor"
+        module, name = path.replace("*", kind).split(".")
+        model = getattr(import_module(f"river.{module}"), name)(**settings)
+        return preprocessing.StandardScaler() | model if scaled else model
 
-def _linear(stream: Stream) -> Any:
-    from river import linear_model
-
-    return _scaled(linear_model.LinearRegression())
-
-
-def _bayesian_linear(stream: Stream) -> Any:
-    from river import linear_model
-
-    return _scaled(linear_model.BayesianLinearRegression())
+    return make
 
 
 def _logistic(stream: Stream) -> Any:
-    from river import linear_model, multiclass
+    from river import linear_model, multiclass, preprocessing
 
     model = linear_model.LogisticRegression()
-    return _scaled(multiclass.OneVsRestClassifier(model) if stream.classes > 2 else model)
-
-
-def _nearest_neighbours(stream: Stream) -> Any:
-    from river import neighbors
-
-    classifies = stream.task == CLASSIFICATION
-    return _scaled(neighbors.KNNClassifier() if classifies else neighbors.KNNRegressor())
-
-
-def _adaptive_forest(stream: Stream) -> Any:
-    from river import forest
-
-    kind = forest.ARFClassifier if stream.task == CLASSIFICATION else forest.ARFRegressor
-    return kind(seed=_SEED)
-
-
-def _mondrian_forest(stream: Stream) -> Any:
-    from river import forest
-
-    kind = forest.AMFClassifier if stream.task == CLASSIFICATION else forest.AMFRegressor
-    return kind(seed=_SEED)
-
-
-def _adaptive_tree(stream: Stream) -> Any:
-    from river import tree
-
-    if stream.task == CLASSIFICATION:
-        return tree.HoeffdingAdaptiveTreeClassifier(seed=_SEED)
-    return tree.HoeffdingAdaptiveTreeRegressor(seed=_SEED)
+    several = multiclass.OneVsRestClassifier(model) if stream.classes > 2 else model
+    return preprocessing.StandardScaler() | several
 
 
 class _RandomFeatures:
@@ -204,18 +173,31 @@ def _rival(
 
 
 ONLINE = [
-    _rival("linear", "River: StandardScaler | LinearRegression", _linear, REGRESSION),
+    _rival(
+        "linear",
+        "River: StandardScaler | LinearRegression",
+        _river("linear_model.LinearRegression", scaled=True),
+        REGRESSION,
+    ),
     _rival(
         "bayesian-linear",
         "River: StandardScaler | BayesianLinearRegression",
-        _bayesian_linear,
+        _river("linear_model.BayesianLinearRegression", scaled=True),
         REGRESSION,
     ),
     _rival("logistic", "River: StandardScaler | LogisticRegression", _logistic, CLASSIFICATION),
-    _rival("knn", "River: StandardScaler | KNNRegressor or KNNClassifier", _nearest_neighbours),
-    _rival("arf", "River: ARFRegressor or ARFClassifier", _adaptive_forest),
-    _rival("amf", "River: AMFRegressor or AMFClassifier", _mondrian_forest),
-    _rival("hat", "River: HoeffdingAdaptiveTreeRegressor or -Classifier", _adaptive_tree),
+    _rival(
+        "knn",
+        "River: StandardScaler | KNNRegressor or KNNClassifier",
+        _river("neighbors.KNN*", scaled=True),
+    ),
+    _rival("arf", "River: ARFRegressor or ARFClassifier", _river("forest.ARF*", seed=_SEED)),
+    _rival("amf", "River: AMFRegressor or AMFClassifier", _river("forest.AMF*", seed=_SEED)),
+    _rival(
+        "hat",
+        "River: HoeffdingAdaptiveTreeRegressor or -Classifier",
+        _river("tree.HoeffdingAdaptiveTree*", seed=_SEED),
+    ),
     _rival(
         "rbf-sgd",
         "scikit-learn: StandardScaler, RBFSampler(300), SGDRegressor or SGDClassifier",
@@ -330,14 +312,6 @@ def refitted_rivals(schedule: Schedule = USUAL) -> list[Competitor]:
 # --- banks of the literature ----------------------------------------------------------------------
 
 
-def _omkr() -> kb.KernelBank:
-    return kb.KernelBank(combiner=kb.combiners.OMKR())
-
-
-def _raker() -> kb.KernelBank:
-    return kb.rivals.raker()
-
-
 def _run_scaled(make: Callable[[], kb.KernelBank], seed: int, stream: Stream) -> CompetitorRun:
     """A bank on standard units. Labels are learned as -1 and 1, and read from the sign."""
     y = stream.y
@@ -378,8 +352,12 @@ BANKS = [
     )
     for name, description, make in (
         ("paper", "kb.KernelBank() on standard units: the paper's bank", kb.KernelBank),
-        ("omkr", "the same with combiners.OMKR()", _omkr),
-        ("raker", "kb.rivals.raker() on standard units", _raker),
+        (
+            "omkr",
+            "the same with combiners.OMKR()",
+            lambda: kb.KernelBank(combiner=kb.combiners.OMKR()),
+        ),
+        ("raker", "kb.rivals.raker() on standard units", kb.rivals.raker),
     )
 ]
 
@@ -403,6 +381,29 @@ def installed_version(name: str) -> str | None:
         return None
 
 
+def read_arrays(path: Path) -> dict[str, np.ndarray] | None:
+    """The arrays of a file; None if there is none, or only a damaged one."""
+    try:
+        with path.open("rb") as data, np.load(data, allow_pickle=False) as file:
+            return dict(file)
+    except Exception:  # of a damaged file zipfile, zlib and NumPy raise errors of many kinds
+        return None
+
+
+def write_arrays(path: Path, arrays: dict[str, Any]) -> None:
+    """Write a file; where that fails there is a warning, and the run is not lost."""
+    unfinished = path.with_suffix(f".{os.getpid()}.part")  # nobody must find half a file
+    try:
+        with unfinished.open("wb") as file:
+            np.savez_compressed(file, **arrays)
+        unfinished.replace(path)
+    except OSError as error:
+        with suppress(OSError):
+            unfinished.unlink()
+        text = f"{path} cannot be written ({error.strerror}): this run is not kept."
+        warnings.warn(text, kb.errors.KernelBankWarning, stacklevel=2)
+
+
 class RunCache:
     """A folder with a file for every run of a rival.
 
@@ -419,11 +420,15 @@ class RunCache:
         """The rival, which runs only where its run is not kept."""
 
         def run(seed: int, stream: Stream) -> CompetitorRun:
-            kept = None if self.refresh else self.get(rival, stream)
-            if kept is None:
-                kept = rival.run(seed, stream)
-                self.put(rival, stream, kept)
-            return kept
+            path = self.path(rival, stream)
+            arrays = None if self.refresh else read_arrays(path)
+            if arrays is not None:
+                seconds, note = float(arrays["seconds_per_sample"]), str(arrays["note"])
+                return CompetitorRun(arrays["predictions"], seconds, note=note)
+            new = rival.run(seed, stream)
+            facts = {"seconds_per_sample": new.seconds_per_sample, "note": np.array(new.note)}
+            write_arrays(path, {"predictions": new.predictions, **facts})
+            return new
 
         return replace(rival, run=run)
 
@@ -432,49 +437,10 @@ class RunCache:
         content.update(np.ascontiguousarray(stream.X).tobytes())
         content.update(np.ascontiguousarray(stream.y).tobytes())
         libraries = (f"{name} {installed_version(name)}" for name in (library(rival), "numpy"))
-        facts = [
-            str(_VERSION),
-            rival.name,
-            rival.description,
-            platform.python_version(),
-            *libraries,
-        ]
+        python = platform.python_version()
+        facts = [str(_VERSION), rival.name, rival.description, python, *libraries]
         content.update("\n".join(facts).encode())
         return self.folder / f"{rival.name}-{content.hexdigest()[:24]}.npz"
-
-    def get(self, rival: Competitor, stream: Stream) -> CompetitorRun | None:
-        """The kept run; None if there is none, or only a damaged file."""
-        try:
-            with (
-                self.path(rival, stream).open("rb") as data,
-                np.load(data, allow_pickle=False) as file,
-            ):
-                seconds = float(file["seconds_per_sample"])
-                return CompetitorRun(file["predictions"], seconds, note=str(file["note"]))
-        except Exception:  # of a damaged file zipfile, zlib and NumPy raise errors of many kinds
-            return None
-
-    def put(self, rival: Competitor, stream: Stream, run: CompetitorRun) -> None:
-        """Keep a run; where that fails there is a warning, and the run is not lost."""
-        path = self.path(rival, stream)
-        unfinished = path.with_suffix(f".{os.getpid()}.part")  # nobody must find half a file
-        try:
-            with unfinished.open("wb") as file:
-                np.savez_compressed(
-                    file,
-                    predictions=run.predictions,
-                    seconds_per_sample=run.seconds_per_sample,
-                    note=np.array(run.note),
-                )
-            unfinished.replace(path)
-        except OSError as error:
-            with suppress(OSError):
-                unfinished.unlink()
-            text = f"{path} cannot be written ({error.strerror}): this run is not kept."
-            warnings.warn(text, kb.errors.KernelBankWarning, stacklevel=2)
-
-
-# --- groups ---------------------------------------------------------------------------------------
 
 
 def rival_groups(schedule: Schedule) -> dict[str, list[Competitor]]:

@@ -3,7 +3,7 @@
     python benchmarks/adaptive_dictionary.py [--seeds 20] [--samples 5000] [--data DIR]
 
 The paper's scheme (NORMA, budget 100, window 10, the simplex rule) on its AR(1) signal, and on
-public streams whose files are at hand (`kb.datasets.BENCHMARKS`); inputs and targets of these are
+public streams whose files are at hand (streams.toml); inputs and targets of these are
 standardised. The pool has 200 Gaussian kernels with widths from 0.01 to 100 in equal ratios.
 Cost and loss are those of the ledger; time is that of `run`, without the first 100 samples.
 """
@@ -15,8 +15,10 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
+from accuracy_streams import load
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
@@ -62,12 +64,15 @@ def run(dictionary: object, X: np.ndarray, y: np.ndarray) -> Outcome:
     return Outcome(cost, ledger.mean_loss, micro, ledger.slot_change_count // 2)
 
 
-def standardised(name: str, folder: str | None) -> tuple[np.ndarray, np.ndarray]:
-    """A public stream, inputs and target with mean 0 and standard deviation 1."""
-    stream = kb.datasets.load(name, folder) if folder else kb.datasets.load(name)
-    X, y = np.asarray(stream.X, dtype=float)[:MOST_ROWS], np.asarray(stream.y)[:MOST_ROWS]
-    spread = X.std(axis=0)
-    return (X - X.mean(axis=0)) / np.where(spread > 0, spread, 1.0), (y - y.mean()) / y.std()
+def standardised(name: str, folder: Path | None) -> tuple[np.ndarray, np.ndarray] | None:
+    """A public stream, inputs and target with mean 0 and standard deviation 1, if it is there."""
+    stream = load(name, folder)
+    if stream is None:
+        return None
+    X, y = stream.X[:MOST_ROWS], stream.y[:MOST_ROWS]
+    deviation = X.std(axis=0)
+    scaled = (X - X.mean(axis=0)) / np.where(deviation > 0, deviation, 1.0)
+    return scaled, (y - y.mean()) / y.std()
 
 
 def show(console: Console, title: str, rows: dict[str, list[Outcome]]) -> None:
@@ -75,12 +80,12 @@ def show(console: Console, title: str, rows: dict[str, list[Outcome]]) -> None:
     table = Table(
         "dictionary", "cost", "loss", "us per sample", "exchanged", "below fixed 20", title=title
     )
-    known = rows["fixed 20"]
+    fixed = rows["fixed 20"]
     for name, outcomes in rows.items():
         cost, loss, micro = (
             np.mean([getattr(o, field) for o in outcomes]) for field in ("cost", "loss", "time")
         )
-        below = sum(o.cost < k.cost for o, k in zip(outcomes, known, strict=True))
+        below = sum(o.cost < k.cost for o, k in zip(outcomes, fixed))
         exchanged = np.mean([o.exchanged for o in outcomes])
         table.add_row(
             name,
@@ -99,7 +104,7 @@ def main() -> None:
     )
     parser.add_argument("--seeds", type=int, default=20, help="AR(1) signals")
     parser.add_argument("--samples", type=int, default=5000, help="of each")
-    parser.add_argument("--data", help="folder with files of public streams")
+    parser.add_argument("--data", type=Path, help="folder with files of public streams")
     options = parser.parse_args()
     warnings.simplefilter("ignore", kb.errors.KernelBankWarning)
     console = Console(width=100)
@@ -110,11 +115,11 @@ def main() -> None:
             rows[name].append(run(make(), x, y))
     show(console, f"AR(1), {options.seeds} seeds of {options.samples:,} samples", rows)
     for stream in PUBLIC:
-        try:
-            X, y = standardised(stream, options.data)
-        except kb.errors.KernelBankError as error:
-            console.print(f"{stream}: left out. {error}", highlight=False)
+        samples = standardised(stream, options.data)
+        if samples is None:
+            console.print(f"{stream}: left out, there is no {stream}.csv.gz in --data")
             continue
+        X, y = samples
         show(
             console,
             f"{stream}, {len(X):,} samples of {X.shape[1]} inputs",

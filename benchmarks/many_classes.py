@@ -8,7 +8,6 @@ for instance the letters of the UCI repository (not part of this project).
 
 - *Calibration error*: rows are put into 15 bins by the probability of the predicted class; the mean
   distance between this probability and the share of right predictions, over bins, weighted by rows.
-- *Unfitted*: AutoBank with the parameters of its softmax kept at their start.
 - *Two classes*: the same rows, where the label is whether a class is in the first half of them.
 """
 
@@ -27,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from accuracy_streams import load
 
 import kernelbank as kb
 from kernelbank import _core
@@ -95,20 +95,9 @@ def score(probabilities: np.ndarray, labels: np.ndarray, seconds: float) -> Scor
 # --- streams --------------------------------------------------------------------------------------
 
 
-def _digits() -> LabelledRows:
-    from sklearn.datasets import load_digits
-
-    X, y = load_digits(return_X_y=True)
-    order = np.random.default_rng(0).permutation(len(y))
-    return LabelledRows("digits", X[order], y[order])
-
-
-def _segments() -> LabelledRows:
-    from river import datasets
-
-    rows = list(datasets.ImageSegments())
-    X = np.array([list(x.values()) for x, _ in rows], dtype=float)
-    return _numbered("ImageSegments", X, [label for _, label in rows])
+def _benchmark(name: str) -> LabelledRows:
+    stream = load(name, None)
+    return _numbered(name, stream.X, stream.y.tolist())
 
 
 def read_labelled(path: Path) -> LabelledRows:
@@ -249,7 +238,7 @@ def main() -> None:
     chosen = parser.parse_args()
     if chosen.rows <= SKIP:
         parser.error(f"--rows must be more than {SKIP}, which are not scored.")
-    streams = [_digits(), _segments()]
+    streams = [_benchmark("digits"), _benchmark("ImageSegments")]
     if chosen.letters is not None:
         streams.append(read_labelled(chosen.letters))
     rivals = RivalScores(chosen.rivals)

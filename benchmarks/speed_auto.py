@@ -15,7 +15,7 @@ from accuracy_streams import RowRange, bundled, from_folder
 from measuring import Measurement, interleaved, noise, timed
 
 import kernelbank as kb
-from kernelbank.research.datasets.tables import CLASSIFICATION
+from kernelbank.research.datasets import CLASSIFICATION
 
 WARM = 600
 PIECE = 256

@@ -1,19 +1,21 @@
 """Benchmarks: figures against plain loops, ranking, kept runs, and no forecast from the future."""
 
 import gzip
+import hashlib
 import json
 import math
 from types import SimpleNamespace
 
 import ablation
-import ablation_variants as variants
 import accuracy
 import accuracy_competitors as contenders
+import accuracy_streams
 import accuracy_tables
 import forecast_rivals as rivals
 import forecast_streams as streams
 import forecast_tables as tables
 import forecasts
+import lorenz
 import many_classes
 import numpy as np
 import pytest
@@ -21,7 +23,7 @@ from forecast_rivals import Forecasts, Task
 from many_classes import LabelledRows
 
 import kernelbank as kb
-from kernelbank.research.competitors import BANK, RIVAL, Competitor, CompetitorRun
+from kernelbank.research.competitors import RIVAL, Competitor, CompetitorRun
 from kernelbank.research.results import Comparison
 from support.marks import slow, slow_unless
 from support.results import result_row
@@ -99,11 +101,6 @@ def _stream(task="regression", rows=200, lags=0):
     return Stream(random.normal(size=(rows, 2)), y, task, lags)
 
 
-def _compare(competitors, stream, **more):
-    banks = {one.name: one for one in competitors}
-    return kb.compare(banks, {"noise": stream}, loss="normalised", skip=100, **more)
-
-
 def test_accuracy_figures_equal_plain_loops(folder, tmp_path, stand_in, capsys):
     from river import linear_model, preprocessing
 
@@ -149,25 +146,20 @@ def test_accuracy_figures_equal_plain_loops(folder, tmp_path, stand_in, capsys):
     assert max(map(len, shown.splitlines()[:-1])) <= 100
 
 
-def test_close_is_within_two_per_cent_or_one_standard_error():
-    stream = _stream(rows=1100)
-    noise = np.random.default_rng(1).normal(size=len(stream))
-
-    def against(share):
-        other = Competitor("other", RIVAL, lambda *_: CompetitorRun(stream.y + noise, 1.0))
-        ours = Competitor("ours", BANK, lambda *_: CompetitorRun(stream.y + share * noise, 1.0))
-        compared = _compare([other, ours], stream)
-        (found,) = accuracy_tables.best_rivals(compared, "ours", contenders.competes)
-        return found
-
-    assert against(0.9).first
-    near = against(1.005)  # 1.0 % more squared error
-    assert (near.first, near.close) == (False, True)
-    far = against(1.1)  # 21 % more, and the difference is certain
-    assert (far.first, far.close) == (False, False)
-    assert far.ratio == pytest.approx(1.21)
-    difference = 0.21 * noise[100:] ** 2 / stream.y[100:].var()
-    assert far.standard_error == pytest.approx(difference.std() / np.sqrt(1000), rel=0.2)
+def test_best_rival_is_first_close_or_ahead_and_the_worst_ratio_stands_first():
+    losses = {"a": (1.0, 1.5), "b": (1.02, 1.0), "c": (1.0, 2.0), "d": (math.inf, 1.0)}
+    rows = []
+    for stream, (ours, rival) in losses.items():
+        rows += [result_row(stream, "autobank", ours), result_row(stream, "arf", rival, RIVAL)]
+        rows.append(result_row(stream, "paper", 0.1))  # is only shown
+    pairs = accuracy_tables.best_rivals(Comparison("l", 0, 0, (0,), tuple(rows), ()))
+    found = [(pair.ours.stream, pair.place, pair.ratio) for pair in pairs]
+    assert found == [
+        ("d", "no", math.inf),
+        ("b", "close", 1.02),
+        ("a", "first", pytest.approx(2 / 3)),
+        ("c", "first", 0.5),
+    ]
 
 
 def test_running_scale_uses_earlier_rows_only():
@@ -177,6 +169,53 @@ def test_running_scale_uses_earlier_rows_only():
         assert mean[t] == pytest.approx(y[:t].mean(), rel=1e-12)
         assert deviation[t] == pytest.approx(y[:t].std(), rel=1e-6)
     assert (contenders.running_scale(np.ones(5))[1] == 1).all()
+
+
+# --- named streams and the Lorenz series ----------------------------------------------------------
+
+BENCHMARKS = accuracy_streams.BENCHMARKS
+
+
+def test_file_is_recognised_by_its_numbers(tmp_path, monkeypatch):
+    table = np.array([[1.0, 2.5, -0.0], [3.0, 4.0, 1.0], [0.1, 6.0, 1e-3]])
+    sha256 = hashlib.sha256((table + 0.0).tobytes()).hexdigest()
+    monkeypatch.setitem(BENCHMARKS, "tiny", accuracy_streams.Benchmark("", "elsewhere", sha256))
+    assert accuracy_streams.load("tiny", tmp_path) is None
+    (tmp_path / "long").mkdir()
+    path = tmp_path / "long" / "tiny.csv.gz"
+    _write(path, table[:, :2], table[:, 2])
+    stream = accuracy_streams.load("tiny", tmp_path)
+    assert (stream.X.tolist(), stream.y.tolist()) == (table[:, :2].tolist(), table[:, 2].tolist())
+    table[0, 1] = np.nextafter(2.5, 9)
+    _write(path, table[:, :2], table[:, 2])
+    with pytest.raises(SystemExit, match="other numbers than 'tiny', from elsewhere"):
+        accuracy_streams.load("tiny", tmp_path)
+
+
+@pytest.mark.filterwarnings("error")  # other numbers would warn
+@pytest.mark.parametrize(
+    "name",
+    slow_unless(lambda name: name == "iris", [n for n, one in BENCHMARKS.items() if one.package]),
+)
+def test_streams_of_river_and_scikit_learn_have_their_numbers(name):
+    stream = accuracy_streams.load(name, None)
+    size = f"{len(stream):,} rows, {stream.X.shape[1]} inputs"
+    assert BENCHMARKS[name].about.endswith(f"; {size}")
+
+
+def test_lorenz_series_equals_the_file_of_the_toolbox():
+    X, y = lorenz.stream(10_001)
+    assert X.shape == (10_000, 6)
+    assert X[0].tolist() == [35.0, 0, 0, 0, 0, 0]
+    assert y[:4].round(6).tolist() == [34.766667, 34.443866, 34.040837, 33.568386]
+    assert y[-3:].round(6).tolist() == [13.304219, 14.489282, 15.888197]
+    assert X[9].tolist() == y[8:2:-1].tolist()
+
+
+@pytest.mark.slow
+def test_lorenz_errors_reach_the_published_ones():
+    for learner, decibels, published, _ in lorenz.run_learners(10_001):
+        assert published is None or decibels < published + 1.5, learner
 
 
 # --- refitted rivals ------------------------------------------------------------------------------
@@ -234,20 +273,19 @@ RIVAL_OF_NUMPY = Competitor("mean", RIVAL, lambda *_: RUN, description="NumPy: t
 
 def test_run_is_kept_and_a_damaged_file_is_as_if_it_were_not_there(tmp_path):
     cache, stream = contenders.RunCache(tmp_path), _stream(rows=20)
-    assert cache.get(RIVAL_OF_NUMPY, stream) is None
     assert cache.cached(RIVAL_OF_NUMPY).run(0, stream) is RUN
     kept = cache.cached(Competitor("mean", RIVAL, None, description="NumPy: the mean"))
     assert kept.run(0, stream).note == "as kept"
-    assert cache.get(RIVAL_OF_NUMPY, _stream(rows=21)) is None
     path = cache.path(RIVAL_OF_NUMPY, stream)
+    assert path != cache.path(RIVAL_OF_NUMPY, _stream(rows=21))
     whole = path.read_bytes()
     for length in range(0, len(whole), 100):
         path.write_bytes(whole[:length])
-        assert cache.get(RIVAL_OF_NUMPY, stream) is None
+        assert contenders.read_arrays(path) is None
     for place in range(0, len(whole), 20):
         path.write_bytes(whole[:place] + bytes([whole[place] ^ 33]) + whole[place + 1 :])
-        found = cache.get(RIVAL_OF_NUMPY, stream)  # a few bytes of a zip file mean nothing
-        assert found is None or found.predictions.tobytes() == RUN.predictions.tobytes()
+        found = contenders.read_arrays(path)  # a few bytes of a zip file mean nothing
+        assert found is None or found["predictions"].tobytes() == RUN.predictions.tobytes()
 
 
 def test_run_that_cannot_be_kept_is_told_by_name_and_not_lost(tmp_path):
@@ -255,7 +293,6 @@ def test_run_that_cannot_be_kept_is_told_by_name_and_not_lost(tmp_path):
     (cache.path(RIVAL_OF_NUMPY, stream) / "inner").mkdir(parents=True)
     with pytest.warns(kb.errors.KernelBankWarning, match=r"mean-\w+\.npz cannot be written"):
         assert cache.cached(RIVAL_OF_NUMPY).run(0, stream) is RUN
-    assert cache.get(RIVAL_OF_NUMPY, stream) is None
     assert not list(tmp_path.glob("*.part"))
 
 
@@ -271,59 +308,19 @@ def _waves(task="regression", lags=0, rows=170):
     return Stream(X, y, task, lags)
 
 
-def _variant(name):
-    return next(variant for variant in variants.VARIANTS if variant.name == name)
-
-
-def _predictions(name, stream):
-    return _variant(name).run(0, stream).predictions
-
-
-def _pool(stream, name="full"):
-    """The pool of a variant's bank."""
-    variant = _variant(name)
-    with variant.in_force():
-        bank = variant.bank(stream)
-        bank.run(stream.X[:6], stream.y[:6])
-        return bank._model.pool
-
-
-SCALED = ("standard:", "asinh:", "rank:")
-SLOTS = [variant.name for variant in variants.VARIANTS if variant.part == "slots"]
-
-
 @pytest.mark.slow
 def test_slot_variants_leave_out_what_their_names_say():
-    stream = _waves()
-    pools = {name: _pool(stream, name) for name in SLOTS}
-    running = {
-        name: sum(
-            pool.names[i].startswith(SCALED) and "nearest" not in pool.names[i] for i in initial
-        )
-        // 3
-        for name, pool in pools.items()
-        for initial in [pool.members(pool.initial_groups)]
-    }
-    assert running == {
-        "no random features, no forgetting": 13 - 1 - 2,
-        "no random features, forgetting": 13 - 1,
-        "no random features, adaptive bias": 13 - 1 - 2,
-        "no adaptive bias": 13 - 2 - 4,
-        "no linear": 13 - 2 - 2,
-        "no random features": 13 - 3 - 4,
-        "no trees": 5,
-        "trees on the target only": 5 + 2,
-        "one tree of each kind": 5 + 4,
-        "no nearest neighbors": 13,
-        "no last value": 13,
-        "no relevant columns": 13,
-        "nothing on the past": 13,
-        "no reserves": 13,
-    }
-    assert not any("nearest" in name for name in pools["no nearest neighbors"].names)
-    assert not any("last value" in name for name in pools["no last value"].names)
-    assert all(group.initial for group in pools["no reserves"].groups)
-    assert not all(group.initial for group in pools["no trees"].groups)
+    stream, initial = _waves(), {}
+    for name in ablation.SLOTS:
+        variant = ablation.BY_NAME[name]
+        with variant.in_force():
+            bank = variant.bank(stream)
+            bank.run(stream.X[:6], stream.y[:6])
+        names = bank.names
+        assert names
+        assert all(ablation.SLOTS[name](ablation.without_scaling(own)) for own in names)
+        initial[name] = len(names)
+    assert len(set(initial.values())) > 4  # different parts
 
 
 @pytest.mark.slow
@@ -332,53 +329,28 @@ def test_slot_variants_leave_out_what_their_names_say():
 )
 def test_full_variant_has_the_bits_of_an_auto_bank(task, lags):
     stream = _waves(task, lags)
-    plain = kb.AutoBank(task, lags=lags).run(stream.X, stream.y)
-    assert (_predictions("full", stream)[1:] == plain.predictions[1:]).all()
-    other = kb.AutoBank(task, lags, seed=2).run(stream.X, stream.y).predictions
-    assert (_predictions("full, seed 2", stream)[1:] == other[1:]).all()
+    for name, seed in (("full", 0), ("full, seed 2", 2)):
+        plain = kb.AutoBank(task, lags, seed=seed).run(stream.X, stream.y).predictions
+        found = ablation.BY_NAME[name].run(0, stream).predictions
+        assert (found[1:] == plain[1:]).all()
 
 
-def _compared(table, to_rival=None):
-    """A comparison with these losses: name -> one for each stream."""
-    streams = [f"set {r}" for r in range(2)]
-    results = []
-    for index, stream in enumerate(streams):
-        results += [result_row(stream, name, values[index]) for name, values in table.items()]
-        if to_rival is not None:
-            results.append(result_row(stream, "rival", to_rival, "rival"))
-    return Comparison("normalised error", 0, 0, (0,), tuple(results), ())
-
-
-def test_summary_and_spread_of_seeds_equal_plain_sums():
-    seeds = [seed.name for seed in variants.OTHER_SEEDS]
-    table = {
-        "full": [1.0, 1.0],
-        seeds[0]: [1.1, 1.0],
-        seeds[1]: [0.9, 0.8],
-        seeds[2]: [1.0, 1.25],
-        "no trees": [1.2, 0.9],
-        "Hedge": [0.5, 0.7],
-    }
-    comparison = _compared(table, to_rival=1.0)
-    found = ablation.summarise(comparison, _variant("no trees"))
+def test_summary_of_a_variant_equals_plain_sums():
+    table = {"full": [1.0, 1.0], "no trees": [1.2, 0.9], "Hedge": [0.5, 0.7]}
+    table |= dict(zip(ablation.OTHER_SEEDS, ([1.1, 1.0], [0.9, 0.8], [1.0, 1.25]), strict=True))
+    rows = [
+        result_row(f"set {index}", name, value)
+        for name, values in table.items()
+        for index, value in enumerate(values)
+    ]
+    comparison = Comparison("normalised error", 0, 0, (0,), tuple(rows), ())
+    found = ablation.summarise(comparison, "no trees")
     assert found.geometric_mean == pytest.approx(math.sqrt(1.2 * 0.9))
-    assert (found.worst, found.worst_stream) == (1.2, "set 0")
-    assert (found.best, found.best_stream) == (0.9, "set 1")
     assert (found.least, found.most) == (pytest.approx(0.9), pytest.approx(1.2))
     assert found.median == pytest.approx(1.05)
     assert (found.worse, found.better) == (1, 0)
-    assert (found.first, found.rival_streams) == (1, 2)
-    assert found.to_rival == pytest.approx(math.sqrt(1.2 * 0.9))
-    found = ablation.summarise(comparison, _variant("Hedge"))
+    found = ablation.summarise(comparison, "Hedge")
     assert (found.worse, found.better) == (0, 2)
-    assert ablation.summarise(comparison, _variant("full")).worse is None
-    spread = ablation.seed_spread(comparison)
-    assert spread.least == pytest.approx(math.sqrt(0.72))
-    assert spread.most == pytest.approx(math.sqrt(1.25))
-    logs = [np.log([1.0, 1.1, 0.9, 1.0]), np.log([1.0, 1.0, 0.8, 1.25])]
-    sums = [((one - one.mean()) ** 2).sum() / 3 for one in logs]
-    assert spread.error == pytest.approx(math.sqrt(2 * sum(sums)) / 2)
-    assert ablation.seed_spread(_compared({"full": [1.0, 1.0]})) is None
 
 
 # --- make forecasts -------------------------------------------------------------------------------
@@ -411,7 +383,6 @@ def test_scores_equal_plain_loops():
                 inside.append(-0.5 <= errors[-1] <= 1.0)
         assert one.rows == len(errors)
         assert one.squared == pytest.approx(np.mean(np.square(errors)) / sd**2)
-        assert one.absolute == pytest.approx(np.mean(np.abs(errors)) / sd)
         assert one.coverage == pytest.approx(np.mean(inside))
         assert one.width == pytest.approx(1.5 / sd)
 
@@ -423,8 +394,7 @@ def test_forecast_that_is_missing_is_a_failure():
     run = Forecasts(values)
     assert math.isfinite(tables.score("a", Task(stream, (3,), START), run)[0].squared)
     (failed,) = tables.score("a", Task(stream, (2,), START), run)
-    assert (failed.squared, failed.absolute) == (math.inf, math.inf)
-    assert failed.coverage is None
+    assert (failed.squared, failed.coverage) == (math.inf, None)
 
 
 # --- rivals ---------------------------------------------------------------------------------------

@@ -15,7 +15,6 @@ from mkdocs.utils import get_relative_url
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from benchmark_page import benchmark_page
 from command_pages import command_reference
 from notebook_pages import notebook_files
 from reference_pages import addresses, reference
@@ -34,11 +33,7 @@ CODE = re.compile(r"(?<!\">)<code>((?:kb\.)?[A-Za-z_][\w.]*)(\([^<]*\))?</code>(
 
 def on_files(files: Files, config: Any) -> Files:
     """Add the pages that are not in docs/."""
-    pages: dict[str, str | bytes] = {
-        **reference(),
-        **command_reference(),
-        **benchmark_page(),
-    }
+    pages: dict[str, str | bytes] = {**reference(), **command_reference()}
     for name in ("CONTRIBUTING.md", "CHANGELOG.md"):
         text = (ROOT / name).read_text(encoding="utf-8")
         pages[name.lower()] = _moved_links(text, name, PLACES[name])

@@ -1,17 +1,15 @@
-"""The command line, as its user meets it: help, `reproduce`, `theory` and `demo`."""
+"""The command line, as its user meets it: help, `reproduce` and `demo`."""
 
 import csv
 import os
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from kernelbank.cli import commands, demo, experiments
-from kernelbank.research import theory
 from support.run_command import read_csv
 from support.shell import run_script
 
@@ -46,12 +44,12 @@ def test_version_option_prints_the_version():
 @pytest.mark.slow
 def test_reproduce_writes_figures_and_tables(tmp_path):
     out = tmp_path / "deep" / "folder [b] with [/b] brackets"
-    options = ["--out", str(out), "--seeds", "1", "--samples", "60", "--combiners"]
+    options = ["--out", str(out), "--seeds", "1", "--samples", "60"]
     result = CliRunner().invoke(commands.cli, ["reproduce", *options])
     assert result.exit_code == 0, result.output
     names = {"cumulative_cost", "reconstruction"}
     files = {f"{name}.{kind}" for name in names for kind in ("png", "svg")}
-    tables = {"curves.csv", "table.csv", "verdict.csv", "combiners.csv"}
+    tables = {"curves.csv", "table.csv", "verdict.csv"}
     assert set(os.listdir(out)) == files | tables
     assert all((out / name).stat().st_size > 5000 for name in files)
     with (out / "curves.csv").open() as file:
@@ -70,9 +68,6 @@ def test_reproduce_writes_figures_and_tables(tmp_path):
     below = {(r["noise"], r["samples"]): r["seeds_below"] for r in rows if r["rival"] == "OMKR"}
     assert below["variance", "300"] == "1"
     assert below["variance", "5000"] == "0"
-    with (out / "combiners.csv").open() as file:
-        rules = {row["of"]: row for row in csv.DictReader(file)}
-    assert float(rules["Hedge()"]["seed_0"]) > 0
     lines = result.output.splitlines()
     assert max(map(len, lines[: lines.index("What the paper claims besides")])) <= 80
     assert re.search(r"300 │ +1 +\+\d", result.output)
@@ -134,53 +129,7 @@ def test_missing_extra_is_named_before_any_work(tmp_path, missing, extra):
     assert "Traceback" not in done.stderr
 
 
-# --- `kernelbank theory`: bound and measurement side by side, and an exit code that tells ---
-
-
 pytestmark = pytest.mark.filterwarnings("ignore::kernelbank.errors.TruncationMatters")
-
-PAGE = Path(__file__).parents[2] / "docs" / "theory.md"
-
-
-def run_theory(*arguments):
-    return CliRunner().invoke(commands.cli, ["theory", *arguments])
-
-
-def table_rows(text):
-    """The cells of the rows of a table that was printed."""
-    rows = [line.strip("│ ").split("│") for line in text.splitlines() if line.startswith("│")]
-    return [[cell.strip() for cell in row] for row in rows]
-
-
-def test_theory_prints_every_bound_beside_its_measurement():
-    result = run_theory("--seeds", "2", "--samples", "20")
-    assert result.exit_code == 0, result.output
-    rows = table_rows(result.output)
-    runs = list(theory.run_seeds(2, 20))
-    assert [row[0] for row in rows] == [one.name for one in runs[0]]
-    for row, pair in zip(rows, zip(*runs, strict=True), strict=True):
-        assert row[1] == f"{sum(one.bound for one in pair) / 2:.4g}"
-        assert row[2] == f"{sum(one.measured for one in pair) / 2:.4g}"
-        assert row[4] == "2 of 2"
-    assert "Every bound held" in result.output
-    assert "2 seeds, 20 samples" in result.output
-
-
-def test_theory_tells_a_bound_that_did_not_hold(monkeypatch):
-    right = theory.hedge_bound
-    monkeypatch.setattr(theory, "hedge_bound", lambda *given: 0.1 * right(*given))
-    result = run_theory("--seeds", "1", "--samples", "100")
-    assert result.exit_code == 1
-    assert "0 of 1" in result.output
-    assert "Not every bound held: Hedge, the best slot." in result.output
-
-
-@pytest.mark.slow
-def test_table_of_the_page_is_what_the_command_prints():
-    shown = re.search(r"kernelbank theory\n\n```text\n(.*?)```", PAGE.read_text(), re.DOTALL)
-    result = run_theory()
-    assert table_rows(shown[1]) == table_rows(result.output)
-
 
 # --- `kernelbank demo`: what it writes and prints, and that the commands it names work ---
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import kernelbank as kb
 from kernelbank.research import paper
 from support import naive
 
@@ -13,11 +14,11 @@ def runs():
 
 
 def test_stream_equals_the_naive_ar1():
-    x, y = paper.stream(0, 50)
+    x, y = kb.datasets.ar1(0, 50)
     naive_x, naive_y = naive.ar1(0, 50)
     assert (x == naive_x[:, 0]).all()
     assert np.abs(y - naive_y).max() <= 1e-15
-    scaled = paper.stream(0, 50, "std")[1]
+    scaled = kb.datasets.ar1(0, 50, "std")[1]
     assert np.allclose(scaled, y * np.sqrt(0.71519837), rtol=1e-12)
 
 
@@ -126,17 +127,3 @@ def test_verdict_on_omkr_depends_on_length_and_reading(runs):
     assert [s.below for s in paper.standings(runs, (300, 1000))] == [4, 4, 4, 3, 2, 4]
     other = [paper.run_seed(seed, 1000, "std") for seed in range(4)]
     assert [s.below for s in paper.standings(other, (300, 1000))] == [4] * 6
-
-
-def test_every_rule_has_a_result(runs):
-    two = [run.until(100) for run in runs[:2]]
-    results = {result.name: result for result in paper.run_rules(two)}
-    simplex = results["Simplex()"]
-    assert simplex.cost == tuple(run.final_cost(paper.SCHEME) for run in two)
-    assert simplex.loss == pytest.approx([run.mean_loss(paper.SCHEME) for run in two])
-    assert {"Hedge()", "Joint()", "Stacking()", "Simplex(evidence='prequential')"} <= results.keys()
-    single = {result.name: result for result in paper.single_slots(two)}
-    assert single["NORMA best by cost"].cost[1] == two[1].slot_cumulative_cost[-1].min()
-    least = two[1].slot_loss.mean(axis=0).min()
-    assert single["NORMA best by error"].loss[1] == pytest.approx(least, rel=1e-14)
-    assert single["NORMA worst by cost"].cost[0] == two[0].slot_cumulative_cost[-1].max()

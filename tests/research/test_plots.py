@@ -193,18 +193,6 @@ def test_trace_has_one_panel_per_recorded_kind(regression_run, classification_ru
     assert len(P.trace(trace).axes) == 2
 
 
-def test_trace_has_a_panel_for_each_target(two_targets):
-    _, trace, Y = two_targets
-    figure = P.trace(trace, Y)
-    assert [axes.get_ylabel() for axes in figure.axes] == ["load", r"\$ price"]
-    for k, axes in enumerate(figure.axes):
-        drawn = drawn_line(axes, "prediction")[:, 1]
-        assert np.array_equal(drawn, trace.predictions[:, k], equal_nan=True)
-        assert np.array_equal(drawn_line(axes, "target")[:, 1], Y[:, k], equal_nan=True)
-    assert len(P.trace(trace).axes) == 2
-    assert [a.get_ylabel() for a in P.trace(kernel_bank()[1]).axes] == ["output 0", "output 1"]
-
-
 def test_trace_of_one_target_has_all_panels(two_targets):
     _, trace, Y = two_targets
     figure = P.trace(trace.of_output("$ price"), Y[:, 1])
@@ -340,20 +328,6 @@ def test_a_fan_has_the_last_targets_the_forecasts_and_their_quantiles(forecaster
         assert {*wanted, forecast.history[-1]} == own
 
 
-def test_horizon_weights_show_the_largest_and_sum_up_the_others(forecaster):
-    weights = forecaster.forecast_weights
-    axes = P.horizon_weights(forecaster, most=3).axes[0]
-    names = [label.get_text() for label in axes.get_yticklabels()]
-    image = axes.images[0].get_array()
-    assert [label.get_text() for label in axes.get_xticklabels()] == ["1", "4", "9"]
-    for name, row in zip(names[:3], image, strict=False):
-        np.testing.assert_array_equal(row, weights[name])
-    assert names[3].endswith("others")
-    np.testing.assert_allclose(image.sum(axis=0), sum(weights.values()), rtol=1e-12)
-    smallest = min(np.abs(weights[name]).max() for name in names[:3])
-    assert sum(np.abs(own).max() > smallest for own in weights.values()) < 3
-
-
 # --- what is refused ------------------------------------------------------------------------------
 
 
@@ -379,21 +353,12 @@ def test_horizon_weights_show_the_largest_and_sum_up_the_others(forecaster):
         (lambda bank, trace: P.function(bank, at=[0, 0], between=(0, 1)), "'at'"),
         (lambda bank, trace: P.function(bank, target=1, between=(0, 1)), "'target' of function"),
         (lambda bank, trace: P.forecast(bank), "be a Forecast"),
-        (lambda bank, trace: P.horizon_weights(kb.AutoBank()), "with horizons.*horizons=24"),
-        (lambda bank, trace: P.horizon_weights(kb.KernelBank()), "AutoBank with horizons"),
-        (lambda bank, trace: P.horizon_weights(early()), "start after 14"),
     ],
 )
 def test_wrong_arguments_are_refused(call, words):
     bank, trace, _ = run_bank(samples=20)
     with pytest.raises(InvalidArgument, match=words):
         call(bank, trace)
-
-
-def early():
-    bank = kb.AutoBank(horizons=(1, 9), size="small")
-    bank.learn_one(0.0, 1.0)
-    return bank
 
 
 def test_function_of_several_inputs_needs_the_values_of_the_others():
@@ -410,6 +375,8 @@ def test_traces_that_a_plot_cannot_draw_are_refused(regression_run, classificati
         P.weights: "weights",
         P.predictions: "predictions",
     }
+    with pytest.raises(InvalidArgument, match=r"must have one output.*of_output\(0\)"):
+        P.trace(kernel_bank()[1])
     _, trace, _ = run_bank(record=["cost", "regret"])
     for draw, field in fields.items():
         with pytest.raises(InvalidArgument, match=rf"hold '{field}'.*record=\"all\""):
@@ -418,12 +385,6 @@ def test_traces_that_a_plot_cannot_draw_are_refused(regression_run, classificati
             draw(kernel_bank()[1])
     with pytest.raises(InvalidArgument, match=r"record=\"all\""):
         P.trace(run_bank(record=["regret"])[1])
-    with pytest.raises(InvalidArgument, match=r"the shape \(60, 2\)"):
-        P.trace(kernel_bank()[1], np.zeros(60))
-    x = np.arange(30.0)
-    many = kb.KernelBank(kb.gaussian_grid(0.5, 4, 2), outputs=5).run(x, np.tile(x, (5, 1)).T)
-    with pytest.raises(InvalidArgument, match=r"at most 4 outputs; got '5 outputs'.*of_output"):
-        P.trace(many)
     _, trace, _ = regression_run
     with pytest.raises(InvalidArgument, match="cumulative_loss"):
         P.cumulative_cost(trace)

@@ -11,7 +11,7 @@ from scipy import stats
 
 import kernelbank as kb
 from kernelbank.research import significance
-from kernelbank.research.datasets.tables import CLASSIFICATION
+from kernelbank.research.datasets import CLASSIFICATION
 from kernelbank.research.results import overall
 from support.results import result_row
 

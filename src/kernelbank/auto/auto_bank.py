@@ -480,7 +480,7 @@ class AutoBank:
     def forecast_weights(self) -> dict[str, Floats]:
         """(H,) by slot: the weights of the forecasts at every horizon; empty before the first rows.
 
-        They tell which kernels matter at which distance; see `kb.plots.horizon_weights`.
+        They tell which kernels matter at which distance.
         """
         with self._turn:
             forecaster = self._forecaster()

@@ -212,21 +212,20 @@ def demo(context: click.Context, out: Path) -> None:
     help="Whether the paper's 0.71519837 is the variance or the standard deviation of the noise, "
     "in the figures, the table and the claims; the costs are compared in both cases.",
 )
-@click.option("--combiners", is_flag=True, help="Also run every rule of kb.combiners.")
 @click.option("--summary", is_flag=True, help="Print the main result only, in a few lines.")
-def reproduce(
-    out: Path, seeds: int, samples: int, noise: str, combiners: bool, summary: bool
-) -> None:
+def reproduce(out: Path, seeds: int, samples: int, noise: str, summary: bool) -> None:
     """Repeat the experiment of the paper.
 
     Twenty Gaussian kernels follow a noisy signal. Draws the paper's two figures, prints a
     table over the seeds, compares the costs of the scheme and its rivals for both readings of the
     noise and several lengths, and says which of the paper's other claims held on how many seeds.
     """
-    _need_plots()
+    from ..research.plots.style import need_matplotlib
     from .experiments import reproduce as work
 
-    work(out, seeds, samples, noise, combiners, summary)
+    need_matplotlib()  # refused before the work, not after it
+
+    work(out, seeds, samples, noise, summary)
 
 
 @cli.command()
@@ -279,68 +278,23 @@ def reproduce(
 @click.option(
     "--decimal", default=".", show_default=True, help="Decimal point of numbers in files: . or ,"
 )
-@click.option(
-    "--data",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Folder with the files of named benchmarks.",
-)
 @_folder("comparison", "Folder for tables (JSON, Markdown) and figures; created if needed.")
 def compare(**options: Any) -> None:
     """Compare AutoBank, learners and combiners on streams.
 
-    SOURCE is a .csv or .csv.gz file with a header row, one of the made-up streams ar1, friedman,
-    lorenz and sine, or a public benchmark of kb.datasets by its name. Every learner is run with
-    every combiner, on a bank of all kernels, and so are AutoBank and two baselines; each sample is
-    predicted before it is learned. Settings go in brackets:
+    SOURCE is a .csv or .csv.gz file with a header row, or one of the synthetic streams ar1,
+    friedman, lorenz and sine. Every learner is run with every combiner, on a bank of all kernels,
+    and so are AutoBank and two baselines; each sample is predicted before it is learned. For other
+    settings than the defaults there is kb.compare, in Python.
 
     \b
       kernelbank compare load.csv --target load --standardise 100 \\
-        --learners "Norma(learning_rate=0.05,budget=200)" --combiners Simplex,OMKR \\
-        --rivals "raker,adaraker(features=50)"
+        --learners Norma,KRLS --combiners Simplex,Stacking --rivals raker,adaraker
     """
     with errors_as_one_line():
-        from .compare import CompareOptions
         from .compare import compare as work
 
-        work(CompareOptions(**options))
-
-
-@cli.command()
-@_folder("lorenz", "Folder for the table; created if needed.")
-@_count(
-    "--samples",
-    20,
-    10_000_000,
-    10_001,
-    "Points of the series; the published figures are for 10001.",
-)
-def lorenz(out: Path, samples: int) -> None:
-    """Predict the Lorenz attractor by every learner.
-
-    The benchmark of the Kernel Adaptive Filtering Toolbox, with its settings: one Gaussian kernel,
-    one step ahead, and the error after the first thousand samples beside the published one.
-    """
-    _need_plots()
-    from .experiments import lorenz as work
-
-    work(out, samples)
-
-
-@cli.command()
-@_count("--seeds", 1, 10_000, 3, "Number of random signals: seeds 0, 1, 2, ...")
-@_count("--samples", 20, 5000, 300, "Samples of each signal.")
-@click.pass_context
-def theory(context: click.Context, seeds: int, samples: int) -> None:
-    """Print what theory promises beside what was measured.
-
-    Regret of NORMA, Hedge, FixedShare and the Vovk-Azoury-Warmuth forecaster, the cost of the
-    separable bound and of truncation: each bound, the measurement, and whether the bound held. The
-    exit code is 1 if one did not. docs/theory.md has the proofs.
-    """
-    from .experiments import theory as work
-
-    if not work(seeds, samples):
-        context.exit(1)
+        work(options)
 
 
 @cli.command()
@@ -366,13 +320,6 @@ def report(state: Path, out: Path) -> None:
         check_report_path(out, "--out")
         write_report(out, RunStatus.of_state(state))
     click.echo(f"Wrote {out}", err=True)
-
-
-def _need_plots() -> None:
-    """Refuse before the work what could not be drawn after it."""
-    from ..research.plots.style import need_matplotlib
-
-    need_matplotlib()
 
 
 cli.add_command(run_command)

@@ -118,23 +118,23 @@ def batch_solution(
     problem = _Problem(_matrix(kernels, points, points), targets, measure, ridge)
     if not np.isfinite(problem.cost_of_zero):
         remedy = (
-            "The search begins at the function 0: shift targets and loss so that it is allowed."
+            "The search starts at the function 0: shift targets and loss so that it is allowed."
         )
         raise check.refuse("loss", "be finite at the prediction 0", measure, remedy, owner)
-    state = problem.solve()
-    gap = state.gap
-    if not gap <= TOLERANCE * problem.size(state.cost):
+    solution = problem.solve()
+    if not solution.gap <= TOLERANCE * problem.size(solution.cost):
         remedy = (
             "Use a smooth loss, such as squared, huber or logistic, or a larger regularization."
         )
         rule = f"allow a solution with a duality gap of {TOLERANCE:g} of its cost"
-        raise check.refuse("loss", rule, f"{measure!r} with a gap of {gap:.3g}", remedy, owner)
+        value = f"{measure!r} with a gap of {solution.gap:.3g}"
+        raise check.refuse("loss", rule, value, remedy, owner)
     return BatchSolution(
-        cost=state.cost,
-        gap=gap,
-        norm2=float(state.coefficients @ state.values),
-        values=state.values,
-        coefficients=state.coefficients,
+        cost=solution.cost,
+        gap=solution.gap,
+        norm2=float(solution.coefficients @ solution.values),
+        values=solution.values,
+        coefficients=solution.coefficients,
         inputs=points,
         dictionary=kernels,
     )
@@ -169,11 +169,13 @@ class _Problem:
             if state.gap <= TOLERANCE**2.5 * self.size(state.cost):
                 break
             r = state.slopes + self.ridge * state.coefficients
-            # The derivative of r in c is DK + ridge I with D = diag l''.
-            jacobian = self._curvature(state.values)[:, None] * self.K
+            # The derivative of r in c is DK + ridge I with D = diag l'', by differences of l'.
+            h = 1e-5 * (1 + np.abs(state.values))
+            ends = (self.loss.derivative(state.values + side, self.y) for side in (h, -h))
+            curvature = np.nan_to_num(np.subtract(*ends) / (2 * h))
+            jacobian = np.maximum(curvature, 0.0)[:, None] * self.K
             jacobian[np.diag_indices(len(r))] += self.ridge
-            step = np.asarray(-np.linalg.solve(jacobian, r), dtype=np.float64)
-            better = self._along(state, step, r)
+            better = self._along(state, np.asarray(-np.linalg.solve(jacobian, r)), r)
             if better is None:
                 break
             state = better
@@ -186,9 +188,8 @@ class _Problem:
         for _ in range(MOST_HALVINGS):
             new = self._state(state.coefficients + size * step)
             # Near the end the cost no longer changes in its last digit, but the gap does.
-            if new.cost <= state.cost + 1e-4 * size * slope < state.cost:
-                return new
-            if new.gap <= 0.5 * state.gap:
+            lower = new.cost <= state.cost + 1e-4 * size * slope < state.cost
+            if lower or new.gap <= 0.5 * state.gap:
                 return new
             if state.gap <= TOLERANCE**1.5 * self.size(state.cost):
                 return None  # there is only rounding left
@@ -201,9 +202,3 @@ class _Problem:
         cost = float(self.loss.value(z, self.y).sum() + 0.5 * self.ridge * (c @ z))
         r = u + self.ridge * c
         return _State(c, z, u, cost, max(0.0, float(r @ (self.K @ r))) / (2 * self.ridge))
-
-    def _curvature(self, z: Floats) -> Floats:
-        """l''(z, y) by differences of l', at least 0."""
-        h = 1e-5 * (1 + np.abs(z))
-        rise = np.asarray(self.loss.derivative(z + h, self.y) - self.loss.derivative(z - h, self.y))
-        return np.maximum(np.nan_to_num(rise / (2 * h)), 0.0)

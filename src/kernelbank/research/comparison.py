@@ -14,7 +14,7 @@ from ..losses import as_loss
 from ..utils import validation as check
 from . import datasets
 from .competitors import CompetitorRun, as_competitor, baselines
-from .datasets.tables import CLASSIFICATION, Stream
+from .datasets import CLASSIFICATION, Stream
 from .results import NORMALISED, Comparison, Result, overall, results_on
 from .significance import scipy_stats
 
@@ -29,7 +29,6 @@ def compare(
     skip: int | None = None,
     samples: int | None = None,
     target: str | None = None,
-    folder: str | os.PathLike[str] | None = None,
     progress: Callable[[int, int, str], object] | None = None,
     report: Callable[[Comparison], object] | None = None,
 ) -> Comparison:
@@ -52,9 +51,8 @@ def compare(
         given dictionaries, all others (d,) arrays. A `kernelbank.research.competitors.Competitor`
         says itself how it runs.
     streams : by name, a pair (X, y), a `kb.datasets.Stream`, a function from a seed to one of
-        these, the name of a stream in `kb.datasets` (made up, or a benchmark of
-        `kb.datasets.BENCHMARKS`), or a path to a .csv or .csv.gz file; or a list of names and
-        paths.
+        these, the name of a synthetic stream of `kb.datasets`, or a path to a .csv or .csv.gz file;
+        or a list of names and paths.
     seeds : how many (0, 1, 2, ...), or which. What cannot depend on a seed is run once.
     loss : a loss or its name, by which all predictions are scored, whatever the banks minimise; or
         "normalised": the squared error over the variance of the targets, 1 for a wrong label.
@@ -63,9 +61,8 @@ def compare(
         first rows, such as 100; labels are not scaled.
     skip : how many first samples of a stream are learned but not scored; by default those that
         gave the scale of the targets, `standardise`.
-    samples : run at most this many; the streams in `kb.datasets` have 1000 by default.
+    samples : run at most this many; synthetic streams have 1000 by default.
     target : the target's column in files; by default the last one.
-    folder : where the files of benchmarks are, see `kb.datasets.load`.
     progress : called with (done, total, what) after each run; `what` says how long it took.
     report : called with the comparison so far after each stream.
 
@@ -73,10 +70,10 @@ def compare(
     samples of one stream for all seeds, and one number for each competitor and sample.
 
     >>> import kernelbank as kb
-    >>> found = kb.compare({"scheme": kb.KernelBank()}, ["ar1"], seeds=2, samples=200)
-    >>> found.table()[0]["name"]
+    >>> comparison = kb.compare({"scheme": kb.KernelBank()}, ["ar1"], seeds=2, samples=200)
+    >>> comparison.table()[0]["name"]
     'scheme'
-    >>> sorted(row["name"] for row in found.table())
+    >>> sorted(row["name"] for row in comparison.table())
     ['persistence', 'running mean', 'scheme']
     """
     if not isinstance(banks, Mapping) or not banks:
@@ -96,7 +93,6 @@ def compare(
     options = StreamOptions(
         samples=samples,
         target=target,
-        folder=folder,
         standardise=scale,
         skip=unscored,
         labels=scoring is not None and scoring.labels,
@@ -124,7 +120,7 @@ def compare(
             for competitor in competitors:
                 what = f"{competitor.name} on {name}"
                 again = callable(source) or competitor.seeded or seed == seed_list[0]
-                if again and competitor.takes(stream):
+                if again and competitor.accepts(stream):
                     run = competitor.run_warmed(seed, stream)
                     runs[competitor.name].append((stream, run))
                     what += f": {run.seconds_per_sample * len(stream):.2g} s"
@@ -163,7 +159,7 @@ class StreamOptions:
     """What `kb.compare` does to every stream.
 
     - samples: the most to use
-    - target, folder: the target's column in files; where the files of benchmarks are
+    - target: the target's column in files
     - standardise: how many first rows give the scale of the targets; 0 for streams as given
     - skip: how many are not scored
     - labels: whether the targets are labels, which are not scaled
@@ -172,7 +168,6 @@ class StreamOptions:
 
     samples: int | None
     target: str | None
-    folder: str | os.PathLike[str] | None
     standardise: int
     skip: int
     labels: bool
@@ -184,15 +179,10 @@ class StreamOptions:
             maker = datasets.BUILT_IN[given]
             length = _LENGTH if self.samples is None else self.samples
             return lambda seed: maker(seed, length)
-        if isinstance(given, str) and given in datasets.BENCHMARKS:
-            benchmark = datasets.load(given, self.folder, samples=self.samples)
-            given = benchmark
-            if self.labels and benchmark.classes == 2:  # such a loss has labels -1 and 1
-                given = (benchmark.X, 2 * benchmark.y - 1)
-        elif isinstance(given, (str, os.PathLike)):
+        if isinstance(given, (str, os.PathLike)):
             if not os.fspath(given).endswith((".csv", ".csv.gz")):
                 rule = f"be a stream's name {sorted(datasets.BUILT_IN)} or a .csv or .csv.gz file"
-                remedy = "Correct it; kb.datasets.BENCHMARKS lists the named benchmarks."
+                remedy = "Correct it, or give arrays: (X, y)."
                 raise check.refuse(f"streams[{name!r}]", rule, os.fspath(given), remedy)
             given = datasets.read_csv(given, self.target, samples=self.samples)
         if callable(given):

@@ -24,13 +24,11 @@ from ..losses import Logistic, Loss, Squared
 from ..utils import validation as check
 from ..utils.validation import Floats
 from ..utils.whole_steps import named_warnings, with_owner
-from .datasets.tables import CLASSIFICATION, REGRESSION, Stream
+from .datasets import CLASSIFICATION, REGRESSION, Stream
 
 BANK, RIVAL, BASELINE = "bank", "rival", "baseline"
 PERSISTENCE, RUNNING_MEAN = "persistence", "running mean"
-_LEAST = 1e-6
-"""Added to a probability before its logarithm is taken."""
-_WARM_UP = 200
+WARM_UP = 200
 """Rows that every competitor runs over before it is timed."""
 
 
@@ -61,6 +59,10 @@ class CompetitorRun:
     figures: Mapping[str, float] = field(default_factory=dict)
 
 
+def _any_stream(stream: Stream) -> bool:  # noqa: ARG001
+    return True
+
+
 @dataclass(frozen=True)
 class Competitor:
     """A name, and how to run over one stream from nothing.
@@ -76,22 +78,17 @@ class Competitor:
     kind: str
     run: Callable[[int, Stream], CompetitorRun]
     seeded: bool = False
-    accepts: Callable[[Stream], bool] | None = None
+    accepts: Callable[[Stream], bool] = _any_stream
     needs_standard_units: bool = False
     description: str = ""
-
-    def takes(self, stream: Stream) -> bool:
-        return self.accepts is None or self.accepts(stream)
 
     def run_warmed(self, seed: int, stream: Stream) -> CompetitorRun:
         """Run over the first rows, then from nothing over the whole stream: the second is timed.
 
-        The first run loads and compiles what the second needs, whatever the competitor is. Both
-        must predict the first rows alike. Otherwise the competitor draws random numbers without a
-        seed, or knows rows that it has not been given yet, because two of its runs share what they
-        learned. Its warnings begin with its name: in a comparison many may warn.
+        Both must predict the first rows alike. Otherwise the competitor draws random numbers
+        without a seed, or its runs share what they learned. Its warnings begin with its name.
         """
-        first = stream.head(_WARM_UP)
+        first = stream.head(WARM_UP)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the second run says the same
             before = self.run(seed, first).predictions[: len(first)]
@@ -99,8 +96,9 @@ class Competitor:
             whole = self.run(seed, stream)
         # With fewer labels in the first rows, a model may be built in another way.
         comparable = first.classes == stream.classes
-        again = whole.predictions[: len(first)]
-        if comparable and not np.array_equal(before, again, equal_nan=True):
+        if comparable and not np.array_equal(
+            before, whole.predictions[: len(first)], equal_nan=True
+        ):
             warnings.warn(
                 f"{self.name} does not predict the same when it is run again: it draws random "
                 "numbers without a seed, or its runs share what they learned. Give it a seed, or "
@@ -111,32 +109,31 @@ class Competitor:
         return whole
 
 
+def _is_regression(stream: Stream) -> bool:
+    return stream.task == REGRESSION
+
+
 def baselines() -> list[Competitor]:
     """What every model should beat: the last target, and for numbers the mean of all so far."""
 
-    def baseline(predict: Callable[[Floats], Floats]) -> Callable[[int, Stream], CompetitorRun]:
-        def run(seed: int, stream: Stream) -> CompetitorRun:  # noqa: ARG001
-            start = time.perf_counter()
-            predictions = predict(stream.y)
-            return CompetitorRun(predictions, (time.perf_counter() - start) / len(stream))
+    def persistence(seed: int, stream: Stream) -> CompetitorRun:  # noqa: ARG001
+        start = time.perf_counter()
+        predictions = np.concatenate([[0.0], stream.y[:-1]])
+        return CompetitorRun(predictions, _seconds_per_row(start, stream))
 
-        return run
-
-    def takes_numbers(stream: Stream) -> bool:
-        return stream.task == REGRESSION
+    def running_mean(seed: int, stream: Stream) -> CompetitorRun:  # noqa: ARG001
+        start = time.perf_counter()
+        means = np.cumsum(stream.y[:-1]) / np.arange(1, len(stream))
+        return CompetitorRun(np.concatenate([[0.0], means]), _seconds_per_row(start, stream))
 
     return [
-        Competitor(PERSISTENCE, BASELINE, baseline(_last_target)),
-        Competitor(RUNNING_MEAN, BASELINE, baseline(_running_mean), accepts=takes_numbers),
+        Competitor(PERSISTENCE, BASELINE, persistence),
+        Competitor(RUNNING_MEAN, BASELINE, running_mean, accepts=_is_regression),
     ]
 
 
-def _last_target(y: Floats) -> Floats:
-    return np.concatenate([[0.0], y[:-1]])
-
-
-def _running_mean(y: Floats) -> Floats:
-    return np.concatenate([[0.0], np.cumsum(y[:-1]) / np.arange(1, len(y))])
+def _seconds_per_row(start: float, stream: Stream) -> float:
+    return (time.perf_counter() - start) / len(stream)
 
 
 # --- from what the user gave ----------------------------------------------------------------------
@@ -150,28 +147,27 @@ def as_competitor(name: str, given: object) -> Competitor:
         raise check.refuse("banks", "not use a baseline's name", name, remedy, "compare")
     if isinstance(given, Competitor):
         return replace(given, name=name)
-    if _is_model(given):
-        model = _checked_model(owner, given)
-        return _of_models(name, model, lambda seed: _fresh(model), seeded=False)  # noqa: ARG005
-    if not callable(given):
-        raise _refuse(owner, given)
-    try:
-        inspect.signature(given).bind(0)
-    except (TypeError, ValueError):
-        raise _refuse(owner, given) from None
-    example = _checked_model(owner, given(0))  # a wrong maker is refused before anything runs
-    return _of_models(name, example, lambda seed: _checked_model(owner, given(seed)), seeded=True)
+    example = given if _is_model(given) else None
+    if example is None:
+        if not callable(given):
+            raise _refuse(owner, given)
+        try:
+            inspect.signature(given).bind(0)
+        except (TypeError, ValueError):
+            raise _refuse(owner, given) from None
+        example = given(0)  # a wrong maker is refused before anything runs
+    model = _checked_model(owner, example)
 
+    def run(seed: int, stream: Stream) -> CompetitorRun:
+        new = _fresh(model) if given is model else _checked_model(owner, given(seed))  # type: ignore[operator]
+        return run_model(new, stream)
 
-def _of_models(
-    name: str, example: OnlineModel, make: Callable[[int], OnlineModel], seeded: bool
-) -> Competitor:
     return Competitor(
         name,
-        BANK if isinstance(example, (KernelBank, AutoBank)) else RIVAL,
-        lambda seed, stream: run_model(make(seed), stream),
-        seeded=seeded,
-        needs_standard_units=isinstance(example, KernelBank),
+        BANK if isinstance(model, (KernelBank, AutoBank)) else RIVAL,
+        run,
+        seeded=given is not model,
+        needs_standard_units=isinstance(model, KernelBank),
     )
 
 
@@ -212,30 +208,22 @@ def _fresh(model: OnlineModel) -> OnlineModel:
 
 def run_model(model: OnlineModel, stream: Stream) -> CompetitorRun:
     """Run a bank or a model that has learned nothing over a stream."""
-    if isinstance(model, AutoBank):
-        return _run_auto_bank(model, stream)
-    if not isinstance(model, KernelBank):
+    if not isinstance(model, (AutoBank, KernelBank)):
         return _run_one_by_one(model, stream)
-    X, y = stream.inputs, stream.y
+    makes_lags = isinstance(model, AutoBank) and model.lags  # by itself
+    X = stream.X if makes_lags else stream.inputs
     start = time.perf_counter()
-    trace = model.run(X, y, record=["predictions"])
-    seconds = (time.perf_counter() - start) / len(y)
-    return CompetitorRun(trace.predictions, seconds, model.ledger.cumulative_cost)
+    predictions = model.run(X, stream.y, record=["predictions"]).predictions
+    seconds = _seconds_per_row(start, stream)
+    if isinstance(model, AutoBank):
+        return CompetitorRun(numeric_predictions(predictions, stream.task), seconds)
+    return CompetitorRun(predictions, seconds, model.ledger.cumulative_cost)
 
 
-def _run_auto_bank(bank: AutoBank, stream: Stream) -> CompetitorRun:
-    """It scales and, if it has lags, makes the lagged inputs by itself."""
-    X, y = stream.X if bank.lags else stream.inputs, stream.y
-    start = time.perf_counter()
-    trace = bank.run(X, y, record=["predictions"])
-    seconds = (time.perf_counter() - start) / len(y)
-    return CompetitorRun(known_predictions(trace.predictions, stream.task), seconds)
-
-
-def known_predictions(predictions: np.ndarray, task: str) -> Floats:
+def numeric_predictions(predictions: np.ndarray, task: str) -> Floats:
     """An AutoBank's predictions with a value before the first target, where it has none.
 
-    A label that is not known counts as wrong; a number is 0, as for the other models.
+    A missing label counts as wrong; a missing number is 0, as for the other models.
     """
     if task == CLASSIFICATION:
         return np.array([-1.0 if label is None else float(label) for label in predictions])
@@ -252,15 +240,15 @@ def auto_bank(loss: Loss) -> AutoBank | Competitor:
         return AutoBank() if loss == Squared() else AutoBank(loss=loss)
 
     def run(seed: int, stream: Stream) -> CompetitorRun:  # noqa: ARG001
-        X, y = stream.inputs, stream.y
+        bank = AutoBank("classification")
         start = time.perf_counter()
-        trace = AutoBank("classification").run(X, y, record=["predictions", "probabilities"])
-        seconds = (time.perf_counter() - start) / len(y)
+        trace = bank.run(stream.inputs, stream.y, record=["probabilities"])
+        seconds = _seconds_per_row(start, stream)
         # A label that has not come yet has probability 0; before the first label, both have.
         positive = np.array([float(label) > 0 for label in trace.classes])
         probabilities = np.nan_to_num(trace.probabilities)
         right, wrong = (probabilities[:, labels].sum(axis=1) for labels in (positive, ~positive))
-        odds = np.log((right + _LEAST) / (wrong + _LEAST))
+        odds = np.log((right + 1e-6) / (wrong + 1e-6))
         return CompetitorRun(odds if isinstance(loss, Logistic) else np.sign(odds), seconds)
 
     return Competitor("AutoBank", BANK, run)
@@ -293,5 +281,4 @@ def _run_one_by_one(model: OnlineModel, stream: Stream) -> CompetitorRun:
         note = f"failed at sample {n}: {error!r}"[:200]
         if not isinstance(error, ArithmeticError):  # it broke rather than diverged: say so
             warnings.warn(with_owner(f"{type(model).__name__} {note}"), stacklevel=2)
-    seconds = (time.perf_counter() - start) / len(stream)
-    return CompetitorRun(predictions, seconds, note=note)
+    return CompetitorRun(predictions, _seconds_per_row(start, stream), note=note)

@@ -19,15 +19,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..bank.bank import KernelBank
-from ..bank.slot import short_name
 from ..bank.trace import Trace
-from ..combiners import BUILT_IN, OMKR, Combiner, Joint, Simplex
+from ..combiners import OMKR, Combiner, Simplex
 from ..kernels.elementary import gaussian_grid
 from ..learners import Norma
 from ..utils.validation import Floats
 from . import plots
-from .datasets import ar1
-from .datasets.synthetic import autoregressive
+from .datasets import ar1, autoregressive
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -45,15 +43,6 @@ COMBINERS: dict[str, Combiner] = {
     EXACT: OMKR(gradient="exact"),
     PRINTED: OMKR(gradient="printed"),
 }
-
-
-def stream(seed: int, samples: int, noise: str = "variance") -> tuple[Floats, Floats]:
-    """Inputs 1, 2, ... and the AR(1) targets.
-
-    `noise` says whether 0.71519837 is the variance of u, as the notation N(mean, variance) says,
-    or its standard deviation.
-    """
-    return ar1(seed, samples, noise)
 
 
 def generator_stream(samples: int) -> tuple[Floats, Floats]:
@@ -139,8 +128,8 @@ class PaperRun:
 
 
 def run_seed(seed: int, samples: int, noise: str = "variance") -> PaperRun:
-    """Run one seed."""
-    return run_signal(seed, *stream(seed, samples, noise))
+    """Run one seed; `noise` is the reading of 0.71519837, see `ar1`."""
+    return run_signal(seed, *ar1(seed, samples, noise))
 
 
 def run_signal(seed: int, x: Floats, y: Floats) -> PaperRun:
@@ -241,33 +230,24 @@ def _cost(run: PaperRun, rival: str, samples: int) -> float:
 
 @dataclass(frozen=True)
 class SeedRow:
-    """One row of the table: a quantity of every seed."""
+    """One row of the table: a quantity of every seed; None where it has no value."""
 
     name: str
     values: tuple[float | None, ...]
     digits: int = 1
 
-    def cells(self) -> tuple[str, str, str, str, str]:
+    def cells(self) -> tuple[str, ...]:
         """Name, seed 0, mean, least and most; `never` where a seed has no value."""
         values = [value for value in self.values if value is not None]
-        never = len(self.values) - len(values)
-        first = _show(self.values[0], self.digits)
+        figures = [self.values[0]]
+        if values:
+            figures += [float(np.mean(values)), min(values), max(values)]
+        texts = ["never" if value is None else f"{value:.{self.digits}f}" for value in figures]
         if not values:
-            return self.name, first, "never", "", ""
-        mean = _show(float(np.mean(values)), self.digits)
-        if never:
-            mean += f" ({never} never)"
-        return (
-            self.name,
-            first,
-            mean,
-            _show(min(values), self.digits),
-            _show(max(values), self.digits),
-        )
-
-
-def _show(value: float | None, digits: int) -> str:
-    return "never" if value is None else f"{value:.{digits}f}"
+            return self.name, *texts, "never", "", ""
+        never = len(self.values) - len(values)
+        texts[1] += f" ({never} never)" if never else ""
+        return self.name, *texts
 
 
 def table(runs: Sequence[PaperRun]) -> list[tuple[str, list[SeedRow]]]:
@@ -276,18 +256,15 @@ def table(runs: Sequence[PaperRun]) -> list[tuple[str, list[SeedRow]]]:
     def row(name: str, of: Callable[[PaperRun], float | None], digits: int = 1) -> SeedRow:
         return SeedRow(name, tuple(of(run) for run in runs), digits)
 
-    combiners = (SCHEME, EXACT, PRINTED)
-    cost = [row(name, lambda g, name=name: g.final_cost(name)) for name in combiners]  # type: ignore[misc]
-    cost += [
-        row("best NORMA", lambda g: float(g.slot_cumulative_cost[-1].min())),
-        row("worst NORMA", lambda g: float(g.slot_cumulative_cost[-1].max())),
-    ]
-    steps = [row(name, lambda g, name=name: g.overtakes(name), 0) for name in combiners]  # type: ignore[misc]
-    loss = [row(name, lambda g, name=name: g.mean_loss(name), 4) for name in combiners]  # type: ignore[misc]
+    cost = [SeedRow(name, tuple(run.final_cost(name) for run in runs)) for name in COMBINERS]
+    cost.append(row("best NORMA", lambda run: float(run.slot_cumulative_cost[-1].min())))
+    cost.append(row("worst NORMA", lambda run: float(run.slot_cumulative_cost[-1].max())))
+    steps = [SeedRow(name, tuple(run.overtakes(name) for run in runs), 0) for name in COMBINERS]
+    loss = [SeedRow(name, tuple(run.mean_loss(name) for run in runs), 4) for name in COMBINERS]
     loss += [
-        row("NORMA best by cost", lambda g: g.slot_mean_loss(g.best_by_cost), 4),
-        row("NORMA best by this error", lambda g: g.slot_mean_loss(g.best_by_loss), 4),
-        row("NORMA worst by cost", lambda g: g.slot_mean_loss(g.worst_by_cost), 4),
+        row("NORMA best by cost", lambda run: run.slot_mean_loss(run.best_by_cost), 4),
+        row("NORMA best by this error", lambda run: run.slot_mean_loss(run.best_by_loss), 4),
+        row("NORMA worst by cost", lambda run: run.slot_mean_loss(run.worst_by_cost), 4),
     ]
     return [
         ("cumulative cost at the end", cost),
@@ -307,13 +284,12 @@ class Claim:
     def text(self) -> str:
         """The statement, its count, and the seeds on which it held or failed, if they are fewer."""
         total = number_of_seeds(len(self.held) + len(self.failed))
-        if not self.held:
-            return f"{self.statement}: held on none of {total}."
-        if not self.failed:
-            return f"{self.statement}: held on all of {total}."
-        few = _names(self.held) if len(self.held) < len(self.failed) else None
-        seeds = f"only {few}" if few else f"not on {_names(self.failed)}"
-        return f"{self.statement}: held on {len(self.held)} of {total}, {seeds}."
+        if not self.held or not self.failed:
+            return f"{self.statement}: held on {'all' if self.held else 'none'} of {total}."
+        fewer = min(self.held, self.failed, key=len)
+        seeds = f"seed{'s' * (len(fewer) > 1)} {', '.join(map(str, fewer))}"
+        word = "only" if fewer is self.held else "not on"
+        return f"{self.statement}: held on {len(self.held)} of {total}, {word} {seeds}."
 
 
 def number_of_seeds(count: int) -> str:
@@ -321,113 +297,45 @@ def number_of_seeds(count: int) -> str:
     return f"{count} seed" + ("" if count == 1 else "s")
 
 
-def _names(seeds: Sequence[int]) -> str:
-    word = "seed" if len(seeds) == 1 else "seeds"
-    return f"{word} {', '.join(map(str, seeds))}"
-
-
 def claims(runs: Sequence[PaperRun]) -> tuple[list[Claim], list[Claim]]:
     """What the paper claims, and what it does not say."""
 
     def claim(statement: str, holds: Callable[[PaperRun], bool]) -> Claim:
-        won = tuple(run.seed for run in runs if holds(run))
-        lost = tuple(run.seed for run in runs if not holds(run))
-        return Claim(statement, won, lost)
+        results = [(run.seed, holds(run)) for run in runs]
+        held = tuple(seed for seed, held in results if held)
+        return Claim(statement, held, tuple(seed for seed, held in results if not held))
 
-    def sooner(run: PaperRun, other: str) -> bool:
-        step, rival_step = run.overtakes(SCHEME), run.overtakes(other)
+    def sooner(run: PaperRun) -> bool:
+        step, rival_step = run.overtakes(SCHEME), run.overtakes(EXACT)
         return step is not None and (rival_step is None or step < rival_step)
 
-    def rate(run: PaperRun, name: str) -> float:
-        half = len(run.x) // 2
-        return run.final_cost(name) - float(run.cumulative_cost[name][half - 1])
+    def grown(run: PaperRun, name: str) -> float:
+        """The cost of the second half."""
+        return run.final_cost(name) - float(run.cumulative_cost[name][len(run.x) // 2 - 1])
 
-    paper = [
+    def below(of: Callable[[PaperRun], float]) -> Callable[[PaperRun], bool]:
+        return lambda run: run.mean_loss(SCHEME) < of(run)
+
+    of_paper = [
         claim(
             "The scheme's cost grows more slowly than OMKR's over the second half",
-            lambda g: len(g.x) > 1 and rate(g, SCHEME) < rate(g, EXACT),
+            lambda run: grown(run, SCHEME) < grown(run, EXACT),
         ),
-        claim(
-            "The scheme overtakes the best NORMA for good sooner than OMKR does",
-            lambda g: sooner(g, EXACT),
-        ),
+        claim("The scheme overtakes the best NORMA for good sooner than OMKR does", sooner),
     ]
-    beyond = [
+    ahead = "One step ahead, the scheme beats"
+    unsaid = [
         claim(
-            "One step ahead, the scheme beats the NORMA that is best by cost",
-            lambda g: g.mean_loss(SCHEME) < g.slot_mean_loss(g.best_by_cost),
+            f"{ahead} the NORMA that is best by cost",
+            below(lambda run: run.slot_mean_loss(run.best_by_cost)),
         ),
         claim(
-            "One step ahead, the scheme beats the NORMA that is best by that error in hindsight",
-            lambda g: g.mean_loss(SCHEME) < g.slot_mean_loss(g.best_by_loss),
+            f"{ahead} the NORMA that is best by that error in hindsight",
+            below(lambda run: run.slot_mean_loss(run.best_by_loss)),
         ),
-        claim(
-            "One step ahead, the scheme beats OMKR",
-            lambda g: g.mean_loss(SCHEME) < g.mean_loss(EXACT),
-        ),
+        claim(f"{ahead} OMKR", below(lambda run: run.mean_loss(EXACT))),
     ]
-    return paper, beyond
-
-
-VARIANTS: tuple[Combiner, ...] = (
-    Simplex(evidence="prequential"),
-    Joint(evidence="prequential"),
-    OMKR(gradient="printed"),
-)
-"""Shown besides every rule with its default settings."""
-
-
-@dataclass(frozen=True)
-class RuleResult:
-    """One rule, or one NORMA alone: a figure per seed."""
-
-    name: str
-    cost: tuple[float, ...]
-    """Cumulative cost at the end."""
-    loss: tuple[float, ...]
-    """Mean squared error one step ahead."""
-
-    @property
-    def mean_cost(self) -> float:
-        return sum(self.cost) / len(self.cost)
-
-    @property
-    def mean_loss(self) -> float:
-        return sum(self.loss) / len(self.loss)
-
-
-def rules() -> list[Combiner]:
-    """Every built-in rule with its defaults, and the variants."""
-    return [*(rule() for rule in BUILT_IN), *VARIANTS]
-
-
-def run_rules(runs: Sequence[PaperRun]) -> Iterator[RuleResult]:
-    """Run every rule on the signals of these runs."""
-    for rule in rules():
-        cost, loss = [], []
-        for run in runs:
-            weighted = bank(rule)
-            weighted.run(run.x, run.y, record=())
-            cost.append(weighted.ledger.cumulative_cost)
-            loss.append(weighted.ledger.mean_loss)
-        yield RuleResult(short_name(rule), tuple(cost), tuple(loss))
-
-
-def single_slots(runs: Sequence[PaperRun]) -> list[RuleResult]:
-    """NORMA alone: the slots that are best in hindsight, and the worst one."""
-    chosen = {
-        "NORMA best by cost": [run.best_by_cost for run in runs],
-        "NORMA best by error": [run.best_by_loss for run in runs],
-        "NORMA worst by cost": [run.worst_by_cost for run in runs],
-    }
-    return [
-        RuleResult(
-            name,
-            tuple(float(r.slot_cumulative_cost[-1, p]) for r, p in zip(runs, slots, strict=True)),
-            tuple(r.slot_mean_loss(p) for r, p in zip(runs, slots, strict=True)),
-        )
-        for name, slots in chosen.items()
-    ]
+    return of_paper, unsaid
 
 
 # --- the paper's two figures ----------------------------------------------------------------------

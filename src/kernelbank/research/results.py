@@ -8,17 +8,17 @@ import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..losses import Loss
 from ..utils.rendering import one_line
 from ..utils.validation import Floats
-from .competitors import Competitor, CompetitorRun
-from .datasets.tables import CLASSIFICATION, Stream
+from .competitors import BASELINE, Competitor, CompetitorRun
+from .datasets import CLASSIFICATION, Stream
 from .significance import (
     LEVEL,
-    Difference,
     RankTest,
     diebold_mariano,
     holm,
@@ -27,13 +27,11 @@ from .significance import (
     wilcoxon,
 )
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 NORMALISED = "normalised"
 """Scores by the squared error over the variance of the scored targets, or by wrong labels."""
-
-_POINTS = 400
-"""Of a curve, enough for any figure."""
-_SLOWEST = 3
-"""Competitors that are named when it is said where the time went."""
 
 
 @dataclass(frozen=True)
@@ -51,8 +49,7 @@ class Result:
     - p_value: how likely so large a difference from the best is by chance (None for the best
       itself, and where there is too little evidence)
     - lag: up to which correlations in time were counted
-    - curve: (samples, mean loss so far)
-    - losses: of every sample, those not scored included
+    - losses: of every sample, those not scored included; means over the runs
     - figures: further figures of its first run, if a `Competitor` has such
     """
 
@@ -75,7 +72,6 @@ class Result:
     excess_loss: float
     p_value: float | None
     lag: int
-    curve: tuple[tuple[int, float], ...] = field(repr=False, default=())
     losses: Floats = field(repr=False, compare=False, default_factory=lambda: np.zeros(0))
     figures: Mapping[str, float] = field(default_factory=dict)
 
@@ -100,41 +96,17 @@ class Result:
         return loss / other if other > 0 else math.inf
 
     def row(self) -> dict[str, object]:
-        """All numbers and texts, without curve and losses."""
-        left_out = ("curve", "losses", "figures")
-        names = [field.name for field in fields(self) if field.name not in left_out]
-        return {
-            **{name: getattr(self, name) for name in names},
-            **self.figures,
-            "diverged": self.diverged,
-        }
+        """All numbers and texts, without the losses."""
+        names = [field.name for field in fields(self) if field.name not in ("losses", "figures")]
+        numbers = {name: getattr(self, name) for name in names}
+        return {**numbers, **self.figures, "diverged": self.diverged}
 
-    def cells(self) -> dict[str, str]:
-        """The main figures as text, by column."""
-        chance = "best" if self.best else ""
-        if self.p_value is not None:
-            chance = "< 0.001" if self.p_value < 0.001 else f"{self.p_value:.3f}"
-        return {
-            "mean loss": self._loss_text(),
-            "rmse": "" if self.diverged else f"{self.root_mean_squared_error:.4g}",
-            "cost": "" if self.cumulative_cost is None else f"{self.cumulative_cost:.5g}",
-            "us per sample": f"{self.seconds_per_sample * 1e6:.3g}",
-            "p": chance,
-        }
-
-    def _loss_text(self) -> str:
+    def loss_text(self) -> str:
         """The mean loss and its deviation over the runs, if there are several."""
         if self.diverged:
             return "diverged"
         deviation = self.mean_loss_deviation
         return f"{self.mean_loss:.4g}" + ("" if deviation is None else f" ± {deviation:.2g}")
-
-    def markdown(self) -> str:
-        """The mean loss: bold if it is the best, with an asterisk if not proven to be larger."""
-        text = self._loss_text()
-        if self.best:
-            return f"**{text}**"
-        return text if self.p_value is None or self.p_value < LEVEL else f"{text} \\*"
 
 
 @dataclass(frozen=True)
@@ -166,8 +138,8 @@ class Comparison:
     p-values that are too small. With fewer than six streams no test over streams can reach 0.05.
 
     >>> import kernelbank as kb
-    >>> found = kb.compare({"one": kb.KernelBank()}, ["sine"], samples=100)
-    >>> found.table()[0]["best"]
+    >>> comparison = kb.compare({"mine": kb.KernelBank()}, ["sine"], samples=100)
+    >>> comparison.table()[0]["best"]
     True
     """
 
@@ -194,7 +166,7 @@ class Comparison:
         return sorted(results, key=lambda result: result.mean_loss)
 
     def table(self) -> list[dict[str, object]]:
-        """One dictionary per row: stream by stream, the least mean loss first, without curves."""
+        """One dictionary per row: stream by stream, the least mean loss first, without losses."""
         return [result.row() for stream in self.streams for result in self.of(stream)]
 
     def result(self, stream: str, name: str) -> Result | None:
@@ -205,26 +177,14 @@ class Comparison:
         """The seconds that each competitor took on all streams, the slowest first.
 
         >>> import kernelbank as kb
-        >>> found = kb.compare({"a": kb.KernelBank()}, ["sine"], samples=90)
-        >>> next(iter(found.times()))
+        >>> comparison = kb.compare({"a": kb.KernelBank()}, ["sine"], samples=90)
+        >>> next(iter(comparison.times()))
         'a'
         """
         seconds = dict.fromkeys(self.names, 0.0)
         for result in self.results:
             seconds[result.name] += result.seconds
         return dict(sorted(seconds.items(), key=lambda item: -item[1]))
-
-    def time_line(self) -> str:
-        """Who was slow: the slowest competitors with their seconds and their share of the time."""
-        times = self.times()
-        total = math.fsum(times.values()) or 1.0
-        slow = [name for name in list(times)[:_SLOWEST] if times[name] >= 0.01 * total]
-        parts = [f"{name} {times[name]:.2g} s ({times[name] / total:.0%})" for name in slow]
-        others = [took for name, took in times.items() if name not in slow]
-        if others:
-            rest = math.fsum(others)
-            parts.append(f"{_count(others, 'other')} {rest:.2g} s ({rest / total:.0%})")
-        return "time: " + ", ".join(parts)
 
     def rank_test(self, level: float = LEVEL) -> RankTest:
         """Friedman's test that all competitors are equal, and Nemenyi's critical difference.
@@ -234,12 +194,13 @@ class Comparison:
         other.
 
         >>> import kernelbank as kb
-        >>> found = kb.compare({"a": kb.KernelBank()}, ["sine", "ar1", "friedman"], samples=100)
-        >>> sorted(found.rank_test().mean_ranks)
+        >>> streams = ["sine", "ar1", "friedman"]
+        >>> comparison = kb.compare({"a": kb.KernelBank()}, streams, samples=100)
+        >>> sorted(comparison.rank_test().mean_ranks)
         ['a', 'persistence', 'running mean']
         """
         by_name = _on_every_stream(self.results).items()
-        losses = {name: [result.mean_loss for result in own] for name, own in by_name}
+        losses = {name: [result.mean_loss for result in results] for name, results in by_name}
         return rank_test(losses, level)
 
     def to_json(self, path: str | os.PathLike[str]) -> Path:
@@ -250,7 +211,7 @@ class Comparison:
             "skip": self.skip,
             "standardise": self.standardise,
             "seeds": self.seeds,
-            "results": [result.row() | {"curve": result.curve} for result in self.results],
+            "results": [result.row() for result in self.results],
             "overall": [asdict(row) for row in self.overall],
             "times": self.times(),
         }
@@ -265,38 +226,31 @@ class Comparison:
         or more.
 
         >>> import kernelbank as kb
-        >>> found = kb.compare({"a": kb.KernelBank()}, ["sine"], samples=100)
-        >>> print(found.to_markdown().splitlines()[0])
+        >>> comparison = kb.compare({"a": kb.KernelBank()}, ["sine"], samples=100)
+        >>> print(comparison.to_markdown().splitlines()[0])
         |  | sine |
         """
-        columns = [[name, *self._markdown_cells(name)] for name in self.names]
-        head = ["stream", *self.streams]
-        if self.overall:
-            ranks = {row.name: f"{row.mean_rank:.2f}" for row in self.overall}
-            columns = [[*column, ranks.get(column[0], "")] for column in columns]
-            head.append("mean rank")
-        columns = [[_escaped(name), *cells] for name, *cells in columns]
-        rows = list(zip([_escaped(name) for name in head], *columns, strict=True))
-        if len(self.streams) < len(self.names):
-            rows = [("", *rows[0][1:]), *rows[1:]]
-            rows = list(zip(*rows, strict=True))
+        ranks = {row.name: f"{row.mean_rank:.2f}" for row in self.overall}
+        rank_heading = ["mean rank"] if ranks else []
+        in_rows = len(self.streams) >= len(self.names)
+        rows = [["stream" if in_rows else "", *map(_escaped, self.streams), *rank_heading]]
+        for name in self.names:
+            cells = [_markdown(self.result(stream, name)) for stream in self.streams]
+            rows.append([_escaped(name), *cells, *([ranks.get(name, "")] if ranks else [])])
+        if in_rows:
+            rows = [list(column) for column in zip(*rows, strict=True)]
         lines = ["| " + " | ".join(row) + " |" for row in rows]
-        rule = "|".join(["---"] + ["---:"] * (len(rows[0]) - 1))
-        text = "\n".join([lines[0], f"|{rule}|", *lines[1:], "", self._caption(), ""])
+        lines.insert(1, "|" + "|".join(["---"] + ["---:"] * (len(rows[0]) - 1)) + "|")
+        text = "\n".join([*lines, "", self._caption(), ""])
         if path is not None:
             Path(path).write_text(text)
         return text
 
-    def _markdown_cells(self, name: str) -> list[str]:
-        results = [self.result(stream, name) for stream in self.streams]
-        return ["" if result is None else result.markdown() for result in results]
-
     def _caption(self) -> str:
-        scored = sorted({result.samples for result in self.results})
-        count = f"{scored[0]}" if len(scored) == 1 else f"{scored[0]} to {scored[-1]}"
-        seeds = len(self.seeds)
+        samples = sorted({result.samples for result in self.results})
+        count = " to ".join(str(number) for number in dict.fromkeys((samples[0], samples[-1])))
+        seeds, rows = len(self.seeds), self.standardise
         over = f" (mean ± standard deviation over {seeds} seeds)" if seeds > 1 else ""
-        rows = self.standardise
         units = f" Standard units of the first {rows} rows." if rows else ""
         return (
             f"Mean loss, {self.loss}, of predictions one step ahead, {count} samples per stream"
@@ -309,25 +263,25 @@ class Comparison:
 
         `path` names the files, with or without a suffix.
         """
-        from . import plots
+        from .plots.comparisons import running_means
 
         panels = {
-            stream: {result.name: result.curve for result in self.of(stream)}
+            stream: {result.name: _mean_so_far(result, self.skip) for result in self.of(stream)}
             for stream in self.streams
         }
-        plain = [result.name for result in self.results if result.kind == "baseline"]
-        label = f"mean loss so far, {self.loss}"
-        return _saved(plots.running_means(panels, self.names, plain, label), path)
+        baselines = {result.name for result in self.results if result.kind == BASELINE}
+        figure = running_means(panels, self.names, baselines, f"mean loss so far, {self.loss}")
+        return _saved(figure, path)
 
     def plot_ranks(self, path: str | os.PathLike[str], level: float = LEVEL) -> list[Path]:
         """Draw the critical-difference diagram of `rank_test`, and write it as PNG and SVG."""
-        from . import plots
+        from .plots import critical_difference
 
         test = self.rank_test(level)
-        return _saved(plots.critical_difference(test.mean_ranks, test.streams, level), path)
+        return _saved(critical_difference(test.mean_ranks, test.streams, level), path)
 
     def __repr__(self) -> str:
-        """One table per stream, mean ranks, and where the time went."""
+        """One table per stream, and mean ranks."""
         lines = [
             f"Comparison({_count(self.streams, 'stream')}, {_count(self.names, 'competitor')}, "
             f"{_count(self.seeds, 'seed')}, {self.loss})"
@@ -340,21 +294,50 @@ class Comparison:
             lines.append(f"{stream}: {results[0].samples} samples")
             lines.append(f"  {'':{width}}  {'mean loss':>21}  {'rmse':>9}  {'cost':>9}  us   p")
             for result in results:
-                loss, rmse, cost, microseconds, chance = result.cells().values()
+                rmse = "" if result.diverged else f"{result.root_mean_squared_error:.4g}"
+                cost = "" if result.cumulative_cost is None else f"{result.cumulative_cost:.5g}"
+                chance = "best" if result.best else ""
+                if result.p_value is not None:
+                    chance = "< 0.001" if result.p_value < 0.001 else f"{result.p_value:.3f}"
                 lines.append(
-                    f"  {result.name:{width}}  {loss:>21}  {rmse:>9}  {cost:>9}  "
-                    f"{microseconds:>7}  {chance}"
+                    f"  {result.name:{width}}  {result.loss_text():>21}  {rmse:>9}  {cost:>9}  "
+                    f"{result.seconds_per_sample * 1e6:7.3g}  {chance}"
                 )
-        lines += [f"  {row.name:{width}}  mean rank {row.mean_rank:.2f}" for row in self.overall]
-        return "\n".join([*lines, self.time_line()] if self.results else lines)
+        if self.overall:
+            lines.append(f"all {len(self.streams)} streams")
+            lines.append(f"  {'':{width}}  mean rank  first on  loss / leader's  p (Wilcoxon)")
+        for row in self.overall:
+            chance = "" if row.wilcoxon is None else f"{row.wilcoxon:.3f}"
+            lines.append(
+                f"  {row.name:{width}}  {row.mean_rank:9.2f}  {row.first:8}  {row.ratio:15.3g}  "
+                f"{chance:>12}"
+            )
+        return "\n".join(lines)
 
 
-def _saved(figure: object, path: str | os.PathLike[str]) -> list[Path]:
-    from . import plots
+def _mean_so_far(result: Result, skip: int) -> list[tuple[int, float]]:
+    """(samples, mean loss so far), at up to 400 samples: enough for any figure."""
+    scored = result.losses[skip:]
+    means = np.cumsum(scored) / np.arange(1, len(scored) + 1)
+    shown = np.unique(np.linspace(0, len(scored) - 1, min(400, len(scored))).astype(int))
+    return [(skip + int(index) + 1, float(means[index])) for index in shown]
+
+
+def _saved(figure: Figure, path: str | os.PathLike[str]) -> list[Path]:
+    from .plots import save
 
     file = Path(path)
-    name = file.stem if file.suffix in (".png", ".svg") else file.name
-    return plots.save(figure, file.parent, name)  # type: ignore[arg-type]
+    return save(figure, file.parent, file.stem if file.suffix in (".png", ".svg") else file.name)
+
+
+def _markdown(result: Result | None) -> str:
+    """The mean loss: bold if it is the best, with an asterisk if not proven to be larger."""
+    if result is None:
+        return ""
+    text = result.loss_text()
+    if result.best:
+        return f"**{text}**"
+    return text if result.p_value is None or result.p_value < LEVEL else f"{text} \\*"
 
 
 def _escaped(text: str) -> str:
@@ -380,20 +363,17 @@ def finite(value: object) -> object:
 def sample_losses(loss: Loss | None, stream: Stream, predictions: Floats, skip: int = 0) -> Floats:
     """(n,): the loss of every prediction, infinite where there is none. No loss: normalised."""
     y = stream.y
-    finite = np.isfinite(predictions)
+    there = np.isfinite(predictions)
     values = np.full(len(y), math.inf)
     with np.errstate(over="ignore"):
         if loss is not None:
-            values[finite] = loss.value(predictions[finite], y[finite])
+            values[there] = loss.value(predictions[there], y[there])
         elif stream.task == CLASSIFICATION:
-            values[finite] = predictions[finite] != y[finite]
+            values[there] = predictions[there] != y[there]
         else:
-            values[finite] = (predictions[finite] - y[finite]) ** 2
-    values = np.where(np.isnan(values), math.inf, values)
-    if loss is not None or stream.task == CLASSIFICATION:
-        return values
-    variance = float(y[skip:].var())
-    return values / (variance if variance > 0 else 1.0)
+            variance = float(y[skip:].var()) or 1.0
+            values[there] = (predictions[there] - y[there]) ** 2 / variance
+    return np.where(np.isnan(values), math.inf, values)
 
 
 def results_on(
@@ -416,13 +396,15 @@ def results_on(
     scored = {key: [series[skip:] for series in every] for key, every in losses.items()}
     means = {key: [float(series.mean()) for series in every] for key, every in scored.items()}
     best = min(means, key=lambda key: _mean(means[key]))
-    tests = {key: _difference(series, scored[best], seeded) for key, series in scored.items()}
+    differences = {key: _differences(every, scored[best], seeded) for key, every in scored.items()}
+    tests = {key: diebold_mariano(series) for key, series in differences.items()}
     chances = holm([math.nan if key == best else test.p_value for key, test in tests.items()])
     results = []
     for competitor, p_value in zip(competitors, chances, strict=True):
         key = competitor.name
         pairs, test = runs[key], tests[key]
         stream, first = pairs[0]
+        errors = [(run.predictions - s.y)[skip:] for s, run in pairs]
         costs = [run.cumulative_cost for _, run in pairs if run.cumulative_cost is not None]
         results.append(
             Result(
@@ -436,9 +418,7 @@ def results_on(
                 runs=len(pairs),
                 mean_loss=_mean(means[key]),
                 mean_loss_deviation=_deviation(means[key]),
-                root_mean_squared_error=_mean(
-                    [_root_mean_square((r.predictions - s.y)[skip:]) for s, r in pairs]
-                ),
+                root_mean_squared_error=_mean([_root_mean_square(values) for values in errors]),
                 cumulative_cost=_mean(costs) if costs else None,
                 seconds_per_sample=_mean([run.seconds_per_sample for _, run in pairs]),
                 seconds=math.fsum(run.seconds_per_sample * len(s) for s, run in pairs),
@@ -447,7 +427,6 @@ def results_on(
                 excess_loss=0.0 if key == best else test.mean,
                 p_value=None if math.isnan(p_value) else p_value,
                 lag=test.lag,
-                curve=_curve(scored[key], skip),
                 losses=_mean_series(losses[key]),
                 figures=first.figures,
             )
@@ -455,30 +434,19 @@ def results_on(
     return results
 
 
-def _difference(losses: list[Floats], best: list[Floats], independent: bool) -> Difference:
+def _differences(losses: list[Floats], best: list[Floats], independent: bool) -> list[Floats]:
     """Losses minus the best's. Runs on one and the same stream are not independent evidence:
     their differences are averaged, sample by sample, into one series."""
     runs = max(len(losses), len(best))
-    pairs = [(losses[n % len(losses)], best[n % len(best)]) for n in range(runs)]
     with np.errstate(invalid="ignore"):
-        differences = [loss - least for loss, least in pairs]
-        return diebold_mariano(differences if independent else [_mean_series(differences)])
+        series = [losses[n % len(losses)] - best[n % len(best)] for n in range(runs)]
+        return series if independent else [_mean_series(series)]
 
 
 def _mean_series(series: list[Floats]) -> Floats:
+    """The mean over the runs, up to the end of the shortest."""
     shortest = min(map(len, series))
-    total = np.zeros(shortest)
-    for run in series:
-        total += run[:shortest]
-    return total / len(series)
-
-
-def _curve(losses: list[Floats], skip: int) -> tuple[tuple[int, float], ...]:
-    """The mean loss so far, at up to 400 samples, averaged over the runs."""
-    series = _mean_series(losses)
-    so_far = np.cumsum(series) / np.arange(1, len(series) + 1)
-    shown = np.unique(np.linspace(0, len(series) - 1, min(_POINTS, len(series))).astype(int))
-    return tuple((skip + int(index) + 1, float(so_far[index])) for index in shown)
+    return np.asarray(np.mean([run[:shortest] for run in series], axis=0))
 
 
 def _root_mean_square(errors: Floats) -> float:
@@ -508,7 +476,11 @@ def _on_every_stream(results: Sequence[Result]) -> dict[str, list[Result]]:
     by_name: dict[str, list[Result]] = {}
     for result in results:
         by_name.setdefault(result.name, []).append(result)
-    return {name: own for name, own in by_name.items() if len(own) == len(streams)}
+    return {name: rows for name, rows in by_name.items() if len(rows) == len(streams)}
+
+
+def _ratio(result: Result, other: Result) -> float:
+    return result.ratio(result.mean_loss, other.mean_loss)
 
 
 def overall(results: Sequence[Result]) -> tuple[Overall, ...]:
@@ -516,39 +488,22 @@ def overall(results: Sequence[Result]) -> tuple[Overall, ...]:
     if len({result.stream for result in results}) < 2:
         return ()
     by_name = _on_every_stream(results)
-    losses = [[result.mean_loss for result in own] for own in by_name.values()]
+    losses = [[result.mean_loss for result in rows] for rows in by_name.values()]
     ranks = scipy_stats().rankdata(losses, axis=0)  # (names, streams)
     mean_ranks = dict(zip(by_name, ranks.mean(axis=1).tolist(), strict=True))
     first = dict(zip(by_name, (ranks == ranks.min(axis=0)).sum(axis=1).tolist(), strict=True))
     leader = min(mean_ranks, key=lambda name: mean_ranks[name])
-    logs = {
-        name: [_log_ratio(*pair) for pair in zip(own, by_name[leader], strict=True)]
-        for name, own in by_name.items()
-    }
+    with np.errstate(divide="ignore", over="ignore"):  # losses of 0 and infinity
+        logs = {
+            name: np.log([_ratio(*pair) for pair in zip(rows, by_name[leader], strict=True)])
+            for name, rows in by_name.items()
+        }
+        ratios = {name: float(np.exp(np.mean(values))) for name, values in logs.items()}
     others = [name for name in by_name if name != leader]
-    chances = dict(zip(others, holm([wilcoxon(logs[name]) for name in others]), strict=True))
-    rows = [
-        Overall(
-            name,
-            own[0].kind,
-            mean_ranks[name],
-            first[name],
-            _mean_ratio(logs[name]),
-            chances.get(name),
-        )
-        for name, own in by_name.items()
+    tests = holm([wilcoxon(logs[name].tolist()) for name in others])
+    chances = dict(zip(others, tests, strict=True))
+    table = [
+        Overall(name, rows[0].kind, mean_ranks[name], first[name], ratios[name], chances.get(name))
+        for name, rows in by_name.items()
     ]
-    return tuple(sorted(rows, key=lambda row: row.mean_rank))
-
-
-def _log_ratio(result: Result, other: Result) -> float:
-    """The logarithm of `Result.ratio`, for losses of 0 and infinity too."""
-    ratio = result.ratio(result.mean_loss, other.mean_loss)
-    if ratio == 0:
-        return -math.inf
-    return math.log(ratio) if ratio > 0 else math.nan
-
-
-def _mean_ratio(logarithms: list[float]) -> float:
-    mean = sum(logarithms) / len(logarithms)
-    return math.exp(mean) if mean < 700 else math.inf
+    return tuple(sorted(table, key=lambda row: row.mean_rank))

@@ -185,10 +185,10 @@ def rank_test(losses: Mapping[str, Sequence[float]], level: float = LEVEL) -> Ra
     References: Friedman, Annals of Mathematical Statistics 11 (1940); Iman and Davenport,
     Communications in Statistics 9 (1980); Nemenyi, PhD thesis, Princeton (1963); Demsar (2006).
 
-    >>> found = rank_test({"a": [1, 1, 2, 1, 1], "b": [2, 2, 1, 2, 2], "c": [3, 3, 3, 3, 3]})
-    >>> found.mean_ranks, round(found.difference, 2)
+    >>> test = rank_test({"a": [1, 1, 2, 1, 1], "b": [2, 2, 1, 2, 2], "c": [3, 3, 3, 3, 3]})
+    >>> test.mean_ranks, round(test.difference, 2)
     ({'a': 1.2, 'b': 1.8, 'c': 3.0}, 1.48)
-    >>> found.groups
+    >>> test.groups
     (('a', 'b'), ('b', 'c'))
     """
     names = list(losses)

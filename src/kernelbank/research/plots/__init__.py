@@ -9,8 +9,8 @@ vision, and lines that stay apart in grey too. Of long runs fewer points are dra
 lowest and the highest value of each interval, weights are means over an interval.
 """
 
-from .banks import bars, forecast, function, horizon_weights
-from .comparisons import critical_difference, running_means
+from .banks import bars, forecast, function
+from .comparisons import critical_difference
 from .style import (
     BLUE,
     COLUMN,
@@ -47,11 +47,9 @@ __all__ = [
     "cumulative_loss",
     "forecast",
     "function",
-    "horizon_weights",
     "new_figure",
     "predictions",
     "regret",
-    "running_means",
     "save",
     "styled",
     "trace",

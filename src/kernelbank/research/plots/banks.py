@@ -14,16 +14,15 @@ from ...utils import validation as check
 from ...utils.rendering import number as short
 from ...utils.validation import Floats
 from .style import (
+    ABOVE,
     BLUE,
     CLASS_COLOURS,
     COLUMN,
     GREY,
     INK,
-    PAGE,
     RED,
     Style,
     canvas,
-    draw_weights,
     figure_of,
     plain,
 )
@@ -57,30 +56,21 @@ def bars(bank: AnyBank, most: int = 15, ax: Axes | None = None) -> Figure:
     >>> [f"{bar.get_width():.2f}" for bar in figure.axes[0].patches]
     ['0.33', '0.33', '0.33']
     """
+    limit = check.count("most", most, "bars", "Give how many slots to show, such as 15.")
+    weights, names = _present_weights(bank)
     with canvas(ax, COLUMN, 2.6) as axes:
-        _check_bank(bank)
-        limit = check.count("most", most, "bars", "Give how many slots to show, such as 15.")
-        weights, names = _present_weights(bank)
         order = np.argsort(-np.abs(weights), kind="stable")
         nonzero = int((weights != 0).sum())
-        shown = np.sort(order[: min(nonzero, limit)])
-        others = order[len(shown) : nonzero]
-        sizes = weights[shown]
-        colours = [BLUE if size >= 0 else RED for size in sizes]
-        rows = np.arange(len(shown))
-        axes.barh(rows, sizes, color=colours, height=0.72)
+        shown, others = np.sort(order[: min(nonzero, limit)]), order[limit:nonzero]
+        sizes, rows = weights[shown], np.arange(len(shown))
+        axes.barh(rows, sizes, color=np.where(sizes >= 0, BLUE, RED), height=0.72)
         axes.set_yticks(rows, [plain(names[slot][:60]) for slot in shown])
         axes.set_ylim(max(len(shown), 4) - 0.4, -0.6)  # bars of two slots are not too thick
         axes.tick_params(axis="y", length=0)
-        for row, size in zip(rows, sizes, strict=True):
-            side: Style = {"ha": "left", "va": "center", "color": INK, "fontsize": "small"}
-            axes.annotate(
-                short(float(size)),
-                (max(size, 0.0), row),
-                (3, 0),
-                textcoords="offset points",
-                **side,
-            )
+        style: Style = {"ha": "left", "va": "center", "color": INK, "fontsize": "small"}
+        for row, size in zip(rows, sizes.tolist(), strict=True):
+            end = (max(size, 0.0), row)
+            axes.annotate(short(size), end, (3, 0), textcoords="offset points", **style)
         axes.margins(x=0.18)
         rest = []
         if len(others):
@@ -92,10 +82,10 @@ def bars(bank: AnyBank, most: int = 15, ax: Axes | None = None) -> Figure:
 
 
 def _present_weights(bank: AnyBank) -> tuple[Floats, tuple[str, ...]]:
-    """The present weights and the names of the slots."""
+    """The present weights, means over outputs, and the names of the slots."""
+    _check_bank(bank)
     if isinstance(bank, KernelBank):
-        weights = bank.weights
-        return weights if weights.ndim == 1 else weights.mean(axis=0), bank.names
+        return np.atleast_2d(bank.weights).mean(axis=0), bank.names
     if not bank.banks:
         remedy = "Let it learn a few rows first; the slots start after the fifth."
         raise check.refuse("bank", "have weights", bank, remedy)
@@ -136,23 +126,22 @@ def function(
     >>> figure.axes[0].get_xlabel()
     'input 0'
     """
+    _check_bank(bank)
+    usual = _usual_inputs(bank, at, between)
+    names = bank.input_names if isinstance(bank, AutoBank) else ()
+    remedy = f"Give a number from 0 to {len(usual) - 1}."
+    if isinstance(along, str) and along in names:
+        along = names.index(along)
+    column = check.count("along", along, "function", remedy, least=0, most=len(usual) - 1)
+    output = _output_index(bank, target)
+    rows = np.tile(usual[:, 0], (POINTS, 1))
+    grid = rows[:, column] = np.linspace(*_ends(between, usual[column]), POINTS)
     with canvas(ax, COLUMN, 2.6) as axes:
-        _check_bank(bank)
-        usual = _usual_inputs(bank, at, between)
-        remedy = f"Give a number from 0 to {len(usual) - 1}."
-        names = bank.input_names if isinstance(bank, AutoBank) else ()
-        if isinstance(along, str) and along in names:
-            along = names.index(along)
-        column = check.count("along", along, "function", remedy, least=0, most=len(usual) - 1)
-        output = _output_index(bank, target)
-        rows = np.tile(usual[:, 0], (POINTS, 1))
-        grid = rows[:, column] = np.linspace(*_ends(between, usual[column]), POINTS)
         if isinstance(bank, KernelBank):
-            shown = np.atleast_2d(bank.weights)[output] != 0
-            slots = _of_output(bank.predict_slots(rows), 3, output)[:, shown]
-            lines = axes.plot(
-                grid, slots, color=GREY, lw=0.5, zorder=1, rasterized=slots.shape[1] > 99
-            )
+            weighted = np.atleast_2d(bank.weights)[output] != 0
+            slots = _of_output(bank.predict_slots(rows), 3, output)[:, weighted]
+            style: Style = {"color": GREY, "lw": 0.5, "zorder": 1}
+            lines = axes.plot(grid, slots, rasterized=slots.shape[1] > 99, **style)
             if lines:
                 lines[0].set_label("slots with weight")
             curve = _of_output(bank.predict(rows), 2, output)
@@ -161,17 +150,15 @@ def function(
         elif bank.task == "regression":
             value, low, high = _of_output(bank.predict_inputs(rows, coverage), 3, output).T
             axes.plot(grid, value, color=BLUE, lw=1.5, zorder=3, label="prediction")
-            style: Style = {"color": BLUE, "alpha": 0.22, "lw": 0}
+            style = {"color": BLUE, "alpha": 0.22, "lw": 0}
             axes.fill_between(grid, low, high, label=f"interval of {coverage:.0%}", **style)
             of = f" of {plain(bank.target_names[output])}" if bank.target_names else ""
             axes.set_ylabel(f"prediction{of}")
         else:
-            for index, (label, curve) in enumerate(
-                zip(bank.classes, bank.predict_inputs(rows, coverage).T, strict=True)
-            ):
-                colour = CLASS_COLOURS[index % len(CLASS_COLOURS)]
-                dash = ("-", "--", "-.", ":")[index % 4]
-                axes.plot(grid, curve, color=colour, ls=dash, lw=1.5, label=plain(label))
+            curves = zip(bank.classes, bank.predict_inputs(rows, coverage).T, strict=True)
+            for index, (label, curve) in enumerate(curves):
+                style = {"color": CLASS_COLOURS[index % 6], "ls": ("-", "--", "-.", ":")[index % 4]}
+                axes.plot(grid, curve, lw=1.5, label=plain(label), **style)
             axes.set(ylabel="probability", ylim=(-0.02, 1.02))
         name = names[column] if names else f"input {column}"
         axes.set(xlabel=plain(name), xlim=(grid[0], grid[-1]))
@@ -191,7 +178,7 @@ def _output_index(bank: AnyBank, target: object) -> int:
 
 
 def _of_output(values: Floats, axes: int, output: int) -> Floats:
-    """Values of one output, from those of all, which have so many axes, or of the only one."""
+    """Values of one output: those of several have an axis more, so this many."""
     return values[:, output] if values.ndim == axes else values
 
 
@@ -200,28 +187,28 @@ def _usual_inputs(bank: AnyBank, at: object, between: object) -> Floats:
     if not bank.samples:
         remedy = "Let it learn some samples first."
         raise check.refuse("bank", "have learned something", bank.samples, remedy)
-    if isinstance(bank, KernelBank):
-        width = bank.dimension or 1
+    if isinstance(bank, AutoBank):
+        usual = bank.input_ranges()
+    else:
+        usual = np.zeros((bank.dimension or 1, 3))
         if between is None:
             remedy = "Give the ends of the range, such as between=(0, 1)."
             raise check.refuse("between", "be given for a KernelBank", between, remedy)
-        if at is None and width > 1:
+        if at is None and len(usual) > 1:
             remedy = "Give the values of the other inputs, for example at=numpy.median(X, axis=0)."
-            raise check.refuse("at", f"be given for a KernelBank of {width} inputs", at, remedy)
-        usual = np.zeros((width, 3))
-    else:
-        usual = bank.input_ranges()
-        width = len(usual)
+            rule = f"be given for a KernelBank of {len(usual)} inputs"
+            raise check.refuse("at", rule, at, remedy)
     if at is not None:
         remedy = "Give one number for each input; the one that varies does not matter."
         values = check.floats("at", at, remedy).ravel()
-        if len(values) != width:
-            raise check.refuse("at", f"hold {width} numbers", values.shape, remedy)
+        if len(values) != len(usual):
+            raise check.refuse("at", f"hold {len(usual)} numbers", values.shape, remedy)
         usual[:, 0] = values
     return usual
 
 
 def _ends(between: object, usual: Floats) -> tuple[float, float]:
+    """The ends of the range that is drawn."""
     if between is None:
         return float(usual[1]), float(usual[2])
     remedy = "Give the two ends of the range, such as between=(0, 1)."
@@ -249,9 +236,6 @@ _FEW = 12
 _LONGEST = 200
 """How many of the last targets are drawn at most."""
 
-_LABELS = 13
-"""The most numbers below the columns of an image."""
-
 
 def forecast(forecast: Forecast, ax: Axes | None = None) -> Figure:
     """The last targets, the forecasts, and bands between their quantiles.
@@ -275,85 +259,20 @@ def forecast(forecast: Forecast, ax: Axes | None = None) -> Figure:
         past = forecast.history[-_LONGEST:]
         ahead = np.array(forecast.horizons, dtype=float)
         axes.plot(np.arange(1 - len(past), 1), past, color=INK, lw=1.0, label="target", zorder=2)
+        # Bands begin at the last target, if there is one.
+        x = np.concatenate([np.zeros(len(past[-1:])), ahead])
         for low, high, colour in _BANDS:
-            lower, upper = (forecast.quantiles[level] for level in (low, high))
-            style: Style = {"color": colour, "lw": 0, "zorder": 1}
-            label = f"{high - low:.0%}"
-            axes.fill_between(*_from_last(ahead, lower, upper, past), label=label, **style)
-        style = {"color": BLUE, "lw": 1.3, "zorder": 3, "label": "forecast"}
+            levels = (forecast.quantiles[level] for level in (low, high))
+            lower, upper = (np.concatenate([past[-1:], ends]) for ends in levels)
+            axes.fill_between(
+                x, lower, upper, color=colour, lw=0, zorder=1, label=f"{high - low:.0%}"
+            )
+        style: Style = {"color": BLUE, "lw": 1.3, "zorder": 3, "label": "forecast"}
         if len(forecast) <= _FEW:
             style |= {"marker": "o", "ms": 2.5}
         axes.plot(ahead, forecast.point, **style)
         axes.axvline(0.0, color=INK, lw=0.5, ls=":", zorder=0)
         axes.set(xlabel="rows after the last target", ylabel="target")
         axes.margins(x=0.01)
-        position: Style = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2}
-        axes.legend(ncols=5, handlelength=1.2, columnspacing=1.0, **position)
+        axes.legend(ncols=5, handlelength=1.2, columnspacing=1.0, **ABOVE)
     return figure_of(axes)
-
-
-def _from_last(
-    ahead: Floats, lower: Floats, upper: Floats, past: Floats
-) -> tuple[Floats, Floats, Floats]:
-    """A band that begins at the last target, where that is known."""
-    start = [past[-1]] if len(past) else []
-    x = np.concatenate([np.zeros(len(start)), ahead])
-    return x, np.concatenate([start, lower]), np.concatenate([start, upper])
-
-
-def horizon_weights(bank: AutoBank, most: int = 12, ax: Axes | None = None) -> Figure:
-    """The weights of the forecasts as an image: one row per slot, one column per horizon.
-
-    It shows which kernels matter at which distance. White is no weight. The slots are those with
-    the largest weight at any horizon; the last row sums up the others.
-
-    Parameters
-    ----------
-    bank : an `AutoBank` with horizons that has learned some rows.
-    most : how many slots to show.
-    ax : Axes to draw into, instead of a figure of its own.
-
-    >>> import numpy as np, kernelbank as kb
-    >>> bank = kb.AutoBank(lags=8, horizons=(1, 12), size="small")
-    >>> trace = bank.run(np.zeros(200), np.sin(np.arange(200) / 4))
-    >>> figure = kb.plots.horizon_weights(bank, most=3)
-    >>> [label.get_text() for label in figure.axes[0].get_xticklabels()]
-    ['1', '12']
-    """
-    limit = check.count("most", most, "horizon_weights", "Give how many slots, such as 12.")
-    names, image = _image(_forecast_weights(bank), limit)
-    with canvas(ax, PAGE, 0.9 + 0.17 * max(len(names), 4)) as axes:
-        draw_weights(axes, image, float(np.abs(image).max()) or 1.0, "weight", 20)
-        count = len(bank.horizons)
-        shown = range(0, count, -(-count // _LABELS))
-        axes.set_xticks(shown, [str(bank.horizons[k]) for k in shown])
-        axes.set_yticks(range(len(names)), [plain(name[:60]) for name in names])
-        axes.tick_params(axis="y", length=0)
-        axes.set_xlabel("rows ahead")
-    return figure_of(axes)
-
-
-def _forecast_weights(bank: object) -> dict[str, Floats]:
-    if not isinstance(bank, AutoBank) or not bank.horizons:
-        remedy = "Give a kb.AutoBank(..., horizons=24)."
-        raise check.refuse("bank", "be an AutoBank with horizons", bank, remedy)
-    weights = bank.forecast_weights if bank.samples else {}
-    if not weights:
-        first = bank.horizons[-1] + 5
-        remedy = f"Let it learn more rows first; the forecasts start after {first}."
-        raise check.refuse("bank", "have weights of forecasts", bank.samples, remedy)
-    return weights
-
-
-def _image(weights: dict[str, Floats], most: int) -> tuple[list[str], Floats]:
-    """The names of the slots with the largest weights, and these weights (slots, H)."""
-    names, values = list(weights), np.array(list(weights.values()))
-    sizes = np.abs(values).max(axis=1)
-    order = np.argsort(-sizes, kind="stable")
-    chosen = np.sort([slot for slot in order[:most] if sizes[slot] > 0])
-    others = [slot for slot in order[most:] if sizes[slot] > 0]
-    shown, image = [names[slot] for slot in chosen], values[chosen]
-    if others:
-        shown.append(f"{len(others)} others")
-        image = np.vstack([image, values[others].sum(axis=0)])
-    return shown, image

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from math import inf, isfinite
 from typing import TYPE_CHECKING
 
@@ -34,11 +34,6 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
 
 
-# Heights below the axis of ranks, in rows of text.
-_FIRST_BAR, _BAR_STEP = 0.45, 0.32
-_ABOVE = 1.9
-
-
 def critical_difference(
     ranks: Mapping[str, float], streams: int, level: float = LEVEL, ax: Axes | None = None
 ) -> Figure:
@@ -67,130 +62,112 @@ def critical_difference(
     remedy = "Give the mean rank of each method, at least two of them."
     if not isinstance(ranks, Mapping) or len(ranks) < 2:
         raise check.refuse("ranks", "name two or more methods", ranks, remedy, owner)
+    last = len(ranks)
     count = check.count("streams", streams, owner, "Give how many streams were ranked.", least=2)
     means = {
-        str(name): check.number("ranks", value, owner, remedy, least=1, most=len(ranks))
+        str(name): check.number("ranks", value, owner, remedy, least=1, most=last)
         for name, value in sorted(ranks.items(), key=lambda item: item[1])
     }
-    difference = difference_of(len(means), count, level)
-    bars = _levels(groups(means, difference))
-    left = list(means)[: math.ceil(len(means) / 2)]
+    difference = difference_of(last, count, level)
+    bars = _bar_rows(groups(means, difference))
+    left = list(means)[: math.ceil(last / 2)]
     right = list(means)[: len(left) - 1 : -1]
-    first = _FIRST_BAR + _BAR_STEP * (max((row for row, _ in bars), default=-1) + 1) + 0.35
+    first = 0.8 + 0.32 * (max((row for row, _ in bars), default=-1) + 1)  # row of the first name
     below = first + len(left) - 0.4
-    with canvas(ax, PAGE, 0.24 * (below + _ABOVE) + 0.1) as axes:
-        axes.set_xlim(1, len(means))
-        axes.set_ylim(below, -_ABOVE)
+    with canvas(ax, PAGE, 0.24 * (below + 1.9) + 0.1) as axes:
+        axes.set(xlim=(1, last), ylim=(below, -1.9))
         axes.axis("off")
-        what = f"level {level:g}, {count} streams"
-        _draw_difference(axes, difference, len(means), what)
-        _draw_axis(axes, len(means))
+        thin: Style = {"color": INK, "lw": 1.0, "clip_on": False}
+        # The critical difference as a length above the left end of the axis of ranks. If it is
+        # longer than the axis, so that no two methods can differ, an arrow ends it.
+        end = min(1 + difference, last)
+        axes.plot((1, end), (-1.15, -1.15), **thin)
+        axes.plot((1, 1), (-1.3, -1.0), **thin)
+        if 1 + difference > last:
+            axes.plot(end, -1.15, marker=">", markersize=4, **thin)
+        else:
+            axes.plot((end, end), (-1.3, -1.0), **thin)
+        text = f"critical difference {difference:.2f} (level {level:g}, {count} streams)"
+        axes.annotate(text, (1, -1.4), ha="left", va="bottom")
+        # The axis of ranks.
+        axes.plot((1, last), (0, 0), **thin)
+        for rank in range(1, last + 1):
+            numbered = (rank - 1) % math.ceil(last / 12) == 0 or rank == last
+            axes.plot((rank, rank), (0, -0.25 if numbered else -0.12), **thin)
+            if numbered:
+                axes.annotate(str(rank), (rank, -0.3), ha="center", va="bottom", fontsize="small")
         for row, joined in bars:
-            height = _FIRST_BAR + _BAR_STEP * row
-            ends = (means[joined[0]], means[joined[-1]])
+            ends, height = (means[joined[0]], means[joined[-1]]), 0.45 + 0.32 * row
             axes.plot(ends, (height, height), color=BLUE, lw=3.0, solid_capstyle="butt")
-        for side, edge, names in (("right", 1, left), ("left", len(means), right)):
+        # A line from each rank down and out to the name, which stands beside the axis.
+        for side, edge, names in (("right", 1, left), ("left", last, right)):
             for row, name in enumerate(names):
-                _draw_name(axes, name, means[name], first + row, edge, side)
+                mean, height = means[name], first + row
+                axes.plot((mean, mean, edge), (0, height, height), **thin | {"lw": 0.7})
+                parts = (plain(name), f"{mean:.2f}")
+                text = "  ".join(parts if side == "right" else reversed(parts))
+                where: Style = {"xytext": (-4 if side == "right" else 4, 0), "ha": side}
+                axes.annotate(
+                    text, (edge, height), textcoords="offset points", va="center", **where
+                )
         return figure_of(axes)
 
 
-def _levels(sets: Sequence[tuple[str, ...]]) -> list[tuple[int, tuple[str, ...]]]:
+def _bar_rows(sets: Sequence[tuple[str, ...]]) -> list[tuple[int, tuple[str, ...]]]:
     """Each set with the row of its bar: sets that share a method have bars in different rows."""
-    ends: list[set[str]] = []  # the methods in each row so far
-    levels = []
+    used: list[set[str]] = []  # the methods in each row so far
+    rows = []
     for names in sets:
-        free = (row for row, used in enumerate(ends) if not used & set(names))
-        row = next(free, len(ends))
-        if row == len(ends):
-            ends.append(set())
-        ends[row] |= set(names)
-        levels.append((row, names))
-    return levels
+        row = next((row for row, methods in enumerate(used) if not methods & set(names)), len(used))
+        if row == len(used):
+            used.append(set())
+        used[row] |= set(names)
+        rows.append((row, names))
+    return rows
 
 
-def _draw_difference(axes: Axes, difference: float, last: int, what: str) -> None:
-    """The critical difference as a length on the axis of ranks, above its left end.
-
-    If it is longer than the axis, so that no two methods can differ, an arrow ends it.
-    """
-    end = min(1 + difference, last)
-    axes.plot((1, end), (-1.15, -1.15), color=INK, lw=1.0, clip_on=False)
-    axes.plot((1, 1), (-1.3, -1.0), color=INK, lw=1.0, clip_on=False)
-    if 1 + difference > last:
-        axes.plot(end, -1.15, color=INK, marker=">", markersize=4, clip_on=False)
-    else:
-        axes.plot((end, end), (-1.3, -1.0), color=INK, lw=1.0, clip_on=False)
-    axes.annotate(
-        f"critical difference {difference:.2f} ({what})", (1, -1.4), ha="left", va="bottom"
-    )
-
-
-def _draw_axis(axes: Axes, count: int) -> None:
-    axes.plot((1, count), (0, 0), color=INK, lw=1.0, clip_on=False)
-    step = max(1, math.ceil(count / 12))
-    for rank in range(1, count + 1):
-        numbered = (rank - 1) % step == 0 or rank == count
-        axes.plot((rank, rank), (0, -0.25 if numbered else -0.12), color=INK, lw=1.0, clip_on=False)
-        if numbered:
-            axes.annotate(str(rank), (rank, -0.3), ha="center", va="bottom", fontsize="small")
-
-
-def _draw_name(axes: Axes, name: str, rank: float, row: float, edge: float, side: str) -> None:
-    """A line from the rank down and out to the name, which stands beside the axis."""
-    axes.plot((rank, rank, edge), (0, row, row), color=INK, lw=0.7, clip_on=False)
-    gap = -4 if side == "right" else 4
-    text = f"{rank:.2f}  {plain(name)}" if side == "left" else f"{plain(name)}  {rank:.2f}"
-    axes.annotate(text, (edge, row), (gap, 0), textcoords="offset points", ha=side, va="center")
+# --- losses over time -----------------------------------------------------------------------------
 
 
 @styled
 def running_means(
     panels: Mapping[str, Mapping[str, Sequence[tuple[int, float]]]],
     names: Sequence[str],
-    plain: Sequence[str],
+    baselines: Collection[str],
     label: str,
 ) -> Figure:
     """Curves of a mean so far over samples: one panel per stream, one colour per competitor.
 
-    The names in `plain` are grey and dashed: baselines, which the others should beat.
-
-    >>> import kernelbank as kb
-    >>> curves = {"ours": [(10, 0.5), (20, 0.3)], "the mean": [(10, 1.0), (20, 1.0)]}
-    >>> figure = kb.plots.running_means({"sine": curves}, list(curves), ["the mean"], "mean loss")
-    >>> [axes.get_title(loc="left") for axes in figure.axes]
-    ['sine']
+    Baselines, which the others should beat, are grey and dashed.
     """
     colours = (BLUE, RED, GREEN, ORANGE, PURPLE, SKY, "#8C564B", INK)
-    others = [name for name in names if name not in plain]
     styles: dict[str, Style] = {}
-    for index, name in enumerate(others):
+    for index, name in enumerate(name for name in names if name not in baselines):
         dash = ("-", "--", ":", "-.")[index // len(colours) % 4]
         styles[name] = {"color": colours[index % len(colours)], "ls": dash, "lw": 1.6}
-    for index, name in enumerate(dict.fromkeys(plain)):
+    for index, name in enumerate(name for name in names if name in baselines):
         styles[name] = {"color": GREY, "ls": ("--", ":")[index % 2], "lw": 1.2}
     across = min(len(panels), 3)
     down = -(-len(panels) // across)
     size = (4.2 * across + 1.8, 3.4 * down)
-    figure, axes = new_figure(*size, across, rows=down, squeeze=False)
-    axes = axes.ravel()
-    for axis in axes[len(panels) :]:
-        axis.set_visible(False)
+    figure, grid = new_figure(*size, across, rows=down, squeeze=False)
+    for axes in grid.flat[len(panels) :]:
+        axes.set_visible(False)
     lines: dict[str, Line2D] = {}
-    for axis, (title, curves) in zip(axes, panels.items(), strict=False):
-        ends = {name: curve[-1][1] for name, curve in curves.items() if curve}
-        top = 4 * max((ends[name] for name in plain if isfinite(ends.get(name, inf))), default=inf)
+    for axes, (title, curves) in zip(grid.flat, panels.items(), strict=False):
+        ends = [curves[name][-1][1] for name in baselines if name in curves]
+        top = 4 * max(filter(isfinite, ends), default=inf)
         low = inf
         for name in names:
             points = [(x, y) for x, y in curves.get(name, ()) if y <= 10 * top and isfinite(y)]
             if points:
-                (lines[name],) = axis.plot(*zip(*points, strict=True), label=name, **styles[name])
+                (lines[name],) = axes.plot(*zip(*points, strict=True), label=name, **styles[name])
                 low = min(low, *(y for _, y in points[len(points) // 10 :]))  # the start is noise
         if 0 < low < top < inf:  # what diverges must not make the others a flat line
-            axis.set_yscale("log")
-            axis.set_ylim(0.8 * low, top)
-        axis.set_title(title)
-        axis.set_xlabel("samples")
-    axes[0].set_ylabel(label)
+            axes.set_yscale("log")
+            axes.set_ylim(0.8 * low, top)
+        axes.set_title(title)
+        axes.set_xlabel("samples")
+    grid.flat[0].set_ylabel(label)
     figure.legend(list(lines.values()), list(lines), loc="outside right upper")
     return figure

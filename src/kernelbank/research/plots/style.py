@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from functools import cache, wraps
 from pathlib import Path
 from types import ModuleType
@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from ...bank.trace import FIELDS, Trace
 from ...errors import KernelBankError
 from ...utils import validation as check
 from ...utils.rendering import one_line
@@ -34,6 +33,9 @@ BLUE, RED, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 ORANGE, SKY, INK, GREY, PALE = "#E69F00", "#56B4E9", "#222222", "#9A9A9A", "#DDE8F0"
 CLASS_COLOURS = (BLUE, ORANGE, GREEN, PURPLE, SKY, RED)
 
+ABOVE: Style = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2}
+"""A legend above the axes, where it hides nothing."""
+
 COLUMN, PAGE = 3.5, 7.2
 """Inches: the width of one column of a two-column paper, and of both."""
 
@@ -50,7 +52,7 @@ _STYLE: Style = {
     "svg.hashsalt": "kernelbank",
 }
 
-_SMALL: Style = {
+SMALL: Style = {
     **_STYLE,
     "figure.dpi": 200,
     "savefig.dpi": 200,
@@ -103,16 +105,10 @@ def styled(draw: Callable[P, R]) -> Callable[P, R]:
     return within_style
 
 
-def small_style() -> AbstractContextManager[None]:
-    """The style of figures that are printed in a paper at their own size."""
-    context: AbstractContextManager[None] = need_matplotlib().rc_context(_SMALL)
-    return context
-
-
 @contextmanager
 def canvas(ax: Axes | None, width: float, height: float) -> Iterator[Axes]:
     """Axes to draw into: the given ones in their own style, or new ones of this size."""
-    need_matplotlib()
+    matplotlib = need_matplotlib()
     if ax is not None:
         from matplotlib.axes import Axes
 
@@ -121,7 +117,7 @@ def canvas(ax: Axes | None, width: float, height: float) -> Iterator[Axes]:
             raise check.refuse("ax", "be Axes of matplotlib", ax, remedy)
         yield ax
         return
-    with small_style():
+    with matplotlib.rc_context(SMALL):
         figure, axes = new_figure(width, height)
         fix_tick_style(axes)
         yield axes
@@ -172,38 +168,6 @@ def _notebook_class() -> type[Figure]:
             return file.getvalue()
 
     return NotebookFigure
-
-
-_ABOVE, _BELOW = (SKY, BLUE, "#001F33"), ("#3D1A00", RED, ORANGE)
-
-
-def draw_weights(
-    axes: Axes, image: Floats, largest: float, label: str, aspect: int, **options: Any
-) -> None:
-    """Weights as an image with a colour bar; white is no weight, `largest` is the darkest.
-
-    Darker is more, in grey and for every kind of colour vision. The bar has an arrow if weights go
-    beyond it. `options` go to matplotlib's `Axes.imshow`.
-    """
-    from matplotlib.colors import LinearSegmentedColormap
-
-    signed = bool((image < 0).any())
-    ramp = [*_BELOW, "white", *_ABOVE] if signed else ["white", *_ABOVE]
-    drawn = axes.imshow(
-        image,
-        aspect="auto",
-        interpolation="nearest",
-        cmap=LinearSegmentedColormap.from_list("weights", ramp),
-        vmin=-largest if signed else 0.0,
-        vmax=largest,
-        **options,
-    )
-    axes.spines[:].set_visible(True)
-    sides = (bool((image < -largest).any()), bool((image > largest).any()))
-    extend = ("neither", "max", "min", "both")[2 * sides[0] + sides[1]]
-    bar = axes.figure.colorbar(drawn, ax=axes, pad=0.01, aspect=aspect, extend=extend)
-    bar.set_label(label)
-    bar.outline.set(linewidth=0.6, edgecolor=INK)
 
 
 def fix_tick_style(*all_axes: Axes) -> None:
@@ -283,58 +247,6 @@ def _reduced(png: bytes) -> bytes:
         few = image.convert("RGB").quantize(256, dither=Image.Dither.NONE)
     few.save(file, "png", optimize=True)
     return file.getvalue()
-
-
-# --- checks of what is plotted --------------------------------------------------------------------
-
-
-def check_trace(trace: Trace, *fields: str) -> None:
-    """Refuse anything but a trace of one output, without samples or without one of these fields."""
-    check_is_trace(trace)
-    if trace.outputs > 1:
-        remedy = "Draw one at a time, such as trace.of_output(0) with y[:, 0]."
-        raise check.refuse("trace", "have one output", f"{trace.outputs} outputs", remedy)
-    for field in fields:
-        if field not in trace.fields:
-            remedy = 'Run with record="all", or with this name in the list.'
-            if field not in FIELDS[trace.task]:
-                remedy = "Only a KernelBank records it; see kb.plots.cumulative_loss(trace, y)."
-            raise check.refuse("trace", f"hold {field!r}", list(trace.fields), remedy)
-    if not len(trace):
-        raise check.refuse("trace", "have at least one sample", trace, "Run the bank on some.")
-
-
-def check_is_trace(trace: object) -> None:
-    """Refuse anything but a trace."""
-    if not isinstance(trace, Trace):
-        remedy = "Give what bank.run(X, y) returned."
-        raise check.refuse("trace", "be a Trace", trace, remedy)
-
-
-def numbers(y: object, trace: Trace) -> Floats:
-    """Targets that are numbers, one for each sample."""
-    remedy = "Give the targets that the bank was run on."
-    array = check.floats("y", y, remedy)
-    if array.shape != (len(trace),):
-        rule = f"have one target for each of the trace's {len(trace)} samples"
-        raise check.refuse("y", rule, array.shape, remedy)
-    return array
-
-
-def labels(y: object, trace: Trace) -> list[object]:
-    """Targets that are labels, one for each sample."""
-    listed = y.tolist() if isinstance(y, np.ndarray) else list(y)  # type: ignore[call-overload]
-    if len(listed) != len(trace):
-        remedy = "Give the labels that the bank was run on."
-        rule = f"have one label for each of the trace's {len(trace)} samples"
-        raise check.refuse("y", rule, len(listed), remedy)
-    return list(listed)
-
-
-def are_labels(trace: Trace) -> bool:
-    """Whether the trace comes from a classification."""
-    check_trace(trace)
-    return trace.task == "classification"
 
 
 # --- fewer points of a long run -------------------------------------------------------------------

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...bank.trace import Trace
+from ...bank.trace import FIELDS, Trace
 from ...utils import validation as check
 from ...utils.validation import Floats
 from .. import regret as regrets
 from .style import (
+    ABOVE,
     BLUE,
     CLASS_COLOURS,
     COLUMN,
@@ -23,22 +24,17 @@ from .style import (
     PURPLE,
     RED,
     SKY,
+    SMALL,
     Style,
-    are_labels,
     canvas,
-    check_is_trace,
-    check_trace,
-    draw_weights,
     figure_of,
     fix_tick_style,
     interval_band,
     interval_means,
-    labels,
     line_indices,
+    need_matplotlib,
     new_figure,
-    numbers,
     plain,
-    small_style,
 )
 
 if TYPE_CHECKING:
@@ -54,6 +50,81 @@ ROWS = 250
 
 VECTOR_LINES = 100
 """More lines are an image inside a vector file, which would otherwise be huge."""
+
+
+# --- what is plotted ------------------------------------------------------------------------------
+
+
+def _check_trace(trace: object, *fields: str) -> Trace:
+    """A trace of one output with samples and these fields; anything else is refused."""
+    if not isinstance(trace, Trace):
+        remedy = "Give what bank.run(X, y) returned."
+        raise check.refuse("trace", "be a Trace", trace, remedy)
+    if trace.outputs > 1:
+        remedy = "Draw one at a time, such as trace.of_output(0) with y[:, 0]."
+        raise check.refuse("trace", "have one output", f"{trace.outputs} outputs", remedy)
+    for field in fields:
+        if field not in trace.fields:
+            remedy = 'Run with record="all", or with this name in the list.'
+            if field not in FIELDS[trace.task]:
+                remedy = "Only a KernelBank records it; see kb.plots.cumulative_loss(trace, y)."
+            raise check.refuse("trace", f"hold {field!r}", list(trace.fields), remedy)
+    if not len(trace):
+        raise check.refuse("trace", "have at least one sample", trace, "Run the bank on some.")
+    return trace
+
+
+def _targets(trace: Trace, y: object) -> Floats:
+    """Targets that are numbers, one for each sample."""
+    remedy = "Give the targets that the bank was run on."
+    array = check.floats("y", y, remedy)
+    if array.shape != (len(trace),):
+        rule = f"have one target for each of the trace's {len(trace)} samples"
+        raise check.refuse("y", rule, array.shape, remedy)
+    return array
+
+
+def _labels(trace: Trace, y: object) -> list[object]:
+    """Targets that are labels, one for each sample."""
+    remedy = "Give the labels that the bank was run on."
+    if y is None:
+        raise check.refuse("y", "be given", y, remedy)
+    labels = y.tolist() if isinstance(y, np.ndarray) else list(y)  # type: ignore[call-overload]
+    if len(labels) != len(trace):
+        rule = f"have one label for each of the trace's {len(trace)} samples"
+        raise check.refuse("y", rule, len(labels), remedy)
+    return list(labels)
+
+
+def _are_labels(trace: Trace) -> bool:
+    return trace.task == "classification"
+
+
+def _losses(trace: Trace, y: object) -> tuple[Floats, Floats | None, str]:
+    """The losses of the bank, of the slots if the trace has them, and the label of the axis."""
+    _check_trace(trace, "loss" if trace.task is None else "predictions")
+    if trace.task is None:
+        alone = trace.slot_loss if "slot_loss" in trace.fields else None
+        return trace.loss, alone, "cumulative loss, one step ahead"
+    if y is None:
+        remedy = "The trace of an AutoBank has no losses: give the targets it was run on."
+        raise check.refuse("y", "be given", y, remedy)
+    # Before the first target there is no prediction, and so no loss; likewise where one of several
+    # targets is missing.
+    if _are_labels(trace):
+        pairs = zip(trace.predictions.tolist(), _labels(trace, y), strict=True)
+        wrong = [label is not None and label != true for label, true in pairs]
+        return np.array(wrong, dtype=float), None, "wrong labels so far"
+    target = _targets(trace, y)
+    missing = np.isnan(trace.predictions) | np.isnan(target)
+    alone = None
+    if "slot_predictions" in trace.fields:
+        alone = np.where(missing[:, None], 0.0, (trace.slot_predictions - target[:, None]) ** 2)
+    squares = np.where(missing, 0.0, (trace.predictions - target) ** 2)
+    return squares, alone, "cumulative squared error"
+
+
+# --- figures --------------------------------------------------------------------------------------
 
 
 def cumulative_cost(trace: Trace, ax: Axes | None = None) -> Figure:
@@ -74,9 +145,9 @@ def cumulative_cost(trace: Trace, ax: Axes | None = None) -> Figure:
     >>> figure.axes[0].get_ylabel()
     'cumulative cost'
     """
-    check_trace(trace, "cost", "slot_cost")
+    _check_trace(trace, "cost", "slot_cost")
     with canvas(ax, COLUMN, 2.6) as axes:
-        _sums(axes, trace.cost, trace.slot_cost, trace.names)  # type: ignore[union-attr]
+        _sums(axes, trace.cost, trace.slot_cost, trace.names)
         axes.set_ylabel("cumulative cost")
     return figure_of(axes)
 
@@ -101,77 +172,43 @@ def cumulative_loss(trace: Trace, y: object = None, ax: Axes | None = None) -> F
     >>> figure.axes[0].get_ylabel()
     'wrong labels so far'
     """
-    losses, alone, label = losses_of(trace, y)
+    losses, alone, label = _losses(_check_trace(trace), y)
     with canvas(ax, COLUMN, 2.6) as axes:
         _sums(axes, losses, alone, trace.names)
         axes.set_ylabel(label)
     return figure_of(axes)
 
 
-def losses_of(trace: Trace, y: object) -> tuple[Floats, Floats | None, str]:
-    """The losses of the bank, of the slots if they are known, and the label of the axis."""
-    check_trace(trace)
-    if trace.task is None:
-        check_trace(trace, "loss")
-        alone = trace.slot_loss if "slot_loss" in trace.fields else None
-        return trace.loss, alone, "cumulative loss, one step ahead"
-    check_trace(trace, "predictions")
-    if y is None:
-        remedy = "The trace of an AutoBank has no losses: give the targets it was run on."
-        raise check.refuse("y", "be given", y, remedy)
-    if are_labels(trace):
-        pairs = zip(trace.predictions.tolist(), labels(y, trace), strict=True)
-        # Before any label is known there is no prediction, and so no loss; likewise below, and
-        # where one of several targets is missing.
-        wrong = np.array([one is not None and one != true for one, true in pairs], dtype=float)
-        return wrong, None, "wrong labels so far"
-    target = numbers(y, trace)
-    alone = None
-    unknown = np.isnan(trace.predictions) | np.isnan(target)
-    if "slot_predictions" in trace.fields:
-        alone = np.where(unknown[:, None], 0.0, (trace.slot_predictions - target[:, None]) ** 2)
-    squares = np.where(unknown, 0.0, (trace.predictions - target) ** 2)
-    return squares, alone, "cumulative squared error"
-
-
 def _sums(axes: Axes, bank: Floats, slots: Floats | None, names: tuple[str, ...]) -> None:
     """Running sums of the bank, and of the slots behind it."""
     from matplotlib.collections import LineCollection
 
-    total_of_bank = np.cumsum(bank)
-    x = line_indices(total_of_bank)
-    axes.plot(x, total_of_bank[x], color=BLUE, lw=1.8, zorder=4, label="the bank")
-    top = total_of_bank[-1]
+    total = np.cumsum(bank)
+    x = line_indices(total)
+    axes.plot(x, total[x], color=BLUE, lw=1.8, zorder=4, label="the bank")
+    top = total[-1]
     if slots is not None:
-        lines = []
-        last = np.empty(slots.shape[1])
+        lines, last = [], np.empty(slots.shape[1])
         for slot in range(slots.shape[1]):  # one at a time: all of them may be gigabytes
             with np.errstate(over="ignore", invalid="ignore"):
-                total = np.cumsum(slots[:, slot])
-            last[slot] = total[-1] if np.isfinite(total[-1]) else np.inf
-            indices = line_indices(total, 800)
-            lines.append(
-                np.column_stack([indices, np.where(np.isfinite(total), total, np.nan)[indices]])
-            )
-        best = int(np.argmin(last))
-        usual = np.median(last[np.isfinite(last)]) if np.isfinite(last).any() else top
-        limit = 4 * max(usual, top)
+                sums = np.cumsum(slots[:, slot])
+            sums[~np.isfinite(sums)] = np.nan
+            last[slot] = np.inf if np.isnan(sums[-1]) else sums[-1]
+            indices = line_indices(sums, 800)
+            lines.append(np.column_stack([indices, sums[indices]]))
+        finite = last[np.isfinite(last)]
+        limit = 4 * max(np.median(finite) if len(finite) else top, top)
         beyond = int((last > limit).sum())
-        top = max(top, *(last[last <= limit])) if (last <= limit).any() else top
+        top = max(top, *last[last <= limit])
         label = "every slot alone" + (f" ({beyond} of {len(last)} go beyond)" if beyond else "")
-        grey = LineCollection(
-            lines,
-            colors=GREY,
-            linewidths=0.6 if len(lines) <= VECTOR_LINES else 0.2,
-            zorder=1,
-            label=label,
-            rasterized=len(lines) > VECTOR_LINES,
-        )
-        axes.add_collection(grey)
+        many = len(lines) > VECTOR_LINES
+        style: Style = {"colors": GREY, "linewidths": 0.2 if many else 0.6, "rasterized": many}
+        axes.add_collection(LineCollection(lines, zorder=1, label=label, **style))
+        best = int(np.argmin(last))
         if np.isfinite(last[best]):
-            style: Style = {"color": GREEN, "lw": 1.2, "ls": "--", "zorder": 3}
+            style = {"color": GREEN, "lw": 1.2, "ls": "--", "zorder": 3}
             axes.plot(*lines[best].T, label=f"best slot: {plain(names[best])}", **style)
-    axes.set(xlabel="sample", xlim=(0, max(len(total_of_bank) - 1, 1)))
+    axes.set(xlabel="sample", xlim=(0, max(len(total) - 1, 1)))
     if np.isfinite(top) and top > 0:
         axes.set_ylim(0, 1.06 * top)
     axes.legend(loc="upper left")
@@ -196,19 +233,23 @@ def weights(trace: Trace, ax: Axes | None = None) -> Figure:
     >>> [label.get_text() for label in figure.axes[0].get_yticklabels()]
     ['[0] Gaussian(width=0.5)', '[1] Gaussian(width=1)', '[2] Gaussian(width=2)']
     """
-    check_trace(trace, "weights")
+    _check_trace(trace, "weights")
     count = trace.weights.shape[1]
     together = -(-count // ROWS)
-    image = _image(trace.weights, together)
+    image = interval_means(trace.weights).T
+    if together > 1:
+        starts = np.arange(0, count, together)
+        low, high = (end.reduceat(image, starts, axis=0) for end in (np.minimum, np.maximum))
+        image = np.where(-low > high, low, high)
     with canvas(ax, PAGE, 3.2) as axes:
         length = len(trace) / image.shape[1]
         label = "weight" if length == 1 else f"weight (means over {length:.3g} samples)"
         extent = (-0.5, len(trace) - 0.5, together * len(image) - 0.5, -0.5)
-        draw_weights(axes, image, _darkest(image), label, 30, extent=extent)
+        _draw_image(axes, image, label, extent)
         axes.set_ylim(count - 0.5, -0.5)  # the last row of the image may stand for fewer slots
         axes.set_xlabel("sample")
         if count <= NAMED:
-            axes.set_yticks(range(count), [plain(one[:60]) for one in trace.names])
+            axes.set_yticks(range(count), [plain(name[:60]) for name in trace.names])
             if count > 16:  # names must not overlap
                 axes.tick_params(axis="y", labelsize=max(4.5, 8 - count / 10))
         else:
@@ -216,14 +257,29 @@ def weights(trace: Trace, ax: Axes | None = None) -> Figure:
     return figure_of(axes)
 
 
-def _image(rows: Floats, together: int) -> Floats:
-    """(n, P) as an image with one row per slot, or per `together` slots."""
-    image: Floats = interval_means(rows).T
-    if together == 1:
-        return image
-    begin = np.arange(0, len(image), together)
-    low, high = (end.reduceat(image, begin, axis=0) for end in (np.minimum, np.maximum))
-    return np.where(-low > high, low, high)
+def _draw_image(
+    axes: Axes, image: Floats, label: str, extent: tuple[float, float, float, float]
+) -> None:
+    """Weights with a colour bar; white is no weight. The bar has an arrow if weights go beyond it.
+
+    Darker is more, in grey and for every kind of colour vision.
+    """
+    from matplotlib.colors import LinearSegmentedColormap
+
+    largest, signed = _darkest(image), bool((image < 0).any())
+    below, above = ["#3D1A00", RED, ORANGE], [SKY, BLUE, "#001F33"]
+    ramp = [*below, "white", *above] if signed else ["white", *above]
+    style: Style = {"aspect": "auto", "interpolation": "nearest", "extent": extent}
+    colours = LinearSegmentedColormap.from_list("weights", ramp)
+    drawn = axes.imshow(
+        image, cmap=colours, vmin=-largest if signed else 0.0, vmax=largest, **style
+    )
+    axes.spines[:].set_visible(True)
+    sides = (bool((image < -largest).any()), bool((image > largest).any()))
+    extend = ("neither", "max", "min", "both")[2 * sides[0] + sides[1]]
+    bar = axes.figure.colorbar(drawn, ax=axes, pad=0.01, aspect=30, extend=extend)
+    bar.set_label(label)
+    bar.outline.set(linewidth=0.6, edgecolor=INK)
 
 
 def _darkest(image: Floats) -> float:
@@ -263,66 +319,61 @@ def predictions(trace: Trace, y: object = None, ax: Axes | None = None) -> Figur
     >>> [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
     ['target', 'prediction', 'interval']
     """
+    draw = _probability_of_truth if _are_labels(_check_trace(trace)) else _numbers
     with canvas(ax, COLUMN, 2.6) as axes:
-        if are_labels(trace):
-            _probability_of_truth(axes, trace, y)
-        else:
-            _numbers(axes, trace, y)
+        draw(axes, trace, y)
         axes.set(xlabel="sample", xlim=(0, max(len(trace) - 1, 1)))
-        # Above the axes, where it hides nothing.
-        position: Style = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2}
-        axes.legend(ncols=4, handlelength=1.4, columnspacing=1.2, **position)
+        axes.legend(ncols=4, handlelength=1.4, columnspacing=1.2, **ABOVE)
     return figure_of(axes)
 
 
 def _numbers(axes: Axes, trace: Trace, y: object) -> None:
-    check_trace(trace, "predictions")
+    _check_trace(trace, "predictions")
     predicted = trace.predictions
+    shown = [predicted]
     if y is not None:
-        target = numbers(y, trace)
+        target = _targets(trace, y)
         x = line_indices(target)
         style: Style = {"color": INK, "ls": "none", "marker": "o", "ms": 2.2, "mew": 0.0}
         if len(target) > DOTS:
             style = {"color": GREY, "lw": 0.8}
         axes.plot(x, target[x], label="target", zorder=2, **style)
         axes.set_ylabel("target")
+        shown.append(target)
     x = line_indices(predicted)
     width = 1.3 if len(predicted) <= DOTS else 0.7
     axes.plot(x, predicted[x], color=BLUE, lw=width, label="prediction", zorder=3)
-    shown = [predicted] if y is None else [predicted, target]
     if "lower" in trace.fields and "upper" in trace.fields:
-        x, low, high = interval_band(trace.lower, trace.upper)  # type: ignore[union-attr]
+        x, low, high = interval_band(trace.lower, trace.upper)
         axes.fill_between(x, low, high, color=BLUE, alpha=0.22, lw=0, label="interval", zorder=1)
-        shown += [trace.lower, trace.upper]  # type: ignore[union-attr]
+        shown += [trace.lower, trace.upper]
     # The first predictions know nothing, and their intervals may be far wider than all later ones.
     settled = slice(min(10, len(predicted) // 4), None)
     values = np.concatenate([column[settled] for column in shown])
     values = values[np.isfinite(values)]
     if len(values) and values.max() > values.min():
-        low, high = values.min(), values.max()
-        axes.set_ylim(low - 0.05 * (high - low), high + 0.05 * (high - low))
+        bottom, top = values.min(), values.max()
+        axes.set_ylim(bottom - 0.05 * (top - bottom), top + 0.05 * (top - bottom))
 
 
 def _probability_of_truth(axes: Axes, trace: Trace, y: object) -> None:
     """One dot per sample: the probability of its true label; and the running mean."""
-    check_trace(trace, "probabilities")
-    if y is None:
-        raise check.refuse("y", "be given", y, "Give the labels that the bank was run on.")
-    probability = np.nan_to_num(trace.probabilities, nan=0.0)  # before any class is known
-    classes, truth = trace.classes, labels(y, trace)
-    indices = {label: index for index, label in enumerate(classes)}
+    _check_trace(trace, "probabilities")
+    truth = _labels(trace, y)
+    probability = np.nan_to_num(trace.probabilities, nan=0.0)  # before the first label
+    indices = {label: index for index, label in enumerate(trace.classes)}
     true_class = np.array([indices.get(label, -1) for label in truth])
     if (true_class < 0).any():
-        unknown = truth[int(np.flatnonzero(true_class < 0)[0])]
         remedy = "Give the labels that the bank was run on."
-        raise check.refuse("y", f"hold labels from {list(classes)}", unknown, remedy)
+        unseen = truth[int(np.flatnonzero(true_class < 0)[0])]
+        raise check.refuse("y", f"hold labels from {list(trace.classes)}", unseen, remedy)
     height = probability[np.arange(len(true_class)), true_class]
-    for index, label in enumerate(classes):
-        colour, marker = CLASS_COLOURS[index % 6], MARKERS[index % len(MARKERS)]
+    for index, label in enumerate(trace.classes):
         x = np.flatnonzero(true_class == index)
         x = x[line_indices(height[x])]
-        style: Style = {"ls": "none", "marker": marker, "ms": 2.6, "mew": 0.0, "alpha": 0.75}
-        axes.plot(x, height[x], color=colour, label=plain(label), rasterized=len(x) > 999, **style)
+        style: Style = {"color": CLASS_COLOURS[index % 6], "marker": MARKERS[index % len(MARKERS)]}
+        style |= {"ls": "none", "ms": 2.6, "mew": 0.0, "alpha": 0.75, "rasterized": len(x) > 999}
+        axes.plot(x, height[x], label=plain(label), **style)
     length = max(len(true_class) // 20, 20)
     sums = np.concatenate([[0.0], np.cumsum(height)])
     end = np.arange(1, len(true_class) + 1)
@@ -362,18 +413,13 @@ def regret(
     >>> [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
     ['best slot so far', 'best slot per 30 samples', 'the drifting sine']
     """
-    check_trace(trace)
-    if not are_labels(trace):
-        check_trace(trace, "slot_loss" if trace.task is None else "slot_predictions")
-    bank_loss, alone, _ = losses_of(trace, y)
-    if alone is None:
+    if _are_labels(_check_trace(trace)):
         remedy = "A trace of labels holds no losses of slots; kb.regret takes arrays of your own."
         raise check.refuse("trace", "hold losses of slots", trace, remedy)
+    _check_trace(trace, "slot_loss" if trace.task is None else "slot_predictions")
+    bank_loss, alone, _ = _losses(trace, y)
     unit = "loss" if trace.task is None else "squared error"
-    remedy = "Give how many samples an interval has."
-    size = max(1, len(bank_loss) // 10)
-    if length is not None:
-        size = check.count("length", length, "regret", remedy)
+    size = max(1, len(bank_loss) // 10) if length is None else length
     lines = {
         "best slot so far": regrets.best_slot(bank_loss, alone),
         f"best slot per {size:,} samples": regrets.best_slot_per_interval(bank_loss, alone, size),
@@ -390,17 +436,13 @@ def regret(
         axes.axhline(0, color=GREY, lw=0.8, zorder=1)
         for index, (name, values) in enumerate(lines.items()):
             x = line_indices(values)
-            style = ("--", "-", ":", "-.")[index % 4]
-            colour = colours[index % len(colours)]
             above = 5 - min(index, 3)  # dashes above a line that may be the same
-            axes.plot(x, values[x], color=colour, ls=style, lw=1.4, zorder=above, label=plain(name))
+            style: Style = {"color": colours[index % 6], "ls": ("--", "-", ":", "-.")[index % 4]}
+            axes.plot(x, values[x], lw=1.4, zorder=above, label=plain(name), **style)
         axes.set(xlabel="sample", ylabel=f"regret ({unit})", xlim=(0, max(len(bank_loss) - 1, 1)))
         axes.legend(loc="upper left")
     return figure_of(axes)
 
-
-MOST_TARGETS = 4
-"""The most targets with a panel each."""
 
 Panel = tuple[float, Callable[..., object], tuple[object, ...]]
 """Height, the function that draws it, and its arguments."""
@@ -410,8 +452,8 @@ def trace(trace: Trace, y: object = None) -> Figure:
     """A trace in panels, one below the other, for the fields that it holds.
 
     Predictions (see `predictions`), then the sum of costs or losses (see `cumulative_cost` and
-    `cumulative_loss`), then the weights (see `weights`). With several targets, up to four, there is
-    a panel of predictions for each; `trace.of_output(0)` has all panels of one.
+    `cumulative_loss`), then the weights (see `weights`). Of several targets `trace.of_output(0)` is
+    the trace of one.
 
     Parameters
     ----------
@@ -425,10 +467,9 @@ def trace(trace: Trace, y: object = None) -> Figure:
     >>> [axes.get_ylabel() for axes in figure.axes[:3]]
     ['target', 'cumulative squared error', 'slot']
     """
-    check_is_trace(trace)
-    panels = _panels(trace, y) if trace.outputs == 1 else _target_panels(trace, y)
+    panels = _panels(_check_trace(trace), y)
     heights = [height for height, *_ in panels]
-    with small_style():
+    with need_matplotlib().rc_context(SMALL):
         figure, all_axes = new_figure(
             PAGE,
             sum(heights) + 0.3,
@@ -437,57 +478,33 @@ def trace(trace: Trace, y: object = None) -> Figure:
             height_ratios=heights,
             squeeze=False,
         )
-        for axes, (_, draw, arguments) in zip(all_axes[:, 0], panels, strict=True):
+        column = all_axes[:, 0]
+        for axes, (_, draw, arguments) in zip(column, panels, strict=True):
             fix_tick_style(axes)
             draw(*arguments, ax=axes)
-            if axes is not all_axes[-1, 0]:
+            if axes is not column[-1]:
                 axes.set_xlabel("")
-        for axes, name in zip(all_axes[:, 0], trace.target_names, strict=False):
-            axes.set_ylabel(plain(name))
-        fix_tick_style(*(one for one in figure.axes if one not in all_axes))
+        fix_tick_style(*(axes for axes in figure.axes if axes not in column))
     return figure
-
-
-def _target_panels(trace: Trace, y: object) -> list[Panel]:
-    """The predictions of each of several targets."""
-    if trace.outputs > MOST_TARGETS:
-        remedy = "Draw one of them, such as kb.plots.trace(trace.of_output(0), y[:, 0])."
-        rule = f"have at most {MOST_TARGETS} outputs"
-        raise check.refuse("trace", rule, f"{trace.outputs} outputs", remedy)
-    targets: list[object] = [None] * trace.outputs
-    if y is not None:
-        remedy = "Give the targets that the bank was run on."
-        array = check.floats("y", y, remedy)
-        if array.shape != (len(trace), trace.outputs):
-            rule = f"have the shape ({len(trace)}, {trace.outputs})"
-            raise check.refuse("y", rule, array.shape, remedy)
-        targets = list(array.T)
-    each = [trace.of_output(k) for k in range(trace.outputs)]
-    check_trace(each[0], "predictions")
-    return [(2.0, predictions, pair) for pair in zip(each, targets, strict=True)]
 
 
 def _panels(trace: Trace, y: object) -> list[Panel]:
     """Predictions, costs or losses, and weights, as far as the trace holds them."""
-    check_trace(trace)
-    held = trace.fields
+    fields, labels = trace.fields, _are_labels(trace)
     panels: list[Panel] = []
-    if ("probabilities" if are_labels(trace) else "predictions") in held and not (
-        are_labels(trace) and y is None
-    ):
+    if ("probabilities" if labels else "predictions") in fields and not (labels and y is None):
         panels.append((2.0, predictions, (trace, y)))
-    if trace.task is None:
-        if "cost" in held and "slot_cost" in held:
-            panels.append((2.0, cumulative_cost, (trace,)))
-        elif "loss" in held:
-            panels.append((2.0, cumulative_loss, (trace,)))
-    elif y is not None and "predictions" in held:
+    if "cost" in fields and "slot_cost" in fields:
+        panels.append((2.0, cumulative_cost, (trace,)))
+    elif "loss" in fields:
+        panels.append((2.0, cumulative_loss, (trace,)))
+    elif trace.task is not None and y is not None and "predictions" in fields:
         panels.append((2.0, cumulative_loss, (trace, y)))
-    if "weights" in held:
+    if "weights" in fields:
         count = trace.weights.shape[1]
         panels.append((2.0 if count > NAMED else max(1.6, 0.11 * count), weights, (trace,)))
     if not panels:
         remedy = 'Run with record="all", or with one of these names in the list.'
         rule = "hold 'predictions', 'cost' and 'slot_cost', 'loss' or 'weights'"
-        raise check.refuse("trace", rule, list(held), remedy)
+        raise check.refuse("trace", rule, list(fields), remedy)
     return panels
