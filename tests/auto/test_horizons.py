@@ -8,7 +8,7 @@ import pytest
 
 import kernelbank as kb
 from kernelbank import _core
-from kernelbank.auto.forecaster import ForecastRows, IteratedLine
+from kernelbank.auto.forecaster import IteratedLine, forecast_row
 from kernelbank.errors import FileRefused, InvalidArgument
 from kernelbank.io import checkpoint
 from support.auto_streams import assert_same_state, predict_and_learn
@@ -59,11 +59,11 @@ def same_forecasts(one, other, rows=slice(None)):
 
 @pytest.mark.parametrize("count", [1, 4, 30])
 def test_rows_hold_the_last_targets_and_those_of_the_phase(count):
-    rows = ForecastRows(3, (1, 5, 12), (5, 7))
     y = np.random.default_rng(0).normal(size=count)
     targets = np.concatenate([np.full(20, np.nan), y])
     wanted = naive.forecast_row(y.tolist(), 3, (1, 5, 12), (5, 7), [1.0, 2.0, 3.0], [0.5] * 14)
-    found = rows.row(targets, np.array([1.0, 2.0, 3.0]), np.full(14, 0.5))
+    made = np.array([1.0, 2.0, 3.0])
+    found = forecast_row(targets, 3, (1, 5, 12), (5, 7), made, np.full(14, 0.5))
     np.testing.assert_array_equal(found, wanted)
 
 

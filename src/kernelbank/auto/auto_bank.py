@@ -42,8 +42,16 @@ from .config import (
     config_arguments,
     whole_number,
 )
-from .forecaster import LEVELS, Forecast, Forecaster, KnownInputs, known_slots, ordered
-from .inputs import NUMBER, ColumnEncoder, EncodedRows, NamedInputs, checked_inputs, read_named
+from .forecaster import Forecast, Forecaster, KnownInputs, known_slots
+from .inputs import (
+    NUMBER,
+    ColumnEncoder,
+    EncodedRows,
+    NamedInputs,
+    checked_inputs,
+    is_table,
+    read_named,
+)
 from .model import CHUNK, REPLAY, ClassModel, Model, NumberModel, Quantiles, make_trace
 from .pending import PendingPredictions
 from .slots import SIZES, WIDE
@@ -452,29 +460,15 @@ class AutoBank:
         """
         with self._turn:
             forecaster = self._forecaster()
-            tail = tail_of(checked_coverage(coverage))
+            coverage = checked_coverage(coverage)
             if forecaster.known is None and X_future is not None:
                 remedy = "Leave it out, or name such columns: kb.AutoBank(horizons=..., known=...)."
                 rule = "be left out for a bank without known columns"
                 raise check.refuse("X_future", rule, np.asarray(X_future).shape, remedy, "forecast")
-            history = forecaster.observed[~np.isnan(forecaster.observed)]
             future = None
             if forecaster.known is not None and X_future is not None:
-                future = self._known_rows(X_future, forecaster.known, forecaster.dimension)
-            output = forecaster.forecast(tail, future)
-            levels = np.array([forecaster.quantile(level, future) for level in LEVELS]).T
-            quantiles = dict(zip(LEVELS, ordered(levels).T.copy(), strict=True))
-            point, lower, upper = output.T.copy()
-            return Forecast(
-                self.samples,
-                self.horizons,
-                point,
-                lower,
-                upper,
-                checked_coverage(coverage),
-                quantiles,
-                history,
-            )
+                future = self._known_rows(X_future, forecaster.known)
+            return forecaster.forecast(coverage, tail_of(coverage), future)
 
     @property
     def forecast_weights(self) -> dict[str, Floats]:
@@ -483,10 +477,7 @@ class AutoBank:
         They tell which kernels matter at which distance; see `kb.plots.horizon_weights`.
         """
         with self._turn:
-            forecaster = self._forecaster()
-            if forecaster.model.bank is None:
-                return {}
-            return dict(zip(forecaster.model.names, forecaster.weights().T.copy(), strict=True))
+            return self._forecaster().weights()
 
     # --- internals --------------------------------------------------------------------------------
 
@@ -556,17 +547,28 @@ class AutoBank:
             raise InvalidArgument("forecast needs targets. Learn some rows first.")
         return forecaster
 
-    def _known_rows(self, X_future: object, known: KnownInputs, dimension: int) -> Floats:
-        """(H, known): the known inputs at each horizon."""
+    def _known_rows(self, X_future: object, known: KnownInputs) -> Floats:
+        """(H, known): the known inputs at each horizon, from a table or an array of later rows."""
         horizons, columns = self.horizons, self._config.known
         remedy = f"Give the columns {', '.join(map(str, columns))} of the next {horizons[-1]} rows."
-        rows = known.read(X_future, columns, self._encoder, dimension, remedy)
+        if self._encoder is not None and is_table(X_future):
+            rows = self._encoder.expand_columns(X_future, columns, remedy)[:, known.columns]
+        else:
+            rows = check.floats("X_future", X_future, remedy)
+            if rows.ndim == 1:
+                rows = rows[:, None] if len(columns) == 1 else rows[None]
+            if rows.ndim == 2 and rows.shape[1] == self._dimension:
+                rows = rows[:, known.columns]
+            if rows.ndim != 2 or rows.shape[1] != len(known.columns):
+                rule = f"have {len(known.columns)} columns"
+                raise check.refuse("X_future", rule, rows.shape, remedy, "forecast")
+            check.within_range("X_future", np.where(np.isnan(rows), 0.0, rows))
         if len(rows) >= horizons[-1]:
             return np.asarray(rows[np.array(horizons) - 1])
         if len(rows) != len(horizons):
             rule = f"have {horizons[-1]} rows, or one for each of {len(horizons)} horizons"
             raise check.refuse("X_future", rule, len(rows), remedy, "forecast")
-        return rows
+        return np.ascontiguousarray(rows)
 
     def _need_classes(self, method: str) -> None:
         if not len(self._classes):
@@ -896,7 +898,7 @@ class AutoBank:
             slots = known_slots(len(columns), SIZES[config.size], config.seed)
             bank, late = (AutoBank(slots=slots, scalings="standard") for _ in range(2))
             known = KnownInputs(columns, bank, late, config.horizons[-1])
-        return Forecaster(config, dimension, config.horizons, periods, known)
+        return Forecaster(config, dimension, periods, known)
 
     def _known_columns(self, dimension: int) -> list[int]:
         """The inputs of the columns that are known in advance."""

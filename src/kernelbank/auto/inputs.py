@@ -620,6 +620,20 @@ class ColumnEncoder:
                 self._write_categories(row, inputs)
         return out
 
+    def expand_columns(self, X: Foreign, columns: Sequence[str | int], remedy: str) -> Floats:
+        """(n, width): the inputs of a table of which only these columns are read."""
+        table, names = read_table(X, "X_future"), self.names
+        wanted = [name if isinstance(name, str) else names[name] for name in columns]
+        for name in wanted:
+            if name not in table:
+                rule = f"have the column {name!r}"
+                raise check.refuse("X_future", rule, list(table), remedy, "forecast")
+        codes = np.full((len(table[wanted[0]]), len(names)), np.nan)
+        for index, (name, kind) in enumerate(self.columns):
+            if name in wanted:
+                codes[:, index] = codes_of(name, kind, table[name], {})
+        return self.expand(codes)
+
     def _fixed_inputs(self, codes: Floats) -> Floats:
         """(n, width): numbers and times; 0 elsewhere."""
         out = np.zeros((len(codes), self.width))
