@@ -85,7 +85,7 @@ TEXT = "takes text as categories and datetimes as times if columns have names"
     [
         (np.empty((0, 3)), [], "'X' must have at least one row and one column; got (0, 3)"),
         ([[1.0, None]], [1.0], "got None at index (0, 1). Give float('nan') where a value is"),
-        ([[1.0, 2.0]], [None], "got None at index 0. A missing target cannot be learned"),
+        ([[1.0, 2.0]], [None], "got nan at index 0. A missing target cannot be learned"),
         (sparse.csr_matrix(np.eye(2)), [1.0, 2.0], "a sparse csr_matrix'. Give X.toarray()"),
         (np.array([[1.0, "a"]], dtype=object), [1.0], f"'a' at index (0, 1). kb.AutoBank {TEXT}"),
         ([["a", "b"]], [1.0], f"got 'a' at index (0, 0). kb.AutoBank {TEXT}"),

@@ -70,17 +70,17 @@ def test_saved_statistics_continue_with_the_same_bits():
     words, targets = draw.choice(["a", "b", "c"], 60), draw.normal(size=60)
     whole, part = fed(words, targets), fed(words[:30], targets[:30])
     again = CategoryStatistics(1, clipped=True)
-    again.restore(part.to_json(), part.array())
+    again.restore(*part.describe())
     for word, target in zip(words[30:], targets[30:], strict=True):
         again.update(category_code(word), word, [target], beyond=False)
-    assert again.array().tobytes() == whole.array().tobytes()
-    assert again.to_json() == whole.to_json()
+    assert again.describe()[1].tobytes() == whole.describe()[1].tobytes()
+    assert again.describe()[0] == whole.describe()[0]
 
 
 @pytest.mark.parametrize("place", [(0, 0), (0, 1), (1, 2)])
 def test_forged_statistics_are_refused(place):
     known = fed(["a", "b"], [1.0, 2.0])
-    array = known.array()
+    facts, array = known.describe()
     array[place] = np.nan if place != (0, 0) else array[1, 0]
     with pytest.raises(FileRefused):
-        CategoryStatistics(1, clipped=True).restore(known.to_json(), array)
+        CategoryStatistics(1, clipped=True).restore(facts, array)

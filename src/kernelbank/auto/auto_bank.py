@@ -20,6 +20,7 @@ from ..bank.trace import Record, Trace, chosen_fields
 from ..combiners import Combiner
 from ..errors import FileRefused, HalfLearned, InvalidArgument
 from ..io import checkpoint
+from ..io.cells import MissingValues
 from ..losses import Loss
 from ..utils import validation as check
 from ..utils.validation import Floats
@@ -35,6 +36,7 @@ from .config import (
     checked_horizons,
     checked_known,
     checked_loss,
+    checked_missing,
     checked_quantiles,
     checked_scalings,
     checked_seasons,
@@ -51,6 +53,7 @@ from .inputs import (
     checked_inputs,
     is_table,
     read_named,
+    with_gaps,
 )
 from .model import CHUNK, REPLAY, ClassModel, Model, NumberModel, Quantiles, make_trace
 from .pending import PendingPredictions
@@ -114,6 +117,8 @@ class AutoBank:
     max_classes : how many labels may be found in the stream, by default 100: a target with more may
         be a number. Beyond two, the model grows with each class (docs/auto.md, "How large a model
         is"); `kb.errors.LargeModel` warns when its file is larger than 500 MB.
+    missing : values that mean that there is none, such as -999 or (-999, "NA"): numbers in arrays,
+        numbers and texts in tables, in inputs and in the target.
     engine : where the slots run: "serial", "threads", or "ray" for other processes and machines.
         Same bits.
     seed : whole number from which random features and random cuts follow.
@@ -159,6 +164,7 @@ class AutoBank:
         known: str | int | Iterable[str | int] | None = None,
         quantiles: Iterable[float] | None = None,
         max_classes: int | None = None,
+        missing: float | str | Iterable[float | str] | None = None,
         engine: Engine | str = "serial",
         seed: int = 0,
     ) -> None:
@@ -195,6 +201,7 @@ class AutoBank:
             known=checked_known(known, checked_horizons(horizons, self._task)),
             quantiles=checked_quantiles(quantiles, self._task),
             labels=self._task == "classification",
+            missing=checked_missing(missing),
         )
         self._config.check()
         self._model: Model | None = None
@@ -220,14 +227,12 @@ class AutoBank:
         from; else the present ones.
         """
         with self._turn:
-            named = self._named(x, "x", single=True, added=added)
-            width = self._width_with(added)
-            row = checked_inputs(x, width, "x", single=True) if named is None else named.inputs
+            named, row = self._read(x, "x", single=True, added=added)
             new = False
             if self._task == "regression":
                 target, names = self._checked_targets(y, 1, single=True)
             else:
-                (label,) = self._classes.check(y, None)
+                (label,) = self._classes.check(y, None, self._config.missing_values)
                 new = label not in self._classes
             with whole_step(self):
                 self._add_inputs(added)
@@ -293,11 +298,7 @@ class AutoBank:
             if X is None:
                 count = np.asarray(y).shape
                 X = np.zeros((count[0] if count else 1, 1))
-            named = self._named(X, "X", added=added)
-            if named is None:
-                rows = checked_inputs(X, self._width_with(added), "X")
-            else:
-                rows = named.codes if named.encoder.statistics else named.inputs
+            named, rows = self._read(X, "X", added=added, as_codes=True)
             steps = check.count("delay", delay, "run", "Give how many rows later.", least=0)
             fields = chosen_fields(record, self._task, without=self._no_fields)
             tail = tail_of(checked_coverage(coverage))
@@ -306,7 +307,7 @@ class AutoBank:
                 targets, names = self._checked_targets(y, len(rows))
                 self._use_targets(targets, names)
             else:
-                labels = self._classes.check(y, len(rows))
+                labels = self._classes.check(y, len(rows), self._config.missing_values)
                 targets = np.zeros(len(rows))
             self._add_inputs(added)
             self._pending.expired = len(self._pending.items)
@@ -498,9 +499,7 @@ class AutoBank:
         self, x: object, coverage: float, *, distinct: bool = False
     ) -> _core.Prediction:
         with self._turn:
-            named = self._named(x, "x", single=True)
-            width = self._dimension
-            row = checked_inputs(x, width, "x", single=True) if named is None else named.inputs
+            named, row = self._read(x, "x", single=True)
             model, pending = self._model_for(row.shape[1]), self._pending
             key = row if named is None else named.codes
             waiting = pending.fresh
@@ -550,11 +549,14 @@ class AutoBank:
     def _known_rows(self, X_future: object, known: KnownInputs) -> Floats:
         """(H, known): the known inputs at each horizon, from a table or an array of later rows."""
         horizons, columns = self.horizons, self._config.known
+        missing = self._config.missing_values
         remedy = f"Give the columns {', '.join(map(str, columns))} of the next {horizons[-1]} rows."
         if self._encoder is not None and is_table(X_future):
-            rows = self._encoder.expand_columns(X_future, columns, remedy)[:, known.columns]
+            rows = self._encoder.expand_columns(X_future, columns, remedy, missing)
+            rows = rows[:, known.columns]
         else:
             rows = check.floats("X_future", X_future, remedy)
+            rows = with_gaps(rows, missing)
             if rows.ndim == 1:
                 rows = rows[:, None] if len(columns) == 1 else rows[None]
             if rows.ndim == 2 and rows.shape[1] == self._dimension:
@@ -800,21 +802,38 @@ class AutoBank:
 
     # --- columns and the model --------------------------------------------------------------------
 
-    def _named(
-        self, X: object, name: str, *, single: bool = False, added: int = 0
-    ) -> NamedInputs | None:
-        """Rows with names, or for a bank with names; None for arrays that have none."""
-        if self._encoder is None and type(X) is np.ndarray:
-            return None
-        labels = self._task == "classification"
-        encoder = None if self._encoder is None or self._encoder.tentative else self._encoder
-        named = read_named(X, encoder, self._dimension, name, labels=labels, single=single)
-        if named is not None and added:
+    def _read(
+        self,
+        X: object,
+        name: str,
+        *,
+        single: bool = False,
+        added: int = 0,
+        as_codes: bool = False,
+    ) -> tuple[NamedInputs | None, Floats]:
+        """Rows with names, None for arrays that have none; and inputs of the model (n, d).
+
+        added : how many columns, the last ones, are new. as_codes : codes where learning changes
+        the inputs that follow from them.
+        """
+        named, width = None, self._dimension
+        missing = self._config.missing_values
+        if self._encoder is not None or type(X) is not np.ndarray:
+            labels = self._task == "classification"
+            encoder = None if self._encoder is None or self._encoder.tentative else self._encoder
+            named = read_named(X, encoder, width, name, labels, missing, single=single)
+            if encoder is None and width is None:
+                self._try_columns(None if named is None else named.encoder)
+        if added and named is not None:
             remedy = "Leave it out: columns with names are known."
             raise check.refuse("added", "be 0 for rows with names", added, remedy)
-        if encoder is None and self._dimension is None:
-            self._try_columns(None if named is None else named.encoder)
-        return named
+        remedy = "Give how many of the last columns are new."
+        added = check.count("added", added, "AutoBank", remedy, least=0, most=10**6)
+        if named is not None:
+            changing = as_codes and named.encoder.statistics
+            return named, named.codes if changing else named.inputs
+        width = None if width is None else width + added
+        return None, checked_inputs(X, width, name, single=single, missing=missing)
 
     def _try_columns(self, encoder: ColumnEncoder | None) -> None:
         """Take the columns of rows that are not learned yet, in place of others."""
@@ -832,8 +851,7 @@ class AutoBank:
 
     def _inputs(self, X: object, name: str) -> Floats:
         """(n, d): the inputs of the model."""
-        named = self._named(X, name)
-        return checked_inputs(X, self._dimension, name) if named is None else named.inputs
+        return self._read(X, name)[1]
 
     @property
     def _outputs(self) -> int | None:
@@ -917,12 +935,6 @@ class AutoBank:
             inputs += places
         return inputs
 
-    def _width_with(self, added: int) -> int | None:
-        """The width that inputs must have with `added` columns more."""
-        remedy = "Give how many of the last columns are new."
-        count = check.count("added", added, "AutoBank", remedy, least=0, most=10**6)
-        return None if self._dimension is None else self._dimension + count
-
     def _add_inputs(self, count: int) -> None:
         if count:
             with self._turn, defer_signals():
@@ -1003,6 +1015,11 @@ class AutoBank:
     def upper(self) -> float | None:
         """What no target lies above; None for no bound."""
         return self._config.upper
+
+    @property
+    def missing_values(self) -> MissingValues | None:
+        """The values that mean that there is none; None without such values."""
+        return self._config.missing_values
 
     @property
     def samples(self) -> int:

@@ -13,6 +13,7 @@ from ..bank.slot import full_name, short_name
 from ..bank.status import Metric, Status, columns_note, engine_note, quarantine_note
 from ..utils.rendering import one_line, shortened, unique
 from ..utils.validation import Floats
+from .inputs import as_category
 
 # The model imports from here, so its types are only for type checkers.
 if TYPE_CHECKING:
@@ -165,6 +166,8 @@ def auto_status(
         "engine": full_name(config.engine),
         "seed": str(config.seed),
     }
+    if config.missing:
+        settings["missing"] = ", ".join(as_category(value) for value in config.missing)
     if model is None or not model.rows:
         return Status(title, settings)
     lags = f" and {config.lags} lagged target{'s' * (config.lags > 1)}" if config.lags else ""
