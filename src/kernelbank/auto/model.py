@@ -16,7 +16,7 @@ from abc import ABC, abstractmethod
 from bisect import insort
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -175,6 +175,11 @@ class Model(ABC):
         """Scaled rows and targets that new slots learn first; None for those of the banks."""
 
     # --- predicting and learning ----------------------------------------------------------------
+
+    @property
+    def extra_parts(self) -> dict[str, Any]:
+        """Forecasts and quantiles beside the predictions, by their names in a file."""
+        return {} if self.forecaster is None else {"forecaster": self.forecaster}
 
     @property
     def rows(self) -> int:
@@ -720,6 +725,11 @@ class NumberModel(Model):
         if self.quantile_part is not None:
             self.quantile_part.model.add_inputs(count)
 
+    @property
+    def extra_parts(self) -> dict[str, Any]:
+        quantiles = self.quantile_part
+        return super().extra_parts | ({} if quantiles is None else {"quantile_part": quantiles})
+
     def predict_next(self, x: Floats, waiting: int, tail: float) -> _core.Prediction:
         prediction = self.core.predict_next(x, waiting, tail)
         if self.quantile_part is not None:
@@ -898,13 +908,19 @@ class Quantiles:
         pairs = zip(self.levels, means.tolist(), strict=True)
         return tuple(QuantileScore(level, self.scored, *values) for level, values in pairs)
 
-    def restore(self, header: Json, arrays: Arrays, scored: int, reading: Reading) -> None:
-        """Continue from the state of the model, the totals among its arrays, and how many count."""
+    def describe(self) -> tuple[Json, Arrays]:
+        """The model, the totals and how many count, as JSON data and arrays."""
+        header, arrays = self.model.describe()
+        return header | {"scored": self.scored}, arrays | {"totals": self.totals.copy()}
+
+    def restore(self, header: Json, arrays: Arrays, reading: Reading) -> None:
+        """Continue, with nothing learned so far, from what `describe` returned."""
         totals = arrays.pop("totals")
         if totals.shape != self.totals.shape or not np.isfinite(totals).all():
             raise FileRefused("its quantiles do not fit its settings.")
-        self.scored, self.totals[:] = scored, totals
         self.model.restore(header, arrays, reading)
+        self.scored = whole_number(header["scored"], 0, self.model.rows, "quantiles")
+        self.totals[:] = totals
 
 
 # --- classes --------------------------------------------------------------------------------------
