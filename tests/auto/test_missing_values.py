@@ -123,12 +123,6 @@ def test_it_is_saved_with_the_bank():
     assert "missing" in dict(bank.status().settings)
 
 
-@pytest.mark.parametrize("missing", [True, [None], np.nan, "", object(), [], [-1, -1.0], b"NA"])
-def test_what_is_no_number_and_no_text_is_refused(missing):
-    with pytest.raises(InvalidArgument, match=r"'missing' of AutoBank must .*none twice|numbers"):
-        small(missing=missing)
-
-
 def test_faces_hand_it_through():
     from kernelbank.river import KernelBankRegressor as River
     from kernelbank.sklearn import KernelBankRegressor as Sklearn

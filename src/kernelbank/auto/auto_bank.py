@@ -520,13 +520,13 @@ class AutoBank:
             pasts = np.array([model.past_row(n) for n in waiting]).reshape(len(rows), -1)
             if not (self.lags or (model.previous and self.seasons is not None)):
                 return model.predict_rows(rows, pasts, tail_of(coverage))
-            known, inputs_at = model.core.known_targets, pasts.shape[1] - model.previous
-            lagged, before = pasts[0, :known], pasts[0, inputs_at:]
+            targets, inputs_at = model.core.known_targets, pasts.shape[1] - model.previous
+            lagged, before = pasts[0, :targets], pasts[0, inputs_at:]
             outputs = []
             for row, past in zip(rows, pasts, strict=True):
-                past[:known], past[inputs_at:] = lagged, before
+                past[:targets], past[inputs_at:] = lagged, before
                 output = model.predict_rows(row[None], past[None], tail_of(coverage))
-                lagged = np.append(model.as_target(output[0]), lagged)[:known]
+                lagged = np.append(model.as_target(output[0]), lagged)[:targets]
                 before = row[: model.previous]
                 outputs.append(output)
             return np.concatenate(outputs)

@@ -295,11 +295,11 @@ class KnownInputs:
 
     def predict(self, rows: Floats) -> Floats:
         """(n,): the prediction from known inputs (n, columns); NaN where a row is not known."""
-        given = ~np.isnan(rows).all(axis=1)
+        in_advance = ~np.isnan(rows).all(axis=1)
         out = np.full(len(rows), np.nan)
-        if given.any():
-            predicted = self.bank.predict(rows[given])
-            out[given] = np.where(np.isnan(predicted), 0.0, predicted)  # before the first target
+        if in_advance.any():
+            predicted = self.bank.predict(rows[in_advance])
+            out[in_advance] = np.nan_to_num(predicted)  # NaN before the first target
         return out
 
     def restore(self, header: Json, arrays: Arrays, reading: Reading) -> None:

@@ -933,7 +933,7 @@ class CategoryStatistics:
         means of each; in the last row the deviation, 0 and the means of all rows."""
         names = [category.name for category in self._categories.values()]
         facts = {"names": names, "rows": self.rows, "rows_beyond": self.rows_beyond}
-        rows = [[code, one.count, *one.means] for code, one in self._categories.items()]
+        rows = [[code, part.count, *part.means] for code, part in self._categories.items()]
         return facts, np.array([*rows, [self._deviation, 0.0, *self._overall]])
 
     def restore(self, facts: Mapping[str, Any], array: Floats) -> None:

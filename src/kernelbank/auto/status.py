@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from .forecaster import HorizonScore
     from .inputs import ColumnEncoder
     from .model import Model, Quantiles, QuantileScore
-    from .seasons import Setting
 
 
 FALSE_ALARM_ROWS = 10_000.0
@@ -160,7 +159,7 @@ def auto_status(
         "task": task,
         "size": config.size if config.slots is None else "own slots",
         "lags": str(config.lags),
-        "seasons": _seasons(config.seasons),
+        "seasons": ", ".join(map(str, np.atleast_1d(config.seasons or "none"))),
         "scalings": ", ".join(config.scalings),
         "combiner": full_name(config.effective_combiner),
         "engine": full_name(config.engine),
@@ -204,20 +203,14 @@ def auto_status(
             return model.names[index] + where
 
         notes["quarantined"] = quarantine_note(sorted(quarantined), len(model.members), describe)
+    what = "targets" if model.targets else "classes"
     return replace(
         status,
         names=model.names,
         weights=model.mean_weights_of_outputs(),
         losses=model.slot_losses(),
-        heading=_heading(model),
+        heading="weights" if count == 1 else f"weights, mean of {count} {what}",
     )
-
-
-def _heading(model: Model) -> str:
-    if model.outputs == 1:
-        return "weights"
-    what = "targets" if model.targets else "classes"
-    return f"weights, mean of {model.outputs} {what}"
 
 
 def _metrics(model: Model, targets: Sequence[str]) -> dict[str, Metric]:
@@ -233,12 +226,6 @@ def _metrics(model: Model, targets: Sequence[str]) -> dict[str, Metric]:
     name, scored = "RMSE" if model.targets else "error rate", model.rows - model.unscored
     metric = Metric(float(errors[0]), float(baseline[0]), note, not model.targets, scored)
     return {name: metric}
-
-
-def _seasons(seasons: Setting) -> str:
-    if seasons is None or isinstance(seasons, str):
-        return seasons or "none"
-    return ", ".join(map(str, seasons))
 
 
 def _class_list(classes: Sequence[object]) -> str:
