@@ -229,7 +229,7 @@ class KernelBankMultiTargetRegressor(_RiverEstimator, base.MultiTargetRegressor)
     ----------
     lags : how many of the last targets are inputs too, of all targets.
     size, slots, combiner, loss, window, regularization, scaling : as of `KernelBankRegressor`.
-    engine, absent, most_features, seed : likewise.
+    engine, absent, most_features, seed, missing : likewise.
     targets : the names of all targets; by default the first learned row has all of them.
 
     >>> from kernelbank.river import KernelBankMultiTargetRegressor
@@ -408,8 +408,7 @@ class NamedColumns:
         row = np.full(max(len(index), 1), self.fill)
         for name, value in self._checked_row(values).items():
             if name in index:
-                none = value is None or means_none(value, self.missing)
-                row[index[name]] = np.nan if none else _number(name, value, self.what)
+                row[index[name]] = self._number(name, value)
         return row
 
     def rows(self, frame: Foreign, new: Sequence[Hashable] = ()) -> Floats:
@@ -425,11 +424,12 @@ class NamedColumns:
         if column.dtype.kind in "biuf":
             numbers = column.to_numpy(dtype=np.float64, na_value=np.nan)
             return np.asarray(with_gaps(numbers, self.missing))
-        none = [value is None or means_none(value, self.missing) for value in column]
-        pairs = zip(column, none, strict=True)
-        return np.array(
-            [np.nan if gap else _number(name, value, self.what) for value, gap in pairs]
-        )
+        return np.array([self._number(name, value) for value in column])
+
+    def _number(self, name: Hashable, value: object) -> float:
+        if value is None or means_none(value, self.missing):
+            return np.nan
+        return _number(name, value, self.what)
 
     def _unknown(self, values: Foreign) -> list[Hashable]:
         """The names in a dictionary or a frame that are not columns yet, sorted."""
