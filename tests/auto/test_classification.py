@@ -5,7 +5,7 @@ import pytest
 
 import kernelbank as kb
 from kernelbank.auto.config import AutoConfig
-from kernelbank.auto.model import REPLAY, ClassModel
+from kernelbank.auto.model import REPLAY
 from kernelbank.auto.slots import LARGEST_STATE, SCALINGS, SIZES, START, default_pool, revise
 from kernelbank.bank.slot_history import Selection
 from kernelbank.errors import FileRefused
@@ -231,12 +231,12 @@ def test_outputs_of_one_bank_are_like_one_bank_per_class(slots, delay, monkeypat
     y = np.where(X[:, 1] > 0.8, "top", y)
     monkeypatch.setattr("kernelbank.auto.slots.SEVERAL_OUTPUTS", 100.0)  # all slots run
     # A bank per class has no relevant columns, since these are the same for all classes.
-    monkeypatch.setattr(ClassModel, "knows_previous", False)
+    monkeypatch.setattr(AutoConfig, "knows_previous", False)
     options = {"slots": slots, "classes": ["left", "right", "top"], "size": "small"}
     one = kb.AutoBank("classification", **options)
     trace = one.run(X, y, delay=delay, record="all")
     assert [bank.outputs for bank in one.banks] == [3]
-    monkeypatch.setattr(ClassModel, "_one_bank", False)
+    monkeypatch.setattr(AutoConfig, "one_bank", False)
     each = kb.AutoBank("classification", **options)
     other = each.run(X, y, delay=delay, record="all")
     assert [bank.outputs for bank in each.banks] == [1, 1, 1]

@@ -727,7 +727,7 @@ class AutoBank:
         )
         classes = whole_number(facts["classes"], 0, len(header["classes"]), "classes")
         self._model = model = self._new_model(dimension, targets, previous)
-        if (previous and not model.knows_previous) or classes != getattr(model, "classes", 0):
+        if (previous and not self._config.knows_previous) or classes != model.classes:
             raise FileRefused("its classes or inputs do not fit its model.")
         model.restore(facts, state, reading)
         encoder = self._encoder

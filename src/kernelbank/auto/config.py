@@ -154,6 +154,16 @@ class AutoConfig:
         """How many numbers a row knows of the past: lagged targets, then those of seasons."""
         return self.lags + season_places(self.seasons) * SEASON_PAST
 
+    @property
+    def one_bank(self) -> bool:
+        """Whether all classes see the same row: without labels of the past among its inputs."""
+        return not (self.labels and self.past)
+
+    @property
+    def knows_previous(self) -> bool:
+        """Whether a row knows the inputs of the last one, unless they are many."""
+        return self.revises and self.one_bank
+
     def make_scaling(
         self,
         dimension: int,

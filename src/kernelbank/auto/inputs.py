@@ -30,7 +30,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import FileRefused, InvalidArgument, NumbersAsText
-from ..io.cells import MissingValues, parse_time
+from ..io.cells import MissingValues, parse_number, parse_time
 from ..utils import validation as check
 from ..utils.validation import LARGEST, Floats
 
@@ -271,7 +271,6 @@ def _check_range(codes: Floats, encoder: ColumnEncoder) -> None:
 
 # --- tables and dictionaries as columns -----------------------------------------------------------
 
-_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _SECOND = np.timedelta64(1, "s")
 
 Columns = dict[str, np.ndarray]
@@ -450,10 +449,8 @@ def _numbers(name: str, values: np.ndarray) -> Floats:
 def _number(name: str, value: object) -> float:
     if is_missing(value):
         return math.nan
-    if isinstance(value, datetime.timedelta):
-        return value.total_seconds()
-    if isinstance(value, datetime.time):
-        return value.hour * 3600 + value.minute * 60 + value.second + value.microsecond / 1e6
+    if isinstance(value, (datetime.timedelta, datetime.time)):
+        return float(parse_number(value))
     if isinstance(value, (Real, Decimal, np.bool_)):
         try:
             return float(value)
@@ -476,10 +473,7 @@ def _time(name: str, value: object) -> float:
     if isinstance(value, np.datetime64):
         return float(_seconds(np.array([value]))[0])
     if isinstance(value, datetime.date):
-        if not isinstance(value, datetime.datetime):
-            value = datetime.datetime(value.year, value.month, value.day)
-        moment = value if value.tzinfo else value.replace(tzinfo=datetime.UTC)
-        return (moment - _EPOCH).total_seconds()
+        return float(parse_number(value))
     try:
         if isinstance(value, (str, Real)) and not isinstance(value, bool):
             return parse_time(str(value))
