@@ -100,6 +100,7 @@ PARTS = {
     "window": 5,
     "regularization": 0.1,
     "scaling": ["rank"],
+    "missing": -999,
     "engine": "threads",
     "shuffle": True,
     "random_state": 5,
@@ -119,6 +120,7 @@ def test_all_parameters_reach_the_bank():
     assert (inner.loss, inner.window, inner.regularization) == (kb.losses.Huber(), 5, 0.1)
     assert isinstance(inner._settings.engine, kb.engines.Threads)
     assert bank._config.scalings == ("rank",)
+    assert bank.missing_values.numbers == (-999.0,)
     assert bank._config.seed == int(np.random.RandomState(5).randint(2**31 - 1))
     again = pickle.loads(pickle.dumps(clone(estimator).fit(X, y)))
     assert np.array_equal(again.predict(X), estimator.predict(X))

@@ -36,10 +36,12 @@ except ModuleNotFoundError as error:
 
 from .auto import AutoBank
 from .auto.auto_bank import COVERAGE
+from .auto.inputs import means_none, with_gaps
 from .bank.engines import Engine
 from .bank.slot import Slot
 from .combiners import Combiner
 from .errors import FeaturesIgnored, InvalidArgument
+from .io.cells import MissingValues
 from .kernels import NoKernel
 from .learners import Adapter
 from .losses import Loss
@@ -105,12 +107,14 @@ class _RiverEstimator(base.Estimator):  # type: ignore[misc]
         most_features: int = 1000,
         seed: int = 0,
         seasons: str | int | Iterable[int] | None = None,
+        missing: float | str | Iterable[float | str] | None = None,
     ) -> None:
         settings = _settings(locals())
         vars(self).update(settings)
         features = settings.pop("absent"), settings.pop("most_features")
         self._bank = AutoBank(self._task, scalings=settings.pop("scaling"), **settings)
         self._columns = FeatureColumns(*features)
+        self._columns.missing = self._bank.missing_values
 
     @property
     def bank(self) -> AutoBank:
@@ -184,6 +188,7 @@ class KernelBankRegressor(_RiverEstimator, base.MiniBatchRegressor):  # type: ig
     most_features : how many features may become columns.
     seed : whole number from which random features and random cuts follow.
     seasons : periods in rows, such as 24 or (24, 168), "auto" to find them, or None.
+    missing : values that mean that there is none, such as -999 or (-999, "NA").
 
     >>> from river import datasets, evaluate, metrics
     >>> from kernelbank.river import KernelBankRegressor
@@ -224,7 +229,7 @@ class KernelBankMultiTargetRegressor(_RiverEstimator, base.MultiTargetRegressor)
     ----------
     lags : how many of the last targets are inputs too, of all targets.
     size, slots, combiner, loss, window, regularization, scaling : as of `KernelBankRegressor`.
-    engine, absent, most_features, seed : likewise.
+    engine, absent, most_features, seed, missing : likewise.
     targets : the names of all targets; by default the first learned row has all of them.
 
     >>> from kernelbank.river import KernelBankMultiTargetRegressor
@@ -252,11 +257,13 @@ class KernelBankMultiTargetRegressor(_RiverEstimator, base.MultiTargetRegressor)
         most_features: int = 1000,
         seed: int = 0,
         targets: Iterable[Hashable] | None = None,
+        missing: float | str | Iterable[float | str] | None = None,
     ) -> None:
         settings = _settings(locals())
         self.targets = settings.pop("targets")
         super().__init__(**settings)
         self._targets = TargetColumns(targets)
+        self._targets.missing = self._bank.missing_values
 
     @property
     def target_names(self) -> tuple[Hashable, ...]:
@@ -338,7 +345,7 @@ class KernelBankClassifier(_RiverEstimator, base.MiniBatchClassifier):  # type: 
     lags : how many of the last labels are inputs too.
     loss : the loss to minimise, on labels of -1 and 1.
     size, slots, combiner, window, regularization, scaling : as of `KernelBankRegressor`.
-    engine, absent, most_features, seed, seasons : likewise.
+    engine, absent, most_features, seed, seasons, missing : likewise.
 
     >>> from river import datasets, evaluate, metrics
     >>> from kernelbank.river import KernelBankClassifier
@@ -380,6 +387,8 @@ class NamedColumns:
     argument: str
     fill = np.nan
     """The value of an absent feature or target."""
+    missing: MissingValues | None = None
+    """Values that mean that there is none, beside None and NaN."""
 
     def __init__(self) -> None:
         self._index: dict[Hashable, int] = {}
@@ -399,7 +408,7 @@ class NamedColumns:
         row = np.full(max(len(index), 1), self.fill)
         for name, value in self._checked_row(values).items():
             if name in index:
-                row[index[name]] = np.nan if value is None else _number(name, value, self.what)
+                row[index[name]] = self._number(name, value)
         return row
 
     def rows(self, frame: Foreign, new: Sequence[Hashable] = ()) -> Floats:
@@ -408,8 +417,19 @@ class NamedColumns:
         rows = np.full((len(frame), max(len(index), 1)), self.fill)
         for position, name in enumerate(frame.columns):
             if name in index:
-                rows[:, index[name]] = _numbers(name, frame.iloc[:, position], self.what)
+                rows[:, index[name]] = self._numbers(name, frame.iloc[:, position])
         return rows
+
+    def _numbers(self, name: Hashable, column: Foreign) -> Floats:
+        if column.dtype.kind in "biuf":
+            numbers = column.to_numpy(dtype=np.float64, na_value=np.nan)
+            return np.asarray(with_gaps(numbers, self.missing))
+        return np.array([self._number(name, value) for value in column])
+
+    def _number(self, name: Hashable, value: object) -> float:
+        if value is None or means_none(value, self.missing):
+            return np.nan
+        return _number(name, value, self.what)
 
     def _unknown(self, values: Foreign) -> list[Hashable]:
         """The names in a dictionary or a frame that are not columns yet, sorted."""
@@ -512,9 +532,3 @@ def _number(name: Hashable, value: Foreign, what: str) -> float:
     raise InvalidArgument(
         f"{what} {name!r} must be a number, a boolean or None; got {value!r}. {remedy}"
     )
-
-
-def _numbers(name: Hashable, column: Foreign, what: str) -> Floats:
-    if column.dtype.kind in "biuf":
-        return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
-    return np.array([np.nan if value is None else _number(name, value, what) for value in column])

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from .auto.auto_bank import COVERAGE, AutoBank
-from .auto.inputs import TIME, columns_without_numbers, holds_times, is_missing
+from .auto.inputs import TIME, columns_without_numbers, holds_times, is_missing, with_gaps
 from .bank.engines import Engine
 from .bank.slot import Slot
 from .combiners import Combiner
@@ -56,6 +56,7 @@ class _SklearnEstimator(BaseEstimator):  # type: ignore[misc]
         window: int = 1,
         regularization: float = 0.0,
         scaling: str | Iterable[str] | None = None,
+        missing: float | Iterable[float] | None = None,
         engine: Engine | str = "serial",
         shuffle: bool = False,
         random_state: int | np.random.RandomState | None = 0,
@@ -115,7 +116,7 @@ class _SklearnEstimator(BaseEstimator):  # type: ignore[misc]
         lags and seasons they do.
         """
         check_is_fitted(self)
-        rows: Floats = self._checked(X, reset=False)
+        rows: Floats = with_gaps(self._checked(X, reset=False), self.bank_.missing_values)
         if self.lags or self.seasons is not None:
             return rows
         return np.where(np.isnan(rows), self.bank_.input_ranges()[:, 0], rows)
@@ -154,6 +155,7 @@ class KernelBankRegressor(RegressorMixin, _SklearnEstimator):  # type: ignore[mi
     window : how many recent rows are in a cost.
     regularization : weight of half the squared norm in the cost.
     scaling : some of "standard", "asinh", "rank", "none": how inputs are scaled for the slots.
+    missing : numbers that mean that there is none, such as -999, in inputs and targets.
     engine : "serial" or "threads"; same bits.
     shuffle : whether `fit` learns the rows in random order, for rows that have no order in time.
     random_state : from which random features, random cuts and random order follow. 0 by default, so
@@ -227,7 +229,7 @@ class KernelBankClassifier(ClassifierMixin, _SklearnEstimator):  # type: ignore[
     lags : how many of the last labels are inputs too.
     loss : the loss to minimise, on labels of -1 and 1.
     seasons, size, slots, combiner, window, regularization : as of `KernelBankRegressor`.
-    scaling, engine, shuffle, random_state : likewise.
+    scaling, missing, engine, shuffle, random_state : likewise.
 
     Attributes
     ----------

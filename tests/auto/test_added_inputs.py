@@ -37,9 +37,9 @@ def test_added_inputs_count_as_missing_so_far(task, scalings):
     expected = whole.run(X, targets, record="all")
     part.run(X[:LATE, :3], targets[:LATE])
     part.add_inputs()
-    found = part.run(X[LATE:], targets[LATE:], record="all")
+    actual = part.run(X[LATE:], targets[LATE:], record="all")
     room = rounding(LinearRLS()) * np.abs(expected.slot_predictions[1:]).max()
-    assert np.abs(found.slot_predictions - expected.slot_predictions[LATE:]).max() <= room
+    assert np.abs(actual.slot_predictions - expected.slot_predictions[LATE:]).max() <= room
 
 
 @pytest.mark.parametrize("at", [3, 100])

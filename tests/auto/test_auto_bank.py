@@ -1,4 +1,8 @@
-"""AutoBank: the same bits however a stream is cut, its ledger, its inner bank."""
+"""AutoBank: the same bits in every way, its ledger, its predictions, its bounds."""
+
+from __future__ import annotations
+
+import copy
 
 import numpy as np
 import pytest
@@ -89,16 +93,6 @@ def test_rows_before_the_first_target_have_no_prediction_and_are_not_scored(dela
     assert np.isfinite(bank.predict(X)).all()
 
 
-def test_label_before_the_first_target_is_none():
-    X, _ = numbers(10)
-    y = np.array(["a", "b"] * 5)
-    trace = kb.AutoBank("classification", **SMALL).run(X, y, delay=1)
-    assert trace.predictions[:2].tolist() == [None, None]
-    assert set(trace.predictions[2:]) <= {"a", "b"}
-    assert np.isnan(trace.probabilities[:2]).all()
-    assert np.allclose(trace.probabilities[2:].sum(axis=1), 1)
-
-
 def test_ledger_has_the_mean_losses_of_the_trace():
     X, y = numbers(200)
     bank = kb.AutoBank(**SMALL)
@@ -138,3 +132,196 @@ def test_saved_size_does_not_grow_with_the_stream(tmp_path):
         bank.save(tmp_path / "auto.kb")
         sizes.append((tmp_path / "auto.kb").stat().st_size)
     assert max(sizes) - min(sizes) < 1000  # the signals of change, and digits of numbers
+
+
+# --- predictions of AutoBank ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("coverage", [0.5, 0.95])
+def test_intervals_have_their_coverage(coverage):
+    draw = np.random.default_rng(1)
+    X, y = numbers(1500, noise=0.3)
+    y = y + np.where(np.arange(1500) > 700, 3.0, 0.3) * draw.standard_t(3, 1500)
+    trace = kb.AutoBank(**SMALL).run(X, y, coverage=coverage)
+    inside = ((y >= trace.lower) & (y <= trace.upper))[100:]
+    room = max(0.02, 2 * np.sqrt(coverage * (1 - coverage) / len(inside)))
+    assert abs(inside.mean() - coverage) < room
+    assert (trace.lower <= trace.predictions).mean() > 0.99
+
+
+def test_forecasts_with_lags_use_their_own_predictions():
+    t = np.arange(900.0)
+    y = 10 + 3 * np.sin(t / 5) + np.sin(t / 3)
+    bank = kb.AutoBank(lags=8, **SMALL)
+    X = np.zeros((900, 1))
+    bank.run(X[:800], y[:800])
+    ahead = bank.predict(X[800:830])
+    assert ahead[0] == bank.predict_one(X[800])
+    standing = np.mean((y[799] - y[800:830]) ** 2)
+    assert np.mean((ahead - y[800:830]) ** 2) < 0.1 * standing
+    one_step = bank.predict(X[800:801])
+    assert one_step.shape == (1,)
+    assert one_step[0] == ahead[0]
+    # Without lags, rows are independent of each other and of their order.
+    plain = kb.AutoBank(**SMALL)
+    rows, targets = numbers(200)
+    plain.run(rows, targets)
+    np.testing.assert_allclose(plain.predict(rows[:9])[::-1], plain.predict(rows[8::-1]), rtol=0)
+
+
+def test_delayed_targets_change_nothing_before_they_come():
+    delay = 5
+    X, y = numbers(150)
+    other = y.copy()
+    other[100:] = -other[100:]
+    one = kb.AutoBank(lags=2, **SMALL).run(X, y, delay=delay).predictions
+    two = kb.AutoBank(lags=2, **SMALL).run(X, other, delay=delay).predictions
+    different = np.flatnonzero(~((one == two) | np.isnan(one)))
+    assert different[0] == 100 + delay + 1
+
+
+def test_slots_are_judged_by_their_past_predictions_if_targets_are_delayed():
+    """A constant that follows the last error is of no use if that error is old."""
+    draw = np.random.default_rng(0)
+    drift = np.zeros(1200)
+    for t in range(1, 1200):
+        drift[t] = 0.9 * drift[t - 1] + draw.normal()
+    X = draw.normal(size=(1200, 1))
+    y = X[:, 0] + drift
+    late = kb.AutoBank(**SMALL).run(X, y, delay=20).predictions
+    best = X[:, 0]
+    rows = slice(300, 1200)
+    loss = np.mean((late[rows] - y[rows]) ** 2)
+    assert loss < 1.15 * np.mean((best[rows] - y[rows]) ** 2)
+
+
+# --- single rows, predicted in any order and learned late -----------------------------------------
+
+
+ROWS = 260
+
+
+def stream(task, missing=False, far=False, rows=ROWS):
+    draw = np.random.default_rng(3)
+    X = draw.normal(size=(rows, 3))
+    y = np.sin(2 * X[:, 0]) + X[:, 1] + 0.1 * draw.normal(size=rows)
+    if missing:
+        X[::7, 1] = np.nan
+    if far:
+        y[[150, 180, 181, 200, 201, 202, 203, 204, 205]] += 500.0
+    if task == "two classes":
+        return X, (y > 0).tolist()
+    if task == "three classes":
+        return X, [("low", "middle", "high")[int(v > -0.5) + int(v > 0.5)] for v in y]
+    return X, y.tolist()
+
+
+def make(task, **settings):
+    kind = "regression" if task == "regression" else "classification"
+    return kb.AutoBank(kind, size="small", **settings)
+
+
+def saved(bank, tmp_path, name):
+    bank.save(tmp_path / name)
+    return (tmp_path / name).read_bytes()
+
+
+TASKS = ("regression", "two classes", "three classes")
+
+
+def play(bank, X, y, task):
+    """Predictions in all orders: twice, of other rows, late, and with missing targets."""
+    actual = []
+    for n, (x, target) in enumerate(zip(X, y, strict=True)):
+        actual.append(bank.predict_one(x))
+        if n % 5 == 1:
+            actual.append(bank.predict_one(X[n - 1]))
+        if n % 3 == 1 and task == "regression":
+            actual.append(bank.predict_interval_one(x, 0.8))
+        if n % 11 == 5:
+            continue  # this target never comes
+        if n % 13 == 7:
+            actual.append(bank.predict(X[:3]).tolist())
+        if n % 17 == 3:
+            bank.run(X[n : n + 1], [target])
+            continue
+        bank.learn_one(list(x), target)
+    return actual
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_a_loaded_bank_goes_on_in_any_order_with_the_same_bits(task, tmp_path):
+    X, y = stream(task, far=task == "regression")
+    one = make(task, lags=1)
+    play(one, X[:190], y[:190], task)
+    one.save(tmp_path / "half")
+    other = kb.load(tmp_path / "half")
+    assert repr(play(one, X[190:], y[190:], task)) == repr(play(other, X[190:], y[190:], task))
+    assert saved(one, tmp_path, "one") == saved(other, tmp_path, "other")
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_a_copy_keeps_the_prediction_that_waits(task, tmp_path):
+    X, y = stream(task)
+    bank = make(task)
+    bank.run(X[:200], y[:200])
+    bank.predict_one(X[200])
+    other = copy.deepcopy(bank)
+    for one in (bank, other):
+        one.learn_one(X[201], y[201])
+        one.learn_one(X[200], y[200])
+    assert saved(bank, tmp_path, "one") == saved(other, tmp_path, "other")
+
+
+# --- bounds of the target -------------------------------------------------------------------------
+
+
+DRAW = np.random.default_rng(0)
+X = DRAW.normal(size=(400, 2))
+Y = np.maximum(0.0, 3 * X[:, 0] + DRAW.normal(size=400))
+
+
+def within(trace, low, high):
+    ends = np.concatenate([trace.predictions, trace.lower, trace.upper])
+    ends = ends[~np.isnan(ends)]
+    return low <= ends.min() and ends.max() <= high
+
+
+def test_predictions_and_intervals_lie_within_the_bounds():
+    assert not within(kb.AutoBank(**SMALL).run(X, Y), 0, 5)
+    targets = np.minimum(Y, 5)
+    bank = kb.AutoBank(lower=0, upper=5, **SMALL)
+    assert within(bank.run(X, targets), 0, 5)
+    far = 9 * X[:50]
+    assert bank.predict(far).min() >= 0
+    assert bank.predict_interval(far, 0.99).max() <= 5
+    low, high = bank.predict_interval_one(far[0])
+    assert 0 <= low <= bank.predict_one(far[0]) <= high <= 5
+
+
+def test_bounded_prediction_is_the_one_that_is_scored():
+    bank = kb.AutoBank(lower=0, **SMALL)
+    trace = bank.run(X, Y)
+    assert bank.ledger.mean_loss == pytest.approx(np.mean((trace.predictions - Y)[1:] ** 2))
+    free = kb.AutoBank(**SMALL)
+    free.run(X, Y)
+    assert bank.ledger.mean_loss < free.ledger.mean_loss
+
+
+def test_bounds_hold_while_far_targets_are_held_back():
+    targets = Y.copy()
+    targets[300:303] = 500.0
+    bank = kb.AutoBank(lower=0, upper=500, **SMALL)
+    assert within(bank.run(X, targets), 0, 500)
+
+
+def test_target_beyond_a_bound_is_refused_and_changes_nothing():
+    bank = kb.AutoBank(lower=0, upper=20, **SMALL)
+    bank.run(X, Y)
+    before = bank.predict(X).tobytes()
+    with pytest.raises(InvalidArgument, match=r"at least lower=0; got -1.0. Correct .* row 2"):
+        bank.run(X[:3], [1.0, 2.0, -1.0])
+    with pytest.raises(InvalidArgument, match=r"at most upper=20; got 21\.0"):
+        bank.learn_one(X[0], 21.0)
+    assert bank.samples == len(X)
+    assert bank.predict(X).tobytes() == before

@@ -39,19 +39,6 @@ def test_auto_bank_status_shows_error_change_and_weights():
     assert "  weights" in lines
 
 
-def test_auto_bank_status_names_the_column_of_a_change():
-    X, y = numbers(200)
-    X[150:, 1] += 1e6
-    bank = small_auto()
-    bank.run(X, y)
-    bank._model.changes = [c for c in bank._model.changes if c.what == "input level"]
-    assert len(bank.ledger.changes) == 1
-    expected = (
-        f"input level of column 1 after row {bank.ledger.changes[0].row} of 200 (the only one)"
-    )
-    assert shown(bank)[1]["last change"] == expected
-
-
 def test_auto_bank_status_with_three_classes_shows_mean_weights():
     bank = small_auto("classification")
     bank.run(*three(200))
@@ -122,13 +109,6 @@ def auto_models():
     return bank
 
 
-def auto_all_out():
-    bank = small_auto(slots=[kb.Slot(K.NoKernel(), kb.learners.Adapter(Mute()))])
-    bank.run(*numbers(60))
-    assert bank.bank.quarantined == (0,)
-    return bank
-
-
 def far_targets():
     bank = small_auto(lags=2)
     X, y = numbers(60)
@@ -144,15 +124,7 @@ def labels_of_all_kinds():
     return bank
 
 
-def late():
-    bank = small_auto("classification", lags=1)
-    X, y = three(40)
-    bank.run(X, y, delay=7)
-    bank.predict_one(X[0])
-    return bank
-
-
-STATES = [auto_models, auto_all_out, far_targets, labels_of_all_kinds, late]
+STATES = [auto_models, far_targets, labels_of_all_kinds]
 
 
 @quiet

@@ -1,15 +1,16 @@
-"""Labels of classes: which values are labels, their numbers, and their way back."""
+"""Labels of classes: which values are labels, which are refused, their way back."""
 
 import math
+import re
+import warnings
 from decimal import Decimal
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
+import kernelbank as kb
 from kernelbank.auto.targets import MAX_CLASSES, ClassLabels, nearest_label, plain
-from kernelbank.errors import InvalidArgument
+from kernelbank.errors import InvalidArgument, LargeModel
 
 
 @pytest.mark.parametrize(
@@ -32,9 +33,9 @@ from kernelbank.errors import InvalidArgument
     ],
 )
 def test_plain_labels(given_as, value):
-    found = plain(given_as, "y")
-    assert found == value
-    assert type(found) is type(value)
+    actual = plain(given_as, "y")
+    assert actual == value
+    assert type(actual) is type(value)
 
 
 @pytest.mark.parametrize("label", [None, math.nan, np.float64("nan"), np.array([np.nan])])
@@ -121,9 +122,9 @@ def test_too_many_classes_are_refused():
 def test_refused_labels_are_found_in_their_order_and_nothing_changes():
     labels = ClassLabels(None, 3)
     labels.add(["a"])
-    found = labels.refused(["a", "b", "c", "b", "d", "c", "e", "d"])
-    assert [(one.row, one.label) for one in found] == [(4, "d"), (6, "e"), (7, "d")]
-    assert found[0].reason == "is one label more than 3"
+    actual = labels.refused(["a", "b", "c", "b", "d", "c", "e", "d"])
+    assert [(one.row, one.label) for one in actual] == [(4, "d"), (6, "e"), (7, "d")]
+    assert actual[0].reason == "is one label more than 3"
     # A label that waits to be learned counts, once.
     assert [one.label for one in labels.refused(["b", "c", "d"], waiting=["d", "a", "d"])] == ["c"]
     assert labels.known == ["a"]
@@ -160,23 +161,82 @@ def test_label_that_is_likely_misspelled_names_the_one_that_was_meant(label, mea
 )
 def test_labels_come_back_as_they_were(known, kind):
     labels = ClassLabels(known)
-    found = labels.array(np.array([1, 0, 1]))
-    assert np.issubdtype(found.dtype, kind)
-    assert found.tolist() == [known[1], known[0], known[1]]
+    actual = labels.array(np.array([1, 0, 1]))
+    assert np.issubdtype(actual.dtype, kind)
+    assert actual.tolist() == [known[1], known[0], known[1]]
 
 
-texts = st.text(max_size=5)
+# --- labels that a bank refuses -------------------------------------------------------------------
 
 
-some = st.one_of(st.booleans(), st.integers(), st.floats(allow_nan=False, width=64), texts)
+COUNT = 130
+LINEAR = kb.Slot(kb.kernels.Linear(), kb.learners.LinearRLS())
+X = np.random.default_rng(0).normal(size=(COUNT, 2))
 
 
-@settings(max_examples=30, deadline=None)
-@given(st.lists(some, min_size=1, max_size=8))
-def test_every_label_comes_back(values):
-    values = [v for v in values if not (isinstance(v, float) and math.isinf(v))] or [0]
-    labels = ClassLabels(None)
-    labels.add(labels.check(values, len(values)))
-    numbers = np.array([labels.number(plain(v, "y")) for v in values])
-    assert labels.array(numbers).tolist() == values
-    assert sorted(set(numbers.tolist())) == list(range(len(labels)))
+def test_bank_that_refuses_a_label_has_changed_nothing(tmp_path):
+    bank = kb.AutoBank("classification", size="small", max_classes=3)
+    bank.run(X[:40], np.arange(40) % 3)
+    before = tmp_path / "before.kb"
+    bank.save(before)
+    with pytest.raises(InvalidArgument, match=r"at most 3 different labels; got 3 in row 3\."):
+        bank.run(X[:10], np.arange(10) % 5)
+    with pytest.raises(InvalidArgument, match=r"add them: bank.add_classes\(\[7\]\)"):
+        bank.learn_one(X[0], 7)
+    bank.save(tmp_path / "after.kb")
+    assert before.read_bytes() == (tmp_path / "after.kb").read_bytes()
+    again = kb.load(before)
+    with pytest.raises(InvalidArgument, match="at most 3"):
+        again.learn_one(X[0], 7)
+    again.add_classes([7])
+    again.learn_one(X[0], 7)
+    assert again.classes == (0, 1, 2, 7)
+    assert len(again.predict_proba_one(X[0])) == 4
+
+
+def test_bank_whose_classes_are_named_takes_more_when_they_are_added(tmp_path):
+    bank = kb.AutoBank("classification", size="small", classes=["no", "yes"])
+    bank.run(X[:40], ["no", "yes"] * 20)
+    bank.save(tmp_path / "b.kb")
+    again = kb.load(tmp_path / "b.kb")
+    for one in (bank, again):
+        with pytest.raises(InvalidArgument, match=r"Did you mean 'yes'\?"):
+            one.learn_one(X[0], "Yes")
+        one.add_classes(["perhaps", "no"])
+        one.run(X[:40], ["no", "yes", "perhaps", "yes"] * 10)
+        assert one.classes == ("no", "yes", "perhaps")
+        with pytest.raises(InvalidArgument, match="not one of the 3 classes"):
+            one.learn_one(X[0], "never")
+    assert np.array_equal(bank.predict_proba(X), again.predict_proba(X))
+
+
+def test_class_that_never_came_has_a_small_probability():
+    bank = kb.AutoBank("classification", size="small", classes=["a", "b", "never"])
+    assert bank.predict_proba_one(X[0]) == pytest.approx(dict.fromkeys(["a", "b", "never"], 1 / 3))
+    bank.run(np.tile(X, (4, 1)), ["a", "b"] * (2 * COUNT))
+    assert 0 < bank.predict_proba_one(X[0])["never"] < 0.01
+
+
+def test_large_model_warns_once(monkeypatch):
+    monkeypatch.setattr("kernelbank.auto.model.LARGE_MODEL", 1_000_000)
+    bank = kb.AutoBank("classification", size="small")
+    labels = np.arange(COUNT) % 2
+    with pytest.warns(LargeModel, match=r"\d+ MB for 2 inputs, as a file") as told:
+        bank.run(X, labels)
+    assert len(told) == 1
+    assert told[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        bank.run(X, labels + 1)
+        kb.AutoBank("classification", size="small", slots=[LINEAR]).run(X, labels)
+
+
+def test_warning_of_a_large_model_has_the_size_of_its_file(monkeypatch, tmp_path):
+    monkeypatch.setattr("kernelbank.auto.model.LARGE_MODEL", 300_000)
+    bank = kb.AutoBank("classification", size="small", classes=range(12))
+    with pytest.warns(LargeModel, match="MB for 12 classes and 2 inputs") as told:
+        bank.run(X, np.arange(COUNT) // 10 % 12)
+    size = re.search(r"([\d,]+) MB for", str(told[0].message))
+    bank.save(tmp_path / "b.kb")
+    saved = (tmp_path / "b.kb").stat().st_size / 1e6
+    assert int(size[1]) == pytest.approx(saved, rel=0.1, abs=0.5)

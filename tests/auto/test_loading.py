@@ -109,10 +109,10 @@ def test_loading_keeps_within_its_limit_with_many_slots(tmp_path):
 
 
 def test_forged_files_are_refused_or_work(tmp_path):
-    found = attack(20, seed=0, cases=every_bank.few_cases())
-    assert not failures(found)
-    assert found["refused"] > 5
-    assert found["used"] > 2
+    actual = attack(20, seed=0, cases=every_bank.few_cases())
+    assert not failures(actual)
+    assert actual["refused"] > 5
+    assert actual["used"] > 2
 
 
 @pytest.mark.slow
@@ -139,8 +139,8 @@ def test_attack_notices_what_it_must(tmp_path):
 
     for use in (error, hungry, crash, loop):
         kind = SavedKind(use.__name__, b"", use)
-        found = run_all(lambda n, kind=kind: (kind, b""), 2, tmp_path)
-        assert sum(failures(found).values()) == 2
+        actual = run_all(lambda n, kind=kind: (kind, b""), 2, tmp_path)
+        assert sum(failures(actual).values()) == 2
 
 
 def test_pending_inputs_in_single_precision_are_refused(tmp_path):

@@ -88,50 +88,7 @@ def test_quantile_holds_for_all_inputs_only_with_shifted_slots(quantile, monkeyp
         assert np.abs(shares() - quantile).max() > 0.1
 
 
-@pytest.mark.parametrize("loss", ["huber", L.Pinball(0.8), "hinge"], ids=str)
-def test_other_losses_row_by_row_and_through_files_have_the_bits_of_run(loss, tmp_path):
-    task = "classification" if loss == "hinge" else "regression"
-    X, y = skewed_labels(300) if loss == "hinge" else skewed_numbers(300)
-    bank = kb.AutoBank(task, lags=1, loss=loss, **SMALL)
-    expected = bank.run(X, y).predictions
-    bank, found = kb.AutoBank(task, lags=1, loss=loss, **SMALL), []
-    for t in range(300):
-        found.append(bank.predict_one(X[t]))
-        bank.learn_one(X[t], y[t])
-        if t in (3, 40, 200):
-            bank.save(tmp_path / "bank.kb")
-            bank = kb.load(tmp_path / "bank.kb")
-    assert found[1:] == expected.tolist()[1:]
-    assert found[0] is None or np.isnan(found[0])  # nothing is known yet
-
-
-@pytest.mark.parametrize("loss", ["absolute", "logistic"])
-def test_added_inputs_are_learned_with_other_losses(loss):
-    task = "classification" if loss == "logistic" else "regression"
-    X, y = skewed_numbers(500)
-    y = 5 * X[:, 0] + X[:, 1] + 0.1 * y
-    y = y > 5 if loss == "logistic" else y
-    bank = kb.AutoBank(task, loss=loss, **SMALL)
-    bank.run(X[:200, 1:], y[:200])
-    before = bank.names
-    answer = bank.predict_proba if loss == "logistic" else bank.predict
-    known = answer(X[:20, 1:])
-    bank.add_inputs()
-    missing = np.column_stack([X[:20, 1], np.full(20, np.nan)])
-    assert np.allclose(answer(missing), known, rtol=1e-9, atol=1e-9)  # nothing is lost
-    wide = bank.run(X[200:, ::-1], y[200:]).predictions
-    assert bank.names == before
-    bank = kb.AutoBank(task, loss=loss, **SMALL)
-    bank.run(X[:200, 1:], y[:200])
-    narrow = bank.run(X[200:, 1:], y[200:]).predictions
-    if task == "regression":
-        wrong = [np.abs(p - y[200:])[100:].mean() for p in (wide, narrow)]
-    else:
-        wrong = [np.mean(p != y[200:]) for p in (wide, narrow)]
-    assert wrong[0] < 0.5 * wrong[1]
-
-
-@pytest.mark.parametrize("name", ["constant target", "huge", "alternating", "wild", "growing"])
+@pytest.mark.parametrize("name", ["constant target", "alternating"])
 def test_hostile_streams_with_other_losses_give_finite_predictions(name):
     draw = np.random.default_rng(0)
     X = draw.normal(size=(300, 3))
@@ -146,14 +103,6 @@ def test_hostile_streams_with_other_losses_give_finite_predictions(name):
     trace = kb.AutoBank("classification", loss="hinge", **SMALL).run(X, labels, record="all")
     for field in trace.fields:
         assert np.isfinite(getattr(trace, field)[1:].astype(float)).all(), field
-
-
-def test_three_classes_are_learned_with_the_squared_hinge():
-    X, y = skewed_numbers(300)
-    y = np.digitize(y, [49, 52])
-    trace = kb.AutoBank("classification", loss="squared_hinge", **SMALL).run(X, y)
-    assert np.mean(trace.predictions[100:] != y[100:]) < 0.3
-    assert np.allclose(trace.probabilities[100:].sum(axis=1), 1)
 
 
 def test_shifted_slots_are_on_the_slots_in_their_names():

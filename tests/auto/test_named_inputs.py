@@ -2,8 +2,10 @@
 
 import copy
 import datetime
+import gc
 import pickle
 import re
+import weakref
 from decimal import Decimal
 
 import numpy as np
@@ -13,10 +15,12 @@ import pytest
 
 import kernelbank as kb
 from kernelbank.errors import InvalidArgument
+from kernelbank.river import KernelBankRegressor as RiverRegressor
+from kernelbank.sklearn import KernelBankClassifier, KernelBankRegressor
+from support.auto_streams import SMALL, numbers
 from support.marks import library, slow
 
 ROWS = 150
-SMALL = {"size": "small"}
 
 
 def sensors(rows=ROWS, sites=40):
@@ -57,25 +61,25 @@ def test_every_way_to_give_a_table_has_the_same_bits(task, lags, tmp_path):
     expected = kb.AutoBank(task, lags, **SMALL).run(X, y).predictions.tolist()
     # pandas, polars and arrow, and columns in another order.
     bank = kb.AutoBank(task, lags, **SMALL)
-    found = [
+    actual = [
         *bank.run(library("polars").from_pandas(X[:40]), y[:40]).predictions.tolist(),
         *bank.run(pa.Table.from_pandas(X[40:90]), y[40:90]).predictions.tolist(),
         *bank.run(X[list(X)[::-1]][90:], y[90:]).predictions.tolist(),
     ]
-    assert same(found, expected)
+    assert same(actual, expected)
     # Row by row, as dictionaries and series, through files and copies.
-    bank, found = kb.AutoBank(task, lags, **SMALL), []
+    bank, actual = kb.AutoBank(task, lags, **SMALL), []
     for t in range(ROWS):
         # The first row decides the order of the inputs; later ones may have any.
         row = dict(reversed(X.iloc[t].to_dict().items())) if t % 2 else X.iloc[t]
-        found.append(bank.predict_one(row))
+        actual.append(bank.predict_one(row))
         bank.learn_one(row, y[t])
         if t in (1, 30, 99):
             bank.save(tmp_path / "bank.kb")
             bank = kb.load(tmp_path / "bank.kb")
         elif t in (60, 120):
             bank = copy.deepcopy(bank) if t == 60 else pickle.loads(pickle.dumps(bank))
-    assert same(found, expected)
+    assert same(actual, expected)
     assert bank.feature_names_in_.tolist() == list(X)
 
 
@@ -106,13 +110,6 @@ def learned():
     bank = kb.AutoBank(**SMALL)
     bank.run(X, Y)
     return bank
-
-
-def test_reordered_columns_are_read_by_name(learned):
-    bank = learned
-    turned = X[list(X)[::-1]]
-    assert same(bank.predict(turned), bank.predict(X))
-    assert same(bank.predict_at(turned).ravel(), bank.predict_at(X).ravel())
 
 
 @pytest.mark.parametrize(
@@ -187,14 +184,14 @@ def test_every_kind_of_value_is_read():
         ],
     }
     for kind, columns in forms.items():
-        found = []
+        actual = []
         for column in columns[:4] if kind == "category" else columns:
             bank = kb.AutoBank(**SMALL)
             bank.run(pd.DataFrame({"c": column, "x": [0.0, 1.0, 2.0]}), [1.0, 2.0, 4.0])
             assert bank._encoder.columns[0] == ("c", kind), column
-            found.append(bank.encoder.describe()[1])
-            found.append({"inputs": bank._model.core.latest()[0]})
-        arrays = [{n: a.tobytes() for n, a in one.items()} for one in found]
+            actual.append(bank.encoder.describe()[1])
+            actual.append({"inputs": bank._model.core.latest()[0]})
+        arrays = [{n: a.tobytes() for n, a in one.items()} for one in actual]
         assert all(one == arrays[0] for one in arrays[2::2])
         assert all(one == arrays[1] for one in arrays[3::2])
 
@@ -287,3 +284,205 @@ def test_numbers_as_text_in_a_row_are_told():
     with pytest.warns(kb.errors.NumbersAsText, match=r"'a' is the text '93\.85'.*float"):
         bank.learn_one({"a": "93.85", "site": "north"}, 1.0)
     bank.learn_one({"a": "94.1", "site": "north"}, 1.0)  # once
+
+
+# --- what must not be learned silently ------------------------------------------------------------
+
+
+X_MASKS, Y_MASKS = numbers(40)
+LABELS_MASKS = np.where(np.median(Y_MASKS) < Y_MASKS, "a", "b")
+
+# --- names ----------------------------------------------------------------------------------------
+
+
+def test_the_name_of_one_target_is_that_of_all_rows():
+    bank = kb.AutoBank(**SMALL)
+    bank.learn_one(X_MASKS[0], {"u": Y_MASKS[0]})
+    assert bank.target_names == ("u",)
+    for other in (bank, kb.from_bytes(bank.to_bytes())):
+        with pytest.raises(InvalidArgument, match="must have the target 'u', as in the rows"):
+            other.learn_one(X_MASKS[1], {"w": 2.0})
+        with pytest.raises(InvalidArgument, match="must have the target 'u', as in the rows"):
+            other.run(X_MASKS[1:3], pd.DataFrame({"w": Y_MASKS[1:3]}))
+        other.learn_one(X_MASKS[1], {"u": Y_MASKS[1]})
+        other.learn_one(X_MASKS[2], Y_MASKS[2])  # a number has no other place
+        assert (other.samples, other.target_names) == (3, ("u",))
+    assert "targets" not in repr(bank)
+
+
+def test_target_that_is_named_later_keeps_that_name():
+    bank = kb.AutoBank(**SMALL)
+    bank.run(X_MASKS[:10], Y_MASKS[:10])
+    assert bank.target_names == ()
+    bank.run(X_MASKS[10:20], pd.DataFrame({"u": Y_MASKS[10:20]}))
+    with pytest.raises(InvalidArgument, match="must have the target 'u'"):
+        bank.learn_one(X_MASKS[20], {"w": 2.0})
+
+
+def test_dictionaries_after_arrays_are_read_by_names_only():
+    bank = kb.AutoBank(**SMALL)
+    bank.run(X_MASKS, Y_MASKS)
+    row = {"c": 3.0, "b": 2.0, "a": 1.0}
+    for use in (bank.predict_one, lambda row: bank.learn_one(row, 1.0)):
+        with pytest.raises(InvalidArgument, match="Name them in their order"):
+            use(row)
+    bank.name_columns(["a", "b", "c"])
+    assert bank.predict_one(row) == bank.predict_one([1.0, 2.0, 3.0])
+    bank.learn_one(row, 1.0)
+    assert bank.samples == len(X_MASKS) + 1
+
+
+# --- masks ----------------------------------------------------------------------------------------
+
+
+def masked(array):
+    return np.ma.masked_array(array, mask=np.arange(array.size).reshape(array.shape) == 3)
+
+
+def fitted(model):
+    return model.fit(X_MASKS, LABELS_MASKS if isinstance(model, KernelBankClassifier) else Y_MASKS)
+
+
+FACES = {
+    "AutoBank.run X": lambda: kb.AutoBank(**SMALL).run(masked(X_MASKS), Y_MASKS),
+    "AutoBank.run list": lambda: kb.AutoBank(**SMALL).run(
+        [*X_MASKS[1:], masked(X_MASKS[0].repeat(2))], Y_MASKS
+    ),
+    "AutoBank.run y": lambda: kb.AutoBank(**SMALL).run(X_MASKS, masked(Y_MASKS)),
+    "AutoBank.run objects": lambda: kb.AutoBank(**SMALL).run(
+        X_MASKS, masked(Y_MASKS.astype(object))
+    ),
+    "AutoBank.learn_one": lambda: kb.AutoBank(**SMALL).learn_one(masked(np.ones(4)), 1.0),
+    "AutoBank labels": lambda: kb.AutoBank("classification", **SMALL).run(
+        X_MASKS, masked(LABELS_MASKS)
+    ),
+    "AutoBank label": lambda: kb.AutoBank("classification").learn_one([1.0], np.ma.masked),
+    "KernelBank.run X": lambda: kb.KernelBank().run(masked(X_MASKS), Y_MASKS),
+    "KernelBank.run y": lambda: kb.KernelBank().run(X_MASKS, masked(Y_MASKS)),
+    "sklearn X": lambda: KernelBankRegressor(**SMALL).fit(masked(X_MASKS), Y_MASKS),
+    "sklearn y": lambda: KernelBankRegressor(**SMALL).fit(X_MASKS, masked(Y_MASKS)),
+    "sklearn labels": lambda: KernelBankClassifier(**SMALL).fit(X_MASKS, masked(LABELS_MASKS)),
+    "sklearn partial_fit": lambda: KernelBankRegressor(**SMALL).partial_fit(
+        masked(X_MASKS), Y_MASKS
+    ),
+    "sklearn predict": lambda: fitted(KernelBankRegressor(**SMALL)).predict(masked(X_MASKS)),
+    "sklearn proba": lambda: fitted(KernelBankClassifier(**SMALL)).predict_proba(masked(X_MASKS)),
+}
+
+
+@pytest.mark.parametrize("face", FACES)
+def test_what_is_under_a_mask_is_refused(face):
+    with pytest.raises(ValueError, match=r"masked|rectangular|missing label"):
+        FACES[face]()
+
+
+def test_masked_feature_of_river_is_missing():
+    masked_bank, missing_bank = RiverRegressor(**SMALL), RiverRegressor(**SMALL)
+    for model, value in ((masked_bank, np.ma.masked), (missing_bank, None)):
+        for n in range(10):
+            model.learn_one(
+                {"a": X_MASKS[n, 0], "b": value if n % 2 else X_MASKS[n, 1]}, Y_MASKS[n]
+            )
+    query = {"a": 0.5, "b": 0.5}
+    assert masked_bank.predict_one(query) == missing_bank.predict_one(query)
+
+
+# --- numbers in other clothes ---------------------------------------------------------------------
+
+
+def test_kernel_bank_takes_nullable_and_object_numbers():
+    expected = kb.KernelBank().run(X_MASKS, Y_MASKS).predictions
+    nullable = pd.DataFrame(X_MASKS, columns=list("abc")).astype("Float64")
+    for rows, targets in (
+        (nullable, pd.Series(Y_MASKS, dtype="Float64")),
+        (X_MASKS.astype(object), Y_MASKS.astype(object)),
+    ):
+        np.testing.assert_array_equal(kb.KernelBank().run(rows, targets).predictions, expected)
+    nullable.iloc[3, 1] = pd.NA
+    with pytest.raises(InvalidArgument, match=r"must hold numbers; got <NA> at index \(3, 1\)"):
+        kb.KernelBank().run(nullable, Y_MASKS)
+    with pytest.raises(InvalidArgument, match="must be finite and at most 1e"):
+        kb.KernelBank().run(np.array([[10**400]], dtype=object), [1.0])
+
+
+def test_number_beyond_all_floats_is_refused_by_name_in_river():
+    model = RiverRegressor(**SMALL)
+    for call in (
+        lambda: model.learn_one({"a": 10**400}, 1.0),
+        lambda: model.predict_one({"a": 10**400}),
+        lambda: model.learn_many(pd.DataFrame({"a": [10**400]}, dtype=object), pd.Series([1.0])),
+    ):
+        with pytest.raises(InvalidArgument, match="feature 'a' must be finite and at most 1e"):
+            call()
+
+
+def test_none_among_labels_is_refused_in_scikit_learn():
+    for missing in (None, float("nan"), pd.NA):
+        labels = np.array([missing, *LABELS_MASKS[1:]], dtype=object)
+        with pytest.raises(ValueError, match=r"missing label|contains NaN"):
+            KernelBankClassifier(**SMALL).fit(X_MASKS, labels)
+
+
+TIMES = pd.date_range("2024-01-01", periods=len(X_MASKS), freq="h")
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [pd.DataFrame({"when": TIMES}), pd.DataFrame({"a": X_MASKS[:, 0], "when": TIMES})],
+    ids=["alone", "with numbers"],
+)
+def test_times_get_the_message_of_text_in_scikit_learn(rows):
+    with pytest.raises(ValueError, match=r"column 'when' must hold numbers.* takes text and times"):
+        KernelBankRegressor(**SMALL).fit(rows, Y_MASKS)
+    with pytest.raises(ValueError, match="must hold numbers: its values are times"):
+        KernelBankRegressor(**SMALL).fit(TIMES.to_numpy()[:, None], Y_MASKS)
+
+
+# --- rows that follow no other --------------------------------------------------------------------
+
+
+def test_missing_input_to_predict_is_the_median_in_scikit_learn():
+    """A stream fills in by its last row; here that is far from all others."""
+    rows, targets = numbers(300)
+    rows = np.cumsum(rows, axis=0)
+    rows[-1] = 100.0
+    model = KernelBankRegressor(**SMALL).fit(rows, targets)
+    gaps = rows[100:103].copy()
+    gaps[:, 1] = np.nan
+    filled = gaps.copy()
+    filled[:, 1] = np.median(rows[:, 1])
+    np.testing.assert_array_equal(model.predict(gaps), model.predict(filled))
+    np.testing.assert_array_equal(model.predict_interval(gaps), model.predict_interval(filled))
+    stream = KernelBankRegressor(lags=1, **SMALL).fit(rows, targets)
+    np.testing.assert_array_equal(stream.predict(gaps), stream.bank_.predict(gaps))
+
+
+# --- memory ---------------------------------------------------------------------------------------
+
+BANKS = {
+    "numbers": {},
+    "lags": {"lags": 2},
+    "forecasts": {"lags": 2, "horizons": (1, 3)},
+    "quantiles": {"quantiles": (0.1, 0.9)},
+    "labels": {"task": "classification"},
+}
+
+
+@pytest.mark.parametrize("kind", BANKS)
+def test_dropped_bank_frees_its_memory_at_once(kind):
+    gc.collect()
+    gc.disable()
+    try:
+        bank = kb.AutoBank(**SMALL, **BANKS[kind])
+        targets = LABELS_MASKS if kind == "labels" else Y_MASKS
+        trace = bank.run(X_MASKS, targets)
+        bank.predict_one(X_MASKS[0])
+        bank.learn_one(X_MASKS[0], targets[0])
+        assert "samples" in repr(bank)
+        assert bank.ledger.samples == len(X_MASKS) + 1
+        bank.to_bytes()
+        parts = [weakref.ref(part) for part in (bank, bank.model, *bank.banks)]
+        del bank, trace
+        assert [part() for part in parts] == [None] * len(parts)
+    finally:
+        gc.enable()

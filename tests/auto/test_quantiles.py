@@ -59,12 +59,6 @@ def test_the_scores_are_the_pinball_losses_of_the_trace(learned, stream):
         np.testing.assert_allclose(score.below, (away <= 0).mean(), rtol=1e-12)
 
 
-def test_the_median_of_conformal_ends_is_scored_beside(learned):
-    bank, _ = learned
-    for score in bank.ledger.quantiles:
-        assert 0 < score.conformal < 10 * score.pinball
-
-
 def test_delayed_targets_keep_the_quantiles_of_their_prediction(stream):
     X, y = stream
     bank = small()
@@ -81,22 +75,6 @@ def test_new_inputs_are_taken_up(stream):
     wider = np.column_stack([X, X[:, 0] ** 2])
     trace = bank.run(wider[150:180], y[150:180], added=1)
     assert np.isfinite(trace.quantiles).all()
-
-
-@pytest.mark.parametrize(
-    ("settings", "words"),
-    [
-        ({"quantiles": 0.5}, "two levels or more"),
-        ({"quantiles": (0.5, 0.5)}, "none twice"),
-        ({"quantiles": (0.0, 0.5)}, "> 0 and < 1"),
-        ({"quantiles": (0.5, "high")}, "quantiles"),
-        ({"quantiles": LEVELS, "task": "classification"}, "left out for classification"),
-    ],
-)
-def test_wrong_levels_are_refused(settings, words):
-    with pytest.raises(InvalidArgument, match="'quantiles' of AutoBank must") as error:
-        kb.AutoBank(**settings)
-    assert words in str(error.value)
 
 
 def test_without_levels_there_are_no_quantiles():

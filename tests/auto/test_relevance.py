@@ -82,7 +82,7 @@ def test_relevance_is_the_root_of_the_mean_squared_derivative():
     bank = kb.KernelBank(slots=bank_slots, window=1)
     bank.run(X, y + X[:, 1] ** 2)
     before = np.array([0.5, 1.0, 2.0])
-    found = slots.new_relevance(bank, 1, X[:50], before)
+    actual = slots.new_relevance(bank, 1, X[:50], before)
     step, squares = 1e-4, []
     for column, factor in zip((1, 3, 2), before, strict=True):
         move = np.zeros(4)
@@ -91,7 +91,7 @@ def test_relevance_is_the_root_of_the_mean_squared_derivative():
         slope = bank.predict_slots(X[:50] + move)[:, 1] - bank.predict_slots(X[:50] - move)[:, 1]
         squares.append(np.mean((factor * slope / (2 * step)) ** 2))
     squares = np.maximum(squares / np.mean(squares), slots.LEAST_RELEVANCE)
-    assert np.allclose(found, np.sqrt(squares / squares.mean()), rtol=1e-5, atol=0)
+    assert np.allclose(actual, np.sqrt(squares / squares.mean()), rtol=1e-5, atol=0)
 
 
 def test_function_without_slope_leaves_the_relevance():
@@ -107,10 +107,10 @@ def test_inputs_that_matter_become_relevant(task):
     X, y = data(FIRST_REVISION + 8)
     bank = kb.AutoBank(task)
     bank.run(X, y if task == "regression" else (y > 0).astype(int))
-    found = bank._model.scaling.relevance
-    assert found.argmax() == 0
-    assert found[0] > 3 * np.sort(found)[-2]
-    assert np.isclose(np.mean(found**2), 1.0)
+    actual = bank._model.scaling.relevance
+    assert actual.argmax() == 0
+    assert actual[0] > 3 * np.sort(actual)[-2]
+    assert np.isclose(np.mean(actual**2), 1.0)
 
 
 def test_without_revision_there_are_no_relevant_columns():

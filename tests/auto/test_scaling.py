@@ -1,14 +1,34 @@
-"""Scaled rows against their naive form, and the ranges of the inputs."""
+"""Running statistics and scaled rows against their naive forms; skewed targets."""
 
 import math
 
 import numpy as np
 import pytest
 
-from kernelbank.auto.scaling import AGE, CENTER, COUNT, SCALE, SEEN, STREAK, Scaling
-from support.column_pair import NAN, scaling_of
+import kernelbank as kb
+from kernelbank.auto import scaling as names
+from kernelbank.auto.scaling import (
+    AGE,
+    CENTER,
+    COUNT,
+    LEAST_ROWS,
+    SCALE,
+    SEEN,
+    STREAK,
+    Scaling,
+    is_plausible_shift,
+    log_shift,
+)
+from support.column_pair import (
+    NAN,
+    ColumnPair,
+    hostile_values,
+    scaling_of,
+    target_scale,
+)
 from support.core_state import put_entry
 from support.naive import auto as naive
+from support.naive.transforms import shifted_log
 
 
 def test_input_ranges_are_those_of_the_last_values():
@@ -20,13 +40,13 @@ def test_input_ranges_are_those_of_the_last_values():
     for x in X[32:]:
         scaling.statistics.add_inputs(x)
     last = X[-scaling.statistics["rings"].shape[1] :]
-    found = scaling.input_ranges()
-    assert (found[:, 0] == np.median(last, axis=0)).all()
-    assert (found[0, 1:] == [last[:, 0].min(), last[:, 0].max()]).all()
+    actual = scaling.input_ranges()
+    assert (actual[:, 0] == np.median(last, axis=0)).all()
+    assert (actual[0, 1:] == [last[:, 0].min(), last[:, 0].max()]).all()
     base, unit = scaling.columns[1, [CENTER, SCALE]]
     assert unit > 0
-    assert (found[1, 1:] == base + unit * np.array([-2.5, 2.5])).all()
-    assert (found[2] == 7.0).all()
+    assert (actual[1, 1:] == base + unit * np.array([-2.5, 2.5])).all()
+    assert (actual[2] == 7.0).all()
 
 
 @pytest.mark.parametrize("names", [("standard", "asinh", "rank"), ("asinh",), ("rank",)])
@@ -94,3 +114,241 @@ def test_impossible_statistics_are_refused_and_nothing_leads_out_of_an_array():
     for entry in (COUNT, SCALE, STREAK, SEEN, AGE):
         assert ("targets", entry, -1.0) in refused or ("columns", entry, -1.0) in refused
     assert not any("rings" in name for name, _, value in refused if math.isfinite(value))
+
+
+# --- running statistics of a column against their naive form, on ordinary and hostile data --------
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-100, 1e149])
+@pytest.mark.parametrize("offset", [0.0, 1.0, -1e6])
+@pytest.mark.parametrize("memory", [5, 50])
+def test_ordinary_column_equals_the_naive_form(scale, offset, memory):
+    draw = np.random.default_rng(3)
+    values = scale * (draw.normal(size=300) + offset) / (1 + abs(offset))
+    pair = ColumnPair(memory)
+    pair.fit(values[:32])
+    pair.feed(values[32:])
+    assert pair.levels == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("memory", [5, 7, 100])
+def test_hostile_column_equals_the_naive_form(memory):
+    levels = 0
+    for seed in range(40):
+        values = hostile_values(seed)
+        pair = ColumnPair(memory)
+        pair.fit(values[:32])
+        pair.feed(values[32:])
+        levels += pair.levels
+    assert levels > 20  # the streams do what they are for
+
+
+def test_column_from_few_or_missing_values_equals_the_naive_form():
+    for start in ([], [NAN] * 4, [2.5], [0.0] * 8):
+        pair = ColumnPair(20)
+        if start:
+            pair.fit(start)
+        pair.feed([3.0, 3.0, NAN, 3.0, 4.0, 3.5, NAN, NAN, 2.0, 1.0])
+
+
+def test_rank_is_among_the_last_thousand_values():
+    """Among the last 1,000 values only, whatever came before them."""
+    draw = np.random.default_rng(0)
+    values = np.concatenate([draw.normal(size=700) + 3, draw.normal(size=1100)])
+    pair = ColumnPair(1000)
+    pair.fit(values[:32])
+    for value in values[32:]:
+        pair.add(value)
+    for value in [*values[-1100:-1090], *values[-3:], -9.0, 9.0]:
+        share = ((values[-1000:] < value).sum() + (values[-1000:] == value).sum() / 2 + 0.5) / 1001
+        expected = np.interp(share, naive.PROBABILITIES, naive.QUANTILES)
+        assert abs(pair.forms(value)[2] - expected) <= 1e-13
+    assert pair.column[names.SEEN] == len(values)
+
+
+def test_column_beyond_its_memory_equals_the_naive_form():
+    draw = np.random.default_rng(2)
+    pair = ColumnPair(5)
+    pair.fit(draw.normal(size=32))
+    pair.naive.weight = 9_990
+    pair.set(names.COUNT, 9_990)
+    pair.naive.squares = 9_989.0
+    pair.set(names.SQUARES, 9_989.0)
+    pair.feed(draw.normal(size=60) * 2)
+    assert pair.naive.weight == 10_000
+
+
+def level_of(values, changes):
+    pair = ColumnPair(50)
+    pair.fit(np.random.default_rng(5).normal(size=1000))  # five far values must not make the sd
+    pair.feed(values)
+    assert pair.levels == changes
+    return target_scale(pair.column), pair
+
+
+def test_five_far_values_in_a_row_are_a_new_level():
+    usual = target_scale(level_of([], 0)[1].column)[1]
+    (mean, sd), _ = level_of([100.0, 101.0, NAN, 100.5, 102.0, 99.0], 1)
+    assert mean == pytest.approx(100.5)
+    assert usual < sd < 2 * usual  # that after the five have entered at 10 sd each
+    (mean, sd), _ = level_of([100.0, -300.0, 500.0, -900.0, 70.0], 1)  # a new scale, on any side
+    assert sd == pytest.approx(np.std([100.0, -300.0, 500.0, -900.0, 70.0], ddof=1))
+    assert mean == pytest.approx(-106)
+    (mean, sd), pair = level_of([64.0] * 5, 1)
+    assert mean + sd == pytest.approx(64)
+    assert sorted(pair.ring[:5]) == [64.0] * 5
+    assert pair.column[names.SEEN] == 5
+    level_of([100.0, 101.0, 100.5, 102.0, 0.0, 99.0], 0)
+    level_of([1e9, 2e9, 1e10, 1e9], 0)  # glitches count
+    level_of([1e9, 2e9, 1e10, 1e9, 3e9], 1)
+
+
+@pytest.mark.parametrize("memory", [5, 1000])
+def test_column_that_steps_through_a_few_values_has_no_new_level(memory):
+    pair = ColumnPair(memory)
+    pair.fit([0.0] * 128)
+    pair.feed([0.0] * 500 + [1.0] * 20 + [0.0] * 900 + [1.0] * 50 + [2.0] * 50)
+    assert pair.levels == 0
+    pair = ColumnPair(1000)
+    pair.fit(np.arange(128.0) % 6)
+    pair.feed([1000.0] * 6)  # six different values before: a sensor that is stuck
+    assert pair.levels == 1
+
+
+def test_extreme_value_at_the_end_of_the_first_rows_is_not_the_last_value():
+    """Within 1,000 of the usual distance, so it counts, but beyond 1,000 sd of what that gives."""
+    pair = ColumnPair(50)
+    pair.fit([*[0.0] * 27, 1.0, 1.0, -1.0, -1.0, 700.0])
+    assert pair.naive.age == 1
+    pair.feed([NAN, 0.5, NAN])
+    assert pair.forms(NAN)[2] != 0.0
+
+
+def test_outlier_level_is_far_beyond_ten_and_extreme_beyond_a_thousand():
+    pair = ColumnPair(5, target=True)
+    pair.set([names.COUNT, names.CENTER, names.SCALE], [9.0, 5.0, 2.0])
+    for z, kind in [
+        (0, 0),
+        (9.9, 0),
+        (-10.1, names.FAR),
+        (999, names.FAR),
+        (-1001, names.EXTREME),
+    ]:
+        assert pair.scaling.outlier_level(5.0 + 2.0 * z) == kind
+    pair.set(names.SCALE, 0.0)
+    assert pair.scaling.outlier_level(5.0) == pair.scaling.outlier_level(5.0 + 1e-11) == 0
+    assert pair.scaling.outlier_level(1e20) == names.FAR
+
+
+# --- skewed targets -------------------------------------------------------------------------------
+
+
+T = kb.transforms
+
+
+def skewed(rows, seed=0):
+    """A target whose effects multiply."""
+    draw = np.random.default_rng(seed)
+    X = draw.normal(size=(rows, 3))
+    return X, np.exp(1.2 * X[:, 0] + 0.5 * np.sin(2 * X[:, 1]) + 0.05 * draw.normal(size=rows))
+
+
+def standard(y):
+    return (y - y.mean()) / y.std()
+
+
+# --- the shift ------------------------------------------------------------------------------------
+
+
+def test_shift_of_a_skewed_target_puts_the_pole_below_its_low_end():
+    z = standard(np.random.default_rng(0).exponential(size=400))
+    shift = log_shift(z)
+    low, middle = np.quantile(z, [0.02, 0.5])
+    assert shift == pytest.approx(middle - 2 * low, rel=1e-12)
+    assert -shift < z.min()
+    assert log_shift(-z) == -shift
+    assert is_plausible_shift(shift)
+    even = T.ShiftedLog(shift).forward(z)
+    assert abs((standard(even) ** 3).mean()) < 0.5 * (z**3).mean()
+
+
+def test_even_short_and_constant_targets_have_no_shift():
+    draw = np.random.default_rng(0)
+    z = draw.exponential(size=LEAST_ROWS)
+    assert log_shift(standard(z)) != 0
+    assert log_shift(standard(z)[:-1]) == 0
+    assert log_shift(standard(draw.normal(size=400))) == 0
+    assert log_shift(np.zeros(400)) == 0
+
+
+# --- who uses it ----------------------------------------------------------------------------------
+
+
+def test_past_targets_among_the_relevant_columns_are_transformed():
+    X, y = skewed(60)
+    scaling = Scaling(3, 1, ("standard",), remembered=3, previous=3, relevant=True)
+    scaling.fit(X, y[:, None])
+    shift = scaling.statistics.target_shift()
+    assert shift > 0
+    scaling.relevance = np.linspace(0.5, 2.0, len(scaling.relevance))
+    lagged = np.hstack([np.tile(y[:3], (5, 1)), X[:5]])
+    rows = scaling.scale_rows(X[5:10], lagged)
+    sources = rows[:, [*scaling.columns_of["standard"], *scaling.past_columns]]
+    actual = rows[:, list(scaling.relevant_columns)] / scaling.relevance
+    targets = [3, 4, 5]  # after three inputs: one lagged target, two remembered ones
+    for k in range(sources.shape[1]):
+        expected = sources[:, k]
+        if k in targets:
+            expected = [shifted_log(z, shift) for z in expected]
+        assert actual[:, k] == pytest.approx(expected, rel=1e-14, abs=1e-15)
+
+
+def slots_by_transform(bank):
+    actual = {}
+    for index, name in enumerate(bank.names):
+        actual.setdefault(bank._model.pool.slots[index].transform, set()).add(name.split(":")[0])
+    return actual
+
+
+def test_slots_on_ranks_and_relevant_columns_learn_the_logarithm_of_a_skewed_target():
+    X, y = skewed(140)
+    bank = kb.AutoBank()
+    bank.run(X, y)
+    by_transform = slots_by_transform(bank)
+    (transform,) = set(by_transform) - {None}
+    assert transform == T.ShiftedLog(bank._model.scaling.statistics.target_shift())
+    assert {name.split(" + ")[0] for name in by_transform[transform]} == {"rank", "relevant"}
+    for index, slot in zip(bank._model.members, bank.bank.slots, strict=True):
+        uses = bank.names[index].startswith(("rank", "relevant"))
+        assert slot.transform == (transform if uses else None)
+
+
+def test_labels_and_several_targets_have_no_transform():
+    X, y = skewed(140)
+    for bank, target in (
+        (kb.AutoBank("classification"), y > np.median(y)),
+        (kb.AutoBank(), np.column_stack([y, y])),
+    ):
+        bank.run(X, target)
+        assert set(slots_by_transform(bank)) == {None}
+
+
+# --- the same bits --------------------------------------------------------------------------------
+
+
+def test_forged_shift_is_refused(tmp_path):
+    from kernelbank.io import checkpoint
+
+    X, y = skewed(200)
+    bank = kb.AutoBank(size="small")
+    bank.run(X, y)
+    path = tmp_path / "bank.kb"
+    bank.save(path)
+    header, arrays = checkpoint.read(path)
+    for value in (1e-300, -1.0, np.nan, 1e9, 2.5):  # the last one does not fit the bank's slots
+        forged = {name: array.copy() for name, array in arrays.items()}
+        forged["model/core/scaling/target_shift"][...] = value
+        checkpoint.write(path, header, forged)
+        with pytest.raises(kb.errors.FileRefused):
+            kb.load(path)

@@ -6,6 +6,7 @@ import copy
 import os
 from collections import deque
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 import numpy as np
@@ -20,6 +21,7 @@ from ..bank.trace import Record, Trace, chosen_fields
 from ..combiners import Combiner
 from ..errors import FileRefused, HalfLearned, InvalidArgument
 from ..io import checkpoint
+from ..io.cells import MissingValues
 from ..losses import Loss
 from ..utils import validation as check
 from ..utils.validation import Floats
@@ -35,6 +37,7 @@ from .config import (
     checked_horizons,
     checked_known,
     checked_loss,
+    checked_missing,
     checked_quantiles,
     checked_scalings,
     checked_seasons,
@@ -42,8 +45,17 @@ from .config import (
     config_arguments,
     whole_number,
 )
-from .forecaster import LEVELS, Forecast, Forecaster, KnownInputs, known_slots, ordered
-from .inputs import NUMBER, ColumnEncoder, EncodedRows, NamedInputs, checked_inputs, read_named
+from .forecaster import Forecast, Forecaster, KnownInputs, known_slots
+from .inputs import (
+    NUMBER,
+    ColumnEncoder,
+    EncodedRows,
+    NamedInputs,
+    checked_inputs,
+    is_table,
+    read_named,
+    with_gaps,
+)
 from .model import CHUNK, REPLAY, ClassModel, Model, NumberModel, Quantiles, make_trace
 from .pending import PendingPredictions
 from .slots import SIZES, WIDE
@@ -106,6 +118,8 @@ class AutoBank:
     max_classes : how many labels may be found in the stream, by default 100: a target with more may
         be a number. Beyond two, the model grows with each class (docs/auto.md, "How large a model
         is"); `kb.errors.LargeModel` warns when its file is larger than 500 MB.
+    missing : values that mean that there is none, such as -999 or (-999, "NA"): numbers in arrays,
+        numbers and texts in tables, in inputs and in the target.
     engine : where the slots run: "serial", "threads", or "ray" for other processes and machines.
         Same bits.
     seed : whole number from which random features and random cuts follow.
@@ -151,6 +165,7 @@ class AutoBank:
         known: str | int | Iterable[str | int] | None = None,
         quantiles: Iterable[float] | None = None,
         max_classes: int | None = None,
+        missing: float | str | Iterable[float | str] | None = None,
         engine: Engine | str = "serial",
         seed: int = 0,
     ) -> None:
@@ -187,6 +202,7 @@ class AutoBank:
             known=checked_known(known, checked_horizons(horizons, self._task)),
             quantiles=checked_quantiles(quantiles, self._task),
             labels=self._task == "classification",
+            missing=checked_missing(missing),
         )
         self._config.check()
         self._model: Model | None = None
@@ -212,14 +228,12 @@ class AutoBank:
         from; else the present ones.
         """
         with self._turn:
-            named = self._named(x, "x", single=True, added=added)
-            width = self._width_with(added)
-            row = checked_inputs(x, width, "x", single=True) if named is None else named.inputs
+            named, row = self._read(x, "x", single=True, added=added)
             new = False
             if self._task == "regression":
                 target, names = self._checked_targets(y, 1, single=True)
             else:
-                (label,) = self._classes.check(y, None)
+                (label,) = self._classes.check(y, None, self._config.missing_values)
                 new = label not in self._classes
             with whole_step(self):
                 self._add_inputs(added)
@@ -232,7 +246,7 @@ class AutoBank:
                 if self._task == "classification":
                     target = np.array([float(self._encode(label))])
                 if named is not None:
-                    self._keep_columns(named.encoder)
+                    self._encoder, named.encoder.tentative = named.encoder, False
                 self._learn(row if named is None else named, target, tail_of(COVERAGE), past)
 
     def _learn(
@@ -285,11 +299,7 @@ class AutoBank:
             if X is None:
                 count = np.asarray(y).shape
                 X = np.zeros((count[0] if count else 1, 1))
-            named = self._named(X, "X", added=added)
-            if named is None:
-                rows = checked_inputs(X, self._width_with(added), "X")
-            else:
-                rows = named.codes if named.encoder.statistics else named.inputs
+            named, rows = self._read(X, "X", added=added, as_codes=True)
             steps = check.count("delay", delay, "run", "Give how many rows later.", least=0)
             fields = chosen_fields(record, self._task, without=self._no_fields)
             tail = tail_of(checked_coverage(coverage))
@@ -298,16 +308,16 @@ class AutoBank:
                 targets, names = self._checked_targets(y, len(rows))
                 self._use_targets(targets, names)
             else:
-                labels = self._classes.check(y, len(rows))
+                labels = self._classes.check(y, len(rows), self._config.missing_values)
                 targets = np.zeros(len(rows))
             self._add_inputs(added)
             self._pending.expired = len(self._pending.items)
-            self._model_for(rows.shape[1] if named is None else named.encoder.width)
+            model = self._model_for(rows.shape[1] if named is None else named.encoder.width)
             if named is not None:
-                self._keep_columns(named.encoder)
+                self._encoder, named.encoder.tentative = named.encoder, False
                 if not named.encoder.statistics:
                     named = None  # codes are inputs that learning does not change
-            return _Run(self, rows, named, targets, labels, tail, fields, steps).run()
+            return _Run(self, model, rows, named, targets, labels, tail, fields, steps).run()
 
     # --- predicting ---------------------------------------------------------------------------
     def predict_one(self, x: object) -> Any:
@@ -319,10 +329,10 @@ class AutoBank:
         The prediction is kept until its target comes, so that a delayed target is learned with what
         was known when the prediction was made (see `learn_one`).
         """
-        output = self._output_one(x, COVERAGE)
-        if self._task == "regression":
-            return np.array(output[::3]) if self._several else output[0]
-        return self._classes.known[output.index(max(output))] if output else None
+        output = self._predict_one(x, COVERAGE).output
+        if self._task == "classification":
+            return self._classes.known[int(np.argmax(output))] if len(output) else None
+        return self._by_target(output)[..., 0].copy() if self._several else float(output[0])
 
     def predict_interval_one(self, x: object, coverage: float = COVERAGE) -> Any:
         """The ends of an interval that holds the target with this probability: two numbers, or
@@ -331,16 +341,15 @@ class AutoBank:
         Calibrated online on the predictions so far, also under drift: in the long run a share of
         `coverage` of the targets lies inside, whatever the stream does.
         """
-        output = self._output_one(x, self._interval_coverage(coverage))
-        if self._several:
-            return np.array(output).reshape(-1, 3)[:, 1:].copy()
-        return output[1], output[2]
+        output = self._predict_one(x, self._interval_coverage(coverage)).output
+        ends = self._by_target(output)[..., 1:].copy()
+        return ends if self._several else tuple(ends.tolist())
 
     def predict_proba_one(self, x: object) -> dict[Label, float]:
         """The probability of each label so far, in the order of `classes`."""
         self._need("classification", "predict_proba_one")
-        output = self._output_one(x, COVERAGE)
-        return dict(zip(self.classes, output, strict=True))
+        output = self._predict_one(x, COVERAGE).output
+        return dict(zip(self.classes, output.tolist(), strict=True))
 
     def predict_trace_one(
         self, x: object, record: str | Iterable[str] = "light", coverage: float = COVERAGE
@@ -354,11 +363,10 @@ class AutoBank:
             missing = ("forecast", *self._no_fields)  # forecasts are made after learning
             fields = chosen_fields(record, self._task, without=missing)
             prediction = self._predict_one(x, checked_coverage(coverage), distinct=True)
-            assert self._model is not None
-            record_of_row = self._model.record(prediction)
-            return make_trace(
-                self._model, [record_of_row], fields, self._classes, self._several_names
-            )
+            model = self._model
+            assert model is not None
+            records, names = [model.record(prediction)], self._several_names
+            return make_trace(model, records, fields, self._classes, names)
 
     def predict(self, X: object) -> np.ndarray:
         """(n,): predictions for the rows of an (n, d) array; (n, K) for several targets.
@@ -370,7 +378,7 @@ class AutoBank:
         """
         output = self._predict_many(X, COVERAGE)
         if self._task == "regression":
-            return output[:, ::3].copy() if self._several else output[:, 0].copy()
+            return self._by_target(output)[..., 0].copy()
         self._need_classes("predict")
         return self._classes.array(np.argmax(output, axis=1))
 
@@ -382,10 +390,7 @@ class AutoBank:
         certain than one step ahead. `forecast` has an interval for every step.
         """
         share = self._interval_coverage(coverage)
-        output = self._predict_many(X, share, intervals=True)
-        if self._several:
-            return output.reshape(len(output), -1, 3)[:, :, 1:].copy()
-        return output[:, 1:3].copy()
+        return self._by_target(self._predict_many(X, share, intervals=True))[..., 1:].copy()
 
     def predict_quantiles(self, X: object) -> Floats:
         """(n, Q): the quantiles of the targets of rows (n, d), at the levels `quantiles`.
@@ -406,7 +411,7 @@ class AutoBank:
                 "with kb.AutoBank(quantiles=(0.05, 0.5, 0.95))."
             )
         with self._turn:
-            rows = self._inputs(X, "X")
+            rows = self._read(X, "X")[1]
             part = cast(NumberModel, self._model_for(rows.shape[1])).quantile_part
             assert part is not None
             return part.predict(rows)
@@ -426,7 +431,7 @@ class AutoBank:
         `predict` does the same.
         """
         with self._turn:
-            return self.predict_inputs(self._inputs(X, "X"), coverage)
+            return self.predict_inputs(self._read(X, "X")[1], coverage)
 
     def forecast(self, X_future: object = None, coverage: float = COVERAGE) -> Forecast:
         """Direct forecasts of the targets after the last learned row, one for each of `horizons`.
@@ -452,29 +457,15 @@ class AutoBank:
         """
         with self._turn:
             forecaster = self._forecaster()
-            tail = tail_of(checked_coverage(coverage))
+            coverage = checked_coverage(coverage)
             if forecaster.known is None and X_future is not None:
                 remedy = "Leave it out, or name such columns: kb.AutoBank(horizons=..., known=...)."
                 rule = "be left out for a bank without known columns"
                 raise check.refuse("X_future", rule, np.asarray(X_future).shape, remedy, "forecast")
-            history = forecaster.observed[~np.isnan(forecaster.observed)]
             future = None
             if forecaster.known is not None and X_future is not None:
-                future = self._known_rows(X_future, forecaster.known, forecaster.dimension)
-            output = forecaster.forecast(tail, future)
-            levels = np.array([forecaster.quantile(level, future) for level in LEVELS]).T
-            quantiles = dict(zip(LEVELS, ordered(levels).T.copy(), strict=True))
-            point, lower, upper = output.T.copy()
-            return Forecast(
-                self.samples,
-                self.horizons,
-                point,
-                lower,
-                upper,
-                checked_coverage(coverage),
-                quantiles,
-                history,
-            )
+                future = self._known_rows(X_future, forecaster.known)
+            return forecaster.forecast(coverage, tail_of(coverage), future)
 
     @property
     def forecast_weights(self) -> dict[str, Floats]:
@@ -483,10 +474,7 @@ class AutoBank:
         They tell which kernels matter at which distance.
         """
         with self._turn:
-            forecaster = self._forecaster()
-            if forecaster.model.bank is None:
-                return {}
-            return dict(zip(forecaster.model.names, forecaster.weights().T.copy(), strict=True))
+            return self._forecaster().weights()
 
     # --- internals --------------------------------------------------------------------------------
 
@@ -496,20 +484,18 @@ class AutoBank:
             model = self._model_for(rows.shape[1])
             pasts = np.tile(model.past_row(self._pending.fresh), (len(rows), 1))
             output = model.predict_rows(rows, pasts, tail_of(checked_coverage(coverage)))
-            return output.reshape(len(output), -1, 3) if self._several else output
+            return self._by_target(output)
 
-    def _output_one(self, x: object, coverage: float) -> list[float]:
-        """Prediction and ends of the interval, or probabilities."""
-        output: list[float] = self._predict_one(x, coverage).output.tolist()
-        return output
+    def _by_target(self, output: Floats) -> Floats:
+        """Predictions and ends of intervals (..., 3 K) as (..., K, 3) for several targets."""
+        return output.reshape(*output.shape[:-1], -1, 3) if self._several else output
 
     def _predict_one(
         self, x: object, coverage: float, *, distinct: bool = False
     ) -> _core.Prediction:
+        """The prediction for one input, which is kept until its target comes."""
         with self._turn:
-            named = self._named(x, "x", single=True)
-            width = self._dimension
-            row = checked_inputs(x, width, "x", single=True) if named is None else named.inputs
+            named, row = self._read(x, "x", single=True)
             model, pending = self._model_for(row.shape[1]), self._pending
             key = row if named is None else named.codes
             waiting = pending.fresh
@@ -521,7 +507,7 @@ class AutoBank:
 
     def _predict_many(self, X: object, coverage: float, *, intervals: bool = False) -> Floats:
         with self._turn:
-            rows = self._inputs(X, "X")
+            rows = self._read(X, "X")[1]
             if intervals and len(rows) > 1 and (self.lags or self.seasons is not None):
                 rule = "be one row for predict_interval with lags or seasons"
                 remedy = (
@@ -534,13 +520,13 @@ class AutoBank:
             pasts = np.array([model.past_row(n) for n in waiting]).reshape(len(rows), -1)
             if not (self.lags or (model.previous and self.seasons is not None)):
                 return model.predict_rows(rows, pasts, tail_of(coverage))
-            known, inputs_at = model.core.known_targets, pasts.shape[1] - model.previous
-            lagged, before = pasts[0, :known], pasts[0, inputs_at:]
+            targets, inputs_at = model.core.known_targets, pasts.shape[1] - model.previous
+            lagged, before = pasts[0, :targets], pasts[0, inputs_at:]
             outputs = []
             for row, past in zip(rows, pasts, strict=True):
-                past[:known], past[inputs_at:] = lagged, before
+                past[:targets], past[inputs_at:] = lagged, before
                 output = model.predict_rows(row[None], past[None], tail_of(coverage))
-                lagged = np.append(model.as_target(output[0]), lagged)[:known]
+                lagged = np.append(model.as_target(output[0]), lagged)[:targets]
                 before = row[: model.previous]
                 outputs.append(output)
             return np.concatenate(outputs)
@@ -556,17 +542,31 @@ class AutoBank:
             raise InvalidArgument("forecast needs targets. Learn some rows first.")
         return forecaster
 
-    def _known_rows(self, X_future: object, known: KnownInputs, dimension: int) -> Floats:
-        """(H, known): the known inputs at each horizon."""
+    def _known_rows(self, X_future: object, known: KnownInputs) -> Floats:
+        """(H, known): the known inputs at each horizon, from a table or an array of later rows."""
         horizons, columns = self.horizons, self._config.known
+        missing = self._config.missing_values
         remedy = f"Give the columns {', '.join(map(str, columns))} of the next {horizons[-1]} rows."
-        rows = known.read(X_future, columns, self._encoder, dimension, remedy)
+        if self._encoder is not None and is_table(X_future):
+            rows = self._encoder.expand_columns(X_future, columns, remedy, missing)
+            rows = rows[:, known.columns]
+        else:
+            rows = check.floats("X_future", X_future, remedy)
+            rows = with_gaps(rows, missing)
+            if rows.ndim == 1:
+                rows = rows[:, None] if len(columns) == 1 else rows[None]
+            if rows.ndim == 2 and rows.shape[1] == self._dimension:
+                rows = rows[:, known.columns]
+            if rows.ndim != 2 or rows.shape[1] != len(known.columns):
+                rule = f"have {len(known.columns)} columns"
+                raise check.refuse("X_future", rule, rows.shape, remedy, "forecast")
+            check.within_range("X_future", np.where(np.isnan(rows), 0.0, rows))
         if len(rows) >= horizons[-1]:
             return np.asarray(rows[np.array(horizons) - 1])
         if len(rows) != len(horizons):
             rule = f"have {horizons[-1]} rows, or one for each of {len(horizons)} horizons"
             raise check.refuse("X_future", rule, len(rows), remedy, "forecast")
-        return rows
+        return np.ascontiguousarray(rows)
 
     def _need_classes(self, method: str) -> None:
         if not len(self._classes):
@@ -673,26 +673,16 @@ class AutoBank:
                 "targets": None if names is None else list(names),
             }
             arrays: Arrays = {}
-            model, encoder = self._model, self._encoder
-            if encoder is not None:
-                header["columns"], state = encoder.describe()
-                arrays |= {f"columns/{name}": array for name, array in state.items()}
-            if model is None:
-                return header, arrays
-            header["dimension"] = model.dimension
-            header["stale"] = self._pending.expired
-            header["model"], state = model.describe()
-            arrays |= {f"model/{name}": array for name, array in state.items()}
-            state = self._pending.arrays(model, self._pending_width(model))
-            arrays |= {f"pending/{name}": array for name, array in state.items()}
-            if model.forecaster is not None:
-                header["forecaster"], state = model.forecaster.describe()
-                arrays |= {f"forecaster/{name}": array for name, array in state.items()}
-            if isinstance(model, NumberModel) and model.quantile_part is not None:
-                header["quantile_part"], state = model.quantile_part.model.describe()
-                header["quantiles_scored"] = model.quantile_part.scored
-                state["totals"] = model.quantile_part.totals.copy()
-                arrays |= {f"quantiles/{name}": array for name, array in state.items()}
+            parts: dict[str, Any] = {"columns": self._encoder}
+            if (model := self._model) is not None:
+                header |= {"dimension": model.dimension, "stale": self._pending.expired}
+                pending = self._pending.arrays(model, self._pending_width(model))
+                arrays |= {f"pending/{name}": array for name, array in pending.items()}
+                parts |= {"model": model} | model.extra_parts
+            for part_name, part in parts.items():
+                if part is not None:
+                    header[part_name], state = part.describe()
+                    arrays |= {f"{part_name}/{name}": array for name, array in state.items()}
             return header, arrays
 
     @classmethod
@@ -701,16 +691,21 @@ class AutoBank:
         bank = cls(**config_arguments(header, reading))
         limit = whole_number(header["max_classes"], 0, 10**6, "the most classes")
         bank._classes.restore(header["classes"], limit, header["classes_named"])
+        names = header.get("targets")
+        if names is not None:
+            texts = isinstance(names, list) and all(isinstance(name, str) for name in names)
+            if header["task"] != "regression" or not texts or not 0 < len(set(names)) == len(names):
+                raise FileRefused("its targets are not different names.")
+            bank._target_names = tuple(names)
         if header["columns"] is not None:
             labels = bank.task == "classification"
             state = under("columns/", arrays)
             bank._encoder = ColumnEncoder.restored(header["columns"], state, labels=labels)
-        bank._target_names = _restored_names(header)
         if header["dimension"] is not None:
             bank._restore_model(header, arrays, reading)
         elif any(not name.startswith("columns/") for name in arrays):
             raise FileRefused("it has arrays but no inputs.")
-        if bank._model is None or not bank._model.banks:
+        if not bank.banks:
             config, model = bank._config, bank._model
             scaling = config.make_scaling(1) if model is None else model.scaling
             config.first_bank(scaling).check_memory(scaling.width, reading.most_memory)
@@ -732,7 +727,7 @@ class AutoBank:
         )
         classes = whole_number(facts["classes"], 0, len(header["classes"]), "classes")
         self._model = model = self._new_model(dimension, targets, previous)
-        if (previous and not model.knows_previous) or classes != getattr(model, "classes", 0):
+        if (previous and not self._config.knows_previous) or classes != model.classes:
             raise FileRefused("its classes or inputs do not fit its model.")
         model.restore(facts, state, reading)
         encoder = self._encoder
@@ -740,19 +735,16 @@ class AutoBank:
             encoder.width != dimension or (encoder.tentative and model.rows)
         ):
             raise FileRefused("its columns do not fit its inputs.")
-        if header.get("forecaster") is not None or self.horizons:
-            if model.forecaster is None:
-                raise FileRefused("it has forecasts but no horizons.")
-            model.forecaster = forecaster = model.forecaster.with_periods(model.periods)
-            forecaster.restore(header["forecaster"], under("forecaster/", arrays), reading)
-        if header.get("quantile_part") is not None or self.quantiles:
-            part = model.quantile_part if isinstance(model, NumberModel) else None
-            if part is None:
-                raise FileRefused("it has quantiles that its settings do not have.")
-            scored = whole_number(header["quantiles_scored"], 0, model.rows, "quantiles")
-            part.restore(header["quantile_part"], under("quantiles/", arrays), scored, reading)
-            if part.model.rows != model.rows:
-                raise FileRefused("its quantiles do not fit its rows.")
+        if model.forecaster is not None:
+            model.forecaster = model.forecaster.with_periods(model.periods)
+        parts = model.extra_parts
+        for name in ("forecaster", "quantile_part"):
+            if (header.get(name) is None) != (name not in parts):
+                raise FileRefused(f"its {name} does not fit its settings.")
+        for name, part in parts.items():
+            part.restore(header[name], under(f"{name}/", arrays), reading)
+        if "quantile_part" in parts and parts["quantile_part"].model.rows != model.rows:
+            raise FileRefused("its quantiles do not fit its rows.")
         width, state = self._pending_width(model), under("pending/", arrays)
         self._pending.restore(state, header.get("stale", 0), model, width)
 
@@ -798,21 +790,38 @@ class AutoBank:
 
     # --- columns and the model --------------------------------------------------------------------
 
-    def _named(
-        self, X: object, name: str, *, single: bool = False, added: int = 0
-    ) -> NamedInputs | None:
-        """Rows with names, or for a bank with names; None for arrays that have none."""
-        if self._encoder is None and type(X) is np.ndarray:
-            return None
-        labels = self._task == "classification"
-        encoder = None if self._encoder is None or self._encoder.tentative else self._encoder
-        named = read_named(X, encoder, self._dimension, name, labels=labels, single=single)
-        if named is not None and added:
+    def _read(
+        self,
+        X: object,
+        name: str,
+        *,
+        single: bool = False,
+        added: int = 0,
+        as_codes: bool = False,
+    ) -> tuple[NamedInputs | None, Floats]:
+        """Rows with names, None for arrays that have none; and inputs of the model (n, d).
+
+        added : how many columns, the last ones, are new. as_codes : codes where learning changes
+        the inputs that follow from them.
+        """
+        named, width = None, self._dimension
+        missing = self._config.missing_values
+        if self._encoder is not None or type(X) is not np.ndarray:
+            labels = self._task == "classification"
+            encoder = None if self._encoder is None or self._encoder.tentative else self._encoder
+            named = read_named(X, encoder, width, name, labels, missing, single=single)
+            if encoder is None and width is None:
+                self._try_columns(None if named is None else named.encoder)
+        if added and named is not None:
             remedy = "Leave it out: columns with names are known."
             raise check.refuse("added", "be 0 for rows with names", added, remedy)
-        if encoder is None and self._dimension is None:
-            self._try_columns(None if named is None else named.encoder)
-        return named
+        remedy = "Give how many of the last columns are new."
+        added = check.count("added", added, "AutoBank", remedy, least=0, most=10**6)
+        if named is not None:
+            changing = as_codes and named.encoder.statistics
+            return named, named.codes if changing else named.inputs
+        width = None if width is None else width + added
+        return None, checked_inputs(X, width, name, single=single, missing=missing)
 
     def _try_columns(self, encoder: ColumnEncoder | None) -> None:
         """Take the columns of rows that are not learned yet, in place of others."""
@@ -822,16 +831,6 @@ class AutoBank:
         self._encoder = encoder
         if encoder is not None:
             encoder.tentative = True
-
-    def _keep_columns(self, encoder: ColumnEncoder) -> None:
-        """The columns of the first learned rows are those of all later ones."""
-        encoder.tentative = False
-        self._encoder = encoder
-
-    def _inputs(self, X: object, name: str) -> Floats:
-        """(n, d): the inputs of the model."""
-        named = self._named(X, name)
-        return checked_inputs(X, self._dimension, name) if named is None else named.inputs
 
     @property
     def _outputs(self) -> int | None:
@@ -896,7 +895,7 @@ class AutoBank:
             slots = known_slots(len(columns), SIZES[config.size], config.seed)
             bank, late = (AutoBank(slots=slots, scalings="standard") for _ in range(2))
             known = KnownInputs(columns, bank, late, config.horizons[-1])
-        return Forecaster(config, dimension, config.horizons, periods, known)
+        return Forecaster(config, dimension, periods, known)
 
     def _known_columns(self, dimension: int) -> list[int]:
         """The inputs of the columns that are known in advance."""
@@ -914,12 +913,6 @@ class AutoBank:
                 raise check.refuse("known", rule, column, remedy, "AutoBank")
             inputs += places
         return inputs
-
-    def _width_with(self, added: int) -> int | None:
-        """The width that inputs must have with `added` columns more."""
-        remedy = "Give how many of the last columns are new."
-        count = check.count("added", added, "AutoBank", remedy, least=0, most=10**6)
-        return None if self._dimension is None else self._dimension + count
 
     def _add_inputs(self, count: int) -> None:
         if count:
@@ -1001,6 +994,11 @@ class AutoBank:
     def upper(self) -> float | None:
         """What no target lies above; None for no bound."""
         return self._config.upper
+
+    @property
+    def missing_values(self) -> MissingValues | None:
+        """The values that mean that there is none; None without such values."""
+        return self._config.missing_values
 
     @property
     def samples(self) -> int:
@@ -1218,17 +1216,7 @@ def tail_of(coverage: float) -> float:
     return 0.5 * (1 - coverage)
 
 
-def _restored_names(header: Json) -> tuple[str, ...] | None:
-    """The names of the targets of a file; None for one without a name."""
-    names = header.get("targets")
-    if names is None:
-        return None
-    texts = isinstance(names, list) and all(isinstance(name, str) for name in names)
-    if header["task"] != "regression" or not texts or not 0 < len(set(names)) == len(names):
-        raise FileRefused("its targets are not different names.")
-    return tuple(names)
-
-
+@dataclass
 class _Run:
     """One call of `AutoBank.run`: each row is predicted, and learned when its target comes.
 
@@ -1237,7 +1225,7 @@ class _Run:
 
     Parameters
     ----------
-    bank : its model predicts and learns.
+    bank, model : that predict and learn.
     rows : (n, d), the inputs; of a table with categories, the codes.
     table : that table; None for others.
     targets : (n,) or (n, K); zeros for labels.
@@ -1245,102 +1233,98 @@ class _Run:
     tail : probability beyond each end of the intervals.
     fields : what the trace records.
     delay : how many rows later a target comes.
+    waiting : rows whose targets have not come, with their predictions.
     """
 
-    def __init__(
-        self,
-        bank: AutoBank,
-        rows: Floats,
-        table: NamedInputs | None,
-        targets: Floats,
-        labels: list[Label] | None,
-        tail: float,
-        fields: tuple[str, ...],
-        delay: int,
-    ) -> None:
-        assert bank._model is not None
-        self._bank, self._model, self._classes = bank, bank._model, bank._classes
-        self._rows, self._table, self._targets, self._labels = rows, table, targets, labels
-        self._tail, self._fields, self._delay = tail, fields, delay
-        self._waiting: deque[tuple[int, _core.Prediction]] = deque()
-        """Rows whose targets have not come, with their predictions."""
-        self._records: list[Record] = []
+    bank: AutoBank
+    model: Model
+    rows: Floats
+    table: NamedInputs | None
+    targets: Floats
+    labels: list[Label] | None
+    tail: float
+    fields: tuple[str, ...]
+    delay: int
+    waiting: deque[tuple[int, _core.Prediction]] = field(default_factory=deque)
+    records: list[Record] = field(default_factory=list)
 
     def run(self) -> Trace:
         """The trace of all rows, predicted and learned."""
-        upcoming, forecasts = self._rows, {}
-        if self._table is not None:
-            upcoming = self._table.inputs if self._bank._config.known else np.zeros((0, 0))
-        if self._model.forecaster is not None:
-            self._model.forecaster.collect(upcoming, self._tail)
+        upcoming, forecasts = self.rows, {}
+        if self.table is not None:
+            upcoming = self.table.inputs if self.bank._config.known else np.zeros((0, 0))
+        if self.model.forecaster is not None:
+            self.model.forecaster.collect(upcoming, self.tail)
         try:
             row = 0
-            while row < len(self._rows) or self._waiting:
-                with whole_step(self._bank):
+            while row < len(self.rows) or self.waiting:
+                with whole_step(self.bank):
                     row = self._step(row)
         finally:
-            if self._model.forecaster is not None:  # another one, if periods were found
-                forecasts = self._model.forecaster.collected()
-        names = self._bank._several_names
-        return make_trace(self._model, self._records, self._fields, self._classes, names, forecasts)
+            if self.model.forecaster is not None:  # another one, if periods were found
+                forecasts = self.model.forecaster.collected()
+        names = self.bank._several_names
+        return make_trace(
+            self.model, self.records, self.fields, self.bank._classes, names, forecasts
+        )
 
     def _step(self, row: int) -> int:
         """Predict and learn rows from this one on, a batch or one; the first that is left."""
-        if row == len(self._rows):
+        if row == len(self.rows):
             self._learn_oldest()
             return row
-        if not self._delay and not self._changes_model(row):
+        if not self.delay and not self._changes_model(row):
             return self._update(row)
         inputs = self._inputs_of(row)
-        prediction = self._model.predict_next(inputs[0], len(self._waiting), self._tail)
-        self._keep(self._model.record(prediction))
-        self._waiting.append((row, prediction))
-        if len(self._waiting) > self._delay:
+        prediction = self.model.predict_next(inputs[0], len(self.waiting), self.tail)
+        self._keep(self.model.record(prediction))
+        self.waiting.append((row, prediction))
+        if len(self.waiting) > self.delay:
             self._learn_oldest()
         return row + 1
 
     def _changes_model(self, row: int) -> bool:
         """Whether learning a row adds a class or inputs."""
-        if self._labels is not None and self._labels[row] not in self._classes:
+        if self.labels is not None and self.labels[row] not in self.bank._classes:
             return True
-        table = self._table
-        return table is not None and table.encoder.adds_inputs(self._rows[row : row + 1])
+        table = self.table
+        return table is not None and table.encoder.adds_inputs(self.rows[row : row + 1])
 
     def _inputs_of(self, row: int) -> Floats:
         """(1, d): the inputs of one row, by what is known now."""
-        inputs = self._rows[row : row + 1]
-        return inputs if self._table is None else self._table.encoder.expand(inputs)
+        inputs = self.rows[row : row + 1]
+        return inputs if self.table is None else self.table.encoder.expand(inputs)
 
     def _update(self, start: int) -> int:
         """Predict and learn a batch in which no row changes the model; its end."""
-        end = min(start + CHUNK, len(self._rows))
-        if self._labels is not None:
+        end = min(start + CHUNK, len(self.rows))
+        if self.labels is not None:
             for row in range(start, end):
-                if self._labels[row] not in self._classes:
+                if self.labels[row] not in self.bank._classes:
                     end = row
                     break
-                self._targets[row] = self._classes.number(self._labels[row])
-        rows = self._rows[start:end]
-        if self._table is not None:
-            encoder = self._table.encoder
-            statistic = encoder.as_statistic(self._targets[start:end])
-            rows, _ = encoder.take(rows, statistic, self._table.texts)
+                self.targets[row] = self.bank._classes.number(self.labels[row])
+        rows = self.rows[start:end]
+        if self.table is not None:
+            encoder = self.table.encoder
+            statistic = encoder.as_statistic(self.targets[start:end])
+            rows, _ = encoder.take(rows, statistic, self.table.texts)
             end = start + len(rows)
-        targets = self._targets[start:end]
-        for record in self._model.update(rows, targets, self._tail, self._fields):
+        targets = self.targets[start:end]
+        for record in self.model.update(rows, targets, self.tail, self.fields):
             self._keep(record)
         return end
 
     def _learn_oldest(self) -> None:
-        row, past = self._waiting.popleft()
-        if self._labels is not None:
-            self._targets[row] = self._bank._encode(self._labels[row])
-        inputs: Floats | NamedInputs = self._rows[row : row + 1]
-        if self._table is not None:
-            codes = EncodedRows(self._rows[row : row + 1], self._table.texts)
-            inputs = NamedInputs(self._table.encoder, codes)
-        self._bank._learn(inputs, self._targets[row : row + 1], self._tail, past)
+        row, past = self.waiting.popleft()
+        if self.labels is not None:
+            self.targets[row] = self.bank._encode(self.labels[row])
+        inputs: Floats | NamedInputs = self.rows[row : row + 1]
+        if self.table is not None:
+            codes = EncodedRows(self.rows[row : row + 1], self.table.texts)
+            inputs = NamedInputs(self.table.encoder, codes)
+        self.bank._learn(inputs, self.targets[row : row + 1], self.tail, past)
 
     def _keep(self, record: Record) -> None:
-        wanted = (*self._fields, "predictions", "probabilities")
-        self._records.append({name: record[name] for name in wanted if name in record})
+        wanted = (*self.fields, "predictions", "probabilities")
+        self.records.append({name: record[name] for name in wanted if name in record})

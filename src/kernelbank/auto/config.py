@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from numbers import Real
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -16,11 +18,13 @@ from ..bank.slot import Slot, SlotNames, given_slots
 from ..bank.slot_changes import accepts_columns
 from ..combiners import Combiner
 from ..errors import FileRefused
+from ..io.cells import MissingValues
 from ..io.specs import check_names, from_spec, to_spec
 from ..kernels import ActiveDims
 from ..losses import Loss, Squared, as_loss
 from ..utils import validation as check
 from ..utils.validation import Floats
+from .inputs import as_category
 from .scaling import SCALINGS, Scaling
 from .seasons import (
     AUTO,
@@ -50,6 +54,9 @@ AUTO_BANK = "AutoBank"
 _PLAIN = ("lags", "size", "seed", "window", "regularization", "lower", "upper")
 """Settings that a file has as they are."""
 
+_LISTS = ("horizons", "known", "quantiles", "missing")
+"""Settings that a file has as lists, if it has them."""
+
 
 @dataclass(frozen=True)
 class AutoConfig:
@@ -76,6 +83,8 @@ class AutoConfig:
     """Of several outputs, if they differ."""
     labels: bool = False
     """Whether targets are labels."""
+    missing: tuple[float | str, ...] = ()
+    """Values of inputs and targets that mean that there is none."""
     restarts: ClassVar[tuple[int, ...]] = (5, 32, 128)
     """After these numbers of rows, scaling and banks start anew from all rows so far: what was
     learned while the running statistics still moved does not fit the later ones."""
@@ -86,25 +95,26 @@ class AutoConfig:
         lower = -np.inf if self.lower is None else self.lower
         return np.array([lower, np.inf if self.upper is None else self.upper])
 
+    @cached_property
+    def missing_values(self) -> MissingValues | None:
+        """The values that mean that there is none, if there are some."""
+        return MissingValues.of(map(as_category, self.missing)) if self.missing else None
+
     def describe(self) -> Json:
         """The settings, without the engine, as JSON data; None where a bank has to say more."""
         slots = self.slots or ()
         check_names([self.loss])
         check_names(slots)
-        names = ("kind", "task", *_PLAIN[:3], "scalings", "slots", "combiner", "loss", *_PLAIN[3:])
-        bank = ("classes", "max_classes", "classes_named", "columns", "targets")
-        lists = ("horizons", "known", "quantiles")
-        header: Json = dict.fromkeys((*names, "seasons", *bank, *lists, "dimension", "model"))
-        header |= {name: getattr(self, name) for name in _PLAIN}
-        header |= {name: list(getattr(self, name)) for name in ("scalings", *lists)}
-        seasons = list(self.seasons) if isinstance(self.seasons, tuple) else self.seasons
-        return header | {
+        return {
             "kind": AUTO_BANK,
             "task": "classification" if self.labels else "regression",
+            **{name: getattr(self, name) for name in _PLAIN},
+            **{name: list(getattr(self, name)) for name in ("scalings", *_LISTS)},
             "slots": [to_spec(slot) for slot in slots],
             "combiner": None if self.combiner is None else to_spec(self.combiner),
             "loss": to_spec(self.loss),
-            "seasons": seasons,
+            "seasons": list(self.seasons) if isinstance(self.seasons, tuple) else self.seasons,
+            **dict.fromkeys(("columns", "dimension", "model")),
         }
 
     def check(self) -> None:
@@ -143,6 +153,16 @@ class AutoConfig:
     def past(self) -> int:
         """How many numbers a row knows of the past: lagged targets, then those of seasons."""
         return self.lags + season_places(self.seasons) * SEASON_PAST
+
+    @property
+    def one_bank(self) -> bool:
+        """Whether all classes see the same row: without labels of the past among its inputs."""
+        return not (self.labels and self.past)
+
+    @property
+    def knows_previous(self) -> bool:
+        """Whether a row knows the inputs of the last one, unless they are many."""
+        return self.revises and self.one_bank
 
     def make_scaling(
         self,
@@ -233,6 +253,25 @@ def _members(setting: object) -> list[object]:
     return [setting]
 
 
+T = TypeVar("T")
+
+
+def _different(
+    name: str,
+    setting: object,
+    checked: Callable[[object], T],
+    remedy: str,
+    rule: str = "name at least one, none twice",
+    least: int = 1,
+    most: int = 10**6,
+) -> list[T]:
+    """The members of a list, each checked, none twice; or one value as a list of it."""
+    members = [checked(member) for member in _members(setting)]
+    if not least <= len(members) <= most or len(set(members)) < len(members):
+        raise check.refuse(name, rule, setting, remedy, OWNER)
+    return members
+
+
 def _only_numbers(name: str, setting: object, task: str, remedy: str = "Leave it out.") -> None:
     """Refuse a setting that classification does not have."""
     if task == "classification" and setting is not None:
@@ -290,15 +329,12 @@ def checked_horizons(horizons: object, task: str) -> tuple[int, ...]:
         return ()
     _only_numbers("horizons", horizons, task)
     remedy = "Give rows ahead, such as (1, 6, 24), or 24 for 1 to 24."
-    rows = [
-        check.count("horizons", number, OWNER, remedy, most=LONGEST_HORIZON)
-        for number in _members(horizons)
-    ]
-    if not isinstance(horizons, Iterable):
-        return tuple(range(1, rows[0] + 1))
-    if not rows or len(set(rows)) < len(rows):
-        raise check.refuse("horizons", "name at least one, none twice", rows, remedy, OWNER)
-    return tuple(sorted(rows))
+
+    def horizon(rows: object) -> int:
+        return check.count("horizons", rows, OWNER, remedy, most=LONGEST_HORIZON)
+
+    rows = _different("horizons", horizons, horizon, remedy)
+    return tuple(sorted(rows)) if isinstance(horizons, Iterable) else tuple(range(1, rows[0] + 1))
 
 
 def checked_quantiles(quantiles: object, task: str) -> tuple[float, ...]:
@@ -307,15 +343,13 @@ def checked_quantiles(quantiles: object, task: str) -> tuple[float, ...]:
         return ()
     _only_numbers("quantiles", quantiles, task)
     remedy = "Give levels between 0 and 1, such as (0.05, 0.5, 0.95)."
-    levels = [
-        check.number("quantiles", level, OWNER, remedy, above=0, below=1)
-        for level in _members(quantiles)
-    ]
-    if len(levels) < 2 or len(set(levels)) < len(levels):
-        rule = "be two levels or more, none twice"
-        remedy += " For one quantile use loss=kb.losses.Pinball(level)."
-        raise check.refuse("quantiles", rule, quantiles, remedy, OWNER)
-    return tuple(sorted(levels))
+
+    def level(share: object) -> float:
+        return check.number("quantiles", share, OWNER, remedy, above=0, below=1)
+
+    rule = "be two levels or more, none twice"
+    advice = f"{remedy} For one quantile use loss=kb.losses.Pinball(level)."
+    return tuple(sorted(_different("quantiles", quantiles, level, advice, rule, least=2)))
 
 
 def checked_known(known: object, horizons: tuple[int, ...]) -> tuple[Column, ...]:
@@ -326,18 +360,29 @@ def checked_known(known: object, horizons: tuple[int, ...]) -> tuple[Column, ...
         rule, remedy = "be given with horizons only", "Add horizons, such as horizons=24."
         raise check.refuse("known", rule, known, remedy, OWNER)
     remedy = 'Give names or indices of columns, such as ["hour", "price"].'
-    columns: list[Column] = []
-    for column in _members(known):
-        if isinstance(column, str):
-            columns.append(column)
-        elif isinstance(column, (int, np.integer)) and type(column) is not bool and column >= 0:
-            columns.append(int(column))
-        else:
-            rule = "be names or indices of columns"
-            raise check.refuse("known", rule, column, remedy, OWNER)
-    if not columns or len(set(columns)) < len(columns):
-        raise check.refuse("known", "name at least one, none twice", known, remedy, OWNER)
-    return tuple(columns)
+
+    def column(member: object) -> Column:
+        if isinstance(member, str):
+            return member
+        return check.count("known", member, OWNER, remedy, least=0)
+
+    return tuple(_different("known", known, column, remedy))
+
+
+def checked_missing(missing: object) -> tuple[float | str, ...]:
+    """Values that mean that there is none: numbers or texts; none for None."""
+    if missing is None:
+        return ()
+    remedy = 'Give numbers or texts, such as (-999, "NA"). NaN and None are always missing.'
+
+    def checked(value: object) -> float | str:
+        if isinstance(value, str) and value.strip():
+            return value.strip()
+        if isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value):
+            return float(value)
+        raise check.refuse("missing", "hold finite numbers or texts", value, remedy, OWNER)
+
+    return tuple(_different("missing", missing, checked, remedy))
 
 
 def checked_scalings(scalings: object, usual: tuple[str, ...]) -> tuple[str, ...]:
@@ -347,10 +392,11 @@ def checked_scalings(scalings: object, usual: tuple[str, ...]) -> tuple[str, ...
     remedy = 'Give one or a list of some of them, such as ["standard", "rank"].'
     if not isinstance(scalings, Iterable):
         raise check.refuse("scalings", "be a word or a list of words", scalings, remedy, OWNER)
-    words = [scalings] if isinstance(scalings, str) else scalings
-    names = tuple(check.choice("scalings", name, OWNER, SCALINGS) for name in words)
-    if not names or len(set(names)) < len(names):
-        raise check.refuse("scalings", "name at least one, none twice", names, remedy, OWNER)
+
+    def word(name: object) -> str:
+        return check.choice("scalings", name, OWNER, SCALINGS)
+
+    names = _different("scalings", scalings, word, remedy)
     return tuple(name for name in SCALINGS if name in names)
 
 
@@ -359,17 +405,14 @@ def checked_seasons(seasons: object) -> Setting:
     remedy = 'Give the rows of a period, such as 24 or (24, 168), or "auto", or None.'
     if seasons is None or (isinstance(seasons, str) and seasons == AUTO):
         return seasons
-    members = _members(seasons)
-    if isinstance(seasons, str) or not members:
+    if isinstance(seasons, str) or not _members(seasons):
         raise check.refuse("seasons", 'be periods, "auto" or None', seasons, remedy, OWNER)
-    periods = [
-        check.count("seasons", period, OWNER, remedy, least=2, most=LARGEST_PERIOD)
-        for period in members
-    ]
-    if len(set(periods)) < len(periods) or len(periods) > MOST_PERIODS:
-        rule = f"name at most {MOST_PERIODS} periods, none twice"
-        raise check.refuse("seasons", rule, tuple(periods), remedy, OWNER)
-    return tuple(sorted(periods))
+
+    def period(rows: object) -> int:
+        return check.count("seasons", rows, OWNER, remedy, least=2, most=LARGEST_PERIOD)
+
+    rule = f"name at most {MOST_PERIODS} periods, none twice"
+    return tuple(sorted(_different("seasons", seasons, period, remedy, rule, most=MOST_PERIODS)))
 
 
 # --- checks of what a file says -------------------------------------------------------------------
@@ -435,6 +478,6 @@ def config_arguments(header: Json, reading: Reading) -> dict[str, Any]:
         "combiner": None if combiner is None else reading.component(combiner),
         "loss": reading.component(header["loss"]),
         "seasons": header.get("seasons"),
-        **{name: header.get(name) or None for name in ("horizons", "known", "quantiles")},
+        **{name: header.get(name) or None for name in _LISTS},
         "engine": reading.engine,
     }

@@ -22,14 +22,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from .. import _core
 from ..bank.bank import KernelBank
-from ..bank.engines import Ray, Serial
+from ..bank.engines import Engine, Ray, Serial
 from ..bank.serialization import under
 from ..bank.slot import Slot
 from ..bank.trace import BY_HORIZON
@@ -37,13 +37,11 @@ from ..combiners import Stacking, Uniform
 from ..errors import FileRefused, KernelBankError
 from ..kernels import ActiveDims, Kernel, Linear, NoKernel, TreeKernel
 from ..learners import FourierRLS, LastValue, Learner, LinearRLS, PartitionTree
-from ..losses import Loss, Squared
-from ..utils import validation as check
+from ..losses import Squared
 from ..utils.validation import Floats
-from .config import Arrays, AutoConfig, Column, Json, Reading, whole_number
-from .inputs import ColumnEncoder, codes_of, is_table, read_table
+from .config import Arrays, AutoConfig, Json, Reading, whole_number
 from .scaling import Scaling
-from .seasons import AUTO, SEASON_INPUTS, SEASON_PAST, history_size
+from .seasons import AUTO, history_size
 from .slots import (
     LINEAR_RIDGE,
     RIDGE,
@@ -152,115 +150,7 @@ class HorizonScore(NamedTuple):
     width: float
 
 
-def ordered(quantiles: Floats) -> Floats:
-    """(H, levels): quantiles in the order of their levels, so that none cross."""
-    return np.sort(quantiles, axis=1)
-
-
-# --- rows and their columns -----------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class ForecastColumns:
-    """Where the parts of a scaled row stand.
-
-    width : of a scaled row; inputs, lags : their columns; seasons : for each period the columns of
-    the targets one period before those to be forecast, in the order of the horizons; iterated :
-    those of forecasts that go on from their own predictions; phases : those of the phases, and of
-    what the next row knows of earlier periods; later : those of inputs that were added later.
-    """
-
-    width: int
-    inputs: tuple[int, ...]
-    lags: tuple[int, ...]
-    seasons: dict[int, tuple[int, ...]]
-    iterated: tuple[int, ...]
-    phases: tuple[int, ...]
-    later: tuple[int, ...]
-
-    @property
-    def everything(self) -> tuple[int, ...]:
-        """All columns."""
-        seasons = [column for columns in self.seasons.values() for column in columns]
-        return (*self.inputs, *self.lags, *seasons, *self.phases, *self.later)
-
-
-def rows_back(horizon: int, period: int) -> int:
-    """How many rows before the last one the newest target of the same phase is."""
-    return -(-horizon // period) * period - horizon
-
-
-class ForecastRows:
-    """Makes the rows of forecasts, and the scaling for them.
-
-    Parameters
-    ----------
-    lags : how many of the last targets a row knows, at least 1.
-    horizons : in rows, ascending.
-    periods : of seasons.
-    """
-
-    def __init__(self, lags: int, horizons: Sequence[int], periods: Sequence[int]) -> None:
-        self.lags, self.horizons, self.periods = lags, tuple(horizons), tuple(periods)
-        self.past = lags + len(self.horizons) * (len(self.periods) + 1)
-        """How many targets of the past a row knows."""
-        self.history = max([lags, *self.periods])
-        """How many of the last targets are needed to make a row."""
-
-    @property
-    def width(self) -> int:
-        """How many numbers of the past a row has, with the phases."""
-        return self.past + len(self.periods) * SEASON_PAST
-
-    def make_scaling(self, dimension: int, core: int, names: Sequence[str]) -> Scaling:
-        """The scaling of such rows; only the first of the names is used."""
-        periods = len(self.periods)
-        return Scaling(
-            dimension,
-            self.past,
-            names[:1],
-            core=core,
-            seasons=periods,
-            periods=periods,
-        )
-
-    def columns(self, scaling: Scaling) -> ForecastColumns:
-        """Where the parts of a row stand after scaling."""
-        first, core, count = scaling.columns_of[scaling.names[0]], scaling.core, len(self.horizons)
-        past = first[core : core + self.past]
-        return ForecastColumns(
-            scaling.width,
-            inputs=first[:core],
-            lags=past[: self.lags],
-            seasons={
-                period: past[self.lags + i * count : self.lags + (i + 1) * count]
-                for i, period in enumerate(self.periods)
-            },
-            iterated=past[len(past) - count :],
-            phases=scaling.season_columns[: len(self.periods) * SEASON_INPUTS],
-            later=first[core + self.past :],
-        )
-
-    def row(self, targets: Floats, iterated: Floats, recalled: Floats) -> Floats:
-        """(width,): what is known at one moment.
-
-        targets : (history,), the last ones, the newest last; NaN before the first.
-        iterated : (H,), forecasts that go on from their own predictions.
-        recalled : what the next row knows of earlier periods; see `SeasonHistory.recall`.
-        """
-        out = np.empty(self.width)
-        out[: self.lags] = targets[::-1][: self.lags]
-        count = len(self.horizons)
-        for i, period in enumerate(self.periods):
-            for k, horizon in enumerate(self.horizons):
-                back = rows_back(horizon, period)
-                out[self.lags + i * count + k] = targets[len(targets) - 1 - back]
-        out[self.past - count : self.past] = iterated
-        out[self.past :] = recalled
-        return out
-
-
-# --- slots ----------------------------------------------------------------------------------------
+# --- rows and slots -------------------------------------------------------------------------------
 
 FEW, MANY = 6, 24
 """How many of the last targets the slots see that are not linear; and those on nearest neighbors
@@ -272,21 +162,54 @@ _FLAT = 1e9
 _FASTER = 0.998
 
 
-def forecast_pool(columns: ForecastColumns, size: Size, seed: int, loss: Loss) -> SlotPool:
-    """All slots of the forecasts, bases before those that need them."""
-    pool = SlotPool(columns.width)
-    few = (*columns.inputs, *columns.lags[:FEW], *columns.phases)
-    many = (*columns.inputs, *columns.lags[:MANY], *columns.phases)
-    line = ActiveDims(Linear(1.0), columns.everything[:WIDE])
-    short = ActiveDims(Linear(1.0), (*few, *columns.later)[:WIDE])
+def rows_back(horizon: int, period: int) -> int:
+    """How many rows before the last one the newest target of the same phase is."""
+    return -(-horizon // period) * period - horizon
+
+
+def forecast_row(
+    targets: Floats,
+    lags: int,
+    horizons: Sequence[int],
+    periods: Sequence[int],
+    iterated: Floats,
+    recalled: Floats,
+) -> Floats:
+    """What is known at one moment: see the parameters, in the order of the columns.
+
+    Parameters
+    ----------
+    targets : the last ones, the newest last, NaN before the first. `lags` of them, the newest
+        first; then, for each of the periods, those of the phases of all horizons.
+    iterated : (H,), forecasts that go on from their own predictions.
+    recalled : what the next row knows of earlier periods; see `SeasonHistory.recall`.
+    """
+    pairs = [(horizon, period) for period in periods for horizon in horizons]
+    phases = [targets[len(targets) - 1 - rows_back(*pair)] for pair in pairs]
+    return np.concatenate([targets[::-1][:lags], phases, iterated, recalled])
+
+
+def forecast_pool(
+    scaling: Scaling, lags: int, horizons: Sequence[int], periods: Sequence[int], config: AutoConfig
+) -> SlotPool:
+    """All slots of the forecasts on rows of `forecast_row`, bases before those that need them."""
+    first, core, count = scaling.columns_of[scaling.names[0]], scaling.core, len(horizons)
+    inputs, past, later = np.split(np.array(first), [core, core + scaling.lags])
+    phases = scaling.season_columns
+    few, many = ((*inputs.tolist(), *past[: min(lags, n)].tolist(), *phases) for n in (FEW, MANY))
+    everything = (*inputs.tolist(), *past[:-count].tolist(), *phases, *later.tolist())
+    size, loss = SIZES[config.size], config.loss
+    pool = SlotPool(scaling.width)
+    line = ActiveDims(Linear(1.0), everything[:WIDE])
+    short = ActiveDims(Linear(1.0), (*few, *later.tolist())[:WIDE])
     kernel = ActiveDims(mixed_kernel(len(few), size.widths), few)
-    cells = ActiveDims(TreeKernel(decay=0.7, levels=20), (*few, *columns.later))
-    tree = PartitionTree(nodes=size.nodes, noise=0.1, seed=seed * 1000)
+    cells = ActiveDims(TreeKernel(decay=0.7, levels=20), (*few, *later.tolist()))
+    tree = PartitionTree(nodes=size.nodes, noise=0.1, seed=config.seed * 1000)
     slow, fast = (
         LinearRLS(ridge=LINEAR_RIDGE, forgetting=rate, forget="prior") for rate in (SLOW, _FASTER)
     )
     features = FourierRLS(
-        features=size.features, ridge=RIDGE, seed=seed, forgetting=SLOW, forget="prior"
+        features=size.features, ridge=RIDGE, seed=config.seed, forgetting=SLOW, forget="prior"
     )
 
     def add(name: str, *named: tuple[str, Slot]) -> int:
@@ -296,14 +219,16 @@ def forecast_pool(columns: ForecastColumns, size: Size, seed: int, loss: Loss) -
     def add_slot(name: str, kernel: Kernel, learner: Learner, base: int | None = None) -> int:
         return add(name, (name, Slot(kernel, learner, residual_of=base)))
 
-    add_slot("mean", ActiveDims(Linear(1.0), columns.lags[:1]), LinearRLS(ridge=_FLAT))
-    last = add_slot("last value", NoKernel(), LastValue(columns.lags[0]))
-    iterated = add_slot("iterated", NoKernel(), LastValue(columns.iterated[0], per_output=True))
-    bases = {"": None, "last value + ": last, "iterated + ": iterated}
-    for period, places in columns.seasons.items():
-        name = f"last value of period {period}"
-        learner = LastValue(places[0], per_output=True)
+    def add_value(name: str, place: int, *, per_output: bool = True) -> None:
+        learner = LastValue(int(past[place]), per_output=per_output)
         bases[f"{name} + "] = add_slot(name, NoKernel(), learner)
+
+    bases: dict[str, int | None] = {"": None}
+    add_slot("mean", ActiveDims(Linear(1.0), (int(past[0]),)), LinearRLS(ridge=_FLAT))
+    add_value("last value", 0, per_output=False)
+    add_value("iterated", -count)
+    for i, period in enumerate(periods):
+        add_value(f"last value of period {period}", lags + i * count)
     for base, index in bases.items():
         add_slot(f"{base}linear", line, slow, index)
         add_slot(f"{base}linear, few lags", short, fast, index)
@@ -315,191 +240,6 @@ def forecast_pool(columns: ForecastColumns, size: Size, seed: int, loss: Loss) -
     return pool
 
 
-# --- model ----------------------------------------------------------------------------------------
-
-
-class HorizonsModel:
-    """Learns rows whose targets are known by now, and predicts the newest one.
-
-    After a few rows scaling and bank start anew, from all rows so far, as those of the predictions.
-    """
-
-    def __init__(
-        self, config: AutoConfig, dimension: int, horizons: Sequence[int], periods: Sequence[int]
-    ) -> None:
-        self.forecast_rows_of = ForecastRows(max(config.lags, 1), horizons, periods)
-        self.stacked = config.combiner is None and config.loss == Squared()
-        """Whether the weights are those of a `HorizonStacking`, not of the bank."""
-        combiner = Uniform() if self.stacked else config.combiner
-        # Rows are learned one by one: processes would only wait.
-        engine = Serial() if isinstance(config.engine, Ray) else config.engine
-        self.config = replace(config, seasons=None, slots=None, combiner=combiner, engine=engine)
-        self.dimension = dimension
-        self.rows = 0
-        """How many rows have been learned."""
-        self.series = np.zeros(0)
-        """The targets of the series up to the last restart, the newest last."""
-        width, count, most = self.forecast_rows_of.width, len(horizons), config.restarts[-1]
-        self.first_inputs = np.zeros((most, dimension))
-        self.first_past = np.zeros((most, width))
-        self.first_targets = np.zeros((most, count))
-        """The first rows, from which scaling and bank start anew."""
-        self.bank: KernelBank | None = None
-        self.lay_out(dimension)
-
-    @property
-    def horizons(self) -> tuple[int, ...]:
-        """In rows, ascending."""
-        return self.forecast_rows_of.horizons
-
-    @property
-    def started(self) -> bool:
-        """Whether the first restart is over."""
-        return self.rows >= self.config.restarts[0]
-
-    @property
-    def names(self) -> list[str]:
-        """The names of all slots."""
-        return self.pool.names
-
-    def lay_out(self, first_inputs: int) -> None:
-        """Choose scaling and slots for the present inputs; those beyond the first ones are new."""
-        rows, config = self.forecast_rows_of, self.config
-        self.scaling = rows.make_scaling(self.dimension, first_inputs, config.scalings)
-        columns = rows.columns(self.scaling)
-        self.pool = forecast_pool(columns, SIZES[config.size], config.seed, config.loss)
-
-    def add_inputs(self, count: int) -> None:
-        """Add `count` inputs behind the others, as if they had been missing so far."""
-        self.dimension += count
-        before, first = self.scaling, self.scaling.core if self.bank else self.dimension
-        self.first_inputs = with_missing(self.first_inputs, count)
-        self.lay_out(first)
-        if self.bank is not None:
-            self.scaling.continue_from(before)
-            self.bank = self.bank.with_inputs(self.scaling.width, self.bank_slots())
-
-    def bank_slots(self) -> list[Slot]:
-        """The slots of the bank: all."""
-        return self.pool.bank_slots(range(len(self.pool)))
-
-    def new_bank(self) -> KernelBank:
-        """A bank that has learned nothing."""
-        return self.config.make_bank(self.bank_slots(), len(self.horizons))
-
-    def prices(self) -> Floats:
-        """(columns,): what `HorizonStacking` is told of the columns of `forecasts`."""
-        if not self.stacked:
-            return np.zeros(1)
-        read_off = [isinstance(slot.kernel, NoKernel) for slot in self.bank_slots()]
-        return np.where(read_off, 0.0, 1.0)
-
-    def weights(self) -> Floats:
-        """(H, slots): the weights of the bank."""
-        assert self.bank is not None
-        return np.reshape(self.bank.weights, (len(self.horizons), -1))
-
-    # --- the newest row -------------------------------------------------------------------------
-
-    def forecasts(self, x: Floats, past: Floats) -> tuple[Floats, Floats, Floats]:
-        """What is to be combined (H, columns), scaled forecasts (H,), those of slots (H, slots).
-
-        Columns and slots are in the units of the target. Columns are the slots, or, where the bank
-        combines them by itself, its forecast.
-        """
-        assert self.bank is not None
-        count = len(self.horizons)
-        center, scale = self.scaling.target_scale()
-        row = self.scaling.scale_rows(x[None], past[None])[0]
-        mixed, by_slot = self.bank.predict_slots_one(row)
-        scores, slots = np.reshape(mixed, count), np.reshape(by_slot, (count, -1)) * scale + center
-        return slots if self.stacked else scores[:, None] * scale + center, scores, slots
-
-    def observe(self, x: Floats, y: float) -> None:
-        """Add the newest row (d,) and its target to the running statistics."""
-        if self.rows <= self.config.restarts[-1]:
-            self.series = np.append(self.series, y)
-        if self.bank is None:
-            return
-        statistics = self.scaling.statistics
-        statistics.add_inputs(x)
-        if not self.scaling.outlier_level(y):
-            statistics.add_target(y)
-        elif statistics.hold_target(y):
-            statistics.restart_target()
-
-    # --- learning -------------------------------------------------------------------------------
-
-    def learn(
-        self, x: Floats, past: Floats, targets: Floats, forecasts: tuple[Floats, Floats] | None
-    ) -> None:
-        """Learn a row (d,) with its past and its targets (H,), which are all known now.
-
-        made : scaled forecasts (H,) and those of the slots (H, slots) that were made for it, by
-            which the slots are judged; None if they are not, or there was no bank.
-        """
-        if self.rows < self.config.restarts[-1]:
-            rows = (self.first_inputs, self.first_past, self.first_targets)
-            for array, values in zip(rows, (x, past, targets), strict=True):
-                array[self.rows] = values
-        self.rows += 1
-        if self.bank is not None:
-            judged = None
-            if forecasts is not None:
-                scores, slots = forecasts
-                scaled = self.scaling.scale_targets(slots.ravel()).reshape(slots.shape)
-                judged = self._of_outputs(np.where(np.isnan(slots), scores[:, None], scaled))
-            row = self.scaling.scale_rows(x[None], past[None])[0]
-            target = self._of_outputs(self.scaling.scale_targets(targets))
-            self.bank.learn_one(row, target, judged)
-        if self.rows in self.config.restarts:
-            self._restart()
-
-    def _of_outputs(self, values: Floats) -> Floats:
-        """What a bank takes for values (H, ...): for one output those of the first."""
-        return values if len(self.horizons) > 1 else np.asarray(values[0])
-
-    def _restart(self) -> None:
-        """Start scaling and bank anew from all rows so far."""
-        rows = slice(0, self.rows)
-        X, past, targets = self.first_inputs[rows], self.first_past[rows], self.first_targets[rows]
-        if self.scaling.core < self.dimension:
-            self.lay_out(self.dimension)
-        self.scaling.fit(X, self.series[:, None])
-        self.bank = self.new_bank()
-        scaled = self.scaling.scale_targets(targets.ravel()).reshape(targets.shape)
-        known = scaled if len(self.horizons) > 1 else scaled[:, 0]
-        self.bank.run(self.scaling.scale_rows(X, past), known, record="light")
-
-    # --- saving ---------------------------------------------------------------------------------
-
-    def _first_rows(self) -> Arrays:
-        return {
-            "first_inputs": self.first_inputs,
-            "first_past": self.first_past,
-            "first_targets": self.first_targets,
-        }
-
-    def state(self) -> Arrays:
-        """All arrays but those of the bank, by their names in a file."""
-        statistics = self.scaling.statistics.state().items()
-        return self._first_rows() | {f"scaling/{name}": array for name, array in statistics}
-
-    def restore(self, state: Arrays, rows: int) -> None:
-        """Continue from what `state` returned, after so many rows, without the bank."""
-        for name, array in self._first_rows().items():
-            array[...] = state[name]
-        self.scaling.statistics.restore(under("scaling/", state))
-        if not self.scaling.has_plausible_shifts():
-            raise FileRefused("no series has such running statistics.")
-        self.rows = rows
-
-
-def with_missing(rows: Floats, count: int) -> Floats:
-    """Rows with `count` more columns, in which everything is missing (NaN)."""
-    return np.hstack([rows, np.full((len(rows), count), np.nan)])
-
-
 # --- inputs that are known in advance -------------------------------------------------------------
 
 
@@ -508,8 +248,7 @@ def known_slots(inputs: int, size: Size, seed: int) -> list[Slot]:
 
     Else what they leave of the next target would be forecast with what is known only then.
     """
-    squared = Squared()
-    named = dict(default_slots("standard", range(inputs), (), 0, size, seed, squared))
+    named = dict(default_slots("standard", range(inputs), (), 0, size, seed, Squared()))
     lasting = [name for name in named if "adaptive" not in name and ", forgetting" not in name]
     place = {list(named).index(name): i for i, name in enumerate(lasting)}
     slots = []
@@ -556,11 +295,11 @@ class KnownInputs:
 
     def predict(self, rows: Floats) -> Floats:
         """(n,): the prediction from known inputs (n, columns); NaN where a row is not known."""
-        known = ~np.isnan(rows).all(axis=1)
+        in_advance = ~np.isnan(rows).all(axis=1)
         out = np.full(len(rows), np.nan)
-        if known.any():
-            predicted = self.bank.predict(rows[known])
-            out[known] = np.where(np.isnan(predicted), 0.0, predicted)  # before the first target
+        if in_advance.any():
+            predicted = self.bank.predict(rows[in_advance])
+            out[in_advance] = np.nan_to_num(predicted)  # NaN before the first target
         return out
 
     def restore(self, header: Json, arrays: Arrays, reading: Reading) -> None:
@@ -573,47 +312,6 @@ class KnownInputs:
                 raise FileRefused("the model of its known inputs does not fit its settings.")
             banks.append(bank)
         self.bank, self.late = banks
-
-    def read(
-        self,
-        X_future: object,
-        names: Sequence[Column],
-        encoder: ColumnEncoder | None,
-        dimension: int,
-        remedy: str,
-    ) -> Floats:
-        """(n, columns): the known inputs, from what a user gives for the next rows.
-
-        Parameters
-        ----------
-        X_future : a table with the columns at least, or an array with them or with all columns.
-        names : of the columns, or their indices.
-        encoder : of the AutoBank, if its columns have names.
-        dimension : number of inputs of its rows.
-        """
-        count = len(self.columns)
-        if encoder is not None and is_table(X_future):
-            table = read_table(X_future, "X_future")
-            wanted = [name if isinstance(name, str) else encoder.names[name] for name in names]
-            for name in wanted:
-                if name not in table:
-                    rule = f"have the column {name!r}"
-                    raise check.refuse("X_future", rule, list(table), remedy, "forecast")
-            codes = np.full((len(table[wanted[0]]), len(encoder.names)), np.nan)
-            for index, (name, kind) in enumerate(encoder.columns):
-                if name in wanted:
-                    codes[:, index] = codes_of(name, kind, table[name], {})
-            return np.ascontiguousarray(encoder.expand(codes)[:, self.columns])
-        array = check.floats("X_future", X_future, remedy)
-        if array.ndim == 1:
-            array = array[:, None] if len(names) == 1 else array[None]
-        if array.ndim == 2 and array.shape[1] == dimension != count:
-            array = array[:, self.columns]
-        if array.ndim != 2 or array.shape[1] != count:
-            rule = f"have {count} columns"
-            raise check.refuse("X_future", rule, array.shape, remedy, "forecast")
-        check.within_range("X_future", np.where(np.isnan(array), 0.0, array))
-        return array
 
 
 # --- a line that goes on from its own forecasts ---------------------------------------------------
@@ -645,8 +343,7 @@ class IteratedLine:
         self.back = np.array(sorted(back))
         """How many rows before the next one its inputs are."""
         self.steps = steps
-        few = tuple(range(min(3, lags)))
-        everything = tuple(range(len(self.back)))
+        few, everything = tuple(range(min(3, lags))), tuple(range(len(self.back)))
         self.bank = KernelBank(
             slots=[
                 Slot(ActiveDims(Linear(1.0), columns), LinearRLS(ridge=_RIDGE, forgetting=rate))
@@ -657,11 +354,6 @@ class IteratedLine:
             window=1,
             regularization=0.0,
         )
-
-    @property
-    def history(self) -> int:
-        """How many of the last targets it needs."""
-        return int(self.back[-1])
 
     def learn(self, targets: Floats, scaled: float, scale: tuple[float, float]) -> None:
         """Learn the next target, which is scaled; targets (m,) are those before it, newest last."""
@@ -690,13 +382,11 @@ class IteratedLine:
 RECENT = 1000
 """How many of the last rows are kept where periods are to be found."""
 
-
 _USUAL_TAIL = 0.5 * (1 - 0.9)
 """Of rows that are learned outside of a run: `tail_of(COVERAGE)`, to the bit."""
 
 
-@dataclass
-class _Collection:
+class _Collection(NamedTuple):
     """The forecasts (H, 3) after each row that a run learns.
 
     upcoming : (n, d), the rows that will be learned, in their order.
@@ -705,21 +395,21 @@ class _Collection:
 
     upcoming: Floats
     tail: float
-    forecasts: list[Floats] = field(default_factory=list)
+    forecasts: list[Floats]
 
 
 class Forecaster:
     """Makes forecasts after every row.
 
     They are scored when their targets come, and then each horizon learns its weights. The slots
-    learn a row when the targets of all horizons are known, so that all horizons share it. Moments
+    learn a row when the targets of all horizons are known, so that all horizons share it; after a
+    few rows scaling and bank start anew, from all rows so far, as those of the predictions. Moments
     that wait are in rings: moment n in row n % (the longest horizon).
 
     Parameters
     ----------
     config : the settings of the AutoBank.
     dimension : number of inputs.
-    horizons : in rows, ascending.
     periods : of seasons.
     known : the model of the inputs that are known in advance, if there are any. Forecasts of what
         it leaves and forecasts without it are then combined.
@@ -729,121 +419,123 @@ class Forecaster:
         self,
         config: AutoConfig,
         dimension: int,
-        horizons: Sequence[int],
         periods: Sequence[int],
         known: KnownInputs | None = None,
     ) -> None:
-        self.known = known
-        self._config, self._bounds = config, config.bounds
+        self.config, self.dimension, self.known = config, dimension, known
+        self.horizons, self.periods = config.horizons, tuple(periods)
+        count, longest = len(self.horizons), self.horizons[-1]
+        self.lags = max(config.lags, 1)
+        self.stacked = config.combiner is None and config.loss == Squared()
+        """Whether the weights are those of a `HorizonStacking`, not of the bank."""
         self._collection: _Collection | None = None
         """While a run collects forecasts."""
-        size = RECENT if config.seasons == AUTO else 0
-        self._recent = deque[tuple[Floats, float, float, float]](maxlen=size)
+        self._recent = deque[tuple[Floats, float, float, float]](
+            maxlen=RECENT if config.seasons == AUTO else 0
+        )
         """Rows from which the forecasts start anew when periods are found."""
+        self.bank: KernelBank | None = None
+        self.lay_out(dimension)
+        slots = self.bank_slots()
+        prices = [0.0 if isinstance(slot.kernel, NoKernel) else 1.0 for slot in slots]
+        prices = prices if self.stacked else [0.0]
         self.plain: Forecaster | None = None
         """The forecasts without known inputs. Their slots are combined with those of this one."""
+        lower, upper = config.bounds
         if known is not None:
-            self.plain = Forecaster(config, dimension, horizons, periods)
-            # Bounds are of the targets, not of residuals.
-            config = replace(config, lower=None, upper=None)
-        self.model = HorizonsModel(config, dimension, horizons, periods)
-        self.horizons, self.periods = self.model.horizons, tuple(periods)
-        rows, longest = self.model.forecast_rows_of, self.horizons[-1]
-        self.line = IteratedLine(rows.lags, periods, longest)
-        prices = [self.model.prices()] * (1 if known is None else 2)
-        with_known = 0 if known is None else len(prices[0])
+            self.plain = Forecaster(config, dimension, periods)
+            lower, upper = -np.inf, np.inf  # bounds are of the targets, not of residuals
         self.stacking = _core.HorizonStacking(
-            horizons=self.horizons, prices=np.concatenate(prices).tolist(), known=with_known
+            horizons=self.horizons,
+            prices=prices if known is None else prices * 2,
+            known=0 if known is None else len(prices),
         )
         """The weights of the slots at every horizon."""
-        lower, upper = config.bounds
         self.intervals = _core.HorizonIntervals(
             horizons=self.horizons, lower=lower, upper=upper, in_range=known is None
         )
+        self.line = IteratedLine(self.lags, periods, longest)
         self._lateness = (np.array(self.horizons) - 1.0) / max(longest - 1.0, 1.0)
         """(H,): how much of the late model is in what known inputs leave; see `_left`."""
-        self.samples = 0
-        """How many rows have come."""
+        self.samples = self.rows = 0
+        """How many rows have come, and how many the bank has learned."""
         self.first_moment = 0
-        """The first moment whose forecasts count: before it there was no model."""
-        self.targets = np.full(max(rows.history, self.line.history, longest) + 1, np.nan)
+        """The first moment whose forecasts count: before it there was no bank."""
+        history = max([self.lags, *periods, int(self.line.back[-1]), longest])
+        self.targets = np.full(history + 1, np.nan)
         """The last targets, the newest last; with known inputs, what these leave of them."""
         self.observed = self.targets.copy()
         """The last targets as they were, the newest last."""
         self.late_targets = self.targets.copy()
         """What the late model of known inputs leaves of them."""
-        outputs, slots = len(self.horizons), 0 if self.model.stacked else len(self.model.names)
+        self.series = np.zeros(0)
+        """The targets up to the last restart, the newest last."""
+        width, most = self.scaling.past, config.restarts[-1]
+        self._first_rows = (
+            np.zeros((most, dimension)),
+            np.zeros((most, width)),
+            np.zeros((most, count)),
+        )
+        """Inputs, past and targets of the first rows, from which scaling and bank start anew."""
         self._inputs = np.zeros((longest, dimension))
-        self._past = np.zeros((longest, rows.width))
-        self._scores = np.zeros((longest, outputs))
-        self._slots = np.zeros((longest, outputs, slots))
+        self._past = np.zeros((longest, width))
+        self._scores = np.zeros((longest, count))
+        self._slots = np.zeros((longest, count, 0 if self.stacked else len(slots)))
         self._season_history: _core.SeasonHistory | None = None
         if periods:
             size = history_size(self.periods)
-            self._season_history = _core.SeasonHistory(size=size, places=len(self.periods))
+            self._season_history = _core.SeasonHistory(size=size, places=len(periods))
             self._season_history.set_periods(self.periods)
 
-    @property
-    def dimension(self) -> int:
-        """Number of inputs."""
-        return self.model.dimension
+    # --- columns and slots ----------------------------------------------------------------------
 
-    def learn(
-        self,
-        x: Floats,
-        y: float,
-        tail: float,
-        future: Floats | None = None,
-        readings: Floats | None = None,
-    ) -> Floats:
-        """Take the newest row (d,) with its target; (H, 3): the forecasts made after it.
+    def lay_out(self, first_inputs: int) -> None:
+        """Choose scaling and slots for the present inputs; those beyond the first ones are new."""
+        periods = len(self.periods)
+        self.scaling = Scaling(
+            self.dimension,
+            self.lags + len(self.horizons) * (periods + 1),
+            self.config.scalings[:1],
+            core=first_inputs,
+            seasons=periods,
+            periods=periods,
+        )
+        self.pool = forecast_pool(self.scaling, self.lags, self.horizons, self.periods, self.config)
 
-        Parameters
-        ----------
-        tail : probability beyond each end of the intervals.
-        future : (H, known), the inputs that are known in advance; NaN where they are not known.
-        readings : what is believed of the newest targets, the newest last, which is far. Forecasts
-            are made with these, and scored by the targets as they came.
-        """
-        believed = y
-        if readings is not None and len(readings):
-            self._correct(readings[:-1])
-            believed = float(readings[-1])
-        spike = y - believed
-        if self.known is None or self.plain is None:
-            return self._learn(x, believed, believed, believed, tail, spike)
-        without = self.plain.learn(x, y, tail, readings=readings)
-        found = self._learn(x, *self.known.residuals(x, believed), believed, tail, spike)
-        return without if future is None else self._with_known(found, without, future)
+    def bank_slots(self) -> list[Slot]:
+        """The slots of the bank: all."""
+        return self.pool.bank_slots(range(len(self.pool)))
 
-    def _correct(self, readings: Floats) -> None:
-        """The newest targets were these."""
-        count = min(len(readings), self.samples)
-        if not count:
-            return
-        changes = readings[-count:] - self.observed[-count:]
-        for ring in (self.targets, self.late_targets, self.observed):
-            ring[-count:] += changes
-        if self._season_history is not None:
-            for ago in range(count):
-                self._season_history.append(self.samples - ago, self.targets[-1 - ago :][:1])
+    def _new_bank(self) -> KernelBank:
+        combiner = Uniform() if self.stacked else self.config.combiner
+        config = replace(self.config, combiner=combiner, engine=_local(self.config.engine))
+        return config.make_bank(self.bank_slots(), len(self.horizons))
 
-    def _with_known(self, output: Floats, without: Floats, future: Floats) -> Floats:
-        """(H, ...): forecasts with the part of the known inputs (H, known).
+    def add_inputs(self, count: int) -> None:
+        """Add `count` inputs behind the others, as if they had been missing so far."""
+        self.dimension += count
+        before = self.scaling
+        self.lay_out(self.dimension if self.bank is None else before.core)
+        if self.bank is not None:
+            self.scaling.continue_from(before)
+            self.bank = self.bank.with_inputs(self.scaling.width, self.bank_slots())
+        if self.plain is not None:
+            self.plain.add_inputs(count)
 
-        output : without that part. without : the forecasts that do not need them, which are taken
-        where the known inputs of a horizon are missing.
-        """
-        assert self.known is not None
-        added = self.known.predict(future)[:, None]
-        together = np.clip(output + self.stacking.share[:, None] * added, *self._bounds)
-        return np.where(np.isnan(added), without, together)
+        def wider(rows: Floats) -> Floats:
+            return np.hstack([rows, np.full((len(rows), count), np.nan)])
+
+        self._first_rows = (wider(self._first_rows[0]), *self._first_rows[1:])
+        self._inputs = wider(self._inputs)
+        for row in range(len(self._recent)):
+            x, *values = self._recent[row]
+            self._recent[row] = (wider(x[None])[0], *values)
 
     def with_periods(self, periods: tuple[int, ...]) -> Forecaster:
         """Forecasts that start anew from the last rows, with other periods."""
         if periods == self.periods:
             return self
-        new = Forecaster(self._config, self.dimension, self.horizons, periods, self.known)
+        new = Forecaster(self.config, self.dimension, periods, self.known)
         new._collection = self._collection
         for x, y, late, observed in self._recent:
             if new.plain is not None:
@@ -866,7 +558,7 @@ class Forecaster:
 
         tail : probability beyond each end of the intervals.
         """
-        self._collection = _Collection(upcoming, tail)
+        self._collection = _Collection(upcoming, tail, [])
 
     def collected(self) -> dict[str, Floats]:
         """What was collected since, as arrays of a trace (n, H)."""
@@ -882,12 +574,12 @@ class Forecaster:
         readings : what is believed of the newest targets, the newest last, if that one is far.
         """
         for x, y in zip(X, targets.tolist(), strict=True):
-            forecasts = self.learn(x, y, self._tail, self._future(), readings)
+            forecasts = self._learn_target(x, y, readings, self._tail, self._future())
             if self._collection is not None:
                 self._collection.forecasts.append(forecasts)
 
     def _future(self) -> Floats | None:
-        """The inputs that are known in advance, of the rows after the present one."""
+        """(H, known): the inputs that are known in advance, of the rows after the present one."""
         if self.known is None or self._collection is None:
             return None
         row, upcoming = len(self._collection.forecasts), self._collection.upcoming
@@ -898,6 +590,48 @@ class Forecaster:
         return future
 
     # --- one row --------------------------------------------------------------------------------
+
+    def _learn_target(
+        self, x: Floats, y: float, readings: Floats, tail: float, future: Floats | None = None
+    ) -> Floats:
+        """Take the newest row (d,) with its target; (H, 3): the forecasts made after it.
+
+        Forecasts are made with what is believed of far targets, the readings, and scored by the
+        targets as they came.
+        """
+        believed = y
+        if len(readings):
+            self._correct(readings[:-1])
+            believed = float(readings[-1])
+        spike = y - believed
+        if self.known is None or self.plain is None:
+            return self._learn(x, believed, believed, believed, tail, spike)
+        without = self.plain._learn_target(x, y, readings, tail)
+        output = self._learn(x, *self.known.residuals(x, believed), believed, tail, spike)
+        return without if future is None else self._with_known(output, without, future)
+
+    def _correct(self, readings: Floats) -> None:
+        """The newest targets were these."""
+        count = min(len(readings), self.samples)
+        if not count:
+            return
+        changes = readings[-count:] - self.observed[-count:]
+        for ring in (self.targets, self.late_targets, self.observed):
+            ring[-count:] += changes
+        if self._season_history is not None:
+            for ago in range(count):
+                self._season_history.append(self.samples - ago, self.targets[-1 - ago :][:1])
+
+    def _with_known(self, output: Floats, without: Floats, future: Floats) -> Floats:
+        """(H, ...): forecasts with the part of the known inputs (H, known).
+
+        output : without that part. without : the forecasts that do not need them, which are taken
+        where the known inputs of a horizon are missing.
+        """
+        assert self.known is not None
+        added = self.known.predict(future)[:, None]
+        together = np.clip(output + self.stacking.share[:, None] * added, *self.config.bounds)
+        return np.where(np.isnan(added), without, together)
 
     def _learn(
         self, x: Floats, y: float, late: float, observed: float, tail: float, spike: float = 0.0
@@ -915,14 +649,25 @@ class Forecaster:
         self.samples += 1
         if self._season_history is not None:
             self._season_history.append(self.samples, np.array([y]))
-        model = self.model
-        model.observe(x, y)
-        if model.bank is not None:
-            scaled = float(model.scaling.scale_targets(np.array([y]))[0])
-            self.line.learn(self.targets[:-1], scaled, model.scaling.target_scale())
+        self._observe(x, y)
         if self.samples > self.horizons[-1]:
             self._learn_oldest()
         return self._issue(x, tail)
+
+    def _observe(self, x: Floats, y: float) -> None:
+        """Add the newest row and its target to the running statistics and to the line."""
+        if self.rows <= self.config.restarts[-1]:
+            self.series = np.append(self.series, y)
+        if self.bank is None:
+            return
+        statistics = self.scaling.statistics
+        statistics.add_inputs(x)
+        if not self.scaling.outlier_level(y):
+            statistics.add_target(y)
+        elif statistics.hold_target(y):
+            statistics.restart_target()
+        scaled = float(self.scaling.scale_targets(np.array([y]))[0])
+        self.line.learn(self.targets[:-1], scaled, self.scaling.target_scale())
 
     def _left(self, y: Floats | float, late: Floats | float) -> Floats:
         """(H,): what known inputs leave of a target, as they were known h rows before it.
@@ -934,39 +679,71 @@ class Forecaster:
 
     def _score(self, y: float, late: float, observed: float, spike: float) -> None:
         """Score the forecasts of the newest target, and learn their weights."""
-        longest = self.horizons[-1]
-        waiting = (
-            min(self.samples - self.first_moment, longest) if self.model.bank is not None else 0
-        )
+        waiting = min(self.samples - self.first_moment, self.horizons[-1])
+        waiting = 0 if self.bank is None else waiting
         left = self._left(y, late)
         wanted = observed - self.stacking.shares_due(self.samples) * (observed - left)
-        scale = self.model.scaling.target_scale()
-        came = wanted + spike, observed + spike
+        scale, came = self.scaling.target_scale(), (wanted + spike, observed + spike)
         self.intervals.score(self.samples, *came, waiting, *scale, spike)
         self.stacking.learn(self.samples, waiting, left, observed)
 
     def _learn_oldest(self) -> None:
         """Learn the oldest row that waits: all its targets are known now."""
-        longest, model = self.horizons[-1], self.model
-        row = (self.samples - 1) % longest
-        last = len(self.targets) - 1
-        rows = last - longest + np.array(self.horizons)
-        target = self._left(self.targets[rows], self.late_targets[rows])
-        started = model.bank is not None
-        scored = started and not model.stacked and self.samples - 1 - longest >= self.first_moment
-        forecasts = (self._scores[row], self._slots[row]) if scored else None
-        model.learn(self._inputs[row].copy(), self._past[row].copy(), target, forecasts)
-        if not started and model.bank is not None:
+        longest = self.horizons[-1]
+        oldest = (self.samples - 1) % longest
+        rows = len(self.targets) - 1 - longest + np.array(self.horizons)
+        targets = self._left(self.targets[rows], self.late_targets[rows])
+        x, past = self._inputs[oldest], self._past[oldest]
+        if self.rows < self.config.restarts[-1]:
+            for array, values in zip(self._first_rows, (x, past, targets), strict=True):
+                array[self.rows] = values
+        self.rows += 1
+        if self.bank is not None:
+            judged = None
+            if not self.stacked and self.samples - 1 - longest >= self.first_moment:
+                slots = self._slots[oldest]
+                scaled = self.scaling.scale_targets(slots.ravel()).reshape(slots.shape)
+                scores = self._scores[oldest][:, None]
+                judged = self._of_outputs(np.where(np.isnan(slots), scores, scaled))
+            target = self._of_outputs(self.scaling.scale_targets(targets))
+            self.bank.learn_one(self._scaled_row(x, past), target, judged)
+        if self.rows in self.config.restarts:
+            self._restart()
+
+    def _scaled_row(self, x: Floats, past: Floats) -> Floats:
+        row: Floats = self.scaling.scale_rows(x[None], past[None])[0]
+        return row
+
+    def _of_outputs(self, values: Floats) -> Floats:
+        """What a bank takes for values (H, ...): for one output those of the first."""
+        return values if len(self.horizons) > 1 else np.asarray(values[0])
+
+    def _restart(self) -> None:
+        """Start scaling and bank anew from all rows so far."""
+        X, past, targets = (rows[: self.rows] for rows in self._first_rows)
+        if self.bank is None:
             self.first_moment = self.samples - 1  # the moment whose forecasts follow
+        if self.scaling.core < self.dimension:
+            self.lay_out(self.dimension)
+        self.scaling.fit(X, self.series[:, None])
+        self.bank = self._new_bank()
+        scaled = self.scaling.scale_targets(targets.ravel()).reshape(targets.shape)
+        outputs = scaled if len(self.horizons) > 1 else scaled[:, 0]
+        self.bank.run(self.scaling.scale_rows(X, past), outputs, record="light")
 
     def _issue(self, x: Floats, tail: float) -> Floats:
         """Make the forecasts of this moment, and keep them until their targets come."""
-        moment, past = self.samples - 1, self._row()
+        moment, count = self.samples - 1, len(self.horizons)
         row = moment % self.horizons[-1]
-        self._inputs[row], self._past[row] = x, past
-        if self.model.bank is not None:
-            columns, self._scores[row], slots = self.model.forecasts(x, past)
-            self._slots[row] = slots[:, : self._slots.shape[2]]
+        self._inputs[row], self._past[row] = x, self._past_row()
+        if self.bank is not None:
+            center, scale = self.scaling.target_scale()
+            mixed, by_slot = self.bank.predict_slots_one(self._scaled_row(x, self._past[row]))
+            self._scores[row] = np.reshape(mixed, count)
+            columns = np.reshape(by_slot, (count, -1)) * scale + center
+            if not self.stacked:
+                self._slots[row] = columns
+                columns = self._scores[row][:, None] * scale + center
             if self.plain is not None:
                 columns = np.hstack([columns, self.plain.stacking.forecasts(moment)])
             columns = np.where(np.isfinite(columns), columns, self.observed[-1])
@@ -975,59 +752,19 @@ class Forecaster:
         self.intervals.issue(moment, output, self._baselines())
         return output
 
-    def _output(self, tail: float) -> Floats:
-        """(H, 3): forecasts and intervals from the newest row, without the part of known inputs."""
-        if self.model.bank is None:
-            return np.full((len(self.horizons), 3), self.targets[-1])
-        forecasts = self.stacking.forecasts(self.samples - 1)
-        points, deviations = self.stacking.combine(forecasts).T
-        return self.intervals.forecast(points, deviations, tail)
-
-    def forecast(self, tail: float, future: Floats | None = None) -> Floats:
-        """(H, 3): the forecasts from the newest row; changes nothing. See `learn`."""
-        if self.plain is None:
-            return self._output(tail)
-        without = self.plain.forecast(tail)
-        return without if future is None else self._with_known(self._output(tail), without, future)
-
-    def quantile(self, level: float, future: Floats | None = None) -> Floats:
-        """(H,): the quantile of the forecasts at a level; changes nothing."""
-        below = self.forecast(min(level, 0.5), future)[:, 1]
-        if level < 0.5:
-            return below
-        above = self.forecast(min(1.0 - level, 0.5), future)[:, 2]
-        return above if level > 0.5 else 0.5 * (below + above)
-
-    def weights(self) -> Floats:
-        """(H, slots): of the forecasts at every horizon, with and without known inputs together."""
-        weights: Floats = self.stacking["weights"]
-        count = len(self.model.prices())
-        if self.model.stacked:
-            return weights if self.plain is None else weights[:, :count] + weights[:, count:]
-        total = weights[:, :1] * self.model.weights()
-        return total if self.plain is None else total + weights[:, 1:] * self.plain.model.weights()
-
-    def add_inputs(self, count: int) -> None:
-        """Add `count` inputs behind the others, as if they had been missing so far."""
-        self.model.add_inputs(count)
-        if self.plain is not None:
-            self.plain.add_inputs(count)
-        self._inputs = with_missing(self._inputs, count)
-        wider = [(with_missing(x[None], count)[0], *rest) for x, *rest in self._recent]
-        self._recent.clear()
-        self._recent.extend(wider)
-
-    def _row(self) -> Floats:
+    def _past_row(self) -> Floats:
         """What is known after the newest row."""
         recalled, count = np.zeros(0), len(self.horizons)
         if self._season_history is not None:
             at = np.array([self.samples])
             recalled = self._season_history.recall(self.samples, at, at, None)[0]
         iterated = np.full(count, self.targets[-1])
-        if self.model.bank is not None:
-            ahead = self.line.forecast(self.targets, self.model.scaling.target_scale())
+        if self.bank is not None:
+            ahead = self.line.forecast(self.targets, self.scaling.target_scale())
             iterated = ahead[np.array(self.horizons) - 1]
-        return self.model.forecast_rows_of.row(self.targets, iterated, recalled)
+        return forecast_row(
+            self.targets, self.lags, self.horizons, self.periods, iterated, recalled
+        )
 
     def _baselines(self) -> Floats:
         """(H, 2): the last value, and that of the same phase in the longest period."""
@@ -1037,6 +774,56 @@ class Forecaster:
             season = self.observed[len(self.observed) - 1 - np.array(back)]
             baselines[:, 1] = np.where(np.isnan(season), self.observed[-1], season)
         return baselines
+
+    def _output(self, tail: float) -> Floats:
+        """(H, 3): forecasts and intervals from the newest row, without the part of known inputs."""
+        if self.bank is None:
+            return np.full((len(self.horizons), 3), self.targets[-1])
+        forecasts = self.stacking.forecasts(self.samples - 1)
+        points, deviations = self.stacking.combine(forecasts).T
+        return self.intervals.forecast(points, deviations, tail)
+
+    # --- what is asked --------------------------------------------------------------------------
+
+    def _forecast_at(self, tail: float, future: Floats | None) -> Floats:
+        """(H, 3): the forecasts from the newest row; changes nothing."""
+        if self.plain is None:
+            return self._output(tail)
+        without = self.plain._output(tail)
+        return without if future is None else self._with_known(self._output(tail), without, future)
+
+    def forecast(self, coverage: float, tail: float, future: Floats | None) -> Forecast:
+        """The forecasts from the newest row; changes nothing.
+
+        tail : beyond each end of the intervals. future : (H, known), the inputs that are known.
+        """
+        quantiles = []
+        for level in LEVELS:
+            _, below, above = self._forecast_at(min(level, 1.0 - level), future).T
+            middle = 0.5 * (below + above)
+            quantiles.append(below if level < 0.5 else above if level > 0.5 else middle)
+        point, lower, upper = self._forecast_at(tail, future).T.copy()
+        in_order = np.sort(np.array(quantiles), axis=0)  # none cross
+        by_level = dict(zip(LEVELS, in_order, strict=True))
+        history = self.observed[~np.isnan(self.observed)]
+        return Forecast(
+            self.samples, self.horizons, point, lower, upper, coverage, by_level, history
+        )
+
+    def weights(self) -> dict[str, Floats]:
+        """(H,) by slot: of the forecasts at every horizon, with and without known inputs together.
+
+        Empty before the first bank.
+        """
+        weights, count = self.stacking["weights"], len(self.horizons)
+        parts = [self] if self.plain is None else [self, self.plain]
+        total = np.zeros((count, len(self.pool)))
+        for part, shares in zip(parts, np.split(weights, len(parts), axis=1), strict=True):
+            if part.bank is None:
+                return {}
+            inner = 1.0 if self.stacked else np.reshape(part.bank.weights, (count, -1))
+            total += shares * inner
+        return dict(zip(self.pool.names, total.T.copy(), strict=True))
 
     def scores(self) -> tuple[HorizonScore, ...]:
         """How good the forecasts were, by horizon."""
@@ -1051,7 +838,8 @@ class Forecaster:
 
     def _arrays(self) -> Arrays:
         """The arrays of this object itself, by their names in a file."""
-        arrays = {
+        names = ("model/first_inputs", "model/first_past", "model/first_targets")
+        arrays = dict(zip(names, self._first_rows, strict=True)) | {
             "targets": self.targets,
             "observed": self.observed,
             "inputs": self._inputs,
@@ -1063,46 +851,42 @@ class Forecaster:
             arrays |= {"known_waiting": self.known.waiting, "late_targets": self.late_targets}
         return arrays
 
-    def _parts(
-        self,
-    ) -> dict[str, _core.HorizonStacking | _core.HorizonIntervals | _core.SeasonHistory]:
+    def _parts(self) -> dict[str, Any]:
+        """The objects of the core, by their names in a file."""
         seasons = {} if self._season_history is None else {"seasons": self._season_history}
-        return {"stacking": self.stacking, "intervals": self.intervals, **seasons}
+        statistics = {"model/scaling": self.scaling.statistics}
+        return {"stacking": self.stacking, "intervals": self.intervals, **statistics, **seasons}
 
-    def state(self) -> Arrays:
-        """The arrays without those of banks, by their names in a file."""
+    def _state(self) -> Arrays:
+        """All arrays but those of banks, by their names in a file."""
         inputs, values = [row[0] for row in self._recent], [row[1:] for row in self._recent]
-        arrays = {
+        arrays = self._arrays() | {
             "recent_inputs": np.array(inputs).reshape(-1, self.dimension),
             "recent_values": np.array(values).reshape(-1, 3),
         }
-        arrays |= self._arrays()
         for name, part in self._parts().items():
             arrays |= {f"{name}/{n}": array for n, array in part.state().items()}
-        return arrays | {f"model/{name}": array for name, array in self.model.state().items()}
+        return arrays
 
     def describe(self) -> tuple[Json, Arrays]:
         """Everything that the next forecast depends on, as JSON data and arrays."""
         counters = {
             "samples": self.samples,
             "begun": self.first_moment,
-            "first_inputs": self.model.scaling.core,
+            "first_inputs": self.scaling.core,
             "periods": list(self.periods),
-            "series": self.model.series.tolist(),
-            "rows": self.model.rows,
+            "series": self.series.tolist(),
+            "rows": self.rows,
         }
         header: Json = {"counters": counters, "bank": None, "known": None}
-        arrays: Arrays = {f"state/{n}": array.copy() for n, array in self.state().items()}
-        parts: dict[str, KernelBank | AutoBank | Forecaster] = {"line": self.line.bank}
-        if self.model.bank is not None:
-            parts["bank"] = self.model.bank
+        arrays: Arrays = {f"state/{n}": array.copy() for n, array in self._state().items()}
+        parts: dict[str, Any] = {"line": self.line.bank, "bank": self.bank, "plain": self.plain}
         if self.known is not None:
             parts |= {"known": self.known.bank, "late": self.known.late}
-        if self.plain is not None:
-            parts["plain"] = self.plain
         for name, part in parts.items():
-            header[name], state = part.describe()
-            arrays |= {f"{name}/{n}": array for n, array in state.items()}
+            if part is not None:
+                header[name], state = part.describe()
+                arrays |= {f"{name}/{n}": array for n, array in state.items()}
         return header, arrays
 
     def restore(self, header: Json, arrays: Arrays, reading: Reading) -> None:
@@ -1112,23 +896,24 @@ class Forecaster:
             raise FileRefused("its forecasts do not fit its seasons.")
         first = whole_number(counters["first_inputs"], 1, self.dimension, "inputs of forecasts")
         if first < self.dimension:
-            self.model.lay_out(first)
+            self.lay_out(first)
         self._check(state, counters)
         self.samples, self.first_moment = int(counters["samples"]), int(counters["begun"])
-        self.model.restore(under("model/", state), int(counters["rows"]))
-        self.model.series = np.array(counters["series"], dtype=np.float64)
+        self.rows = int(counters["rows"])
+        self.series = np.array(counters["series"], dtype=np.float64)
         rows = zip(state["recent_inputs"], state["recent_values"].tolist(), strict=True)
         self._recent.extend((x.copy(), *values) for x, values in rows)
         for name, array in self._arrays().items():
             array[...] = state[name]
         for name, part in self._parts().items():
             part.restore(under(f"{name}/", state))
-        if (header["bank"] is not None) != self.model.started:
+        if not self.scaling.has_plausible_shifts():
+            raise FileRefused("no series has such running statistics.")
+        if (header["bank"] is not None) != (self.rows >= self.config.restarts[0]):
             raise FileRefused("its forecasts have the wrong number of banks.")
         if header["bank"] is not None:
-            here = replace(reading, engine=self.model.config.engine)
-            bank = here.bank(header["bank"], under("bank/", arrays), self.model.new_bank())
-            self.model.bank = bank
+            here = replace(reading, engine=_local(reading.engine))
+            self.bank = here.bank(header["bank"], under("bank/", arrays), self._new_bank())
         if self.plain is not None:
             self.plain.restore(header["plain"], under("plain/", arrays), reading)
         reading = replace(reading, engine=Serial())
@@ -1142,35 +927,35 @@ class Forecaster:
     def _check(self, state: Arrays, counters: Json) -> None:
         """Refuse a state that no forecaster with these settings has."""
         recent, longest = len(state["recent_values"]), self.horizons[-1]
-        shapes = {name: array.shape for name, array in self.state().items()}
+        shapes = {name: array.shape for name, array in self._state().items()}
         shapes |= {"recent_inputs": (recent, self.dimension), "recent_values": (recent, 3)}
         if {name: array.shape for name, array in state.items()} != shapes or recent > RECENT:
             raise FileRefused("its forecasts do not fit its settings.")
-        for name, array in state.items():
-            if not np.isfinite(array).all() and name not in _MAY_MISS:
-                raise FileRefused(f"its forecasts are not numbers: {name}.")
         samples = whole_number(counters["samples"], 0, 2**53, "rows")
         whole_number(counters["begun"], 0, samples, "the first forecast")
         learned = max(samples - longest, 0)
         whole_number(counters["rows"], learned, learned, "the rows of its forecasts")
-        for name in {*_TARGETS} & {*state}:
-            come = min(samples, len(state[name]))
-            if not np.isfinite(state[name][len(state[name]) - come :]).all():
-                raise FileRefused(f"its last {name} are not numbers.")
-        series = counters["series"]
-        length = min(samples, self.model.config.restarts[-1] + longest + 1)
-        if len(series) != length or not all(map(_is_number, series)):
+        for name, array in state.items():
+            come = array[max(len(array) - samples, 0) :] if name in _TARGETS else array
+            if name not in _MAY_MISS and not np.isfinite(come).all():
+                raise FileRefused(f"its forecasts are not numbers: {name}.")
+        series = np.array(counters["series"])
+        length = min(samples, self.config.restarts[-1] + longest + 1)
+        fits = series.shape == (length,) and series.dtype.kind in "if"
+        if not (fits and np.isfinite(series).all()):
             raise FileRefused("its series does not fit its rows.")
 
 
+def _local(engine: Engine) -> Engine:
+    """Rows are learned one by one: processes would only wait."""
+    return Serial() if isinstance(engine, Ray) else engine
+
+
 _TARGETS = ("targets", "late_targets", "observed")
+"""Arrays of the last targets, which are NaN before the first."""
+
 _MAY_MISS = (
     *("inputs", "recent_inputs", "past", "slots", "seasons/targets"),
     *("model/first_past", "model/first_inputs"),
-    *_TARGETS,
 )
-"""Arrays that may hold NaN. Of the last targets all must be numbers that have come."""
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float)) and type(value) is not bool and bool(np.isfinite(value))
+"""Arrays that may hold NaN."""

@@ -21,6 +21,7 @@ import hashlib
 import math
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
 from numbers import Real
@@ -29,7 +30,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import FileRefused, InvalidArgument, NumbersAsText
-from ..io.cells import parse_time
+from ..io.cells import MissingValues, parse_number, parse_time
 from ..utils import validation as check
 from ..utils.validation import LARGEST, Floats
 
@@ -44,7 +45,14 @@ offer."""
 # --- arrays ---------------------------------------------------------------------------------------
 
 
-def checked_inputs(X: object, dimension: int | None, name: str, *, single: bool = False) -> Floats:
+def checked_inputs(
+    X: object,
+    dimension: int | None,
+    name: str,
+    *,
+    single: bool = False,
+    missing: MissingValues | None = None,
+) -> Floats:
     """Inputs as (n, d), NaN where a value is missing; `single` for one row.
 
     Rows without columns, and None for a single row, are a series without inputs: a column of 0.
@@ -69,9 +77,32 @@ def checked_inputs(X: object, dimension: int | None, name: str, *, single: bool 
         remedy = "Leave the call out where there are no rows."
         raise check.refuse(name, rule, array.shape, remedy)
     check.check_width(array.shape[1], dimension, name)
+    array = with_gaps(array, missing)
     if not check.is_within_range(array):
         check.within_range(name, np.where(np.isnan(array), 0.0, array))
     return array
+
+
+def with_gaps(values: np.ndarray, missing: MissingValues | None) -> np.ndarray:
+    """Values with NaN, or None among objects, where one means that there is none."""
+    if missing is None or values.dtype.kind in "mM":
+        return values
+    if values.dtype.kind in "biuf":
+        numbers = values.astype(np.float64)
+        numbers[np.isin(numbers, missing.numbers)] = np.nan
+        return numbers
+    out = np.empty(values.size, dtype=object)
+    out[:] = [None if means_none(value, missing) else value for value in values.ravel().tolist()]
+    return out.reshape(values.shape)
+
+
+def means_none(value: object, missing: MissingValues | None) -> bool:
+    """Whether this is one of the values that mean that there is none, as a number or as text."""
+    if missing is None:
+        return False
+    if isinstance(value, (Real, Decimal)) and not isinstance(value, bool):
+        return value in missing.numbers
+    return isinstance(value, str) and value.strip() in missing.words
 
 
 # --- rows with names ------------------------------------------------------------------------------
@@ -103,12 +134,13 @@ class NamedInputs:
 
 
 def read_named(
-    X: object,
+    X: Foreign,
     encoder: ColumnEncoder | None,
     dimension: int | None,
     name: str,
-    *,
     labels: bool,
+    missing: MissingValues | None,
+    *,
     single: bool,
 ) -> NamedInputs | None:
     """Rows with names, or for a bank with names; None for arrays that have none.
@@ -118,16 +150,30 @@ def read_named(
     X : a table, one row with names, or an array.
     encoder : of the bank, if it has learned names.
     dimension : the width of the inputs, once something was learned.
+    missing : values that mean that there is none.
     """
     if isinstance(X, EncodedRows):
         assert encoder is not None
         return NamedInputs(encoder, X)
-    columns = _read_columns(X, name, single=single)
-    if columns is None:
-        if encoder is None:
-            return None
-        return NamedInputs(encoder, _unnamed(X, encoder, name, single=single))
-    if not columns or not len(next(iter(columns.values()))):
+    remedy = "Make a table of it, such as pandas.DataFrame(X), or give one row."
+    if is_table(X):
+        columns = read_table(X, name)
+        if single and _size(columns)[0] != 1:
+            remedy = "Give a dictionary or a table of one row; `predict` and `run` take several."
+            shown = f"a table of {_size(columns)[0]} rows"
+            raise check.refuse(name, "be one row", shown, remedy)
+    elif is_named_row(X) and (single or not hasattr(X, "iloc")):
+        columns = read_row(X, name)
+        if not single and any(np.ndim(values[0]) for values in columns.values()):
+            raise check.refuse(name, "be a table or an array", X, remedy)
+    elif encoder is None:
+        return None
+    else:
+        _check_positions(X, encoder, name, single=single)
+        inputs = checked_inputs(X, len(encoder.columns), name, single=single, missing=missing)
+        return NamedInputs(encoder, EncodedRows(inputs, {}))
+    columns = {column: with_gaps(values, missing) for column, values in columns.items()}
+    if not columns or not _size(columns)[0]:
         remedy = "Give at least one; a call without rows can be left out."
         raise check.refuse(name, "have at least one row and one column", _size(columns), remedy)
     if encoder is None:
@@ -146,22 +192,8 @@ def read_named(
     return NamedInputs(encoder, EncodedRows(codes, texts))
 
 
-def _read_columns(X: object, name: str, *, single: bool) -> Columns | None:
-    """The columns of a table, or of one row with names; None for arrays."""
-    if is_table(X):
-        columns = read_table(X, name)
-        if single and _size(columns)[0] != 1:
-            remedy = "Give a dictionary or a table of one row; `predict` and `run` take several."
-            shown = f"a table of {_size(columns)[0]} rows"
-            raise check.refuse(name, "be one row", shown, remedy)
-        return columns
-    if not is_named_row(X) or not (single or not hasattr(X, "iloc")):
-        return None
-    columns = read_row(X, name)
-    if not single and isinstance(X, dict) and any(np.ndim(v[0]) for v in columns.values()):
-        remedy = "Make a table of it, such as pandas.DataFrame(X), or give one row."
-        raise check.refuse(name, "be a table or an array", X, remedy)
-    return columns
+def _size(columns: Columns) -> tuple[int, int]:
+    return (len(next(iter(columns.values()))) if columns else 0, len(columns))
 
 
 def _warn_of_numbers_as_text(columns: Columns, kinds: list[tuple[str, str]]) -> None:
@@ -177,19 +209,14 @@ def _warn_of_numbers_as_text(columns: Columns, kinds: list[tuple[str, str]]) -> 
         )
 
 
-def _size(columns: Columns) -> tuple[int, int]:
-    return (len(next(iter(columns.values()))) if columns else 0, len(columns))
-
-
-def _unnamed(X: object, encoder: ColumnEncoder, name: str, *, single: bool) -> EncodedRows:
-    """An array for a bank that knows names: by position, if all columns are numbers."""
-    if not encoder.is_numeric:
-        column, kind = next(pair for pair in encoder.columns if pair[1] != NUMBER)
+def _check_positions(X: object, encoder: ColumnEncoder, name: str, *, single: bool) -> None:
+    """Refuse an array for a bank that knows names, unless all columns are numbers."""
+    column, kind = next((pair for pair in encoder.columns if pair[1] != NUMBER), ("", NUMBER))
+    if kind != NUMBER or not encoder.columns:
         what = "categories" if kind == CATEGORY else "times"
         remedy = "Give a dictionary by names." if single else "Give a table with these columns."
         rule = f"have names, as column {column!r} holds {what}"
         raise check.refuse(name, rule, type(X).__name__, remedy)
-    return EncodedRows(checked_inputs(X, len(encoder.columns), name, single=single), {})
 
 
 def _check_without_names(
@@ -213,10 +240,10 @@ def _check_without_names(
 def _check_names(columns: Columns, encoder: ColumnEncoder, name: str) -> None:
     """Refuse other columns than those learned; their order does not matter."""
     learned = encoder.names
-    missing = [column for column in learned if column not in columns]
+    absent = [column for column in learned if column not in columns]
     unknown = [column for column in columns if column not in learned]
-    if missing or unknown:
-        reasons = [f"has no {_listed(missing)}"] if missing else []
+    if absent or unknown:
+        reasons = [f"has no {_listed(absent)}"] if absent else []
         reasons += [f"has {_listed(unknown)}, not learned so far"] if unknown else []
         raise InvalidArgument(
             f"'{name}' must have the columns {_listed(learned)}, as in the rows learned so far; it "
@@ -232,10 +259,9 @@ def _listed(names: Sequence[str]) -> str:
 
 def _check_range(codes: Floats, encoder: ColumnEncoder) -> None:
     """Refuse infinity and numbers whose squares overflow, by name and row."""
-    with np.errstate(invalid="ignore"):
-        bad = np.abs(codes) > LARGEST
-    if bad.any():
-        row, column = (int(i) for i in np.argwhere(bad)[0])
+    bad = np.argwhere(np.abs(codes) > LARGEST)
+    if len(bad):
+        row, column = bad[0].tolist()
         where = f" in row {row}" if len(codes) > 1 else ""
         raise InvalidArgument(
             f"column {encoder.names[column]!r} must be finite and at most {LARGEST:g} in size; got "
@@ -245,7 +271,6 @@ def _check_range(codes: Floats, encoder: ColumnEncoder) -> None:
 
 # --- tables and dictionaries as columns -----------------------------------------------------------
 
-_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _SECOND = np.timedelta64(1, "s")
 
 Columns = dict[str, np.ndarray]
@@ -424,10 +449,8 @@ def _numbers(name: str, values: np.ndarray) -> Floats:
 def _number(name: str, value: object) -> float:
     if is_missing(value):
         return math.nan
-    if isinstance(value, datetime.timedelta):
-        return value.total_seconds()
-    if isinstance(value, datetime.time):
-        return value.hour * 3600 + value.minute * 60 + value.second + value.microsecond / 1e6
+    if isinstance(value, (datetime.timedelta, datetime.time)):
+        return float(parse_number(value))
     if isinstance(value, (Real, Decimal, np.bool_)):
         try:
             return float(value)
@@ -450,10 +473,7 @@ def _time(name: str, value: object) -> float:
     if isinstance(value, np.datetime64):
         return float(_seconds(np.array([value]))[0])
     if isinstance(value, datetime.date):
-        if not isinstance(value, datetime.datetime):
-            value = datetime.datetime(value.year, value.month, value.day)
-        moment = value if value.tzinfo else value.replace(tzinfo=datetime.UTC)
-        return (moment - _EPOCH).total_seconds()
+        return float(parse_number(value))
     try:
         if isinstance(value, (str, Real)) and not isinstance(value, bool):
             return parse_time(str(value))
@@ -493,11 +513,14 @@ CLASS_SHARES = 3
 PERIODS = {"day": 86_400.0, "week": 604_800.0, "year": 31_556_952.0}
 """Seconds."""
 
+WAVES = 2 * len(PERIODS)
+"""Inputs of a time."""
+
 
 def encode_time(seconds: float) -> list[float]:
     """Sine and cosine of the time of day, week and year; NaN for a missing time."""
     if math.isnan(seconds):
-        return [math.nan] * (2 * len(PERIODS))
+        return [math.nan] * WAVES
     angles = [2 * math.pi * math.fmod(seconds, period) / period for period in PERIODS.values()]
     return [wave(angle) for angle in angles for wave in (math.sin, math.cos)]
 
@@ -513,6 +536,7 @@ class ColumnEncoder:
 
     def __init__(self, columns: Sequence[tuple[str, str]], *, labels: bool) -> None:
         self.columns = tuple(columns)
+        self.names = [name for name, _ in self.columns]
         self.tentative = False
         """Whether rows were only predicted so far: the first learned row decides."""
         kinds = [kind for _, kind in self.columns]
@@ -528,65 +552,63 @@ class ColumnEncoder:
             if kind == CATEGORY
         }
         """By the index of a column of categories."""
-        self._category_inputs: dict[tuple[int, float], int] = {}
-        """By column and code, the number of the category's own input behind the fixed ones."""
-        self._input_counts = dict.fromkeys(self.statistics, 0)
+        fixed, each = len(self._numbers) + WAVES * len(self._times), self.targets_width
+        self._means = {
+            i: slice(fixed + each * k, fixed + each * (k + 1))
+            for k, i in enumerate(self.statistics)
+        }
+        """By column, the inputs of the mean targets of categories."""
+        self._first_single = max(fixed + each * len(self.statistics), 1)
+        """The index of the first input of a single category."""
+        self._singles: dict[int, dict[float, int]] = {i: {} for i in self.statistics}
+        """By column and code, the index of the input of a single category."""
 
     # --- columns and inputs ---------------------------------------------------------------------
 
-    @property
-    def names(self) -> list[str]:
-        """The names of the columns."""
-        return [name for name, _ in self.columns]
-
     def inputs_of(self, column: str | int) -> list[int]:
         """The inputs of a column of numbers or times, by its name or index; else none."""
-        names = self.names
         index = column if isinstance(column, int) else -1
-        if isinstance(column, str) and column in names:
-            index = names.index(column)
+        if isinstance(column, str) and column in self.names:
+            index = self.names.index(column)
         if index in self._numbers:
             return [self._numbers.index(index)]
         if index in self._times:
-            waves = 2 * len(PERIODS)
-            start = len(self._numbers) + waves * self._times.index(index)
-            return [*range(start, start + waves)]
+            start = len(self._numbers) + WAVES * self._times.index(index)
+            return [*range(start, start + WAVES)]
         return []
-
-    @property
-    def first_category(self) -> int:
-        """The index of the first input of a single category."""
-        fixed = len(self._numbers) + 2 * len(PERIODS) * len(self._times)
-        return max(fixed + self.targets_width * len(self.statistics), 1)
 
     @property
     def width(self) -> int:
         """The number of inputs; at least one, which is 0 where there are no columns."""
-        return self.first_category + len(self._category_inputs)
+        return self._first_single + sum(map(len, self._singles.values()))
+
+    def _in_order(self) -> list[tuple[int, float]]:
+        """Column and code of the inputs of single categories, in their order."""
+        places = {
+            input_index: (column, code)
+            for column, inputs in self._singles.items()
+            for code, input_index in inputs.items()
+        }
+        return [places[index] for index in sorted(places)]
 
     @property
     def categories(self) -> list[tuple[str, str]]:
         """(column, category) of the inputs of single categories, in their order."""
         return [
-            (self.columns[column][0], self.statistics[column].name(code))
-            for column, code in self._category_inputs
+            (self.names[column], self.statistics[column].name(code))
+            for column, code in self._in_order()
         ]
 
     def category_inputs(self, column: str) -> dict[float, int]:
         """The index of the input of each category that has its own, by its code."""
-        index = self.names.index(column)
-        return {
-            code: self.first_category + number
-            for (other, code), number in self._category_inputs.items()
-            if other == index
-        }
+        return self._singles[self.names.index(column)]
 
     @property
     def beyond(self) -> dict[str, dict[str, int]]:
         """By column: how many categories will have no input of their own, and in how many rows
         they came since all inputs are taken."""
         return {
-            self.columns[column][0]: {
+            self.names[column]: {
                 "categories": len(statistics) - OWN_INPUTS,
                 "rows": statistics.rows_beyond,
             }
@@ -615,46 +637,57 @@ class ColumnEncoder:
         if self.is_numeric:
             return codes
         out = self._fixed_inputs(codes)
-        if self.statistics:
-            for row, inputs in zip(codes.tolist(), out, strict=True):
-                self._write_categories(row, inputs)
+        for row, inputs in zip(codes.tolist() if self.statistics else (), out, strict=False):
+            self._write_categories(row, inputs)
         return out
+
+    def expand_columns(
+        self,
+        X: Foreign,
+        columns: Sequence[str | int],
+        remedy: str,
+        missing: MissingValues | None,
+    ) -> Floats:
+        """(n, width): the inputs of a table of which only these columns are read."""
+        table, names = read_table(X, "X_future"), self.names
+        wanted = [name if isinstance(name, str) else names[name] for name in columns]
+        for name in wanted:
+            if name not in table:
+                rule = f"have the column {name!r}"
+                raise check.refuse("X_future", rule, list(table), remedy, "forecast")
+        codes = np.full((len(table[wanted[0]]), len(names)), np.nan)
+        for index, (name, kind) in enumerate(self.columns):
+            if name in wanted:
+                codes[:, index] = codes_of(name, kind, with_gaps(table[name], missing), {})
+        return self.expand(codes)
 
     def _fixed_inputs(self, codes: Floats) -> Floats:
         """(n, width): numbers and times; 0 elsewhere."""
         out = np.zeros((len(codes), self.width))
         out[:, : len(self._numbers)] = codes[:, self._numbers]
-        place = len(self._numbers)
-        for column in self._times:
+        for place, column in enumerate(self._times):
+            start = len(self._numbers) + WAVES * place
             waves = [encode_time(seconds) for seconds in codes[:, column].tolist()]
-            out[:, place : place + 2 * len(PERIODS)] = waves
-            place += 2 * len(PERIODS)
+            out[:, start : start + WAVES] = waves
         return out
 
     def _write_categories(self, row: list[float], out: Floats) -> None:
-        """Write the inputs of a row's categories."""
-        first = self.first_category
-        place = first - self.targets_width * len(self.statistics)
-        for column, statistics in self.statistics.items():
-            code = row[column]
-            out[place : place + self.targets_width] = statistics.mean(code)
-            place += self.targets_width
+        """Write the inputs of a row's categories, where 0 stands so far."""
+        for column in self.statistics:
+            code, inputs = row[column], self._singles[column]
+            out[self._means[column]] = self.statistics[column].mean(code)
             if math.isnan(code):
-                for (other, _), number in self._category_inputs.items():
-                    if other == column:
-                        out[first + number] = math.nan
-            elif (column, code) in self._category_inputs:
-                out[first + self._category_inputs[column, code]] = 1.0
+                for index in inputs.values():
+                    out[index] = math.nan
+            elif code in inputs:
+                out[inputs[code]] = 1.0
 
     def set_category(self, column: str, category_code: float, out: Floats) -> None:
         """Write the inputs of one category into an input (width,), in place of another one's."""
         index = self.names.index(column)
-        place = self.first_category - self.targets_width * len(self.statistics)
-        place += self.targets_width * list(self.statistics).index(index)
-        out[place : place + self.targets_width] = self.statistics[index].mean(category_code)
-        for (other, code), number in self._category_inputs.items():
-            if other == index:
-                out[self.first_category + number] = float(code == category_code)
+        out[self._means[index]] = self.statistics[index].mean(category_code)
+        for code, place in self._singles[index].items():
+            out[place] = float(code == category_code)
 
     # --- learning -------------------------------------------------------------------------------
 
@@ -666,11 +699,11 @@ class ColumnEncoder:
         """The categories that get an input of their own when a row is learned."""
         new: list[tuple[int, float]] = []
         for column, statistics in self.statistics.items():
-            free, code = OWN_INPUTS - self._input_counts[column], row[column]
-            has_input = (column, code) in self._category_inputs
-            if free and not has_input and statistics.count(code) + 1 >= DUE_ROWS:
-                waiting = [(column, other) for other in statistics.codes]
-                new += [pair for pair in waiting if pair not in self._category_inputs][:free]
+            inputs, code = self._singles[column], row[column]
+            free = OWN_INPUTS - len(inputs)
+            if free and code not in inputs and statistics.count(code) + 1 >= DUE_ROWS:
+                waiting = [other for other in statistics.codes if other not in inputs]
+                new += [(column, other) for other in waiting[:free]]
         return new
 
     def take(
@@ -695,18 +728,16 @@ class ColumnEncoder:
         rows = codes.tolist()
         new = self._new_inputs(rows[0])
         for column, code in new:
-            self._category_inputs[column, code] = len(self._category_inputs)
-            self._input_counts[column] += 1
+            self._singles[column][code] = self.width
         out = self._fixed_inputs(codes)
         for t, (row, target) in enumerate(zip(rows, targets.tolist(), strict=True)):
             if t and (new or self._new_inputs(row)):
                 return out[:t], len(new)
             self._write_categories(row, out[t])
             for column, statistics in self.statistics.items():
-                code = row[column]
+                code, inputs = row[column], self._singles[column]
                 if not math.isnan(code):
-                    full = self._input_counts[column] == OWN_INPUTS
-                    beyond = full and (column, code) not in self._category_inputs
+                    beyond = len(inputs) == OWN_INPUTS and code not in inputs
                     statistics.update(code, texts.get(code, "?"), target, beyond=beyond)
         return out, len(new)
 
@@ -723,44 +754,39 @@ class ColumnEncoder:
 
     def describe(self) -> tuple[dict[str, object], dict[str, Floats]]:
         """Columns and names of categories as plain data, and their codes and statistics."""
+        parts = {i: statistics.describe() for i, statistics in self.statistics.items()}
         facts: dict[str, object] = {
             "columns": [list(column) for column in self.columns],
             "tentative": self.tentative,
-            "categories": [statistics.to_json() for statistics in self.statistics.values()],
+            "categories": [part for part, _ in parts.values()],
         }
-        if not self.statistics:
+        if not parts:
             return facts, {}
-        pairs = [[float(column), code] for column, code in self._category_inputs]
-        arrays = {f"statistics{i}": part.array() for i, part in self.statistics.items()}
-        return facts, {"own": np.array(pairs).reshape(-1, 2), **arrays}
+        pairs = np.array(self._in_order(), dtype=np.float64).reshape(-1, 2)
+        return facts, {"own": pairs} | {f"statistics{i}": part for i, (_, part) in parts.items()}
 
     @classmethod
     def restored(
         cls, facts: Mapping[str, Any], arrays: Mapping[str, Floats], *, labels: bool
     ) -> ColumnEncoder:
         """The encoder from what `describe` returned, after checking it."""
-        columns = [(str(name), str(kind)) for name, kind in facts["columns"]]
-        names = [name for name, _ in columns]
-        if len(set(names)) < len(names) or any(kind not in KINDS for _, kind in columns):
+        encoder = cls([(str(name), str(kind)) for name, kind in facts["columns"]], labels=labels)
+        kinds = {kind for _, kind in encoder.columns}
+        if len(set(encoder.names)) < len(encoder.names) or not kinds <= {*KINDS}:
             raise FileRefused("it has impossible columns.")
-        encoder = cls(columns, labels=labels)
         if not isinstance(facts["tentative"], bool):
             raise FileRefused("it does not say whether its columns are tentative.")
         encoder.tentative = facts["tentative"]
-        if not encoder.statistics:
-            return encoder
         parts = zip(encoder.statistics.items(), facts["categories"], strict=True)
         for (i, statistics), category_facts in parts:
             statistics.restore(category_facts, arrays[f"statistics{i}"])
-        for column, code in arrays["own"].tolist():
-            if column not in encoder.statistics or code not in encoder.statistics[int(column)]:
+        for column, code in arrays["own"].tolist() if encoder.statistics else ():
+            inputs = encoder._singles.get(column)
+            if inputs is None or code in inputs or code not in encoder.statistics[column]:
                 raise FileRefused("it has inputs of categories that were never learned.")
-            encoder._category_inputs[int(column), code] = len(encoder._category_inputs)
-            encoder._input_counts[int(column)] += 1
-        if len(encoder._category_inputs) < len(arrays["own"]) or any(
-            count > OWN_INPUTS for count in encoder._input_counts.values()
-        ):
-            raise FileRefused("it has too many inputs of categories.")
+            inputs[code] = encoder.width
+            if len(inputs) > OWN_INPUTS:
+                raise FileRefused("it has too many inputs of categories.")
         return encoder
 
 
@@ -789,6 +815,15 @@ def category_code(text: str) -> float:
     return float(int.from_bytes(digest.digest()))
 
 
+@dataclass
+class _Category:
+    """Its name, its mean targets, and how often it was learned, at most CATEGORY_ROWS."""
+
+    name: str
+    means: list[float]
+    count: float = 0.0
+
+
 class CategoryStatistics:
     """Counts and mean targets of the categories of a column, by their codes.
 
@@ -803,14 +838,9 @@ class CategoryStatistics:
     """
 
     def __init__(self, width: int, *, clipped: bool) -> None:
-        self._width = width
-        self._clipped = clipped
-        self.names: list[str] = []
+        self._width, self._clipped = width, clipped
+        self._categories: dict[float, _Category] = {}
         """In the order in which they were first learned."""
-        self._index: dict[float, int] = {}
-        self._codes: list[float] = []
-        self._counts: list[float] = []
-        self._means: list[list[float]] = []
         self.rows = 0
         """Learned rows with a category."""
         self.rows_beyond = 0
@@ -819,41 +849,46 @@ class CategoryStatistics:
         self._deviation = 0.0
 
     def __len__(self) -> int:
-        return len(self._codes)
+        return len(self._categories)
 
     def __contains__(self, code: float) -> bool:
-        return code in self._index
+        return code in self._categories
 
     def name(self, code: float) -> str:
         """The name of a category that was learned."""
-        return self.names[self._index[code]]
+        return self._categories[code].name
 
     @property
     def codes(self) -> Sequence[float]:
         """The categories in the order in which they were first learned."""
-        return self._codes
+        return list(self._categories)
 
     def count(self, code: float) -> float:
         """How often a category was learned, at most CATEGORY_ROWS."""
-        index = self._index.get(code)
-        return 0.0 if index is None else self._counts[index]
+        return self._categories[code].count if code in self._categories else 0.0
 
     @property
     def is_full(self) -> bool:
-        """Whether further categories share one mean."""
-        return len(self._codes) > MOST_CATEGORIES
+        """Whether further categories share one mean, that of the last one."""
+        return len(self) > MOST_CATEGORIES
+
+    def _category(self, code: float) -> _Category | None:
+        category = self._categories.get(code)
+        if category is None and self.is_full:
+            return next(reversed(self._categories.values()))
+        return category
 
     def mean(self, code: float) -> list[float]:
         """The mean target of a category; NaN if the category is missing or nothing is known."""
         if math.isnan(code) or not self.rows:
             return [math.nan] * self._width
-        index = self._index.get(code, MOST_CATEGORIES if self.is_full else -1)
-        if index < 0:
+        category = self._category(code)
+        if category is None:
             return self._overall
-        count = self._counts[index]
+        count = category.count
         return [
             (count * mean + PRIOR_ROWS * overall) / (count + PRIOR_ROWS)
-            for mean, overall in zip(self._means[index], self._overall, strict=True)
+            for mean, overall in zip(category.means, self._overall, strict=True)
         ]
 
     def update(self, code: float, name: str, target: Sequence[float], *, beyond: bool) -> None:
@@ -865,22 +900,15 @@ class CategoryStatistics:
             target = self.mean(code)
             if math.isnan(target[0]):
                 return
-        index = self._index.get(code)
-        if index is None:
-            index = min(len(self._codes), MOST_CATEGORIES)
-            if index == len(self._codes):  # the last one stands for all that come later
-                self._index[code] = index
-                self._codes.append(code)
-                self.names.append(name)
-                self._counts.append(0.0)
-                self._means.append([0.0] * self._width)
+        category = self._category(code)
+        if category is None:
+            category = self._categories[code] = _Category(name, [0.0] * self._width)
         self.rows += 1
         self.rows_beyond += beyond
         values = self._clip(target) if self._clipped else target
-        self._counts[index] = min(self._counts[index] + 1.0, CATEGORY_ROWS)
-        mean = self._means[index]
+        category.count = min(category.count + 1.0, CATEGORY_ROWS)
         for k, value in enumerate(values):
-            mean[k] += (value - mean[k]) / self._counts[index]
+            category.means[k] += (value - category.means[k]) / category.count
             self._overall[k] += (value - self._overall[k]) / min(self.rows, OVERALL_ROWS)
 
     def _clip(self, target: Sequence[float]) -> list[float]:
@@ -894,36 +922,24 @@ class CategoryStatistics:
         self._deviation += (abs(step) - self._deviation) / min(self.rows, OVERALL_ROWS)
         return [self._overall[0] + step]
 
-    # --- saving ---------------------------------------------------------------------------------
-
-    def to_json(self) -> dict[str, object]:
-        """The names and counts as plain data."""
-        return {
-            "names": list(self.names),
-            "rows": self.rows,
-            "rows_beyond": self.rows_beyond,
-        }
-
-    def array(self) -> Floats:
-        """(categories + 1, 2 + width): code, count and means of each; in the last row the
-        deviation, 0 and the means of all rows."""
-        columns = zip(self._codes, self._counts, self._means, strict=True)
-        rows = [[code, count, *means] for code, count, means in columns]
-        return np.array([*rows, [self._deviation, 0.0, *self._overall]])
+    def describe(self) -> tuple[dict[str, object], Floats]:
+        """The names and counts as plain data, and (categories + 1, 2 + width): code, count and
+        means of each; in the last row the deviation, 0 and the means of all rows."""
+        names = [category.name for category in self._categories.values()]
+        facts = {"names": names, "rows": self.rows, "rows_beyond": self.rows_beyond}
+        rows = [[code, part.count, *part.means] for code, part in self._categories.items()]
+        return facts, np.array([*rows, [self._deviation, 0.0, *self._overall]])
 
     def restore(self, facts: Mapping[str, Any], array: Floats) -> None:
-        """Continue from what `to_json` and `array` returned, after checking it."""
+        """Continue from what `describe` returned, after checking it."""
         names = [str(name) for name in facts["names"]]
         if array.shape != (len(names) + 1, 2 + self._width) or not np.isfinite(array).all():
             raise FileRefused("its categories do not fit their statistics.")
-        codes = array[:-1, 0].tolist()
-        if len(codes) > MOST_CATEGORIES + 1 or len(set(codes)) < len(codes):
-            raise FileRefused("it has impossible categories.")
-        if (array[:-1, 1] < 1).any() or (array[:-1, 1] > CATEGORY_ROWS).any():
+        if not ((array[:-1, 1] >= 1) & (array[:-1, 1] <= CATEGORY_ROWS)).all():
             raise FileRefused("its categories have impossible counts.")
-        self.names, self._codes = names, codes
-        self._index = {code: index for index, code in enumerate(codes)}
-        self._counts = array[:-1, 1].tolist()
-        self._means = array[:-1, 2:].tolist()
-        self._deviation, self._overall = float(array[-1, 0]), array[-1, 2:].tolist()
+        for name, (code, count, *means) in zip(names, array[:-1].tolist(), strict=True):
+            self._categories[code] = _Category(name, means, count)
+        if len(self) < len(names) or len(self) > MOST_CATEGORIES + 1:
+            raise FileRefused("it has impossible categories.")
+        self._deviation, _, *self._overall = array[-1].tolist()
         self.rows, self.rows_beyond = int(facts["rows"]), int(facts["rows_beyond"])

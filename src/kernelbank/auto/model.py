@@ -16,7 +16,7 @@ from abc import ABC, abstractmethod
 from bisect import insort
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -77,6 +77,8 @@ class Model(ABC):
     previous : how many inputs of the row before a row knows; None for the number that fits.
     """
 
+    classes = 0
+    """How many classes there are, which are numbered."""
     target_count: int
     """How many numbers a target has: the outputs of numbers, 1 for classes."""
     core: _core.NumberModel | _core.ClassModel
@@ -86,7 +88,7 @@ class Model(ABC):
         self, config: AutoConfig, dimension: int, targets: int, previous: int | None = None
     ) -> None:
         self.config, self.dimension, self.targets = config, dimension, targets
-        fitting_inputs = dimension if self.knows_previous and dimension <= WIDE else 0
+        fitting_inputs = dimension if config.knows_previous and dimension <= WIDE else 0
         self.previous = fitting_inputs if previous is None else previous
         """How many inputs of the last row a row knows: the first ones, or none."""
         self.banks: list[KernelBank] = []
@@ -104,36 +106,36 @@ class Model(ABC):
 
     def __getstate__(self) -> dict[str, object]:
         """For copy and pickle: the core as arrays."""
-        return self.__dict__ | {"core": self.core.state(), "_sizes": self._sizes()}
+        return self.__dict__ | {"core": self.core.state(), "_size": self._size}
 
     def __setstate__(self, state: dict[str, object]) -> None:
-        sizes, arrays = state.pop("_sizes"), state.pop("core")
+        size, arrays = state.pop("_size"), state.pop("core")
         self.__dict__.update(state)
         self.core = self._make_core()
         self.core.use_scaling(self.scaling.statistics)
         self.core.use_slots(len(self.pool), self.members.tolist())
-        self.core.allocate(*sizes)  # type: ignore[misc]
+        self._allocate(size)  # type: ignore[arg-type]
         self.core.restore(arrays)  # type: ignore[arg-type]
         self.core.use_banks(self.banks)
+
+    @property
+    def _size(self) -> int:
+        """How many rows the core holds back, or how many classes it has scores for."""
+        core = self.core
+        return core.held if isinstance(core, _core.NumberModel) else core.scores
+
+    def _allocate(self, size: int) -> None:
+        """Let the core make arrays of the lengths that a state with this size has."""
+        if isinstance(self.core, _core.NumberModel):
+            self.core.allocate(size)
+        else:
+            self.core.allocate(self.classes, size)
 
     # --- what the tasks do differently ----------------------------------------------------------
 
     @abstractmethod
-    def _sizes(self) -> tuple[int, ...]:
-        """What `allocate` of the core is told, for arrays of the lengths that they have now."""
-
-    @abstractmethod
     def _make_core(self) -> _core.NumberModel | _core.ClassModel:
         """The part of the core, which has learned nothing."""
-
-    @property
-    @abstractmethod
-    def knows_previous(self) -> bool:
-        """Whether a row knows the inputs of the last one, unless they are many."""
-
-    @abstractmethod
-    def remembered_targets(self) -> int:
-        """Of how many of the last rows a row knows the targets."""
 
     @property
     @abstractmethod
@@ -147,10 +149,6 @@ class Model(ABC):
     @abstractmethod
     def _idle_prediction(self) -> Floats:
         """(K, 1) or a number: the prediction of slots that do not run."""
-
-    @abstractmethod
-    def as_target(self, output: Floats) -> Floats:
-        """The prediction of one row as its target, for forecasts that go on from it."""
 
     @abstractmethod
     def restart(self) -> None:
@@ -177,6 +175,11 @@ class Model(ABC):
     # --- predicting and learning ----------------------------------------------------------------
 
     @property
+    def extra_parts(self) -> dict[str, Any]:
+        """Forecasts and quantiles beside the predictions, by their names in a file."""
+        return {} if self.forecaster is None else {"forecaster": self.forecaster}
+
+    @property
     def rows(self) -> int:
         """How many rows have been learned."""
         return self.core.rows
@@ -185,6 +188,15 @@ class Model(ABC):
     def started(self) -> bool:
         """Whether the first restart is over: scaling has begun, and there may be banks."""
         return self.rows >= self.config.restarts[0]
+
+    def remembered_targets(self) -> int:
+        """Of how many of the last rows a row knows the targets."""
+        lags = self.config.lags
+        return max(lags, REMEMBERED) if self.targets and self.previous else lags
+
+    def as_target(self, output: Floats) -> Floats:
+        """The prediction of one row as its target, for forecasts that go on from it."""
+        return output[::3].copy() if self.targets else np.array([float(np.argmax(output))])
 
     def past_row(self, waiting: int = 0) -> Floats:
         """(past,): what the next row knows of those before it.
@@ -598,8 +610,8 @@ class Model(ABC):
             "selection": asdict(self.selection),
             "slot_changes": [asdict(change) for change in self.slot_changes],
             "changes": [list(change) for change in self.changes],
-            "held": 0,
-            "classes": 0,
+            "held": self._size if self.targets else 0,
+            "classes": self.classes,
             "banks": [],
         }
         arrays: Arrays = {f"core/{name}": array for name, array in self.core.state().items()}
@@ -618,7 +630,8 @@ class Model(ABC):
         for number in outputs:
             whole_number(number, 1, 10**6, "the outputs of a bank")
         self.lay_out(first)
-        self._allocate(header, sum(outputs))
+        held = whole_number(header["held"], 0, CHANGE_AFTER - 1, "rows held back")
+        self._allocate(held if self.targets else sum(outputs))
         state = under("core/", arrays)
         for name, array in state.items():
             # Inputs, past targets and some of several targets may be missing; statistics never are.
@@ -648,10 +661,6 @@ class Model(ABC):
             template = self.new_bank(outputs[number])
             banks.append(reading.bank(settings, under(f"bank{number}/", arrays), template))
         self.use_banks(banks)
-
-    @abstractmethod
-    def _allocate(self, header: Json, outputs: int) -> None:
-        """Tell the core the lengths of arrays in a file with so many outputs."""
 
 
 # --- numbers --------------------------------------------------------------------------------------
@@ -696,19 +705,6 @@ class NumberModel(Model):
             levels=self.config.quantiles,
         )
 
-    def _sizes(self) -> tuple[int, ...]:
-        return (self.core.held,)
-
-    def _allocate(self, header: Json, outputs: int) -> None:
-        self.core.allocate(whole_number(header["held"], 0, CHANGE_AFTER - 1, "rows held back"))
-
-    def remembered_targets(self) -> int:
-        return max(self.config.lags, REMEMBERED) if self.previous else self.config.lags
-
-    @property
-    def knows_previous(self) -> bool:
-        return self.config.revises
-
     @property
     def outputs_per_bank(self) -> tuple[int, ...]:
         return (self.target_count,)
@@ -719,6 +715,11 @@ class NumberModel(Model):
             self.forecaster.add_inputs(count)
         if self.quantile_part is not None:
             self.quantile_part.model.add_inputs(count)
+
+    @property
+    def extra_parts(self) -> dict[str, Any]:
+        quantiles = self.quantile_part
+        return super().extra_parts | ({} if quantiles is None else {"quantile_part": quantiles})
 
     def predict_next(self, x: Floats, waiting: int, tail: float) -> _core.Prediction:
         prediction = self.core.predict_next(x, waiting, tail)
@@ -747,9 +748,6 @@ class NumberModel(Model):
         if self.quantile_part is not None:
             record["quantiles"] = prediction.more[: len(self.quantile_part.levels)][None]
         return record
-
-    def as_target(self, output: Floats) -> Floats:
-        return output[::3].copy()
 
     def update(
         self,
@@ -821,10 +819,6 @@ class NumberModel(Model):
             if rows > 1:
                 errors[1, k] = last_value_loss / (rows - 1)
         return errors[0], errors[1]
-
-    def describe(self) -> tuple[Json, Arrays]:
-        header, arrays = super().describe()
-        return header | {"held": self.core.held}, arrays
 
 
 # --- quantiles of one target ----------------------------------------------------------------------
@@ -898,13 +892,19 @@ class Quantiles:
         pairs = zip(self.levels, means.tolist(), strict=True)
         return tuple(QuantileScore(level, self.scored, *values) for level, values in pairs)
 
-    def restore(self, header: Json, arrays: Arrays, scored: int, reading: Reading) -> None:
-        """Continue from the state of the model, the totals among its arrays, and how many count."""
+    def describe(self) -> tuple[Json, Arrays]:
+        """The model, the totals and how many count, as JSON data and arrays."""
+        header, arrays = self.model.describe()
+        return header | {"scored": self.scored}, arrays | {"totals": self.totals.copy()}
+
+    def restore(self, header: Json, arrays: Arrays, reading: Reading) -> None:
+        """Continue, with nothing learned so far, from what `describe` returned."""
         totals = arrays.pop("totals")
         if totals.shape != self.totals.shape or not np.isfinite(totals).all():
             raise FileRefused("its quantiles do not fit its settings.")
-        self.scored, self.totals[:] = scored, totals
         self.model.restore(header, arrays, reading)
+        self.scored = whole_number(header["scored"], 0, self.model.rows, "quantiles")
+        self.totals[:] = totals
 
 
 # --- classes --------------------------------------------------------------------------------------
@@ -942,19 +942,6 @@ class ClassModel(Model):
             first_restart=self.config.restarts[0],
         )
 
-    def _sizes(self) -> tuple[int, ...]:
-        return (self.classes, self.core.scores)
-
-    def _allocate(self, header: Json, outputs: int) -> None:
-        self.core.allocate(self.classes, outputs)
-
-    def remembered_targets(self) -> int:
-        return self.config.lags
-
-    @property
-    def knows_previous(self) -> bool:
-        return self.config.revises and self._one_bank
-
     # --- outputs --------------------------------------------------------------------------------
 
     @property
@@ -967,12 +954,7 @@ class ClassModel(Model):
         needed = self.outputs_needed
         if not needed:
             return ()
-        return (needed,) if self._one_bank else (1,) * needed
-
-    @property
-    def _one_bank(self) -> bool:
-        """Whether all classes see the same row: without labels of the past among its inputs."""
-        return not self.config.past
+        return (needed,) if self.config.one_bank else (1,) * needed
 
     def _positives(self, first: int = 0, count: int | None = None) -> np.ndarray:
         """The classes whose labels are 1, for `count` outputs from the given one on."""
@@ -986,7 +968,7 @@ class ClassModel(Model):
         self.classes += 1
         self.core.add_class()
         self.pool.outputs = self.outputs_per_pool
-        if self.banks and self._one_bank and self.rows < self.config.restarts[-1]:
+        if self.banks and self.config.one_bank and self.rows < self.config.restarts[-1]:
             self.use_banks([])  # one with all outputs learns all rows so far
             self.start_groups(2.0 * START)
             self._add_outputs()
@@ -1000,7 +982,7 @@ class ClassModel(Model):
     def _add_outputs(self) -> None:
         """Add the outputs that are missing."""
         while self.started and self.outputs < self.outputs_needed:
-            if self._one_bank and not self.banks:
+            if self.config.one_bank and not self.banks:
                 self.use_banks([self._trained_bank(0, self.outputs_needed)])
             else:
                 self._add_output(self.outputs)
@@ -1010,7 +992,7 @@ class ClassModel(Model):
     def _add_output(self, number: int) -> None:
         """Add the output of the class of this number, before those of later classes."""
         banks = list(self.banks)
-        if self._one_bank:
+        if self.config.one_bank:
             (bank,) = banks
             # A new class was in no row before; where class 0 was, only the kept rows tell.
             past = -1.0 if number == self.outputs else np.nan
@@ -1057,9 +1039,6 @@ class ClassModel(Model):
             record["slot_classes"] = np.repeat(best[:, None], shape[1], axis=1)
         return record
 
-    def as_target(self, output: Floats) -> Floats:
-        return np.array([float(np.argmax(output))])
-
     def restart(self) -> None:
         X, *_ = self.core.latest()
         self._drop_banks()
@@ -1090,10 +1069,6 @@ class ClassModel(Model):
             for wrong, count in zip(self.core.wrong, counts, strict=True)
         ]
         return shares[0], shares[1]
-
-    def describe(self) -> tuple[Json, Arrays]:
-        header, arrays = super().describe()
-        return header | {"classes": self.classes}, arrays
 
 
 def output_labels(targets: Floats, positives: np.ndarray) -> Floats:

@@ -102,59 +102,40 @@ class PendingPredictions:
 
         width : how many numbers an input has.
         """
-        count, predictions = len(self.items), [prediction for _, prediction in self.items]
-        results = [np.append(part.output, part.more) for part in predictions]
-        outputs = max((len(part.scores) for part in predictions), default=0)
-        arrays = {
-            "rows_before": np.zeros(count),
-            "sizes": np.zeros((count, 3)),
-            "inputs": np.zeros((count, width)),
-            "past": np.zeros((count, model.core.past)),
-            "scores": np.full((count, outputs), np.nan),
-            "slots": np.full((count, outputs, len(model.names)), np.nan),
-            "results": np.full((count, max(map(len, results), default=0)), np.nan),
-            "ends": np.zeros((count, model.core.ends)),
-        }
+        predictions = [prediction for _, prediction in self.items]
+        results = [np.append(prediction.output, prediction.more) for prediction in predictions]
+        outputs = max((len(prediction.scores) for prediction in predictions), default=0)
+        most = max(map(len, results), default=0)
+        shapes = _shapes(model, len(self.items), width, outputs, most)
+        arrays = {name: np.full(shape, np.nan) for name, shape in shapes.items()}
         for i, ((key, prediction), result) in enumerate(zip(self.items, results, strict=True)):
             scores, slots = prediction.scores, prediction.slots
             arrays["rows_before"][i] = prediction.rows_before
             arrays["sizes"][i] = (len(scores), len(slots), len(result))
             arrays["inputs"][i] = np.frombuffer(key)
             arrays["past"][i] = prediction.past
-            arrays["scores"][i, : len(scores)] = scores
-            arrays["slots"][i, : len(slots)] = slots
-            arrays["results"][i, : len(result)] = result
             arrays["ends"][i] = prediction.ends
+            for name, values in (("scores", scores), ("slots", slots), ("results", result)):
+                arrays[name][i, : len(values)] = values
         return arrays
 
     def restore(self, arrays: Arrays, expired: object, model: Model, width: int) -> None:
         """Continue, with nothing so far, from what `arrays` returned; `expired` of them are."""
-        count = len(arrays["rows_before"])
-        banks, outputs = arrays["scores"].shape[1], arrays["results"].shape[1]
-        shapes = {
-            "rows_before": (count,),
-            "sizes": (count, 3),
-            "inputs": (count, width),
-            "past": (count, model.core.past),
-            "scores": (count, banks),
-            "slots": (count, banks, len(model.names)),
-            "results": (count, outputs),
-            "ends": (count, model.core.ends),
-        }
-        arrays.setdefault("ends", np.zeros(shapes["ends"]))  # older files have none
+        count, outputs = arrays["scores"].shape
+        shapes = _shapes(model, count, width, outputs, arrays["results"].shape[1])
         if (
             {name: array.shape for name, array in arrays.items()} != shapes
             or count > LARGEST_LIMIT
-            or banks > max(model.outputs, model.target_count)
+            or outputs > max(model.outputs, model.target_count)
         ):
             raise FileRefused("its pending predictions do not fit its settings.")
-        more = 2 * len(model.config.quantiles)
+        several, more = model.target_count, 2 * len(model.config.quantiles)
+        limits = (outputs, outputs, arrays["results"].shape[1])
         for i in range(count):
             scores, slots, output = (
-                whole_number(n, 0, most, "a pending prediction")
-                for n, most in zip(arrays["sizes"][i], (banks, banks, outputs), strict=True)
+                whole_number(size, 0, most, "a pending prediction")
+                for size, most in zip(arrays["sizes"][i], limits, strict=True)
             )
-            several = model.target_count
             if model.targets and (output != 3 * several + more or scores != several):
                 raise FileRefused("a pending prediction has no value.")
             result = arrays["results"][i, :output]
@@ -169,3 +150,18 @@ class PendingPredictions:
             )
             self.append(arrays["inputs"][i].tobytes(), prediction)
         self.expired = whole_number(expired, 0, count, "old predictions")
+
+
+def _shapes(
+    model: Model, count: int, width: int, outputs: int, results: int
+) -> dict[str, tuple[int, ...]]:
+    return {
+        "rows_before": (count,),
+        "sizes": (count, 3),
+        "inputs": (count, width),
+        "past": (count, model.core.past),
+        "scores": (count, outputs),
+        "slots": (count, outputs, len(model.names)),
+        "results": (count, results),
+        "ends": (count, model.core.ends),
+    }

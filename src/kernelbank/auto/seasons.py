@@ -146,12 +146,11 @@ def find_periods(
     least : the least mean autocorrelation at multiples of a period.
     """
     ranks = _ranks(values)
-    found = _whole_and_part(ranks, used, least)
-    if len(found) != 1:
-        return found
-    days = ranks[len(ranks) % found[0] :].reshape(-1, found[0])
-    if len(days) < LEAST_DAYS:
-        return found
+    periods = _whole_and_part(ranks, used, least)
+    if len(periods) != 1 or len(ranks) // periods[0] < LEAST_DAYS:
+        return periods
+    (day,) = periods
+    days = ranks[len(ranks) % day :].reshape(-1, day)
     profile = _means(days.T)
     heights: dict[int, float] = {}
     for series in (
@@ -160,11 +159,9 @@ def find_periods(
     ):
         for period, height in _clear_periods(series, least, SIGNIFICANT_DAYS)[0].items():
             heights[period] = max(height, heights.get(period, 0.0))
-    if not heights:
-        return found
-    highest = max(heights.values())
-    longer = min(period for period, height in heights.items() if height >= 0.9 * highest)
-    return (*found, longer * found[0])
+    highest = max(heights.values(), default=0.0)
+    longer = [period for period, height in heights.items() if height >= 0.9 * highest]
+    return (day, min(longer) * day) if longer else periods
 
 
 def _means(rows: Floats) -> Floats:
@@ -201,20 +198,16 @@ def _clear_periods(
     factor, tests = _core.test_periods(ranks)
     if not factor > 0.0:
         return {}, tests
-    chance = [sqrt(factor / count / _multiples(count, p)) for p in range(1, longest + 1)]
     heights: dict[int, float] = {}
     for period in range(SHORTEST, longest + 1):
-        most = significant * chance[period - 1]
+        multiples = max(1, min(MULTIPLES, (count // 2) // period))
+        most = significant * sqrt(factor / count / multiples)
         contrast, height, contrast_lasts, height_lasts = tests[period].tolist()
         # A contrast is a difference of three autocorrelations, with weights 1, -1/2, -1/2.
         clear = height > most and contrast > sqrt(1.5) * most
         if contrast_lasts >= 0.0 and height_lasts >= 0.0 and clear and height >= least:
             heights[period] = height
     return heights, tests
-
-
-def _multiples(count: int, period: int) -> int:
-    return max(1, min(MULTIPLES, (count // 2) // period))
 
 
 def _ranks(values: Floats) -> Floats:

@@ -13,6 +13,7 @@ from ..bank.slot import full_name, short_name
 from ..bank.status import Metric, Status, columns_note, engine_note, quarantine_note
 from ..utils.rendering import one_line, shortened, unique
 from ..utils.validation import Floats
+from .inputs import as_category
 
 # The model imports from here, so its types are only for type checkers.
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from .forecaster import HorizonScore
     from .inputs import ColumnEncoder
     from .model import Model, Quantiles, QuantileScore
-    from .seasons import Setting
 
 
 FALSE_ALARM_ROWS = 10_000.0
@@ -159,12 +159,14 @@ def auto_status(
         "task": task,
         "size": config.size if config.slots is None else "own slots",
         "lags": str(config.lags),
-        "seasons": _seasons(config.seasons),
+        "seasons": ", ".join(map(str, np.atleast_1d(config.seasons or "none"))),
         "scalings": ", ".join(config.scalings),
         "combiner": full_name(config.effective_combiner),
         "engine": full_name(config.engine),
         "seed": str(config.seed),
     }
+    if config.missing:
+        settings["missing"] = ", ".join(as_category(value) for value in config.missing)
     if model is None or not model.rows:
         return Status(title, settings)
     lags = f" and {config.lags} lagged target{'s' * (config.lags > 1)}" if config.lags else ""
@@ -201,20 +203,14 @@ def auto_status(
             return model.names[index] + where
 
         notes["quarantined"] = quarantine_note(sorted(quarantined), len(model.members), describe)
+    what = "targets" if model.targets else "classes"
     return replace(
         status,
         names=model.names,
         weights=model.mean_weights_of_outputs(),
         losses=model.slot_losses(),
-        heading=_heading(model),
+        heading="weights" if count == 1 else f"weights, mean of {count} {what}",
     )
-
-
-def _heading(model: Model) -> str:
-    if model.outputs == 1:
-        return "weights"
-    what = "targets" if model.targets else "classes"
-    return f"weights, mean of {model.outputs} {what}"
 
 
 def _metrics(model: Model, targets: Sequence[str]) -> dict[str, Metric]:
@@ -230,12 +226,6 @@ def _metrics(model: Model, targets: Sequence[str]) -> dict[str, Metric]:
     name, scored = "RMSE" if model.targets else "error rate", model.rows - model.unscored
     metric = Metric(float(errors[0]), float(baseline[0]), note, not model.targets, scored)
     return {name: metric}
-
-
-def _seasons(seasons: Setting) -> str:
-    if seasons is None or isinstance(seasons, str):
-        return seasons or "none"
-    return ", ".join(map(str, seasons))
 
 
 def _class_list(classes: Sequence[object]) -> str:

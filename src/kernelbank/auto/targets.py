@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ..errors import FileRefused, InvalidArgument
+from ..io.cells import MissingValues
 from ..utils import validation as check
 from ..utils.validation import Floats
 from .inputs import (
@@ -21,17 +22,18 @@ from .inputs import (
     is_missing,
     is_named_row,
     is_table,
+    means_none,
     read_row,
     read_table,
+    with_gaps,
 )
 
 if TYPE_CHECKING:
     from .config import AutoConfig
 
-# --- numbers --------------------------------------------------------------------------------------
-
-
 Label = bool | int | float | str
+
+# --- numbers --------------------------------------------------------------------------------------
 
 
 def checked_targets(
@@ -48,31 +50,28 @@ def checked_targets(
     outputs : how many targets a row has; None if the first rows are to say it.
     names : of the targets, if rows with names were learned.
     """
-    if single and outputs == 1 and type(y) is float and -check.LARGEST <= y <= check.LARGEST:
+    usual = type(y) is float and -check.LARGEST <= y <= check.LARGEST
+    if usual and single and outputs == 1 and not config.missing:
         targets = np.array([y])
-        check_within_bounds(targets, config.bounds)
+        check_within_bounds(targets, config)
         return targets, None
-    values, names = read_targets(y, names, single=single)
+    values, names = read_targets(y, names, config.missing_values, single=single)
     if outputs == 1 or _is_single(values, outputs, single=single):
         targets = check.one_target(values) if single else check.targets(values, count)
-        check_within_bounds(targets, config.bounds)
+        check_within_bounds(targets, config)
         return targets, names
-    remedy = "Give numbers, NaN where a target is missing."
-    array = check.floats("y", with_missing_as_nan(values), remedy)
+    array = check.floats("y", values, "Give numbers, NaN where a target is missing.")
     array = array[None] if single and array.ndim else array
     width = array.shape[1] if array.ndim == 2 else 0
-    if len(array.shape) != 2 or len(array) != count or width != (outputs or width) or not width:
+    if array.ndim != 2 or len(array) != count or width != (outputs or width) or not width:
         wanted = f"{'K' if outputs is None else outputs}"
         shape = f"({wanted},)" if single else f"({count}, {wanted})"
         remedy = "Give all targets of each row, as many as in the rows before."
         raise check.refuse("y", f"have the shape {shape}", np.asarray(values).shape, remedy)
     if outputs is None:
         config.check_several(width)
-    missing = np.isnan(array)
-    check.within_range("y", np.where(missing, 0.0, array))
-    for column, gaps in zip(array.T, missing.T, strict=True):
-        if not gaps.all():
-            check_within_bounds(column[~gaps], config.bounds)
+    check.within_range("y", np.where(np.isnan(array), 0.0, array))
+    check_within_bounds(array, config)
     return np.ascontiguousarray(array), names
 
 
@@ -87,28 +86,23 @@ def _is_single(values: object, outputs: int | None, *, single: bool) -> bool:
     return len(shape) < (1 if single else 2) or shape[-1] == 1
 
 
-def check_within_bounds(targets: Floats, bounds: Floats) -> None:
+def check_within_bounds(targets: Floats, config: AutoConfig) -> None:
     """Refuse targets beyond the bounds: predictions never go there, so they could not be right."""
-    lower, upper = bounds.tolist()
-    if (lower > -np.inf or upper < np.inf) and not (
-        targets.min() >= lower and targets.max() <= upper
-    ):
-        outside = (targets < bounds[0]) | (targets > bounds[1])
-        row = int(np.argmax(outside))
-        below = targets[row] < bounds[0]
-        name, bound = ("lower", bounds[0]) if below else ("upper", bounds[1])
-        raise check.refuse(
-            "y",
-            f"be {'at least' if below else 'at most'} {name}={bound:g}",
-            float(targets[row]),
-            f"Correct the target of row {row}, or make the AutoBank with another {name}.",
-        )
+    for name, bound, sign in (("lower", config.lower, 1.0), ("upper", config.upper, -1.0)):
+        if bound is not None and len(outside := np.argwhere(sign * targets < sign * bound)):
+            row, *_ = where = outside[0].tolist()
+            wrong = float(targets[tuple(where)])
+            rule = f"be {'at least' if name == 'lower' else 'at most'} {name}={bound:g}"
+            remedy = f"Correct the target of row {row}, or make the AutoBank with another {name}."
+            raise check.refuse("y", rule, wrong, remedy)
 
 
 def read_targets(
-    y: object, names: Sequence[str] | None, *, single: bool
+    y: object, names: Sequence[str] | None, missing: MissingValues | None, *, single: bool
 ) -> tuple[object, tuple[str, ...] | None]:
-    """Targets in the order of the bank's, and their names; without names y as it is, and None.
+    """Targets in the order of the bank's, and their names; without names None.
+
+    Missing ones are NaN. What is no number is left to the checks of arrays.
 
     Parameters
     ----------
@@ -120,10 +114,10 @@ def read_targets(
     elif not single and is_table(y):
         columns = read_table(y, "y")
     else:
-        return y, None
+        return _without_names(y, missing), None
     if names is not None:
         columns = _in_order(columns, names, single=single)
-    numbers = [_numbers(name, values) for name, values in columns.items()]
+    numbers = [_numbers(name, with_gaps(column, missing)) for name, column in columns.items()]
     array = np.column_stack(numbers) if numbers else np.zeros((1, 0))
     return array[0] if single else array, tuple(columns)
 
@@ -157,18 +151,20 @@ def _is_number(value: object) -> bool:
     return isinstance(value, (Real, Decimal)) or is_missing(value)
 
 
-def with_missing_as_nan(values: object) -> object:
-    """Targets without names, with NaN for None and pandas.NA; anything else as it is."""
+def _without_names(values: object, missing: MissingValues | None) -> object:
+    """Targets with NaN for None, pandas.NA and what means that there is none; or as they are."""
+    has_type = missing is None or hasattr(values, "dtype")  # else numbers beside text became text
     try:
-        array = np.asarray(values)
+        array = np.asarray(values) if has_type else np.array(values, dtype=object)
     except (ValueError, TypeError):  # ragged
         return values
-    if array.dtype.kind != "O" or np.ma.is_masked(values):
+    if np.ma.is_masked(values):
         return values
-    members = array.ravel().tolist()
-    if not members or not all(map(_is_number, members)):
-        return values
-    return _numbers("y", np.array([*members, None], dtype=object)[:-1]).reshape(array.shape)
+    array = with_gaps(array, missing)
+    members = array.ravel().tolist() if array.dtype.kind == "O" else []
+    if members and all(map(_is_number, members)):
+        return _numbers("y", np.array([*members, None], dtype=object)[:-1]).reshape(array.shape)
+    return values if missing is None or array.dtype.kind not in "biuf" else array
 
 
 # --- labels ---------------------------------------------------------------------------------------
@@ -272,12 +268,15 @@ class ClassLabels:
         self.named = named
         self.limit = MAX_CLASSES if named else limit
 
-    def check(self, y: object, length: int | None) -> list[Label]:
+    def check(
+        self, y: object, length: int | None, missing: MissingValues | None = None
+    ) -> list[Label]:
         """The labels of `length` rows, or of one (None), as plain values.
 
         Refuses what is no label, and labels that may not occur; then nothing has changed.
         """
         values = [y] if length is None else _listed(y, length)
+        values = [None if means_none(value, missing) else value for value in values]
         labels = [plain(value, "y") for value in values]
         refused = self.refused(labels)
         if refused:
