@@ -24,6 +24,7 @@
 // So they follow a drift until the next generation. Inputs and thresholds are in single precision.
 // f is not in the space of a kernel: norm^2 is 0, which means none. The trees are one slot, in lane 0.
 #include <cmath>
+#include <numeric>
 
 #include "../learner.hpp"
 #include "../math.hpp"
@@ -38,6 +39,9 @@ constexpr int FIRST = 16;        // samples after which the first generation beg
 constexpr int DEEPEST = 10;      // splits on a way to a leaf
 constexpr int MOST_BINS = 64;    // intervals of an input
 constexpr int QUANTILES_OF = 512;  // how many of the samples give thresholds
+
+/// A sum of residuals, and their number: one addition for both.
+typedef double Sum __attribute__((vector_size(16)));
 
 /// Trees in the order of their growth. Cell 0 of a tree is its root. The second child of a cell is the
 /// cell after the first one; a leaf is its own child, so that all ways down have the same length.
@@ -120,6 +124,7 @@ class BoostedTrees final : public Learner {
       if (!(number >= 0.0 && number < 0x1p53)) throw std::invalid_argument("no seed");
     key_ = mix_key(mix_key(0, std::uint64_t(seed[0]) << 32 | std::uint64_t(seed[1])),
                    std::uint64_t(identity));
+    for (int n = 0; n <= memory_; ++n) inverses_[n] = 1.0 / (n + RIDGE);
   }
 
   void visit(Archive& archive) override {
@@ -161,7 +166,8 @@ class BoostedTrees final : public Learner {
       // f on the window, oldest first; 0 before the first sample.
       Lanes* values = record.values[t + 1];
       const int position = block.samples.place(number);
-      for (int age = 0; age < window_; ++age) {
+      values[window_ - 1] = first_lane(value_);
+      for (int age = 1; age < window_; ++age) {
         if (age <= number) {
           for (int k = 0; k < dimension_; ++k)
             point_[k] = float(block.samples.inputs(coordinates_[k])[position - age]);
@@ -219,6 +225,7 @@ class BoostedTrees final : public Learner {
     const double step = (target - value_) / (1.0 + total);
     now_.constant += own * step;
     for (int t = 0; t < trees_; ++t) now_.values[t][found_[t]] += variances_[t] * step;
+    value_ += total * step;
   }
 
   // --- samples -----------------------------------------------------------------------------------
@@ -293,6 +300,7 @@ class BoostedTrees final : public Learner {
     if (begun_ == 0 || stored_ >= begun_ + length) {
       if (begun_ > 0) std::swap(now_, next_);
       begin();
+      evaluate_point();
     }
     const std::int64_t samples = std::min<std::int64_t>(begun_, memory_) / 2;
     const std::int64_t due = std::min<std::int64_t>(trees_, trees_ * (stored_ - begun_ + 1) / samples);
@@ -319,7 +327,10 @@ class BoostedTrees final : public Learner {
   struct Leaf {
     int cell, low, high, depth;
     double total;  // S
-    Split split;
+    int histogram = -1;
+    Split split = {};
+    int count() const { return high - low; }
+    bool may_be_split() const { return count() >= 2 * LEAST && depth < DEEPEST; }
   };
 
   void grow_tree() {
@@ -336,7 +347,11 @@ class BoostedTrees final : public Learner {
       total += residuals_[i];
     }
     open_.clear();
-    open(tree, {0, 0, int(rows_.size()), 0, total, {}});
+    free_.resize(histograms_.rows());
+    std::iota(free_.begin(), free_.end(), 0);
+    Leaf root{0, 0, int(rows_.size()), 0, total};
+    fill_histogram(root);
+    open(tree, root);
     int cells = 1;
     while (!open_.empty() && cells + 2 <= next_.axes.columns()) {
       auto best = open_.begin();
@@ -352,42 +367,47 @@ class BoostedTrees final : public Learner {
   }
 
   /// Give a leaf its value, and find its split.
-  void open(int tree, Leaf leaf) {
-    const int count = leaf.high - leaf.low;
-    next_.make_leaf(tree, leaf.cell, rate_ * leaf.total / (count + RIDGE), 2.0 * count);
+  void open(int tree, Leaf& leaf) {
+    next_.make_leaf(tree, leaf.cell, rate_ * leaf.total / (leaf.count() + RIDGE), 2.0 * leaf.count());
     next_.depths[tree] = std::max<std::int64_t>(next_.depths[tree], leaf.depth);
-    if (count < 2 * LEAST || leaf.depth == DEEPEST) return;
-    leaf.split = best_split(leaf);
-    if (leaf.split.axis >= 0) open_.push_back(leaf);
+    if (leaf.may_be_split()) leaf.split = best_split(leaf);
+    if (leaf.split.axis >= 0)
+      open_.push_back(leaf);
+    else if (leaf.histogram >= 0)
+      free_.push_back(leaf.histogram);
+  }
+
+  /// (dimension, bins): the sums of r, and the numbers of samples, by code.
+  void fill_histogram(Leaf& leaf) {
+    leaf.histogram = free_.back();
+    free_.pop_back();
+    Sum* sums = histograms_[leaf.histogram];
+    std::fill_n(sums, dimension_ * bins_, Sum{});
+    for (int i = leaf.low; i < leaf.high; ++i) {
+      const Sum sample = {residuals_[rows_[i]], 1.0};
+      const std::uint8_t* codes = codes_[rows_[i]];
+      for (int k = 0; k < dimension_; ++k) sums[k * bins_ + codes[k]] += sample;
+    }
   }
 
   /// The split with the largest gain, the first of equals.
-  Split best_split(const Leaf& leaf) {
-    const double count = leaf.high - leaf.low;
-    std::fill(histogram_.begin(), histogram_.end(), Sum{});
-    for (int i = leaf.low; i < leaf.high; ++i) {
-      const double r = residuals_[rows_[i]];
-      const std::uint8_t* codes = codes_[rows_[i]];
-      for (int k = 0; k < dimension_; ++k) {
-        Sum& sum = histogram_[std::size_t(k) * MOST_BINS + codes[k]];
-        sum.total += r;
-        sum.count += 1.0;
-      }
-    }
+  Split best_split(const Leaf& leaf) const {
+    const double* weight = inverses_.data();
+    const int count = leaf.count();
     Split best;
-    const double before = leaf.total * leaf.total / (count + RIDGE);
+    const double before = leaf.total * leaf.total * weight[count];
     for (int k = 0; k < dimension_; ++k) {
-      const Sum* sums = histogram_.data() + std::size_t(k) * MOST_BINS;
-      double first = 0.0, below = 0.0;
+      const Sum* sums = histograms_[leaf.histogram] + k * bins_;
+      double first = 0.0;
+      int below = 0;
       for (int code = 0; code + 1 < bins_; ++code) {
-        if (sums[code].count == 0.0) continue;
-        first += sums[code].total;
-        below += sums[code].count;
+        first += sums[code][0];
+        below += int(sums[code][1]);
         if (below < LEAST) continue;
         if (count - below < LEAST) break;
         const double second = leaf.total - first;
         const double gain =
-            first * first / (below + RIDGE) + second * second / (count - below + RIDGE) - before;
+            first * first * weight[below] + second * second * weight[count - below] - before;
         if (gain > best.gain) best = {gain, first, k, code};
       }
     }
@@ -400,18 +420,27 @@ class BoostedTrees final : public Learner {
     next_.thresholds[tree][leaf.cell] = bounds_[split.axis][split.code];
     next_.axes[tree][leaf.cell] = split.axis;
     next_.children[tree][leaf.cell] = child;
-    const auto start = rows_.begin();
-    const auto middle = std::stable_partition(
-        start + leaf.low, start + leaf.high,
-        [&](int row) { return codes_[row][split.axis] <= split.code; });
-    const int border = int(middle - start);
-    open(tree, {child, leaf.low, border, leaf.depth + 1, split.total, {}});
-    open(tree, {child + 1, border, leaf.high, leaf.depth + 1, leaf.total - split.total, {}});
+    int border = leaf.low, others = 0;
+    for (int i = leaf.low; i < leaf.high; ++i) {
+      const int row = rows_[i], second = codes_[row][split.axis] > split.code;
+      rows_[border] = row;
+      others_[others] = row;
+      border += 1 - second;
+      others += second;
+    }
+    std::copy_n(others_.begin(), others, rows_.begin() + border);
+    Leaf left{child, leaf.low, border, leaf.depth + 1, split.total};
+    Leaf right{child + 1, border, leaf.high, leaf.depth + 1, leaf.total - split.total};
+    Leaf &smaller = left.count() < right.count() ? left : right, &larger = &smaller == &left ? right : left;
+    larger.histogram = leaf.histogram;
+    if (larger.may_be_split()) {  // what the smaller one does not have
+      fill_histogram(smaller);
+      Sum* sums = histograms_[larger.histogram];
+      for (int i = 0; i < dimension_ * bins_; ++i) sums[i] -= histograms_[smaller.histogram][i];
+    }
+    open(tree, left);
+    open(tree, right);
   }
-
-  struct Sum {
-    double total = 0.0, count = 0.0;
-  };
 
   // settings
   int trees_, leaves_, memory_;
@@ -439,10 +468,12 @@ class BoostedTrees final : public Learner {
   std::int64_t coded_ = 0;       // samples whose codes are those of the present thresholds
   int bins_ = 0;
   std::uint64_t half_ = 0;
-  std::vector<int> rows_;
+  std::vector<int> rows_, others_ = std::vector<int>(memory_);
   Array<double> residuals_ = targets_;
   std::vector<Leaf> open_;
-  std::vector<Sum> histogram_ = std::vector<Sum>(std::size_t(dimension_) * MOST_BINS);
+  std::vector<int> free_;        // histograms that no leaf has
+  Matrix<Sum> histograms_{leaves_ + 1, dimension_ * MOST_BINS};
+  Array<double> inverses_ = Array<double>(memory_ + 1);  // 1 / (n + R)
 };
 
 }  // namespace

@@ -46,6 +46,7 @@ from ..kernels import ActiveDims, Additive, Gaussian, Kernel, Linear, Matern, No
 from ..kernels.base import active_coordinates
 from ..kernels.random_features import feature_counts
 from ..learners import (
+    BoostedTrees,
     FourierRLS,
     FourierSGD,
     LastValue,
@@ -301,6 +302,9 @@ def slot_price(slot: Slot, width: int) -> float:
         return 0.2 + 1.5e-4 * (columns + 1) ** 2
     if isinstance(learner, PartitionTree):
         return 0.7 + 0.02 * columns
+    if isinstance(learner, BoostedTrees):
+        import os
+        return float(os.environ.get("BP", "1")) * (4.0 + 0.2 * columns)
     if isinstance(learner, NearestNeighborGP):
         return 4e-4 * learner.neighbors**3 + 0.006 * learner.neighbors * columns
     return 0.3
@@ -581,6 +585,9 @@ NEIGHBOR_KERNELS = ((0.3, 0.1), (1.0, 0.01), (1.0, 0.1), (3.0, 0.01))
 NOISE = 0.1
 """The noise in units of their kernels, which are scaled accordingly."""
 
+BOOSTED_VALUES = 2**18
+"""How many numbers the inputs of all samples have from which boosted trees are grown."""
+
 MOST_SAMPLES = 2**14
 """The most samples among which neighbors are searched."""
 
@@ -642,6 +649,7 @@ def default_pool(scaling: Scaling, size: Size, seed: int, loss: Loss, outputs: i
     pool.add(season_slots(scaling, size, seed, loss))
     pool.season_groups = tuple(range(first, len(pool.groups)))
     builder.add_reserves()
+    builder.add_boosted()
     for index, name in enumerate(pool.names):
         if name.startswith(TRANSFORMED):
             slot = pool.slots[index]
@@ -737,6 +745,18 @@ class _Builder:
         for name, memory in (("forgetting", _FORGETTING), ("adaptive bias", _ADAPTIVE)):
             linear = LinearRLS(ridge=LINEAR_RIDGE, **memory)
             self._add(f"past: linear, {name}", Slot(line, linear))
+
+    def add_boosted(self) -> None:
+        """Boosted trees on the inputs and the last targets."""
+        import os
+        memory = min(BOOSTED_VALUES // len(self.columns), MOST_SAMPLES)
+        kernel = ActiveDims(NoKernel(), self.columns)
+        learner = BoostedTrees(memory=memory, seed=self.seed)
+        for base in os.environ.get("BOOST", "none").split(";"):
+            index = None if base == "none" else self.pool.index(base)
+            if base == "none" or index is not None:
+                name = "boosted trees" if index is None else base + " + boosted trees"
+                self._add(name, Slot(kernel, learner, residual_of=index))
 
     def add_reserves(self) -> None:
         """Slots that do not run from the start."""
