@@ -29,7 +29,6 @@ from ...utils import validation as check
 from ..report.data import ReportData, write_report
 from ..runner import Runner
 from ..status import RunStatus
-from ..timings import PAGE
 from .server import REPORT, Limits, ServerSettings
 
 _START_TIMEOUT = 30.0
@@ -269,8 +268,7 @@ class Publisher(AbstractContextManager["Publisher"]):
         curves = begin >= self._next_curves
         if curves:
             self._next_curves = begin + CURVES_PERIOD
-        with run.timings.measure(PAGE):
-            self._page.publish(self._data.parts(RunStatus.of_run(run), curves=curves))
+        self._page.publish(self._data.parts(RunStatus.of_run(run), curves=curves))
         spent = time.monotonic() - begin
         self._next_update = begin + max(PERIOD, spent / MAX_SHARE)
 

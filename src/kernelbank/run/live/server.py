@@ -306,9 +306,7 @@ class PageServer:
                 else:
                     waiting: set[asyncio.Future[Any]] = {gone, parts.changed}
                     done, _ = await asyncio.wait(
-                        waiting,
-                        timeout=self.limits.heartbeat,
-                        return_when=asyncio.FIRST_COMPLETED,
+                        waiting, timeout=self.limits.heartbeat, return_when=asyncio.FIRST_COMPLETED
                     )
                     await connection.send([] if done else [b":\n\n"])
         finally:
