@@ -166,11 +166,11 @@ clean:
 	@$(INSTALL) --no-compile scikit-build-core nanobind cmake ninja $(if $(COMPILER),,ziglang)
 	@touch $@
 
-# What users need: the command, figures and the live page; the core is compiled meanwhile. Python
+# What users need: the command and figures; the core is compiled meanwhile. Python
 # compiles modules when they are first used.
 .venv/ready: .venv/tools pyproject.toml
 	@$(MAKE) --no-print-directory --silent $(CORE) & compiling=$$!; \
-		$(INSTALL) --no-compile --no-build-isolation --editable ".[cli,plot,live]"; installed=$$?; \
+		$(INSTALL) --no-compile --no-build-isolation --editable ".[cli,plot]"; installed=$$?; \
 		wait $$compiling && exit $$installed
 	@touch $@
 
@@ -188,13 +188,13 @@ $(CORE): build/core/build.ninja $(CORE_SOURCES)
 # What the quick tests need besides: the libraries that kernelbank works with.
 .venv/test-ready: .venv/ready
 	@echo "Installing what the tests need into .venv (once) ..."
-	@$(INSTALL) --no-compile --no-build-isolation --editable ".[cli,plot,live,test]"
+	@$(INSTALL) --no-compile --no-build-isolation --editable ".[cli,plot,test]"
 	@touch $@
 
 # What developers need besides: linters, Ray, a browser's driver, MkDocs and Jupyter.
 .venv/dev-ready: .venv/test-ready
 	@echo "Installing what linters and slow tests need into .venv (once; more than 1 GB) ..."
-	@$(INSTALL) --no-build-isolation --editable ".[cli,plot,live,test-all,lint]"
+	@$(INSTALL) --no-build-isolation --editable ".[cli,plot,test-all,lint]"
 	@touch $@
 
 # River, scikit-learn, LightGBM and statsforecast are only for the comparison.

@@ -39,10 +39,7 @@ def test_compare_command_writes_table_and_figure(tmp_path):
         "persistence",
         "running mean",
     }
-    assert {row["stream"]: row["samples"] for row in written["results"]} == {
-        "load": 40,
-        "sine": 40,
-    }
+    assert {row["stream"]: row["samples"] for row in written["results"]} == {"load": 40, "sine": 40}
     for figure in ("running_loss", "critical_difference"):
         assert (tmp_path / "out" / f"{figure}.png").stat().st_size > 5000
     table = (tmp_path / "out" / "table.md").read_text().splitlines()

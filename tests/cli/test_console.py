@@ -12,6 +12,7 @@ import sys
 import termios
 import threading
 import time
+import weakref
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -20,6 +21,7 @@ import pytest
 
 from kernelbank.cli.commands import run_command
 from kernelbank.cli.console import status_line
+from kernelbank.cli.run import stop_on_signals
 from support.run_command import make_rows, read_state, run, succeed, write_csv
 
 CLEAR = "\r\x1b[K"
@@ -226,7 +228,7 @@ def started(folder, stream_source, *more, **streams):
 def results(folder):
     """What a run has left: predictions, bad rows, and the facts of its state."""
     header, arrays = read_state(folder / "state")
-    for name in ("timings", "predictions"):
+    for name in ("times", "predictions"):
         del header[name]
     content = [(folder / name).read_bytes() for name in ("out.csv", "state/bad-rows.jsonl")]
     return content, header, {name: array.tobytes() for name, array in arrays.items()}
@@ -397,3 +399,20 @@ def test_hang_up_that_is_ignored_from_the_start_stays_ignored(endless, tmp_path)
     until(lambda: read_state(tmp_path / "state")[0]["rows"] > rows + 2000)
     process.send_signal(signal.SIGTERM)
     assert process.wait(60) == 128 + signal.SIGTERM
+
+
+class Dropped:
+    """Something that a callback waits for."""
+
+
+def test_second_signal_inside_a_callback_prints_nothing_and_ends_the_run(capfd):
+    with stop_on_signals() as stop:
+        signal.raise_signal(signal.SIGTERM)
+        assert stop.is_set()
+        dropped = Dropped()
+        watched = weakref.ref(dropped, lambda _: signal.raise_signal(signal.SIGTERM))
+        del dropped
+        assert watched() is None
+        with pytest.raises(KeyboardInterrupt):
+            stop.is_set()
+    assert capfd.readouterr().err == ""

@@ -438,7 +438,7 @@ def outputs(folder):
 def outcome(folder):
     """What a run has written: predictions, bad rows and the facts of its state."""
     header, arrays = read_state(folder / "state")
-    header.pop("timings")
+    header.pop("times")
     predictions = header.pop("predictions")
     assert predictions == [str(folder / "out.csv")]
     content = [(folder / name).read_bytes() for name in ("out.csv", "state/bad-rows.jsonl")]

@@ -62,7 +62,7 @@ def options_in(folder, *more):
 def leftovers(folder):
     """Everything that must be as if the file had been complete from the start."""
     header, arrays = read_state(folder / "state")
-    del header["timings"], header["predictions"], header["source"]["address"]
+    del header["times"], header["predictions"], header["source"]["address"]
     bits = {name: (array.shape, array.tobytes()) for name, array in arrays.items()}
     bad_rows = (folder / "state/bad-rows.jsonl").read_bytes()
     return (folder / "out.csv").read_bytes(), bad_rows, header, bits

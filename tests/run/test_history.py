@@ -5,7 +5,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from kernelbank.auto.inputs import PERIODS, encode_time
+from kernelbank.auto.inputs import encode_time
 from kernelbank.auto.status import Change
 from kernelbank.errors import FileRefused
 from kernelbank.run import session
@@ -22,14 +22,12 @@ from kernelbank.run.history import (
     RECENT,
     SNAPSHOTS,
     TOTALS,
+    DrawnInput,
     History,
-    InputLayout,
     RecentRows,
     SeenInputs,
     Snapshot,
-    drawn_inputs,
-    recorded_inputs,
-    take_snapshot,
+    some_of_each_kind,
 )
 from kernelbank.run.report.data import ReportData
 from kernelbank.run.status import RunStatus
@@ -267,10 +265,7 @@ def test_history_of_a_resumed_run_has_the_same_bits(task, delay, tmp_path, monke
     source = write_csv(tmp_path / "s.csv", ["a", "site", "when", "y"], table(targets))
     options = ["--target", "y", "--task", task, "--delay", delay, "--predict-missing"]
     options += ["--time", "when", "--categorical", "site"]
-    for name, cuts in (
-        ("whole", [RUN_ROWS]),
-        ("pieces", [1, 52, 65, 130, 255, RUN_ROWS]),
-    ):
+    for name, cuts in (("whole", [RUN_ROWS]), ("pieces", [1, 52, 65, 130, 255, RUN_ROWS])):
         for rows in cuts:
             succeed(source, *options, "--state", tmp_path / name, "--max-rows", rows)
     (mine, arrays), (other, others) = (read_state(tmp_path / name) for name in ("whole", "pieces"))
@@ -331,9 +326,8 @@ def status(tmp_path_factory):
 
 
 def present(status):
-    taken = take_snapshot(status.bank, status.history, status.layout, 0.9, recorded=False)
-    inputs = drawn_inputs(status.layout, status.bank)
-    return {one.name: (one, values) for one, values in zip(inputs, taken.values, strict=True)}
+    taken = status.curves.snapshot(status.history, recorded=False)
+    return {one.name: (one, v) for one, v in zip(status.curves.inputs, taken.values, strict=True)}
 
 
 def usual_row(status):
@@ -359,7 +353,7 @@ def predict_at(status, rows):
 
 
 def test_every_input_is_drawn(status):
-    kinds = [(one.kind, one.name) for one in drawn_inputs(status.layout, status.bank)]
+    kinds = [(one.kind, one.name) for one in status.curves.inputs]
     assert kinds == [
         ("number", "a"),
         ("number", "b"),
@@ -412,31 +406,16 @@ def test_numbers_are_drawn_inside_the_range_in_which_they_were_seen(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("numbers", "time", "categories", "lags"),
-    [(3, True, 1, 2), (50, True, 2, 30), (500, False, 0, 0), (0, False, 200, 1), (0, True, 0, 0)],
+    ("numbers", "times", "categories", "lags"),
+    [(3, 3, 1, 2), (50, 3, 2, 30), (500, 0, 0, 0), (0, 0, 200, 1), (0, 3, 0, 0)],
 )
-def test_recorded_inputs_are_some_of_every_kind(status, numbers, time, categories, lags):
-    layout = InputLayout(
-        "y",
-        [f"x{k}" for k in range(numbers)],
-        "when" if time else None,
-        [f"c{k}" for k in range(categories)],
-        {},
-    )
-
-    class Bank:
-        task, encoder = "regression", None
-
-    Bank.lags = lags
-    inputs = drawn_inputs(layout, Bank)
-    kept = [inputs[k] for k in recorded_inputs(inputs)]
-    total = numbers + 3 * time + categories + lags
-    assert len(inputs) == min(total, MOST_INPUTS)
-    assert len(kept) == min(total, DRAWN)
-    for some in (inputs, kept):
-        kinds = {"time" if one.kind in PERIODS else one.kind for one in some}
-        wanted = {"number": numbers, "time": time, "category": categories, "lag": lags}
-        assert kinds == {kind for kind, count in wanted.items() if count}
+@pytest.mark.parametrize("most", [DRAWN, MOST_INPUTS])
+def test_drawn_inputs_are_some_of_every_kind(numbers, times, categories, lags, most):
+    counts = {"number": numbers, "day": times, "category": categories, "lag": lags}
+    inputs = [DrawnInput(kind, "x", k) for kind, count in counts.items() for k in range(count)]
+    chosen = some_of_each_kind(inputs, most)
+    assert len(chosen) == min(len(inputs), most)
+    assert {inputs[k].kind for k in chosen} == {kind for kind, count in counts.items() if count}
 
 
 def test_signals_of_encoded_inputs_are_not_shown(status):

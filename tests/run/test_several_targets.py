@@ -101,7 +101,7 @@ def test_resumed_run_has_the_same_bytes(source, tmp_path, more):
         checkpoint.read(tmp_path / name / "state.kb") for name in ("one", "two")
     )
     for header in (one, two):
-        del header["predictions"], header["timings"]
+        del header["predictions"], header["times"]
         header["options"].pop("checkpoint_every", None)
     assert one["last_target"] == two["last_target"]
     assert one["histories"] == two["histories"]

@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from typing import TextIO
 
 from ..run.runner import Runner
-from ..run.status import RunStatus, chosen_scores, score_text
+from ..run.status import RunStatus
 
 _LINE_PERIOD = 0.25
 _LOG_PERIOD = 5.0
@@ -151,61 +151,37 @@ class SpeedMeter:
 
 
 def status_line(status: RunStatus, speed: float | None, left: float | None, width: int) -> str:
-    """The updated line: the most important parts are in it, whatever the width."""
-    labels = status.is_classification
+    """The updated line: the most important parts are in it, whatever the width.
+
+    Then come the largest weights, or the errors of further targets, as many as fit.
+    """
+    labels, several = status.is_classification, len(status.options.targets) > 1
     bad = status.rejected.count
-    if len(status.options.targets) > 1:
-        return _line_of_targets(status, speed, left, width)
-    parts = [  # in the order of the line, each with its rank of importance
-        (0, f"{status.rows:>7,} rows"),
-        (4, "" if speed is None else f"{speed:>6,.0f}/s"),
-        (1, f"{'errors' if labels else 'RMSE'} {_fixed_width(status.error, labels)}"),
-        (5, f"baseline {_fixed_width(status.baseline_error, labels)}"),
-        (6, "" if labels else f"best slot {_fixed_width(status.best_slot[1], False)}"),
-        (2, f"{bad:,} bad" if bad else ""),
-        (3, "" if left is None else f"{_duration(max(left, 1)):>5} left"),
+    errors = [
+        f"{cropped(target.target, _SHORTEST_NAME)} {_fixed_width(target.error, False)}"
+        for target in (status.each_target if several else ())
     ]
-    words = _fitting(parts, width)
-    used = len(_GAP.join(words))
-    for slot, weight in status.largest_weights:
-        free = width - used - len(_GAP)
-        if free < _SHORTEST_NAME:
-            break
-        words.append(cropped(f"{weight:.2f} {slot}", free))
-        used += len(_GAP) + len(words[-1])
-    return _GAP.join(words)[:width]
-
-
-def _fitting(parts: Sequence[tuple[int, str]], width: int) -> list[str]:
-    """The texts that fit, in their order; those of lower rank come first."""
-    chosen: set[int] = set()
-    used = -len(_GAP)
+    # In the order of the line, each with its rank of importance.
+    parts = [(0, f"{status.rows:>7,} rows"), (4, "" if speed is None else f"{speed:>6,.0f}/s")]
+    if not several:
+        best = "" if labels else f"best slot {_fixed_width(status.best_slot[1], False)}"
+        parts.append((1, f"{'errors' if labels else 'RMSE'} {_fixed_width(status.error, labels)}"))
+        parts += [(5, f"baseline {_fixed_width(status.baseline_error, labels)}"), (6, best)]
+    parts += [(2, f"{bad:,} bad" if bad else "")]
+    parts += [(3, "" if left is None else f"{_duration(max(left, 1)):>5} left")]
+    parts += [(1, f"RMSE of {errors[0]}")] if several else []
+    chosen, used = set(), -len(_GAP)
     for rank, text in sorted(parts):
         if text and used + len(_GAP) + len(text) <= width:
             chosen.add(rank)
             used += len(_GAP) + len(text)
-    return [text for rank, text in parts if rank in chosen]
-
-
-def _line_of_targets(status: RunStatus, speed: float | None, left: float | None, width: int) -> str:
-    """The updated line of a run with several targets: the RMSE of as many as fit."""
-    bad = status.rejected.count
-    first, *others = [
-        f"{cropped(target.target, _SHORTEST_NAME)} {_fixed_width(target.error, False)}"
-        for target in status.each_target
-    ]
-    parts = [
-        (0, f"{status.rows:>7,} rows"),
-        (4, "" if speed is None else f"{speed:>6,.0f}/s"),
-        (2, f"{bad:,} bad" if bad else ""),
-        (3, "" if left is None else f"{_duration(max(left, 1)):>5} left"),
-        (1, f"RMSE of {first}"),
-    ]
-    line = _GAP.join(_fitting(parts, width))
-    for text in others if first in line else []:
-        if len(line) + len(_GAP) + len(text) > width:
+    line = _GAP.join(text for rank, text in parts if rank in chosen)
+    weights = [f"{weight:.2f} {slot}" for slot, weight in status.largest_weights]
+    for text in (errors[1:] if 1 in chosen else []) if several else weights:
+        free = width - len(line) - len(_GAP)
+        if free < (len(text) if several else _SHORTEST_NAME):
             break
-        line += _GAP + text
+        line += _GAP + cropped(text, free)
     return line[:width]
 
 
@@ -213,7 +189,6 @@ def summary_table(
     status: RunStatus, places: Sequence[tuple[str, str]], width: int = 1000
 ) -> list[str]:
     """The lines of the summary. Only addresses may be longer than `width`."""
-    labels = status.is_classification
     rows: list[tuple[str, str]] = [("rows", f"{status.rows:,}" if status.rows else "no rows")]
     if status.rows_before:
         rows.append(("  done before", f"{status.rows_before:,}"))
@@ -232,25 +207,17 @@ def summary_table(
     new = status.rows > status.rows_before
     speed = f"{status.rows_per_second:,.0f} rows/s" if new else "no new rows"
     rows.append(("time", f"{_duration(status.seconds)}, {speed}"))
-    if several:
-        rows += _errors_of_targets(status)
-    elif status.scored:
-        name, best = status.best_slot
-        rows.append(("error rate" if labels else "RMSE", _number(status.error, labels)))
-        rows.append(("  baseline (last value)", _number(status.baseline_error, labels)))
-        rows.append(("  best slot", f"{_number(best, labels)}  {name}"))
-        if not labels:
-            level = f"{100 * status.options.coverage:.4g} %"
-            inside = f"{100 * status.coverage:.1f} % of the targets inside their {level} intervals"
-            rows.append(("coverage", inside))
-        else:
-            area = status.area_under_curve
-            area_text = "" if math.isnan(area) else f", area under the curve {area:.4f}"
-            rows.append(("log loss", f"{status.log_loss:.4f}{area_text}"))
-    for score in chosen_scores(status.forecasts):
-        text = score_text(score, status.options.coverage, seasons=bool(status.bank.periods))
+    for target in status.each_target[:_TARGETS_LISTED]:
+        rows += _errors(target, several=several)
+    more = len(status.options.targets) - _TARGETS_LISTED
+    if more > 0:
+        rows.append(("", f"and {more} more target{'s' * (more > 1)}: --log-json lists all"))
+    for score in status.chosen_forecasts:
         ahead = f"RMSE, {score.horizon} row{'s' * (score.horizon != 1)} ahead"
-        rows.append((ahead, text))
+        seasonal = f", of the period before {score.seasonal:.4g}" if status.bank.periods else ""
+        level = f"{100 * score.coverage:.1f} % inside their {100 * status.options.coverage:.4g} %"
+        text = f"{score.error:.4g} (last value {score.last_value:.4g}{seasonal}), {level} intervals"
+        rows.append((ahead, text if score.scored else "not scored yet"))
     for number, (slot, weight) in enumerate([] if several else status.largest_weights):
         rows.append(("" if number else "largest weights", f"{weight:.2f}  {slot}"))
     changes = status.changes
@@ -266,25 +233,28 @@ def summary_table(
     return lines
 
 
-def _errors_of_targets(status: RunStatus) -> list[tuple[str, str]]:
-    """The lines of each of several targets."""
-    rows: list[tuple[str, str]] = []
-    for target in status.each_target[:_TARGETS_LISTED]:
-        name, best = target.best_slot
-        label = f"RMSE of {cropped(target.target, 24)}"
-        if not target.scored:
-            rows.append((label, "unknown: no target was known before a prediction"))
-            continue
-        predictions = f"{target.scored:,} prediction{'s' * (target.scored != 1)}"
-        rows.append((label, f"{_number(target.error, False)}  over {predictions}"))
-        rows.append(("  baseline (last value)", _number(target.baseline_error, False)))
-        rows.append(("  best slot", f"{_number(best, False)}  {name}"))
-        level = f"{100 * target.options.coverage:.4g} %"
-        rows.append(("  coverage", f"{100 * target.coverage:.1f} % inside their {level} intervals"))
-    more = len(status.options.targets) - _TARGETS_LISTED
-    if more > 0:
-        rows.append(("", f"and {more} more target{'s' * (more > 1)}: --log-json lists all"))
-    return rows
+def _errors(status: RunStatus, *, several: bool) -> list[tuple[str, str]]:
+    """The lines of the only target, or of one of several."""
+    labels = status.is_classification
+    title = f"RMSE of {cropped(status.target, 24)}" if several else "RMSE"
+    if not status.scored:
+        return [(title, "unknown: no target was known before a prediction")] if several else []
+    over = f"  over {status.scored:,} prediction{'s' * (status.scored != 1)}" if several else ""
+    name, best = status.best_slot
+    rows = [
+        ("error rate" if labels else title, _number(status.error, labels) + over),
+        ("  baseline (last value)", _number(status.baseline_error, labels)),
+        ("  best slot", f"{_number(best, labels)}  {name}"),
+    ]
+    if labels:
+        area = status.area_under_curve
+        area_text = "" if math.isnan(area) else f", area under the curve {area:.4f}"
+        return [*rows, ("log loss", f"{status.log_loss:.4f}{area_text}")]
+    inside = f"inside their {100 * status.options.coverage:.4g} % intervals"
+    share = f"{100 * status.coverage:.1f} %"
+    if several:
+        return [*rows, ("  coverage", f"{share} {inside}")]
+    return [*rows, ("coverage", f"{share} of the targets {inside}")]
 
 
 def cropped(text: str, width: int) -> str:

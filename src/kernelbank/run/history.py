@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..auto import AutoBank
-from ..auto.inputs import NUMBER, PERIODS, encode_time
+from ..auto.inputs import NUMBER, PERIODS, CategoryStatistics, encode_time
 from ..auto.scaling import MEAN
 from ..errors import FileRefused
 from ..utils.validation import Floats
@@ -312,7 +312,7 @@ class Snapshot:
 
     values : (inputs, 4, GRID): the input, the prediction, and the ends of its interval; for
         classification the probability of the first class, three times. NaN where the input has not
-        been. `recorded_inputs` says which inputs they are.
+        been. `FunctionCurves` says which inputs they are.
     """
 
     def __init__(self, row: int, values: Floats) -> None:
@@ -332,40 +332,6 @@ MOST_LABELS = 1000
 
 
 # --- the model's function along one input ---
-# The other inputs have usual values: of a number its median, of a category the most frequent one,
-# of the time the last one. Numbers are drawn over the range in which they were seen, times where
-# there was a row.
-
-
-class InputLayout(NamedTuple):
-    """What the inputs of the model are: numbers, a time, categories."""
-
-    target: str
-    """The target that is drawn."""
-    features: Sequence[str]
-    """The numeric columns."""
-    time: str | None
-    categorical: Sequence[str]
-    """The columns of categories."""
-    categories: Mapping[str, Sequence[float]]
-    """By column the codes of the categories that were learned, in their order."""
-    output: int = 0
-    """The number of the target among several."""
-    outputs: int = 1
-    """How many targets there are."""
-
-
-def layout_of(options: RunOptions, bank: AutoBank, output: int = 0) -> InputLayout:
-    """The layout of the inputs of a run's model, to draw one of its targets."""
-    encoder = bank.encoder
-    numbers = [] if encoder is None else [n for n, kind in encoder.columns if kind == NUMBER]
-    codes = {}
-    if encoder is not None:
-        codes = {
-            encoder.columns[i][0]: statistics.codes for i, statistics in encoder.statistics.items()
-        }
-    target, outputs = options.targets[output], len(options.targets)
-    return InputLayout(target, numbers, options.time, options.categorical, codes, output, outputs)
 
 
 class DrawnInput(NamedTuple):
@@ -380,136 +346,128 @@ class DrawnInput(NamedTuple):
     """The categories."""
 
 
-def drawn_inputs(layout: InputLayout, bank: AutoBank) -> list[DrawnInput]:
-    """All inputs along which the function can be drawn, at most MOST_INPUTS."""
-    inputs = [DrawnInput("number", name, k) for k, name in enumerate(layout.features)]
-    if layout.time:
-        inputs += [DrawnInput(p, f"{layout.time}: time of {p}", k) for k, p in enumerate(PERIODS)]
-    for k, column in enumerate(layout.categorical):
-        inputs.append(DrawnInput("category", column, k, _labels(bank, layout, column)))
-    lags = bank.lags if bank.task == "regression" else 0  # labels have no order
-    for k in range(lags):
-        place = layout.outputs * k + layout.output
-        inputs.append(DrawnInput("lag", f"{layout.target}, {k + 1} before", place))
-    return [inputs[k] for k in _some(inputs, MOST_INPUTS)]
-
-
-def _labels(bank: AutoBank, layout: InputLayout, column: str) -> list[str]:
-    """The names of the categories of a column, the first MOST_LABELS."""
-    codes, encoder = layout.categories.get(column, ()), bank.encoder
-    if encoder is None:
-        return []
-    statistics = encoder.statistics[encoder.names.index(column)] if codes else None
-    return [] if statistics is None else [statistics.name(code) for code in codes[:MOST_LABELS]]
-
-
-def _some(inputs: Sequence[DrawnInput], most: int) -> list[int]:
+def some_of_each_kind(inputs: Sequence[DrawnInput], most: int) -> list[int]:
     """The indices of at most so many inputs: the first of each kind, the second of each, ..."""
-    groups = [_group(drawn) for drawn in inputs]
-    order = sorted(range(len(inputs)), key=lambda k: (groups[:k].count(groups[k]), k))
+    kinds = ["time" if drawn.kind in PERIODS else drawn.kind for drawn in inputs]
+    order = sorted(range(len(inputs)), key=lambda k: (kinds[:k].count(kinds[k]), k))
     return sorted(order[:most])
 
 
-def _group(drawn: DrawnInput) -> str:
-    return "time" if drawn.kind in PERIODS else drawn.kind
+class FunctionCurves:
+    """The model's function along each of its inputs, for one of its targets.
 
-
-def recorded_inputs(inputs: Sequence[DrawnInput]) -> list[int]:
-    """The indices of the inputs along which snapshots are recorded."""
-    return _some(inputs, DRAWN)
-
-
-def take_snapshot(
-    bank: AutoBank, history: History, layout: InputLayout, coverage: float, *, recorded: bool
-) -> Snapshot | None:
-    """The present function along the inputs of recorded snapshots, or along all of them.
-
-    None before the model has learned. Lagged targets that are not drawn along keep their present
-    values.
+    The other inputs have usual values: of a number its median, of a category the most frequent one,
+    of the time the last one, of lagged targets the present ones. Numbers are drawn over the range
+    in which they were seen, times where there was a row.
     """
-    model = bank.model
-    if model is None or not model.banks:
-        return None
-    inputs = drawn_inputs(layout, bank)
-    if recorded:
-        inputs = [inputs[k] for k in recorded_inputs(inputs)]
-    ranges = model.scaling.input_ranges()  # (d, 3): median, low, high
-    values = np.full((len(inputs), 4, GRID), np.nan)
-    usual = _usual_row(bank, layout, history, ranges[:, 0])
-    rows = np.tile(usual, (len(values) * GRID, 1))
-    lagged = np.tile(model.past_row(), (len(rows), 1))
-    for k, drawn in enumerate(inputs):
-        grid = slice(k * GRID, (k + 1) * GRID)
-        if drawn.kind == "number":
-            low, high = ranges[drawn.place, 1:]
-            seen = history.seen.ranges[drawn.place : drawn.place + 1]
-            if len(seen) and np.isfinite(seen).all():  # it has had a value
-                low, high = np.clip([low, high], *seen[0])
-            values[k, 0] = rows[grid, drawn.place] = np.linspace(low, high, GRID)
-        elif drawn.kind == "lag":
-            values[k, 0] = lagged[grid, drawn.place] = np.linspace(*_target_range(history), GRID)
-        elif drawn.kind == "category":
-            _step_through_categories(bank, drawn.name, layout, values[k, 0], rows[grid])
-        else:
-            seen = history.seen.clock[drawn.place] > 0
-            shares = (np.arange(CLOCK) + 0.5) / CLOCK
-            values[k, 0] = np.where(seen, shares, np.nan)
-            waves = slice(2 * drawn.place, 2 * drawn.place + 2)
-            first = len(layout.features) + 2 * drawn.place
-            seconds = STARTS[drawn.kind] + shares * PERIODS[drawn.kind]
-            rows[grid, first : first + 2] = [encode_time(float(s))[waves] for s in seconds]
-    if len(values):
-        predictions = model.predict_rows(rows, lagged, 0.5 * (1 - coverage))
-        if bank.task == "classification":
-            predictions = np.repeat(predictions[:, :1], 3, axis=1)
-        else:
-            predictions = predictions[:, 3 * layout.output : 3 * layout.output + 3]
-        values[:, 1:] = predictions.reshape(len(values), GRID, 3).transpose(0, 2, 1)
-        values[:, 1:][np.isnan(np.repeat(values[:, :1], 3, axis=1))] = np.nan
-    return Snapshot(history.rows, values)
 
+    def __init__(self, options: RunOptions, bank: AutoBank, output: int = 0) -> None:
+        self._options, self._bank, self._output = options, bank, output
+        self._columns = [] if bank.encoder is None else bank.encoder.columns
+        self._numbers = [name for name, kind in self._columns if kind == NUMBER]
+        inputs = [DrawnInput("number", name, k) for k, name in enumerate(self._numbers)]
+        if options.time:
+            for k, period in enumerate(PERIODS):
+                inputs.append(DrawnInput(period, f"{options.time}: time of {period}", k))
+        for k, column in enumerate(options.categorical):
+            statistics, codes = self._categories(column)
+            labels = [statistics.name(code) for code in codes] if statistics else []
+            inputs.append(DrawnInput("category", column, k, labels))
+        lags = bank.lags if bank.task == "regression" else 0  # labels have no order
+        for k in range(lags):
+            name = f"{options.targets[output]}, {k + 1} before"
+            inputs.append(DrawnInput("lag", name, len(options.targets) * k + output))
+        self.inputs = [inputs[k] for k in some_of_each_kind(inputs, MOST_INPUTS)]
+        """Those along which the present function is drawn."""
+        self.recorded = some_of_each_kind(self.inputs, DRAWN)
+        """The indices of those along which snapshots are recorded."""
 
-def _usual_row(bank: AutoBank, layout: InputLayout, history: History, medians: Floats) -> Floats:
-    """(d,): a usual value for every input."""
-    row = medians.copy()
-    times, first = history.recent["time"], len(layout.features)
-    if layout.time and len(times) and np.isfinite(times[-1]):
-        row[first : first + 2 * len(PERIODS)] = encode_time(float(times[-1]))
-    for column in layout.categorical:
-        frequent = _frequent(bank, column, layout)
-        if frequent and bank.encoder is not None:
-            bank.encoder.set_category(column, layout.categories[column][frequent[0]], row)
-    return row
+    def snapshot(self, history: History, *, recorded: bool) -> Snapshot | None:
+        """The present function along recorded inputs, or all; None before the model has learned."""
+        bank, model = self._bank, self._bank.model
+        if model is None or not model.banks:
+            return None
+        inputs = [self.inputs[k] for k in self.recorded] if recorded else self.inputs
+        ranges = model.scaling.input_ranges()  # (d, 3): median, low, high
+        values = np.full((len(inputs), 4, GRID), np.nan)
+        usual = self._usual_row(history, ranges[:, 0])
+        rows = np.tile(usual, (len(values) * GRID, 1))
+        lagged = np.tile(model.past_row(), (len(rows), 1))
+        for k, drawn in enumerate(inputs):
+            grid = slice(k * GRID, (k + 1) * GRID)
+            if drawn.kind == "number":
+                low, high = ranges[drawn.place, 1:]
+                seen = history.seen.ranges[drawn.place : drawn.place + 1]
+                if len(seen) and np.isfinite(seen).all():  # it has had a value
+                    low, high = np.clip([low, high], *seen[0])
+                values[k, 0] = rows[grid, drawn.place] = np.linspace(low, high, GRID)
+            elif drawn.kind == "lag":
+                values[k, 0] = lagged[grid, drawn.place] = np.linspace(
+                    *_target_range(history), GRID
+                )
+            elif drawn.kind == "category":
+                frequent = sorted(self._frequent(drawn.name)[:GRID])
+                for number, (category, row) in enumerate(zip(frequent, rows[grid], strict=False)):
+                    values[k, 0, number] = category
+                    self._set_category(drawn.name, category, row)
+            else:
+                seen = history.seen.clock[drawn.place] > 0
+                shares = (np.arange(CLOCK) + 0.5) / CLOCK
+                values[k, 0] = np.where(seen, shares, np.nan)
+                waves = slice(2 * drawn.place, 2 * drawn.place + 2)
+                first = len(self._numbers) + 2 * drawn.place
+                seconds = STARTS[drawn.kind] + shares * PERIODS[drawn.kind]
+                rows[grid, first : first + 2] = [encode_time(float(s))[waves] for s in seconds]
+        if len(values):
+            predictions = model.predict_rows(rows, lagged, 0.5 * (1 - self._options.coverage))
+            if bank.task == "classification":
+                predictions = np.repeat(predictions[:, :1], 3, axis=1)
+            else:
+                predictions = predictions[:, 3 * self._output : 3 * self._output + 3]
+            values[:, 1:] = predictions.reshape(len(values), GRID, 3).transpose(0, 2, 1)
+            values[:, 1:][np.isnan(np.repeat(values[:, :1], 3, axis=1))] = np.nan
+        return Snapshot(history.rows, values)
 
+    def _usual_row(self, history: History, medians: Floats) -> Floats:
+        """(d,): a usual value for every input."""
+        row = medians.copy()
+        times, first = history.recent["time"], len(self._numbers)
+        if self._options.time and len(times) and np.isfinite(times[-1]):
+            row[first : first + 2 * len(PERIODS)] = encode_time(float(times[-1]))
+        for column in self._options.categorical:
+            for category in self._frequent(column)[:1]:
+                self._set_category(column, category, row)
+        return row
 
-def _frequent(bank: AutoBank, column: str, layout: InputLayout) -> list[int]:
-    """The numbers of the categories of a column, the most frequent one first.
+    def _categories(self, column: str) -> tuple[CategoryStatistics | None, Sequence[float]]:
+        """What is known of a column of categories, and the codes of the first MOST_LABELS."""
+        encoder = self._bank.encoder
+        if encoder is None:
+            return None, ()
+        statistics = encoder.statistics[encoder.names.index(column)]
+        return statistics, statistics.codes[:MOST_LABELS]
 
-    The mean of a category's own input is its share of the rows; others have counts up to a limit.
-    """
-    encoder, model = bank.encoder, bank.model
-    codes = layout.categories.get(column, ())[:MOST_LABELS]
-    if encoder is None or model is None or not codes:
-        return []
-    statistics = encoder.statistics[encoder.names.index(column)]
-    shares, inputs = model.scaling.columns[:, MEAN], encoder.category_inputs(column)
+    def _set_category(self, column: str, number: int, row: Floats) -> None:
+        assert self._bank.encoder is not None
+        self._bank.encoder.set_category(column, self._categories(column)[1][number], row)
 
-    def rank(k: int) -> tuple[float, float, int]:
-        share = float(shares[inputs[codes[k]]]) if codes[k] in inputs else 0.0
-        return -share, -statistics.count(codes[k]), k
+    def _frequent(self, column: str) -> list[int]:
+        """The numbers of the categories of a column, the most frequent one first.
 
-    return sorted(range(len(codes)), key=rank)
+        The mean of a category's own input is its share of the rows; others have counts up to a
+        limit.
+        """
+        encoder, model = self._bank.encoder, self._bank.model
+        statistics, codes = self._categories(column)
+        if encoder is None or model is None or statistics is None:
+            return []
+        shares, inputs = model.scaling.columns[:, MEAN], encoder.category_inputs(column)
 
+        def rank(k: int) -> tuple[float, float, int]:
+            share = float(shares[inputs[codes[k]]]) if codes[k] in inputs else 0.0
+            return -share, -statistics.count(codes[k]), k
 
-def _step_through_categories(
-    bank: AutoBank, column: str, layout: InputLayout, numbers: Floats, rows: Floats
-) -> None:
-    """Let rows (GRID, d) have one category each, the most frequent ones; `numbers` are theirs."""
-    frequent = _frequent(bank, column, layout)[:GRID]
-    for line, k in enumerate(sorted(frequent)):
-        numbers[line] = k
-        if bank.encoder is not None:
-            bank.encoder.set_category(column, layout.categories[column][k], rows[line])
+        return sorted(range(len(codes)), key=rank)
 
 
 def _target_range(history: History) -> tuple[float, float]:

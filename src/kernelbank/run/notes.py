@@ -7,7 +7,6 @@ note something again.
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -36,53 +35,31 @@ LARGEST_EXACT = 2.0**53
 """Whole numbers beyond this are rounded."""
 
 
-@dataclass
-class _Extreme:
-    """The lowest value of a column, how often it has come, and the lowest of the others."""
-
-    value: float = np.inf
-    count: int = 0
-    others: float = np.inf
-
-    def add(self, values: Floats) -> None:
-        lowest = float(values.min())
-        above = values[values > lowest]
-        count, others = len(values) - len(above), float(above.min()) if len(above) else np.inf
-        if lowest < self.value:
-            self.others = min(self.value, others)
-            self.value, self.count = lowest, count
-        elif lowest == self.value:
-            self.count += count
-            self.others = min(self.others, others)
-        else:
-            self.others = min(self.others, lowest)
-
-
-@dataclass
 class _Column:
-    """What was seen of one column of numbers."""
+    """The lowest and the highest different values of a column, and how often each has come."""
 
-    low: _Extreme = field(default_factory=_Extreme)
-    high: _Extreme = field(default_factory=_Extreme)
-    """Of the numbers with the other sign."""
-    distinct: set[float] = field(default_factory=set)
+    def __init__(self) -> None:
+        self.values = np.zeros(0)
+        self.counts = np.zeros(0, dtype=int)
 
     def add(self, values: Floats) -> None:
-        """Add finite values."""
-        self.low.add(values)
-        self.high.add(-values)
-        if len(self.distinct) <= DISTINCT:
-            self.distinct.update(np.unique(values)[: DISTINCT + 2].tolist())
+        """Add finite values. One that is left out has more extreme ones on both sides for ever."""
+        news, counts = np.unique(values, return_counts=True)
+        self.values, places = np.unique(np.r_[self.values, news], return_inverse=True)
+        self.counts = np.bincount(places, np.r_[self.counts, counts]).astype(int)
+        if len(self.values) > 2 * DISTINCT:
+            ends = np.r_[0:DISTINCT, -DISTINCT:0]
+            self.values, self.counts = self.values[ends], self.counts[ends]
 
     @property
     def far_value(self) -> tuple[float, int] | None:
         """A value that repeats far from all others, and how often it has come."""
-        if len(self.distinct) <= DISTINCT:
+        if len(self.values) <= DISTINCT:
             return None
-        for extreme, other, sign in ((self.low, self.high, 1.0), (self.high, self.low, -1.0)):
-            spread = -other.value - extreme.others
-            if extreme.count >= REPEATS and extreme.others - extreme.value > FAR * spread > 0:
-                return sign * extreme.value, extreme.count
+        for values, counts in ((self.values, self.counts), (self.values[::-1], self.counts[::-1])):
+            distance, width = abs(values[1] - values[0]), abs(values[-1] - values[1])
+            if counts[0] >= REPEATS and distance > FAR * width > 0:
+                return float(values[0]), int(counts[0])
         return None
 
 
@@ -117,10 +94,10 @@ class DataNotes:
             return
         for name, column in self._columns.items():
             what = "the target" if name in self._options.targets else "column"
-            if not column.distinct:
+            if not len(column.values):
                 text = f"{what} {name!r} has had no value in {self._rows:,} rows so far."
-            elif len(column.distinct) == 1:
-                value = f"{next(iter(column.distinct)):.12g}"
+            elif len(column.values) == 1:
+                value = f"{column.values[0]:.12g}"
                 text = f"{what} {name!r} has been {value} in all {self._rows:,} rows so far."
             else:
                 continue

@@ -407,24 +407,10 @@ class RunOptions:
             raise RunRefused(f"--delimiter must {DELIMITER_RULE}; got {self.delimiter!r}.")
         if self.decimal not in (".", ","):
             raise RunRefused(f"--decimal must {DECIMAL_RULE}; got {self.decimal!r}.")
-        self._check_targets()
-        self._check_times()
-        self._check_seasons()
-        check_forecasts(self)
         check_combinations(self)
-
-    def _check_targets(self) -> None:
-        names = self.targets
-        if not names:
-            raise RunRefused(f"--target must name a column, or several: A,B; got {self.target!r}.")
-        twice = next((name for name in names if names.count(name) > 1), None)
-        if twice is not None:
-            raise RunRefused(f"--target: column {twice!r} is named twice. Use it once.")
+        self._check_times()
 
     def _check_times(self) -> None:
-        for name in ("time_format", "timezone"):
-            if getattr(self, name) is not None and self.time is None:
-                raise RunRefused(f"{flag(name)} needs --time, which names the column.")
         if self.time_format is not None:
             day = datetime(2024, 12, 31)
             try:
@@ -443,17 +429,6 @@ class RunOptions:
                 "--timezone must be the name of a time zone of this system, such as "
                 f"Europe/Berlin; got {self.timezone!r}."
             ) from None
-
-    def _check_seasons(self) -> None:
-        texts = self.seasons
-        whole = all(text.isascii() and text.isdecimal() and len(text) < 10 for text in texts)
-        periods = {int(text) for text in texts} if whole else set()
-        fits_all = whole and all(2 <= period <= LARGEST_PERIOD for period in periods)
-        if texts != ("auto",) and not (fits_all and len(texts) == len(periods) <= MOST_PERIODS):
-            raise RunRefused(
-                f"--seasons must be auto, or up to {MOST_PERIODS} different whole numbers of rows "
-                f"from 2 to {LARGEST_PERIOD}, such as 24,168; got {option_text(texts)}."
-            )
 
     def beyond_bounds(self, target: float | None) -> str:
         """Why a target is beyond --lower or --upper, as the end of a sentence; "" if it is not."""
@@ -589,72 +564,58 @@ def _as_json(value: object) -> object:
 
 def check_combinations(options: RunOptions) -> None:
     """Refuse options that do not go together."""
-    if options.ray_address is not None and options.engine != "ray":
-        raise RunRefused("--ray-address needs --engine ray.")
-    if options.ray_allow_unauthenticated and options.engine != "ray":
-        raise RunRefused("--ray-allow-unauthenticated needs --engine ray.")
-    if options.shards is not None and options.engine == "serial":
-        raise RunRefused("--shards needs --engine threads or --engine ray.")
+    labels, grows = options.task == "classification", options.is_broker or options.follow
+    address, from_redis = options.predictions, options.source.startswith(REDIS_SCHEMES)
+    to_redis = address is not None and address.startswith(REDIS_SCHEMES)
+    needs: dict[str, tuple[object, ...]] = {
+        "--engine ray": (options.engine == "ray", "ray_address", "ray_allow_unauthenticated"),
+        "--engine threads or --engine ray": (options.engine != "serial", "shards"),
+        "--time, which names the column": (options.time, "time_format", "timezone"),
+        "--task classification": (labels, "classes", "max_classes"),
+        "--horizon: it names what forecasts know in advance": (options.horizon, "known"),
+        "a source in Redis or Kafka, or --follow": (grows, "allow_gaps"),
+        "--predictions redis://host:port/stream": (to_redis, "redis_wait"),
+        "a source or --predictions in Redis": (to_redis or from_redis, "redis_password_file"),
+    }
+    for what, (fulfilled, *names) in needs.items():
+        for name in map(str, names):
+            if not fulfilled and getattr(options, name) != DEFAULTS[name]:
+                raise RunRefused(f"{flag(name)} needs {what}.")
+    for name in ("horizon", "lower", "upper"):
+        if labels and getattr(options, name) != DEFAULTS[name]:
+            raise RunRefused(
+                f"{flag(name)} is for numbers; with --task classification leave it out."
+            )
     if options.complete and options.follow:
         raise RunRefused(
             "--complete is for a source that does not grow, --follow for one that does. Give "
             "one of them."
         )
-    if options.allow_gaps and not (options.is_broker or options.follow):
-        raise RunRefused("--allow-gaps needs a source in Redis or Kafka, or --follow.")
-    if len(options.targets) > 1:
-        _check_several_targets(options)
-    _check_bounds(options)
-    _check_classes(options)
-    _check_predictions(options)
-
-
-def _check_several_targets(options: RunOptions) -> None:
-    what = f"--target names {len(options.targets)} columns"
-    if options.task == "classification":
-        raise RunRefused(f"{what}, which must be numbers; with --task classification name one.")
-    if options.seasons:
-        raise RunRefused(f"{what}; with --seasons name one, and run the others by themselves.")
-    if options.horizon:
-        raise RunRefused(f"{what}; with --horizon name one, and run the others by themselves.")
-    if options.preset != "auto":
-        raise RunRefused(f"{what}; with --preset {options.preset} name one.")
-
-
-def _check_bounds(options: RunOptions) -> None:
+    _check_targets(options)
+    periods = _whole_numbers(options.seasons, 2, LARGEST_PERIOD)
+    if options.seasons != ("auto",) and (periods is None or len(periods) > MOST_PERIODS):
+        raise RunRefused(
+            f"--seasons must be auto, or up to {MOST_PERIODS} different whole numbers of rows "
+            f"from 2 to {LARGEST_PERIOD}, such as 24,168; got {option_text(options.seasons)}."
+        )
+    if _whole_numbers(options.horizon, 1, LONGEST_HORIZON) is None:
+        raise RunRefused(
+            f"--horizon must be a number of rows from 1 to {LONGEST_HORIZON}, or several different "
+            f"ones, such as 1,6,24; got {option_text(options.horizon)}."
+        )
     lower, upper = options.lower, options.upper
-    for name, bound in (("lower", lower), ("upper", upper)):
-        if bound is not None and options.task == "classification":
-            raise RunRefused(
-                f"{flag(name)} is for numbers; with --task classification leave it out."
-            )
     if lower is not None and upper is not None and not lower < upper:
         raise RunRefused(f"--lower must be less than --upper; got {lower:g} and {upper:g}.")
-
-
-def _check_classes(options: RunOptions) -> None:
-    for name in ("classes", "max_classes"):
-        if getattr(options, name) is not None and options.task != "classification":
-            raise RunRefused(f"{flag(name)} needs --task classification.")
-    if options.classes is None:
-        return
-    if options.max_classes is not None:
+    classes = options.labels
+    if classes is not None and options.max_classes is not None:
         raise RunRefused(
             "--max-classes is for labels that are found in the stream; with --classes leave it out."
         )
-    labels = options.labels or ()
-    if len(labels) < 2 or len(set(labels)) < len(labels):
-        named = option_text(options.classes)
-        raise RunRefused(f"--classes must name at least two labels, none twice; got {named}.")
-
-
-def _check_predictions(options: RunOptions) -> None:
-    address = options.predictions
-    to_redis = address is not None and address.startswith(REDIS_SCHEMES)
-    if options.redis_wait and not to_redis:
-        raise RunRefused("--redis-wait needs --predictions redis://host:port/stream.")
-    if options.redis_password_file and not (to_redis or options.source.startswith(REDIS_SCHEMES)):
-        raise RunRefused("--redis-password-file needs a source or --predictions in Redis.")
+    if classes is not None and (len(classes) < 2 or len(set(classes)) < len(classes)):
+        raise RunRefused(
+            "--classes must name at least two labels, none twice; got "
+            f"{option_text(options.classes)}."
+        )
     if address is None or to_redis:
         return
     if "://" in address or not address.endswith((".csv", ".parquet")):
@@ -664,6 +625,29 @@ def _check_predictions(options: RunOptions) -> None:
             "--predictions must end with .csv or .parquet, or be redis://host:port/stream; "
             f"got {without_password(address)}."
         )
+
+
+def _check_targets(options: RunOptions) -> None:
+    targets, what = options.targets, f"--target names {len(options.targets)} columns"
+    if not targets:
+        raise RunRefused(f"--target must name a column, or several: A,B; got {options.target!r}.")
+    for name in targets:
+        if targets.count(name) > 1:
+            raise RunRefused(f"--target: column {name!r} is named twice. Use it once.")
+    if len(targets) > 1 and options.task == "classification":
+        raise RunRefused(f"{what}, which must be numbers; with --task classification name one.")
+    for name in ("seasons", "horizon", "preset"):
+        if len(targets) > 1 and getattr(options, name) != DEFAULTS[name]:
+            raise RunRefused(f"{what}; with {flag(name)} name one, and run the others alone.")
+
+
+def _whole_numbers(texts: Sequence[str], least: int, most: int) -> set[int] | None:
+    """Different whole numbers in a range; None if the texts are not."""
+    if not all(text.isascii() and text.isdecimal() and len(text) < 10 for text in texts):
+        return None
+    numbers = {int(text) for text in texts}
+    fit = len(numbers) == len(texts) and all(least <= number <= most for number in numbers)
+    return numbers if fit else None
 
 
 # --- columns of the predictions ---
@@ -698,23 +682,6 @@ def parsed_horizons(texts: Sequence[str]) -> tuple[int, ...]:
     """
     horizons = sorted(map(int, texts))
     return tuple(range(1, horizons[0] + 1)) if len(horizons) == 1 else tuple(horizons)
-
-
-def check_forecasts(options: RunOptions) -> None:
-    """Refuse values of --horizon and --known that mean nothing."""
-    texts = options.horizon
-    whole = all(text.isascii() and text.isdecimal() and len(text) < 10 for text in texts)
-    numbers = {int(text) for text in texts} if whole else set()
-    fits = whole and all(1 <= number <= LONGEST_HORIZON for number in numbers)
-    if not (fits and len(numbers) == len(texts)):
-        raise RunRefused(
-            f"--horizon must be a number of rows from 1 to {LONGEST_HORIZON}, or several different "
-            f"ones, such as 1,6,24; got {option_text(texts)}."
-        )
-    if texts and options.task == "classification":
-        raise RunRefused("--horizon is for numbers; with --task classification leave it out.")
-    if options.known and not texts:
-        raise RunRefused("--known needs --horizon: it names what forecasts know in advance.")
 
 
 def check_known(known: Sequence[str], usable: Sequence[str]) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import platform
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
+from importlib.metadata import version
 from typing import TypedDict
 
 import numpy as np
@@ -35,7 +38,6 @@ from .encoder import Batch, FeatureEncoder, KeptColumns
 from .notes import JUDGED_ROWS
 from .options import RunOptions
 from .session import Session
-from .timings import CHECKPOINTS, ENCODING, READING, WRITING, Timings
 
 BLOCK_ROWS = 1024
 
@@ -55,9 +57,6 @@ class BadRowRecord(TypedDict):
     value: str
     reason: str
     advice: str
-
-
-_BAD_ROW_FIELDS = tuple(BadRowRecord.__annotations__)
 
 
 class RejectedRows:
@@ -109,6 +108,61 @@ class RejectedRows:
         self.count, self.first, self.last = count, first, last
 
 
+class RunTimes:
+    """When the first process of a run started, how many there were, and their time in all."""
+
+    def __init__(self) -> None:
+        self.started = _now()
+        self.starts = 1
+        self.versions = {
+            "kernelbank": __version__,
+            "Python": platform.python_version(),
+            "numpy": version("numpy"),
+            "system": f"{platform.system()} {platform.machine()}",
+        }
+        self._before = 0.0
+        self._begin = time.monotonic()
+
+    @property
+    def seconds(self) -> float:
+        """Since this process started."""
+        return max(time.monotonic() - self._begin, 1e-9)
+
+    def to_json(self) -> dict[str, object]:
+        """The state as JSON data, for the checkpoint and the page."""
+        return {
+            "started": self.started,
+            "starts": self.starts,
+            "updated": _now(),
+            "seconds": round(self._before + self.seconds, 6),
+            "versions": self.versions,
+        }
+
+    def restore(self, saved: Saved) -> None:
+        """Continue from what an earlier process saved; the versions are those of this process."""
+        earlier = check_times(saved)
+        self.started, self.starts = earlier["started"], earlier["starts"] + 1
+        self._before = earlier["seconds"]
+
+
+def check_times(saved: Saved) -> Saved:
+    """What `RunTimes.to_json` returned, after checking it."""
+    starts, seconds = saved_count(saved["starts"], "starts"), float(saved["seconds"])
+    if not starts or not 0 <= seconds < 1e12:
+        raise FileRefused("its times are impossible.")
+    return {
+        "started": datetime.fromisoformat(saved["started"]).isoformat(),
+        "starts": starts,
+        "updated": datetime.fromisoformat(saved["updated"]).isoformat(),
+        "seconds": seconds,
+        "versions": {str(name): str(number) for name, number in saved["versions"].items()},
+    }
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
 class Runner:
     """One run over a source. A new run calls `run`, `finish` and `close`; one with a checkpoint
     calls `resume` before.
@@ -143,15 +197,14 @@ class Runner:
         self.checkpoints = checkpoints
         self.encoder = FeatureEncoder(options)
         self._kept = KeptColumns(options)
-        self.timings = Timings()
+        self.times = RunTimes()
         self.rejected = RejectedRows()
-        self.session = Session(options, engine, self.timings)
+        self.session = Session(options, engine)
         self.rows = 0
         """Rows that are predicted, over all processes of the run."""
         self.rows_before = 0
         """Rows that were predicted when this process started."""
-        self.started = time.monotonic()
-        self._flushed = self.started
+        self._flushed = time.monotonic()
         self._position: Position | None = None
         self._uncommitted_rows = 0
         self._has_data_commit = False
@@ -231,9 +284,7 @@ class Runner:
             self._set_columns(self.source.columns)
         last = ""
         try:
-            for block in self.timings.measure_each(
-                READING, self.source.blocks(self._position, size)
-            ):
+            for block in self.source.blocks(self._position, size):
                 yield block
                 last = block.where(len(block) - 1) if len(block) else last
         except Exception as error:
@@ -269,9 +320,8 @@ class Runner:
 
     def _run_block(self, block: RowBlock) -> None:
         """Run the rows of a block in order: batches, and bad rows, which stop it or are skipped."""
-        with self.timings.measure(ENCODING):
-            batches, rejected = self.encoder.encode(block)
-            copies = self._kept.cells(block)
+        batches, rejected = self.encoder.encode(block)
+        copies = self._kept.cells(block)
         if batches and not self._columns_known:  # JSON objects without any key
             self._set_columns(())
         steps: list[tuple[int, Batch | RejectedRow]] = [(part.rows[0], part) for part in batches]
@@ -373,10 +423,9 @@ class Runner:
                 (first + row, *values, *copies[row])
                 for row, values in zip(part.rows, predictions, strict=True)
             ]
-            with self.timings.measure(WRITING):
-                for sink in self.sinks:
-                    if sink.can_rewind or not self._provisional:
-                        sink.write(numbered)
+            for sink in self.sinks:
+                if sink.can_rewind or not self._provisional:
+                    sink.write(numbered)
             self.rows += len(part.rows)
             self._advance(block, part.rows[-1], len(part.rows))
             done += len(part.rows)
@@ -427,15 +476,14 @@ class Runner:
         """
         if self._provisional:
             return
-        with self.timings.measure(CHECKPOINTS):
-            self._is_whole = False
-            self._has_data_commit |= self._uncommitted_rows > 0
-            self._uncommitted_rows = 0
-            self._sinks_started = True
-            commits = [sink.commit() for sink in self._all_sinks()]
-            if self.checkpoints is not None:
-                self._write_checkpoint(self.checkpoints, commits, before_rows)
-            self._is_whole = True
+        self._is_whole = False
+        self._has_data_commit |= self._uncommitted_rows > 0
+        self._uncommitted_rows = 0
+        self._sinks_started = True
+        commits = [sink.commit() for sink in self._all_sinks()]
+        if self.checkpoints is not None:
+            self._write_checkpoint(self.checkpoints, commits, before_rows)
+        self._is_whole = True
 
     def finish(self) -> None:
         """Commit. Pending targets stay pending: the source may have more rows one day."""
@@ -485,7 +533,7 @@ class Runner:
             "before_rows": before_rows,
             "rejected_rows": self.rejected.to_json(),
             "missing_rows": self.source.missing_rows,
-            "timings": self.timings.to_json(),
+            "times": self.times.to_json(),
             "sinks": commits,
             "predictions": [sink.address for sink in self.sinks],
             "features": self.encoder.features if self._columns_known else None,
@@ -567,7 +615,7 @@ class Runner:
             self.session.restore(header, arrays)
             self.session.allow_labels()
             self.rejected.restore(header["rejected_rows"])
-            self.timings.restore(header["timings"])
+            self.times.restore(header["times"])
         except FileRefused as error:
             raise ValueError(str(error)) from None  # `resume` adds the name of the file
         self._position = header["position"]

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..auto import AutoBank
-from ..auto.inputs import EncodedRows, category_code
+from ..auto.inputs import NUMBER, EncodedRows, category_code
 from ..auto.loading import check_precision, restore
 from ..auto.targets import MAX_CLASSES, RefusedLabel, best_class
 from ..bank.engines import Engine, as_engine
@@ -29,20 +29,9 @@ from ..utils.validation import Floats
 from . import Saved
 from .checkpoint import saved_count
 from .encoder import Batch, Targets
-from .history import (
-    DRAWN_TARGETS,
-    EARLY,
-    FIELDS,
-    History,
-    InputLayout,
-    drawn_inputs,
-    layout_of,
-    recorded_inputs,
-    take_snapshot,
-)
+from .history import DRAWN_TARGETS, EARLY, FIELDS, FunctionCurves, History
 from .options import RunOptions, forecast_cells, forecast_columns
 from .scores import class_numbers, score_labels, score_numbers
-from .timings import MODEL, SNAPSHOTS, Timings
 
 
 def make_model(options: RunOptions, engine: Engine | str) -> AutoBank:
@@ -74,9 +63,8 @@ def make_model(options: RunOptions, engine: Engine | str) -> AutoBank:
 class Session:
     """A model, the rows whose targets are still to come, and the history of the predictions."""
 
-    def __init__(self, options: RunOptions, engine: Engine | str, timings: Timings) -> None:
+    def __init__(self, options: RunOptions, engine: Engine | str) -> None:
         self.options = options
-        self.timings = timings
         self.bank = make_model(options, engine)
         self.histories: list[History] = []
         """One for each target, once there is a prediction."""
@@ -130,20 +118,17 @@ class Session:
     def predict_and_learn(self, batch: Batch) -> list[Row]:
         """The predictions of a batch; targets that have come are learned."""
         rows, targets = EncodedRows(batch.X, batch.texts), batch.targets
-        layout = layout_of(self.options, self.bank)
-        numbers = len(layout.features)
-        times = batch.X[:, numbers] if layout.time else np.full(len(targets), np.nan)
-        with self.timings.measure(MODEL):
-            if self.options.delay:
-                predictions = self._run_delayed(rows, targets, times)
-            elif targets == [None]:
-                predictions = [(*self._predict_only(rows, times), *self._no_forecasts)]
-            else:
-                predictions = self._run_batch(rows, [t for t in targets if t is not None], times)
-        with self.timings.measure(SNAPSHOTS):
-            if self.history is not None:
-                self.history.seen.add(batch.X[:, :numbers], times)
-            self._take_snapshots(layout)
+        numbers = self._numbers()
+        times = batch.X[:, numbers] if self.options.time else np.full(len(targets), np.nan)
+        if self.options.delay:
+            predictions = self._run_delayed(rows, targets, times)
+        elif targets == [None]:
+            predictions = [(*self._predict_only(rows, times), *self._no_forecasts)]
+        else:
+            predictions = self._run_batch(rows, [t for t in targets if t is not None], times)
+        if self.history is not None:
+            self.history.seen.add(batch.X[:, :numbers], times)
+        self._take_snapshots()
         return predictions
 
     def _run_batch(self, rows: EncodedRows, targets: list[Targets], times: Floats) -> list[Row]:
@@ -294,16 +279,20 @@ class Session:
                 out[1:] = [np.nan if value is None else value for value in fields]
             history.recent.add(rows)
 
-    def _take_snapshots(self, layout: InputLayout) -> None:
+    def _take_snapshots(self) -> None:
         if not self._snapshot_due:
             return
         self._snapshot_due = False
         for k, history in enumerate(self.histories[:DRAWN_TARGETS]):
-            of_target = layout._replace(target=self.options.targets[k], output=k)
-            coverage = self.options.coverage
-            snapshot = take_snapshot(self.bank, history, of_target, coverage, recorded=True)
+            curves = FunctionCurves(self.options, self.bank, k)
+            snapshot = curves.snapshot(history, recorded=True)
             if snapshot is not None:
                 history.add_snapshot(snapshot)
+
+    def _numbers(self) -> int:
+        """How many columns are numbers."""
+        columns = [] if self.bank.encoder is None else self.bank.encoder.columns
+        return sum(kind == NUMBER for _, kind in columns)
 
     def _share_inputs(self) -> None:
         """The ranges of inputs are the same for all targets."""
@@ -378,11 +367,10 @@ class Session:
 
     def _check_history(self, history: History) -> None:
         """Refuse a history whose inputs or labels are not those of the model."""
-        layout = layout_of(self.options, self.bank)
-        drawn = len(recorded_inputs(drawn_inputs(layout, self.bank)))
+        drawn = len(FunctionCurves(self.options, self.bank).recorded)
         if (
             any(len(snapshot.values) != drawn for snapshot in history.snapshots)
-            or len(history.seen.ranges) not in (0, len(layout.features))
+            or len(history.seen.ranges) not in (0, self._numbers())
             or history.labels.classes > len(self.bank.classes)
         ):
             raise FileRefused("its history belongs to another model.")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -20,15 +19,13 @@ from ..auto.status import Change
 from ..bank.status import Status
 from ..errors import FileRefused, RunRefused
 from ..io.checkpoint import damage_text
-from ..utils.validation import Floats
 from . import Saved
 from .checkpoint import STATE, read_checkpoint, saved_count
-from .history import History, InputLayout, layout_of
+from .history import FunctionCurves, History
 from .options import RunOptions
-from .runner import RejectedRows
+from .runner import RejectedRows, check_times
 from .scores import TOTALS
 from .session import Session
-from .timings import Timings, check_timings
 
 if TYPE_CHECKING:
     from .runner import Runner
@@ -36,40 +33,19 @@ if TYPE_CHECKING:
 
 def forecast_scores(bank: AutoBank) -> list[HorizonScore]:
     """The scores of all horizons with roots of mean squares as errors, in the target's units."""
+    squares = ("error", "last_value", "seasonal")
     return [
-        score._replace(
-            error=math.sqrt(score.error),
-            last_value=math.sqrt(score.last_value),
-            seasonal=math.sqrt(score.seasonal),
-        )
+        score._replace(**{name: math.sqrt(getattr(score, name)) for name in squares})
         for score in bank.ledger.horizons
     ]
 
 
-def chosen_scores(scores: Sequence[HorizonScore]) -> list[HorizonScore]:
-    """Those of the first, the middle and the last horizon, for a summary."""
-    places = sorted({0, (len(scores) - 1) // 2, len(scores) - 1})
-    return [scores[place] for place in places if 0 <= place < len(scores)]
-
-
-def scores_to_json(scores: Sequence[HorizonScore]) -> list[dict[str, object]]:
-    """Scores as objects of the JSON log; None for what is unknown."""
-    return [
-        {
-            name: None if isinstance(value, float) and not math.isfinite(value) else value
-            for name, value in score._asdict().items()
-        }
-        for score in scores
-    ]
-
-
-def score_text(score: HorizonScore, coverage: float, *, seasons: bool) -> str:
-    """One line of a summary."""
-    if not score.scored:
-        return "not scored yet"
-    other = f", of the period before {score.seasonal:.4g}" if seasons else ""
-    inside = f"{100 * score.coverage:.1f} % inside their {100 * coverage:.4g} % intervals"
-    return f"{score.error:.4g} (last value {score.last_value:.4g}{other}), {inside}"
+def as_json(record: Mapping[str, object]) -> dict[str, object]:
+    """A record of the JSON log: None for what is unknown."""
+    return {
+        name: None if isinstance(value, float) and not math.isfinite(value) else value
+        for name, value in record.items()
+    }
 
 
 OF_TARGET = (
@@ -109,8 +85,8 @@ class RunStatus:
     rejected: RejectedRows
     missing_rows: int
     """Rows that a broker deleted before they were read, where `--allow-gaps` allows it."""
-    timings: Saved
-    """What `Timings.to_json` returns."""
+    times: Saved
+    """What `RunTimes.to_json` returns."""
     seconds: float
     """Since the present process started; of a saved run, the time of all processes."""
     output: int = 0
@@ -132,8 +108,8 @@ class RunStatus:
             rows_without_target=run.session.rows_without_target,
             rejected=run.rejected,
             missing_rows=run.source.missing_rows,
-            timings=run.timings.to_json(),
-            seconds=max(time.monotonic() - run.started, 1e-9),
+            times=run.times.to_json(),
+            seconds=run.times.seconds,
         )
 
     @classmethod
@@ -148,11 +124,11 @@ class RunStatus:
         header, arrays = read_checkpoint(path)
         try:
             options = RunOptions.from_json(header["options"])
-            session = Session(options, "serial", Timings())
+            session = Session(options, "serial")
             session.restore(header, arrays)
             rejected = RejectedRows()
             rejected.restore(header["rejected_rows"])
-            timings = check_timings(header["timings"])
+            times = check_times(header["times"])
             return cls(
                 options=options,
                 phase="saved",
@@ -166,8 +142,8 @@ class RunStatus:
                 rows_without_target=session.rows_without_target,
                 rejected=rejected,
                 missing_rows=int(header.get("missing_rows", 0)),
-                timings=timings,
-                seconds=max(sum(timings["seconds"].values()), 1e-9),
+                times=times,
+                seconds=max(times["seconds"], 1e-9),
             )
         except DAMAGE as error:
             raise FileRefused(f"{path} is damaged: {damage_text(error)}.") from None
@@ -214,9 +190,9 @@ class RunStatus:
         return self.options.task == "classification"
 
     @property
-    def layout(self) -> InputLayout:
-        """What the inputs of the model are."""
-        return layout_of(self.options, self.bank, self.output)
+    def curves(self) -> FunctionCurves:
+        """The model's function along its inputs."""
+        return FunctionCurves(self.options, self.bank, self.output)
 
     @property
     def changes(self) -> list[Change]:
@@ -276,10 +252,12 @@ class RunStatus:
         """The mean area under the curve of the labels; NaN for regression."""
         return math.nan if self.history is None else self.history.labels.area
 
-    @cached_property
-    def forecasts(self) -> list[HorizonScore]:
-        """How good the forecasts were, by horizon; errors are RMSE."""
-        return forecast_scores(self.bank)
+    @property
+    def chosen_forecasts(self) -> list[HorizonScore]:
+        """How good the forecasts were at the first, the middle and the last horizon."""
+        scores = forecast_scores(self.bank)
+        places = sorted({0, (len(scores) - 1) // 2, len(scores) - 1})
+        return [scores[place] for place in places if 0 <= place < len(scores)]
 
     @cached_property
     def best_slot(self) -> tuple[str, float]:
@@ -347,11 +325,8 @@ class RunStatus:
             "weights": dict(self.largest_weights),
         }
         if self.options.horizons:
-            record["forecasts"] = scores_to_json(chosen_scores(self.forecasts))
-        return {
-            name: None if isinstance(value, float) and not math.isfinite(value) else value
-            for name, value in record.items()
-        }
+            record["forecasts"] = [as_json(score._asdict()) for score in self.chosen_forecasts]
+        return as_json(record)
 
 
 DAY = 86_400.0
@@ -376,11 +351,10 @@ LATEST = 100
 MEANS = ("loss", "baseline_loss", "absolute_error", "baseline_absolute_error")
 
 
-def recent_errors(history: History, *, labels: bool) -> dict[str, object] | None:
+def recent_errors(history: History) -> dict[str, object] | None:
     """The mean errors over a natural last period, or over the last rows; None if there are too few.
 
-    The period is "24 hours" or the like, None where there is no time or the run is too short. Rows
-    are taken one by one where they are kept, else by points.
+    The period is "24 hours" or the like, None where there is no time or the run is too short.
     """
     totals = history.totals
     if totals["scored"].sum() < LEAST_ROWS:
@@ -391,30 +365,13 @@ def recent_errors(history: History, *, labels: bool) -> dict[str, object] | None
             start = high[-1] - seconds
             if low[0] > start:
                 continue
-            means = _of_rows(history, start, labels) or _of_points(history, start, seconds)
+            means = _of_points(history, start, seconds)
             if means is not None:
                 return {"period": period, "whole": False, **means}
     wanted = max(LATEST, history.rows // 10)
     counted = np.cumsum(totals["rows"][::-1])
     first = max(0, history.points - 1 - int(np.searchsorted(counted, wanted)))
     return {"period": None, "whole": first == 0, **_sums(history, first)}
-
-
-def _of_rows(history: History, start: float, labels: bool) -> dict[str, object] | None:
-    """The means over the last rows, if these go back to `start`."""
-    recent = history.recent
-    times = recent["time"]
-    if not (len(times) and times[0] <= start):
-        return None
-    scored = ~np.isnan(recent["target"] + recent["prediction"] + recent["baseline"])
-    chosen = scored & (times > start)
-    if chosen.sum() < LEAST_ROWS:
-        return None
-    target = recent["target"][chosen]
-    sizes = [np.abs(recent[name][chosen] - target) for name in ("prediction", "baseline")]
-    losses: list[Floats] = [(size != 0.0).astype(float) if labels else size**2 for size in sizes]
-    values = [float(size.mean()) for size in (*losses, *sizes)]
-    return {"rows": int(chosen.sum()), **dict(zip(MEANS, values, strict=True))}
 
 
 def _of_points(history: History, start: float, seconds: float) -> dict[str, object] | None:

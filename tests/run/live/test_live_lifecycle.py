@@ -20,7 +20,7 @@ import kernelbank
 from kernelbank.errors import InvalidArgument, KernelBankWarning, RunRefused
 from kernelbank.run.live import page as live_page
 from kernelbank.run.live.page import LivePage
-from kernelbank.run.live.parts import Limits, PartsWriter, VersionedParts
+from kernelbank.run.live.server import Limits, VersionedParts
 from support.live_viewers import Viewer, host_and_port, is_alive, open_files, request, wait_until
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="reads /proc")
@@ -196,21 +196,7 @@ def test_page_on_all_addresses_accepts_any_host_name_with_the_token():
         assert request(here, "/")[0] == 403
 
 
-@pytest.mark.parametrize("name", ["starlette", "uvicorn"])
-def test_missing_extra_is_named_with_its_install_command(monkeypatch, name):
-    find = __import__("importlib.util").util.find_spec
-    monkeypatch.setattr("importlib.util.find_spec", lambda n: None if n == name else find(n))
-    with pytest.raises(ModuleNotFoundError, match=r"pip install 'kernelbank\[live\]'") as caught:
-        LivePage()
-    assert caught.value.name is None
-
-
-def test_server_that_cannot_start_is_refused(monkeypatch, tmp_path, temporary_folder):
-    (tmp_path / "modules").mkdir()
-    (tmp_path / "modules" / "uvicorn.py").write_text("raise ImportError('half of it is missing')")
-    monkeypatch.syspath_prepend(tmp_path / "modules")
-    with pytest.raises(RunRefused, match=r"half of it is missing.*kernelbank\[live\]"):
-        LivePage()
+def test_server_that_cannot_start_is_refused(monkeypatch, temporary_folder):
     monkeypatch.setattr(live_page, "_SERVER_PROGRAM", "raise SystemExit(3)")
     with pytest.raises(RunRefused, match="cannot start: it ended"):
         LivePage()
@@ -218,10 +204,10 @@ def test_server_that_cannot_start_is_refused(monkeypatch, tmp_path, temporary_fo
     monkeypatch.setattr(live_page, "_START_TIMEOUT", 0.3)
     with pytest.raises(RunRefused, match="did not listen within"):
         LivePage()
-    assert [entry.name for entry in temporary_folder.iterdir()] == ["modules"]
+    assert list(temporary_folder.iterdir()) == []
 
 
-# --- Report parts in a folder: a reader sees whole versions, and little is left behind ---
+# --- reports in a folder: a reader sees whole versions, and little is left behind ---
 
 
 def read_with(folder, use):
@@ -233,58 +219,44 @@ def read_with(folder, use):
     return asyncio.run(read())
 
 
-def refreshed(parts):
-    parts.refresh()
-    return parts
-
-
-def test_folder_holds_at_most_two_versions_of_each_part(tmp_path):
-    writer = PartsWriter(tmp_path)
-    for number in range(100):
-        writer.write({f"{k}": f"{number}" for k in range(5)} | {f"snapshot/{number}": "1"})
-        assert len(list(tmp_path.iterdir())) <= 2 * (6 + 1)
-    texts = read_with(tmp_path, lambda parts: refreshed(parts).texts())
-    assert texts == {**{f"{k}": "99" for k in range(5)}, "snapshot/99": "1"}
-
-
-def test_reader_that_missed_versions_tells_what_changed_and_what_was_removed(tmp_path):
-    writer = PartsWriter(tmp_path)
-    writer.write({"a": "1", "b": "1", "c": "1"})
+def test_reader_that_missed_versions_tells_what_changed_and_what_was_removed(page):
+    page.publish({"a": "1", "b": "1", "c": "1"})
 
     def skip_versions(parts):
         parts.refresh()
         first = parts.version
-        writer.write({"a": "2", "c": "1"})  # b removed
-        writer.write({"a": "2", "c": "1", "d": "1"})
-        writer.write({"a": "2", "c": "1", "b": "2"})  # b again, d removed
+        page.publish({"a": "2", "c": "1"})  # b removed
+        page.publish({"a": "2", "c": "1", "d": "1"})
+        page.publish({"a": "2", "c": "1", "b": "2"})  # b again, d removed
         parts.refresh()
         return b"".join(parts.since(first)), b"".join(parts.since(parts.version))
 
-    assert read_with(tmp_path, skip_versions) == (b'{"a":2,"b":2}', b"{}")
+    assert read_with(page._folder, skip_versions) == (b'{"a":2,"b":2}', b"{}")
 
 
-def test_reader_during_fast_writing_sees_whole_versions_only(tmp_path):
+def test_reader_during_fast_writing_sees_whole_versions_only(page):
     """All parts of a version have the same text; the reader never sees two."""
-    writer, done = PartsWriter(tmp_path), threading.Event()
+    done = threading.Event()
 
     def write():
         for number in range(400):
-            writer.write({f"part/{k}": str(number) for k in range(8)})
+            page.publish({f"part/{k}": str(number) for k in range(8)})
+            assert len(list(page._folder.iterdir())) <= 3
         done.set()
 
     def read(parts):
         seen = set()
         while not done.is_set():
             parts.refresh()
-            found = set(parts.texts().values())
-            assert len(found) <= 1
-            seen |= found
+            texts = set(parts.texts().values())
+            assert len(texts) <= 1
+            seen |= texts
         parts.refresh()
         return seen, set(parts.texts().values())
 
     thread = threading.Thread(target=write)
     thread.start()
-    seen, last = read_with(tmp_path, read)
+    seen, last = read_with(page._folder, read)
     thread.join()
     assert last == {"399"}
     assert seen

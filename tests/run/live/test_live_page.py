@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from kernelbank.run.live.page import LivePage
-from kernelbank.run.live.parts import Limits
+from kernelbank.run.live.server import Limits
 from support.live_viewers import (
     LiveCommand,
     Viewer,
@@ -121,6 +121,7 @@ def test_host_header_that_does_not_name_this_machine_is_refused(page):
     for host in ["127.0.0.1", f"127.0.0.1:{port}", "localhost", "LocalHost:1", "[::1]:80"]:
         assert request(page.address, Host=host)[0] == 200, host
     bad = ["evil.example", f"evil.example:{port}", "127.0.0.1.evil.example", "localhost.evil"]
+    bad += ["[::1]evil.com", "[::1]:80.evil.com", "127.0.0.1:80evil", "[[::1]]"]
     for host in [*bad, "[::2]", "", "[", "127.0.0.1@evil"]:
         status, _, body = request(page.address, Host=host)
         assert status == 403, host
@@ -158,7 +159,7 @@ def test_server_has_lower_priority_than_the_run(page):
 def test_folder_and_files_can_be_read_by_their_owner_only(page):
     assert page._folder.stat().st_mode & 0o777 == 0o700
     files = list(page._folder.iterdir())
-    assert len(files) >= 3
+    assert files
     assert {file.stat().st_mode & 0o777 for file in files} == {0o600}
 
 
@@ -262,15 +263,13 @@ def test_live_page_for_other_machines_prints_a_note():
         assert "not encrypted" in "".join(command.lines)
 
 
-def test_run_with_taken_port_or_missing_extra_is_refused(tmp_path, monkeypatch):
+def test_run_with_taken_port_is_refused(tmp_path):
     source = write_csv(tmp_path / "s.csv", ["a", "b", "y"], np.column_stack([X[:9], Y[:9]]))
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
         assert f"port {port}" in refusal(source, "--target", "y", "--live", port)
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    assert "kernelbank[live]" in refusal(source, "--target", "y", "--live")
 
 
 def test_live_before_the_source_does_not_swallow_it(tmp_path):

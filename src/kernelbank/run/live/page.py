@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import importlib.util
 import ipaddress
 import json
 import os
 import secrets
+import select
 import shutil
 import socket
 import subprocess
@@ -23,45 +23,27 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import asdict
 from pathlib import Path
-from types import TracebackType
 
 from ...errors import KernelBankWarning, RunRefused
 from ...utils import validation as check
 from ..report.data import ReportData, write_report
 from ..runner import Runner
 from ..status import RunStatus
-from ..timings import PAGE
-from .parts import (
-    START_RESULT,
-    START_SETTINGS,
-    Limits,
-    PartsWriter,
-    ServerResult,
-    ServerSettings,
-    write_private,
-)
+from .server import REPORT, Limits, ServerSettings
 
 _START_TIMEOUT = 30.0
 """Seconds within which the server must listen."""
 _END_TIMEOUT = 5.0
 """Seconds that the end of a run waits until the server has told its viewers."""
 
-# The settings say where modules are found, and which kernelbank this one is, by whatever hook it
-# came to be imported. They also hold the token, which must be neither among the arguments nor in
-# the environment of a process: other users may read these.
+# The settings hold the token, which must be neither among the arguments nor in the environment of a
+# process: other users may read these.
 _SERVER_PROGRAM = """
-import importlib.util, json, pathlib, sys
-path = pathlib.Path(sys.argv[1], "start.json")
-settings = json.loads(path.read_bytes())
-path.unlink()
+import json, sys
+settings = json.loads(sys.stdin.readline())
 sys.path[:] = settings["path"]
-spec = importlib.util.spec_from_file_location("kernelbank", settings["package"])
-sys.modules["kernelbank"] = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(sys.modules["kernelbank"])
-from kernelbank.run.live.parts import failure_as_result
-with failure_as_result(path.parent):
-    from kernelbank.run.live.server import main
-    main(path.parent, settings)
+from kernelbank.run.live.server import main
+main(settings)
 """
 
 
@@ -78,9 +60,9 @@ class LivePage:
     port : the port to listen on; 0 finds a free one.
     limits : what viewers are allowed.
 
-    Cost: `publish` compares each text with the last one of that name, and writes the changed ones.
-    Memory: references to the last report. Disk: at most two versions of each part, readable by this
-    user only, removed at the end; also when the run is killed, by the server.
+    Cost: `publish` writes the report, if it has changed. Memory: references to the last report.
+    Disk: at most three reports, readable by this user only, removed at the end; also when the run
+    is killed, by the server.
 
     >>> from urllib.request import urlopen
     >>> with LivePage() as page:
@@ -100,12 +82,12 @@ class LivePage:
         self.port = check.count(
             "port", port, "LivePage", "Give a free port, or 0 to find one.", least=0, most=65_535
         )
-        _check_installed()
         self._token = secrets.token_urlsafe(24)
         self._closed = False
+        self._reports = 0
+        self._parts: Mapping[str, str] = {}
         self._process: subprocess.Popen[bytes] | None = None
         self._folder = Path(os.path.abspath(tempfile.mkdtemp(prefix="kernelbank-live-")))
-        self._parts = PartsWriter(self._folder)
         try:
             self._process = self._start_server(limits or Limits())
             self.port = self._wait_for_port(self._process)
@@ -120,26 +102,35 @@ class LivePage:
 
     def publish(self, parts: Mapping[str, str]) -> None:
         """Make `parts`, JSON texts by name, the report that viewers see. Never raises OSError."""
-        if not self._is_serving():
-            return
-        try:
-            self._parts.write(parts)
-        except OSError as error:
-            self._give_up(f"its folder {self._folder} cannot be written to ({error})")
+        if parts != self._parts and self._is_serving():
+            self._write("running", parts)
 
     def end(self) -> None:
         """Tell viewers that the run is over, after the parts published last; then close."""
-        if not self._is_serving():
-            return
-        assert self._process is not None
-        try:
-            self._parts.end()
+        if self._is_serving():
+            assert self._process is not None
+            self._write("ended", self._parts)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(_END_TIMEOUT)
+            self.close()
+
+    def _write(self, state: str, parts: Mapping[str, str]) -> None:
+        """Write a whole report as lines: the state, then the name and the text of each part."""
+        lines = [state]
+        for name, text in parts.items():
+            # A line break would end the line of an event. JSON has them only between tokens.
+            lines += [json.dumps(name), text.replace("\r", " ").replace("\n", " ")]
+        try:
+            file = self._folder / "next"
+            # Broken data may hold half a surrogate pair, which UTF-8 cannot encode.
+            with open(os.open(file, os.O_WRONLY | os.O_CREAT, 0o600), "wb") as opened:
+                opened.write("\n".join(lines).encode("utf-8", "replace"))
+            self._reports += 1
+            file.replace(self._folder / f"{REPORT}{self._reports}")
+            (self._folder / f"{REPORT}{self._reports - 2}").unlink(missing_ok=True)
         except OSError as error:
             self._give_up(f"its folder {self._folder} cannot be written to ({error})")
-        finally:
-            self.close()
+        self._parts = dict(parts)
 
     def close(self) -> None:
         """Stop the server now, without telling viewers. Does nothing the second time."""
@@ -154,12 +145,7 @@ class LivePage:
     def __enter__(self) -> LivePage:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _is_serving(self) -> bool:
@@ -183,42 +169,39 @@ class LivePage:
     # --- starting the server --------------------------------------------------------------------
 
     def _start_server(self, limits: Limits) -> subprocess.Popen[bytes]:
+        package = Path(__file__).resolve().parents[3]
+        entries = [os.path.abspath(entry) for entry in sys.path if isinstance(entry, str)]
         settings: ServerSettings = {
-            "path": [os.path.abspath(entry) for entry in sys.path if isinstance(entry, str)],
-            "package": str(Path(__file__).resolve().parents[2] / "__init__.py"),
+            "path": [str(package), *entries],
+            "folder": str(self._folder),
             "host": self.host,
             "port": self.port,
             "token": self._token,
             "parent": os.getpid(),
             "limits": asdict(limits),
         }
-        write_private(self._folder / START_SETTINGS, json.dumps(settings).encode())
-        return subprocess.Popen(
-            [sys.executable, "-P", "-W", "ignore", "-c", _SERVER_PROGRAM, str(self._folder)],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
+        process = subprocess.Popen(
+            [sys.executable, "-P", "-W", "ignore", "-c", _SERVER_PROGRAM],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,  # the terminal belongs to the run
-            close_fds=True,
             start_new_session=True,  # Ctrl-C is for the run, which decides
         )
+        assert process.stdin is not None
+        with contextlib.suppress(BrokenPipeError), process.stdin as pipe:
+            pipe.write(json.dumps(settings).encode())
+        return process
 
     def _wait_for_port(self, process: subprocess.Popen[bytes]) -> int:
         """Return the port that the server found, or raise why it has none."""
-        deadline = time.monotonic() + _START_TIMEOUT
-        result: ServerResult | None = None
-        while result is None:
-            ended = process.poll() is not None
-            with contextlib.suppress(FileNotFoundError):
-                result = json.loads((self._folder / START_RESULT).read_bytes())
-            if result is None and ended:
-                result = {"errno": None, "reason": "it ended"}
-            if result is None and time.monotonic() > deadline:
+        assert process.stdout is not None
+        with process.stdout as pipe:
+            if not select.select([pipe], [], [], _START_TIMEOUT)[0]:
                 raise RunRefused(
                     f"the live page's server did not listen within {_START_TIMEOUT:g} seconds. "
                     "Try again, or run without --live."
                 )
-            if result is None:
-                time.sleep(0.01)
+            result = json.loads(pipe.readline() or b'{"errno": null, "reason": "it ended"}')
         if "port" in result:
             return int(result["port"])
         raise RunRefused(self._start_failure(result["errno"], result["reason"]))
@@ -235,20 +218,9 @@ class LivePage:
                 "machine and a free port."
             )
         return (
-            f"the live page's server cannot start: {reason}. Install it again with: "
-            "pip install 'kernelbank[live]', or run without --live."
+            f"the live page's server cannot start: {reason}. Run without --live; a page at the end "
+            "is written by --report."
         )
-
-
-def _check_installed() -> None:
-    for name in ("starlette", "uvicorn"):
-        if importlib.util.find_spec(name) is None:
-            raise ModuleNotFoundError(
-                f"A live page needs the package {name}, which is not installed. Install it: "
-                "pip install 'kernelbank[live]'"
-            )
-    if not sys.executable:
-        raise RunRefused("a live page needs a Python to run its server. Run without --live.")
 
 
 def is_loopback(host: str) -> bool:
@@ -296,8 +268,7 @@ class Publisher(AbstractContextManager["Publisher"]):
         curves = begin >= self._next_curves
         if curves:
             self._next_curves = begin + CURVES_PERIOD
-        with run.timings.measure(PAGE):
-            self._page.publish(self._data.parts(RunStatus.of_run(run), curves=curves))
+        self._page.publish(self._data.parts(RunStatus.of_run(run), curves=curves))
         spent = time.monotonic() - begin
         self._next_update = begin + max(PERIOD, spent / MAX_SHARE)
 

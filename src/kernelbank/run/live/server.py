@@ -1,10 +1,10 @@
 """The process that serves a live page: what viewers may ask for, and limits on what they can do.
 
-It ends with the run that started it. Memory, with at most C connections (100): the report once, a
-page once, and per connection at most 64 kB and a slice of 16 kB that wait to be sent, 32 kB of
-headers, 256 kB that were read at once, and the texts of one event or page that are not sent yet.
-Viewers at the same version share these texts; if each is stuck at another version, C reports are
-in memory. Nothing grows with the length of the run or with the time for which a viewer is slow.
+It ends with the run that started it. Each connection is one request and its response. Memory, with
+at most C connections (100): the report once, a page once, and per connection 64 kB of headers, 80
+kB that wait to be sent, and the texts of one event or page that are not sent yet. Viewers at the
+same version share these texts; if each is stuck at another version, C reports are in memory.
+Nothing grows with the length of the run or with the time for which a viewer is slow.
 """
 
 from __future__ import annotations
@@ -12,29 +12,68 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ipaddress
-import logging
+import json
 import os
+import re
 import secrets
 import shutil
 import signal
 import socket
-import struct
+import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
 from pathlib import Path
-from typing import Any
-
-import uvicorn
-from starlette.datastructures import Headers, QueryParams
-from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
-from starlette.routing import Route, Router
-from starlette.types import Receive, Scope, Send
-from uvicorn.protocols.http.h11_impl import H11Protocol
-from uvicorn.server import ServerState
+from typing import Any, TypedDict
+from urllib.parse import parse_qs
 
 from ..report.page import content_security_policy, render_page
-from .parts import Limits, ServerSettings, VersionedParts, write_result
+
+
+class ServerSettings(TypedDict):
+    """What the run tells its server."""
+
+    path: list[str]
+    """Where modules are found."""
+    folder: str
+    """Where the run writes the parts of its report."""
+    host: str
+    port: int
+    token: str
+    parent: int
+    """The process of the run."""
+    limits: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What the server allows its viewers. All times are in seconds."""
+
+    connections: int = 100
+    """Most open connections. A new one beyond evicts the least recently active one; before those
+    with the token those without."""
+    stall_timeout: float = 30.0
+    """Drop a viewer that does not take 16 kB within this time while more wait for it."""
+    request_timeout: float = 10.0
+    """Drop a connection that has not sent a complete request within this time."""
+    heartbeat: float = 15.0
+    """Send a comment after this time without events, so that dead connections are noticed."""
+    page_interval: float = 0.2
+    """Render the page at most once in this time, however many viewers ask for it."""
+    poll_interval: float = 0.2
+    """Look for a new report, and so send events, once in this time."""
+    header_bytes: int = 32_768
+    """Most bytes of a request's headers. Browsers send the cookies of all ports of a host."""
+
+
+REPORT = "report-"
+"""The start of the name of a file with a whole report; its number follows.
+
+One that is replaced would be simpler to find, but ext4 flushes a file that replaces another: 2 to
+10 ms instead of 0.02 ms. The last but one is removed when a new one is there, so that neither side
+ever waits for the other.
+"""
 
 HEADERS = {
     "content-security-policy": content_security_policy(live=True) + "; frame-ancestors 'none'",
@@ -43,351 +82,290 @@ HEADERS = {
     "cache-control": "no-store",
     "cross-origin-resource-policy": "same-origin",
     "cross-origin-opener-policy": "same-origin",
+    "connection": "close",
 }
 _LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
-_REFUSALS = {
-    400: "A request must have no body here.\n",
-    403: "Not found here. Open the whole address that the run printed.\n",
-    405: "This page is read-only.\n",
-}
+_HOST = re.compile(r"(\[[^\[\]]*\]|[^\[\]:]*)(:[0-9]*)?")
+"""A name or an address, and a port, which may have been forwarded from another."""
+
 _SLICE = 16_384
 """Bytes that are handed to the connection at once: little waits for a slow viewer."""
+HIGH_WATER = 65_536
+"""Bytes that may wait in this process for one viewer before sending pauses."""
+END_TIMEOUT = 2.0
+"""Seconds within which viewers may take the last events of a run."""
 
 
-class AccessControl:
-    """Admits requests with the token that only read and name this machine as host.
+class VersionedParts:
+    """Reads the reports in a folder; tells a viewer what is newer than the version it has.
+
+    Memory: the newest text of each part, once, whatever the number of viewers.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._file = 0
+        self._parts: dict[str, tuple[int, bytes | None]] = {}
+        """Version and text by name; None for a removed part."""
+        self.version = 0
+        self.ended = False
+        self.changed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        """Done at the next version, or when the run ends."""
+
+    def refresh(self) -> None:
+        """Read what the run has written since the last call."""
+        names = [name for name in os.listdir(self._folder) if name.startswith(REPORT)]
+        newest = max((int(name.removeprefix(REPORT)) for name in names), default=0)
+        if newest == self._file:
+            return
+        try:
+            content = (self._folder / f"{REPORT}{newest}").read_bytes()
+        except FileNotFoundError:  # removed meanwhile: there is a newer one at the next poll
+            return
+        self._file = newest
+        state, *lines = content.split(b"\n")
+        texts: dict[str, bytes | None] = dict.fromkeys(self._parts)
+        texts |= zip(map(json.loads, lines[::2]), lines[1::2], strict=True)
+        for name, text in texts.items():
+            if self._parts.get(name, (0, None))[1] != text:
+                self._parts[name] = self.version + 1, text
+        self.version = max((version for version, _ in self._parts.values()), default=0)
+        self.ended = state == b"ended"
+        self.changed.set_result(None)
+        self.changed = asyncio.get_running_loop().create_future()
+
+    def texts(self) -> dict[str, str]:
+        """All present parts by name."""
+        return {name: text.decode() for name, (_, text) in self._parts.items() if text is not None}
+
+    def since(self, version: int) -> list[bytes]:
+        """The pieces of a JSON object of all parts newer than `version`; null for removed parts.
+
+        The texts are shared between viewers, not copied.
+        """
+        pieces = [b"{"]
+        for name, (changed, text) in self._parts.items():
+            if changed <= version or (text is None and version == 0):
+                continue
+            comma = b"," if len(pieces) > 1 else b""
+            pieces += [comma + json.dumps(name).encode() + b":", b"null" if text is None else text]
+        return [*pieces, b"}"]
+
+
+class Connection:
+    """The way to one viewer, who may be slow, stuck or hostile."""
+
+    def __init__(self, writer: asyncio.StreamWriter, limits: Limits) -> None:
+        self.active = time.monotonic()
+        """When it came, or last had taken everything that was sent."""
+        self.admitted = False
+        """Whether it knows the token."""
+        self._writer = writer
+        self._stall_timeout = limits.stall_timeout
+        writer.transport.set_write_buffer_limits(high=HIGH_WATER, low=HIGH_WATER - 1)
+
+    async def send(self, pieces: Iterable[bytes]) -> None:
+        """Send bytes in slices. OSError, which TimeoutError is, if the viewer takes none."""
+        for piece in pieces:
+            for start in range(0, len(piece), _SLICE):
+                self._writer.write(piece[start : start + _SLICE])
+                async with asyncio.timeout(self._stall_timeout):
+                    await self._writer.drain()
+                if not self._writer.transport.get_write_buffer_size():
+                    self.active = time.monotonic()
+
+    async def finish(self) -> None:
+        """Close the connection when everything is sent."""
+        self._writer.close()
+        async with asyncio.timeout(self._stall_timeout):
+            await self._writer.wait_closed()
+
+    def drop(self) -> None:
+        """Close the connection and discard unsent bytes."""
+        self._writer.transport.abort()
+
+
+class PageServer:
+    """Answers requests with the token that only read and name this machine as host.
 
     The host is checked against pages elsewhere whose name is made to point to this machine (DNS
     rebinding): a browser would let them read the response.
+
+    Parameters
+    ----------
+    parts : the report.
+    token : the first part of every path.
+    host : the address that the server listens on; None if other machines may ask: this machine then
+        has names that are not known here.
     """
 
     def __init__(self, parts: VersionedParts, token: str, host: str | None, limits: Limits) -> None:
+        self.parts = parts
         self.token = token.encode()
         self.hosts = None if host is None else _LOOPBACK_NAMES | {host.lower(), f"[{host.lower()}]"}
-        """None if other machines may ask: this machine then has names that are not known here."""
-        routes = [
-            Route("/{token}", _add_slash),
-            Route("/{token}/", PageRoute(parts, limits.page_interval)),
-            Route("/{token}/events", EventsRoute(parts, limits.heartbeat)),
-        ]
-        self.router = Router(routes, redirect_slashes=False, default=_refusal(403))
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await (self._refuse(scope) or self.router)(scope, receive, send)
-
-    def _refuse(self, scope: Scope) -> Response | None:
-        headers = Headers(scope=scope)
-        if self.hosts is not None and _host_name(headers.get("host", "")) not in self.hosts:
-            return _refusal(403)
-        if scope["method"] not in ("GET", "HEAD"):
-            return _refusal(405)
-        if headers.get("content-length", "0") != "0" or "transfer-encoding" in headers:
-            return _refusal(400)  # no body has to be read
-        if scope["path"] == "/favicon.ico":
-            return Response(status_code=204, headers=HEADERS)
-        token = scope["path"].split("/")[1:2] or [""]
-        if not secrets.compare_digest(token[0].encode(), self.token):
-            return _refusal(403)
-        return None
-
-
-async def _add_slash(request: Request) -> Response:
-    """Send a viewer whose address has lost its last slash to the page.
-
-    The new address is relative: it holds behind a tunnel or a proxy too.
-    """
-    location = f"{request.path_params['token']}/"
-    return Response(status_code=308, headers={**HEADERS, "location": location})
-
-
-def _host_name(host: str) -> str:
-    """The name in a Host header without the port, which may have been forwarded from another."""
-    if host.startswith("["):
-        return host.partition("]")[0].lower() + "]"
-    return host.partition(":")[0].lower()
-
-
-def _refusal(status: int) -> Response:
-    more = {"connection": "close"} | ({"allow": "GET, HEAD"} if status == 405 else {})
-    return PlainTextResponse(_REFUSALS[status], status, {**HEADERS, **more})
-
-
-class PageRoute:
-    """The page, at most `interval` seconds old: it names the version from which to follow."""
-
-    def __init__(self, parts: VersionedParts, interval: float) -> None:
-        self.parts = parts
-        self.interval = interval
+        self.limits = limits
+        self.connections: set[Connection] = set()
         self._page = b""
-        self._version = -1
+        self._page_version = -1
         self._rendered = 0.0
 
-    async def __call__(self, _: Scope, __: Receive, send: Send) -> None:
-        response = Response(self._current(), headers=HEADERS, media_type="text/html")
-        status, headers = response.status_code, response.raw_headers
-        await send({"type": "http.response.start", "status": status, "headers": headers})
-        await _send_slices(send, [bytes(response.body)])
-        await send({"type": "http.response.body", "body": b"", "more_body": False})
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer one request."""
+        if len(self.connections) >= self.limits.connections:
+            min(self.connections, key=lambda other: (other.admitted, other.active)).drop()
+        connection = Connection(writer, self.limits)
+        self.connections.add(connection)
+        try:
+            async with asyncio.timeout(self.limits.request_timeout):
+                head = await reader.readuntil(b"\r\n\r\n")
+            await self._respond(head.decode("latin-1"), reader, connection)
+            await connection.finish()
+        except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+            pass  # it has gone, takes nothing or asks for nothing
+        finally:
+            connection.drop()
+            self.connections.discard(connection)
 
-    def _current(self) -> bytes:
+    async def _respond(
+        self, head: str, reader: asyncio.StreamReader, connection: Connection
+    ) -> None:
+        request, *lines = head.split("\r\n")[:-2]
+        headers: dict[str, str] = {}
+        for line in lines:
+            name, _, value = (word.strip() for word in line.partition(":"))
+            before = headers.get(name.lower())
+            headers[name.lower()] = value if before is None else f"{before}, {value}"
+        method, target, *_ = [*request.split(" "), "", ""]
+        path, _, query = target.partition("?")
+        _, token, *rest = [*path.split("/"), ""]
+
+        async def send(status: int, content: bytes, **more: str) -> None:
+            named = {"content-type": _TEXT, "content-length": str(len(content)), **HEADERS}
+            named |= {name.replace("_", "-"): value for name, value in more.items()}
+            start = [f"HTTP/1.1 {status} {HTTPStatus(status).phrase}"]
+            start += [f"{name}: {value}" for name, value in named.items() if value]
+            await connection.send(["\r\n".join([*start, "\r\n"]).encode("latin-1")])
+            await connection.send([] if method == "HEAD" else [content])
+
+        host = _HOST.fullmatch(headers.get("host", ""))
+        if self.hosts is not None and (host is None or host[1].lower() not in self.hosts):
+            await send(403, _ELSEWHERE)
+        elif method not in ("GET", "HEAD"):
+            await send(405, b"This page is read-only.\n", allow="GET, HEAD")
+        elif headers.get("content-length", "0") != "0" or "transfer-encoding" in headers:
+            await send(400, b"A request must have no body here.\n")  # none has to be read
+        elif path == "/favicon.ico":
+            await send(204, b"", content_type="")
+        elif not secrets.compare_digest(token.encode("latin-1"), self.token):
+            await send(403, _ELSEWHERE)
+        elif rest == [""]:  # its last slash is lost; relative: behind a tunnel or a proxy too
+            await send(308, b"", location=f"{token}/")
+        elif rest == ["", ""]:
+            connection.admitted = True
+            await send(200, self._current_page(), content_type="text/html; charset=utf-8")
+        elif rest == ["events", ""]:
+            connection.admitted = True
+            stream = "text/event-stream; charset=utf-8"
+            await send(200, b"retry: 1000\n\n", content_type=stream, content_length="")
+            if method == "GET":
+                version = self._version_of(query, headers.get("last-event-id", ""))
+                await self._send_events(version, reader, connection)
+        else:
+            await send(403, _ELSEWHERE)
+
+    def _current_page(self) -> bytes:
+        """The page, at most `page_interval` old: it names the version from which to follow."""
         now, version = time.monotonic(), self.parts.version
-        due = self._version < 0 or now - self._rendered >= self.interval
-        if due and version != self._version:
+        due = self._page_version < 0 or now - self._rendered >= self.limits.page_interval
+        if due and version != self._page_version:
             self._page = render_page(self.parts.texts(), f"events?after={version}").encode()
-            self._version, self._rendered = version, now
+            self._page_version, self._rendered = version, now
         return self._page
 
-
-class EventsRoute:
-    """Server-sent events: whenever a viewer is ready, all parts newer than what it has.
-
-    Nothing is queued. A viewer holds the texts of one event, until they are sent.
-    """
-
-    def __init__(self, parts: VersionedParts, heartbeat: float) -> None:
-        self.parts = parts
-        self.heartbeat = heartbeat
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        content_type = (b"content-type", b"text/event-stream; charset=utf-8")
-        headers = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
-        start = {"type": "http.response.start", "status": 200, "headers": [content_type, *headers]}
-        await send(start)
-        if scope["method"] != "HEAD":
-            disconnected = asyncio.ensure_future(_wait_for_disconnect(receive))
-            try:
-                await self._send_events(self._version_of(scope), disconnected, send)
-            except OSError:  # newer servers raise it when the viewer has gone
-                return
-            finally:
-                disconnected.cancel()
-        await send({"type": "http.response.body", "body": b"", "more_body": False})
-
-    async def _send_events(
-        self, version: int, disconnected: asyncio.Future[None], send: Send
-    ) -> None:
-        parts = self.parts
-        await _send_slices(send, [b"retry: 1000\n\n"])
-        while not disconnected.done():
-            if parts.version > version:
-                news, version = parts.since(version), parts.version
-                await _send_slices(send, [b"id: %d\ndata: " % version, *news, b"\n\n"])
-                continue
-            if parts.ended:
-                await _send_slices(send, [b"event: end\ndata: {}\n\n"])
-                return
-            done, _ = await asyncio.wait(
-                {disconnected, parts.changed},
-                timeout=self.heartbeat,
-                return_when=asyncio.FIRST_COMPLETED,
-            )
-            if not done:
-                await _send_slices(send, [b":\n\n"])
-
-    def _version_of(self, scope: Scope) -> int:
+    def _version_of(self, query: str, last_event: str) -> int:
         """The version that a viewer has: of its page, or of the last event before a break."""
-        texts = (
-            QueryParams(scope["query_string"]).get("after", ""),
-            Headers(scope=scope).get("last-event-id", ""),
-        )
-        versions = [
-            int(text) for text in texts if text.isascii() and text.isdigit() and len(text) < 19
-        ]
+        texts = [*parse_qs(query).get("after", []), last_event]
+        versions = [int(t) for t in texts if t.isascii() and t.isdigit() and len(t) < 19]
         return max((number for number in versions if number <= self.parts.version), default=0)
 
-
-async def _wait_for_disconnect(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
-
-
-async def _send_slices(send: Send, pieces: list[bytes]) -> None:
-    for part in _slices(pieces):
-        await send({"type": "http.response.body", "body": part, "more_body": True})
-
-
-def _slices(pieces: list[bytes]) -> Iterator[bytes]:
-    """The same bytes, in slices of about 16 kB."""
-    part = bytearray()
-    for piece in pieces:
-        for start in range(0, len(piece), _SLICE):
-            part += piece[start : start + _SLICE]
-            if len(part) >= _SLICE:
-                yield bytes(part)
-                part.clear()
-    if part:
-        yield bytes(part)
-
-
-HIGH_WATER = 65_536
-"""Bytes that may wait in this process for one viewer before sending pauses."""
-_RESET_ON_CLOSE = struct.pack("ii", 1, 0)
-"""SO_LINGER of zero seconds."""
+    async def _send_events(
+        self, version: int, reader: asyncio.StreamReader, connection: Connection
+    ) -> None:
+        """Whenever the viewer is ready, send all parts newer than what it has; queue nothing."""
+        parts = self.parts
+        # No browser sends anything after its request: then it has gone, or is none.
+        gone = asyncio.ensure_future(reader.read(1))
+        try:
+            while not gone.done():
+                if parts.version > version:
+                    news, version = parts.since(version), parts.version
+                    await connection.send([b"id: %d\ndata: " % version, *news, b"\n\n"])
+                elif parts.ended:
+                    await connection.send([b"event: end\ndata: {}\n\n"])
+                    return
+                else:
+                    waiting: set[asyncio.Future[Any]] = {gone, parts.changed}
+                    done, _ = await asyncio.wait(
+                        waiting, timeout=self.limits.heartbeat, return_when=asyncio.FIRST_COMPLETED
+                    )
+                    await connection.send([] if done else [b":\n\n"])
+        finally:
+            gone.cancel()
 
 
-class Connection(H11Protocol):
-    """uvicorn's connection, with a limit on everything that a viewer can do to it.
+_TEXT = "text/plain; charset=utf-8"
+_ELSEWHERE = b"Not found here. Open the whole address that the run printed.\n"
 
-    uvicorn itself limits the headers, and what it keeps of a request. It limits neither the number
-    of connections without a request, nor the time until a request, nor the time for which a
-    response may wait to be taken.
+
+def main(settings: ServerSettings) -> None:
+    """Serve the reports in a folder until the run ends; first print the port, or why there is none.
+
+    Does not return.
     """
-
-    limits = Limits()
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        self.idle_since = self.last_progress = time.monotonic()
-        self.unsent = 0
-        crowded = len(self.connections) >= self.limits.connections
-        idle = [
-            connection
-            for connection in self.connections
-            if isinstance(connection, Connection) and connection.idle
-        ]
-        super().connection_made(transport)
-        transport.set_write_buffer_limits(high=HIGH_WATER)
-        if crowded:
-            min(idle, key=lambda connection: connection.idle_since, default=self).drop()
-
-    @property
-    def idle(self) -> bool:
-        """Whether it has requested nothing, or has the whole response."""
-        complete = self.cycle is None or self.cycle.response_complete
-        return complete and not self.transport.get_write_buffer_size()
-
-    def data_received(self, data: bytes) -> None:
-        if self.cycle is not None and not (self.cycle.response_complete or self.cycle.more_body):
-            self.drop()  # no browser sends a request before it has its response; it would be kept
-        else:
-            super().data_received(data)
-
-    def check_timeouts(self, now: float) -> None:
-        """Drop the connection if its time is over. Called at every poll."""
-        unsent = self.transport.get_write_buffer_size()
-        if unsent == 0 or unsent != self.unsent:
-            self.unsent, self.last_progress = unsent, now
-        if not self.idle:
-            self.idle_since = now
-        stalled = now - self.last_progress > self.limits.stall_timeout
-        if stalled or now - self.idle_since > self.limits.request_timeout:
-            self.drop()
-
-    def drop(self) -> None:
-        """Close the connection and discard unsent bytes, here and in the system."""
-        with contextlib.suppress(OSError):
-            self.transport.get_extra_info("socket").setsockopt(
-                socket.SOL_SOCKET, socket.SO_LINGER, _RESET_ON_CLOSE
-            )
-        self.connections.discard(self)
-        self.transport.abort()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with contextlib.suppress(OSError, AttributeError):
+        os.nice(10)  # the run comes first
+    try:
+        listener = open_listener(settings["host"], settings["port"])
+        result: Mapping[str, Any] = {"port": listener.getsockname()[1]}
+    except Exception as error:
+        number = error.errno if isinstance(error, OSError) else None
+        reason = getattr(error, "strerror", None) or str(error)
+        result = {"errno": number, "reason": reason}
+    print(json.dumps(result), flush=True)
+    sys.stdout.close()
+    try:
+        if "port" in result:
+            asyncio.run(_serve(settings, listener))
+    finally:
+        os._exit(1)
 
 
-def connection_class(limits: Limits) -> type[Connection]:
-    """A class of connections with these limits."""
-    fields: dict[str, Any] = {"limits": limits}
-    return type("LimitedConnection", (Connection,), fields)
-
-
-def open_listener(host: str, port: int, limits: Limits) -> socket.socket:
+def open_listener(host: str, port: int) -> socket.socket:
     """A socket that listens, with small send buffers in the system. OSError if it cannot."""
     addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     family, *_, address = addresses[0]
     listener = socket.create_server(address[:2], family=family, backlog=128)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, HIGH_WATER)
-    with contextlib.suppress(OSError, AttributeError):  # not all systems have it
-        milliseconds = int(1000 * limits.stall_timeout)
-        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, milliseconds)
-    listener.setblocking(False)
     return listener
 
 
-END_TIMEOUT = 2.0
-"""Seconds within which viewers may take the last events of a run."""
-
-
-def main(folder: Path, settings: ServerSettings) -> None:
-    """Serve the report parts in `folder` until the run ends. Does not return.
-
-    Raises what keeps the server from listening.
-    """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    with contextlib.suppress(OSError, AttributeError):
-        os.nice(10)  # the run comes first
-    limits = Limits(**settings["limits"])
-    listener = open_listener(settings["host"], settings["port"], limits)
-    write_result(folder, {"port": listener.getsockname()[1]})
-    try:
-        asyncio.run(_serve(folder, settings, limits, listener))
-    finally:
-        os._exit(1)
-
-
-class _Server(uvicorn.Server):
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield  # the run decides when to end
-
-
-async def _serve(
-    folder: Path, settings: ServerSettings, limits: Limits, listener: socket.socket
-) -> None:
-    for name in ("uvicorn", "asyncio"):
-        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
-    parts = VersionedParts(folder)
-    host = _known_host(settings["host"], listener)
-    server = _Server(
-        uvicorn.Config(
-            AccessControl(parts, settings["token"], host, limits),
-            http=connection_class(limits),
-            ws="none",
-            loop="asyncio",
-            interface="asgi3",
-            lifespan="off",
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            proxy_headers=False,
-            backlog=128,
-            h11_max_incomplete_event_size=limits.header_bytes,
-        )
-    )
-    await asyncio.gather(
-        server.serve(sockets=[listener]),
-        _follow_run(folder, parts, server.server_state, limits, settings["parent"]),
-    )
-
-
-def _known_host(host: str, listener: socket.socket) -> str | None:
-    """The host if only this machine can reach the listener; else None."""
+async def _serve(settings: ServerSettings, listener: socket.socket) -> None:
+    """Read what the run writes, until the run is over; then exit."""
+    folder, limits = Path(settings["folder"]), Limits(**settings["limits"])
     bound = listener.getsockname()[0].partition("%")[0]
-    return host if ipaddress.ip_address(bound).is_loopback else None
-
-
-async def _follow_run(
-    folder: Path, parts: VersionedParts, state: ServerState, limits: Limits, parent: int
-) -> None:
-    """Read what the run writes and drop stalled viewers until the run is over; then exit."""
-    while os.getppid() == parent:
-        with contextlib.suppress(OSError):  # out of file handles, perhaps: try again
-            parts.refresh()
-        if parts.ended:
-            await _wait_until_sent(state)
-            os._exit(0)
-        now = time.monotonic()
-        for connection in _open_connections(state):
-            connection.check_timeouts(now)
-        await asyncio.sleep(limits.poll_interval)
-    shutil.rmtree(folder, ignore_errors=True)  # the run was killed and cannot do it
-    os._exit(0)
-
-
-async def _wait_until_sent(state: ServerState) -> None:
-    deadline = time.monotonic() + END_TIMEOUT
-    while time.monotonic() < deadline:
-        await asyncio.sleep(0.05)
-        if all(connection.idle for connection in _open_connections(state)):
-            return
-
-
-def _open_connections(state: ServerState) -> list[Connection]:
-    return [connection for connection in state.connections if isinstance(connection, Connection)]
+    host = settings["host"] if ipaddress.ip_address(bound).is_loopback else None
+    parts = VersionedParts(folder)
+    page = PageServer(parts, settings["token"], host, limits)
+    async with await asyncio.start_server(page.serve, sock=listener, limit=limits.header_bytes):
+        while os.getppid() == settings["parent"]:
+            with contextlib.suppress(OSError):  # out of file handles, perhaps: try again
+                parts.refresh()
+            if parts.ended:
+                deadline = time.monotonic() + END_TIMEOUT
+                while page.connections and time.monotonic() < deadline:
+                    await asyncio.sleep(0.05)
+                os._exit(0)
+            await asyncio.sleep(limits.poll_interval)
+        shutil.rmtree(folder, ignore_errors=True)  # the run was killed and cannot do it
+        os._exit(0)

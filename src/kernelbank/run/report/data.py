@@ -33,17 +33,8 @@ import numpy as np
 from ...auto import AutoBank
 from ...errors import RunRefused
 from ...io.files import named_os_errors
-from ...research.regret import best_slot, best_slot_per_interval
 from ...utils.validation import Floats
-from ..history import (
-    DRAWN_TARGETS,
-    FIELDS,
-    History,
-    Snapshot,
-    drawn_inputs,
-    recorded_inputs,
-    take_snapshot,
-)
+from ..history import DRAWN_TARGETS, FIELDS, History, Snapshot
 from ..scores import EXTREMES, TOTALS
 from ..status import RunStatus, forecast_scores, recent_errors
 from .page import render_page
@@ -95,7 +86,7 @@ class ReportData:
             parts["recent"] = _recent(history)
             if status.is_classification:
                 parts["labels"] = encode(_labels(status, history))
-            recorded = recorded_inputs(drawn_inputs(status.layout, status.bank))
+            function = status.curves
             for first in range(0, history.points, POINTS_PER_PART):
                 name = f"points/{first // POINTS_PER_PART}"
                 count = min(history.points - first, POINTS_PER_PART)
@@ -105,10 +96,9 @@ class ReportData:
                 )
             for taken in history.snapshots:
                 name = f"curves/{taken.row}"
-                parts[name] = self._cached(name, taken, partial(_curves, taken, recorded))
+                parts[name] = self._cached(name, taken, partial(_curves, taken, function.recorded))
             if curves or self._present_curves is None:
-                layout, coverage = status.layout, status.options.coverage
-                present = take_snapshot(status.bank, history, layout, coverage, recorded=False)
+                present = function.snapshot(history, recorded=False)
                 self._present_curves = None if present is None else _curves(present)
             if self._present_curves is not None:
                 parts["curves/now"] = self._present_curves
@@ -156,21 +146,15 @@ def write_report(path: Path, status: RunStatus) -> None:
 
 def _status(status: RunStatus) -> dict[str, object]:
     """The object of the JSON log, and what only the page shows."""
-    history, timings = status.history, status.timings
+    history = status.history
     return {
         **status.to_json(),
         "phase": status.phase,
         "scored": status.scored,
         "stride": 1 if history is None else history.stride,
         "points": 0 if history is None else history.points,
-        "recent_errors": None
-        if history is None
-        else recent_errors(history, labels=status.is_classification),
-        "regret": None if history is None else run_regret(history),
-        "time": [[activity, spent] for activity, spent in timings["seconds"].items()],
-        "started": timings["started"],
-        "starts": timings["starts"],
-        "updated": timings["updated"],
+        "recent_errors": None if history is None else recent_errors(history),
+        "updated": status.times["updated"],
     }
 
 
@@ -294,7 +278,7 @@ def run_details(status: RunStatus) -> dict[str, object]:
         "timezone": options.timezone,
         "inputs": [
             {"kind": drawn.kind, "name": drawn.name, "labels": list(drawn.labels)}
-            for drawn in drawn_inputs(status.layout, bank)
+            for drawn in status.curves.inputs
         ],
     }
 
@@ -343,8 +327,10 @@ def _details(status: RunStatus) -> list[list[object]]:
         for name, bound in (("lower", options.lower), ("upper", options.upper)):
             if bound is not None:
                 chosen.append([f"{name} bound of targets", f"{bound:.12g}"])
-    versions = status.timings["versions"].items()
-    sections = {"Data": data, "Settings": chosen, "Versions": versions}
+    starts = status.times["starts"]
+    versions = [*status.times["versions"].items(), ("first started", status.times["started"])]
+    versions += [("started", f"{starts:,} times")] if starts > 1 else []
+    sections = {"Data": data, "Settings": chosen, "Versions and times": versions}
     return [[name, [[a, str(b)] for a, b in pairs]] for name, pairs in sections.items()]
 
 
@@ -507,39 +493,6 @@ def _weights(bank: AutoBank) -> list[list[object]]:
 def _short(values: np.ndarray) -> list[float]:
     """Numbers with seven digits: more cannot be seen."""
     return [float(f"{value:.7g}") for value in values]
-
-
-SEGMENTS = 10
-"""At least so many segments, and fewer than twice as many: the best slot of a few rows is best by
-chance."""
-
-LEAST_ROWS = 200
-"""Of a run. In a shorter one segments are too short."""
-
-
-def run_regret(history: History) -> dict[str, object] | None:
-    """The model's sum of losses minus that of the best slot, and of the best slot per segment.
-
-    Segments are of equal numbers of rows, the last perhaps of fewer. They are points of the
-    history, joined, so that they follow from the number of rows alone. Returns the rows of a
-    segment and the two figures; None for a short run, and if the losses are not known.
-    """
-    if history.rows < LEAST_ROWS:
-        return None
-    joined = 1
-    while history.points >= 2 * SEGMENTS * joined:
-        joined *= 2
-    starts = np.arange(0, history.points, joined)
-    losses = np.add.reduceat(history.totals["loss"], starts)
-    alone = np.add.reduceat(history.losses, starts, axis=0)
-    finite = np.isfinite(alone).all(axis=0)
-    if not (np.isfinite(losses).all() and finite.any()):
-        return None
-    return {
-        "segment": joined * history.stride,
-        "best_slot": float(best_slot(losses, alone[:, finite])[-1]),
-        "best_slot_per_segment": float(best_slot_per_interval(losses, alone[:, finite], 1)[-1]),
-    }
 
 
 def encode(value: object) -> str:

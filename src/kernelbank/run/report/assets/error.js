@@ -215,17 +215,6 @@ function lossData() {
   return [xs, asLine(baseline.totals), asLine(model.totals), selected];
 }
 
-// The sums of model and of slots that were chosen in hindsight, in one sentence.
-function regretText({ status: { regret }, isClassification }) {
-  if (!regret) return "";
-  const sums = isClassification ? "wrong labels" : "squared errors";
-  const compared = (difference) =>
-    `${number(Math.abs(difference))} ${difference < 0 ? "below" : "above"} that of`;
-  return `Regret: the model's sum of ${sums} is ${compared(regret.best_slot)} the best slot of the ` +
-    `whole run, and ${compared(regret.best_slot_per_segment)} the best slot of each segment of ` +
-    `${counted(regret.segment, "row", "rows")}, all chosen in hindsight.`;
-}
-
 // The axis holds lines that end within six times the larger loss of model and best slot.
 function drawLoss(report) {
   lossReport = report;
@@ -239,7 +228,6 @@ function drawLoss(report) {
   const limit = reference > 0 ? 6 * reference : Math.max(...lines.filter(known), 0);
   lossAxisTop = 1.05 * Math.max(model, ...lines.filter((end) => known(end) && end <= limit)) || 1;
   const outside = lines.filter((end) => !(end <= limit)).length;
-  setText(byId("regret"), regretText(report));
   lossChart.setData(report.scored.some((rows) => rows > 0) ? lossData() : null, {
     caption: report.isClassification ? "sum of wrong labels" : "sum of squared errors",
     note: outside

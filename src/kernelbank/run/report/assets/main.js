@@ -1,4 +1,4 @@
-// Sections in text: detected changes, bad rows, time spent, and the settings of the run.
+// Sections in text: detected changes, bad rows and the settings of the run.
 
 const CHANGES_LISTED = 20;
 
@@ -65,31 +65,6 @@ function drawBadRows({ badRows, status }) {
   setChildren(byId("bad-rows-list"), createTable("stacks", caption, columns, rows));
 }
 
-function drawTimes({ status }) {
-  const measured = (status.time ?? []).filter(([, spent]) => known(spent));
-  const sum = measured.reduce((total, [, spent]) => total + spent, 0);
-  const total = Math.max(sum, status.seconds ?? 0);
-  if (!(total > 0)) {
-    setChildren(byId("times-list"), emptyMessage("No time has been measured yet."));
-    return;
-  }
-  const rest = total - sum;
-  const all = rest > 0.005 * total ? [...measured, ["other", rest]] : measured;
-  const bars = [...all].sort((one, other) => other[1] - one[1]).map(([name, spent]) => {
-    const bar = create("span", { className: "bar" });
-    bar.style.width = `${Math.max(0.4, (100 * spent) / total)}%`; // the policy allows no style in HTML
-    return create("li", {},
-      create("span", { className: "label" }, dataText(name)),
-      create("span", { className: "value" }, `${seconds(spent)} · ${percent(spent / total)}`),
-      create("span", { className: "track", "aria-hidden": "true" }, bar));
-  });
-  const starts = status.starts > 1 ? ` Started ${whole(status.starts)} times.` : "";
-  const started = dateTime(status.started) ? `, first started ${dateTime(status.started)}` : "";
-  setChildren(byId("times-list"),
-    create("ul", { className: "bars" }, ...bars),
-    create("p", { className: "note" }, `${seconds(total)} in total${started}.${starts}`));
-}
-
 function drawDetails({ run }) {
   const details = run.details ?? [];
   const children = details.flatMap(([heading, pairs]) => [
@@ -106,7 +81,7 @@ function drawDetails({ run }) {
 
 const SECTIONS = [
   drawHeader, drawStream, drawTargets, drawError, drawLoss, drawWeights, drawCurves, drawIntervals,
-  drawForecasts, drawLabels, drawChanges, drawBadRows, drawTimes, drawDetails,
+  drawForecasts, drawLabels, drawChanges, drawBadRows, drawDetails,
 ];
 
 function draw() {
