@@ -25,7 +25,7 @@ def test_auto_bank_status_shows_error_change_and_weights():
     bank = small_auto()
     bank.run(X, y)
     lines, facts, bars = shown(bank)
-    assert lines[0] == "AutoBank('regression', size='small'; 40 slots; 300 samples)"
+    assert lines[0] == "AutoBank('regression', size='small'; 41 slots; 300 samples)"
     mean, naive = bank.ledger.mean_loss, bank.ledger.baseline_loss
     assert facts["RMSE"] == (
         f"{mean**0.5:.4g} over 299 predictions  (baseline (last value): {naive**0.5:.4g})"
@@ -73,7 +73,7 @@ def test_status_before_the_first_sample_is_one_line(tmp_path):
     auto = kb.AutoBank(lags=1)
     assert repr(auto) == "AutoBank('regression', lags=1; 0 samples)"
     auto.predict_one([1.0, 2.0])
-    assert repr(auto) == "AutoBank('regression', lags=1; 62 slots; 0 samples)"
+    assert repr(auto) == "AutoBank('regression', lags=1; 63 slots; 0 samples)"
     auto.save(tmp_path / "auto.kb")
     assert repr(kb.load(tmp_path / "auto.kb")) == repr(auto)
     auto.learn_one([1.0, 2.0], 3.0)

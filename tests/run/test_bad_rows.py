@@ -396,6 +396,7 @@ def test_existing_files_are_refused_and_not_touched(name, source, tmp_path):
 def test_stop_signal_saves_everything_and_says_how_to_resume(source, tmp_path, monkeypatch):
     class Pressed(StopFlag):
         def __init__(self):
+            super().__init__()
             self.signal_number = signal.SIGINT
 
     monkeypatch.setattr("kernelbank.cli.run.StopFlag", Pressed)

@@ -10,7 +10,7 @@ from kernelbank.cli.console import status_line
 from kernelbank.errors import FileRefused, RunRefused
 from kernelbank.io import checkpoint
 from kernelbank.run import session
-from kernelbank.run.history import DRAWN_TARGETS, _frequent
+from kernelbank.run.history import DRAWN_TARGETS, FunctionCurves
 from kernelbank.run.report.data import ReportData
 from kernelbank.run.status import RunStatus
 from support import browser
@@ -237,10 +237,9 @@ def test_snapshot_of_categories_is_by_input(tmp_path):
     source = write_csv(tmp_path / "s.csv", ["a", "b", "site", "load", "price"], rows)
     succeed(source, *OPTIONS, "--categorical", "site", "--lags", 3, "--state", tmp_path / "state")
     status = RunStatus.of_state(tmp_path / "state")
-    codes = status.layout.categories["site"]
-    known = status.bank.encoder.statistics[2]
-    frequent = [known.name(codes[k]) for k in _frequent(status.bank, "site", status.layout)]
-    assert frequent == ["usual", "rare"]
+    curves = FunctionCurves(status.options, status.bank)
+    [site] = [drawn for drawn in curves.inputs if drawn.name == "site"]
+    assert [site.labels[k] for k in curves._frequent("site")] == ["usual", "rare"]
 
 
 @pytest.mark.slow
@@ -299,7 +298,7 @@ def test_wrong_cells_and_bounds_name_their_column(tmp_path, light):
         ),
         (("--target", "load,price", "--seasons", "auto"), "with --seasons name one"),
         (("--target", "load,price", "--horizon", "3"), "with --horizon name one"),
-        (("--target", "load,price", "--preset", "paper"), "with --preset paper name one"),
+        (("--target", "load,price", "--preset", "paper"), "with --preset name one"),
     ],
 )
 def test_wrong_targets_are_refused(source, options, words):

@@ -172,7 +172,7 @@ class ScenarioRunner:
             found["predictions"] = {f.name: f.read_bytes() for f in (folder / output).iterdir()}
         found["files"] = sorted(f.name for f in (folder / "state").iterdir())
         header, arrays = checkpoint.read(folder / "state/state.kb")
-        del header["predictions"], header["timings"]  # where and when, not what
+        del header["predictions"], header["times"]  # where and when, not what
         found["state"] = header, {k: (a.shape, a.tobytes()) for k, a in arrays.items()}
         return found
 

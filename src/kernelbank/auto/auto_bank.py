@@ -142,7 +142,7 @@ class AutoBank:
     >>> bool(np.mean((trace.predictions[200:] - y[200:]) ** 2) < 0.1 * y[200:].var())
     True
     >>> len(bank.bank.slots), type(bank.bank.combiner).__name__
-    (62, 'RobustStacking')
+    (63, 'RobustStacking')
     """
 
     def __init__(
@@ -1077,7 +1077,7 @@ class AutoBank:
         >>> bank = kb.AutoBank()
         >>> _ = bank.run(X, X[:, 0])
         >>> sorted({name.split(":")[0].split(" + ")[0] for name in bank.names})
-        ['asinh', 'last value', 'past', 'rank', 'relevant', 'standard']
+        ['asinh', 'boosted trees', 'last value', 'past', 'rank', 'relevant', 'standard']
         >>> bank.names[0]
         'standard: random features, no forgetting'
         """

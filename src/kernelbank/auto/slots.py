@@ -304,6 +304,7 @@ def slot_price(slot: Slot, width: int) -> float:
         return 0.7 + 0.02 * columns
     if isinstance(learner, BoostedTrees):
         import os
+
         return float(os.environ.get("BP", "1")) * (4.0 + 0.2 * columns)
     if isinstance(learner, NearestNeighborGP):
         return 4e-4 * learner.neighbors**3 + 0.006 * learner.neighbors * columns
@@ -645,11 +646,11 @@ def default_pool(scaling: Scaling, size: Size, seed: int, loss: Loss, outputs: i
     builder.add_last_value()
     builder.add_neighbors()
     builder.add_relevant()
+    builder.add_boosted()
     first = len(pool.groups)
     pool.add(season_slots(scaling, size, seed, loss))
     pool.season_groups = tuple(range(first, len(pool.groups)))
     builder.add_reserves()
-    builder.add_boosted()
     for index, name in enumerate(pool.names):
         if name.startswith(TRANSFORMED):
             slot = pool.slots[index]
@@ -748,15 +749,10 @@ class _Builder:
 
     def add_boosted(self) -> None:
         """Boosted trees on the inputs and the last targets."""
-        import os
         memory = min(BOOSTED_VALUES // len(self.columns), MOST_SAMPLES)
         kernel = ActiveDims(NoKernel(), self.columns)
         learner = BoostedTrees(memory=memory, seed=self.seed)
-        for base in os.environ.get("BOOST", "none").split(";"):
-            index = None if base == "none" else self.pool.index(base)
-            if base == "none" or index is not None:
-                name = "boosted trees" if index is None else base + " + boosted trees"
-                self._add(name, Slot(kernel, learner, residual_of=index))
+        self._add("boosted trees", Slot(kernel, learner))
 
     def add_reserves(self) -> None:
         """Slots that do not run from the start."""

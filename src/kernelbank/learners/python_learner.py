@@ -49,6 +49,10 @@ class PythonLearner(Learner):
     """
 
     core_name: ClassVar[str] = ""
+
+    def __init_subclass__(cls) -> None:
+        cls.core_name = ""  # wherever it is defined
+
     accepts_new_inputs: ClassVar[bool] = False
 
     def start(self, dimension: int, kernel: Kernel) -> dict[str, object]:

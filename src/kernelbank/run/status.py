@@ -33,9 +33,12 @@ if TYPE_CHECKING:
 
 def forecast_scores(bank: AutoBank) -> list[HorizonScore]:
     """The scores of all horizons with roots of mean squares as errors, in the target's units."""
-    squares = ("error", "last_value", "seasonal")
     return [
-        score._replace(**{name: math.sqrt(getattr(score, name)) for name in squares})
+        score._replace(
+            error=math.sqrt(score.error),
+            last_value=math.sqrt(score.last_value),
+            seasonal=math.sqrt(score.seasonal),
+        )
         for score in bank.ledger.horizons
     ]
 

@@ -285,7 +285,7 @@ FORGED = [
     ("rows", "a"),
     ("rejected_rows", {"count": 3, "first": [], "last": []}),
     ("times", {}),
-    ("times.seconds", 5),
+    ("times.seconds", -5),
     ("times.started", "now"),
     ("times.versions", 5),
     ("times.updated", 5),

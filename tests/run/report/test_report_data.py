@@ -14,25 +14,18 @@ from kernelbank.run.history import (
     EARLY,
     EXTREMES,
     MOST_INPUTS,
-    POINTS,
     SNAPSHOTS,
     TOTALS,
     History,
 )
 from kernelbank.run.report.data import (
-    LEAST_ROWS,
     POINTS_PER_PART,
-    SEGMENTS,
     ReportData,
     change_groups,
-    run_regret,
     slot_terms,
 )
 from kernelbank.run.status import RunStatus
-from support import browser
-from support.naive import regret as naive
 from support.run_command import make_rows, one_slot_model, succeed, write_csv
-from support.sample_reports import sample_report
 
 ROWS = 700
 X, Y = make_rows(ROWS)
@@ -197,8 +190,7 @@ def test_details_name_source_inputs_categories_and_versions(tmp_path):
     assert parts["status"]["phase"] == "saved"
     assert [one["row"] for one in parts["bad_rows"]["examples"]] == [31, 61]
     assert parts["bad_rows"]["count"] == parts["status"]["bad_rows"] == 2
-    assert dict(parts["status"]["time"])["the model"] > 0
-    assert parts["status"]["starts"] == 2
+    assert facts["started"] == "2 times"
 
 
 def test_changes_with_delay_have_the_row_at_which_they_were_noticed(tmp_path, monkeypatch):
@@ -336,77 +328,3 @@ def test_slot_terms_explain_every_default_slot(task):
         terms = dict(slot_terms([name]))
         phrases = re.split(r": |, | (?=\+ )", name)
         assert set(terms) == {phrase.rstrip(" .0123456789") for phrase in phrases}
-
-
-# --- The regret of a run in its report: the sums of the trace, in segments that follow from the rows ---
-
-
-chromium, show = browser.chromium, browser.show
-DRAW = np.random.default_rng(0)
-
-
-def history_of(losses, alone):
-    history = History(alone.shape[1])
-    totals = np.zeros((len(losses), len(TOTALS)))
-    totals[:, 0] = totals[:, 1] = 1.0
-    totals[:, 2] = losses
-    history.add(totals, np.zeros((len(losses), len(EXTREMES))), np.zeros_like(alone), alone)
-    return history
-
-
-@pytest.mark.parametrize("rows", [LEAST_ROWS, 300, POINTS, POINTS + 1, 5000])
-def test_regret_is_that_of_the_rows_in_segments(rows):
-    losses, alone = DRAW.uniform(0, 1, rows), DRAW.uniform(0, 1.2, (rows, 3))
-    alone[rows // 2 :, 1] *= 0.5
-    found = run_regret(history_of(losses, alone))
-    assert found["best_slot"] == pytest.approx(naive.best_slot(losses, alone))
-    length = found["segment"]
-    assert SEGMENTS <= -(-rows // length) < 2 * SEGMENTS + 1
-    wanted = naive.best_slot_per_interval(losses, alone, length)
-    assert found["best_slot_per_segment"] == pytest.approx(wanted)
-    assert wanted > found["best_slot"]
-
-
-def test_regret_in_the_report_of_a_run_is_that_of_the_model(tmp_path):
-    X, y = make_rows(400)
-    source = write_csv(tmp_path / "s.csv", ["a", "b", "y"], np.column_stack([X, y]))
-    succeed(source, "--target", "y", "--state", tmp_path / "state")
-    status = RunStatus.of_state(tmp_path / "state")
-    found = run_regret(status.history)
-    trace = kb.AutoBank(size="small").run(X, y, record="all")
-    own = np.nan_to_num((trace.predictions - y) ** 2)
-    alone = (trace.slot_predictions - y[:, None]) ** 2
-    own[0], alone[0] = 0.0, 0.0  # predicted before any target was known: not scored
-    assert found["best_slot"] == pytest.approx(naive.best_slot(own, alone))
-    assert found["best_slot_per_segment"] == pytest.approx(
-        naive.best_slot_per_interval(own, alone, found["segment"])
-    )
-    assert f'"segment":{found["segment"]}' in ReportData().parts(status)["status"]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("task", "regret", "text"),
-    [
-        (
-            "regression",
-            {"segment": 128, "best_slot": -12.345, "best_slot_per_segment": 6.5},
-            "Regret: the model's sum of squared errors is 12.35 below that of the best slot of the "
-            "whole run, and 6.5 above that of the best slot of each segment of 128 rows, all chosen "
-            "in hindsight.",
-        ),
-        (
-            "classification",
-            {"segment": 1024, "best_slot": 3.0, "best_slot_per_segment": 70.0},
-            "Regret: the model's sum of wrong labels is 3 above that of the best slot of the whole "
-            "run, and 70 above that of the best slot of each segment of 1,024 rows, all chosen in "
-            "hindsight.",
-        ),
-        ("regression", None, ""),
-    ],
-)
-def test_page_tells_the_regret(show, task, regret, text):
-    report = sample_report(points=20, task=task)
-    report["status"]["regret"] = regret
-    shown = show(report)
-    assert shown.page.locator("#regret").text_content() == text

@@ -310,7 +310,7 @@ def _details(status: RunStatus) -> list[list[object]]:
         data.append(["time", options.time])
     for address in status.predictions:
         data.append(["predictions", address])
-    chosen = [
+    chosen: list[Sequence[object]] = [
         ["task", options.task],
         ["slots", f"{_running(status)} ({options.preset}, size {options.size})"],
         *_slot_changes(status),
@@ -330,7 +330,11 @@ def _details(status: RunStatus) -> list[list[object]]:
     starts = status.times["starts"]
     versions = [*status.times["versions"].items(), ("first started", status.times["started"])]
     versions += [("started", f"{starts:,} times")] if starts > 1 else []
-    sections = {"Data": data, "Settings": chosen, "Versions and times": versions}
+    sections: dict[str, Sequence[Sequence[object]]] = {
+        "Data": data,
+        "Settings": chosen,
+        "Versions and times": versions,
+    }
     return [[name, [[a, str(b)] for a, b in pairs]] for name, pairs in sections.items()]
 
 
@@ -396,6 +400,7 @@ _SLOT_TERMS = {
     "+ nearest neighbors": "plus nearest neighbors on the residual",
     "+ tree": "plus a partition tree that learns the residual",
     "season": "with the targets of earlier periods and the phase as inputs",
+    "boosted trees": "trees on all inputs, each grown on what the ones before leave",
 }
 """What the phrases in names of default slots mean."""
 
