@@ -212,7 +212,7 @@ def demo(context: click.Context, out: Path) -> None:
     help="Whether the paper's 0.71519837 is the variance or the standard deviation of the noise, "
     "in the figures, the table and the claims; the costs are compared in both cases.",
 )
-@click.option("--summary", is_flag=True, help="Print the main result only, in a few lines.")
+@click.option("--summary", is_flag=True, help="Print the main table only.")
 def reproduce(out: Path, seeds: int, samples: int, noise: str, summary: bool) -> None:
     """Repeat the experiment of the paper.
 
