@@ -13,7 +13,7 @@ from ..errors import KernelBankWarning
 from ..losses import as_loss
 from ..utils import validation as check
 from . import datasets
-from .competitors import CompetitorRun, as_competitor, baselines
+from .competitors import Competitor, CompetitorRun, as_competitor, baselines
 from .datasets import CLASSIFICATION, Stream
 from .results import NORMALISED, Comparison, Result, overall, results_on
 from .significance import scipy_stats
@@ -112,7 +112,7 @@ def compare(
     results: list[Result] = []
     done, total = 0, len(sources) * len(seed_list) * len(competitors)
     for name, source in sources.items():
-        runs: dict[str, list[tuple[Stream, CompetitorRun]]] = {c.name: [] for c in competitors}
+        runs: dict[Competitor, list[tuple[Stream, CompetitorRun]]] = {}
         for seed in seed_list:
             stream = source if isinstance(source, Stream) else options.prepared(name, source(seed))
             if scoring is not None:
@@ -122,12 +122,12 @@ def compare(
                 again = callable(source) or competitor.seeded or seed == seed_list[0]
                 if again and competitor.accepts(stream):
                     run = competitor.run_warmed(seed, stream)
-                    runs[competitor.name].append((stream, run))
+                    runs.setdefault(competitor, []).append((stream, run))
                     what += f": {run.seconds_per_sample * len(stream):.2g} s"
                 done += 1
                 if progress is not None:
                     progress(done, total, what)
-        results += results_on(name, runs, competitors, scoring, unscored, callable(source))
+        results += results_on(name, runs, scoring, unscored, callable(source))
         comparison = replace(comparison, results=tuple(results), overall=overall(results))
         if report is not None:
             report(comparison)

@@ -56,29 +56,25 @@ def diebold_mariano(series: Sequence[Floats]) -> Difference:
     True
     """
     runs = [np.asarray(run, dtype=np.float64) for run in series]
-    remedy = "Give at least one array of differences."
     if not runs or any(run.ndim != 1 or not run.size for run in runs):
+        remedy = "Give at least one array of differences."
         raise check.refuse("series", "hold non-empty arrays", series, remedy, "diebold_mariano")
     with np.errstate(invalid="ignore"):
         mean = float(np.mean([run.mean() for run in runs]))
     if not all(np.isfinite(run).all() for run in runs):
         return Difference(mean, math.nan, math.nan, 0)
     lags = [automatic_lag(run) for run in runs]
-    variances = [
-        long_run_variance(run, lag) / len(run) for run, lag in zip(runs, lags, strict=True)
-    ]
+    variances = [long_run_variance(*pair) / len(pair[0]) for pair in zip(runs, lags, strict=True)]
     error = math.sqrt(math.fsum(variances)) / len(runs)
     if all((run == run[0]).all() for run in runs):
         error = 0.0  # not the rounding in the mean
-    return Difference(mean, error, _p_value(runs, mean, error), max(lags))
-
-
-def _p_value(runs: list[Floats], mean: float, error: float) -> float:
     if sum(map(len, runs)) < FEWEST:
-        return math.nan
-    if error == 0:
-        return 1.0 if mean == 0 else 0.0
-    return math.erfc(abs(mean) / error / math.sqrt(2))
+        p_value = math.nan
+    elif error == 0:
+        p_value = 1.0 if mean == 0 else 0.0
+    else:
+        p_value = math.erfc(abs(mean) / error / math.sqrt(2))
+    return Difference(mean, error, p_value, max(lags))
 
 
 def long_run_variance(series: Floats, lag: int) -> float:
@@ -191,25 +187,29 @@ def rank_test(losses: Mapping[str, Sequence[float]], level: float = LEVEL) -> Ra
     >>> test.groups
     (('a', 'b'), ('b', 'c'))
     """
-    names = list(losses)
-    count = len(names)
-    remedy = "Compare at least two methods on the same two or more streams."
-    lengths = {len(column) for column in losses.values()}
-    if count < 2 or len(lengths) != 1 or min(lengths) < 2:
+    names, columns = list(losses), list(losses.values())
+    count, streams = len(names), min(map(len, columns), default=0)
+    if count < 2 or streams < 2 or any(len(column) != streams for column in columns):
+        remedy = "Compare at least two methods on the same two or more streams."
         raise check.refuse("losses", "hold two methods on two streams", losses, remedy, "rank_test")
-    streams = lengths.pop()
-    chance = check.number("level", level, "rank_test", "Give a level such as 0.05.", above=0)
-    if chance >= 1:
-        raise check.refuse("level", "be below 1", level, "Give a level such as 0.05.", "rank_test")
-    ranks = scipy_stats().rankdata(np.column_stack(list(losses.values())), axis=1)  # (N, k)
-    means = ranks.mean(axis=0)
-    statistic, p_value = _friedman(ranks)
-    order = sorted(range(count), key=lambda j: (means[j], j))
-    ordered = {names[j]: float(means[j]) for j in order}
+    remedy = "Give a level such as 0.05."
+    chance = check.number("level", level, "rank_test", remedy, above=0, below=1)
+    stats = scipy_stats()
+    ranks = stats.rankdata(np.column_stack(columns), axis=1)  # (N, k)
+    between = float(((ranks.sum(axis=0) - streams * (count + 1) / 2) ** 2).sum())
+    variation = float((ranks * ranks).sum()) - streams * count * (count + 1) ** 2 / 4
+    statistic, p_value = 0.0, 1.0  # if all are equal on every stream
+    if variation > 0:
+        statistic = (count - 1) * between / variation
+        rest = max(streams * (count - 1) - statistic, 0.0)
+        with np.errstate(divide="ignore"):  # the same order on every stream
+            ratio = np.divide((streams - 1) * statistic, rest if rest > 1e-12 * statistic else 0.0)
+        p_value = float(stats.f.sf(ratio, count - 1, (count - 1) * (streams - 1)))
+    means = dict(zip(names, ranks.mean(axis=0).tolist(), strict=True))
+    ordered = dict(sorted(means.items(), key=lambda item: item[1]))
     difference = critical_difference(count, streams, chance)
-    return RankTest(
-        ordered, streams, statistic, p_value, chance, difference, groups(ordered, difference)
-    )
+    joined = groups(ordered, difference)
+    return RankTest(ordered, streams, statistic, p_value, chance, difference, joined)
 
 
 def critical_difference(methods: int, streams: int, level: float = LEVEL) -> float:
@@ -235,22 +235,6 @@ def groups(ranks: Mapping[str, float], difference: float) -> tuple[tuple[str, ..
             sets.append(tuple(names[first:end]))
         last = max(last, end)
     return tuple(sets)
-
-
-def _friedman(ranks: np.ndarray) -> tuple[float, float]:
-    """(chi2, p-value) of (N, k) ranks. SciPy's test refuses two methods, and has no F."""
-    streams, count = ranks.shape
-    variation = float((ranks * ranks).sum()) - streams * count * (count + 1) ** 2 / 4
-    between = float(((ranks.sum(axis=0) - streams * (count + 1) / 2) ** 2).sum())
-    if variation <= 0:  # all are equal on every stream
-        return 0.0, 1.0
-    statistic = (count - 1) * between / variation
-    rest = streams * (count - 1) - statistic
-    if rest <= 1e-12 * statistic:  # the same order on every stream
-        return statistic, 0.0
-    ratio = (streams - 1) * statistic / rest
-    tail = scipy_stats().f.sf(ratio, count - 1, (count - 1) * (streams - 1))
-    return statistic, float(tail)
 
 
 def wilcoxon(differences: Sequence[float]) -> float:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
-from math import inf, isfinite
+from collections.abc import Mapping, Sequence
+from math import inf
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from ...utils import validation as check
+from ..competitors import BASELINE
 from ..significance import LEVEL, groups
 from ..significance import critical_difference as difference_of
 from .style import (
@@ -23,6 +26,7 @@ from .style import (
     Style,
     canvas,
     figure_of,
+    line_indices,
     new_figure,
     plain,
     styled,
@@ -32,6 +36,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
+
+    from ..results import Comparison
 
 
 def critical_difference(
@@ -128,46 +134,47 @@ def _bar_rows(sets: Sequence[tuple[str, ...]]) -> list[tuple[int, tuple[str, ...
 
 # --- losses over time -----------------------------------------------------------------------------
 
+COLOURS = (BLUE, RED, GREEN, ORANGE, PURPLE, SKY, "#8C564B", INK)
+
 
 @styled
-def running_means(
-    panels: Mapping[str, Mapping[str, Sequence[tuple[int, float]]]],
-    names: Sequence[str],
-    baselines: Collection[str],
-    label: str,
-) -> Figure:
-    """Curves of a mean so far over samples: one panel per stream, one colour per competitor.
+def running_means(comparison: Comparison) -> Figure:
+    """The mean loss so far: one panel per stream, one colour per competitor.
 
     Baselines, which the others should beat, are grey and dashed.
     """
-    colours = (BLUE, RED, GREEN, ORANGE, PURPLE, SKY, "#8C564B", INK)
-    styles: dict[str, Style] = {}
-    for index, name in enumerate(name for name in names if name not in baselines):
-        dash = ("-", "--", ":", "-.")[index // len(colours) % 4]
-        styles[name] = {"color": colours[index % len(colours)], "ls": dash, "lw": 1.6}
-    for index, name in enumerate(name for name in names if name in baselines):
-        styles[name] = {"color": GREY, "ls": ("--", ":")[index % 2], "lw": 1.2}
-    across = min(len(panels), 3)
-    down = -(-len(panels) // across)
+    baselines = {result.name for result in comparison.results if result.kind == BASELINE}
+    others = [name for name in comparison.names if name not in baselines]
+    styles: dict[str, Style] = {
+        name: {"color": GREY, "ls": dash, "lw": 1.2}
+        for name, dash in zip(sorted(baselines), ("--", ":"), strict=False)
+    }
+    for index, name in enumerate(others):
+        dash = ("-", "--", ":", "-.")[index // len(COLOURS) % 4]
+        styles[name] = {"color": COLOURS[index % len(COLOURS)], "ls": dash, "lw": 1.6}
+    across = min(len(comparison.streams), 3)
+    down = -(-len(comparison.streams) // across)
     size = (4.2 * across + 1.8, 3.4 * down)
     figure, grid = new_figure(*size, across, rows=down, squeeze=False)
-    for axes in grid.flat[len(panels) :]:
-        axes.set_visible(False)
     lines: dict[str, Line2D] = {}
-    for axes, (title, curves) in zip(grid.flat, panels.items(), strict=False):
-        ends = [curves[name][-1][1] for name in baselines if name in curves]
-        top = 4 * max(filter(isfinite, ends), default=inf)
-        low = inf
-        for name in names:
-            points = [(x, y) for x, y in curves.get(name, ()) if y <= 10 * top and isfinite(y)]
-            if points:
-                (lines[name],) = axes.plot(*zip(*points, strict=True), label=name, **styles[name])
-                low = min(low, *(y for _, y in points[len(points) // 10 :]))  # the start is noise
+    for axes, stream in zip(grid.flat, comparison.streams, strict=False):
+        top = low = inf
+        for result in comparison.of(stream):
+            scored = result.losses[comparison.skip :]
+            means = np.cumsum(scored) / np.arange(1, len(scored) + 1)
+            x = line_indices(means)
+            style = styles[result.name]
+            (lines[result.name],) = axes.plot(comparison.skip + x + 1, means[x], **style)
+            low = min(low, *means[len(means) // 10 :])  # the start is noise
+            if result.name in baselines:
+                top = 4 * means[-1]
         if 0 < low < top < inf:  # what diverges must not make the others a flat line
             axes.set_yscale("log")
             axes.set_ylim(0.8 * low, top)
-        axes.set_title(title)
-        axes.set_xlabel("samples")
-    grid.flat[0].set_ylabel(label)
-    figure.legend(list(lines.values()), list(lines), loc="outside right upper")
+        axes.set(title=stream, xlabel="samples")
+    for axes in grid.flat[len(comparison.streams) :]:
+        axes.set_visible(False)
+    grid.flat[0].set_ylabel(f"mean loss so far, {comparison.loss}")
+    names = [*others, *sorted(baselines)]
+    figure.legend([lines[name] for name in names], names, loc="outside right upper")
     return figure

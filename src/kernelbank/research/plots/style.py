@@ -109,19 +109,16 @@ def styled(draw: Callable[P, R]) -> Callable[P, R]:
 def canvas(ax: Axes | None, width: float, height: float) -> Iterator[Axes]:
     """Axes to draw into: the given ones in their own style, or new ones of this size."""
     matplotlib = need_matplotlib()
-    if ax is not None:
-        from matplotlib.axes import Axes
-
-        if not isinstance(ax, Axes):
-            remedy = "Give Axes that figure.subplots() returned, or leave it out."
-            raise check.refuse("ax", "be Axes of matplotlib", ax, remedy)
-        yield ax
+    if ax is None:
+        with matplotlib.rc_context(SMALL):
+            yield new_figure(width, height)[1]
         return
-    with matplotlib.rc_context(SMALL):
-        figure, axes = new_figure(width, height)
-        fix_tick_style(axes)
-        yield axes
-        fix_tick_style(*(other for other in figure.axes if other is not axes))
+    from matplotlib.axes import Axes
+
+    if not isinstance(ax, Axes):
+        remedy = "Give Axes that figure.subplots() returned, or leave it out."
+        raise check.refuse("ax", "be Axes of matplotlib", ax, remedy)
+    yield ax
 
 
 def plain(name: object) -> str:
@@ -150,7 +147,9 @@ def new_figure(
     """
     need_matplotlib()
     figure: Figure = _notebook_class()(figsize=(width, height), layout="constrained")
-    return figure, figure.subplots(rows, panels, **options)
+    axes = figure.subplots(rows, panels, **options)
+    fix_tick_style(*figure.axes)
+    return figure, axes
 
 
 @cache
@@ -255,20 +254,20 @@ POINTS = 2000
 """The most points of a line; two for each interval."""
 
 COLUMNS = 500
-"""The columns of an image if there are at least twice as many samples (intervals of one sample and
-of two would be uneven). Every column then has a pixel in a figure as wide as a page."""
+"""The columns of an image if there are at least twice as many samples. Every column then has a
+pixel in a figure as wide as a page."""
 
 
-def interval_starts(length: int, most: int) -> np.ndarray:
-    """Where at most `most` intervals of nearly equal length begin that cover `length` samples."""
-    return np.unique(np.linspace(0, length, min(most, max(length, 1)), endpoint=False).astype(int))
+def interval_length(samples: int, most: int) -> int:
+    """How many samples each of at most `most` equal intervals has; the last may have fewer."""
+    return max(1, -(-samples // most))
 
 
 def line_indices(values: Floats, most: int = POINTS) -> np.ndarray:
     """The indices that a line keeps: the lowest and the highest of each interval, and both ends.
 
-    Values that are not finite are ignored; an interval that has no others keeps one of them, so
-    that the line is broken there.
+    Values that are not finite are ignored; an interval that has no others keeps its first, so that
+    the line is broken there.
 
     >>> import numpy as np
     >>> bumpy = np.zeros(1000)
@@ -276,39 +275,37 @@ def line_indices(values: Floats, most: int = POINTS) -> np.ndarray:
     >>> bumpy[line_indices(bumpy, 10)].tolist()
     [0.0, 1.0, 0.0, 0.0, 0.0, -1.0, 0.0, 0.0]
     """
-    length = len(values)
-    if length <= most:
-        return np.arange(length)
-    begin = interval_starts(length, most // 2)
-    finite = np.isfinite(values)
-    indices = [np.array([0, length - 1])]
-    for worst, better in ((np.inf, np.minimum), (-np.inf, np.maximum)):
-        shown = np.where(finite, values, worst)
-        ends = better.reduceat(shown, begin)
-        sizes = np.diff(begin, append=length)
-        hit = np.flatnonzero(shown == np.repeat(ends, sizes))
-        interval = np.searchsorted(begin, hit, side="right")
-        indices.append(hit[np.unique(interval, return_index=True)[1]])  # the first of each interval
-    return np.unique(np.concatenate(indices))
+    count = len(values)
+    if count <= most:
+        return np.arange(count)
+    length = interval_length(count, most // 2)
+    first = np.arange(0, count, length)
+    intervals = np.full((len(first), length), np.nan)
+    intervals.ravel()[:count] = values
+    finite = np.isfinite(intervals)
+    lowest = first + np.where(finite, intervals, np.inf).argmin(axis=1)
+    highest = first + np.where(finite, intervals, -np.inf).argmax(axis=1)
+    return np.unique(np.concatenate([[0, count - 1], lowest, highest]))
 
 
-def interval_means(rows: Floats, most: int = COLUMNS) -> Floats:
-    """(n, P) to (intervals, P): the mean of each.
+def interval_means(rows: Floats, most: int = COLUMNS) -> tuple[Floats, int]:
+    """(n, P) to (intervals, P), the mean of each, and the length of an interval.
 
     >>> import numpy as np
-    >>> interval_means(np.arange(6.0)[:, None], 3).ravel().tolist()
-    [0.5, 2.5, 4.5]
+    >>> means, length = interval_means(np.arange(6.0)[:, None], 3)
+    >>> means.ravel().tolist(), length
+    ([0.5, 2.5, 4.5], 2)
     """
-    begin = interval_starts(len(rows), most if len(rows) >= 2 * most else len(rows))
-    sizes = np.diff(begin, append=len(rows))
-    return np.asarray(np.add.reduceat(rows, begin, axis=0) / sizes[:, None])
+    count = len(rows)
+    length = interval_length(count, most) if count >= 2 * most else 1
+    first = np.arange(0, count, length)
+    sizes = np.diff(first, append=count)
+    return np.add.reduceat(rows, first, axis=0) / sizes[:, None], length
 
 
 def interval_band(low: Floats, high: Floats, most: int = POINTS) -> tuple[Floats, Floats, Floats]:
     """For a band: middles of intervals, the lowest of `low` and the highest of `high` in each."""
-    length = len(low)
-    if length <= most:
-        return np.arange(length, dtype=float), low, high
-    begin = interval_starts(length, most // 2)
-    middle = 0.5 * (begin + np.append(begin[1:], length) - 1)
-    return middle, np.minimum.reduceat(low, begin), np.maximum.reduceat(high, begin)
+    length = interval_length(len(low), most // 2) if len(low) > most else 1
+    first = np.arange(0, len(low), length)
+    middle = first.astype(np.float64) + (length - 1) / 2
+    return middle, np.minimum.reduceat(low, first), np.maximum.reduceat(high, first)

@@ -74,13 +74,17 @@ def _check_trace(trace: object, *fields: str) -> Trace:
     return trace
 
 
+def _check_shape(name: str, shape: tuple[int, ...], length: int, remedy: str) -> None:
+    if shape != (length,):
+        rule = f"hold one value for each of the trace's {length} samples"
+        raise check.refuse(name, rule, shape, remedy)
+
+
 def _targets(trace: Trace, y: object) -> Floats:
     """Targets that are numbers, one for each sample."""
     remedy = "Give the targets that the bank was run on."
     array = check.floats("y", y, remedy)
-    if array.shape != (len(trace),):
-        rule = f"have one target for each of the trace's {len(trace)} samples"
-        raise check.refuse("y", rule, array.shape, remedy)
+    _check_shape("y", array.shape, len(trace), remedy)
     return array
 
 
@@ -90,38 +94,32 @@ def _labels(trace: Trace, y: object) -> list[object]:
     if y is None:
         raise check.refuse("y", "be given", y, remedy)
     labels = y.tolist() if isinstance(y, np.ndarray) else list(y)  # type: ignore[call-overload]
-    if len(labels) != len(trace):
-        rule = f"have one label for each of the trace's {len(trace)} samples"
-        raise check.refuse("y", rule, len(labels), remedy)
+    _check_shape("y", (len(labels),), len(trace), remedy)
     return list(labels)
 
 
-def _are_labels(trace: Trace) -> bool:
-    return trace.task == "classification"
-
-
 def _losses(trace: Trace, y: object) -> tuple[Floats, Floats | None, str]:
-    """The losses of the bank, of the slots if the trace has them, and the label of the axis."""
-    _check_trace(trace, "loss" if trace.task is None else "predictions")
+    """The losses of the bank, of the slots if the trace has them, and what they are."""
     if trace.task is None:
-        alone = trace.slot_loss if "slot_loss" in trace.fields else None
-        return trace.loss, alone, "cumulative loss, one step ahead"
+        _check_trace(trace, "loss")
+        return trace.loss, trace.slot_loss if "slot_loss" in trace.fields else None, "loss"
+    _check_trace(trace, "predictions")
     if y is None:
         remedy = "The trace of an AutoBank has no losses: give the targets it was run on."
         raise check.refuse("y", "be given", y, remedy)
     # Before the first target there is no prediction, and so no loss; likewise where one of several
     # targets is missing.
-    if _are_labels(trace):
+    if trace.task == "classification":
         pairs = zip(trace.predictions.tolist(), _labels(trace, y), strict=True)
         wrong = [label is not None and label != true for label, true in pairs]
-        return np.array(wrong, dtype=float), None, "wrong labels so far"
+        return np.array(wrong, dtype=float), None, "wrong labels"
     target = _targets(trace, y)
+    squares = np.nan_to_num((trace.predictions - target) ** 2)
+    if "slot_predictions" not in trace.fields:
+        return squares, None, "squared error"
     missing = np.isnan(trace.predictions) | np.isnan(target)
-    alone = None
-    if "slot_predictions" in trace.fields:
-        alone = np.where(missing[:, None], 0.0, (trace.slot_predictions - target[:, None]) ** 2)
-    squares = np.where(missing, 0.0, (trace.predictions - target) ** 2)
-    return squares, alone, "cumulative squared error"
+    errors = trace.slot_predictions - target[:, None]
+    return squares, np.where(missing[:, None], 0.0, errors**2), "squared error"
 
 
 # --- figures --------------------------------------------------------------------------------------
@@ -172,10 +170,10 @@ def cumulative_loss(trace: Trace, y: object = None, ax: Axes | None = None) -> F
     >>> figure.axes[0].get_ylabel()
     'wrong labels so far'
     """
-    losses, alone, label = _losses(_check_trace(trace), y)
+    losses, alone, unit = _losses(_check_trace(trace), y)
     with canvas(ax, COLUMN, 2.6) as axes:
         _sums(axes, losses, alone, trace.names)
-        axes.set_ylabel(label)
+        axes.set_ylabel(f"{unit} so far")
     return figure_of(axes)
 
 
@@ -196,18 +194,17 @@ def _sums(axes: Axes, bank: Floats, slots: Floats | None, names: tuple[str, ...]
             last[slot] = np.inf if np.isnan(sums[-1]) else sums[-1]
             indices = line_indices(sums, 800)
             lines.append(np.column_stack([indices, sums[indices]]))
-        finite = last[np.isfinite(last)]
-        limit = 4 * max(np.median(finite) if len(finite) else top, top)
-        beyond = int((last > limit).sum())
-        top = max(top, *last[last <= limit])
-        label = "every slot alone" + (f" ({beyond} of {len(last)} go beyond)" if beyond else "")
+        shown = last <= 4 * max(np.median([*last[np.isfinite(last)], top]), top)
+        top = max(top, *last[shown])
+        label = "every slot alone"
+        if not shown.all():
+            label += f" ({(~shown).sum()} of {len(last)} go beyond)"
         many = len(lines) > VECTOR_LINES
         style: Style = {"colors": GREY, "linewidths": 0.2 if many else 0.6, "rasterized": many}
         axes.add_collection(LineCollection(lines, zorder=1, label=label, **style))
         best = int(np.argmin(last))
-        if np.isfinite(last[best]):
-            style = {"color": GREEN, "lw": 1.2, "ls": "--", "zorder": 3}
-            axes.plot(*lines[best].T, label=f"best slot: {plain(names[best])}", **style)
+        style = {"color": GREEN, "lw": 1.2, "ls": "--", "zorder": 3}
+        axes.plot(*lines[best].T, label=f"best slot: {plain(names[best])}", **style)
     axes.set(xlabel="sample", xlim=(0, max(len(total) - 1, 1)))
     if np.isfinite(top) and top > 0:
         axes.set_ylim(0, 1.06 * top)
@@ -234,20 +231,21 @@ def weights(trace: Trace, ax: Axes | None = None) -> Figure:
     ['[0] Gaussian(width=0.5)', '[1] Gaussian(width=1)', '[2] Gaussian(width=2)']
     """
     _check_trace(trace, "weights")
-    count = trace.weights.shape[1]
+    means, length = interval_means(trace.weights)
+    columns, count = means.shape
     together = -(-count // ROWS)
-    image = interval_means(trace.weights).T
-    if together > 1:
-        starts = np.arange(0, count, together)
-        low, high = (end.reduceat(image, starts, axis=0) for end in (np.minimum, np.maximum))
-        image = np.where(-low > high, low, high)
+    rows = -(-count // together)
+    groups = np.zeros((rows * together, columns))
+    groups[:count] = means.T
+    groups = groups.reshape(rows, together, columns)
+    largest = np.abs(groups).argmax(axis=1, keepdims=True)
+    image = np.take_along_axis(groups, largest, axis=1)[:, 0]
     with canvas(ax, PAGE, 3.2) as axes:
-        length = len(trace) / image.shape[1]
-        label = "weight" if length == 1 else f"weight (means over {length:.3g} samples)"
-        extent = (-0.5, len(trace) - 0.5, together * len(image) - 0.5, -0.5)
+        label = "weight" if length == 1 else f"weight (means over {length} samples)"
+        extent = (-0.5, columns * length - 0.5, rows * together - 0.5, -0.5)
         _draw_image(axes, image, label, extent)
-        axes.set_ylim(count - 0.5, -0.5)  # the last row of the image may stand for fewer slots
-        axes.set_xlabel("sample")
+        # The last row and column of the image may stand for fewer slots and samples.
+        axes.set(xlabel="sample", xlim=(-0.5, len(trace) - 0.5), ylim=(count - 0.5, -0.5))
         if count <= NAMED:
             axes.set_yticks(range(count), [plain(name[:60]) for name in trace.names])
             if count > 16:  # names must not overlap
@@ -260,38 +258,29 @@ def weights(trace: Trace, ax: Axes | None = None) -> Figure:
 def _draw_image(
     axes: Axes, image: Floats, label: str, extent: tuple[float, float, float, float]
 ) -> None:
-    """Weights with a colour bar; white is no weight. The bar has an arrow if weights go beyond it.
+    """Weights with a colour bar: darker is more, in grey and for every kind of colour vision.
 
-    Darker is more, in grey and for every kind of colour vision.
+    A few cells far above all others must not make the others pale: they are just as dark, and the
+    bar has an arrow.
     """
     from matplotlib.colors import LinearSegmentedColormap
 
-    largest, signed = _darkest(image), bool((image < 0).any())
+    sizes, signed = np.abs(image[image != 0]), bool((image < 0).any())
+    most = float(np.quantile(sizes, 0.998)) if len(sizes) else 1.0
+    beyond = sizes.max(initial=0.0) > 1.5 * most
+    darkest = most if beyond else sizes.max(initial=most)
     below, above = ["#3D1A00", RED, ORANGE], [SKY, BLUE, "#001F33"]
     ramp = [*below, "white", *above] if signed else ["white", *above]
     style: Style = {"aspect": "auto", "interpolation": "nearest", "extent": extent}
+    style |= {"vmin": -darkest if signed else 0.0, "vmax": darkest}
     colours = LinearSegmentedColormap.from_list("weights", ramp)
-    drawn = axes.imshow(
-        image, cmap=colours, vmin=-largest if signed else 0.0, vmax=largest, **style
-    )
+    drawn = axes.imshow(image, cmap=colours, **style)
     axes.spines[:].set_visible(True)
-    sides = (bool((image < -largest).any()), bool((image > largest).any()))
-    extend = ("neither", "max", "min", "both")[2 * sides[0] + sides[1]]
+    extend = ("both" if signed else "max") if beyond else "neither"
     bar = axes.figure.colorbar(drawn, ax=axes, pad=0.01, aspect=30, extend=extend)
     bar.set_label(label)
     bar.outline.set(linewidth=0.6, edgecolor=INK)
-
-
-def _darkest(image: Floats) -> float:
-    """The size that has the darkest colour.
-
-    A few cells far above all others must not make the others pale: they are just as dark.
-    """
-    sizes = np.abs(image[image != 0])
-    if not len(sizes):
-        return 1.0
-    largest, most = float(sizes.max()), float(np.quantile(sizes, 0.998))
-    return most if largest > 1.5 * most else largest
+    fix_tick_style(bar.ax)
 
 
 DOTS = 400
@@ -319,7 +308,8 @@ def predictions(trace: Trace, y: object = None, ax: Axes | None = None) -> Figur
     >>> [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
     ['target', 'prediction', 'interval']
     """
-    draw = _probability_of_truth if _are_labels(_check_trace(trace)) else _numbers
+    labels = _check_trace(trace).task == "classification"
+    draw = _probability_of_truth if labels else _numbers
     with canvas(ax, COLUMN, 2.6) as axes:
         draw(axes, trace, y)
         axes.set(xlabel="sample", xlim=(0, max(len(trace) - 1, 1)))
@@ -360,13 +350,12 @@ def _probability_of_truth(axes: Axes, trace: Trace, y: object) -> None:
     """One dot per sample: the probability of its true label; and the running mean."""
     _check_trace(trace, "probabilities")
     truth = _labels(trace, y)
-    probability = np.nan_to_num(trace.probabilities, nan=0.0)  # before the first label
-    indices = {label: index for index, label in enumerate(trace.classes)}
-    true_class = np.array([indices.get(label, -1) for label in truth])
-    if (true_class < 0).any():
+    unseen = [label for label in truth if label not in trace.classes]
+    if unseen:
         remedy = "Give the labels that the bank was run on."
-        unseen = truth[int(np.flatnonzero(true_class < 0)[0])]
-        raise check.refuse("y", f"hold labels from {list(trace.classes)}", unseen, remedy)
+        raise check.refuse("y", f"hold labels from {list(trace.classes)}", unseen[0], remedy)
+    true_class = np.array([trace.classes.index(label) for label in truth])
+    probability = np.nan_to_num(trace.probabilities)  # before the first label
     height = probability[np.arange(len(true_class)), true_class]
     for index, label in enumerate(trace.classes):
         x = np.flatnonzero(true_class == index)
@@ -375,9 +364,10 @@ def _probability_of_truth(axes: Axes, trace: Trace, y: object) -> None:
         style |= {"ls": "none", "ms": 2.6, "mew": 0.0, "alpha": 0.75, "rasterized": len(x) > 999}
         axes.plot(x, height[x], label=plain(label), **style)
     length = max(len(true_class) // 20, 20)
-    sums = np.concatenate([[0.0], np.cumsum(height)])
     end = np.arange(1, len(true_class) + 1)
-    mean = (sums[end] - sums[np.maximum(end - length, 0)]) / np.minimum(end, length)
+    start = np.maximum(end - length, 0)
+    sums = np.append(0.0, np.cumsum(height))
+    mean = (sums[end] - sums[start]) / (end - start)
     x = line_indices(mean)
     axes.plot(x, mean[x], color=INK, lw=1.2, label=f"mean of the last {length}")
     axes.set(ylim=(-0.02, 1.02), ylabel="probability of the true label")
@@ -413,12 +403,11 @@ def regret(
     >>> [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
     ['best slot so far', 'best slot per 30 samples', 'the drifting sine']
     """
-    if _are_labels(_check_trace(trace)):
+    if _check_trace(trace).task == "classification":
         remedy = "A trace of labels holds no losses of slots; kb.regret takes arrays of your own."
         raise check.refuse("trace", "hold losses of slots", trace, remedy)
     _check_trace(trace, "slot_loss" if trace.task is None else "slot_predictions")
-    bank_loss, alone, _ = _losses(trace, y)
-    unit = "loss" if trace.task is None else "squared error"
+    bank_loss, alone, unit = _losses(trace, y)
     size = max(1, len(bank_loss) // 10) if length is None else length
     lines = {
         "best slot so far": regrets.best_slot(bank_loss, alone),
@@ -427,9 +416,7 @@ def regret(
     for name, losses in (comparators or {}).items():
         remedy = "Give what kb.regret.comparator_loss returned, one column each."
         values = check.floats("comparators", losses, remedy)
-        if values.shape != bank_loss.shape:
-            rule = f"hold {bank_loss.shape} losses for {name!r}"
-            raise check.refuse("comparators", rule, values.shape, remedy)
+        _check_shape("comparators", values.shape, len(trace), remedy)
         lines[str(name)] = np.cumsum(bank_loss - values)
     colours = (GREEN, BLUE, RED, ORANGE, PURPLE, SKY)
     with canvas(ax, COLUMN, 2.6) as axes:
@@ -442,10 +429,6 @@ def regret(
         axes.set(xlabel="sample", ylabel=f"regret ({unit})", xlim=(0, max(len(bank_loss) - 1, 1)))
         axes.legend(loc="upper left")
     return figure_of(axes)
-
-
-Panel = tuple[float, Callable[..., object], tuple[object, ...]]
-"""Height, the function that draws it, and its arguments."""
 
 
 def trace(trace: Trace, y: object = None) -> Figure:
@@ -467,44 +450,30 @@ def trace(trace: Trace, y: object = None) -> Figure:
     >>> [axes.get_ylabel() for axes in figure.axes[:3]]
     ['target', 'cumulative squared error', 'slot']
     """
-    panels = _panels(_check_trace(trace), y)
-    heights = [height for height, *_ in panels]
-    with need_matplotlib().rc_context(SMALL):
-        figure, all_axes = new_figure(
-            PAGE,
-            sum(heights) + 0.3,
-            rows=len(panels),
-            sharex=True,
-            height_ratios=heights,
-            squeeze=False,
-        )
-        column = all_axes[:, 0]
-        for axes, (_, draw, arguments) in zip(column, panels, strict=True):
-            fix_tick_style(axes)
-            draw(*arguments, ax=axes)
-            if axes is not column[-1]:
-                axes.set_xlabel("")
-        fix_tick_style(*(axes for axes in figure.axes if axes not in column))
-    return figure
-
-
-def _panels(trace: Trace, y: object) -> list[Panel]:
-    """Predictions, costs or losses, and weights, as far as the trace holds them."""
-    fields, labels = trace.fields, _are_labels(trace)
-    panels: list[Panel] = []
-    if ("probabilities" if labels else "predictions") in fields and not (labels and y is None):
-        panels.append((2.0, predictions, (trace, y)))
-    if "cost" in fields and "slot_cost" in fields:
-        panels.append((2.0, cumulative_cost, (trace,)))
-    elif "loss" in fields:
-        panels.append((2.0, cumulative_loss, (trace,)))
-    elif trace.task is not None and y is not None and "predictions" in fields:
-        panels.append((2.0, cumulative_loss, (trace, y)))
+    fields, task = _check_trace(trace).fields, trace.task
+    panels: list[tuple[float, Callable[[Axes], object]]] = []  # heights, and what is drawn
+    if "predictions" in fields and task != "classification":
+        panels.append((2.0, lambda axes: predictions(trace, y, axes)))
+    if "probabilities" in fields and y is not None:
+        panels.append((2.0, lambda axes: predictions(trace, y, axes)))
+    if {"cost", "slot_cost"} <= set(fields):
+        panels.append((2.0, lambda axes: cumulative_cost(trace, axes)))
+    elif "loss" in fields or (task is not None and y is not None and "predictions" in fields):
+        panels.append((2.0, lambda axes: cumulative_loss(trace, y, axes)))
     if "weights" in fields:
         count = trace.weights.shape[1]
-        panels.append((2.0 if count > NAMED else max(1.6, 0.11 * count), weights, (trace,)))
+        height = 2.0 if count > NAMED else max(1.6, 0.11 * count)
+        panels.append((height, lambda axes: weights(trace, axes)))
     if not panels:
         remedy = 'Run with record="all", or with one of these names in the list.'
         rule = "hold 'predictions', 'cost' and 'slot_cost', 'loss' or 'weights'"
         raise check.refuse("trace", rule, list(fields), remedy)
-    return panels
+    heights, draws = zip(*panels, strict=True)
+    layout: Style = {"sharex": True, "height_ratios": heights, "squeeze": False}
+    with need_matplotlib().rc_context(SMALL):
+        figure, grid = new_figure(PAGE, sum(heights) + 0.3, rows=len(panels), **layout)
+        for axes, draw in zip(grid[:, 0], draws, strict=True):
+            draw(axes)
+        for axes in grid[:-1, 0]:
+            axes.set_xlabel("")
+    return figure
