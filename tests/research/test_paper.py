@@ -55,18 +55,14 @@ def test_cells_of_seeds_without_value_say_never():
     assert experiments._cells([None], 0) == ["never"] * 4
 
 
-def test_estimates_are_made_before_their_sample(runs):
-    run = runs[0]
-    lines = {line.get_label(): line for line in paper.reconstruction(run).axes[0].lines}
-    grid, values = lines[paper.SCHEME].get_data()
-    trace = paper.bank(paper.COMBINERS[paper.SCHEME]).run(run.x[:42], run.y[:42])
-    assert np.interp(42.0, grid, values) == pytest.approx(trace.predictions[41], abs=1e-3)
-    assert lines["samples so far"].get_xdata().tolist() == list(range(1, 42))
-    assert lines["the next one"].get_xdata().tolist() == [42]
-    best = paper.KERNELS[run.slot_cost[41].argmin()].width
-    assert f"best NORMA (width {best:.2f})" in lines
-    short = next(paper.run_seeds(1, 5))
-    assert "step 5" in paper.reconstruction(short).axes[0].get_title(loc="left")
+def test_figure_says_from_which_step_on_each_is_below_the_best_norma(runs):
+    axes, lead = paper.cumulative_cost(runs[0]).axes
+    labels = [text.get_text() for text in lead.get_legend().get_texts()]
+    assert labels == [f"below from step {step} on" for step in (7, 121, 120)]
+    assert "best NORMA (width 1.14)" in axes.get_legend_handles_labels()[1]
+    assert np.array_equal(
+        lead.lines[0].get_ydata(), runs[0].cost[paper.SCHEME] - runs[0].slot_cost.min(axis=1)
+    )
 
 
 def test_generator_stream_is_drawn_as_the_public_generator_draws():

@@ -255,7 +255,7 @@ def test_gap_of_any_coefficients_is_the_cost_minus_the_dual_and_above_the_excess
     problem = batch._Problem(K, Y, kb.losses.Squared(), 0.2)
     least = kb.batch_solution(KERNELS, X, Y, "squared", 0.2)
     for size in (0.01, 1.0):
-        state = problem._state(least.coefficients + size * DRAW.normal(size=12))
+        state = problem.state(least.coefficients + size * DRAW.normal(size=12))
         conjugate = (state.slopes**2 / 4 + state.slopes * Y).sum()
         dual = -conjugate - state.slopes @ K @ state.slopes / 0.4
         assert state.gap == pytest.approx(state.cost - dual)

@@ -65,7 +65,6 @@ def write_files(comparison: Comparison, folder: Path) -> list[Path]:
     markdown = folder / "table.md"
     markdown.write_text(f"{comparison}\n", encoding="utf-8")
     files = [comparison.to_json(folder / "table.json"), markdown]
-    files += comparison.plot(folder / "running_loss.png")
     if comparison.overall:
         files += comparison.plot_ranks(folder / "critical_difference.png")
     return files

@@ -41,9 +41,8 @@ def reproduce(out: Path, seeds: int, samples: int, noise: str, summary: bool) ->
     signal = paper.run_signal(0, *paper.generator_stream(lengths[-1]))
     verdict = {reading: standings(long_runs[reading], lengths) for reading in READINGS}
     verdict["generator"] = standings([signal], lengths)
-    with console.status("Drawing the figures ..."):
+    with console.status("Drawing the figure ..."):
         files = save(paper.cumulative_cost(runs[0]), out, "cumulative_cost")
-        files += save(paper.reconstruction(runs[0]), out, "reconstruction")
     files += _write_tables(out, runs, verdict)
     if not summary:
         _print_table(console, runs, noise)

@@ -116,27 +116,23 @@ def batch_solution(
     remedy = "Give a positive number, such as 0.01."
     ridge = check.number("regularization", regularization, owner, remedy, above=0)
     problem = _Problem(_matrix(kernels, points, points), targets, measure, ridge)
-    if not np.isfinite(problem.cost_of_zero):
+    zero = problem.state(np.zeros(len(targets)))
+    if not np.isfinite(zero.cost):
         remedy = (
             "The search starts at the function 0: shift targets and loss so that it is allowed."
         )
         raise check.refuse("loss", "be finite at the prediction 0", measure, remedy, owner)
-    solution = problem.solve()
-    if not solution.gap <= TOLERANCE * problem.size(solution.cost):
+    state = problem.minimised(zero)
+    if not state.gap <= TOLERANCE * max(abs(state.cost), abs(zero.cost)):
         remedy = (
             "Use a smooth loss, such as squared, huber or logistic, or a larger regularization."
         )
         rule = f"allow a solution with a duality gap of {TOLERANCE:g} of its cost"
-        value = f"{measure!r} with a gap of {solution.gap:.3g}"
+        value = f"{measure!r} with a gap of {state.gap:.3g}"
         raise check.refuse("loss", rule, value, remedy, owner)
+    norm2 = float(state.coefficients @ state.values)
     return BatchSolution(
-        cost=solution.cost,
-        gap=solution.gap,
-        norm2=float(solution.coefficients @ solution.values),
-        values=solution.values,
-        coefficients=solution.coefficients,
-        inputs=points,
-        dictionary=kernels,
+        state.cost, state.gap, norm2, state.values, state.coefficients, points, kernels
     )
 
 
@@ -151,22 +147,30 @@ class _State:
     gap: float  # r'Kr / (2 regularization), r = u + regularization c
 
 
+@dataclass(frozen=True)
 class _Problem:
-    """The cost on n samples, with the (n, n) matrix K, and its minimiser."""
+    """The cost on n samples, with the (n, n) matrix K."""
 
-    def __init__(self, K: Floats, y: Floats, loss: Loss, ridge: float) -> None:
-        self.K, self.y, self.loss, self.ridge = K, y, loss, ridge
-        self.cost_of_zero = float(loss.value(np.zeros(len(y)), y).sum())
+    K: Floats
+    y: Floats
+    loss: Loss
+    ridge: float
 
-    def size(self, cost: float) -> float:
-        """What a gap is compared with."""
-        return max(abs(cost), abs(self.cost_of_zero))
+    def state(self, c: Floats) -> _State:
+        z = self.K @ c
+        u = np.asarray(self.loss.derivative(z, self.y))
+        cost = float(self.loss.value(z, self.y).sum() + 0.5 * self.ridge * (c @ z))
+        r = u + self.ridge * c
+        with np.errstate(over="ignore", invalid="ignore"):  # far from where the loss is finite
+            gap = max(0.0, float(r @ (self.K @ r))) / (2 * self.ridge)
+        return _State(c, z, u, cost, gap)
 
-    def solve(self) -> _State:
-        """The minimiser, by Newton's method with step halving."""
-        state = self._state(np.zeros(len(self.y)))
+    def minimised(self, state: _State) -> _State:
+        """The minimiser, from a first state, by Newton's method with step halving."""
+        zero = abs(state.cost)
         for _ in range(MOST_STEPS):
-            if state.gap <= TOLERANCE**2.5 * self.size(state.cost):
+            size = max(abs(state.cost), zero)
+            if state.gap <= TOLERANCE**2.5 * size:
                 break
             r = state.slopes + self.ridge * state.coefficients
             # The derivative of r in c is DK + ridge I with D = diag l'', by differences of l'.
@@ -175,30 +179,19 @@ class _Problem:
             curvature = np.nan_to_num(np.subtract(*ends) / (2 * h))
             jacobian = np.maximum(curvature, 0.0)[:, None] * self.K
             jacobian[np.diag_indices(len(r))] += self.ridge
-            better = self._along(state, np.asarray(-np.linalg.solve(jacobian, r)), r)
-            if better is None:
+            step = -np.linalg.solve(jacobian, r)
+            slope = float(r @ (self.K @ step))  # the derivative of the cost
+            if state.gap <= TOLERANCE**1.5 * size:
+                sizes = [1.0]  # there is only rounding left
+            else:
+                sizes = [0.5**halvings for halvings in range(MOST_HALVINGS)]
+            for length in sizes:
+                new = self.state(state.coefficients + length * step)
+                # Near the end the cost no longer changes in its last digit, but the gap does.
+                lower = new.cost <= state.cost + 1e-4 * length * slope < state.cost
+                if lower or new.gap <= 0.5 * state.gap:
+                    break
+            else:
                 break
-            state = better
+            state = new
         return state
-
-    def _along(self, state: _State, step: Floats, r: Floats) -> _State | None:
-        """The first of step, step / 2, ... that lowers cost or gap enough; None if none does."""
-        slope = float(r @ (self.K @ step))  # the derivative of the cost
-        size = 1.0
-        for _ in range(MOST_HALVINGS):
-            new = self._state(state.coefficients + size * step)
-            # Near the end the cost no longer changes in its last digit, but the gap does.
-            lower = new.cost <= state.cost + 1e-4 * size * slope < state.cost
-            if lower or new.gap <= 0.5 * state.gap:
-                return new
-            if state.gap <= TOLERANCE**1.5 * self.size(state.cost):
-                return None  # there is only rounding left
-            size /= 2
-        return None
-
-    def _state(self, c: Floats) -> _State:
-        z = self.K @ c
-        u = np.asarray(self.loss.derivative(z, self.y))
-        cost = float(self.loss.value(z, self.y).sum() + 0.5 * self.ridge * (c @ z))
-        r = u + self.ridge * c
-        return _State(c, z, u, cost, max(0.0, float(r @ (self.K @ r))) / (2 * self.ridge))

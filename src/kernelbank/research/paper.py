@@ -30,9 +30,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 WINDOW = 10
-SHOWN_STEP = 42
-"""The paper shows the 42nd estimate."""
-
 LENGTHS = (300, 500, 1000, 2000, 5000)
 """Numbers of samples: the paper does not say how many it ran."""
 
@@ -238,11 +235,7 @@ def claims(runs: Sequence[PaperRun]) -> dict[str, int]:
     return {text: sum(holds(run) for run in runs) for text, holds in statements.items()}
 
 
-# --- the paper's two figures ----------------------------------------------------------------------
-
-
-def _norma(word: str, slot: int) -> str:
-    return f"{word} NORMA (width {KERNELS[slot].width:.2f})"
+# --- the paper's figure --------------------------------------------------------------------------
 
 
 @plots.styled
@@ -257,7 +250,8 @@ def cumulative_cost(run: PaperRun) -> Figure:
         step = run.overtakes(name)
         label = None if step is None else f"below from step {step} on"
         lead.plot(n, run.cost[name] - run.slot_cost.min(axis=1), label=label, **style)
-    axes.plot(n, run.slot_cost[:, best], color=plots.GREEN, lw=1.6, label=_norma("best", best))
+    label = f"best NORMA (width {KERNELS[best].width:.2f})"
+    axes.plot(n, run.slot_cost[:, best], color=plots.GREEN, lw=1.6, label=label)
     lines = axes.plot(n, run.slot_cost, color=plots.GREY, lw=0.8, zorder=1)
     lines[0].set_label("every NORMA alone")
     top = 1.12 * max(run.slot_cost[-1].max(), 1.0)
@@ -269,31 +263,4 @@ def cumulative_cost(run: PaperRun) -> Figure:
     lead.set(xlabel="step n", title="minus the best NORMA's so far")
     for panel in (axes, lead):
         panel.set_xlim(0, n[-1])
-    return figure
-
-
-@plots.styled
-def reconstruction(run: PaperRun, step: int = SHOWN_STEP) -> Figure:
-    """Figure 3 of the paper: the estimates at `step`, made from the samples before it."""
-    step = min(step, len(run.x))
-    past, grid = slice(step - 1), np.linspace(0.0, run.x[step - 1] + 8, 1601)
-    scheme, omkr = bank(COMBINERS[SCHEME]), bank(COMBINERS[EXACT])
-    for weighted in (scheme, omkr):
-        weighted.run(run.x[past], run.y[past], record=())
-    slots = scheme.predict_slots(grid)
-    best, worst = (int(of(run.slot_cost[step - 1])) for of in (np.argmin, np.argmax))
-    figure, axes = plots.new_figure(8.0, 4.6)
-    axes.axvspan(max(step - WINDOW, 1) - 0.5, step - 0.5, color=plots.PALE, lw=0, zorder=0)
-    axes.plot(grid, scheme.predict(grid), color=plots.BLUE, lw=2.6, zorder=4, label=SCHEME)
-    axes.plot(grid, omkr.predict(grid), color=plots.RED, lw=1.4, ls="--", zorder=3, label=EXACT)
-    for word, slot, colour in (("best", best, plots.GREEN), ("worst", worst, plots.PURPLE)):
-        axes.plot(grid, slots[:, slot], color=colour, lw=1.6, label=_norma(word, slot))
-    dots = {"color": plots.INK, "ls": "none", "marker": "o", "zorder": 5}
-    axes.plot(run.x[past], run.y[past], ms=3.5, label="samples so far", **dots)
-    axes.plot(run.x[step - 1], run.y[step - 1], mfc="white", ms=6, label="the next one", **dots)
-    title = f"The estimates at step {step} (seed {run.seed}; window shaded)"
-    axes.set(xlabel="x", ylabel="y", xlim=(0, grid[-1]), title=title)
-    low, high = axes.get_ylim()
-    axes.set_ylim(low, high + 0.25 * (high - low))  # room for the legend
-    axes.legend(loc="upper center", ncols=3, fontsize=9)
     return figure

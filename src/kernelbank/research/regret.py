@@ -127,13 +127,12 @@ def comparator_loss(predictions: object, y: object, loss: object = "squared") ->
     >>> dynamic_regret.shape, bool(dynamic_regret[-1] > 0)
     ((400,), True)
     """
-    target = check.floats("y", y, "Give one number for each sample.").ravel()
-    check.within_range("y", target)
-    values = check.floats("predictions", predictions, "Give one number for each sample.")
-    if values.shape != target.shape:
-        rule = f"have the shape {target.shape}, as y has"
-        raise check.refuse("predictions", rule, values.shape, "Give one for each sample.")
-    check.within_range("predictions", values)
+    remedy = "Give one number for each sample."
+    target, values = check.floats("y", y, remedy), check.floats("predictions", predictions, remedy)
+    for name, array in (("y", target), ("predictions", values)):
+        if array.shape != (target.size,):
+            raise check.refuse(name, f"have the shape ({target.size},)", array.shape, remedy)
+        check.within_range(name, array)
     return np.asarray(as_loss(loss).value(values, target))
 
 

@@ -227,27 +227,14 @@ class Comparison:
 
     __repr__ = to_markdown
 
-    def plot(self, path: str | os.PathLike[str]) -> list[Path]:
-        """Draw the mean loss so far, one panel per stream, and write it as PNG and SVG.
-
-        `path` names the files, with or without a suffix.
-        """
-        from .plots import comparisons, save
-
-        return save(comparisons.running_means(self), *_place(path))
-
     def plot_ranks(self, path: str | os.PathLike[str], level: float = LEVEL) -> list[Path]:
         """Draw the critical-difference diagram of `rank_test`, and write it as PNG and SVG."""
         from .plots import critical_difference, save
 
-        test = self.rank_test(level)
-        return save(critical_difference(test.mean_ranks, test.streams, level), *_place(path))
-
-
-def _place(path: str | os.PathLike[str]) -> tuple[Path, str]:
-    """The folder and the name without a suffix."""
-    file = Path(path)
-    return file.parent, file.stem if file.suffix in (".png", ".svg") else file.name
+        test, file = self.rank_test(level), Path(path)
+        figure = critical_difference(test.mean_ranks, test.streams, level)
+        name = file.stem if file.suffix in (".png", ".svg") else file.name
+        return save(figure, file.parent, name)
 
 
 def _aligned(rows: list[list[str]]) -> list[str]:

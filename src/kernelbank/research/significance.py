@@ -141,7 +141,7 @@ def scipy_stats() -> Any:
 
 @dataclass(frozen=True)
 class RankTest:
-    """Mean ranks of k methods on N streams, and which of them differ.
+    """Mean ranks of k methods on N streams, and by how much they must differ.
 
     - mean_ranks: by name, the best first; 1 is best on every stream
     - streams: N
@@ -149,7 +149,6 @@ class RankTest:
     - p_value: that all methods are equal, by Iman and Davenport's F of this statistic
     - level: of Nemenyi's test
     - difference: the critical difference: mean ranks that differ by more differ at this level
-    - groups: the names in each largest set of methods that do not differ, at least two in each
     """
 
     mean_ranks: dict[str, float]
@@ -158,7 +157,6 @@ class RankTest:
     p_value: float
     level: float
     difference: float
-    groups: tuple[tuple[str, ...], ...]
 
 
 def rank_test(losses: Mapping[str, Sequence[float]], level: float = LEVEL) -> RankTest:
@@ -184,8 +182,6 @@ def rank_test(losses: Mapping[str, Sequence[float]], level: float = LEVEL) -> Ra
     >>> test = rank_test({"a": [1, 1, 2, 1, 1], "b": [2, 2, 1, 2, 2], "c": [3, 3, 3, 3, 3]})
     >>> test.mean_ranks, round(test.difference, 2)
     ({'a': 1.2, 'b': 1.8, 'c': 3.0}, 1.48)
-    >>> test.groups
-    (('a', 'b'), ('b', 'c'))
     """
     names, columns = list(losses), list(losses.values())
     count, streams = len(names), min(map(len, columns), default=0)
@@ -208,8 +204,7 @@ def rank_test(losses: Mapping[str, Sequence[float]], level: float = LEVEL) -> Ra
     means = dict(zip(names, ranks.mean(axis=0).tolist(), strict=True))
     ordered = dict(sorted(means.items(), key=lambda item: item[1]))
     difference = critical_difference(count, streams, chance)
-    joined = groups(ordered, difference)
-    return RankTest(ordered, streams, statistic, p_value, chance, difference, joined)
+    return RankTest(ordered, streams, statistic, p_value, chance, difference)
 
 
 def critical_difference(methods: int, streams: int, level: float = LEVEL) -> float:
@@ -220,21 +215,6 @@ def critical_difference(methods: int, streams: int, level: float = LEVEL) -> flo
     """
     quantile = float(scipy_stats().studentized_range.ppf(1 - level, methods, np.inf))
     return quantile / math.sqrt(2) * math.sqrt(methods * (methods + 1) / (6 * streams))
-
-
-def groups(ranks: Mapping[str, float], difference: float) -> tuple[tuple[str, ...], ...]:
-    """The largest sets of methods whose mean ranks lie within the difference, best first."""
-    names = sorted(ranks, key=lambda name: ranks[name])
-    sets: list[tuple[str, ...]] = []
-    last = 0  # the end of the longest set so far: a set that ends there too is part of it
-    for first, name in enumerate(names):
-        end = first
-        while end < len(names) and ranks[names[end]] - ranks[name] <= difference:
-            end += 1
-        if end - first > 1 and end > last:
-            sets.append(tuple(names[first:end]))
-        last = max(last, end)
-    return tuple(sets)
 
 
 def wilcoxon(differences: Sequence[float]) -> float:

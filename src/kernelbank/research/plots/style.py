@@ -248,64 +248,23 @@ def _reduced(png: bytes) -> bytes:
     return file.getvalue()
 
 
-# --- fewer points of a long run -------------------------------------------------------------------
-
 POINTS = 2000
-"""The most points of a line; two for each interval."""
-
-COLUMNS = 500
-"""The columns of an image if there are at least twice as many samples. Every column then has a
-pixel in a figure as wide as a page."""
+"""The most points of a line."""
 
 
-def interval_length(samples: int, most: int) -> int:
-    """How many samples each of at most `most` equal intervals has; the last may have fewer."""
-    return max(1, -(-samples // most))
+def draw_line(axes: Axes, values: Floats, **style: Any) -> None:
+    """A line over samples. Of a long one each interval keeps its lowest and its highest value.
 
-
-def line_indices(values: Floats, most: int = POINTS) -> np.ndarray:
-    """The indices that a line keeps: the lowest and the highest of each interval, and both ends.
-
-    Values that are not finite are ignored; an interval that has no others keeps its first, so that
-    the line is broken there.
-
-    >>> import numpy as np
-    >>> bumpy = np.zeros(1000)
-    >>> bumpy[[123, 777]] = 1.0, -1.0
-    >>> bumpy[line_indices(bumpy, 10)].tolist()
-    [0.0, 1.0, 0.0, 0.0, 0.0, -1.0, 0.0, 0.0]
+    An interval without finite values keeps its first, so that the line is broken there.
     """
-    count = len(values)
-    if count <= most:
-        return np.arange(count)
-    length = interval_length(count, most // 2)
-    first = np.arange(0, count, length)
-    intervals = np.full((len(first), length), np.nan)
-    intervals.ravel()[:count] = values
-    finite = np.isfinite(intervals)
-    lowest = first + np.where(finite, intervals, np.inf).argmin(axis=1)
-    highest = first + np.where(finite, intervals, -np.inf).argmax(axis=1)
-    return np.unique(np.concatenate([[0, count - 1], lowest, highest]))
-
-
-def interval_means(rows: Floats, most: int = COLUMNS) -> tuple[Floats, int]:
-    """(n, P) to (intervals, P), the mean of each, and the length of an interval.
-
-    >>> import numpy as np
-    >>> means, length = interval_means(np.arange(6.0)[:, None], 3)
-    >>> means.ravel().tolist(), length
-    ([0.5, 2.5, 4.5], 2)
-    """
-    count = len(rows)
-    length = interval_length(count, most) if count >= 2 * most else 1
-    first = np.arange(0, count, length)
-    sizes = np.diff(first, append=count)
-    return np.add.reduceat(rows, first, axis=0) / sizes[:, None], length
-
-
-def interval_band(low: Floats, high: Floats, most: int = POINTS) -> tuple[Floats, Floats, Floats]:
-    """For a band: middles of intervals, the lowest of `low` and the highest of `high` in each."""
-    length = interval_length(len(low), most // 2) if len(low) > most else 1
-    first = np.arange(0, len(low), length)
-    middle = first.astype(np.float64) + (length - 1) / 2
-    return middle, np.minimum.reduceat(low, first), np.maximum.reduceat(high, first)
+    x = np.arange(len(values))
+    if len(values) > POINTS:
+        length = -(-len(values) // (POINTS // 2 - 1))
+        first = x[::length]
+        intervals = np.full((len(first), length), np.nan)
+        intervals.ravel()[: len(values)] = values
+        finite = np.isfinite(intervals)
+        lowest = np.where(finite, intervals, np.inf).argmin(axis=1)
+        highest = np.where(finite, intervals, -np.inf).argmax(axis=1)
+        x = np.unique(np.concatenate([x[[0, -1]], first + lowest, first + highest]))
+    axes.plot(x, values[x], **style)

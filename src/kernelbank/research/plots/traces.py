@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,7 +10,6 @@ import numpy as np
 from ...bank.trace import FIELDS, Trace
 from ...utils import validation as check
 from ...utils.validation import Floats
-from .. import regret as regrets
 from .style import (
     ABOVE,
     BLUE,
@@ -21,17 +20,14 @@ from .style import (
     INK,
     ORANGE,
     PAGE,
-    PURPLE,
     RED,
     SKY,
     SMALL,
     Style,
     canvas,
+    draw_line,
     figure_of,
     fix_tick_style,
-    interval_band,
-    interval_means,
-    line_indices,
     need_matplotlib,
     new_figure,
     plain,
@@ -45,8 +41,9 @@ if TYPE_CHECKING:
 NAMED = 40
 """Up to this many slots have their names at the left of an image; more have numbers."""
 
-ROWS = 250
-"""The most rows of an image: beyond that, several slots share one."""
+ROWS, COLUMNS = 250, 500
+"""An image has at most so many rows; beyond that, several slots share one. It has at least so many
+columns, if there are as many samples: each has a pixel in a figure as wide as a page."""
 
 VECTOR_LINES = 100
 """More lines are an image inside a vector file, which would otherwise be huge."""
@@ -179,32 +176,24 @@ def cumulative_loss(trace: Trace, y: object = None, ax: Axes | None = None) -> F
 
 def _sums(axes: Axes, bank: Floats, slots: Floats | None, names: tuple[str, ...]) -> None:
     """Running sums of the bank, and of the slots behind it."""
-    from matplotlib.collections import LineCollection
-
     total = np.cumsum(bank)
-    x = line_indices(total)
-    axes.plot(x, total[x], color=BLUE, lw=1.8, zorder=4, label="the bank")
+    draw_line(axes, total, color=BLUE, lw=1.8, zorder=4, label="the bank")
     top = total[-1]
     if slots is not None:
-        lines, last = [], np.empty(slots.shape[1])
-        for slot in range(slots.shape[1]):  # one at a time: all of them may be gigabytes
-            with np.errstate(over="ignore", invalid="ignore"):
-                sums = np.cumsum(slots[:, slot])
-            sums[~np.isfinite(sums)] = np.nan
-            last[slot] = np.inf if np.isnan(sums[-1]) else sums[-1]
-            indices = line_indices(sums, 800)
-            lines.append(np.column_stack([indices, sums[indices]]))
+        with np.errstate(over="ignore", invalid="ignore"):
+            sums = np.cumsum(slots, axis=0)
+        last = np.nan_to_num(sums[-1], nan=np.inf, posinf=np.inf)
         shown = last <= 4 * max(np.median([*last[np.isfinite(last)], top]), top)
         top = max(top, *last[shown])
-        label = "every slot alone"
-        if not shown.all():
-            label += f" ({(~shown).sum()} of {len(last)} go beyond)"
-        many = len(lines) > VECTOR_LINES
-        style: Style = {"colors": GREY, "linewidths": 0.2 if many else 0.6, "rasterized": many}
-        axes.add_collection(LineCollection(lines, zorder=1, label=label, **style))
+        beyond = "" if shown.all() else f" ({(~shown).sum()} of {len(last)} go beyond)"
+        many = len(last) > VECTOR_LINES
+        style: Style = {"color": GREY, "lw": 0.2 if many else 0.6, "rasterized": many}
+        for slot, column in enumerate(sums.T):
+            label = None if slot else f"every slot alone{beyond}"
+            draw_line(axes, column, zorder=1, label=label, **style)
         best = int(np.argmin(last))
         style = {"color": GREEN, "lw": 1.2, "ls": "--", "zorder": 3}
-        axes.plot(*lines[best].T, label=f"best slot: {plain(names[best])}", **style)
+        draw_line(axes, sums[:, best], label=f"best slot: {plain(names[best])}", **style)
     axes.set(xlabel="sample", xlim=(0, max(len(total) - 1, 1)))
     if np.isfinite(top) and top > 0:
         axes.set_ylim(0, 1.06 * top)
@@ -231,21 +220,22 @@ def weights(trace: Trace, ax: Axes | None = None) -> Figure:
     ['[0] Gaussian(width=0.5)', '[1] Gaussian(width=1)', '[2] Gaussian(width=2)']
     """
     _check_trace(trace, "weights")
-    means, length = interval_means(trace.weights)
-    columns, count = means.shape
-    together = -(-count // ROWS)
+    samples, count = trace.weights.shape
+    length, together = max(1, samples // COLUMNS), -(-count // ROWS)
+    first = np.arange(0, samples, length)
+    means = np.add.reduceat(trace.weights, first, axis=0).T / np.diff(first, append=samples)
     rows = -(-count // together)
-    groups = np.zeros((rows * together, columns))
-    groups[:count] = means.T
-    groups = groups.reshape(rows, together, columns)
+    groups = np.zeros((rows * together, len(first)))
+    groups[:count] = means
+    groups = groups.reshape(rows, together, len(first))
     largest = np.abs(groups).argmax(axis=1, keepdims=True)
     image = np.take_along_axis(groups, largest, axis=1)[:, 0]
     with canvas(ax, PAGE, 3.2) as axes:
         label = "weight" if length == 1 else f"weight (means over {length} samples)"
-        extent = (-0.5, columns * length - 0.5, rows * together - 0.5, -0.5)
+        extent = (-0.5, len(first) * length - 0.5, rows * together - 0.5, -0.5)
         _draw_image(axes, image, label, extent)
         # The last row and column of the image may stand for fewer slots and samples.
-        axes.set(xlabel="sample", xlim=(-0.5, len(trace) - 0.5), ylim=(count - 0.5, -0.5))
+        axes.set(xlabel="sample", xlim=(-0.5, samples - 0.5), ylim=(count - 0.5, -0.5))
         if count <= NAMED:
             axes.set_yticks(range(count), [plain(name[:60]) for name in trace.names])
             if count > 16:  # names must not overlap
@@ -255,9 +245,7 @@ def weights(trace: Trace, ax: Axes | None = None) -> Figure:
     return figure_of(axes)
 
 
-def _draw_image(
-    axes: Axes, image: Floats, label: str, extent: tuple[float, float, float, float]
-) -> None:
+def _draw_image(axes: Axes, image: Floats, label: str, extent: tuple[float, ...]) -> None:
     """Weights with a colour bar: darker is more, in grey and for every kind of colour vision.
 
     A few cells far above all others must not make the others pale: they are just as dark, and the
@@ -321,21 +309,21 @@ def _numbers(axes: Axes, trace: Trace, y: object) -> None:
     _check_trace(trace, "predictions")
     predicted = trace.predictions
     shown = [predicted]
+    style: Style
     if y is not None:
         target = _targets(trace, y)
-        x = line_indices(target)
-        style: Style = {"color": INK, "ls": "none", "marker": "o", "ms": 2.2, "mew": 0.0}
+        style = {"color": INK, "ls": "none", "marker": "o", "ms": 2.2, "mew": 0.0}
         if len(target) > DOTS:
             style = {"color": GREY, "lw": 0.8}
-        axes.plot(x, target[x], label="target", zorder=2, **style)
+        draw_line(axes, target, label="target", zorder=2, **style)
         axes.set_ylabel("target")
         shown.append(target)
-    x = line_indices(predicted)
     width = 1.3 if len(predicted) <= DOTS else 0.7
-    axes.plot(x, predicted[x], color=BLUE, lw=width, label="prediction", zorder=3)
+    draw_line(axes, predicted, color=BLUE, lw=width, label="prediction", zorder=3)
     if "lower" in trace.fields and "upper" in trace.fields:
-        x, low, high = interval_band(trace.lower, trace.upper)
-        axes.fill_between(x, low, high, color=BLUE, alpha=0.22, lw=0, label="interval", zorder=1)
+        style = {"color": BLUE, "alpha": 0.22, "lw": 0, "rasterized": len(predicted) > 9999}
+        x = np.arange(len(predicted))
+        axes.fill_between(x, trace.lower, trace.upper, label="interval", zorder=1, **style)
         shown += [trace.lower, trace.upper]
     # The first predictions know nothing, and their intervals may be far wider than all later ones.
     settled = slice(min(10, len(predicted) // 4), None)
@@ -359,7 +347,6 @@ def _probability_of_truth(axes: Axes, trace: Trace, y: object) -> None:
     height = probability[np.arange(len(true_class)), true_class]
     for index, label in enumerate(trace.classes):
         x = np.flatnonzero(true_class == index)
-        x = x[line_indices(height[x])]
         style: Style = {"color": CLASS_COLOURS[index % 6], "marker": MARKERS[index % len(MARKERS)]}
         style |= {"ls": "none", "ms": 2.6, "mew": 0.0, "alpha": 0.75, "rasterized": len(x) > 999}
         axes.plot(x, height[x], label=plain(label), **style)
@@ -368,67 +355,8 @@ def _probability_of_truth(axes: Axes, trace: Trace, y: object) -> None:
     start = np.maximum(end - length, 0)
     sums = np.append(0.0, np.cumsum(height))
     mean = (sums[end] - sums[start]) / (end - start)
-    x = line_indices(mean)
-    axes.plot(x, mean[x], color=INK, lw=1.2, label=f"mean of the last {length}")
+    draw_line(axes, mean, color=INK, lw=1.2, label=f"mean of the last {length}")
     axes.set(ylim=(-0.02, 1.02), ylabel="probability of the true label")
-
-
-def regret(
-    trace: Trace,
-    y: object = None,
-    *,
-    comparators: Mapping[str, object] | None = None,
-    length: int | None = None,
-    ax: Axes | None = None,
-) -> Figure:
-    """How much more the bank has lost than the best slot, the best slot per interval, comparators.
-
-    See `kb.regret` for the definitions. Below the line of 0 the bank was better.
-
-    Parameters
-    ----------
-    trace : of a `KernelBank`, with "loss" and "slot_loss"; or of an `AutoBank` for numbers, with
-        "predictions" and "slot_predictions".
-    y : the targets; for a trace of an `AutoBank` only.
-    comparators : (n,) losses by name, as `kb.regret.comparator_loss` returns them.
-    length : samples of an interval; by default a tenth of the trace.
-    ax : Axes to draw into, instead of a figure of its own.
-
-    >>> import numpy as np, kernelbank as kb
-    >>> x, y = kb.datasets.sine(seed=0, samples=300)
-    >>> trace = kb.KernelBank(kb.gaussian_grid(0.1, 1, 5), kb.learners.FourierSGD()).run(x, y)
-    >>> drifting = np.sin(2 * np.pi * (x[:, 0] + np.arange(300) / 300))
-    >>> losses = kb.regret.comparator_loss(drifting, y)
-    >>> figure = kb.plots.regret(trace, comparators={"the drifting sine": losses})
-    >>> [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
-    ['best slot so far', 'best slot per 30 samples', 'the drifting sine']
-    """
-    if _check_trace(trace).task == "classification":
-        remedy = "A trace of labels holds no losses of slots; kb.regret takes arrays of your own."
-        raise check.refuse("trace", "hold losses of slots", trace, remedy)
-    _check_trace(trace, "slot_loss" if trace.task is None else "slot_predictions")
-    bank_loss, alone, unit = _losses(trace, y)
-    size = max(1, len(bank_loss) // 10) if length is None else length
-    lines = {
-        "best slot so far": regrets.best_slot(bank_loss, alone),
-        f"best slot per {size:,} samples": regrets.best_slot_per_interval(bank_loss, alone, size),
-    }
-    for name, losses in (comparators or {}).items():
-        remedy = "Give what kb.regret.comparator_loss returned, one column each."
-        values = check.floats("comparators", losses, remedy)
-        _check_shape("comparators", values.shape, len(trace), remedy)
-        lines[str(name)] = np.cumsum(bank_loss - values)
-    colours = (GREEN, BLUE, RED, ORANGE, PURPLE, SKY)
-    with canvas(ax, COLUMN, 2.6) as axes:
-        axes.axhline(0, color=GREY, lw=0.8, zorder=1)
-        for index, (name, values) in enumerate(lines.items()):
-            x = line_indices(values)
-            above = 5 - min(index, 3)  # dashes above a line that may be the same
-            style: Style = {"color": colours[index % 6], "ls": ("--", "-", ":", "-.")[index % 4]}
-            axes.plot(x, values[x], lw=1.4, zorder=above, label=plain(name), **style)
-        axes.set(xlabel="sample", ylabel=f"regret ({unit})", xlim=(0, max(len(bank_loss) - 1, 1)))
-        axes.legend(loc="upper left")
-    return figure_of(axes)
 
 
 def trace(trace: Trace, y: object = None) -> Figure:
