@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import kernelbank as kb
-from kernelbank.research.datasets import lorenz_path
 from support.streams import noisy_stream, write_text
 
 pytestmark = pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
@@ -36,15 +35,6 @@ def test_friedman_and_sine_drift_as_their_formulas_say():
     assert min(noise[300:600].std(), noise[600:].std()) > 3  # other inputs matter there
     X, y = kb.datasets.sine(0, 1000, noise=0.0, periods=0.5)
     assert y[-1] == pytest.approx(-np.sin(2 * np.pi * X[-1, 0]), abs=0.01)
-
-
-def test_runge_kutta_with_half_the_step_has_a_sixteenth_of_the_error():
-    def end(step):
-        return lorenz_path((1.0, 2.0, 20.0), round(0.5 / step) + 1, step)[-1]
-
-    exact = end(0.0005)
-    errors = [np.abs(end(step) - exact).max() for step in (0.01, 0.005)]
-    assert 12 < errors[0] / errors[1] < 20
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.csv.gz"])

@@ -315,7 +315,7 @@ def test_wrong_arguments_are_refused(call, words):
 
 def test_unknown_input_or_target_of_a_function_is_refused(two_targets):
     bank, _, _ = two_targets
-    with pytest.raises(InvalidArgument, match="'along' of function.*0 to 1, or"):
+    with pytest.raises(InvalidArgument, match=r"'along' of function.*0 to 1, or"):
         P.function(bank, 2)
     with pytest.raises(InvalidArgument, match=r"'target' of function.*'load', '\$ price'"):
         P.function(bank, target="price")

@@ -176,65 +176,59 @@ class StreamOptions:
     def opened(self, name: str, given: object) -> Stream | Callable[[int], object]:
         """The stream, or the function from a seed to it, of what the user gave."""
         if isinstance(given, str) and given in datasets.BUILT_IN:
-            maker = datasets.BUILT_IN[given]
-            length = _LENGTH if self.samples is None else self.samples
+            maker, length = datasets.BUILT_IN[given], self.samples or _LENGTH
             return lambda seed: maker(seed, length)
+        if callable(given):
+            return given
         if isinstance(given, (str, os.PathLike)):
             if not os.fspath(given).endswith((".csv", ".csv.gz")):
                 rule = f"be a stream's name {sorted(datasets.BUILT_IN)} or a .csv or .csv.gz file"
                 remedy = "Correct it, or give arrays: (X, y)."
                 raise check.refuse(f"streams[{name!r}]", rule, os.fspath(given), remedy)
             given = datasets.read_csv(given, self.target, samples=self.samples)
-        if callable(given):
-            return given
         stream = self.prepared(name, given)
-        labels = self.labels or stream.task == CLASSIFICATION
-        if self.check_units and not (labels or self.standardise):
+        if self.check_units and not (self._has_labels(stream) or self.standardise):
             _warn_of_units(name, stream)
         return stream
 
     def prepared(self, name: str, given: object) -> Stream:
         """The checked stream, in standard units if asked for; something of it is scored."""
-        if isinstance(given, Stream):
-            stream = given
-        elif isinstance(given, (tuple, list)) and len(given) == 2:
-            stream = Stream(*given)
-        else:
+        if isinstance(given, (tuple, list)) and len(given) == 2:
+            given = Stream(*given)
+        if not isinstance(given, Stream):
             remedy = (
                 "Give (X, y), a kb.datasets.Stream, a function from a seed to it, a name or a path."
             )
             raise check.refuse(f"streams[{name!r}]", "be a pair (X, y)", given, remedy, "compare")
-        if self.samples is not None:
-            stream = stream.head(self.samples)
+        stream = given if self.samples is None else given.head(self.samples)
         if len(stream) <= self.skip:
             rule = f"be shorter than stream {name!r} ({len(stream)} samples)"
-            remedy = "Score more samples."
-            if self.skip == self.standardise:
-                remedy = f"Use a smaller number for standardise, such as {len(stream) // 5}."
+            remedy = f"Score more samples: skip, or standardise, could be {len(stream) // 5}."
             raise check.refuse("skip", rule, self.skip, remedy, "compare")
         if not self.standardise:
             return stream
         X, y = datasets.standardised(stream.X, stream.y, self.standardise)
-        labels = self.labels or stream.task == CLASSIFICATION
-        return Stream(X, stream.y if labels else y, stream.task, stream.lags)
+        return replace(stream, X=X, y=stream.y if self._has_labels(stream) else y)
+
+    def _has_labels(self, stream: Stream) -> bool:
+        return self.labels or stream.task == CLASSIFICATION
 
 
 def _named(streams: object) -> dict[str, object]:
     """The streams by name, from a dictionary or a list of names and paths."""
-    remedy = 'Give for example {"mine": (X, y)}, or ["ar1", "lorenz"].'
     if isinstance(streams, (str, os.PathLike)):
         streams = [streams]
+    by_name: dict[str, object] = {}
     if isinstance(streams, Mapping):
         by_name = {str(name): stream for name, stream in streams.items()}
     elif isinstance(streams, Iterable):
         listed = list(streams)
-        if not all(isinstance(item, (str, os.PathLike)) for item in listed):
-            raise check.refuse("streams", "be named", streams, remedy, "compare")
-        by_name = {os.fspath(item): item for item in listed}
-    else:
-        raise check.refuse("streams", "be a dictionary or a list", streams, remedy, "compare")
+        if all(isinstance(item, (str, os.PathLike)) for item in listed):
+            by_name = {os.fspath(item): item for item in listed}
     if not by_name:
-        raise check.refuse("streams", "hold at least one stream", streams, remedy, "compare")
+        remedy = 'Give for example {"mine": (X, y)}, or ["ar1", "lorenz"].'
+        rule = "be a dictionary, or a list of names and paths, of at least one stream"
+        raise check.refuse("streams", rule, streams, remedy, "compare")
     return by_name
 
 
