@@ -127,7 +127,7 @@ def separable_bounds(x: np.ndarray, y: np.ndarray) -> list[Certificate]:
     least = np.empty(len(ends))
     for k, n in enumerate(ends):
         rows = slice(n + 1 - bank.window, n + 1)
-        best = kb.batch_solution(bank.dictionary, x[rows], y[rows], "squared", REGULARIZATION)
+        best = kb.batch_solution(bank.dictionary, x[rows], y[rows], REGULARIZATION)
         least[k] = best.cost - best.gap
     rows = (
         ("cost, direct-sum bound", trace.cost + trace.bound_gap, trace.cost),

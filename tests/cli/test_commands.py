@@ -1,6 +1,7 @@
 """The command line, as its user meets it: help, `reproduce` and `demo`."""
 
 import csv
+import json
 import os
 import re
 import subprocess
@@ -48,8 +49,7 @@ def test_reproduce_writes_figures_and_tables(tmp_path):
     result = CliRunner().invoke(commands.cli, ["reproduce", *options])
     assert result.exit_code == 0, result.output
     files = {"cumulative_cost.png", "cumulative_cost.svg"}
-    tables = {"table.csv", "verdict.csv"}
-    assert set(os.listdir(out)) == files | tables
+    assert set(os.listdir(out)) == files | {"tables.json"}
     assert all((out / name).stat().st_size > 5000 for name in files)
     assert "[b] with [/b]" in result.output.replace("\n", "")
     for phrase in (
@@ -59,14 +59,13 @@ def test_reproduce_writes_figures_and_tables(tmp_path):
         "one step ahead",
     ):
         assert phrase.lower() in result.output.lower()
-    with (out / "verdict.csv").open() as file:
-        rows = list(csv.DictReader(file))
-    assert {row["noise"] for row in rows} == {"variance", "std", "generator"}
-    assert {int(row["samples"]) for row in rows} == {60, 300, 500, 1000, 2000, 5000}
-    assert len(rows) == 3 * 6 * 3
-    below = {(r["noise"], r["samples"]): r["seeds_below"] for r in rows if r["rival"] == "OMKR"}
-    assert below["variance", "300"] == "1"
-    assert below["variance", "5000"] == "0"
+    written = json.loads((out / "tables.json").read_text())
+    assert set(written["verdict"]) == {"variance", "std", "generator"}
+    rows = {(r["samples"], r["rival"]): r for r in written["verdict"]["variance"]}
+    assert {samples for samples, _ in rows} == {60, 300, 500, 1000, 2000, 5000}
+    assert len(rows) == 6 * 3
+    assert (rows[300, "OMKR"]["below"], rows[5000, "OMKR"]["below"]) == (1, 0)
+    assert len(written["table"]["cumulative cost at the end"]["scheme"]) == 1
     lines = result.output.splitlines()
     last = next(n for n, line in enumerate(lines) if line.startswith("Written to"))
     assert max(map(len, lines[:last])) <= 80
@@ -82,7 +81,7 @@ def test_summary_of_reproduce_is_the_table_of_costs(tmp_path, monkeypatch):
     assert len(result.output.splitlines()) < 35
     assert re.search(r"standard +│ +50 │ +1 ", result.output)
     assert "one step ahead" not in result.output
-    assert (out / "verdict.csv").exists()
+    assert (out / "tables.json").exists()
 
 
 @pytest.mark.parametrize(

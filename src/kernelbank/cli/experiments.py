@@ -5,9 +5,10 @@ Tables fit a terminal of 80 columns.
 
 from __future__ import annotations
 
-import csv
+import json
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 from rich.console import Console
@@ -43,7 +44,13 @@ def reproduce(out: Path, seeds: int, samples: int, noise: str, summary: bool) ->
     verdict["generator"] = standings([signal], lengths)
     with console.status("Drawing the figure ..."):
         files = save(paper.cumulative_cost(runs[0]), out, "cumulative_cost")
-    files += _write_tables(out, runs, verdict)
+    content = {
+        "seeds": [run.seed for run in runs],
+        "table": {heading: dict(rows) for heading, _, rows in paper.table(runs)},
+        "verdict": {reading: list(map(asdict, group)) for reading, group in verdict.items()},
+    }
+    files.append(out / "tables.json")
+    files[-1].write_text(json.dumps(content, indent=1) + "\n")
     if not summary:
         _print_table(console, runs, noise)
     _print_verdict(console, verdict, _seeds(seeds))
@@ -137,25 +144,3 @@ def _print_verdict(console: Console, verdict: Verdict, seeds: str) -> None:
 def _margin(standing: Standing, counted: bool) -> str:
     margin = f"{100 * standing.margin:+.1f} %"
     return f"{standing.below} {margin:>8}" if counted else margin
-
-
-def _write_tables(out: Path, runs: Sequence[PaperRun], verdict: Verdict) -> list[Path]:
-    """The table with a column per seed, and the verdict."""
-    table = [
-        [heading, name, *("" if value is None else value for value in values)]
-        for heading, _, rows in paper.table(runs)
-        for name, values in rows
-    ]
-    below = [
-        [reading, standing.samples, standing.rival, standing.below, standing.margin]
-        for reading, group in verdict.items()
-        for standing in group
-    ]
-    contents: dict[str, list[Sequence[object]]] = {
-        "table": [["quantity", "of", *(f"seed_{run.seed}" for run in runs)], *table],
-        "verdict": [["noise", "samples", "rival", "seeds_below", "mean_margin"], *below],
-    }
-    for name, rows in contents.items():
-        with (out / f"{name}.csv").open("w", newline="") as file:
-            csv.writer(file).writerows(rows)
-    return [out / f"{name}.csv" for name in contents]
