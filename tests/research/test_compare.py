@@ -171,14 +171,6 @@ def test_comparison_has_a_table_a_file_and_figures(tmp_path):
         assert one.losses.tolist() == two.losses.tolist()
 
 
-@pytest.mark.slow
-def test_diagram_of_a_comparison_is_written(tmp_path):
-    found = kb.compare({"scheme": scheme()}, ["sine", "friedman"], samples=60)
-    files = found.plot_ranks(tmp_path / "ranks.png")
-    assert [file.name for file in files] == ["ranks.png", "ranks.svg"]
-    assert all(file.stat().st_size > 5000 for file in files)
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

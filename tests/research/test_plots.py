@@ -115,14 +115,6 @@ def test_cumulative_loss_of_each_kind_of_trace_is_its_sum(regression_run, classi
     assert drawn[-1, 1] == (trace.predictions[1:] != y[1:]).sum()  # nothing is known before
 
 
-def test_weights_are_an_image_with_slot_names():
-    _, trace, _ = run_bank()
-    axes, bar = P.weights(trace).axes
-    assert np.allclose(axes.images[0].get_array(), trace.weights.T)
-    assert [label.get_text() for label in axes.get_yticklabels()] == list(trace.names)
-    assert bar.get_ylabel() == "weight"
-
-
 def test_weights_of_a_thousand_slots_keep_every_peak():
     trace = zero_trace(("weights",), samples=3000, slots=1001)
     trace.weights[1234:1300, 777] = 0.9
@@ -258,13 +250,6 @@ def test_function_of_a_target_is_its_prediction(two_targets):
     rows = np.column_stack([np.full(300, bank.input_ranges()[0, 0]), grid])
     assert np.array_equal(values, bank.predict_at(rows)[:, 1, 0])
     assert axes.get_ylabel() == r"prediction of \$ price"
-
-
-def test_bars_are_means_over_outputs():
-    bank, _, _ = kernel_bank()
-    shown = [bar.get_width() for bar in P.bars(bank).axes[0].patches]
-    mean = bank.weights.mean(axis=0)
-    assert shown == pytest.approx(mean[mean != 0].tolist())
 
 
 @pytest.fixture(scope="module")

@@ -14,19 +14,17 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from .. import combiners, kernels, learners
+from ..auto import AutoBank
 from ..bank.bank import KernelBank
 from ..errors import FileRefused, InvalidArgument, KernelBankWarning
 from ..io import cells
 from ..kernels import Gaussian, Kernel
 from ..kernels.elementary import gaussian_grid
-from ..losses import as_loss
+from ..losses import Squared, as_loss
 from ..research import datasets, rivals
 from ..research.comparison import compare as run_comparison
-from ..research.competitors import auto_bank
 from ..research.plots.style import need_matplotlib
 from ..research.results import Comparison
-
-AUTO = "AutoBank"
 
 
 def compare(options: dict[str, Any]) -> None:
@@ -71,7 +69,7 @@ def write_files(comparison: Comparison, folder: Path) -> list[Path]:
 
 
 def make_banks(options: dict[str, Any]) -> dict[str, object]:
-    """A bank for every learner and combiner, rivals, and an AutoBank, by name; one loss."""
+    """A bank for every learner and combiner, rivals, and, for numbers, an AutoBank; one loss."""
     methods = chosen(options["learners"], "--learners", learners.standalone())
     rules = chosen(options["combiners"], "--combiners", combiners.BUILT_IN)
     dictionary = make_kernels(options["kernels"], parse_widths(options["widths"]))
@@ -88,7 +86,8 @@ def make_banks(options: dict[str, Any]) -> dict[str, object]:
     if options["rivals"]:
         for rival in chosen(options["rivals"], "--rivals", rivals.BANKS):
             banks[rival.__name__] = rival(loss=loss)
-    banks[AUTO] = auto_bank(loss)
+    if not loss.labels:  # its predictions of labels are labels, which no such loss scores
+        banks["AutoBank"] = AutoBank() if loss == Squared() else AutoBank(loss=loss)
     return banks
 
 

@@ -20,7 +20,6 @@ import numpy as np
 from ..auto import AutoBank
 from ..bank.bank import KernelBank
 from ..errors import KernelBankWarning
-from ..losses import Logistic, Loss, Squared
 from ..utils import validation as check
 from ..utils.validation import Floats
 from ..utils.whole_steps import named_warnings, with_owner
@@ -203,27 +202,6 @@ def numeric_predictions(predictions: np.ndarray, task: str) -> Floats:
     if task == CLASSIFICATION:
         return np.array([-1.0 if label is None else float(label) for label in predictions])
     return np.asarray(np.nan_to_num(predictions, nan=0.0), dtype=np.float64)
-
-
-def auto_bank(loss: Loss) -> AutoBank | Competitor:
-    """AutoBank as a competitor that is scored by a loss.
-
-    For labels -1 and 1, its prediction is the logarithm of the odds of label 1 where the loss is
-    logistic, which expects just that, and the label otherwise.
-    """
-    if not loss.labels:
-        return AutoBank() if loss == Squared() else AutoBank(loss=loss)
-
-    def run(seed: int, stream: Stream) -> CompetitorRun:  # noqa: ARG001
-        start = time.perf_counter()
-        trace = AutoBank("classification").run(stream.inputs, stream.y, record=["probabilities"])
-        seconds = _seconds_per_row(start, stream)
-        # A label that has not come yet has probability 0; before the first label, both have.
-        chances = dict(zip(trace.classes, np.nan_to_num(trace.probabilities).T, strict=True))
-        odds = np.log((chances.get(1.0, 0.0) + 1e-6) / (chances.get(-1.0, 0.0) + 1e-6))
-        return CompetitorRun(odds if isinstance(loss, Logistic) else np.sign(odds), seconds)
-
-    return Competitor("AutoBank", BANK, run)
 
 
 def _run_one_by_one(model: OnlineModel, stream: Stream) -> CompetitorRun:
