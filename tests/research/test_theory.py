@@ -255,14 +255,6 @@ def test_a_slot_that_is_out_is_not_the_best():
         assert np.isfinite(found).all()
 
 
-@pytest.mark.parametrize("loss", ["squared", kb.losses.Pinball(0.2)])
-def test_losses_of_a_comparator_are_those_of_the_loss(loss):
-    value = kb.losses.as_loss(loss).value
-    predictions = DRAW.normal(size=12)
-    wanted = [value(f, y) for f, y in zip(predictions, Y, strict=True)]
-    assert R.comparator_loss(predictions, Y, loss) == pytest.approx(wanted)
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -271,8 +263,6 @@ def test_losses_of_a_comparator_are_those_of_the_loss(loss):
         (lambda: R.best_slot([np.nan], [[1.0]]), "'loss' must have no NaN"),
         (lambda: R.best_slot_per_interval(LOSS, SLOT_LOSS, 0), "'length'"),
         (lambda: R.best_slot_sequence(LOSS, SLOT_LOSS, -1), "'switches'"),
-        (lambda: R.comparator_loss(Y[:5], Y), r"'predictions' must have the shape \(12,\)"),
-        (lambda: R.comparator_loss(np.full(12, np.nan), Y), "'predictions'"),
     ],
 )
 def test_wrong_arguments_of_regret_are_named(call, message):
