@@ -215,16 +215,3 @@ def critical_difference(methods: int, streams: int, level: float = LEVEL) -> flo
     """
     quantile = float(scipy_stats().studentized_range.ppf(1 - level, methods, np.inf))
     return quantile / math.sqrt(2) * math.sqrt(methods * (methods + 1) / (6 * streams))
-
-
-def wilcoxon(differences: Sequence[float]) -> float:
-    """Wilcoxon's signed-rank test that differences are symmetric about zero: two-sided.
-
-    Zeros are left out. Exact for up to 50 differences of different sizes, and for up to 13 if some
-    sizes are equal; otherwise by the normal approximation.
-
-    >>> wilcoxon([1.0, 2.0, 3.0, 4.0, 5.0])  # all of one sign: 2 / 2^5
-    0.0625
-    """
-    values = [float(value) for value in differences if value != 0]
-    return float(scipy_stats().wilcoxon(values).pvalue) if values else 1.0

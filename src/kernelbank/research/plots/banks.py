@@ -19,6 +19,7 @@ from .style import (
     CLASS_COLOURS,
     COLUMN,
     INK,
+    PAGE,
     RED,
     Style,
     canvas,
@@ -55,13 +56,14 @@ def bars(bank: KernelBank | AutoBank, most: int = 15, ax: Axes | None = None) ->
     """
     limit = check.count("most", most, "bars", "Give how many slots to show, such as 15.")
     weights, names = _present_weights(bank)
-    with canvas(ax, COLUMN, 2.6) as axes:
-        order = np.argsort(-np.abs(weights), kind="stable")
-        nonzero = int((weights != 0).sum())
-        shown, others = np.sort(order[: min(nonzero, limit)]), order[limit:nonzero]
-        sizes, rows = weights[shown], np.arange(len(shown))
+    order = np.argsort(-np.abs(weights), kind="stable")
+    nonzero = int((weights != 0).sum())
+    shown, others = np.sort(order[: min(nonzero, limit)]), order[limit:nonzero]
+    sizes, rows = weights[shown], np.arange(len(shown))
+    labels = [plain(names[slot][:70]) for slot in shown]
+    with canvas(ax, PAGE if max(map(len, labels), default=0) > 24 else COLUMN, 2.6) as axes:
         axes.barh(rows, sizes, color=np.where(sizes >= 0, BLUE, RED), height=0.72)
-        axes.set_yticks(rows, [plain(names[slot][:60]) for slot in shown])
+        axes.set_yticks(rows, labels)
         axes.set_ylim(max(len(shown), 4) - 0.4, -0.6)  # bars of two slots are not too thick
         axes.tick_params(axis="y", length=0)
         style: Style = {"ha": "left", "va": "center", "color": INK, "fontsize": "small"}
