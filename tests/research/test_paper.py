@@ -39,7 +39,7 @@ def test_costs_and_losses_equal_the_check_values(runs):
 def test_overtaking_step_is_final(runs):
     for run in runs:
         for name in paper.COMBINERS:
-            step = run.overtakes(name)
+            step = int(run.overtakes(name))
             best = run.slot_cost.min(axis=1)
             assert (run.cost[name][step - 1 :] < best[step - 1 :]).all()
             assert step == 1 or not run.cost[name][step - 2] < best[step - 2]
@@ -51,8 +51,8 @@ def test_claims_hold_on_so_many_seeds(runs):
 
 
 def test_cells_of_seeds_without_value_say_never():
-    assert experiments._cells([None, 5.0, 7.0], 0) == ["never", "6 (1 never)", "5", "7"]
-    assert experiments._cells([None], 0) == ["never"] * 4
+    assert experiments._cells([np.inf, 5.0, 7.0], 0) == ["never", "6 (1 never)", "5", "7"]
+    assert experiments._cells([np.inf], 0) == ["never"] * 4
 
 
 def test_figure_says_from_which_step_on_each_is_below_the_best_norma(runs):

@@ -6,6 +6,7 @@ Tables fit a terminal of 80 columns.
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -19,6 +20,7 @@ from rich.table import Table
 from ..research import paper
 from ..research.paper import BEST, LENGTHS, READINGS, RIVALS, PaperRun, Standing, standings
 from ..research.plots import save
+from ..research.results import finite
 
 Verdict = Mapping[str, Sequence[Standing]]
 """By the reading of the noise: the scheme compared with its rivals."""
@@ -50,7 +52,7 @@ def reproduce(out: Path, seeds: int, samples: int, noise: str, summary: bool) ->
         "verdict": {reading: list(map(asdict, group)) for reading, group in verdict.items()},
     }
     files.append(out / "tables.json")
-    files[-1].write_text(json.dumps(content, indent=1) + "\n")
+    files[-1].write_text(json.dumps(finite(content), indent=1) + "\n")
     if not summary:
         _print_table(console, runs, noise)
     _print_verdict(console, verdict, _seeds(seeds))
@@ -101,14 +103,13 @@ def _print_table(console: Console, runs: Sequence[PaperRun], noise: str) -> None
     console.print()
 
 
-def _cells(values: Sequence[float | None], digits: int) -> list[str]:
-    """Seed 0, mean, least and most; `never` where a seed has no value."""
-    numbers = [value for value in values if value is not None]
-    mean = sum(numbers) / len(numbers) if numbers else None
-    figures = (values[0], mean, min(numbers, default=None), max(numbers, default=None))
-    texts = ["never" if value is None else f"{value:.{digits}f}" for value in figures]
+def _cells(values: Sequence[float], digits: int) -> list[str]:
+    """Seed 0, mean, least and most; `never` for an infinite step, which no mean counts."""
+    numbers = [value for value in values if value < math.inf] or [math.inf]
+    figures = (values[0], sum(numbers) / len(numbers), min(numbers), max(numbers))
+    texts = ["never" if value == math.inf else f"{value:.{digits}f}" for value in figures]
     never = len(values) - len(numbers)
-    texts[1] += f" ({never} never)" if numbers and never else ""
+    texts[1] += f" ({never} never)" if never else ""
     return texts
 
 

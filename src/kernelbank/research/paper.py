@@ -12,6 +12,7 @@ scheme, IEEE Signal Processing Letters 31, 2024 (arXiv:2308.10101).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -118,13 +119,11 @@ class PaperRun:
         losses = self.loss[of] if isinstance(of, str) else self.slot_loss[:, of]
         return float(losses.mean())
 
-    def overtakes(self, name: str) -> int | None:
-        """The step from which on the cost stays below the best NORMA's so far, if any."""
-        ahead = self.cost[name] < self.slot_cost.min(axis=1)
-        if not ahead[-1]:
-            return None
-        behind = np.flatnonzero(~ahead)
-        return int(behind[-1]) + 2 if behind.size else 1
+    def overtakes(self, name: str) -> float:
+        """The step from which on the cost stays below the best NORMA's so far; infinite if none."""
+        behind = np.flatnonzero(self.cost[name] >= self.slot_cost.min(axis=1))
+        step = float(behind[-1]) + 2 if behind.size else 1.0
+        return step if step <= len(self.x) else math.inf
 
 
 def run_signal(seed: int, x: Floats, y: Floats) -> PaperRun:
@@ -177,17 +176,17 @@ def standings(runs: Sequence[PaperRun], lengths: Sequence[int]) -> list[Standing
     return rows
 
 
-Row = tuple[str, list[float | None]]
-"""The name of a quantity, and its value on each seed; None where it has none."""
+Row = tuple[str, list[float]]
+"""The name of a quantity, and its value on each seed."""
 
 
 def table(runs: Sequence[PaperRun]) -> list[tuple[str, int, list[Row]]]:
     """Three sections: the heading, the number of decimals, and the rows."""
 
-    def row(name: str, of: Callable[[PaperRun], float | None]) -> Row:
+    def row(name: str, of: Callable[[PaperRun], float]) -> Row:
         return name, [of(run) for run in runs]
 
-    def rows(of: Callable[[PaperRun, str], float | None]) -> list[Row]:
+    def rows(of: Callable[[PaperRun, str], float]) -> list[Row]:
         return [(name, [of(run, name) for run in runs]) for name in COMBINERS]
 
     cost = [
@@ -211,28 +210,29 @@ def table(runs: Sequence[PaperRun]) -> list[tuple[str, int, list[Row]]]:
 def claims(runs: Sequence[PaperRun]) -> dict[str, int]:
     """Two claims of the paper and three that it does not make: on how many seeds each holds."""
 
-    def grows_more_slowly(run: PaperRun) -> bool:
-        half = len(run.x) // 2
-        growth = {name: run.cost[name][-1] - run.cost[name][half - 1] for name in (SCHEME, EXACT)}
-        return bool(growth[SCHEME] < growth[EXACT])
+    def growth(run: PaperRun, name: str) -> float:
+        """The cost of the second half."""
+        return float(run.cost[name][-1] - run.cost[name][len(run.x) // 2 - 1])
 
-    def overtakes_sooner(run: PaperRun) -> bool:
-        step, rival_step = run.overtakes(SCHEME), run.overtakes(EXACT)
-        return step is not None and (rival_step is None or step < rival_step)
+    def beats(run: PaperRun, rival: str | int) -> bool:
+        return run.mean_loss(SCHEME) < run.mean_loss(rival)
 
-    def beats(rival: Callable[[PaperRun], str | int]) -> Callable[[PaperRun], bool]:
-        return lambda run: run.mean_loss(SCHEME) < run.mean_loss(rival(run))
-
-    statements: dict[str, Callable[[PaperRun], bool]] = {
-        "its cost grows more slowly than OMKR's over the second half": grows_more_slowly,
-        "it overtakes the best NORMA for good sooner than OMKR does": overtakes_sooner,
-        "one step ahead, it beats the NORMA that is best by cost": beats(lambda r: r.best_by_cost),
-        "one step ahead, it beats the NORMA that is best by that error": beats(
-            lambda run: run.best_by_loss
-        ),
-        "one step ahead, it beats OMKR": beats(lambda run: EXACT),  # noqa: ARG005
+    holds: dict[str, list[bool]] = {
+        "its cost grows more slowly than OMKR's over the second half": [
+            growth(run, SCHEME) < growth(run, EXACT) for run in runs
+        ],
+        "it overtakes the best NORMA for good sooner than OMKR does": [
+            run.overtakes(SCHEME) < run.overtakes(EXACT) for run in runs
+        ],
+        "one step ahead, it beats the NORMA that is best by cost": [
+            beats(run, run.best_by_cost) for run in runs
+        ],
+        "one step ahead, it beats the NORMA that is best by that error": [
+            beats(run, run.best_by_loss) for run in runs
+        ],
+        "one step ahead, it beats OMKR": [beats(run, EXACT) for run in runs],
     }
-    return {text: sum(holds(run) for run in runs) for text, holds in statements.items()}
+    return {statement: sum(seeds) for statement, seeds in holds.items()}
 
 
 # --- the paper's figure --------------------------------------------------------------------------
@@ -248,7 +248,7 @@ def cumulative_cost(run: PaperRun) -> Figure:
         style = {"color": colour, "ls": line, "lw": width, "zorder": 3}
         axes.plot(n, run.cost[name], label=name, **style)
         step = run.overtakes(name)
-        label = None if step is None else f"below from step {step} on"
+        label = f"below from step {step:.0f} on" if step < math.inf else None
         lead.plot(n, run.cost[name] - run.slot_cost.min(axis=1), label=label, **style)
     label = f"best NORMA (width {KERNELS[best].width:.2f})"
     axes.plot(n, run.slot_cost[:, best], color=plots.GREEN, lw=1.6, label=label)
