@@ -53,8 +53,8 @@ def results(runs: list[paper.PaperRun]) -> list[RuleResult]:
         rows.append(RuleResult(short_name(rule), cost, [ledger.mean_loss for ledger in ledgers]))
     for name in ("best_by_cost", "best_by_loss", "worst_by_cost"):
         slots = [getattr(run, name) for run in runs]
-        cost = [float(run.slot_cumulative_cost[-1, p]) for run, p in zip(runs, slots)]
-        loss = [run.slot_mean_loss(p) for run, p in zip(runs, slots)]
+        cost = [float(run.slot_cost[-1, p]) for run, p in zip(runs, slots)]
+        loss = [run.mean_loss(p) for run, p in zip(runs, slots)]
         words = name.replace("_", " ").replace("loss", "error")
         rows.append(RuleResult(f"NORMA {words}", cost, loss))
     return sorted(rows, key=lambda row: sum(row.cost))

@@ -29,6 +29,7 @@ from collections.abc import Iterator
 import numpy as np
 
 import kernelbank as kb
+from kernelbank.research.datasets import lorenz_heights
 
 K, L = kb.kernels, kb.learners
 GAUSSIAN = K.Gaussian(32.0)
@@ -62,13 +63,7 @@ SETUPS: list[tuple[L.Learner, K.Kernel, float, float | None]] = [
 
 def stream(points: int) -> tuple[np.ndarray, np.ndarray]:
     """The toolbox's task: the last six values, newest first, and the next one."""
-    heights = np.empty(points)
-    x, y, z = 10.0, 7.0, 35.0
-    for n in range(points):
-        heights[n] = z
-        # The order of the terms matters: another rounding soon gives another path.
-        slopes = -10.0 * x + 10.0 * y, 28.0 * x - x * z - y, x * y - 8.0 / 3.0 * z
-        x, y, z = x + 0.01 * slopes[0], y + 0.01 * slopes[1], z + 0.01 * slopes[2]
+    heights = lorenz_heights((10.0, 7.0, 35.0), points)
     X = np.zeros((points - 1, 6))
     for lag in range(6):
         X[lag:, lag] = heights[: points - 1 - lag]

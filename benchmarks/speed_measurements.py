@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import resource
 import subprocess
@@ -10,9 +11,9 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
-import reference_loops
 from measuring import (
     WIDTHS,
     Measurement,
@@ -25,17 +26,65 @@ from measuring import (
     timed,
 )
 from speed_auto import auto_bank
-from speed_other_libraries import one_by_one, other_libraries
 from speed_outputs import several_outputs
 
 import kernelbank as kb
 
+# --- the scheme in C, which ours is measured against ---------------------------------------------
+
+
+def _c_loops() -> ctypes.CDLL:
+    """Compile roofline.c for this machine."""
+    source = Path(__file__).with_name("roofline.c")
+    folder = Path(tempfile.mkdtemp(prefix="kernelbank-bench-"))
+    library = folder / "roofline.so"
+    command = ["gcc", "-O3", "-march=native", "-shared", "-fPIC", str(source), "-o", str(library)]
+    subprocess.run([*command, "-lm"], check=True)
+    loaded = ctypes.CDLL(str(library))
+    loaded.scheme.restype = ctypes.c_double
+    loaded.exponentials.restype = ctypes.c_double
+    return loaded
+
+
+def _pointer(array):
+    return array.ctypes.data_as(ctypes.c_void_p)
+
+
+def scheme_in_c(library, x, y, widths, window=10, budget=100, rate=0.05, ridge=0.01) -> float:
+    """The scheme in C; returns the cumulative cost."""
+    predictions = np.empty(len(x))
+    return library.scheme(
+        ctypes.c_long(len(x)),
+        _pointer(x),
+        _pointer(y),
+        ctypes.c_long(len(widths)),
+        _pointer(widths),
+        ctypes.c_long(window),
+        ctypes.c_long(budget),
+        ctypes.c_double(rate),
+        ctypes.c_double(ridge),
+        _pointer(predictions),
+    )
+
+
+def exponentials(library, rows, terms, widths) -> float:
+    """Only the exponentials of `rows` rows of kernel values."""
+    distances = np.random.default_rng(0).uniform(0, 50, terms + 8)
+    constants = -0.5 / widths**2 / np.log(2)
+    return library.exponentials(
+        ctypes.c_long(rows),
+        ctypes.c_long(terms),
+        ctypes.c_long(len(widths)),
+        _pointer(distances),
+        _pointer(constants),
+    )
+
 
 def scheme_against_c(repeats: int) -> Iterator[Measurement]:
-    library = reference_loops.build()
+    library = _c_loops()
     samples = 4000
     regular, irregular, y = ar1(samples)
-    cost = reference_loops.scheme_in_c(library, regular[:1000].copy(), y[:1000].copy(), WIDTHS)
+    cost = scheme_in_c(library, regular[:1000].copy(), y[:1000].copy(), WIDTHS)
     assert abs(cost - 3410.491) < 1e-3, "the C loop does not compute the paper's costs"
     for name, x, goal, stretch_goal in (
         ("run, irregular x, against the C loop", irregular, 0.42, 0.35),
@@ -43,9 +92,7 @@ def scheme_against_c(repeats: int) -> Iterator[Measurement]:
     ):
         times = interleaved(
             {
-                "C": lambda x=x: timed(
-                    lambda: reference_loops.scheme_in_c(library, x, y, WIDTHS), samples
-                ),
+                "C": lambda x=x: timed(lambda: scheme_in_c(library, x, y, WIDTHS), samples),
                 "kernelbank": lambda x=x: run_seconds(x, y),
             },
             repeats,
@@ -60,9 +107,7 @@ def scheme_against_c(repeats: int) -> Iterator[Measurement]:
     values = 101 * 20
     times = interleaved(
         {
-            "exp": lambda: timed(
-                lambda: reference_loops.exponentials(library, 2000, 101, WIDTHS), 2000 * values
-            ),
+            "exp": lambda: timed(lambda: exponentials(library, 2000, 101, WIDTHS), 2000 * values),
             "run": lambda: run_seconds(irregular, y) / values,
         },
         repeats,
@@ -336,6 +381,108 @@ def second_order(repeats: int) -> Iterator[Measurement]:
             "share",
             detail=f"{rate:.1f} GB/s, {times['rls'].best * 1e6:.0f} us per sample",
             noise=noise(times),
+        )
+
+
+# --- beside River and scikit-learn ----------------------------------------------------------------
+
+
+def one_by_one(repeats: int) -> Iterator[Measurement]:
+    from river import linear_model, preprocessing
+
+    regular, irregular, y = ar1(4000)
+    targets = y.tolist()
+
+    def ours(x) -> float:
+        own = paper_bank()
+        own.run(x[:300], y[:300], record=())
+        points = x.tolist()
+        return timed(lambda: _loop(own, points, targets, 300), len(points) - 300)
+
+    def river(x) -> float:
+        model = preprocessing.StandardScaler() | linear_model.LinearRegression()
+        points = [{"x": value} for value in x.tolist()]
+        return timed(lambda: _loop(model, points, targets, 0), len(points))
+
+    for name, x, goal, stretch_goal in (
+        (
+            "predict_one + learn_one, regular x, against River's scaled linear model",
+            regular,
+            0.8,
+            0.6,
+        ),
+        ("the same, irregular x", irregular, None, None),
+    ):
+        times = interleaved(
+            {"kernelbank": lambda x=x: ours(x), "river": lambda x=x: river(x)}, repeats
+        )
+        detail = f"{microseconds(times['kernelbank'])} against {microseconds(times['river'])}"
+        yield Measurement(
+            name,
+            times["kernelbank"] / times["river"],
+            "ratio",
+            goal,
+            stretch_goal,
+            detail=detail,
+            noise=noise(times),
+        )
+
+
+def _loop(model, points, targets, start) -> None:
+    predict, learn = model.predict_one, model.learn_one
+    for n in range(start, len(points)):
+        predict(points[n])
+        learn(points[n], targets[n])
+
+
+def other_libraries(repeats: int) -> Iterator[Measurement]:
+    from river import forest, linear_model, neighbors, preprocessing
+    from sklearn.kernel_approximation import RBFSampler
+    from sklearn.linear_model import SGDRegressor
+
+    regular, _, y = ar1(400)
+    points = [{"x": value} for value in regular.tolist()]
+    targets = y.tolist()
+    scale = preprocessing.StandardScaler
+    models: dict[str, Callable[[], object]] = {
+        "River, scaled linear": lambda: scale() | linear_model.LinearRegression(),
+        "River, scaled kNN": lambda: scale() | neighbors.KNNRegressor(),
+        "River, adaptive random forest": lambda: forest.ARFRegressor(seed=0),
+        "River, aggregated Mondrian forest": lambda: forest.AMFRegressor(seed=0),
+    }
+
+    def sklearn_run() -> float:
+        features = RBFSampler(n_components=100, random_state=0).fit(regular[:1, None])
+        model = SGDRegressor(random_state=0)
+        model.partial_fit(features.transform(regular[:1, None]), y[:1])
+
+        def work():
+            for n in range(1, len(y)):
+                row = features.transform(regular[n : n + 1, None])
+                model.predict(row)
+                model.partial_fit(row, y[n : n + 1])
+
+        return timed(work, len(y) - 1)
+
+    def ours() -> float:
+        own = paper_bank()
+        own.run(regular[:300], y[:300], record=())
+        return timed(lambda: _loop(own, regular.tolist(), targets, 300), len(y) - 300)
+
+    runs: dict[str, Callable[[], float]] = {"kernelbank, 20 kernels": ours}
+    for name, make in models.items():
+        runs[name] = lambda make=make: timed(lambda: _loop(make(), points, targets, 0), len(y))
+    runs["scikit-learn, RBFSampler + SGDRegressor"] = sklearn_run
+    runs["the scheme in plain NumPy"] = lambda: timed(
+        lambda: kb.reference.run(regular[:150], y[:150], [*map(kb.reference.gaussian, WIDTHS)]), 150
+    )
+    times = interleaved(runs, max(2, repeats // 2))
+    for name, taken in times.items():
+        yield Measurement(
+            f"predict and learn one by one: {name}",
+            taken.best * 1e6,
+            "us per sample",
+            noise=taken.spread,
         )
 
 

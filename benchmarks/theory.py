@@ -56,8 +56,7 @@ def tightest(name: str, pairs: Sequence[tuple[float, float]]) -> Certificate:
 def paper_bank(combiner: kb.combiners.Combiner, budget: int) -> kb.KernelBank:
     """The paper's bank with another budget."""
     learner = kb.learners.Norma(LEARNING_RATE, max(budget, paper.WINDOW))
-    kernels = kb.gaussian_grid(0.1, 10, 20, spacing="linear")
-    return kb.KernelBank(kernels, learner, combiner, "squared", paper.WINDOW, REGULARIZATION)
+    return kb.KernelBank(paper.KERNELS, learner, combiner, "squared", paper.WINDOW, REGULARIZATION)
 
 
 # --- rules for the weights ------------------------------------------------------------------------
@@ -90,7 +89,7 @@ def fixed_share_bound(
 def weight_rules(x: np.ndarray, y: np.ndarray) -> list[Certificate]:
     """Hedge with a fixed and the adaptive rate against the best slot, FixedShare against the best
     sequence of slots with a few switches."""
-    slots, switches = len(paper.widths()), min(SWITCHES, len(y) - 1)
+    slots, switches = len(paper.KERNELS), min(SWITCHES, len(y) - 1)
     rate, share = sqrt(8 * log(slots) / len(y)), max(switches, 1) / len(y)
 
     def run(combiner: kb.combiners.Combiner) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -128,7 +127,7 @@ def separable_bounds(x: np.ndarray, y: np.ndarray) -> list[Certificate]:
     least = np.empty(len(ends))
     for k, n in enumerate(ends):
         rows = slice(n + 1 - bank.window, n + 1)
-        best = kb.batch_solution(bank.dictionary, x[rows], y[rows], "squared", REGULARIZATION)
+        best = kb.batch_solution(bank.dictionary, x[rows], y[rows], REGULARIZATION)
         least[k] = best.cost - best.gap
     rows = (
         ("cost, direct-sum bound", trace.cost + trace.bound_gap, trace.cost),

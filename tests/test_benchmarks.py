@@ -162,15 +162,6 @@ def test_best_rival_is_first_close_or_ahead_and_the_worst_ratio_stands_first():
     ]
 
 
-def test_running_scale_uses_earlier_rows_only():
-    y = np.random.default_rng(0).normal(1e6, 3.0, size=50)
-    mean, deviation = contenders.running_scale(y)
-    for t in range(2, 50):
-        assert mean[t] == pytest.approx(y[:t].mean(), rel=1e-12)
-        assert deviation[t] == pytest.approx(y[:t].std(), rel=1e-6)
-    assert (contenders.running_scale(np.ones(5))[1] == 1).all()
-
-
 # --- named streams and the Lorenz series ----------------------------------------------------------
 
 BENCHMARKS = accuracy_streams.BENCHMARKS
@@ -288,14 +279,6 @@ def test_run_is_kept_and_a_damaged_file_is_as_if_it_were_not_there(tmp_path):
         assert found is None or found["predictions"].tobytes() == RUN.predictions.tobytes()
 
 
-def test_run_that_cannot_be_kept_is_told_by_name_and_not_lost(tmp_path):
-    cache, stream = contenders.RunCache(tmp_path), _stream(rows=20)
-    (cache.path(RIVAL_OF_NUMPY, stream) / "inner").mkdir(parents=True)
-    with pytest.warns(kb.errors.KernelBankWarning, match=r"mean-\w+\.npz cannot be written"):
-        assert cache.cached(RIVAL_OF_NUMPY).run(0, stream) is RUN
-    assert not list(tmp_path.glob("*.part"))
-
-
 # --- make ablation --------------------------------------------------------------------------------
 
 
@@ -385,16 +368,6 @@ def test_scores_equal_plain_loops():
         assert one.squared == pytest.approx(np.mean(np.square(errors)) / sd**2)
         assert one.coverage == pytest.approx(np.mean(inside))
         assert one.width == pytest.approx(1.5 / sd)
-
-
-def test_forecast_that_is_missing_is_a_failure():
-    stream = _ahead()
-    values = np.zeros((LENGTH, 1))
-    values[LENGTH - 3 :] = math.nan
-    run = Forecasts(values)
-    assert math.isfinite(tables.score("a", Task(stream, (3,), START), run)[0].squared)
-    (failed,) = tables.score("a", Task(stream, (2,), START), run)
-    assert (failed.squared, failed.coverage) == (math.inf, None)
 
 
 # --- rivals ---------------------------------------------------------------------------------------
@@ -505,14 +478,6 @@ def test_scores_of_classes_are_those_computed_by_hand():
     distances = [abs(0.7 + 0.68 - 1), abs(0.5 - 1), abs(0.95 - 0)]
     assert found.calibration_error == pytest.approx(sum(distances) / 4)
     assert found.seconds == 2.0
-
-
-def test_first_rows_are_not_scored(monkeypatch):
-    monkeypatch.setattr(many_classes, "SKIP", 2)
-    p = np.eye(3)[[0, 0, 0, 1]]
-    found = many_classes.score(p, np.array([1, 1, 0, 1]), 1.0)
-    assert (found.error, found.calibration_error) == (0.0, 0.0)
-    assert found.log_loss == 0.0
 
 
 def _classes():

@@ -1,6 +1,7 @@
 """The command line, as its user meets it: help, `reproduce` and `demo`."""
 
 import csv
+import json
 import os
 import re
 import subprocess
@@ -47,43 +48,40 @@ def test_reproduce_writes_figures_and_tables(tmp_path):
     options = ["--out", str(out), "--seeds", "1", "--samples", "60"]
     result = CliRunner().invoke(commands.cli, ["reproduce", *options])
     assert result.exit_code == 0, result.output
-    names = {"cumulative_cost", "reconstruction"}
-    files = {f"{name}.{kind}" for name in names for kind in ("png", "svg")}
-    tables = {"curves.csv", "table.csv", "verdict.csv"}
-    assert set(os.listdir(out)) == files | tables
+    files = {"cumulative_cost.png", "cumulative_cost.svg"}
+    assert set(os.listdir(out)) == files | {"tables.json"}
     assert all((out / name).stat().st_size > 5000 for name in files)
-    with (out / "curves.csv").open() as file:
-        rows = list(csv.DictReader(file))
-    assert len(rows) == 60
-    assert float(rows[9]["reference"]) == 100.0
-    assert len([name for name in rows[0] if name.startswith("norma_")]) == 20
     assert "[b] with [/b]" in result.output.replace("\n", "")
-    for phrase in ("1 seed, 60 samples", "best NORMA", "What the paper claims", "one step ahead"):
+    for phrase in (
+        "1 seed, 60 samples",
+        "best NORMA",
+        "What holds for the scheme",
+        "one step ahead",
+    ):
         assert phrase.lower() in result.output.lower()
-    with (out / "verdict.csv").open() as file:
-        rows = list(csv.DictReader(file))
-    assert {row["noise"] for row in rows} == {"variance", "std", "generator"}
-    assert {int(row["samples"]) for row in rows} == {60, 300, 500, 1000, 2000, 5000}
-    assert len(rows) == 3 * 6 * 3
-    below = {(r["noise"], r["samples"]): r["seeds_below"] for r in rows if r["rival"] == "OMKR"}
-    assert below["variance", "300"] == "1"
-    assert below["variance", "5000"] == "0"
+    written = json.loads((out / "tables.json").read_text())
+    assert set(written["verdict"]) == {"variance", "std", "generator"}
+    rows = {(r["samples"], r["rival"]): r for r in written["verdict"]["variance"]}
+    assert {samples for samples, _ in rows} == {60, 300, 500, 1000, 2000, 5000}
+    assert len(rows) == 6 * 3
+    assert (rows[300, "OMKR"]["below"], rows[5000, "OMKR"]["below"]) == (1, 0)
+    assert len(written["table"]["cumulative cost at the end"]["scheme"]) == 1
     lines = result.output.splitlines()
-    assert max(map(len, lines[: lines.index("What the paper claims besides")])) <= 80
+    last = next(n for n, line in enumerate(lines) if line.startswith("Written to"))
+    assert max(map(len, lines[:last])) <= 80
     assert re.search(r"300 │ +1 +\+\d", result.output)
 
 
-def test_summary_of_reproduce_says_the_main_result_in_a_few_lines(tmp_path, monkeypatch):
+def test_summary_of_reproduce_is_the_table_of_costs(tmp_path, monkeypatch):
     monkeypatch.setattr(experiments, "LENGTHS", (50, 300))
     out = tmp_path / "out"
     options = ["--out", str(out), "--seeds", "1", "--samples", "50", "--summary"]
     result = CliRunner().invoke(commands.cli, ["reproduce", *options])
     assert result.exit_code == 0, result.output
-    lines = result.output.splitlines()
-    assert len(lines) < 25
-    assert any(re.match(r" +a variance +OMKR .* 1 \+\d+ %", line) for line in lines)
-    assert "and below\nOMKR up to 300 and 300, in" in result.output
-    assert (out / "verdict.csv").exists()
+    assert len(result.output.splitlines()) < 35
+    assert re.search(r"standard +│ +50 │ +1 ", result.output)
+    assert "one step ahead" not in result.output
+    assert (out / "tables.json").exists()
 
 
 @pytest.mark.parametrize(

@@ -40,18 +40,10 @@ def test_compare_command_writes_table_and_figure(tmp_path):
         "running mean",
     }
     assert {row["stream"]: row["samples"] for row in written["results"]} == {"load": 40, "sine": 40}
-    for figure in ("running_loss", "critical_difference"):
-        assert (tmp_path / "out" / f"{figure}.png").stat().st_size > 5000
-    table = (tmp_path / "out" / "table.md").read_text().splitlines()
-    assert table[0] == "|  | load | sine | mean rank |"  # more competitors than streams
-    for words in (
-        "load: 40 samples",
-        "2 seeds",
-        "persistence",
-        "mean rank",
-        "Friedman",
-        "s; slowest: AutoBank",
-    ):
+    assert (tmp_path / "out" / "critical_difference.png").stat().st_size > 5000
+    table = (tmp_path / "out" / "table.md").read_text(encoding="utf-8")
+    assert table in result.output
+    for words in ("load, 40 samples", "2 seeds", "persistence", "mean rank", "Friedman"):
         assert words in " ".join(result.output.split()), words
 
 

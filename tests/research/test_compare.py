@@ -85,7 +85,6 @@ def test_given_bank_stays_unused_and_equals_its_maker():
     for stream in streams:
         rows = {r.name: r for r in found.of(stream)}
         assert rows["given"].mean_loss == rows["made"].mean_loss
-        assert rows["given"].excess_loss == rows["made"].excess_loss
         assert rows["made"].runs == 2  # a maker may depend on the seed
     assert found.result("fixed", "given").runs == 1
     both = found.result("drawn", "given")
@@ -165,20 +164,11 @@ def test_comparison_has_a_table_a_file_and_figures(tmp_path):
     written = json.loads(found.to_json(tmp_path / "table.json").read_text())
     assert (len(written["results"]), len(written["overall"])) == (6, 3)
     text = repr(found)
-    for word in ("2 streams", "3 competitors", "2 seeds", "scheme", "persistence", "mean rank"):
+    for word in ("all 2 streams", "2 seeds", "scheme", "persistence", "mean rank"):
         assert word in text
     again = kb.compare({"scheme": scheme()}, ["sine", "friedman"], seeds=2, samples=60)
     for one, two in zip(again.results, found.results, strict=True):
         assert one.losses.tolist() == two.losses.tolist()
-
-
-@pytest.mark.slow
-def test_figures_of_a_comparison_are_written(tmp_path):
-    found = kb.compare({"scheme": scheme()}, ["sine", "friedman"], samples=60)
-    files = found.plot(tmp_path / "picture") + found.plot_ranks(tmp_path / "ranks.png")
-    names = ["picture.png", "picture.svg", "ranks.png", "ranks.svg"]
-    assert [file.name for file in files] == names
-    assert all(file.stat().st_size > 5000 for file in files)
 
 
 @pytest.mark.parametrize(
@@ -194,14 +184,14 @@ def test_figures_of_a_comparison_are_written(tmp_path):
         ({"streams": 3}, "'streams'"),
         ({"streams": {"s": 3}}, r"streams\['s'\].*pair"),
         ({"streams": ["unheard"]}, r"ar1.*'unheard'"),
-        ({"streams": [(1, 2)]}, "'streams'.*named"),
+        ({"streams": [(1, 2)]}, "'streams'.*list of names"),
         ({"streams": ["nothing.csv"]}, "nothing.csv: there is no such file"),
         ({"seeds": 0}, "'seeds'"),
         ({"seeds": []}, "'seeds'"),
         ({"seeds": [1, 1]}, "'seeds'"),
         ({"skip": -1}, "'skip'"),
         ({"skip": 1000}, "'skip'.*shorter"),
-        ({"standardise": 1000}, "smaller number for standardise, such as 200"),
+        ({"standardise": 1000}, "standardise, could be 200"),
         ({"standardise": 1}, "'standardise'"),
         ({"samples": 0}, "'samples'"),
         ({"loss": "none"}, "'loss'"),
@@ -315,47 +305,25 @@ def test_runs_that_share_what_they_learned_are_found_out():
 # --- tables ---------------------------------------------------------------------------------------
 
 
-def made_up(streams=3, seeds=(0,)):
+def test_table_has_the_best_first_a_deviation_and_mean_ranks():
     rows = []
-    for n in range(streams):
+    for n in range(3):
         rows += [
-            replace(result_row(f"s_{n}", "a|b", 0.5), best=True, seconds=3.0),
-            replace(result_row(f"s_{n}", "100% & more", 123456.0), p_value=0.2, seconds=0.9),
-            replace(result_row(f"s_{n}", "bad", math.inf), seconds=0.1),
+            replace(result_row(f"s_{n}", "100% & more", 123456.0), p_value=0.2),
+            replace(result_row(f"s_{n}", "a|b", 0.5), best=True, mean_loss_deviation=0.01),
+            replace(result_row(f"s_{n}", "bad", math.inf), p_value=1e-9),
         ]
-    rows = [replace(row, mean_loss_deviation=0.01 if len(seeds) > 1 else None) for row in rows]
-    rows.append(result_row("s_0", "once", 0.7))
-    return kb.Comparison("Squared()", 0, 50, seeds, tuple(rows), overall(rows))
-
-
-def test_markdown_has_best_undecided_and_ranks(tmp_path):
-    lines = made_up(5).to_markdown().splitlines()
-    assert lines[:4] == [
-        r"| stream | a\|b | 100% & more | bad | once |",
-        "|---|---:|---:|---:|---:|",
-        r"| s\_0 | **0.5** | 1.235e+05 \* | diverged | 0.7 |",
-        r"| s\_1 | **0.5** | 1.235e+05 \* | diverged |  |",
-    ]
-    assert lines[7] == "| mean rank | 1.00 | 2.00 | 3.00 |  |"
-    assert "Squared()" in lines[9]
-    assert "Standard units of the first 50 rows" in lines[9]
-    # What is more numerous stands in rows.
-    text = made_up(2, seeds=(0, 1)).to_markdown(tmp_path / "table.md")
-    assert (tmp_path / "table.md").read_text() == text
+    found = kb.Comparison("Squared()", 0, 50, (0, 1), tuple(rows), overall(rows))
+    text = str(found)
+    assert text == found.to_markdown()
     lines = text.splitlines()
-    assert lines[0] == r"|  | s\_0 | s\_1 | mean rank |"
-    assert lines[2] == r"| a\|b | **0.5 ± 0.01** | **0.5 ± 0.01** | 1.00 |"
-    assert "(mean ± standard deviation over 2 seeds)" in text
-    assert made_up(1).to_markdown().startswith(r"|  | s\_0 |")  # no mean rank of one stream
-
-
-def test_slowest_competitor_stands_first():
-    found = made_up(2)
-    assert found.times() == {
-        "a|b": 6.0,
-        "100% & more": pytest.approx(1.8),
-        "bad": pytest.approx(0.2),
-        "once": 3e-5,
-    }
-    assert next(iter(found.times())) == "a|b"
-    assert repr(found).splitlines()[1] == "in standard units of the first 50 rows"
+    for words in ("Squared()", "2 seeds (± deviation)", "standard units of the first 50 rows"):
+        assert words in lines[0]
+    assert lines[4:9] == [
+        "| s_0, 3 samples |  mean loss |      RMSE | cost | µs |       p |",
+        "| -------------- | ---------: | --------: | ---: | -: | ------: |",
+        r"| a\|b           | 0.5 ± 0.01 |       0.5 |      | 10 |    best |",
+        "| 100% & more    |  1.235e+05 | 1.235e+05 |      | 10 |   0.200 |",
+        "| bad            |   diverged |           |      | 10 | < 0.001 |",
+    ]
+    assert lines[-3].startswith(r"| a\|b          |      1.00 |        3 |")

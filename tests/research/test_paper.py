@@ -4,13 +4,14 @@ import numpy as np
 import pytest
 
 import kernelbank as kb
+from kernelbank.cli import experiments
 from kernelbank.research import paper
 from support import naive
 
 
 @pytest.fixture(scope="module")
 def runs():
-    return [paper.run_seed(seed, 1000) for seed in range(4)]
+    return list(paper.run_seeds(4, 1000))
 
 
 def test_stream_equals_the_naive_ar1():
@@ -22,60 +23,46 @@ def test_stream_equals_the_naive_ar1():
     assert np.allclose(scaled, y * np.sqrt(0.71519837), rtol=1e-12)
 
 
-def test_costs_equal_the_check_values(runs):
+def test_costs_and_losses_equal_the_check_values(runs):
     run = runs[0]
-    assert run.final_cost(paper.SCHEME) == pytest.approx(3410.491, abs=5e-4)
-    assert run.slot_cumulative_cost[-1].min() == pytest.approx(3881.337, abs=5e-4)
-    assert run.best_by_cost == 2
-    assert run.slot_cumulative_cost[-1].max() == pytest.approx(6625.781, abs=5e-4)
-    assert run.final_cost(paper.EXACT) == pytest.approx(3421.350, abs=5e-4)
-    assert run.final_cost(paper.PRINTED) == pytest.approx(3409.3, abs=0.05)
-    assert runs[3].final_cost(paper.EXACT) == pytest.approx(3506, abs=0.5)
-    assert runs[3].final_cost(paper.SCHEME) == pytest.approx(3611, abs=0.5)
-
-
-def test_losses_one_step_ahead_equal_the_check_values(runs):
-    run = runs[0]
-    assert run.mean_loss(paper.SCHEME) == pytest.approx(0.857, abs=5e-4)
-    assert run.slot_mean_loss(run.best_by_cost) == pytest.approx(0.904, abs=5e-4)
-    assert run.slot_mean_loss(run.best_by_loss) == pytest.approx(0.848, abs=5e-4)
-    assert run.best_by_loss == 4
+    cost = [run.cost_after(1000, name) for name in (paper.SCHEME, paper.EXACT, paper.BEST)]
+    assert cost == pytest.approx([3410.491, 3421.350, 3881.337], abs=5e-4)
+    assert (run.best_by_cost, run.best_by_loss) == (2, 4)
+    assert run.slot_cost[-1].max() == pytest.approx(6625.781, abs=5e-4)
+    assert run.cost_after(1000, paper.PRINTED) == pytest.approx(3409.3, abs=0.05)
+    assert runs[3].cost_after(1000, paper.EXACT) == pytest.approx(3506, abs=0.5)
+    assert runs[3].cost_after(1000, paper.SCHEME) == pytest.approx(3611, abs=0.5)
+    losses = [run.mean_loss(of) for of in (paper.SCHEME, run.best_by_cost, run.best_by_loss)]
+    assert losses == pytest.approx([0.857, 0.904, 0.848], abs=5e-4)
 
 
 def test_overtaking_step_is_final(runs):
     for run in runs:
         for name in paper.COMBINERS:
-            step = run.overtakes(name)
-            best = run.slot_cumulative_cost.min(axis=1)
-            assert (run.cumulative_cost[name][step - 1 :] < best[step - 1 :]).all()
-            assert step == 1 or not run.cumulative_cost[name][step - 2] < best[step - 2]
+            step = int(run.overtakes(name))
+            best = run.slot_cost.min(axis=1)
+            assert (run.cost[name][step - 1 :] < best[step - 1 :]).all()
+            assert step == 1 or not run.cost[name][step - 2] < best[step - 2]
 
 
-def test_claims_name_the_seeds_on_which_they_failed(runs):
-    paper_says, beyond = paper.claims(runs)
-    assert paper_says[1].held == (0, 1, 2, 3)
-    assert beyond[1].text().endswith("held on none of 4 seeds.")
-    assert beyond[2].text().endswith("held on 1 of 4 seeds, only seed 0.")
-    claim = paper.Claim("It", (0, 1, 2), (3,))
-    assert claim.text() == "It: held on 3 of 4 seeds, not on seed 3."
+def test_claims_hold_on_so_many_seeds(runs):
+    assert list(paper.claims(runs).values()) == [0, 4, 4, 0, 1]
+    assert list(paper.claims(runs[:1]).values())[-1] == 1  # OMKR is beaten on seed 0 only
 
 
-def test_seed_row_without_value_says_never():
-    row = paper.SeedRow("step", (None, 5.0, 7.0), 0)
-    assert row.cells() == ("step", "never", "6 (1 never)", "5", "7")
-    assert paper.SeedRow("step", (None,), 0).cells()[2] == "never"
+def test_cells_of_seeds_without_value_say_never():
+    assert experiments._cells([np.inf, 5.0, 7.0], 0) == ["never", "6 (1 never)", "5", "7"]
+    assert experiments._cells([np.inf], 0) == ["never"] * 4
 
 
-def test_estimates_are_made_before_their_sample(runs):
-    run = runs[0]
-    estimates = paper.estimates_at(run)
-    assert estimates.step == 42
-    own = paper.bank(paper.COMBINERS[paper.SCHEME])
-    trace = own.run(run.x[:42], run.y[:42])
-    at_sample = np.interp(42.0, estimates.grid, estimates.curves[paper.SCHEME])
-    assert at_sample == pytest.approx(trace.predictions[41], abs=1e-3)
-    assert (run.slot_cumulative_cost[41][estimates.best] <= run.slot_cumulative_cost[41]).all()
-    assert paper.estimates_at(paper.run_seed(0, 5)).step == 5
+def test_figure_says_from_which_step_on_each_is_below_the_best_norma(runs):
+    axes, lead = paper.cumulative_cost(runs[0]).axes
+    labels = [text.get_text() for text in lead.get_legend().get_texts()]
+    assert labels == [f"below from step {step} on" for step in (7, 121, 120)]
+    assert "best NORMA (width 1.14)" in axes.get_legend_handles_labels()[1]
+    assert np.array_equal(
+        lead.lines[0].get_ydata(), runs[0].cost[paper.SCHEME] - runs[0].slot_cost.min(axis=1)
+    )
 
 
 def test_generator_stream_is_drawn_as_the_public_generator_draws():
@@ -91,11 +78,9 @@ def test_generator_stream_is_drawn_as_the_public_generator_draws():
 
 
 def test_beginning_of_a_run_is_a_shorter_run(runs):
-    short, begun = paper.run_seed(1, 200), runs[1].until(200)
-    for name in paper.COMBINERS:
-        assert (short.cumulative_cost[name] == begun.cumulative_cost[name]).all()
-        assert (short.loss[name] == begun.loss[name]).all()
-    assert (short.slot_cumulative_cost == begun.slot_cumulative_cost).all()
+    short, begun = next(paper.run_seeds(1, 200)), runs[0].until(200)
+    for one, other in zip(paper.table([short]), paper.table([begun]), strict=True):
+        assert one == other
     assert (short.slot_loss == begun.slot_loss).all()
     assert (short.x == begun.x).all()
     assert (short.y == begun.y).all()
@@ -125,5 +110,5 @@ def test_standings_count_seeds_and_average_margins():
 
 def test_verdict_on_omkr_depends_on_length_and_reading(runs):
     assert [s.below for s in paper.standings(runs, (300, 1000))] == [4, 4, 4, 3, 2, 4]
-    other = [paper.run_seed(seed, 1000, "std") for seed in range(4)]
+    other = list(paper.run_seeds(4, 1000, "std"))
     assert [s.below for s in paper.standings(other, (300, 1000))] == [4] * 6

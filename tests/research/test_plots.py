@@ -4,24 +4,15 @@ import hashlib
 import os
 import subprocess
 import sys
-from itertools import pairwise
 
 import matplotlib
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from matplotlib.figure import Figure
 
 import kernelbank as kb
 from kernelbank.bank.trace import Trace
 from kernelbank.errors import InvalidArgument, KernelBankError
-from kernelbank.research.plots.style import (
-    interval_band,
-    interval_means,
-    interval_starts,
-    line_indices,
-)
 
 P = kb.plots
 
@@ -92,8 +83,8 @@ def test_cumulative_cost_draws_sums_of_bank_and_every_slot():
     axes = P.cumulative_cost(trace).axes[0]
     assert np.array_equal(drawn_line(axes, "the bank")[:, 1], np.cumsum(trace.cost))
     totals = np.cumsum(trace.slot_cost, axis=0)
-    grey = axes.collections[0].get_segments()
-    assert np.array_equal(np.array(grey)[:, :, 1], totals.T)
+    grey = [line.get_ydata() for line in axes.lines if line.get_color() == P.GREY]
+    assert np.array_equal(grey, totals.T)
     best = int(np.argmin(totals[-1]))
     assert np.array_equal(
         drawn_line(axes, f"best slot: {trace.names[best]}")[:, 1], totals[:, best]
@@ -118,18 +109,10 @@ def test_cumulative_loss_of_each_kind_of_trace_is_its_sum(regression_run, classi
     assert np.allclose(
         drawn_line(axes, "the bank")[:, 1], np.nancumsum((trace.predictions - y) ** 2)
     )
-    assert len(axes.collections[0].get_segments()) == len(trace.names)
+    assert sum(line.get_color() == P.GREY for line in axes.lines) == len(trace.names)
     _, trace, y = classification_run
     drawn = drawn_line(P.cumulative_loss(trace, y).axes[0], "the bank")
     assert drawn[-1, 1] == (trace.predictions[1:] != y[1:]).sum()  # nothing is known before
-
-
-def test_weights_are_an_image_with_slot_names():
-    _, trace, _ = run_bank()
-    axes, bar = P.weights(trace).axes
-    assert np.allclose(axes.images[0].get_array(), trace.weights.T)
-    assert [label.get_text() for label in axes.get_yticklabels()] == list(trace.names)
-    assert bar.get_ylabel() == "weight"
 
 
 def test_weights_of_a_thousand_slots_keep_every_peak():
@@ -202,13 +185,24 @@ def test_trace_of_one_target_has_all_panels(two_targets):
     assert sums[-1] == pytest.approx(np.nansum(errors))  # missing targets have no error
 
 
-def test_trace_of_many_samples_keeps_its_peak_in_a_few_points():
-    trace = zero_trace(("predictions", "cost", "slot_cost", "weights"), samples=20_000, slots=2)
-    trace.predictions[12_345] = 7.0
-    trace.cost[:] = trace.slot_cost[:, 0] = 1.0
-    figure = P.trace(trace, np.zeros(20_000))
-    assert drawn_line(figure.axes[0], "prediction")[:, 1].max() == 7.0
-    assert len(drawn_line(figure.axes[0], "prediction")) <= 2002
+def test_line_of_many_samples_keeps_the_extremes_of_each_interval_and_its_gaps():
+    trace = zero_trace(("predictions",), samples=20_000)
+    values = trace.predictions
+    values[:] = np.random.default_rng(0).normal(size=20_000)
+    values[[12_345, 7_000]] = 70.0, -80.0
+    values[4_000:5_000] = np.nan
+    x, shown = drawn_line(P.predictions(trace).axes[0], "prediction").T
+    assert len(x) <= 2_000
+    assert (x[0], x[-1]) == (0, 19_999)
+    assert np.array_equal(shown, values[x.astype(int)], equal_nan=True)
+    for low in range(0, 20_000, 100):  # intervals have 21 samples
+        part = values[low : low + 100]
+        if np.isfinite(part).all():
+            drawn = shown[(x >= low - 21) & (x < low + 121)]
+            assert np.nanmax(drawn) >= part.max()
+            assert np.nanmin(drawn) <= part.min()
+    assert np.isnan(shown[(x >= 4_021) & (x < 4_979)]).all()
+    assert {70.0, -80.0} <= set(shown)
 
 
 @pytest.mark.slow
@@ -217,33 +211,6 @@ def test_file_of_a_trace_of_a_million_samples_is_small(tmp_path):
     trace = zero_trace(fields, samples=1_000_000, slots=2)
     (path,) = P.save(P.trace(trace, np.zeros(1_000_000)), tmp_path, "many", ["svg"])
     assert path.stat().st_size < 400_000
-
-
-def test_regret_draws_static_interval_and_comparators():
-    _, trace, y = run_bank()
-    losses = {"zero": y**2, "_odd $name": np.ones(len(y))}
-    axes = P.regret(trace, comparators=losses, length=20).axes[0]
-    loss, alone = trace.loss, trace.slot_loss
-    drawn = {
-        "best slot so far": kb.regret.best_slot(loss, alone),
-        "best slot per 20 samples": kb.regret.best_slot_per_interval(loss, alone, 20),
-        "zero": np.cumsum(loss - y**2),
-    }
-    for label, values in drawn.items():
-        assert np.array_equal(drawn_line(axes, label)[:, 1], values)
-    assert len(axes.get_legend().get_texts()) == 4
-    assert axes.get_ylabel() == "regret (loss)"
-    assert "best slot per 6 samples" in P.regret(trace).axes[0].get_legend_handles_labels()[1]
-
-
-def test_regret_of_an_auto_bank_is_of_squared_errors(regression_run):
-    _, trace, y = regression_run
-    axes = P.regret(trace, y).axes[0]
-    own = np.nan_to_num((trace.predictions - y) ** 2)
-    known = ~np.isnan(trace.predictions)
-    alone = np.where(known[:, None], (trace.slot_predictions - y[:, None]) ** 2, 0.0)
-    wanted = np.cumsum(own) - np.cumsum(alone, axis=0).min(axis=1)
-    assert np.allclose(drawn_line(axes, "best slot so far")[:, 1], wanted)
 
 
 # --- banks ----------------------------------------------------------------------------------------
@@ -272,19 +239,8 @@ def test_function_of_an_auto_bank_is_its_prediction_along_an_input(
     assert np.array_equal(drawn_line(axes, "prediction")[:, 1], bank.predict_at(rows)[:, 0])
     ends = set(axes.collections[0].get_paths()[0].vertices[:, 1])
     assert set(bank.predict_at(rows, 0.8)[:, 1:].ravel()) <= ends
-    line = drawn_line(P.function(bank, at=[0.0, 1.5], between=(-1, 1)).axes[0], "prediction")
-    assert np.array_equal(line[[0, -1], 1], bank.predict([[-1, 1.5], [1, 1.5]]))
     bank, *_ = classification_run
     assert len(P.function(bank).axes[0].lines) == 3
-
-
-def test_function_of_a_kernel_bank_is_its_prediction_between_the_given_ends():
-    X = np.random.default_rng(0).normal(size=(50, 2))
-    bank = kb.KernelBank(kb.gaussian_grid(0.5, 4, 5))
-    bank.run(X, X[:, 0])
-    axes = P.function(bank, along=1, at=[0.5, 9.0], between=(-1, 1)).axes[0]
-    rows = np.column_stack([np.full(300, 0.5), np.linspace(-1, 1, 300)])
-    assert np.array_equal(drawn_line(axes, "the bank")[:, 1], bank.predict(rows))
 
 
 def test_function_of_a_target_is_its_prediction(two_targets):
@@ -294,17 +250,6 @@ def test_function_of_a_target_is_its_prediction(two_targets):
     rows = np.column_stack([np.full(300, bank.input_ranges()[0, 0]), grid])
     assert np.array_equal(values, bank.predict_at(rows)[:, 1, 0])
     assert axes.get_ylabel() == r"prediction of \$ price"
-    inner, _, _ = kernel_bank()
-    axes = P.function(inner, between=(0, 10), target=1).axes[0]
-    values = drawn_line(axes, "the bank")
-    assert np.array_equal(values[:, 1], inner.predict(values[:, 0])[:, 1])
-
-
-def test_bars_are_means_over_outputs():
-    bank, _, _ = kernel_bank()
-    shown = [bar.get_width() for bar in P.bars(bank).axes[0].patches]
-    mean = bank.weights.mean(axis=0)
-    assert shown == pytest.approx(mean[mean != 0].tolist())
 
 
 @pytest.fixture(scope="module")
@@ -342,16 +287,8 @@ def test_a_fan_has_the_last_targets_the_forecasts_and_their_quantiles(forecaster
         (lambda bank, trace: kb.AutoBank().input_ranges(), "Learn"),
         (lambda bank, trace: P.predictions("no trace"), "'trace'"),
         (lambda bank, trace: P.predictions(trace, [1.0]), "'y'"),
-        (lambda bank, trace: P.regret(trace, length=0), "'length'"),
-        (lambda bank, trace: P.regret(trace, comparators={"a": [1.0]}), "'comparators' must hold"),
-        (lambda bank, trace: P.function(kb.KernelBank(), between=(0, 1)), "learned"),
-        (lambda bank, trace: P.function(bank), "'between'.*KernelBank"),
-        (lambda bank, trace: P.function(bank, between=(1, 0)), "'between'"),
-        (lambda bank, trace: P.function(bank, between=(0,)), "'between'"),
-        (lambda bank, trace: P.function(bank, between="ab"), "'between'"),
-        (lambda bank, trace: P.function(bank, along=1, between=(0, 1)), "'along'"),
-        (lambda bank, trace: P.function(bank, at=[0, 0], between=(0, 1)), "'at'"),
-        (lambda bank, trace: P.function(bank, target=1, between=(0, 1)), "'target' of function"),
+        (lambda bank, trace: P.function(bank), "be an AutoBank"),
+        (lambda bank, trace: P.function(kb.AutoBank()), "Learn some rows"),
         (lambda bank, trace: P.forecast(bank), "be a Forecast"),
     ],
 )
@@ -361,11 +298,12 @@ def test_wrong_arguments_are_refused(call, words):
         call(bank, trace)
 
 
-def test_function_of_several_inputs_needs_the_values_of_the_others():
-    bank = kb.KernelBank(kb.gaussian_grid(0.5, 4, 5))
-    bank.run(np.zeros((5, 2)), np.zeros(5))
-    with pytest.raises(InvalidArgument, match=r"'at'.*2 inputs"):
-        P.function(bank, between=(0, 1))
+def test_unknown_input_or_target_of_a_function_is_refused(two_targets):
+    bank, _, _ = two_targets
+    with pytest.raises(InvalidArgument, match=r"'along' of function.*0 to 1, or"):
+        P.function(bank, 2)
+    with pytest.raises(InvalidArgument, match=r"'target' of function.*'load', '\$ price'"):
+        P.function(bank, target="price")
 
 
 def test_traces_that_a_plot_cannot_draw_are_refused(regression_run, classification_run):
@@ -395,8 +333,6 @@ def test_traces_that_a_plot_cannot_draw_are_refused(regression_run, classificati
         P.predictions(trace, [*y[:-1], "lukewarm"])
     with pytest.raises(InvalidArgument, match="'y' must be given"):
         P.predictions(trace)
-    with pytest.raises(InvalidArgument, match="losses of slots"):
-        P.regret(trace, y)
 
 
 # --- style ----------------------------------------------------------------------------------------
@@ -472,40 +408,3 @@ def test_figure_in_another_process_has_the_same_bytes_without_pyplot(tmp_path):
         check=True,
     )
     assert done.stdout.split() == [*found, "False"]
-
-
-def naive_line_indices(values, most):
-    if len(values) <= most:
-        return list(range(len(values)))
-    begin = [*interval_starts(len(values), most // 2), len(values)]
-    kept = {0, len(values) - 1}
-    for low, high in pairwise(begin):
-        finite = [i for i in range(low, high) if np.isfinite(values[i])]
-        if finite:
-            kept |= {min(finite, key=lambda p: values[p]), max(finite, key=lambda p: values[p])}
-        else:
-            kept |= {low}
-    return sorted(kept)
-
-
-values = st.lists(
-    st.sampled_from([0.0, 1.0, -1.0, 2.5, np.nan, np.inf, -np.inf]) | st.floats(-9, 9), min_size=1
-)
-
-
-@given(values, st.integers(2, 12))
-def test_line_keeps_the_extremes_of_every_interval(given_values, most):
-    array = np.array(given_values)
-    assert line_indices(array, most).tolist() == naive_line_indices(array, most)
-
-
-def test_interval_means_and_bands_equal_plain_numpy():
-    rows = np.random.default_rng(0).normal(size=(1000, 3))
-    means = interval_means(rows, 10)
-    assert means == pytest.approx(rows.reshape(10, 100, 3).mean(axis=1))
-    assert interval_means(rows, 501) is not rows
-    assert np.array_equal(interval_means(rows, 501), rows)
-    x, low, high = interval_band(rows[:, 0], rows[:, 1], 20)
-    assert np.array_equal(low, rows[:, 0].reshape(10, 100).min(axis=1))
-    assert np.array_equal(high, rows[:, 1].reshape(10, 100).max(axis=1))
-    assert x[0] == 49.5

@@ -1,6 +1,5 @@
 """Tests on one stream and over several, against articles, SciPy and definitions."""
 
-import itertools
 import math
 import sys
 from dataclasses import replace
@@ -76,7 +75,9 @@ def test_leader_over_streams_has_the_least_mean_rank():
     assert (a.mean_rank, a.first, a.ratio, a.wilcoxon) == (1.125, 7, 1.0, None)
     assert b.ratio == pytest.approx(math.exp(np.mean(np.log(np.arange(2.0, 10)))))
     assert b.wilcoxon == pytest.approx(2 * 2 / 2**8)
-    assert c.ratio == math.inf
+    assert (c.ratio, c.wilcoxon) == (math.inf, pytest.approx(2 * 2 / 2**8))
+    same = overall([replace(one, name="d") for one in results if one.name == "a"] + results[:8])
+    assert same[1].wilcoxon == 1.0
     assert overall([r for r in results if r.stream == "s0"]) == ()
 
 
@@ -99,10 +100,6 @@ def test_example_of_demsar_has_its_differences():
     """Section 3.2.4: four methods on 14 data sets."""
     assert significance.critical_difference(4, 14) == pytest.approx(1.25, abs=5e-3)
     assert significance.critical_difference(4, 14, 0.10) == pytest.approx(1.12, abs=5e-3)
-    ranks = {"C4.5": 3.143, "C4.5+m": 2.0, "C4.5+cf": 2.893, "C4.5+m+cf": 1.964}
-    assert significance.groups(ranks, 1.25) == (("C4.5+m+cf", "C4.5+m", "C4.5+cf", "C4.5"),)
-    differ = significance.groups(ranks, 1.12)  # at 0.10, C4.5 differs from both with +m
-    assert differ == (("C4.5+m+cf", "C4.5+m", "C4.5+cf"), ("C4.5+cf", "C4.5"))
 
 
 @pytest.mark.parametrize(("streams", "methods"), [(5, 3), (8, 12)])
@@ -126,12 +123,6 @@ def test_equal_methods_and_one_order_everywhere_have_defined_p_values():
     assert clear.mean_ranks == {"a": 1.0, "b": 2.0, "c": 3.0}
 
 
-def test_zeros_infinities_and_empty_input_are_handled():
-    assert significance.wilcoxon([]) == significance.wilcoxon([0.0, 0.0]) == 1.0
-    assert significance.wilcoxon([math.inf, 1.0, 0.0, 2.0]) == 0.25
-    assert math.isnan(significance.wilcoxon([math.nan, 1.0]))
-
-
 def test_missing_scipy_is_named_before_any_work(monkeypatch):
     monkeypatch.setitem(sys.modules, "scipy", None)
     banks, done = {"a": kb.KernelBank()}, []
@@ -141,22 +132,6 @@ def test_missing_scipy_is_named_before_any_work(monkeypatch):
     assert kb.compare(banks, ["sine"], samples=50).overall == ()
     with pytest.raises(kb.errors.KernelBankError, match="SciPy"):
         kb.plots.critical_difference({"a": 1.4, "b": 1.6}, 2)
-
-
-def test_groups_are_all_largest_sets_within_the_difference():
-    draw = np.random.default_rng(0)
-    for _ in range(50):
-        count = int(draw.integers(2, 9))
-        ranks = {str(j): float(r) for j, r in enumerate(draw.uniform(1, count, count))}
-        difference = float(draw.uniform(0.2, 3))
-        within = [
-            set(some)
-            for size in range(2, count + 1)
-            for some in itertools.combinations(ranks, size)
-            if max(ranks[n] for n in some) - min(ranks[n] for n in some) <= difference
-        ]
-        largest = {frozenset(one) for one in within if not any(one < other for other in within)}
-        assert {frozenset(one) for one in significance.groups(ranks, difference)} == largest
 
 
 @pytest.mark.parametrize(
@@ -186,22 +161,14 @@ def test_comparison_ranks_those_that_ran_everywhere():
     assert found.mean_ranks == pytest.approx({"a": 4 / 3, "b_2": 2.0, "c": 8 / 3})
 
 
-def test_diagram_shows_every_rank_bar_and_the_difference():
+def test_bars_of_the_diagram_overlap_where_methods_do_not_differ():
     ranks = {"a": 1.2, "b $x$": 2.0, "c": 4.9, "_d": 4.1, "e": 2.8}
-    figure = kb.plots.critical_difference(ranks, 40)
-    texts = [text.get_text() for text in figure.axes[0].texts]
+    axes = kb.plots.critical_difference(ranks, 40).axes[0]
     difference = significance.critical_difference(5, 40)
-    assert texts[0] == f"critical difference {difference:.2f} (level 0.05, 40 streams)"
-    assert {"a  1.20", r"b \$x\$  2.00", "e  2.80", "4.90  c", "4.10   _d"} <= set(texts)
-    thick = [line for line in figure.axes[0].lines if line.get_linewidth() > 2]
-    bars = [tuple(line.get_xdata()) for line in thick]
-    assert bars == [(1.2, 2.0), (2.0, 2.8), (4.1, 4.9)]
-    heights = [line.get_ydata()[0] for line in thick]
-    assert heights[0] != heights[1]  # they share a method
-    assert heights[0] == heights[2]
-
-
-def test_difference_longer_than_the_axis_ends_in_an_arrow():
-    figure = kb.plots.critical_difference({"a": 1.4, "b": 1.6}, 2)
-    assert max(max(line.get_xdata()) for line in figure.axes[0].lines) == 2
-    assert any(line.get_marker() == ">" for line in figure.axes[0].lines)
+    assert f"difference {difference:.2f} (level 0.05, 40 streams)" in axes.get_xlabel()
+    names = [label.get_text() for label in axes.get_yticklabels()]
+    assert names == ["a  1.20", r"b \$x\$  2.00", "e  2.80", " _d  4.10", "c  4.90"]
+    bars = [(bar.get_x(), bar.get_x() + bar.get_width()) for bar in axes.patches]
+    for (low, high), rank in zip(bars, sorted(ranks.values()), strict=True):
+        assert (low + high) / 2 == pytest.approx(rank)
+        assert high - low == pytest.approx(difference)

@@ -195,14 +195,14 @@ def demo(context: click.Context, out: Path) -> None:
 
 
 @cli.command()
-@_folder("reproduction", "Folder for the figures and tables; created if needed.")
+@_folder("reproduction", "Folder for the figure and tables; created if needed.")
 @_count("--seeds", 1, 10_000, 20, "Number of random signals: seeds 0, 1, 2, ...")
 @_count(
     "--samples",
     2,
     10_000_000,
     1000,
-    "Samples of each signal in the figures, the table and the claims.",
+    "Samples of each signal in the figure, the table and the claims.",
 )
 @click.option(
     "--noise",
@@ -210,13 +210,13 @@ def demo(context: click.Context, out: Path) -> None:
     default="variance",
     show_default=True,
     help="Whether the paper's 0.71519837 is the variance or the standard deviation of the noise, "
-    "in the figures, the table and the claims; the costs are compared in both cases.",
+    "in the figure, the table and the claims; the costs are compared in both cases.",
 )
-@click.option("--summary", is_flag=True, help="Print the main result only, in a few lines.")
+@click.option("--summary", is_flag=True, help="Print the main table only.")
 def reproduce(out: Path, seeds: int, samples: int, noise: str, summary: bool) -> None:
     """Repeat the experiment of the paper.
 
-    Twenty Gaussian kernels follow a noisy signal. Draws the paper's two figures, prints a
+    Twenty Gaussian kernels follow a noisy signal. Draws their cumulative costs, prints a
     table over the seeds, compares the costs of the scheme and its rivals for both readings of the
     noise and several lengths, and says which of the paper's other claims held on how many seeds.
     """
@@ -278,7 +278,7 @@ def reproduce(out: Path, seeds: int, samples: int, noise: str, summary: bool) ->
 @click.option(
     "--decimal", default=".", show_default=True, help="Decimal point of numbers in files: . or ,"
 )
-@_folder("comparison", "Folder for tables (JSON, Markdown) and figures; created if needed.")
+@_folder("comparison", "Folder for tables (JSON, Markdown) and a figure; created if needed.")
 def compare(**options: Any) -> None:
     """Compare AutoBank, learners and combiners on streams.
 

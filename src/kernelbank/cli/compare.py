@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 import warnings
 from collections.abc import Iterable
@@ -15,18 +14,17 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from .. import combiners, kernels, learners
+from ..auto import AutoBank
 from ..bank.bank import KernelBank
 from ..errors import FileRefused, InvalidArgument, KernelBankWarning
 from ..io import cells
-from ..kernels import Kernel
-from ..losses import as_loss
+from ..kernels import Gaussian, Kernel
+from ..kernels.elementary import gaussian_grid
+from ..losses import Squared, as_loss
 from ..research import datasets, rivals
 from ..research.comparison import compare as run_comparison
-from ..research.competitors import auto_bank
 from ..research.plots.style import need_matplotlib
 from ..research.results import Comparison
-
-AUTO = "AutoBank"
 
 
 def compare(options: dict[str, Any]) -> None:
@@ -45,10 +43,6 @@ def compare(options: dict[str, Any]) -> None:
         warnings.simplefilter("always", KernelBankWarning)
         comparison = _run(console, banks, streams, options)
     console.print(f"{comparison}\n", markup=False, soft_wrap=True)
-    console.print(
-        "p: how likely so large a difference from the best is by chance, by the test of Diebold "
-        "and Mariano with correlations in time counted, and Holm's correction."
-    )
     if comparison.overall:
         test = comparison.rank_test()
         console.print(
@@ -57,10 +51,8 @@ def compare(options: dict[str, Any]) -> None:
             f"{test.level:.0%} (Nemenyi)."
         )
     _print_warnings(console, caught)
-    slowest = list(comparison.times().items())[:3]
-    took = ", ".join(f"{escape(name)} {seconds:.2g} s" for name, seconds in slowest)
-    console.print(f"\nDone in {time.perf_counter() - start:.1f} s; slowest: {took}")
     files = write_files(comparison, out)
+    console.print(f"\nDone in {time.perf_counter() - start:.1f} s.")
     console.print(f"Written to [bold]{escape(str(out.resolve()))}[/bold]:", soft_wrap=True)
     for file in files:
         console.print(f"  {file.name}")
@@ -69,16 +61,15 @@ def compare(options: dict[str, Any]) -> None:
 def write_files(comparison: Comparison, folder: Path) -> list[Path]:
     """Tables and figures; ranks if there are several streams."""
     markdown = folder / "table.md"
-    comparison.to_markdown(markdown)
+    markdown.write_text(f"{comparison}\n", encoding="utf-8")
     files = [comparison.to_json(folder / "table.json"), markdown]
-    files += comparison.plot(folder / "running_loss.png")
     if comparison.overall:
         files += comparison.plot_ranks(folder / "critical_difference.png")
     return files
 
 
 def make_banks(options: dict[str, Any]) -> dict[str, object]:
-    """A bank for every learner and combiner, rivals, and an AutoBank, by name; one loss."""
+    """A bank for every learner and combiner, rivals, and, for numbers, an AutoBank; one loss."""
     methods = chosen(options["learners"], "--learners", learners.standalone())
     rules = chosen(options["combiners"], "--combiners", combiners.BUILT_IN)
     dictionary = make_kernels(options["kernels"], parse_widths(options["widths"]))
@@ -95,7 +86,8 @@ def make_banks(options: dict[str, Any]) -> dict[str, object]:
     if options["rivals"]:
         for rival in chosen(options["rivals"], "--rivals", rivals.BANKS):
             banks[rival.__name__] = rival(loss=loss)
-    banks[AUTO] = auto_bank(loss)
+    if not loss.labels:  # its predictions of labels are labels, which no such loss scores
+        banks["AutoBank"] = AutoBank() if loss == Squared() else AutoBank(loss=loss)
     return banks
 
 
@@ -139,23 +131,20 @@ def open_streams(options: dict[str, Any]) -> dict[str, object]:
                 f"{source}: this is not the name of a stream ({names}) nor a .csv or .csv.gz file."
             )
         name = Path(source).name.removesuffix(".gz").removesuffix(".csv")
-        streams[source if name in streams else name] = _read(source, options)
+        columns = options["target"], options["features"], options["samples"]
+        written = {name: options[name] for name in ("delimiter", "decimal")}
+        try:
+            table = datasets.read_csv(source, *columns, **written)
+        except FileRefused as error:
+            if not str(error).endswith((f"{cells.NOT_A_NUMBER}.", f"{cells.MISSING}.")):
+                raise
+            raise FileRefused(
+                f"{error} `kernelbank compare` needs a number in every cell: name columns that "
+                "have them with --features and --target; `kernelbank run` takes text, times and "
+                "empty cells."
+            ) from None
+        streams[source if name in streams else name] = table
     return streams
-
-
-def _read(source: str, options: dict[str, Any]) -> object:
-    """A file's inputs and targets; an error about a cell says what may be done."""
-    columns = options["target"], options["features"], options["samples"]
-    written = {name: options[name] for name in ("delimiter", "decimal")}
-    try:
-        return datasets.read_csv(source, *columns, **written)
-    except FileRefused as error:
-        if not str(error).endswith((f"{cells.NOT_A_NUMBER}.", f"{cells.MISSING}.")):
-            raise
-        raise FileRefused(
-            f"{error} `kernelbank compare` needs a number in every cell: name columns that have "
-            "them with --features and --target; `kernelbank run` takes text, times and empty cells."
-        ) from None
 
 
 def _run(
@@ -164,20 +153,15 @@ def _run(
     streams: dict[str, object],
     options: dict[str, Any],
 ) -> Comparison:
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        TextColumn("{task.completed} of {task.total}"),
-        TimeRemainingColumn(),
-    )
-    names = ("seeds", "loss", "standardise", "skip", "samples")
-    with Progress(*columns, console=console, transient=True) as progress:
+    counted = TextColumn("{task.completed} of {task.total}")
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), counted)
+    settings = {name: options[name] for name in ("seeds", "loss", "standardise", "skip", "samples")}
+    with Progress(*columns, TimeRemainingColumn(), console=console, transient=True) as progress:
         task = progress.add_task("Running", total=None)
 
         def show(done: int, total: int, what: str) -> None:
             progress.update(task, completed=done, total=total, description=what)
 
-        settings = {name: options[name] for name in names}
         return run_comparison(banks, streams, progress=show, **settings)
 
 
@@ -194,20 +178,12 @@ def _print_warnings(console: Console, caught: list[warnings.WarningMessage]) -> 
 def parse_widths(text: str) -> list[float]:
     """Widths from `0.5,1,2`, or from `low:high:count` in equal ratios."""
     try:
-        if ":" in text:
-            low, high, count = text.split(":")
-            start, end, number = float(low), float(high), int(count)
-            ratio = (end / start) ** (1 / max(number - 1, 1))
-            if not (1 <= number <= 1_000_000 and ratio >= 1):
-                raise ValueError
-            widths = [start * ratio**place for place in range(number - 1)] + [end]
-        else:
-            widths = [float(word) for word in text.split(",")]
-        if not all(math.isfinite(width) and width > 0 for width in widths):
-            raise ValueError
-    except (ArithmeticError, TypeError, ValueError):
+        if ":" not in text:
+            return [Gaussian(float(word)).width for word in text.split(",")]
+        low, high, count = text.split(":")
+        return [kernel.width for kernel in gaussian_grid(float(low), float(high), int(count))]
+    except ValueError:
         raise InvalidArgument(
             "--widths must be positive numbers such as 0.5,1,2 or low:high:count such as "
             f"0.1:10:20; got {text!r}."
         ) from None
-    return widths

@@ -13,7 +13,7 @@ from ..errors import KernelBankWarning
 from ..losses import as_loss
 from ..utils import validation as check
 from . import datasets
-from .competitors import CompetitorRun, as_competitor, baselines
+from .competitors import Competitor, CompetitorRun, as_competitor, baselines
 from .datasets import CLASSIFICATION, Stream
 from .results import NORMALISED, Comparison, Result, overall, results_on
 from .significance import scipy_stats
@@ -112,7 +112,7 @@ def compare(
     results: list[Result] = []
     done, total = 0, len(sources) * len(seed_list) * len(competitors)
     for name, source in sources.items():
-        runs: dict[str, list[tuple[Stream, CompetitorRun]]] = {c.name: [] for c in competitors}
+        runs: dict[Competitor, list[tuple[Stream, CompetitorRun]]] = {}
         for seed in seed_list:
             stream = source if isinstance(source, Stream) else options.prepared(name, source(seed))
             if scoring is not None:
@@ -122,12 +122,12 @@ def compare(
                 again = callable(source) or competitor.seeded or seed == seed_list[0]
                 if again and competitor.accepts(stream):
                     run = competitor.run_warmed(seed, stream)
-                    runs[competitor.name].append((stream, run))
+                    runs.setdefault(competitor, []).append((stream, run))
                     what += f": {run.seconds_per_sample * len(stream):.2g} s"
                 done += 1
                 if progress is not None:
                     progress(done, total, what)
-        results += results_on(name, runs, competitors, scoring, unscored, callable(source))
+        results += results_on(name, runs, scoring, unscored, callable(source))
         comparison = replace(comparison, results=tuple(results), overall=overall(results))
         if report is not None:
             report(comparison)
@@ -176,65 +176,59 @@ class StreamOptions:
     def opened(self, name: str, given: object) -> Stream | Callable[[int], object]:
         """The stream, or the function from a seed to it, of what the user gave."""
         if isinstance(given, str) and given in datasets.BUILT_IN:
-            maker = datasets.BUILT_IN[given]
-            length = _LENGTH if self.samples is None else self.samples
+            maker, length = datasets.BUILT_IN[given], self.samples or _LENGTH
             return lambda seed: maker(seed, length)
+        if callable(given):
+            return given
         if isinstance(given, (str, os.PathLike)):
             if not os.fspath(given).endswith((".csv", ".csv.gz")):
                 rule = f"be a stream's name {sorted(datasets.BUILT_IN)} or a .csv or .csv.gz file"
                 remedy = "Correct it, or give arrays: (X, y)."
                 raise check.refuse(f"streams[{name!r}]", rule, os.fspath(given), remedy)
             given = datasets.read_csv(given, self.target, samples=self.samples)
-        if callable(given):
-            return given
         stream = self.prepared(name, given)
-        labels = self.labels or stream.task == CLASSIFICATION
-        if self.check_units and not (labels or self.standardise):
+        if self.check_units and not (self._has_labels(stream) or self.standardise):
             _warn_of_units(name, stream)
         return stream
 
     def prepared(self, name: str, given: object) -> Stream:
         """The checked stream, in standard units if asked for; something of it is scored."""
-        if isinstance(given, Stream):
-            stream = given
-        elif isinstance(given, (tuple, list)) and len(given) == 2:
-            stream = Stream(*given)
-        else:
+        if isinstance(given, (tuple, list)) and len(given) == 2:
+            given = Stream(*given)
+        if not isinstance(given, Stream):
             remedy = (
                 "Give (X, y), a kb.datasets.Stream, a function from a seed to it, a name or a path."
             )
             raise check.refuse(f"streams[{name!r}]", "be a pair (X, y)", given, remedy, "compare")
-        if self.samples is not None:
-            stream = stream.head(self.samples)
+        stream = given if self.samples is None else given.head(self.samples)
         if len(stream) <= self.skip:
             rule = f"be shorter than stream {name!r} ({len(stream)} samples)"
-            remedy = "Score more samples."
-            if self.skip == self.standardise:
-                remedy = f"Use a smaller number for standardise, such as {len(stream) // 5}."
+            remedy = f"Score more samples: skip, or standardise, could be {len(stream) // 5}."
             raise check.refuse("skip", rule, self.skip, remedy, "compare")
         if not self.standardise:
             return stream
         X, y = datasets.standardised(stream.X, stream.y, self.standardise)
-        labels = self.labels or stream.task == CLASSIFICATION
-        return Stream(X, stream.y if labels else y, stream.task, stream.lags)
+        return replace(stream, X=X, y=stream.y if self._has_labels(stream) else y)
+
+    def _has_labels(self, stream: Stream) -> bool:
+        return self.labels or stream.task == CLASSIFICATION
 
 
 def _named(streams: object) -> dict[str, object]:
     """The streams by name, from a dictionary or a list of names and paths."""
-    remedy = 'Give for example {"mine": (X, y)}, or ["ar1", "lorenz"].'
     if isinstance(streams, (str, os.PathLike)):
         streams = [streams]
+    by_name: dict[str, object] = {}
     if isinstance(streams, Mapping):
         by_name = {str(name): stream for name, stream in streams.items()}
     elif isinstance(streams, Iterable):
         listed = list(streams)
-        if not all(isinstance(item, (str, os.PathLike)) for item in listed):
-            raise check.refuse("streams", "be named", streams, remedy, "compare")
-        by_name = {os.fspath(item): item for item in listed}
-    else:
-        raise check.refuse("streams", "be a dictionary or a list", streams, remedy, "compare")
+        if all(isinstance(item, (str, os.PathLike)) for item in listed):
+            by_name = {os.fspath(item): item for item in listed}
     if not by_name:
-        raise check.refuse("streams", "hold at least one stream", streams, remedy, "compare")
+        remedy = 'Give for example {"mine": (X, y)}, or ["ar1", "lorenz"].'
+        rule = "be a dictionary, or a list of names and paths, of at least one stream"
+        raise check.refuse("streams", rule, streams, remedy, "compare")
     return by_name
 
 

@@ -20,7 +20,6 @@ import numpy as np
 from ..auto import AutoBank
 from ..bank.bank import KernelBank
 from ..errors import KernelBankWarning
-from ..losses import Logistic, Loss, Squared
 from ..utils import validation as check
 from ..utils.validation import Floats
 from ..utils.whole_steps import named_warnings, with_owner
@@ -59,10 +58,6 @@ class CompetitorRun:
     figures: Mapping[str, float] = field(default_factory=dict)
 
 
-def _any_stream(stream: Stream) -> bool:  # noqa: ARG001
-    return True
-
-
 @dataclass(frozen=True)
 class Competitor:
     """A name, and how to run over one stream from nothing.
@@ -78,7 +73,7 @@ class Competitor:
     kind: str
     run: Callable[[int, Stream], CompetitorRun]
     seeded: bool = False
-    accepts: Callable[[Stream], bool] = _any_stream
+    accepts: Callable[[Stream], bool] = lambda stream: True  # noqa: ARG005
     needs_standard_units: bool = False
     description: str = ""
 
@@ -109,26 +104,21 @@ class Competitor:
         return whole
 
 
-def _is_regression(stream: Stream) -> bool:
-    return stream.task == REGRESSION
-
-
 def baselines() -> list[Competitor]:
     """What every model should beat: the last target, and for numbers the mean of all so far."""
 
-    def persistence(seed: int, stream: Stream) -> CompetitorRun:  # noqa: ARG001
-        start = time.perf_counter()
-        predictions = np.concatenate([[0.0], stream.y[:-1]])
-        return CompetitorRun(predictions, _seconds_per_row(start, stream))
+    def predicting(next_one: Callable[[Floats], Floats]) -> Callable[[int, Stream], CompetitorRun]:
+        def run(seed: int, stream: Stream) -> CompetitorRun:  # noqa: ARG001
+            start = time.perf_counter()
+            predictions = np.append(0.0, next_one(stream.y[:-1]))
+            return CompetitorRun(predictions, _seconds_per_row(start, stream))
 
-    def running_mean(seed: int, stream: Stream) -> CompetitorRun:  # noqa: ARG001
-        start = time.perf_counter()
-        means = np.cumsum(stream.y[:-1]) / np.arange(1, len(stream))
-        return CompetitorRun(np.concatenate([[0.0], means]), _seconds_per_row(start, stream))
+        return run
 
+    mean = predicting(lambda y: np.cumsum(y) / np.arange(1, len(y) + 1))
     return [
-        Competitor(PERSISTENCE, BASELINE, persistence),
-        Competitor(RUNNING_MEAN, BASELINE, running_mean, accepts=_is_regression),
+        Competitor(PERSISTENCE, BASELINE, predicting(lambda y: y)),
+        Competitor(RUNNING_MEAN, BASELINE, mean, accepts=lambda stream: stream.task == REGRESSION),
     ]
 
 
@@ -141,33 +131,38 @@ def _seconds_per_row(start: float, stream: Stream) -> float:
 
 def as_competitor(name: str, given: object) -> Competitor:
     """A competitor from a bank, a model with predict_one and learn_one, or a maker of either."""
-    owner = f"banks[{name!r}]"
     if name in (PERSISTENCE, RUNNING_MEAN):
         remedy = "Choose another name: this baseline stands in every table."
         raise check.refuse("banks", "not use a baseline's name", name, remedy, "compare")
     if isinstance(given, Competitor):
         return replace(given, name=name)
-    example = given if _is_model(given) else None
-    if example is None:
-        if not callable(given):
-            raise _refuse(owner, given)
-        try:
-            inspect.signature(given).bind(0)
-        except (TypeError, ValueError):
-            raise _refuse(owner, given) from None
-        example = given(0)  # a wrong maker is refused before anything runs
-    model = _checked_model(owner, example)
+    is_maker = callable(given) and not _is_model(given)
 
-    def run(seed: int, stream: Stream) -> CompetitorRun:
-        new = _fresh(model) if given is model else _checked_model(owner, given(seed))  # type: ignore[operator]
-        return run_model(new, stream)
+    def new_model(seed: int) -> OnlineModel:
+        model = given
+        if is_maker:
+            try:
+                inspect.signature(given).bind(seed)  # type: ignore[arg-type]
+            except (TypeError, ValueError):
+                raise _refuse(name, given) from None
+            model = given(seed)  # type: ignore[operator]
+        if not _is_model(model):
+            raise _refuse(name, model)
+        if isinstance(model, (KernelBank, AutoBank)) and model.samples:
+            rule = f"have learned nothing (it has seen {model.samples} samples)"
+            remedy = (
+                "Give a new bank, or bank.fresh(), or a function that makes a new one each time."
+            )
+            raise check.refuse(f"banks[{name!r}]", rule, model, remedy, "compare")
+        return model if is_maker else copy.deepcopy(model)
 
+    example = new_model(0)  # what is wrong is refused before anything runs
     return Competitor(
         name,
-        BANK if isinstance(model, (KernelBank, AutoBank)) else RIVAL,
-        run,
-        seeded=given is not model,
-        needs_standard_units=isinstance(model, KernelBank),
+        BANK if isinstance(example, (KernelBank, AutoBank)) else RIVAL,
+        lambda seed, stream: run_model(new_model(seed), stream),
+        seeded=is_maker,
+        needs_standard_units=isinstance(example, KernelBank),
     )
 
 
@@ -176,31 +171,10 @@ def _is_model(given: object) -> TypeGuard[OnlineModel]:
     return not isinstance(given, type) and all(callable(method) for method in methods)
 
 
-def _checked_model(owner: str, model: object) -> OnlineModel:
-    """A model; a bank must have learned nothing."""
-    if not _is_model(model):
-        raise _refuse(owner, model)
-    if isinstance(model, (KernelBank, AutoBank)) and model.samples:
-        rule = f"have learned nothing (it has seen {model.samples} samples)"
-        remedy = "Give a new bank, or bank.fresh(), or a function that makes a new one each time."
-        raise check.refuse(owner, rule, model, remedy, "compare")
-    return model
-
-
-def _refuse(owner: str, given: object) -> Exception:
+def _refuse(name: str, given: object) -> Exception:
     rule = "be a bank, a model with predict_one and learn_one, or a function from a seed to one"
     remedy = "Give for example kb.KernelBank(), or lambda seed: kb.KernelBank()."
-    return check.refuse(owner, rule, given, remedy, "compare")
-
-
-def _fresh(model: OnlineModel) -> OnlineModel:
-    """A new model with the same settings; without a method for that, a deep copy."""
-    for name in ("fresh", "clone"):  # a KernelBank; a model of River
-        make = getattr(model, name, None)
-        if callable(make):
-            copied: OnlineModel = make()
-            return copied
-    return copy.deepcopy(model)
+    return check.refuse(f"banks[{name!r}]", rule, given, remedy, "compare")
 
 
 # --- running --------------------------------------------------------------------------------------
@@ -228,30 +202,6 @@ def numeric_predictions(predictions: np.ndarray, task: str) -> Floats:
     if task == CLASSIFICATION:
         return np.array([-1.0 if label is None else float(label) for label in predictions])
     return np.asarray(np.nan_to_num(predictions, nan=0.0), dtype=np.float64)
-
-
-def auto_bank(loss: Loss) -> AutoBank | Competitor:
-    """AutoBank as a competitor that is scored by a loss.
-
-    For labels -1 and 1, its prediction is the logarithm of the odds of label 1 where the loss is
-    logistic, which expects just that, and the label otherwise.
-    """
-    if not loss.labels:
-        return AutoBank() if loss == Squared() else AutoBank(loss=loss)
-
-    def run(seed: int, stream: Stream) -> CompetitorRun:  # noqa: ARG001
-        bank = AutoBank("classification")
-        start = time.perf_counter()
-        trace = bank.run(stream.inputs, stream.y, record=["probabilities"])
-        seconds = _seconds_per_row(start, stream)
-        # A label that has not come yet has probability 0; before the first label, both have.
-        positive = np.array([float(label) > 0 for label in trace.classes])
-        probabilities = np.nan_to_num(trace.probabilities)
-        right, wrong = (probabilities[:, labels].sum(axis=1) for labels in (positive, ~positive))
-        odds = np.log((right + 1e-6) / (wrong + 1e-6))
-        return CompetitorRun(odds if isinstance(loss, Logistic) else np.sign(odds), seconds)
-
-    return Competitor("AutoBank", BANK, run)
 
 
 def _run_one_by_one(model: OnlineModel, stream: Stream) -> CompetitorRun:

@@ -9,7 +9,7 @@ is negative where the bank was better. Against the best slot:
 - `best_slot_sequence`: the best sequence of slots with a given number of switches.
 
 Against a comparator of your own (dynamic regret), predictions of any function that may change with
-time: `np.cumsum(trace.loss - kb.regret.comparator_loss(predictions, y))`. For a bank that runs
+time: `np.cumsum(trace.loss - kb.losses.Squared().value(predictions, y))`. For a bank that runs
 without a trace, `kb.Ledger.since` has the totals of an interval, and so the regret against its best
 slot.
 
@@ -21,11 +21,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..losses import as_loss
 from ..utils import validation as check
 from ..utils.validation import Floats
 
-__all__ = ["best_slot", "best_slot_per_interval", "best_slot_sequence", "comparator_loss"]
+__all__ = ["best_slot", "best_slot_per_interval", "best_slot_sequence"]
 
 _REMEDY = "Give trace.loss and trace.slot_loss, or trace.cost and trace.slot_cost."
 
@@ -106,35 +105,6 @@ def best_slot_sequence(loss: object, slot_loss: object, switches: int) -> Floats
         least += losses
         best[t] = least[-1].min()
     return np.asarray(np.cumsum(bank_loss) - best)
-
-
-def comparator_loss(predictions: object, y: object, loss: object = "squared") -> Floats:
-    """(n,): the losses of a comparator, sample by sample.
-
-    Parameters
-    ----------
-    predictions : (n,), of the comparator: of the truth, or of a function fitted in hindsight, such
-        as `BatchSolution.predict`, perhaps of another function in each part of the stream.
-    y : (n,) targets.
-    loss : the loss, or its name.
-
-    >>> import numpy as np, kernelbank as kb
-    >>> x, y = kb.datasets.sine(seed=0, samples=400)
-    >>> trace = kb.KernelBank(kb.gaussian_grid(0.1, 1, 5), kb.learners.FourierSGD()).run(x, y)
-    >>> drifting = np.sin(2 * np.pi * (x[:, 0] + np.arange(400) / 400))
-    >>> losses = kb.regret.comparator_loss(drifting, y)
-    >>> dynamic_regret = np.cumsum(trace.loss - losses)
-    >>> dynamic_regret.shape, bool(dynamic_regret[-1] > 0)
-    ((400,), True)
-    """
-    target = check.floats("y", y, "Give one number for each sample.").ravel()
-    check.within_range("y", target)
-    values = check.floats("predictions", predictions, "Give one number for each sample.")
-    if values.shape != target.shape:
-        rule = f"have the shape {target.shape}, as y has"
-        raise check.refuse("predictions", rule, values.shape, "Give one for each sample.")
-    check.within_range("predictions", values)
-    return np.asarray(as_loss(loss).value(values, target))
 
 
 def _checked(loss: object, slot_loss: object) -> tuple[Floats, Floats]:

@@ -5,17 +5,16 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..losses import Loss
 from ..utils.rendering import one_line
 from ..utils.validation import Floats
-from .competitors import BASELINE, Competitor, CompetitorRun
+from .competitors import Competitor, CompetitorRun
 from .datasets import CLASSIFICATION, Stream
 from .significance import (
     LEVEL,
@@ -24,11 +23,7 @@ from .significance import (
     holm,
     rank_test,
     scipy_stats,
-    wilcoxon,
 )
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 NORMALISED = "normalised"
 """Scores by the squared error over the variance of the scored targets, or by wrong labels."""
@@ -42,10 +37,8 @@ class Result:
     - task, inputs, lags: of the stream; lags are counted among the inputs
     - samples: how many were scored
     - seconds_per_sample: after a warm-up
-    - seconds: of all its runs, samples that are not scored included
     - note: why it stopped before the end of the stream
     - best: whether its mean loss is the least on the stream
-    - excess_loss: mean loss minus the best's
     - p_value: how likely so large a difference from the best is by chance (None for the best
       itself, and where there is too little evidence)
     - lag: up to which correlations in time were counted
@@ -66,10 +59,8 @@ class Result:
     root_mean_squared_error: float
     cumulative_cost: float | None
     seconds_per_sample: float
-    seconds: float
     note: str
     best: bool
-    excess_loss: float
     p_value: float | None
     lag: int
     losses: Floats = field(repr=False, compare=False, default_factory=lambda: np.zeros(0))
@@ -173,19 +164,6 @@ class Comparison:
         """One competitor on one stream; None if it did not run there."""
         return next((result for result in self.of(stream) if result.name == name), None)
 
-    def times(self) -> dict[str, float]:
-        """The seconds that each competitor took on all streams, the slowest first.
-
-        >>> import kernelbank as kb
-        >>> comparison = kb.compare({"a": kb.KernelBank()}, ["sine"], samples=90)
-        >>> next(iter(comparison.times()))
-        'a'
-        """
-        seconds = dict.fromkeys(self.names, 0.0)
-        for result in self.results:
-            seconds[result.name] += result.seconds
-        return dict(sorted(seconds.items(), key=lambda item: -item[1]))
-
     def rank_test(self, level: float = LEVEL) -> RankTest:
         """Friedman's test that all competitors are equal, and Nemenyi's critical difference.
 
@@ -213,139 +191,79 @@ class Comparison:
             "seeds": self.seeds,
             "results": [result.row() for result in self.results],
             "overall": [asdict(row) for row in self.overall],
-            "times": self.times(),
         }
         file.write_text(json.dumps(finite(content), indent=1, allow_nan=False) + "\n")
         return file
 
-    def to_markdown(self, path: str | os.PathLike[str] | None = None) -> str:
-        """The mean losses and mean ranks as a Markdown table; written to `path` if given.
-
-        Rows are streams or competitors, whichever are more. The best of each stream is bold. An
-        asterisk says that a loss is not larger than the best at a level of 5 %: its p-value is 0.05
-        or more.
+    def to_markdown(self) -> str:
+        """What `print` shows: a Markdown table per stream, the best first, and one of mean ranks.
 
         >>> import kernelbank as kb
         >>> comparison = kb.compare({"a": kb.KernelBank()}, ["sine"], samples=100)
-        >>> print(comparison.to_markdown().splitlines()[0])
-        |  | sine |
+        >>> [cell.strip() for cell in comparison.to_markdown().split("|")[1:4]]
+        ['sine, 100 samples', 'mean loss', 'RMSE']
         """
-        ranks = {row.name: f"{row.mean_rank:.2f}" for row in self.overall}
-        rank_heading = ["mean rank"] if ranks else []
-        in_rows = len(self.streams) >= len(self.names)
-        rows = [["stream" if in_rows else "", *map(_escaped, self.streams), *rank_heading]]
-        for name in self.names:
-            cells = [_markdown(self.result(stream, name)) for stream in self.streams]
-            rows.append([_escaped(name), *cells, *([ranks.get(name, "")] if ranks else [])])
-        if in_rows:
-            rows = [list(column) for column in zip(*rows, strict=True)]
-        lines = ["| " + " | ".join(row) + " |" for row in rows]
-        lines.insert(1, "|" + "|".join(["---"] + ["---:"] * (len(rows[0]) - 1)) + "|")
-        text = "\n".join([*lines, "", self._caption(), ""])
-        if path is not None:
-            Path(path).write_text(text)
-        return text
+        units = f"; standard units of the first {self.standardise} rows" if self.standardise else ""
+        over = f", means over {len(self.seeds)} seeds (± deviation)" if len(self.seeds) > 1 else ""
+        lines = [
+            f"Loss one step ahead: {self.loss}{over}{units}.",
+            "p: how likely so large a difference from the best is by chance (Diebold-Mariano, with",
+            "correlations in time and Holm's correction).",
+        ]
+        for stream in self.streams:
+            results = self.of(stream)
+            heading = f"{_escaped(stream)}, {results[0].samples} samples"
+            rows = [[heading, "mean loss", "RMSE", "cost", "µs", "p"]]
+            lines += ["", *_aligned(rows + [_cells(result) for result in results])]
+        if self.overall:
+            heading = f"all {len(self.streams)} streams"
+            rows = [[heading, "mean rank", "first on", "loss / leader's", "p (Wilcoxon)"]]
+            for row in self.overall:
+                figures = (f"{row.mean_rank:.2f}", str(row.first), f"{row.ratio:.3g}")
+                rows.append([_escaped(row.name), *figures, _chance(row.wilcoxon)])
+            lines += ["", *_aligned(rows)]
+        return "\n".join(lines)
 
-    def _caption(self) -> str:
-        samples = sorted({result.samples for result in self.results})
-        count = " to ".join(str(number) for number in dict.fromkeys((samples[0], samples[-1])))
-        seeds, rows = len(self.seeds), self.standardise
-        over = f" (mean ± standard deviation over {seeds} seeds)" if seeds > 1 else ""
-        units = f" Standard units of the first {rows} rows." if rows else ""
-        return (
-            f"Mean loss, {self.loss}, of predictions one step ahead, {count} samples per stream"
-            f"{over}.{units} Bold: the least of a stream. Asterisk: not significantly larger "
-            "(Diebold-Mariano with Holm's correction, 5 %)."
-        )
-
-    def plot(self, path: str | os.PathLike[str]) -> list[Path]:
-        """Draw the mean loss so far, one panel per stream, and write it as PNG and SVG.
-
-        `path` names the files, with or without a suffix.
-        """
-        from .plots.comparisons import running_means
-
-        panels = {
-            stream: {result.name: _mean_so_far(result, self.skip) for result in self.of(stream)}
-            for stream in self.streams
-        }
-        baselines = {result.name for result in self.results if result.kind == BASELINE}
-        figure = running_means(panels, self.names, baselines, f"mean loss so far, {self.loss}")
-        return _saved(figure, path)
+    __repr__ = to_markdown
 
     def plot_ranks(self, path: str | os.PathLike[str], level: float = LEVEL) -> list[Path]:
         """Draw the critical-difference diagram of `rank_test`, and write it as PNG and SVG."""
-        from .plots import critical_difference
+        from .plots import critical_difference, save
 
-        test = self.rank_test(level)
-        return _saved(critical_difference(test.mean_ranks, test.streams, level), path)
-
-    def __repr__(self) -> str:
-        """One table per stream, and mean ranks."""
-        lines = [
-            f"Comparison({_count(self.streams, 'stream')}, {_count(self.names, 'competitor')}, "
-            f"{_count(self.seeds, 'seed')}, {self.loss})"
-        ]
-        if self.standardise:
-            lines.append(f"in standard units of the first {self.standardise} rows")
-        width = max(map(len, self.names), default=0)
-        for stream in self.streams:
-            results = self.of(stream)
-            lines.append(f"{stream}: {results[0].samples} samples")
-            lines.append(f"  {'':{width}}  {'mean loss':>21}  {'rmse':>9}  {'cost':>9}  us   p")
-            for result in results:
-                rmse = "" if result.diverged else f"{result.root_mean_squared_error:.4g}"
-                cost = "" if result.cumulative_cost is None else f"{result.cumulative_cost:.5g}"
-                chance = "best" if result.best else ""
-                if result.p_value is not None:
-                    chance = "< 0.001" if result.p_value < 0.001 else f"{result.p_value:.3f}"
-                lines.append(
-                    f"  {result.name:{width}}  {result.loss_text():>21}  {rmse:>9}  {cost:>9}  "
-                    f"{result.seconds_per_sample * 1e6:7.3g}  {chance}"
-                )
-        if self.overall:
-            lines.append(f"all {len(self.streams)} streams")
-            lines.append(f"  {'':{width}}  mean rank  first on  loss / leader's  p (Wilcoxon)")
-        for row in self.overall:
-            chance = "" if row.wilcoxon is None else f"{row.wilcoxon:.3f}"
-            lines.append(
-                f"  {row.name:{width}}  {row.mean_rank:9.2f}  {row.first:8}  {row.ratio:15.3g}  "
-                f"{chance:>12}"
-            )
-        return "\n".join(lines)
+        test, file = self.rank_test(level), Path(path)
+        figure = critical_difference(test.mean_ranks, test.streams, level)
+        name = file.stem if file.suffix in (".png", ".svg") else file.name
+        return save(figure, file.parent, name)
 
 
-def _mean_so_far(result: Result, skip: int) -> list[tuple[int, float]]:
-    """(samples, mean loss so far), at up to 400 samples: enough for any figure."""
-    scored = result.losses[skip:]
-    means = np.cumsum(scored) / np.arange(1, len(scored) + 1)
-    shown = np.unique(np.linspace(0, len(scored) - 1, min(400, len(scored))).astype(int))
-    return [(skip + int(index) + 1, float(means[index])) for index in shown]
+def _aligned(rows: list[list[str]]) -> list[str]:
+    """The lines of a Markdown table; the first row is its heading."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    rule = ["-" * widths[0], *("-" * (width - 1) + ":" for width in widths[1:])]
+    return [
+        f"| {row[0]:{widths[0]}} | {' | '.join(map(str.rjust, row[1:], widths[1:]))} |"
+        for row in (rows[0], rule, *rows[1:])
+    ]
 
 
-def _saved(figure: Figure, path: str | os.PathLike[str]) -> list[Path]:
-    from .plots import save
+def _cells(result: Result) -> list[str]:
+    """A row of the table of a stream."""
+    rmse = "" if result.diverged else f"{result.root_mean_squared_error:.4g}"
+    cost = "" if result.cumulative_cost is None else f"{result.cumulative_cost:.5g}"
+    chance = "best" if result.best else _chance(result.p_value)
+    time = f"{result.seconds_per_sample * 1e6:.3g}"
+    return [_escaped(result.name), result.loss_text(), rmse, cost, time, chance]
 
-    file = Path(path)
-    return save(figure, file.parent, file.stem if file.suffix in (".png", ".svg") else file.name)
 
-
-def _markdown(result: Result | None) -> str:
-    """The mean loss: bold if it is the best, with an asterisk if not proven to be larger."""
-    if result is None:
+def _chance(p_value: float | None) -> str:
+    """A p-value as text."""
+    if p_value is None:
         return ""
-    text = result.loss_text()
-    if result.best:
-        return f"**{text}**"
-    return text if result.p_value is None or result.p_value < LEVEL else f"{text} \\*"
+    return "< 0.001" if p_value < 0.001 else f"{p_value:.3f}"
 
 
 def _escaped(text: str) -> str:
-    return one_line(text).replace("|", "\\|").replace("*", "\\*").replace("_", "\\_")
-
-
-def _count(things: Collection[object], name: str) -> str:
-    return f"{len(things)} {name}" + ("" if len(things) == 1 else "s")
+    return one_line(text).replace("|", "\\|").replace("*", "\\*")
 
 
 def finite(value: object) -> object:
@@ -376,41 +294,40 @@ def sample_losses(loss: Loss | None, stream: Stream, predictions: Floats, skip: 
     return np.where(np.isnan(values), math.inf, values)
 
 
+Runs = Sequence[tuple[Stream, CompetitorRun]]
+"""The runs of one competitor, and their streams: one for each seed, or one."""
+
+
 def results_on(
-    name: str,
-    runs: Mapping[str, list[tuple[Stream, CompetitorRun]]],
-    competitors: list[Competitor],
-    loss: Loss | None,
-    skip: int,
-    seeded: bool,
+    name: str, runs: Mapping[Competitor, Runs], loss: Loss | None, skip: int, seeded: bool
 ) -> list[Result]:
     """The results of all competitors that ran on one stream.
 
     `seeded`: whether the runs of one competitor are on different streams, one for each seed.
     """
-    competitors = [competitor for competitor in competitors if runs[competitor.name]]
     losses = {
-        each.name: [sample_losses(loss, s, run.predictions, skip) for s, run in runs[each.name]]
-        for each in competitors
+        competitor: [sample_losses(loss, s, run.predictions, skip) for s, run in pairs]
+        for competitor, pairs in runs.items()
     }
     scored = {key: [series[skip:] for series in every] for key, every in losses.items()}
     means = {key: [float(series.mean()) for series in every] for key, every in scored.items()}
     best = min(means, key=lambda key: _mean(means[key]))
-    differences = {key: _differences(every, scored[best], seeded) for key, every in scored.items()}
-    tests = {key: diebold_mariano(series) for key, series in differences.items()}
-    chances = holm([math.nan if key == best else test.p_value for key, test in tests.items()])
+    tests = [
+        diebold_mariano(_differences(series, scored[best], seeded)) for series in scored.values()
+    ]
+    chances = holm(
+        [math.nan if key == best else test.p_value for key, test in zip(runs, tests, strict=True)]
+    )
     results = []
-    for competitor, p_value in zip(competitors, chances, strict=True):
-        key = competitor.name
-        pairs, test = runs[key], tests[key]
+    for (key, pairs), test, p_value in zip(runs.items(), tests, chances, strict=True):
         stream, first = pairs[0]
-        errors = [(run.predictions - s.y)[skip:] for s, run in pairs]
         costs = [run.cumulative_cost for _, run in pairs if run.cumulative_cost is not None]
+        errors = [_root_mean_square((run.predictions - s.y)[skip:]) for s, run in pairs]
         results.append(
             Result(
                 stream=name,
-                name=key,
-                kind=competitor.kind,
+                name=key.name,
+                kind=key.kind,
                 task=stream.task,
                 inputs=stream.inputs.shape[1],
                 lags=stream.lags,
@@ -418,13 +335,11 @@ def results_on(
                 runs=len(pairs),
                 mean_loss=_mean(means[key]),
                 mean_loss_deviation=_deviation(means[key]),
-                root_mean_squared_error=_mean([_root_mean_square(values) for values in errors]),
+                root_mean_squared_error=_mean(errors),
                 cumulative_cost=_mean(costs) if costs else None,
                 seconds_per_sample=_mean([run.seconds_per_sample for _, run in pairs]),
-                seconds=math.fsum(run.seconds_per_sample * len(s) for s, run in pairs),
                 note=next((run.note for _, run in pairs if run.note), ""),
                 best=key == best,
-                excess_loss=0.0 if key == best else test.mean,
                 p_value=None if math.isnan(p_value) else p_value,
                 lag=test.lag,
                 losses=_mean_series(losses[key]),
@@ -450,10 +365,9 @@ def _mean_series(series: list[Floats]) -> Floats:
 
 
 def _root_mean_square(errors: Floats) -> float:
-    if not np.isfinite(errors).all():
-        return math.inf
     with np.errstate(over="ignore"):
-        return float(np.sqrt(np.mean(errors * errors)))
+        mean = float(np.sqrt(np.mean(errors * errors)))
+    return math.inf if math.isnan(mean) else mean
 
 
 def _mean(values: list[float]) -> float:
@@ -500,7 +414,10 @@ def overall(results: Sequence[Result]) -> tuple[Overall, ...]:
         }
         ratios = {name: float(np.exp(np.mean(values))) for name, values in logs.items()}
     others = [name for name in by_name if name != leader]
-    tests = holm([wilcoxon(logs[name].tolist()) for name in others])
+    # Ratios of 1 are left out. Exact for up to 50 ratios, or 13 if some are equal.
+    ratios_apart = [[log for log in logs[name].tolist() if log] for name in others]
+    stats = scipy_stats()
+    tests = holm([float(stats.wilcoxon(v).pvalue) if v else 1.0 for v in ratios_apart])
     chances = dict(zip(others, tests, strict=True))
     table = [
         Overall(name, rows[0].kind, mean_ranks[name], first[name], ratios[name], chances.get(name))

@@ -79,7 +79,6 @@ def adaraker(
     restart: bool = False,
     rate: float = 1.0,
     normalize: bool = True,
-    evidence: str = "loss",
     loss: object = "squared",
     regularization: float = 0.001,
     seed: int = 0,
@@ -99,7 +98,7 @@ def adaraker(
     restart : whether an instance begins from nothing with each of its intervals, as the paper has
         it. The authors' program, and the default, keeps functions and weights: it predicts far
         better, because an instance on short intervals never has time to learn a function.
-    rate, normalize, evidence : of the combiner (`learning_rate` there).
+    rate, normalize : of the combiner (`learning_rate` there).
     loss, regularization : of the bank.
     seed : draws the features.
 
@@ -121,7 +120,7 @@ def adaraker(
         step = min(0.5, learning_rate / 2.0 ** (level / 2))
         learner = FourierSGD(features, step, seed, restart=2**level if restart else None)
         slots += [Slot(kernel, learner) for kernel in kernels]
-    rule = AdaRaker(len(kernels), rate, restart, normalize, evidence)
+    rule = AdaRaker(len(kernels), rate, restart, normalize)
     return KernelBank(
         slots=slots, combiner=rule, loss=loss, window=1, regularization=regularization
     )
@@ -168,7 +167,6 @@ class AdaRaker(Combiner):
     restart : whether the sums of l_p are those of the present interval, instead of all samples.
     normalize : whether losses are divided by the mean of l(f, y) (over at most 2^(levels - 1)
         samples) and count at most 1. The theory needs losses between 0 and 1. False: as they are.
-    evidence : "loss", of the predictions alone, or "cost", with the norm (see `Hedge`): for l_p.
 
     Cost per sample: O(P), in Python. Memory: P numbers, and one per instance.
 
@@ -184,24 +182,14 @@ class AdaRaker(Combiner):
     [0.5, 0.5, 0.0, 0.0, 0.0, 0.0]
     """
 
-    kernels: int = 3
-    learning_rate: float = 1.0
+    kernels: int = check.count_field(
+        3, "Give how many slots each instance has: the number of kernels, such as 3.", most=10**6
+    )
+    learning_rate: float = check.number_field(1.0, above=0)
     restart: bool = False
     normalize: bool = True
-    evidence: str = "loss"
 
     fixed_slots: ClassVar[str] = "its instances are slots at fixed positions"
-
-    def __post_init__(self) -> None:
-        remedy = "Give how many slots each instance has: the number of kernels, such as 3."
-        kernels = check.count("kernels", self.kernels, "AdaRaker", remedy, most=1_000_000)
-        remedy = "Give a positive number, such as 1."
-        rate = check.number("learning_rate", self.learning_rate, "AdaRaker", remedy, above=0)
-        check.choice("evidence", self.evidence, "AdaRaker", ("loss", "cost"))
-        object.__setattr__(self, "kernels", kernels)
-        object.__setattr__(self, "learning_rate", rate)
-        object.__setattr__(self, "restart", bool(self.restart))
-        object.__setattr__(self, "normalize", bool(self.normalize))
 
     def first_weights(self, slots: int) -> Floats:
         """Equal weights of the slots of the first instance."""
@@ -222,7 +210,7 @@ class AdaRaker(Combiner):
     def combine(
         self, objective: Objective, evidence: Evidence, state: State, weights: Floats
     ) -> Floats:
-        losses = evidence.slot_loss if self.evidence == "loss" else evidence.slot_cost
+        losses = evidence.slot_loss
         targets = evidence.targets[objective.window - 1 :]
         chosen = np.empty(losses.shape)
         with np.errstate(all="ignore"):  # of slots that have failed

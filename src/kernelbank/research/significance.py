@@ -56,29 +56,25 @@ def diebold_mariano(series: Sequence[Floats]) -> Difference:
     True
     """
     runs = [np.asarray(run, dtype=np.float64) for run in series]
-    remedy = "Give at least one array of differences."
     if not runs or any(run.ndim != 1 or not run.size for run in runs):
+        remedy = "Give at least one array of differences."
         raise check.refuse("series", "hold non-empty arrays", series, remedy, "diebold_mariano")
     with np.errstate(invalid="ignore"):
         mean = float(np.mean([run.mean() for run in runs]))
     if not all(np.isfinite(run).all() for run in runs):
         return Difference(mean, math.nan, math.nan, 0)
     lags = [automatic_lag(run) for run in runs]
-    variances = [
-        long_run_variance(run, lag) / len(run) for run, lag in zip(runs, lags, strict=True)
-    ]
+    variances = [long_run_variance(*pair) / len(pair[0]) for pair in zip(runs, lags, strict=True)]
     error = math.sqrt(math.fsum(variances)) / len(runs)
     if all((run == run[0]).all() for run in runs):
         error = 0.0  # not the rounding in the mean
-    return Difference(mean, error, _p_value(runs, mean, error), max(lags))
-
-
-def _p_value(runs: list[Floats], mean: float, error: float) -> float:
     if sum(map(len, runs)) < FEWEST:
-        return math.nan
-    if error == 0:
-        return 1.0 if mean == 0 else 0.0
-    return math.erfc(abs(mean) / error / math.sqrt(2))
+        p_value = math.nan
+    elif error == 0:
+        p_value = 1.0 if mean == 0 else 0.0
+    else:
+        p_value = math.erfc(abs(mean) / error / math.sqrt(2))
+    return Difference(mean, error, p_value, max(lags))
 
 
 def long_run_variance(series: Floats, lag: int) -> float:
@@ -145,7 +141,7 @@ def scipy_stats() -> Any:
 
 @dataclass(frozen=True)
 class RankTest:
-    """Mean ranks of k methods on N streams, and which of them differ.
+    """Mean ranks of k methods on N streams, and by how much they must differ.
 
     - mean_ranks: by name, the best first; 1 is best on every stream
     - streams: N
@@ -153,7 +149,6 @@ class RankTest:
     - p_value: that all methods are equal, by Iman and Davenport's F of this statistic
     - level: of Nemenyi's test
     - difference: the critical difference: mean ranks that differ by more differ at this level
-    - groups: the names in each largest set of methods that do not differ, at least two in each
     """
 
     mean_ranks: dict[str, float]
@@ -162,7 +157,6 @@ class RankTest:
     p_value: float
     level: float
     difference: float
-    groups: tuple[tuple[str, ...], ...]
 
 
 def rank_test(losses: Mapping[str, Sequence[float]], level: float = LEVEL) -> RankTest:
@@ -188,28 +182,29 @@ def rank_test(losses: Mapping[str, Sequence[float]], level: float = LEVEL) -> Ra
     >>> test = rank_test({"a": [1, 1, 2, 1, 1], "b": [2, 2, 1, 2, 2], "c": [3, 3, 3, 3, 3]})
     >>> test.mean_ranks, round(test.difference, 2)
     ({'a': 1.2, 'b': 1.8, 'c': 3.0}, 1.48)
-    >>> test.groups
-    (('a', 'b'), ('b', 'c'))
     """
-    names = list(losses)
-    count = len(names)
-    remedy = "Compare at least two methods on the same two or more streams."
-    lengths = {len(column) for column in losses.values()}
-    if count < 2 or len(lengths) != 1 or min(lengths) < 2:
+    names, columns = list(losses), list(losses.values())
+    count, streams = len(names), min(map(len, columns), default=0)
+    if count < 2 or streams < 2 or any(len(column) != streams for column in columns):
+        remedy = "Compare at least two methods on the same two or more streams."
         raise check.refuse("losses", "hold two methods on two streams", losses, remedy, "rank_test")
-    streams = lengths.pop()
-    chance = check.number("level", level, "rank_test", "Give a level such as 0.05.", above=0)
-    if chance >= 1:
-        raise check.refuse("level", "be below 1", level, "Give a level such as 0.05.", "rank_test")
-    ranks = scipy_stats().rankdata(np.column_stack(list(losses.values())), axis=1)  # (N, k)
-    means = ranks.mean(axis=0)
-    statistic, p_value = _friedman(ranks)
-    order = sorted(range(count), key=lambda j: (means[j], j))
-    ordered = {names[j]: float(means[j]) for j in order}
+    remedy = "Give a level such as 0.05."
+    chance = check.number("level", level, "rank_test", remedy, above=0, below=1)
+    stats = scipy_stats()
+    ranks = stats.rankdata(np.column_stack(columns), axis=1)  # (N, k)
+    between = float(((ranks.sum(axis=0) - streams * (count + 1) / 2) ** 2).sum())
+    variation = float((ranks * ranks).sum()) - streams * count * (count + 1) ** 2 / 4
+    statistic, p_value = 0.0, 1.0  # if all are equal on every stream
+    if variation > 0:
+        statistic = (count - 1) * between / variation
+        rest = max(streams * (count - 1) - statistic, 0.0)
+        with np.errstate(divide="ignore"):  # the same order on every stream
+            ratio = np.divide((streams - 1) * statistic, rest if rest > 1e-12 * statistic else 0.0)
+        p_value = float(stats.f.sf(ratio, count - 1, (count - 1) * (streams - 1)))
+    means = dict(zip(names, ranks.mean(axis=0).tolist(), strict=True))
+    ordered = dict(sorted(means.items(), key=lambda item: item[1]))
     difference = critical_difference(count, streams, chance)
-    return RankTest(
-        ordered, streams, statistic, p_value, chance, difference, groups(ordered, difference)
-    )
+    return RankTest(ordered, streams, statistic, p_value, chance, difference)
 
 
 def critical_difference(methods: int, streams: int, level: float = LEVEL) -> float:
@@ -220,47 +215,3 @@ def critical_difference(methods: int, streams: int, level: float = LEVEL) -> flo
     """
     quantile = float(scipy_stats().studentized_range.ppf(1 - level, methods, np.inf))
     return quantile / math.sqrt(2) * math.sqrt(methods * (methods + 1) / (6 * streams))
-
-
-def groups(ranks: Mapping[str, float], difference: float) -> tuple[tuple[str, ...], ...]:
-    """The largest sets of methods whose mean ranks lie within the difference, best first."""
-    names = sorted(ranks, key=lambda name: ranks[name])
-    sets: list[tuple[str, ...]] = []
-    last = 0  # the end of the longest set so far: a set that ends there too is part of it
-    for first, name in enumerate(names):
-        end = first
-        while end < len(names) and ranks[names[end]] - ranks[name] <= difference:
-            end += 1
-        if end - first > 1 and end > last:
-            sets.append(tuple(names[first:end]))
-        last = max(last, end)
-    return tuple(sets)
-
-
-def _friedman(ranks: np.ndarray) -> tuple[float, float]:
-    """(chi2, p-value) of (N, k) ranks. SciPy's test refuses two methods, and has no F."""
-    streams, count = ranks.shape
-    variation = float((ranks * ranks).sum()) - streams * count * (count + 1) ** 2 / 4
-    between = float(((ranks.sum(axis=0) - streams * (count + 1) / 2) ** 2).sum())
-    if variation <= 0:  # all are equal on every stream
-        return 0.0, 1.0
-    statistic = (count - 1) * between / variation
-    rest = streams * (count - 1) - statistic
-    if rest <= 1e-12 * statistic:  # the same order on every stream
-        return statistic, 0.0
-    ratio = (streams - 1) * statistic / rest
-    tail = scipy_stats().f.sf(ratio, count - 1, (count - 1) * (streams - 1))
-    return statistic, float(tail)
-
-
-def wilcoxon(differences: Sequence[float]) -> float:
-    """Wilcoxon's signed-rank test that differences are symmetric about zero: two-sided.
-
-    Zeros are left out. Exact for up to 50 differences of different sizes, and for up to 13 if some
-    sizes are equal; otherwise by the normal approximation.
-
-    >>> wilcoxon([1.0, 2.0, 3.0, 4.0, 5.0])  # all of one sign: 2 / 2^5
-    0.0625
-    """
-    values = [float(value) for value in differences if value != 0]
-    return float(scipy_stats().wilcoxon(values).pvalue) if values else 1.0

@@ -5,8 +5,7 @@ and returns their figure. No window is opened and pyplot is not used: save a fig
 `kb.plots.save` or `figure.savefig`, or show it in a notebook.
 
 Figures have the widths of two-column papers, colours that stay apart for every kind of colour
-vision, and lines that stay apart in grey too. Of long runs fewer points are drawn: lines keep the
-lowest and the highest value of each interval, weights are means over an interval.
+vision, and lines that stay apart in grey too.
 """
 
 from .banks import bars, forecast, function
@@ -27,7 +26,7 @@ from .style import (
     save,
     styled,
 )
-from .traces import cumulative_cost, cumulative_loss, predictions, regret, trace, weights
+from .traces import cumulative_cost, cumulative_loss, predictions, trace, weights
 
 __all__ = [
     "BLUE",
@@ -49,7 +48,6 @@ __all__ = [
     "function",
     "new_figure",
     "predictions",
-    "regret",
     "save",
     "styled",
     "trace",

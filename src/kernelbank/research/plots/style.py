@@ -109,19 +109,16 @@ def styled(draw: Callable[P, R]) -> Callable[P, R]:
 def canvas(ax: Axes | None, width: float, height: float) -> Iterator[Axes]:
     """Axes to draw into: the given ones in their own style, or new ones of this size."""
     matplotlib = need_matplotlib()
-    if ax is not None:
-        from matplotlib.axes import Axes
-
-        if not isinstance(ax, Axes):
-            remedy = "Give Axes that figure.subplots() returned, or leave it out."
-            raise check.refuse("ax", "be Axes of matplotlib", ax, remedy)
-        yield ax
+    if ax is None:
+        with matplotlib.rc_context(SMALL):
+            yield new_figure(width, height)[1]
         return
-    with matplotlib.rc_context(SMALL):
-        figure, axes = new_figure(width, height)
-        fix_tick_style(axes)
-        yield axes
-        fix_tick_style(*(other for other in figure.axes if other is not axes))
+    from matplotlib.axes import Axes
+
+    if not isinstance(ax, Axes):
+        remedy = "Give Axes that figure.subplots() returned, or leave it out."
+        raise check.refuse("ax", "be Axes of matplotlib", ax, remedy)
+    yield ax
 
 
 def plain(name: object) -> str:
@@ -150,7 +147,9 @@ def new_figure(
     """
     need_matplotlib()
     figure: Figure = _notebook_class()(figsize=(width, height), layout="constrained")
-    return figure, figure.subplots(rows, panels, **options)
+    axes = figure.subplots(rows, panels, **options)
+    fix_tick_style(*figure.axes)
+    return figure, axes
 
 
 @cache
@@ -249,66 +248,23 @@ def _reduced(png: bytes) -> bytes:
     return file.getvalue()
 
 
-# --- fewer points of a long run -------------------------------------------------------------------
-
 POINTS = 2000
-"""The most points of a line; two for each interval."""
-
-COLUMNS = 500
-"""The columns of an image if there are at least twice as many samples (intervals of one sample and
-of two would be uneven). Every column then has a pixel in a figure as wide as a page."""
+"""The most points of a line."""
 
 
-def interval_starts(length: int, most: int) -> np.ndarray:
-    """Where at most `most` intervals of nearly equal length begin that cover `length` samples."""
-    return np.unique(np.linspace(0, length, min(most, max(length, 1)), endpoint=False).astype(int))
+def draw_line(axes: Axes, values: Floats, **style: Any) -> None:
+    """A line over samples. Of a long one each interval keeps its lowest and its highest value.
 
-
-def line_indices(values: Floats, most: int = POINTS) -> np.ndarray:
-    """The indices that a line keeps: the lowest and the highest of each interval, and both ends.
-
-    Values that are not finite are ignored; an interval that has no others keeps one of them, so
-    that the line is broken there.
-
-    >>> import numpy as np
-    >>> bumpy = np.zeros(1000)
-    >>> bumpy[[123, 777]] = 1.0, -1.0
-    >>> bumpy[line_indices(bumpy, 10)].tolist()
-    [0.0, 1.0, 0.0, 0.0, 0.0, -1.0, 0.0, 0.0]
+    An interval without finite values keeps its first, so that the line is broken there.
     """
-    length = len(values)
-    if length <= most:
-        return np.arange(length)
-    begin = interval_starts(length, most // 2)
-    finite = np.isfinite(values)
-    indices = [np.array([0, length - 1])]
-    for worst, better in ((np.inf, np.minimum), (-np.inf, np.maximum)):
-        shown = np.where(finite, values, worst)
-        ends = better.reduceat(shown, begin)
-        sizes = np.diff(begin, append=length)
-        hit = np.flatnonzero(shown == np.repeat(ends, sizes))
-        interval = np.searchsorted(begin, hit, side="right")
-        indices.append(hit[np.unique(interval, return_index=True)[1]])  # the first of each interval
-    return np.unique(np.concatenate(indices))
-
-
-def interval_means(rows: Floats, most: int = COLUMNS) -> Floats:
-    """(n, P) to (intervals, P): the mean of each.
-
-    >>> import numpy as np
-    >>> interval_means(np.arange(6.0)[:, None], 3).ravel().tolist()
-    [0.5, 2.5, 4.5]
-    """
-    begin = interval_starts(len(rows), most if len(rows) >= 2 * most else len(rows))
-    sizes = np.diff(begin, append=len(rows))
-    return np.asarray(np.add.reduceat(rows, begin, axis=0) / sizes[:, None])
-
-
-def interval_band(low: Floats, high: Floats, most: int = POINTS) -> tuple[Floats, Floats, Floats]:
-    """For a band: middles of intervals, the lowest of `low` and the highest of `high` in each."""
-    length = len(low)
-    if length <= most:
-        return np.arange(length, dtype=float), low, high
-    begin = interval_starts(length, most // 2)
-    middle = 0.5 * (begin + np.append(begin[1:], length) - 1)
-    return middle, np.minimum.reduceat(low, begin), np.maximum.reduceat(high, begin)
+    x = np.arange(len(values))
+    if len(values) > POINTS:
+        length = -(-len(values) // (POINTS // 2 - 1))
+        first = x[::length]
+        intervals = np.full((len(first), length), np.nan)
+        intervals.ravel()[: len(values)] = values
+        finite = np.isfinite(intervals)
+        lowest = np.where(finite, intervals, np.inf).argmin(axis=1)
+        highest = np.where(finite, intervals, -np.inf).argmax(axis=1)
+        x = np.unique(np.concatenate([x[[0, -1]], first + lowest, first + highest]))
+    axes.plot(x, values[x], **style)

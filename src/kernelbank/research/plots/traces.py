@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,7 +10,6 @@ import numpy as np
 from ...bank.trace import FIELDS, Trace
 from ...utils import validation as check
 from ...utils.validation import Floats
-from .. import regret as regrets
 from .style import (
     ABOVE,
     BLUE,
@@ -21,17 +20,14 @@ from .style import (
     INK,
     ORANGE,
     PAGE,
-    PURPLE,
     RED,
     SKY,
     SMALL,
     Style,
     canvas,
+    draw_line,
     figure_of,
     fix_tick_style,
-    interval_band,
-    interval_means,
-    line_indices,
     need_matplotlib,
     new_figure,
     plain,
@@ -45,8 +41,9 @@ if TYPE_CHECKING:
 NAMED = 40
 """Up to this many slots have their names at the left of an image; more have numbers."""
 
-ROWS = 250
-"""The most rows of an image: beyond that, several slots share one."""
+ROWS, COLUMNS = 250, 500
+"""An image has at most so many rows; beyond that, several slots share one. It has at least so many
+columns, if there are as many samples: each has a pixel in a figure as wide as a page."""
 
 VECTOR_LINES = 100
 """More lines are an image inside a vector file, which would otherwise be huge."""
@@ -74,13 +71,17 @@ def _check_trace(trace: object, *fields: str) -> Trace:
     return trace
 
 
+def _check_shape(name: str, shape: tuple[int, ...], length: int, remedy: str) -> None:
+    if shape != (length,):
+        rule = f"hold one value for each of the trace's {length} samples"
+        raise check.refuse(name, rule, shape, remedy)
+
+
 def _targets(trace: Trace, y: object) -> Floats:
     """Targets that are numbers, one for each sample."""
     remedy = "Give the targets that the bank was run on."
     array = check.floats("y", y, remedy)
-    if array.shape != (len(trace),):
-        rule = f"have one target for each of the trace's {len(trace)} samples"
-        raise check.refuse("y", rule, array.shape, remedy)
+    _check_shape("y", array.shape, len(trace), remedy)
     return array
 
 
@@ -90,38 +91,32 @@ def _labels(trace: Trace, y: object) -> list[object]:
     if y is None:
         raise check.refuse("y", "be given", y, remedy)
     labels = y.tolist() if isinstance(y, np.ndarray) else list(y)  # type: ignore[call-overload]
-    if len(labels) != len(trace):
-        rule = f"have one label for each of the trace's {len(trace)} samples"
-        raise check.refuse("y", rule, len(labels), remedy)
+    _check_shape("y", (len(labels),), len(trace), remedy)
     return list(labels)
 
 
-def _are_labels(trace: Trace) -> bool:
-    return trace.task == "classification"
-
-
 def _losses(trace: Trace, y: object) -> tuple[Floats, Floats | None, str]:
-    """The losses of the bank, of the slots if the trace has them, and the label of the axis."""
-    _check_trace(trace, "loss" if trace.task is None else "predictions")
+    """The losses of the bank, of the slots if the trace has them, and what they are."""
     if trace.task is None:
-        alone = trace.slot_loss if "slot_loss" in trace.fields else None
-        return trace.loss, alone, "cumulative loss, one step ahead"
+        _check_trace(trace, "loss")
+        return trace.loss, trace.slot_loss if "slot_loss" in trace.fields else None, "loss"
+    _check_trace(trace, "predictions")
     if y is None:
         remedy = "The trace of an AutoBank has no losses: give the targets it was run on."
         raise check.refuse("y", "be given", y, remedy)
     # Before the first target there is no prediction, and so no loss; likewise where one of several
     # targets is missing.
-    if _are_labels(trace):
+    if trace.task == "classification":
         pairs = zip(trace.predictions.tolist(), _labels(trace, y), strict=True)
         wrong = [label is not None and label != true for label, true in pairs]
-        return np.array(wrong, dtype=float), None, "wrong labels so far"
+        return np.array(wrong, dtype=float), None, "wrong labels"
     target = _targets(trace, y)
+    squares = np.nan_to_num((trace.predictions - target) ** 2)
+    if "slot_predictions" not in trace.fields:
+        return squares, None, "squared error"
     missing = np.isnan(trace.predictions) | np.isnan(target)
-    alone = None
-    if "slot_predictions" in trace.fields:
-        alone = np.where(missing[:, None], 0.0, (trace.slot_predictions - target[:, None]) ** 2)
-    squares = np.where(missing, 0.0, (trace.predictions - target) ** 2)
-    return squares, alone, "cumulative squared error"
+    errors = trace.slot_predictions - target[:, None]
+    return squares, np.where(missing[:, None], 0.0, errors**2), "squared error"
 
 
 # --- figures --------------------------------------------------------------------------------------
@@ -172,42 +167,33 @@ def cumulative_loss(trace: Trace, y: object = None, ax: Axes | None = None) -> F
     >>> figure.axes[0].get_ylabel()
     'wrong labels so far'
     """
-    losses, alone, label = _losses(_check_trace(trace), y)
+    losses, alone, unit = _losses(_check_trace(trace), y)
     with canvas(ax, COLUMN, 2.6) as axes:
         _sums(axes, losses, alone, trace.names)
-        axes.set_ylabel(label)
+        axes.set_ylabel(f"{unit} so far")
     return figure_of(axes)
 
 
 def _sums(axes: Axes, bank: Floats, slots: Floats | None, names: tuple[str, ...]) -> None:
     """Running sums of the bank, and of the slots behind it."""
-    from matplotlib.collections import LineCollection
-
     total = np.cumsum(bank)
-    x = line_indices(total)
-    axes.plot(x, total[x], color=BLUE, lw=1.8, zorder=4, label="the bank")
+    draw_line(axes, total, color=BLUE, lw=1.8, zorder=4, label="the bank")
     top = total[-1]
     if slots is not None:
-        lines, last = [], np.empty(slots.shape[1])
-        for slot in range(slots.shape[1]):  # one at a time: all of them may be gigabytes
-            with np.errstate(over="ignore", invalid="ignore"):
-                sums = np.cumsum(slots[:, slot])
-            sums[~np.isfinite(sums)] = np.nan
-            last[slot] = np.inf if np.isnan(sums[-1]) else sums[-1]
-            indices = line_indices(sums, 800)
-            lines.append(np.column_stack([indices, sums[indices]]))
-        finite = last[np.isfinite(last)]
-        limit = 4 * max(np.median(finite) if len(finite) else top, top)
-        beyond = int((last > limit).sum())
-        top = max(top, *last[last <= limit])
-        label = "every slot alone" + (f" ({beyond} of {len(last)} go beyond)" if beyond else "")
-        many = len(lines) > VECTOR_LINES
-        style: Style = {"colors": GREY, "linewidths": 0.2 if many else 0.6, "rasterized": many}
-        axes.add_collection(LineCollection(lines, zorder=1, label=label, **style))
+        with np.errstate(over="ignore", invalid="ignore"):
+            sums = np.cumsum(slots, axis=0)
+        last = np.nan_to_num(sums[-1], nan=np.inf, posinf=np.inf)
+        shown = last <= 4 * max(np.median([*last[np.isfinite(last)], top]), top)
+        top = max(top, *last[shown])
+        beyond = "" if shown.all() else f" ({(~shown).sum()} of {len(last)} go beyond)"
+        many = len(last) > VECTOR_LINES
+        style: Style = {"color": GREY, "lw": 0.2 if many else 0.6, "rasterized": many}
+        for slot, column in enumerate(sums.T):
+            label = None if slot else f"every slot alone{beyond}"
+            draw_line(axes, column, zorder=1, label=label, **style)
         best = int(np.argmin(last))
-        if np.isfinite(last[best]):
-            style = {"color": GREEN, "lw": 1.2, "ls": "--", "zorder": 3}
-            axes.plot(*lines[best].T, label=f"best slot: {plain(names[best])}", **style)
+        style = {"color": GREEN, "lw": 1.2, "ls": "--", "zorder": 3}
+        draw_line(axes, sums[:, best], label=f"best slot: {plain(names[best])}", **style)
     axes.set(xlabel="sample", xlim=(0, max(len(total) - 1, 1)))
     if np.isfinite(top) and top > 0:
         axes.set_ylim(0, 1.06 * top)
@@ -234,20 +220,22 @@ def weights(trace: Trace, ax: Axes | None = None) -> Figure:
     ['[0] Gaussian(width=0.5)', '[1] Gaussian(width=1)', '[2] Gaussian(width=2)']
     """
     _check_trace(trace, "weights")
-    count = trace.weights.shape[1]
-    together = -(-count // ROWS)
-    image = interval_means(trace.weights).T
-    if together > 1:
-        starts = np.arange(0, count, together)
-        low, high = (end.reduceat(image, starts, axis=0) for end in (np.minimum, np.maximum))
-        image = np.where(-low > high, low, high)
+    samples, count = trace.weights.shape
+    length, together = max(1, samples // COLUMNS), -(-count // ROWS)
+    first = np.arange(0, samples, length)
+    means = np.add.reduceat(trace.weights, first, axis=0).T / np.diff(first, append=samples)
+    rows = -(-count // together)
+    groups = np.zeros((rows * together, len(first)))
+    groups[:count] = means
+    groups = groups.reshape(rows, together, len(first))
+    largest = np.abs(groups).argmax(axis=1, keepdims=True)
+    image = np.take_along_axis(groups, largest, axis=1)[:, 0]
     with canvas(ax, PAGE, 3.2) as axes:
-        length = len(trace) / image.shape[1]
-        label = "weight" if length == 1 else f"weight (means over {length:.3g} samples)"
-        extent = (-0.5, len(trace) - 0.5, together * len(image) - 0.5, -0.5)
+        label = "weight" if length == 1 else f"weight (means over {length} samples)"
+        extent = (-0.5, len(first) * length - 0.5, rows * together - 0.5, -0.5)
         _draw_image(axes, image, label, extent)
-        axes.set_ylim(count - 0.5, -0.5)  # the last row of the image may stand for fewer slots
-        axes.set_xlabel("sample")
+        # The last row and column of the image may stand for fewer slots and samples.
+        axes.set(xlabel="sample", xlim=(-0.5, samples - 0.5), ylim=(count - 0.5, -0.5))
         if count <= NAMED:
             axes.set_yticks(range(count), [plain(name[:60]) for name in trace.names])
             if count > 16:  # names must not overlap
@@ -257,41 +245,30 @@ def weights(trace: Trace, ax: Axes | None = None) -> Figure:
     return figure_of(axes)
 
 
-def _draw_image(
-    axes: Axes, image: Floats, label: str, extent: tuple[float, float, float, float]
-) -> None:
-    """Weights with a colour bar; white is no weight. The bar has an arrow if weights go beyond it.
+def _draw_image(axes: Axes, image: Floats, label: str, extent: tuple[float, ...]) -> None:
+    """Weights with a colour bar: darker is more, in grey and for every kind of colour vision.
 
-    Darker is more, in grey and for every kind of colour vision.
+    A few cells far above all others must not make the others pale: they are just as dark, and the
+    bar has an arrow.
     """
     from matplotlib.colors import LinearSegmentedColormap
 
-    largest, signed = _darkest(image), bool((image < 0).any())
+    sizes, signed = np.abs(image[image != 0]), bool((image < 0).any())
+    most = float(np.quantile(sizes, 0.998)) if len(sizes) else 1.0
+    beyond = sizes.max(initial=0.0) > 1.5 * most
+    darkest = most if beyond else sizes.max(initial=most)
     below, above = ["#3D1A00", RED, ORANGE], [SKY, BLUE, "#001F33"]
     ramp = [*below, "white", *above] if signed else ["white", *above]
     style: Style = {"aspect": "auto", "interpolation": "nearest", "extent": extent}
+    style |= {"vmin": -darkest if signed else 0.0, "vmax": darkest}
     colours = LinearSegmentedColormap.from_list("weights", ramp)
-    drawn = axes.imshow(
-        image, cmap=colours, vmin=-largest if signed else 0.0, vmax=largest, **style
-    )
+    drawn = axes.imshow(image, cmap=colours, **style)
     axes.spines[:].set_visible(True)
-    sides = (bool((image < -largest).any()), bool((image > largest).any()))
-    extend = ("neither", "max", "min", "both")[2 * sides[0] + sides[1]]
+    extend = ("both" if signed else "max") if beyond else "neither"
     bar = axes.figure.colorbar(drawn, ax=axes, pad=0.01, aspect=30, extend=extend)
     bar.set_label(label)
     bar.outline.set(linewidth=0.6, edgecolor=INK)
-
-
-def _darkest(image: Floats) -> float:
-    """The size that has the darkest colour.
-
-    A few cells far above all others must not make the others pale: they are just as dark.
-    """
-    sizes = np.abs(image[image != 0])
-    if not len(sizes):
-        return 1.0
-    largest, most = float(sizes.max()), float(np.quantile(sizes, 0.998))
-    return most if largest > 1.5 * most else largest
+    fix_tick_style(bar.ax)
 
 
 DOTS = 400
@@ -319,7 +296,8 @@ def predictions(trace: Trace, y: object = None, ax: Axes | None = None) -> Figur
     >>> [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
     ['target', 'prediction', 'interval']
     """
-    draw = _probability_of_truth if _are_labels(_check_trace(trace)) else _numbers
+    labels = _check_trace(trace).task == "classification"
+    draw = _probability_of_truth if labels else _numbers
     with canvas(ax, COLUMN, 2.6) as axes:
         draw(axes, trace, y)
         axes.set(xlabel="sample", xlim=(0, max(len(trace) - 1, 1)))
@@ -331,21 +309,21 @@ def _numbers(axes: Axes, trace: Trace, y: object) -> None:
     _check_trace(trace, "predictions")
     predicted = trace.predictions
     shown = [predicted]
+    style: Style
     if y is not None:
         target = _targets(trace, y)
-        x = line_indices(target)
-        style: Style = {"color": INK, "ls": "none", "marker": "o", "ms": 2.2, "mew": 0.0}
+        style = {"color": INK, "ls": "none", "marker": "o", "ms": 2.2, "mew": 0.0}
         if len(target) > DOTS:
             style = {"color": GREY, "lw": 0.8}
-        axes.plot(x, target[x], label="target", zorder=2, **style)
+        draw_line(axes, target, label="target", zorder=2, **style)
         axes.set_ylabel("target")
         shown.append(target)
-    x = line_indices(predicted)
     width = 1.3 if len(predicted) <= DOTS else 0.7
-    axes.plot(x, predicted[x], color=BLUE, lw=width, label="prediction", zorder=3)
+    draw_line(axes, predicted, color=BLUE, lw=width, label="prediction", zorder=3)
     if "lower" in trace.fields and "upper" in trace.fields:
-        x, low, high = interval_band(trace.lower, trace.upper)
-        axes.fill_between(x, low, high, color=BLUE, alpha=0.22, lw=0, label="interval", zorder=1)
+        style = {"color": BLUE, "alpha": 0.22, "lw": 0, "rasterized": len(predicted) > 9999}
+        x = np.arange(len(predicted))
+        axes.fill_between(x, trace.lower, trace.upper, label="interval", zorder=1, **style)
         shown += [trace.lower, trace.upper]
     # The first predictions know nothing, and their intervals may be far wider than all later ones.
     settled = slice(min(10, len(predicted) // 4), None)
@@ -360,92 +338,25 @@ def _probability_of_truth(axes: Axes, trace: Trace, y: object) -> None:
     """One dot per sample: the probability of its true label; and the running mean."""
     _check_trace(trace, "probabilities")
     truth = _labels(trace, y)
-    probability = np.nan_to_num(trace.probabilities, nan=0.0)  # before the first label
-    indices = {label: index for index, label in enumerate(trace.classes)}
-    true_class = np.array([indices.get(label, -1) for label in truth])
-    if (true_class < 0).any():
+    unseen = [label for label in truth if label not in trace.classes]
+    if unseen:
         remedy = "Give the labels that the bank was run on."
-        unseen = truth[int(np.flatnonzero(true_class < 0)[0])]
-        raise check.refuse("y", f"hold labels from {list(trace.classes)}", unseen, remedy)
+        raise check.refuse("y", f"hold labels from {list(trace.classes)}", unseen[0], remedy)
+    true_class = np.array([trace.classes.index(label) for label in truth])
+    probability = np.nan_to_num(trace.probabilities)  # before the first label
     height = probability[np.arange(len(true_class)), true_class]
     for index, label in enumerate(trace.classes):
         x = np.flatnonzero(true_class == index)
-        x = x[line_indices(height[x])]
         style: Style = {"color": CLASS_COLOURS[index % 6], "marker": MARKERS[index % len(MARKERS)]}
         style |= {"ls": "none", "ms": 2.6, "mew": 0.0, "alpha": 0.75, "rasterized": len(x) > 999}
         axes.plot(x, height[x], label=plain(label), **style)
     length = max(len(true_class) // 20, 20)
-    sums = np.concatenate([[0.0], np.cumsum(height)])
     end = np.arange(1, len(true_class) + 1)
-    mean = (sums[end] - sums[np.maximum(end - length, 0)]) / np.minimum(end, length)
-    x = line_indices(mean)
-    axes.plot(x, mean[x], color=INK, lw=1.2, label=f"mean of the last {length}")
+    start = np.maximum(end - length, 0)
+    sums = np.append(0.0, np.cumsum(height))
+    mean = (sums[end] - sums[start]) / (end - start)
+    draw_line(axes, mean, color=INK, lw=1.2, label=f"mean of the last {length}")
     axes.set(ylim=(-0.02, 1.02), ylabel="probability of the true label")
-
-
-def regret(
-    trace: Trace,
-    y: object = None,
-    *,
-    comparators: Mapping[str, object] | None = None,
-    length: int | None = None,
-    ax: Axes | None = None,
-) -> Figure:
-    """How much more the bank has lost than the best slot, the best slot per interval, comparators.
-
-    See `kb.regret` for the definitions. Below the line of 0 the bank was better.
-
-    Parameters
-    ----------
-    trace : of a `KernelBank`, with "loss" and "slot_loss"; or of an `AutoBank` for numbers, with
-        "predictions" and "slot_predictions".
-    y : the targets; for a trace of an `AutoBank` only.
-    comparators : (n,) losses by name, as `kb.regret.comparator_loss` returns them.
-    length : samples of an interval; by default a tenth of the trace.
-    ax : Axes to draw into, instead of a figure of its own.
-
-    >>> import numpy as np, kernelbank as kb
-    >>> x, y = kb.datasets.sine(seed=0, samples=300)
-    >>> trace = kb.KernelBank(kb.gaussian_grid(0.1, 1, 5), kb.learners.FourierSGD()).run(x, y)
-    >>> drifting = np.sin(2 * np.pi * (x[:, 0] + np.arange(300) / 300))
-    >>> losses = kb.regret.comparator_loss(drifting, y)
-    >>> figure = kb.plots.regret(trace, comparators={"the drifting sine": losses})
-    >>> [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
-    ['best slot so far', 'best slot per 30 samples', 'the drifting sine']
-    """
-    if _are_labels(_check_trace(trace)):
-        remedy = "A trace of labels holds no losses of slots; kb.regret takes arrays of your own."
-        raise check.refuse("trace", "hold losses of slots", trace, remedy)
-    _check_trace(trace, "slot_loss" if trace.task is None else "slot_predictions")
-    bank_loss, alone, _ = _losses(trace, y)
-    unit = "loss" if trace.task is None else "squared error"
-    size = max(1, len(bank_loss) // 10) if length is None else length
-    lines = {
-        "best slot so far": regrets.best_slot(bank_loss, alone),
-        f"best slot per {size:,} samples": regrets.best_slot_per_interval(bank_loss, alone, size),
-    }
-    for name, losses in (comparators or {}).items():
-        remedy = "Give what kb.regret.comparator_loss returned, one column each."
-        values = check.floats("comparators", losses, remedy)
-        if values.shape != bank_loss.shape:
-            rule = f"hold {bank_loss.shape} losses for {name!r}"
-            raise check.refuse("comparators", rule, values.shape, remedy)
-        lines[str(name)] = np.cumsum(bank_loss - values)
-    colours = (GREEN, BLUE, RED, ORANGE, PURPLE, SKY)
-    with canvas(ax, COLUMN, 2.6) as axes:
-        axes.axhline(0, color=GREY, lw=0.8, zorder=1)
-        for index, (name, values) in enumerate(lines.items()):
-            x = line_indices(values)
-            above = 5 - min(index, 3)  # dashes above a line that may be the same
-            style: Style = {"color": colours[index % 6], "ls": ("--", "-", ":", "-.")[index % 4]}
-            axes.plot(x, values[x], lw=1.4, zorder=above, label=plain(name), **style)
-        axes.set(xlabel="sample", ylabel=f"regret ({unit})", xlim=(0, max(len(bank_loss) - 1, 1)))
-        axes.legend(loc="upper left")
-    return figure_of(axes)
-
-
-Panel = tuple[float, Callable[..., object], tuple[object, ...]]
-"""Height, the function that draws it, and its arguments."""
 
 
 def trace(trace: Trace, y: object = None) -> Figure:
@@ -467,44 +378,30 @@ def trace(trace: Trace, y: object = None) -> Figure:
     >>> [axes.get_ylabel() for axes in figure.axes[:3]]
     ['target', 'cumulative squared error', 'slot']
     """
-    panels = _panels(_check_trace(trace), y)
-    heights = [height for height, *_ in panels]
-    with need_matplotlib().rc_context(SMALL):
-        figure, all_axes = new_figure(
-            PAGE,
-            sum(heights) + 0.3,
-            rows=len(panels),
-            sharex=True,
-            height_ratios=heights,
-            squeeze=False,
-        )
-        column = all_axes[:, 0]
-        for axes, (_, draw, arguments) in zip(column, panels, strict=True):
-            fix_tick_style(axes)
-            draw(*arguments, ax=axes)
-            if axes is not column[-1]:
-                axes.set_xlabel("")
-        fix_tick_style(*(axes for axes in figure.axes if axes not in column))
-    return figure
-
-
-def _panels(trace: Trace, y: object) -> list[Panel]:
-    """Predictions, costs or losses, and weights, as far as the trace holds them."""
-    fields, labels = trace.fields, _are_labels(trace)
-    panels: list[Panel] = []
-    if ("probabilities" if labels else "predictions") in fields and not (labels and y is None):
-        panels.append((2.0, predictions, (trace, y)))
-    if "cost" in fields and "slot_cost" in fields:
-        panels.append((2.0, cumulative_cost, (trace,)))
-    elif "loss" in fields:
-        panels.append((2.0, cumulative_loss, (trace,)))
-    elif trace.task is not None and y is not None and "predictions" in fields:
-        panels.append((2.0, cumulative_loss, (trace, y)))
+    fields, task = _check_trace(trace).fields, trace.task
+    panels: list[tuple[float, Callable[[Axes], object]]] = []  # heights, and what is drawn
+    if "predictions" in fields and task != "classification":
+        panels.append((2.0, lambda axes: predictions(trace, y, axes)))
+    if "probabilities" in fields and y is not None:
+        panels.append((2.0, lambda axes: predictions(trace, y, axes)))
+    if {"cost", "slot_cost"} <= set(fields):
+        panels.append((2.0, lambda axes: cumulative_cost(trace, axes)))
+    elif "loss" in fields or (task is not None and y is not None and "predictions" in fields):
+        panels.append((2.0, lambda axes: cumulative_loss(trace, y, axes)))
     if "weights" in fields:
         count = trace.weights.shape[1]
-        panels.append((2.0 if count > NAMED else max(1.6, 0.11 * count), weights, (trace,)))
+        height = 2.0 if count > NAMED else max(1.6, 0.11 * count)
+        panels.append((height, lambda axes: weights(trace, axes)))
     if not panels:
         remedy = 'Run with record="all", or with one of these names in the list.'
         rule = "hold 'predictions', 'cost' and 'slot_cost', 'loss' or 'weights'"
         raise check.refuse("trace", rule, list(fields), remedy)
-    return panels
+    heights, draws = zip(*panels, strict=True)
+    layout: Style = {"sharex": True, "height_ratios": heights, "squeeze": False}
+    with need_matplotlib().rc_context(SMALL):
+        figure, grid = new_figure(PAGE, sum(heights) + 0.3, rows=len(panels), **layout)
+        for axes, draw in zip(grid[:, 0], draws, strict=True):
+            draw(axes)
+        for axes in grid[:-1, 0]:
+            axes.set_xlabel("")
+    return figure
