@@ -10,7 +10,6 @@ from kernelbank.bank.engines.ray_worker import (
     ShardWorker,
     describe_driver,
     describe_shard,
-    has_c_function,
     partition,
     renumbered,
 )
@@ -51,11 +50,11 @@ class Divided:
         self.driver = _core.Bank(describe_driver(self.whole, self.parts))
         self.workers = [ShardWorker() for _ in self.parts]
         for worker, packs in zip(self.workers, self.parts, strict=True):
-            worker.open(describe_shard(self.whole, packs, 50))
+            worker.open(describe_shard(self.whole, packs, 50), None)
 
     def learn(self, X, y, trace):
         first = self.driver.samples
-        records = [worker.learn(first, (X, y)) for worker in self.workers]
+        records = [worker.learn(first, (X, y), False)[0] for worker in self.workers]
         self.driver.learn_elsewhere(X, y, None, trace, list(zip(self.parts, records, strict=True)))
 
     def state(self):
@@ -100,7 +99,7 @@ def test_records_that_do_not_fit_are_refused_and_nothing_is_learned():
     case = CASES["kernels"]
     divided = Divided(case.make("serial")._settings, 2, 2)
     X, y = case.X[:5], case.y[:5, None]
-    records = [worker.learn(0, (X, y)) for worker in divided.workers]
+    records = [worker.learn(0, (X, y), False)[0] for worker in divided.workers]
     first, second = divided.parts
     few = {name: array[..., :1].copy() for name, array in records[1].items()}
     narrow = {**records[1], "values": records[1]["values"][..., :1].copy()}
@@ -125,17 +124,8 @@ def test_records_that_do_not_fit_are_refused_and_nothing_is_learned():
 def test_worker_refuses_blocks_out_of_order():
     divided = Divided(kb.KernelBank()._settings, 1, 1)
     worker, block = divided.workers[0], (np.zeros((5, 1)), np.zeros((5, 1)))
-    worker.learn(0, block)
+    _, snapshot = worker.learn(0, block, True)
     with pytest.raises(OutOfOrder, match="expects sample 5, and got 0"):
-        worker.learn(0, block)
-    worker.replay(5, block)
-    worker.load(worker.snapshot())
-    worker.learn(10, block)
-
-
-def test_kernel_or_loss_with_address_is_found():
-    gaussian = K.Gaussian(1.0).core_spec(2)
-    nested = (gaussian, K.Custom(4096, name="own").core_spec(2))
-    assert has_c_function([("sum", None, (), nested)])
-    assert not has_c_function([gaussian, None, ("squared", [])])
-    assert not has_c_function(K.Custom(np.dot, name="c_function").core_spec(2))
+        worker.learn(0, block, False)
+    worker.open(describe_shard(divided.whole, [*divided.parts[0]], 50), snapshot, block)
+    worker.learn(10, block, False)
