@@ -125,16 +125,10 @@ class KernelBank:
         self._use(BankSettings.checked(*bank, slots, initial, outputs))
 
     @classmethod
-    def _of(
-        cls,
-        settings: BankSettings,
-        bank: EngineBank | None = None,
-        dimension: int | None = None,
-        warned: Iterable[str] = (),
-    ) -> Self:
-        """The bank with these settings and this state; see `_use`."""
+    def _of(cls, settings: BankSettings, *state: Any) -> Self:
+        """The bank with these settings and this state: the arguments of `_use`."""
         self = cls.__new__(cls)
-        self._use(settings, bank, dimension, warned)
+        self._use(settings, *state)
         return self
 
     def _use(
@@ -148,7 +142,7 @@ class KernelBank:
         diagnostics = Diagnostics(settings.slots, settings.objective.loss)
         diagnostics.warned = set(warned)
         if bank is not None and bank.samples:
-            diagnostics.quarantined = self._ledger(settings, bank).quarantined
+            diagnostics.quarantined = Ledger.of(settings, bank).quarantined
         # At once: an interrupt must not leave a bank that is partly another one.
         self.__dict__.update(
             _settings=settings,
@@ -249,17 +243,7 @@ class KernelBank:
     @property
     def ledger(self) -> Ledger:
         """The costs and losses so far, at this moment."""
-        return self._ledger(self._settings, self._bank)
-
-    @staticmethod
-    def _ledger(settings: BankSettings, bank: EngineBank | None) -> Ledger:
-        return Ledger.of(
-            0 if bank is None else bank.samples,
-            None if bank is None else bank.ledger(),
-            (settings.outputs, len(settings.slots)),
-            settings.combiner.on_simplex,
-            settings.history,
-        )
+        return Ledger.of(self._settings, self._bank)
 
     @property
     def quarantined(self) -> tuple[int, ...]:
@@ -473,17 +457,6 @@ class KernelBank:
         if not self.combiner.on_simplex and "bound_gap" in fields:
             trace.bound_gap[...] = np.nan
         return trace
-
-    def _learn_rows(
-        self, X: Floats, y: Floats, past: Floats | None, trace: dict[str, Floats]
-    ) -> None:
-        """Learn rows of the model of an AutoBank: X (n, d), y (n, K), past (n, K, P) or None.
-
-        trace : arrays to be filled, by name.
-        """
-        self._settings.check_inputs(X, "X", first=self._bank is None)
-        with self._changing():
-            self._learn(X, y, past, trace)
 
     def _changing(self) -> threading.RLock:
         """The lock under which the bank of the core is made, and exchanged in a revision.
