@@ -458,6 +458,17 @@ class KernelBank:
             trace.bound_gap[...] = np.nan
         return trace
 
+    def _learn_rows(
+        self, X: Floats, y: Floats, past: Floats | None, trace: dict[str, Floats]
+    ) -> None:
+        """Learn rows, as the core's model of an AutoBank asks: X (n, d), y (n, K), past (n, K, P).
+
+        trace : arrays to be filled, by name.
+        """
+        self._settings.check_inputs(X, "X", first=self._bank is None)
+        with self._changing():
+            self._learn(X, y, past, trace)
+
     def _changing(self) -> threading.RLock:
         """The lock under which the bank of the core is made, and exchanged in a revision.
 
