@@ -1,5 +1,7 @@
 """Bad input: a ValueError with name, rule, value and remedy, and an untouched bank."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -8,7 +10,6 @@ from hypothesis import strategies as st
 import kernelbank as kb
 from support.instances import stream
 
-pytestmark = pytest.mark.filterwarnings("ignore::kernelbank.errors.TruncationMatters")
 Norma, Slot, K, C = kb.learners.Norma, kb.Slot, kb.kernels, kb.combiners
 
 
@@ -229,3 +230,40 @@ def test_numbers_of_every_type_are_accepted():
     bank.run(np.arange(4, dtype=np.int32), np.arange(4, dtype=np.float16).reshape(-1, 1))
     assert bank.samples == 8
     assert isinstance(bank.predict_one(2), float)
+
+
+# --- bank combiner --------------------------------------------------------------------------------
+
+pytestmark = pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
+
+
+@pytest.mark.parametrize("first", [[1.0], np.ones((2, 3)), "abc"])
+def test_combiner_with_first_weights_of_wrong_shape_is_refused(first):
+    combiner = type("Odd", (Latest,), {"first_weights": lambda self, slots: first})()
+    with pytest.raises(ValueError):  # noqa: PT011 - of NumPy or of ours
+        kb.KernelBank(kb.gaussian_grid(0.1, 1, 3), combiner=combiner)
+
+
+def test_first_weights_of_a_combiner_are_copied():
+    shared = np.array([0.2, 0.8])
+    combiner = type("Fixed", (Latest,), {"first_weights": lambda self, slots: shared})()
+    bank = kb.KernelBank(kb.gaussian_grid(0.1, 1, 2), combiner=combiner)
+    bank.run(np.arange(5.0), np.arange(5.0))
+    assert shared.tolist() == [0.2, 0.8]
+
+
+def test_combiner_with_weights_of_wrong_shape_is_refused():
+    combine = lambda self, objective, evidence, state, weights: weights  # noqa: E731
+    combiner = type("Flat", (Latest,), {"combine": combine})()
+    bank = kb.KernelBank(kb.gaussian_grid(0.1, 1, 3), combiner=combiner)
+    with pytest.raises(ValueError, match=r"'combiner' of Flat must return weights of shape"):
+        bank.run(np.arange(5.0), np.arange(5.0))
+    assert bank.samples == 0
+
+
+@dataclass(frozen=True)
+class Latest(kb.combiners.Combiner):
+    """All weight on the slot that was best on the last sample."""
+
+    def combine(self, objective, evidence, state, weights):
+        return np.eye(len(weights))[np.argmin(evidence.slot_loss, axis=1)]

@@ -107,13 +107,6 @@ def test_features_of_linear_kernels_are_exact(kernel):
     )
 
 
-def test_features_of_a_linear_kernel_are_the_inputs_and_a_constant():
-    X = rng(8).normal(size=(20, 3))
-    features = feature_map(K.Linear(4.0), 2, 3, rng(9))(X)
-    assert (features[:, :3] == X).all()
-    assert (features[:, 3] == 2.0).all()
-
-
 @pytest.mark.parametrize("view", [[2], [1, 4, 0]], ids=repr)
 @pytest.mark.parametrize(
     "base",
@@ -134,32 +127,6 @@ def test_feature_map_of_active_dims_equals_that_of_its_base_bit_for_bit(base, vi
     assert (wide(X) == alone(X[:, list(view)])).all()
     inner = K.ActiveDims(K.ActiveDims(base, range(len(view))), view)
     assert (feature_map(inner, 20, 5, rng(14))(X) == wide(X)).all()
-
-
-def test_frequencies_of_unused_coordinates_are_zero():
-    phi = feature_map(K.ActiveDims(K.Gaussian(1.0), [2, 0]), 40, 5, rng(10))
-    assert phi.coordinates == (2, 0)
-    assert (phi.frequencies != 0).all()
-    phi = feature_map(
-        1.0 * K.ActiveDims(K.Gaussian(1.0), [2, 0]), 40, 5, rng(10)
-    )  # not the outermost
-    assert phi.coordinates == (0, 1, 2, 3, 4)
-    assert (phi.frequencies[[1, 3, 4]] == 0).all()
-    assert (phi.frequencies[[0, 2]] != 0).all()
-    phi = feature_map(K.Additive(K.Gaussian(1.0), 2), 4000, 5, rng(11))
-    looked_at = phi.frequencies != 0
-    assert (looked_at.sum(axis=0) == 2).all()
-    # Each coordinate is in 2 of 5 subsets: of 2,000 pairs 800, give or take 5 times 22.
-    assert (np.abs(looked_at.sum(axis=1) / 2 - 800) <= 110).all()
-
-
-def test_feature_map_of_a_sum_divides_the_pairs_equally():
-    kernel = K.Gaussian(1.0) + 4.0 * K.Laplacian(1.0) + K.Matern(1.0)
-    phi = feature_map(kernel, 22, 2, rng(12))
-    assert phi.trigonometric == phi.total == 24
-    cosines = phi.amplitudes.reshape(-1, 2, 4)[:, 0].reshape(-1)
-    expected = np.repeat([1 / 4, 4 / 4, 1 / 3, 0], [4, 4, 3, 1])
-    assert np.abs(cosines**2 - expected).max() <= 4 * EPS
 
 
 def test_feature_maps_of_kernels_of_equal_structure_have_equal_shape():
