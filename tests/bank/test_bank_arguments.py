@@ -8,9 +8,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import kernelbank as kb
-from support.instances import stream
+from support.instances import FOURTH, stream
 
-Norma, Slot, K, C = kb.learners.Norma, kb.Slot, kb.kernels, kb.combiners
+Norma, KRLS, Slot = kb.learners.Norma, kb.learners.KRLS, kb.Slot
+K, C = kb.kernels, kb.combiners
+
+
+LINE = Slot(K.Linear(), Norma())
+REST = Slot(K.Gaussian(0.5), Norma(), residual_of=0)
+
+
+def slots(*slots, **options):
+    return kb.KernelBank(slots=slots, **options)
 
 
 @pytest.mark.parametrize(
@@ -47,6 +56,20 @@ Norma, Slot, K, C = kb.learners.Norma, kb.Slot, kb.kernels, kb.combiners
         (lambda: kb.KernelBank(slots=[K.Linear()]), "'slots' of KernelBank"),
         (lambda: kb.KernelBank([K.Linear()], slots=[Slot(K.Linear(), Norma())]), "'slots' of"),
         (lambda: Slot("linear", Norma()), "'kernel' of Slot"),
+        (lambda: Slot(K.Linear(), Norma(), np.square), "'loss' must be a loss or one of"),
+        (lambda: Slot(K.Linear(), Norma(), "hinge"), "be a built-in loss for all numbers"),
+        (lambda: Slot(K.Linear(), Norma(), FOURTH), "be a built-in loss for all numbers"),
+        *(
+            (lambda base=base: Slot(K.Linear(), Norma(), residual_of=base), "'residual_of' of Slot")
+            for base in (-1, 0.5, "0", True)
+        ),
+        (lambda: slots(REST), "'residual_of' must be the index of an earlier slot"),
+        (lambda: slots(LINE, REST, loss="hinge"), "'loss' must be one for all numbers where"),
+        (lambda: slots(Slot(K.Linear(), KRLS(), "absolute")), "'loss' must .* second-order"),
+        (lambda: kb.KernelBank([LINE]), "'dictionary' .*Give slots as slots="),
+        (lambda: kb.KernelBank(outputs=0), "'outputs' of KernelBank .* 1 or more"),
+        (lambda: kb.KernelBank(outputs=2.5), "'outputs' of KernelBank"),
+        (lambda: kb.KernelBank(outputs=3, loss=["squared"] * 2), "'loss' .* a list of 3"),
         (lambda: C.Simplex(evidence="guess"), "'evidence' of Simplex"),
         (lambda: C.Simplex(horizon=0), "'horizon' of Simplex"),
         (lambda: C.Hedge(learning_rate=0), "'learning_rate' of Hedge"),

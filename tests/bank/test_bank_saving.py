@@ -176,16 +176,6 @@ def test_small_file_that_claims_much_memory_is_refused(saved, tmp_path):
     assert load_bytes(tmp_path, forge(empty.read_bytes(), wide), most_memory=2**30).samples == 0
 
 
-def test_bank_that_needs_much_memory_is_loaded_only_on_request(tmp_path):
-    path = tmp_path / "bank.kb"
-    bank = kb.KernelBank(kb.gaussian_grid(0.1, 2, 40))
-    bank.learn_one(0.0, 1.0)
-    bank.save(path)
-    with pytest.raises(FileRefused, match="Raise most_memory if you trust the file"):
-        kb.load(path, most_memory=10_000)
-    assert kb.load(path, most_memory=10**8).samples == 1
-
-
 def test_file_written_again_without_change_is_loaded(saved, tmp_path):
     assert load_bytes(tmp_path, forge(saved, lambda header, body: None)).samples == 20
 
@@ -252,25 +242,6 @@ def test_wrong_arguments_of_load_are_not_reported_as_damage(tmp_path, options, m
     with pytest.raises(ValueError, match=message) as caught:
         kb.load(path, **options)
     assert "damaged" not in str(caught.value)
-
-
-def test_settings_survive_saving(tmp_path):
-    path = tmp_path / "bank.kb"
-    bank = kb.KernelBank(
-        [K.Matern(0.1 + 0.2, nu=2.5), K.Polynomial(3, 0.5, 0.25), K.Spline() * K.Periodic(2.0)],
-        kb.learners.Norma(1 / 3, 17),
-        kb.combiners.OMKR(gradient="printed"),
-        loss=kb.losses.Pinball(0.1),
-        window=4,
-        regularization=0.123,
-    )
-    bank.save(path)
-    again = kb.load(path)
-    assert again.slots == bank.slots
-    assert again.combiner == bank.combiner
-    assert again.loss == bank.loss
-    assert (again.window, again.regularization, again.samples) == (4, 0.123, 0)
-    assert again.predict_one(1.0) == 0.0
 
 
 def test_warning_is_not_repeated_after_loading(tmp_path, recwarn):

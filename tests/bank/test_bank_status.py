@@ -226,27 +226,6 @@ def state_of(bank):
     return header, {name: array.tobytes() for name, array in arrays.items()}
 
 
-def test_status_waits_for_other_threads():
-    begun, ended, looks = threading.Event(), threading.Event(), []
-
-    def slow(A, B):
-        begun.set()
-        ended.wait()
-        return np.ones((len(A), len(B)))
-
-    bank = kb.KernelBank(kb.kernels.Custom(slow))
-    learning = threading.Thread(target=lambda: bank.run(*sine(11)), daemon=True)
-    looking = threading.Thread(target=lambda: looks.append(repr(bank)), daemon=True)
-    learning.start()
-    begun.wait()
-    looking.start()
-    looking.join(0.2)
-    assert not looks
-    ended.set()
-    looking.join(20)
-    assert "11 samples" in looks[0]
-
-
 def test_status_from_inside_a_users_function_does_not_wait():
     """From another thread than the one that holds the lock, too: nobody waits for ever."""
     looks = set()

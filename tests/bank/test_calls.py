@@ -187,19 +187,6 @@ def test_block_undone_after_a_failing_function_can_be_run_again(moment, tmp_path
     assert_same_state(bank, undisturbed)
 
 
-def test_sample_undone_after_a_failing_function_can_be_learned_again():
-    loss, fail = failing_loss()
-    bank, undisturbed = (kb.KernelBank(kb.gaussian_grid(0.5, 5, 5), loss=loss) for _ in range(2))
-    X, y = stream(3, 20, 1)
-    for n in range(20):
-        fail.append(True)
-        with pytest.raises(RuntimeError, match="for once"):
-            bank.learn_one(X[n], y[n])
-        bank.learn_one(X[n], y[n])  # its row equals that of the undone try: no memo may be left
-        undisturbed.learn_one(X[n], y[n])
-    assert_same_state(bank, undisturbed)
-
-
 # --- single sample --------------------------------------------------------------------------------
 
 

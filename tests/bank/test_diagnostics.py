@@ -45,28 +45,6 @@ def test_truncation_is_warned_of_when_it_matters():
     assert len(record) == 1
 
 
-def test_truncation_has_the_same_figure_for_any_blocks():
-    x, y = naive.ar1(0, 600)
-
-    def learn_singly(bank):
-        for point, target in zip(x, y, strict=True):
-            bank.learn_one(point, target)
-
-    def learn_in_parts(bank):
-        for start, end in ((0, 14), (14, 15), (15, 16), (16, 200), (200, 600)):
-            bank.run(x[start:end], y[start:end])
-
-    def told(learn, engine="serial"):
-        bank = kb.KernelBank([K.Gaussian(30.0)], Norma(0.01, 12), window=5, engine=engine)
-        with pytest.warns(kb.errors.TruncationMatters) as record:
-            learn(bank)
-        return str(record[0].message)
-
-    whole = told(lambda bank: bank.run(x, y))
-    assert told(lambda bank: bank.run(x, y), "threads") == whole
-    assert told(learn_in_parts) == told(learn_singly) == whole
-
-
 def test_truncation_beyond_the_whole_has_no_percentage():
     # Terms of about 10, -20 and 11: f is near 1 when the first is dropped.
     bank = kb.KernelBank([K.Gaussian(500.0)], kb.learners.KLMS(0.5, 2))

@@ -11,7 +11,7 @@ from kernelbank.io import checkpoint
 from support import instances, naive
 from support.comparing import assert_same_state, assert_same_trace
 from support.naive import outputs as naive_outputs
-from support.output_banks import OUTPUTS, assert_same_output, columns, copied_targets, same
+from support.output_banks import OUTPUTS, assert_same_output, columns, same
 
 pytestmark = pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
 
@@ -112,21 +112,6 @@ def test_other_slots_are_those_of_banks_of_their_own():
         own = own.with_slots(new, kept, previous)
         own.run(X[200:], y[200:])
         assert_same_output(other, k, own)
-
-
-def adaptive(**options):
-    kernels = kb.AdaptiveDictionary(kb.gaussian_grid(0.05, 5, 30), size=6, every=100, threshold=0.5)
-    return kb.KernelBank(kernels, L.Norma(0.05, 30), **options)
-
-
-def test_revisions_follow_the_weights_of_all_outputs():
-    bank, own = adaptive(outputs=OUTPUTS), adaptive()
-    bank.run(X, copied_targets(NUMBERS))
-    own.run(X, NUMBERS)
-    assert own.ledger.slot_change_count > 0
-    assert [slot.kernel for slot in bank.slots] == [slot.kernel for slot in own.slots]
-    for k in range(OUTPUTS):
-        assert same(bank.weights[k], own.weights)
 
 
 def test_every_output_may_have_a_loss_of_its_own():
@@ -266,17 +251,6 @@ def test_every_learner_takes_missing_targets_in_any_output_and_any_way():
     assert np.allclose(found, expected, rtol=1e-6, atol=1e-8)
 
 
-def test_a_missing_target_leaves_f_where_nothing_is_forgotten():
-    slots = [slot for slot in mixed_slots()[2:] if not isinstance(slot.learner, L.Norma)][:5]
-    bank = kb.KernelBank(slots=slots, combiner=C.Uniform(), window=1, outputs=2)
-    bank.run(X[:100], Y[:100, :2])
-    before = bank.predict_slots(X[100:140])[:, 1]
-    bank.learn_one(X[100], [Y[100, 0], np.nan])
-    after = bank.predict_slots(X[100:140])[:, 1]
-    neighbors = [isinstance(slot.learner, L.NearestNeighborGP) for slot in slots]
-    assert np.allclose(after[:, ~np.array(neighbors)], before[:, ~np.array(neighbors)], atol=1e-9)
-
-
 # --- what is refused and undone -----------------------------------------------------------------
 
 
@@ -308,21 +282,6 @@ def test_wrong_single_targets_and_past_predictions_are_refused():
     with pytest.raises(InvalidArgument, match=r"past_predictions.*shape \(3, 4\).*\(4,\)"):
         bank.learn_one(X[0], Y[0], np.zeros(4))
     assert bank.samples == 20
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ({"outputs": 0}, ["outputs", "0", "1 or more"]),
-        ({"outputs": 2.5}, ["outputs", "2.5"]),
-        ({"outputs": 3, "loss": ["squared", "absolute"]}, ["loss", "a list of 3", "one for each"]),
-    ],
-)
-def test_wrong_settings_are_refused(arguments, words):
-    with pytest.raises(InvalidArgument) as error:
-        kb.KernelBank(GRID, **arguments)
-    for word in words:
-        assert word in str(error.value)
 
 
 def test_a_combiner_or_learner_that_needs_all_targets_refuses_missing_ones():
@@ -496,17 +455,3 @@ def test_file_that_claims_other_outputs_is_refused(tmp_path, monkeypatch):
         refuse(outputs)
     monkeypatch.setattr("kernelbank._core.Bank", None)  # refused before any of it is made
     refuse(10**6)
-
-
-def test_output_before_the_first_keeps_what_that_one_has_shared():
-    """It comes from a bank that has learned less, and the present output goes on bit for bit."""
-    X, y = stream()
-    slots = some_slots()
-    bank, same = bank_of(slots), bank_of(slots)
-    for one in (bank, same):
-        one.run(X, y[:, 0])
-    bank = with_new_output(bank, 0, X[-100:], y[-100:, 1])
-    later, targets = stream(LATER)
-    found = bank.run(later, targets[:, :2]).predictions
-    np.testing.assert_array_equal(found[:, 1], same.run(later, targets[:, 1]).predictions)
-    assert bank.ledger.missing.tolist() == [ROWS - 100, 0]

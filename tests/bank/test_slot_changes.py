@@ -484,32 +484,6 @@ def test_bank_with_more_inputs_continues_as_if_they_had_been_zero(kernel, learne
     assert set(before) == set(bank.state())
 
 
-def test_bank_with_residual_and_mixed_slots_takes_more_inputs():
-    X, y = stream(0.0)
-    line = kb.Slot(Linear(1.0), LinearRLS())
-    tree = kb.Slot(TreeKernel(), PartitionTree(nodes=31), residual_of=0)
-    waves = kb.Slot(ActiveDims(Gaussian(1.0), (0, 1, 2)), FourierRLS(features=20))
-    whole, part = (kb.KernelBank(slots=[line, tree, waves, waves], window=1) for _ in range(2))
-    expected = whole.run(X, y)
-    part.run(X[:LATE, :3], y[:LATE])
-    found = part.with_inputs(4).run(X[LATE:], y[LATE:])
-    assert np.abs(found.slot_predictions - expected.slot_predictions[LATE:]).max() <= rounding(
-        LinearRLS()
-    )
-
-
-def test_bank_with_forgetting_keeps_what_it_has_learned_with_more_inputs():
-    """Its dummies come round to the new weight only now: so nothing is promised but this."""
-    X, y = stream(0.0)
-    bank = kb.KernelBank(Linear(1.0), LinearRLS(forgetting=0.999))
-    bank.run(X[:LATE, :3], y[:LATE])
-    wider = bank.with_inputs(4)
-    at = np.array([0.3, -0.2, 0.5, 0.0])
-    assert wider.predict_one(at) == pytest.approx(bank.predict_one(at[:3]), abs=1e-12)
-    found = wider.run(X[LATE:], y[LATE:])
-    assert np.mean((found.predictions - y[LATE:])[60:] ** 2) < 0.3
-
-
 def test_slots_that_cannot_use_new_columns_need_active_dims():
     X, y = stream(0.0)
     for slot in (

@@ -30,25 +30,6 @@ def test_residual_slot_is_the_sum_of_base_and_learned_residual():
     assert np.allclose(trace.curvature[:, 1], both, rtol=4 * EPS, atol=0)
 
 
-def test_residual_of_a_later_slot_is_refused():
-    slot = kb.Slot(K.Gaussian(0.5), L.KLMS(), residual_of=0)
-    with pytest.raises(ValueError, match="'residual_of' must be the index of an earlier slot"):
-        kb.KernelBank(slots=[slot])
-
-
-@pytest.mark.parametrize("wrong", [-1, 0.5, "0", True])
-def test_residual_of_something_else_than_an_index_is_refused(wrong):
-    with pytest.raises(ValueError, match="'residual_of' of Slot"):
-        kb.Slot(K.Gaussian(0.5), L.KLMS(), residual_of=wrong)
-
-
-def test_residual_slot_with_a_loss_for_labels_is_refused():
-    base = kb.Slot(K.Gaussian(1.0), L.KLMS())
-    slot = kb.Slot(K.Gaussian(0.5), L.KLMS(), residual_of=0)
-    with pytest.raises(ValueError, match="for regression"):
-        kb.KernelBank(slots=[base, slot], loss="hinge")
-
-
 def test_variance_of_a_residual_slot_is_the_sum_of_both():
     base = kb.Slot(K.Linear(1.0), L.LinearRLS())
     rest = kb.Slot(K.Gaussian(1.0), L.KRLSTracker(budget=5), residual_of=0)
@@ -90,26 +71,7 @@ def test_slot_with_own_loss_learns_by_it_and_is_judged_by_the_banks(
     assert bank.ledger.slot_loss == pytest.approx(judged, rel=1e-12)
 
 
-def test_slot_loss_for_labels_or_of_the_users_own_is_refused():
-    own = kb.losses.Custom(lambda f, y: abs(f - y), lambda f, y: np.sign(f - y), name="own")
-    for loss in ("hinge", own):
-        with pytest.raises(ValueError, match="be a built-in loss for all numbers"):
-            kb.Slot(K.Gaussian(1.0), L.KLMS(), loss)
-
-
-def test_slot_loss_that_the_learner_does_not_take_is_refused():
-    slot = kb.Slot(K.Gaussian(1.0), L.KRLS(), "absolute")
-    with pytest.raises(ValueError, match="second-order"):
-        kb.KernelBank(slots=[slot])
-
-
 # --- the same bits --------------------------------------------------------------------------------
-
-
-def test_slots_in_the_place_of_kernels_are_refused_with_the_right_argument():
-    slot = kb.Slot(kb.kernels.Gaussian(1.0), kb.learners.Norma())
-    with pytest.raises(kb.errors.InvalidArgument, match=r"Give slots as slots="):
-        kb.KernelBank([slot])
 
 
 # --- initial --------------------------------------------------------------------------------------

@@ -110,18 +110,6 @@ def test_stacking_solves_every_sample_to_its_certificate(seed, slots, discount, 
             assert gap <= 1e-5 * shown["scale"] + rounding, (n, shown)
 
 
-def test_stacking_with_too_few_steps_shows_a_true_certificate():
-    predictions, targets = problem(0, 8, 40, False)
-    rough = run_combiner(C.Stacking(1.0, 0.1, 1e-12, 1), values=predictions, targets=targets)
-    least = naive_combiners.stacking(predictions, targets, 1.0, 0.1)
-    matrix = moments(predictions, targets, 1.0)
-    gap, cost, _ = certificate(rough.weights[-1], matrix, 0.1)
-    assert rough.diagnostics["steps"] == 1
-    assert rough.diagnostics["gap"] == pytest.approx(gap, rel=1e-9)
-    assert gap > 1e-12 * cost
-    assert 0 <= cost - certificate(least, matrix, 0.1)[1] <= gap
-
-
 # --- scales ---------------------------------------------------------------------------------------
 
 
@@ -227,29 +215,6 @@ def test_stacking_with_perfect_predictions_keeps_the_weights():
 
 
 # --- bursts of errors -----------------------------------------------------------------------------
-
-
-def test_an_outlier_says_little_about_the_second_weights():
-    draw = np.random.default_rng(0)
-    errors = np.column_stack([0.1 * draw.normal(size=300), 0.3 * draw.normal(size=300)])
-    errors[150] = [30.0, 25.0]  # the first slot is better, but for one sample
-    plain, robust = (
-        run_combiner(rule, values=errors, targets=np.zeros(300)).weights[160:].mean(axis=0)
-        for rule in BOTH
-    )
-    assert plain[0] < 0.1
-    assert robust[0] > 0.4  # about half of the weights are those of Stacking
-
-
-def test_rare_samples_that_matter_most_leave_the_weights_of_stacking():
-    draw = np.random.default_rng(1)
-    jumps = np.arange(400) % 20 == 19  # a slot predicts them, the other is right between them
-    errors = np.column_stack([0.1 * draw.normal(size=400), np.where(jumps, 3.0, 0.0)])
-    plain, robust = (run_combiner(rule, values=errors, targets=np.zeros(400)) for rule in BOTH)
-    assert robust.state["robust_weights"][1] > 0.5
-    assert plain.weights[-1, 1] < 0.1
-    assert robust.diagnostics["share"] == 0.0
-    assert np.array_equal(robust.weights[-1], plain.weights[-1])
 
 
 # --- in banks -------------------------------------------------------------------------------------

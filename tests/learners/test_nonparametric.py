@@ -70,11 +70,6 @@ def naive_of(kernel, learner, column=0, loss="squared"):
     )
 
 
-PRECISION = {"summary": 7, "stored": 9}
-SAMPLES = 11
-"""Where the numbers of a cell stand of which the tests know."""
-
-
 def arrays(bank, slot=0):
     """The state of a slot, which has a pack of its own; values and norm^2 in lane 0."""
     start = f"pack{slot}/"
@@ -171,49 +166,6 @@ def test_equal_slots_draw_different_cells():
 
 
 # --- memory -----------------------------------------------------------------------------------------
-
-
-def assert_sound(bank, slot=0):
-    """All cells hang together, leaves have different rooms, and no sample is lost."""
-    state, learner = arrays(bank, slot), bank.slots[slot].learner
-    cells, entries = state["cells"], state["entries"]
-    entries = entries.reshape((learner.nodes + 1) // 2, -1, learner.split_after)
-    pairs = int(state["pairs"])
-    assert 1 + 2 * pairs <= learner.nodes
-    waiting, found, blocks, samples = [(0, 1)], [], [], 0.0
-    while waiting:
-        index, depth = waiting.pop()
-        cell, child, count = cells[index], state["children"][index], state["entry_counts"][index]
-        found.append(index)
-        assert depth <= bank.slots[slot].kernel.levels
-        samples += (cell[PRECISION["summary"]] + cell[PRECISION["stored"]]) * learner.noise
-        if child > 0:
-            assert count == cell[SAMPLES] == cell[PRECISION["stored"]] == 0
-            assert state["parents"][child] == state["parents"][child + 1] == index
-            waiting += [(child, depth + 1), (child + 1, depth + 1)]
-        else:
-            blocks.append(int(state["blocks"][index]))
-            assert count <= 1 or cell[SAMPLES] < learner.split_after
-            stored = entries[blocks[-1], :, :count].T
-            assert stored[:, -2].sum() == cell[SAMPLES]
-            assert (np.diff(stored[:, -1]) > 0).all()
-            assert stored[:, -4].sum() == pytest.approx(cell[PRECISION["stored"]], rel=1e-12)
-    assert sorted(found) == list(range(1 + 2 * pairs))
-    assert len(set(blocks)) == len(blocks) == pairs + 1
-    assert samples == pytest.approx(bank.samples, rel=1e-9)
-    return pairs
-
-
-@settings(max_examples=15)
-@given(trees(), streams(600))
-def test_memory_is_bounded_and_no_sample_is_lost(slot, data):
-    bank = kb.KernelBank([slot[0]], slot[1], window=3)
-    sizes = set()
-    for start in range(0, 600, 100):
-        bank.run(data[0][start : start + 100], data[1][start : start + 100])
-        assert_sound(bank)
-        sizes.add(sum(a.nbytes for a in bank.state().values()))
-    assert len(sizes) == 1
 
 
 # --- strangers --------------------------------------------------------------------------------------

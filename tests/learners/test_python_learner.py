@@ -93,24 +93,10 @@ def test_kernels_of_one_structure_may_have_states_of_different_shapes():
 
 
 def test_learner_in_python_may_state_variances():
-    @dataclass(frozen=True)
-    class Mean(kb.learners.PythonLearner):
-        def start(self, dimension, kernel):
-            return {"mean": np.zeros(()), "count": np.zeros(())}
-
-        def value(self, state, x, kernel):
-            return state["mean"]
-
-        def step(self, state, x, y, slope, kernel):
-            state["count"] += 1
-            state["mean"] += (y - state["mean"]) / state["count"]
-
-        def variance_at(self, state, x, kernel):
-            return 1 / (1 + state["count"])
-
-    bank = kb.KernelBank(kb.kernels.Linear(1.0), Mean(), window=2)
-    bank.run(np.arange(4.0), np.ones(4))
-    assert bank.predict_variance_slots([3.0])[0, 0] == 1 / 5
+    learner = spoiled(variance_at=lambda s, state, x, kernel: 1 / (1 + x[0]))
+    bank = kb.KernelBank(K.Linear(1.0), learner)
+    bank.learn_one(0.0, 1.0)
+    assert bank.predict_variance_slots([3.0])[0, 0] == 1 / 4
 
 
 # --- adapter --------------------------------------------------------------------------------------
