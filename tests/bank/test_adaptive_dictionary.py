@@ -221,23 +221,6 @@ def test_revision_that_fails_is_made_before_the_next_sample(single, monkeypatch,
 # --- refusals -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"size": 31}, "'size' of AdaptiveDictionary must be at most the number of kernels"),
-        ({"size": 0}, "'size' of AdaptiveDictionary"),
-        ({"every": 0}, "'every' of AdaptiveDictionary"),
-        ({"threshold": 1.5}, "'threshold' of AdaptiveDictionary"),
-        ({"retire": 0.0}, "'retire' of AdaptiveDictionary"),
-        ({"patience": 0}, "'patience' of AdaptiveDictionary"),
-    ],
-)
-def test_wrong_settings_are_refused(options, message):
-    with pytest.raises(InvalidArgument) as error:
-        dictionary(**options)
-    assert message in str(error.value)
-
-
 def test_wrong_pools_are_refused():
     with pytest.raises(InvalidArgument, match="hold only kernels"):
         kb.AdaptiveDictionary([1, 2], 1)
@@ -285,17 +268,6 @@ def test_forged_selection_is_refused(change, tmp_path):
     path.write_bytes(forged_files.pack(header, body))
     with pytest.raises(FileRefused):
         kb.load(path)
-
-
-def test_own_kernels_in_a_pool_are_saved_by_name(tmp_path):
-    pool = [K.Custom(instances.cauchy), *kb.gaussian_grid(0.1, 2, 5)]
-    bank = make(dictionary=kb.AdaptiveDictionary(pool, 2, 50, threshold=1.0))
-    bank.run(X[:120], Y[:120])
-    bank.save(tmp_path / "bank.kb")
-    again = kb.load(tmp_path / "bank.kb", components={"cauchy": pool[0]})
-    for each in (bank, again):
-        each.run(X[120:300], Y[120:300])
-    assert result(again, tmp_path) == result(bank, tmp_path)
 
 
 def test_case_of_every_way_has_revisions():

@@ -18,6 +18,10 @@ LINE = Slot(K.Linear(), Norma())
 REST = Slot(K.Gaussian(0.5), Norma(), residual_of=0)
 
 
+def pool(**options):
+    return kb.AdaptiveDictionary(kb.gaussian_grid(1, 2, 4), **options)
+
+
 def slots(*slots, **options):
     return kb.KernelBank(slots=slots, **options)
 
@@ -49,6 +53,12 @@ def slots(*slots, **options):
             lambda: kb.KernelBank(engine="warp"),
             r"'engine' must .*\['ray', 'serial', 'threads'\]; got 'warp'",
         ),
+        (lambda: pool(size=9), "'size' of AdaptiveDictionary must be at most the number of"),
+        *(
+            (lambda n=n, v=v: pool(**{"size": 2, n: v}), f"'{n}' of AdaptiveDictionary")
+            for n, v in (("size", 0), ("every", 0), ("threshold", 1.5), ("retire", 0.0))
+        ),
+        (lambda: pool(size=2, patience=0), "'patience' of AdaptiveDictionary"),
         (lambda: kb.engines.Threads(0), "'threads' of Threads"),
         (lambda: kb.engines.Threads(block=257), "'block' of Threads"),
         (lambda: kb.engines.Serial(block=0), "'block' of Serial"),

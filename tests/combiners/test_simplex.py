@@ -188,13 +188,3 @@ def test_weights_of_jensens_bound_minimise_it(evidence):
         assert kb.kkt_residual(trace.weights[n + 1], np.zeros(6), costs) < 1e-12
     direct = kb.KernelBank(kernels, combiner=kb.combiners.Simplex(evidence, 7)).run(x, y)
     assert (direct.weights != trace.weights).any()
-
-
-def test_equal_slots_share_the_weight_of_jensens_bound():
-    bank = kb.KernelBank(
-        [kb.kernels.Gaussian(1.0)] * 3, combiner=kb.combiners.Simplex(bound="jensen")
-    )
-    bank.run([0.0, 1.0], [1.0, 2.0])
-    assert bank.weights == pytest.approx([1 / 3] * 3)
-    with pytest.raises(kb.errors.InvalidArgument, match="'bound' of Simplex"):
-        kb.combiners.Simplex(bound="jensens")

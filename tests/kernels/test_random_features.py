@@ -84,51 +84,6 @@ def test_features_equal_the_formula_of_their_arrays(kernel):
         assert (phi(X[row : row + 1]) == phi(X)[row]).all()
 
 
-@pytest.mark.parametrize(
-    "kernel",
-    [
-        3.0 * K.Linear(0.5) + K.ActiveDims(K.Linear(2.0), [1, 3]),
-        K.Additive(K.Linear(1.0), 1),
-        K.Additive(K.Additive(K.Linear(0.2), 3), 8),
-        K.ActiveDims(K.Additive(K.Linear(0.3), 2), [4, 0, 2]),
-    ],
-    ids=repr,
-)
-def test_features_of_linear_kernels_are_exact(kernel):
-    X = rng(8).normal(size=(20, 5))
-    phi = feature_map(kernel, 10, 5, rng(9))
-    assert phi.trigonometric == 0
-    assert phi.total == (
-        4 if isinstance(kernel, K.ActiveDims) else 8
-    )  # coordinates, a constant, filling
-    features = phi(X)
-    assert np.abs(features @ features.T - kernel(X, X)).max() <= 20 * EPS * (
-        1 + (X**2).sum(1).max()
-    )
-
-
-@pytest.mark.parametrize("view", [[2], [1, 4, 0]], ids=repr)
-@pytest.mark.parametrize(
-    "base",
-    [
-        K.Matern(0.9) + K.Linear(0.4),
-        2.0 * K.Additive(K.Laplacian(0.5), 2) + K.Additive(K.Linear(0.1), 1),
-        K.ActiveDims(K.Gaussian(0.4) + K.Linear(), [0]) + K.Gaussian(1.0),
-    ],
-    ids=repr,
-)
-def test_feature_map_of_active_dims_equals_that_of_its_base_bit_for_bit(base, view):
-    X = rng(13).normal(size=(30, 5))
-    wide = feature_map(K.ActiveDims(base, view), 20, 5, rng(14))
-    alone = feature_map(base, 20, len(view), rng(14))
-    assert feature_counts(K.ActiveDims(base, view), 20, 5) == feature_counts(base, 20, len(view))
-    assert wide.frequencies.shape == alone.frequencies.shape
-    assert (wide.frequencies == alone.frequencies).all()
-    assert (wide(X) == alone(X[:, list(view)])).all()
-    inner = K.ActiveDims(K.ActiveDims(base, range(len(view))), view)
-    assert (feature_map(inner, 20, 5, rng(14))(X) == wide(X)).all()
-
-
 def test_feature_maps_of_kernels_of_equal_structure_have_equal_shape():
     assert K.Linear(0.0).structure_key == K.Linear(1.0).structure_key
     for kernel in (K.Linear(0.0) + K.Gaussian(1.0), K.Linear(1.0) + K.Gaussian(2.0)):
