@@ -84,9 +84,7 @@ def kill_at(monkeypatch, bank, method, call, shard, after):
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
-@pytest.mark.parametrize(
-    "method", ["_send", "_collect", "_finish", "_begin_with"]
-)
+@pytest.mark.parametrize("method", ["_send", "_collect", "_finish", "_begin_with"])
 def test_process_killed_at_any_step_of_a_block_is_replaced_with_the_same_bits(
     nodes, monkeypatch, method, after
 ):

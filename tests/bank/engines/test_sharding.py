@@ -55,7 +55,7 @@ class Divided:
         self.driver = _core.Bank(describe_driver(self.whole, self.parts))
         self.workers = [ShardWorker() for _ in self.parts]
         for worker, packs in zip(self.workers, self.parts, strict=True):
-            worker.open(describe_shard(self.whole, packs, 50), None)
+            worker.open(describe_shard(self.whole, packs, 50), None, None)
 
     def learn(self, X, y, trace):
         first = self.driver.samples

@@ -304,7 +304,6 @@ class SentBlock:
     """A block of samples that was sent to the shards."""
 
     samples: Samples
-    reference: Reference  # the samples in Ray's object store, or as they are if small
     answers: list[Reference]  # what `ShardWorker.learn` returns, of every shard
 
 
@@ -355,7 +354,7 @@ class RayBank:
             Shard(ray, settings, f"Shard {k} of {len(shards)}", packs, description, length)
             for k, packs in enumerate(shards)
         ]
-        self._learned: list[SentBlock] = []  # by the driver, since the snapshots
+        self._learned: list[Samples] = []  # by the driver, since the snapshots
         self._apart = True  # shards may not have learned what the driver has
         self._failures: Counter[str] = Counter()  # of shards in a row, by label
         shape = (len(description["losses"]), description["slots"])
@@ -393,7 +392,7 @@ class RayBank:
 
     def _synchronize(self) -> None:
         """Let all shards be where the driver is."""
-        blocks = [block.reference for block in self._learned]
+        samples = self._ray.put(self._since_snapshots()) if self._apart else None
         while self._apart:
             numbers = self._collect([shard.wait() for shard in self._shards])
             if numbers is None:
@@ -402,11 +401,18 @@ class RayBank:
                 shard.process_id = number
             opened = self._collect(
                 [
-                    shard.actor.open.remote(shard.description, shard.snapshot, *blocks)
+                    shard.actor.open.remote(shard.description, shard.snapshot, samples)
                     for shard in self._shards
                 ]
             )
             self._apart = opened is None
+
+    def _since_snapshots(self) -> Samples | None:
+        """The samples that the driver has learned since the snapshots, if any."""
+        if not self._learned:
+            return None
+        X, y = zip(*self._learned, strict=True)
+        return np.concatenate(X), np.concatenate(y)
 
     def _ask(self, method: str, *arguments: object) -> list[Any]:
         """What a method of the workers returns, of every shard, which are where the driver is."""
@@ -468,7 +474,7 @@ class RayBank:
         replay = self._settings.replay
         with_snapshot = first // replay < (first + len(X)) // replay
         answers = [s.actor.learn.remote(first, reference, with_snapshot) for s in self._shards]
-        return SentBlock(samples, reference, answers)
+        return SentBlock(samples, answers)
 
     def _finish(
         self,
@@ -485,9 +491,8 @@ class RayBank:
             self._driver.learn_elsewhere(*block.samples, past, trace, handed)
             self._dropped = self._by_slot([record["dropped"] for record in records])
             self._step_ratio = self._by_slot([record["step_ratio"] for record in records])
-            block.answers.clear()
             self._failures.clear()
-            self._learned.append(block)
+            self._learned.append(block.samples)
             if None not in snapshots:
                 self._begin_with(snapshots)
 
@@ -556,10 +561,9 @@ class RayBank:
         try:
             snapshots = self._ask("snapshot")
         except ShardLost:
-            blocks, worker = [block.samples for block in self._learned], ShardWorker()
-            snapshots = []
+            samples, worker, snapshots = self._since_snapshots(), ShardWorker(), []
             for shard in self._shards:
-                worker.open(shard.description, shard.snapshot, *blocks)
+                worker.open(shard.description, shard.snapshot, samples)
                 snapshots.append(worker.snapshot())
         arrays: dict[str, np.ndarray] = {}
         models: dict[int, list[object]] = {}

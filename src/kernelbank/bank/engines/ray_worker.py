@@ -48,14 +48,16 @@ class ShardWorker:
             )
         return os.getpid()
 
-    def open(self, description: Description, snapshot: Snapshot | None, *blocks: Samples) -> None:
-        """Be the shard that has learned these blocks after the snapshot, or from the beginning."""
+    def open(
+        self, description: Description, snapshot: Snapshot | None, samples: Samples | None
+    ) -> None:
+        """Be the shard that has learned these samples after the snapshot, or from the beginning."""
         arrays, models = snapshot or ({}, {})
         self._bank = _core.Bank(with_models(description, models))
         if snapshot is not None:
             self._bank.restore(self._bank.state() | arrays)
-        for block in blocks:
-            self._bank.learn(*block, None, {})
+        if samples is not None:
+            self._bank.learn(*samples, None, {})
         self._description = description
 
     def learn(
