@@ -66,19 +66,6 @@ def test_loss_of_arrays_broadcasts_shapes_and_a_name_gives_the_built_in_one():
 # --- counts: Moreau envelopes ---------------------------------------------------------------------
 
 
-def counts(samples, seed=0):
-    """Counts whose rate is exp(1 + sin x), between 1 and 7.4."""
-    draw = np.random.default_rng(seed)
-    X = draw.uniform(0, 10, samples)
-    rate = np.exp(1 + np.sin(X))
-    return X, draw.poisson(rate).astype(float), rate
-
-
-def deviance(rate, y):
-    """Half the mean Poisson deviance, but for a part that depends on y alone."""
-    return float((rate - y * np.log(rate)).mean())
-
-
 def test_poisson_loss_without_smoothing_is_half_the_deviance():
     f, y = np.array([-2.0, 0.0, 1.0, 3.0]), np.array([0.0, 1.0, 4.0, 7.0])
     loss = L.Poisson(smoothing=0)
