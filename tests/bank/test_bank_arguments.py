@@ -59,6 +59,14 @@ def slots(*slots, **options):
             for n, v in (("size", 0), ("every", 0), ("threshold", 1.5), ("retire", 0.0))
         ),
         (lambda: pool(size=2, patience=0), "'patience' of AdaptiveDictionary"),
+        *(
+            (lambda n=n, v=v: kb.engines.Ray(**{n: v}), f"'{n}' of Ray")
+            for n, v in (("shards", 0), ("address", 7), ("block", 0), ("retries", -1))
+        ),
+        *(
+            (lambda n=n, v=v: kb.engines.Ray(**{n: v}), f"'{n}' of Ray")
+            for n, v in (("patience", 0), ("replay", 0), ("cpus", -1), ("allow_unauthenticated", 1))
+        ),
         (lambda: kb.engines.Threads(0), "'threads' of Threads"),
         (lambda: kb.engines.Threads(block=257), "'block' of Threads"),
         (lambda: kb.engines.Serial(block=0), "'block' of Serial"),
