@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kernelbank as kb
+from kernelbank.bank.slot_history import Selection, continued_slots
 from kernelbank.errors import FileRefused, InvalidArgument, KernelBankError
 from support import forged_files, instances, naive
 from support.every_bank import NORMAS, all_cases
@@ -218,6 +219,29 @@ def test_revision_that_fails_is_made_before_the_next_sample(single, monkeypatch,
     assert result(bank, tmp_path) == result(expected, tmp_path)
 
 
+# --- what an AutoBank shares ----------------------------------------------------------------------
+
+
+def test_groups_that_join_are_too_new_to_be_judged():
+    joined = Selection.first([1, 4], 6).with_new([0, 4])
+    assert joined.running == (0, 1, 4)
+    assert joined.idle == (-1, 0, 0, 0, -1, 0)
+    assert joined.judge(9, [0, 1, 4]).idle == (0, 1, 0, 0, 0, 0)
+
+
+def test_slots_go_on_if_they_are_the_same_whatever_the_index_of_their_base():
+    def slot(width, residual_of=None):
+        return kb.Slot(kb.kernels.Gaussian(width), kb.learners.Norma(), residual_of=residual_of)
+
+    before = {3: slot(1.0), 5: slot(2.0), 8: slot(3.0, residual_of=1)}
+    after = {2: slot(4.0), 5: slot(2.0), 8: slot(3.0, residual_of=1), 9: slot(3.0)}
+    assert continued_slots(before, after) == [None, 1, 2, None]
+    moved = {5: slot(2.0), 8: slot(3.0, residual_of=0)}
+    assert continued_slots(before, moved) == [1, 2]
+    assert continued_slots(before, moved, anew=[5, 9]) == [None, 2]
+    assert continued_slots(before, {3: slot(1.5)}) == [None]
+
+
 # --- refusals -------------------------------------------------------------------------------------
 
 
@@ -226,6 +250,8 @@ def test_wrong_pools_are_refused():
         kb.AdaptiveDictionary([1, 2], 1)
     with pytest.raises(InvalidArgument, match="kernel"):
         make(dictionary=kb.AdaptiveDictionary([K.Gaussian(1.0), K.TreeKernel()], 1))
+    with pytest.raises(InvalidArgument, match="can continue with other slots"):
+        make(combiner=kb.rivals.AdaRaker(kernels=2))
     spline = make(dictionary=kb.AdaptiveDictionary([K.Gaussian(1.0), K.Spline()], 1))
     with pytest.raises(InvalidArgument):  # at once, not only when that kernel's turn comes
         spline.run(X - 1, Y)
