@@ -240,6 +240,17 @@ def test_slots_added_later_draw_features_of_their_own():
     assert np.array_equal(bank.predict_slots(X), whole.predict_slots(X)[:, 2:])
 
 
+def test_history_is_kept_with_more_inputs():
+    slot = kb.Slot(K.ActiveDims(K.Gaussian(0.6), [0, 1]), L.FourierRLS(features=12))
+    bank = kb.KernelBank(slots=[slot] * 3, window=5)
+    bank.run(X[:50], X[:50, 0])
+    bank = bank.with_slots([slot] * 2, [2, 1])
+    wider = bank.with_inputs(3)
+    assert wider.ledger.slot_changes == bank.ledger.slot_changes
+    wide = np.pad(X, ((0, 0), (0, 1)))
+    assert_go_on(wider.run(wide, X[:, 0]), bank.run(X, X[:, 0]), [0, 1])
+
+
 # --- combiners, weights, ledger -----------------------------------------------------------------
 
 
@@ -359,9 +370,6 @@ def test_slots_can_change_before_the_first_sample():
     expected = kb.KernelBank(slots=[NEW, bank.slots[1]])
     expected.run(X, X[:, 0])
     assert np.array_equal(other.weights, expected.weights)
-
-
-# --- the same bits --------------------------------------------------------------------------------
 
 
 # --- refusals -------------------------------------------------------------------------------------
