@@ -129,6 +129,22 @@ def test_every_output_may_have_a_loss_of_its_own():
         assert_same_output(bank, k, own)
 
 
+def test_delayed_targets_are_those_of_banks_of_their_own():
+    bank = mixed_bank(outputs=OUTPUTS, combiner=C.Hedge())
+    owns = [mixed_bank(combiner=C.Hedge()) for _ in range(OUTPUTS)]
+    past = []
+    for t in range(150):
+        past.append(bank.predict_slots_one(X[t])[1])
+        before = [own.predict_slots_one(X[t])[1] for own in owns]
+        assert same(past[-1], before)
+        if t >= 3:
+            bank.learn_one(X[t - 3], Y[t - 3], past[t - 3])
+            for k, own in enumerate(owns):
+                own.learn_one(X[t - 3], Y[t - 3, k], past[t - 3][k])
+    for k, own in enumerate(owns):
+        assert_same_output(bank, k, own)
+
+
 # --- missing targets --------------------------------------------------------------------------
 
 
