@@ -130,6 +130,7 @@ def test_second_order_method_takes_the_curvature_along_its_step(loss):
 # --- refusals -------------------------------------------------------------------------------------
 
 KLMS = kb.Slot(K.Gaussian(1.0), M.KLMS())
+TWO = kb.KernelBank(loss=["squared", "hinge"], outputs=2)
 
 
 @pytest.mark.parametrize(
@@ -148,6 +149,7 @@ KLMS = kb.Slot(K.Gaussian(1.0), M.KLMS())
         (lambda: L.Custom(np.add, np.add, targets=3), "'targets' of Custom"),
         (lambda: kb.KernelBank(loss="hinge").learn_one(0.0, 0.5), "'y' must be -1 or"),
         (lambda: kb.KernelBank(loss="logistic").run([0.0, 1.0], [1, 0]), "'y' must be -1 or"),
+        (lambda: TWO.learn_one(0.0, [1.0, 0.5]), "'y' must be -1 or"),
         (lambda: kb.KernelBank(loss="poisson").learn_one(0.0, -1.0), r"'y' must lie in \[0, inf\]"),
         (lambda: kb.AutoBank(loss="poisson"), "because targets are standardised.*lower=0"),
         (lambda: kb.Slot(K.Gaussian(1.0), M.KLMS(), loss="poisson"), "a built-in loss for all"),
