@@ -208,7 +208,7 @@ def test_revision_that_fails_is_made_before_the_next_sample(single, monkeypatch,
         def fail(*_):
             raise Interrupted
 
-        patch.setattr("kernelbank.bank.bank.continued", fail)
+        patch.setattr("kernelbank.bank.bank.continue_with_slots", fail)
         with pytest.raises(Interrupted):
             bank.learn_one(X[EVERY - 1], float(Y[EVERY - 1]))
     assert bank.samples == EVERY

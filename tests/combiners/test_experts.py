@@ -188,6 +188,12 @@ def check_evidence(combiner, bank, trace, evidence):
         assert evidence["scale"] > 0
     elif isinstance(combiner, (C.Joint, C.Stacking, C.RobustStacking)):
         assert evidence["gap"] <= combiner.tolerance * evidence["scale"]
+        if isinstance(combiner, C.RobustStacking):
+            q, state = evidence["share"], bank.state()
+            robust, plain = (
+                state[f"output0/combiner/{part}_weights"] for part in ("robust", "plain")
+            )
+            assert bank.weights == pytest.approx(q * robust + (1 - q) * plain)
     elif isinstance(combiner, C.OMKR):
         assert evidence["rate"] == 8e-4 * 2.0**-2
     else:

@@ -27,7 +27,7 @@ from .engines.base import EngineBank
 from .ledger import Ledger
 from .settings import BankSettings
 from .slot import Slot, SlotNames, given_slots
-from .slot_changes import Samples, changed_settings, check_wider, continued, plan_change
+from .slot_changes import Samples, check_wider, continue_with_slots
 from .slot_history import Selection, SlotHistory, continued_slots
 from .status import Status, bank_status, bank_title
 from .trace import Trace, chosen_fields
@@ -671,17 +671,14 @@ class KernelBank:
         reasons : why slots are "retired" and "added", by their indices.
         selection : the kernels of the adaptive dictionary from now on, if there is one.
         """
-        settings, samples = self._settings, self.samples
+        settings, engine = self._settings, self._settings.engine
         costs = self.ledger.slot_cumulative_cost.reshape(-1, len(self.slots)).sum(axis=0)
-        plan = plan_change(settings, costs, slots, kept, previous)
-        new = changed_settings(settings, samples, slots, plan, reasons or {}, selection)
-        if not samples:
+        local = engine.to_local(self._bank) if self._bank is not None and self.samples else None
+        change = (costs, slots, kept, previous, replay, reasons, selection)
+        new, other = continue_with_slots(settings, local, self._dimension or 0, *change)
+        if other is None or self._dimension is None:
             return new, None, None, self._diagnostics.warned
-        assert self._bank is not None
-        assert self._dimension is not None
-        local = settings.engine.to_local(self._bank)
-        other = continued(local, settings, new, plan, self._dimension, replay)
-        bank = new.engine.from_local(new, self._dimension, other)
+        bank = engine.from_local(new, self._dimension, other)
         return new, bank, self._dimension, self._diagnostics.warned
 
     def _revise_if_due(self) -> None:
