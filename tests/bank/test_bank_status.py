@@ -231,6 +231,7 @@ def test_kernel_name_is_a_formula():
     assert kernel_name(g) == "Gaussian(width=0.3333)"
     assert kernel_name(g + p) == "Gaussian(width=0.3333) + Periodic(period=24, width=1)"
     assert kernel_name((g + p) * g).startswith("(Gaussian(width=0.3333) + Per")
+    assert kernel_name(g + g + g) == " + ".join(["Gaussian(width=0.3333)"] * 3)
     assert (
         kernel_name(0.5 * (g + K.Linear())) == "0.5 * (Gaussian(width=0.3333) + Linear(offset=1))"
     )
