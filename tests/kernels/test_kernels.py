@@ -100,6 +100,17 @@ def test_kernels_with_bad_arguments_name_them(make, name):
         make()
 
 
+def test_polynomials_of_mixed_degrees_in_one_pack_equal_those_alone():
+    dictionary = [K.Polynomial(degree, 1.0, 0.5) for degree in (1, 4, 2, 3, 5)]
+    X, y = samples(5, 30, 2)
+    bank = kb.KernelBank(dictionary, kb.learners.Norma(0.001), window=3)
+    bank.run(X, y)
+    alone = [kb.KernelBank([k], kb.learners.Norma(0.001), window=3) for k in dictionary]
+    for p, single in enumerate(alone):
+        single.run(X, y)
+        assert (single.predict_slots(X)[:, 0] == bank.predict_slots(X)[:, p]).all()
+
+
 def test_custom_kernel_that_fails_raises_its_own_error():
     def broken(X, Z):
         raise RuntimeError("no such kernel")
