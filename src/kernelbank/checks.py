@@ -245,15 +245,6 @@ def _components(*components: object) -> dict[str, object]:
     return by_name
 
 
-def _width(kernel: Kernel) -> int:
-    """A number of columns that the kernel accepts."""
-    for width in (2, 1, 3, 5, 16, 64, 256, 1024):
-        with suppress(InvalidArgument):
-            kernel.check_width(width, "X")
-            break
-    return width
-
-
 # --- kernels --------------------------------------------------------------------------------------
 
 
@@ -278,7 +269,7 @@ def check_kernel(kernel: Kernel, dimension: int | None = None) -> None:
         validation.count("dimension", dimension, "check_kernel", "Give the width of the inputs.")
     check = _Check("check_kernel", kernel)
     check.settings()
-    widths, errors = {1, 2, 5, _width(kernel)} if dimension is None else {dimension}, []
+    widths, errors = {1, 2, 5, kernel.fewest_columns()} if dimension is None else {dimension}, []
     for width in sorted(widths):
         inputs = list(_kernel_inputs(kernel, width))
         try:
@@ -445,7 +436,7 @@ class _Trial:
     def stream(self, samples: int) -> tuple[Floats, Floats]:
         """Non-negative inputs, some of them twice, and a sine with noise as the loss takes it."""
         draw = np.random.default_rng(0)
-        X = draw.uniform(0, 1.5, (samples, _width(self.kernel)))
+        X = draw.uniform(0, 1.5, (samples, max(2, self.kernel.fewest_columns())))
         X[9::10] = X[4::10][: len(X[9::10])]
         y = np.sin(3 * X).mean(axis=1) + 0.1 * draw.normal(size=samples)
         y = np.where(y >= np.median(y), 1.0, -1.0) if self.loss.labels else y

@@ -1,14 +1,12 @@
 """Adaptive dictionaries: by their definition, for any blocks, with every learner and combiner."""
 
-import copy
-import pickle
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kernelbank as kb
+from kernelbank.bank.slot_history import Selection, continued_slots
 from kernelbank.errors import FileRefused, InvalidArgument, KernelBankError
 from support import forged_files, instances, naive
 from support.every_bank import NORMAS, all_cases
@@ -121,62 +119,6 @@ def result(bank, tmp_path):
     return path.read_bytes()
 
 
-BLOCKS = (1, 7, 59, 60, 61, 256, 700)
-ENGINES = ("serial", kb.engines.Serial(11), kb.engines.Threads(2))
-
-
-@pytest.mark.parametrize(
-    ("engine", "block"),
-    [
-        (engine, block) if n == 2 * k else slow(engine, block)
-        for k, engine in enumerate(ENGINES)
-        for n, block in enumerate(BLOCKS)
-    ],
-)
-def test_blocks_of_any_length_have_the_same_bits(block, engine, tmp_path):
-    whole = make()
-    expected = whole.run(X, Y)
-    bank = make(engine=engine)
-    for start in range(0, len(X), block):
-        trace = bank.run(X[start : start + block], Y[start : start + block])
-        for name in trace.fields:
-            found = getattr(trace, name)
-            assert found.tobytes() == getattr(expected, name)[start : start + block].tobytes()
-    assert result(bank, tmp_path) == result(whole, tmp_path)
-    assert whole.ledger.slot_change_count > 10
-
-
-@pytest.mark.parametrize(
-    "moment", [slow(1), EVERY - 1, EVERY, slow(EVERY + 1), slow(300), slow(301)]
-)
-def test_saved_copied_and_single_samples_around_a_revision_have_the_same_bits(moment, tmp_path):
-    whole = make()
-    whole.run(X[:400], Y[:400])
-
-    def saved(bank):
-        bank.save(tmp_path / "bank.kb")
-        return kb.load(tmp_path / "bank.kb")
-
-    for again in (saved, copy.deepcopy, lambda bank: pickle.loads(pickle.dumps(bank))):
-        bank = make()
-        for n in range(moment):
-            bank.learn_one(X[n], float(Y[n]))
-        bank = again(bank)
-        assert bank.ledger.slot_change_count == make_until(moment).ledger.slot_change_count
-        bank.run(X[moment:390], Y[moment:390])
-        for n in range(390, 400):
-            assert bank.predict_one(X[n]) == again(bank).predict_one(X[n])
-            bank.learn_one(X[n], float(Y[n]))
-        assert result(bank, tmp_path) == result(whole, tmp_path)
-        assert bank.ledger.slot_changes == whole.ledger.slot_changes
-
-
-def make_until(moment):
-    bank = make()
-    bank.run(X[:moment], Y[:moment])
-    return bank
-
-
 def test_slots_that_stay_have_the_bits_of_a_bank_without_revisions():
     bank, plain = make(), kb.KernelBank(POOL, NORMAS[0], window=5)
     traces = (bank.run(X, Y), plain.run(X, Y))
@@ -187,33 +129,6 @@ def test_slots_that_stay_have_the_bits_of_a_bank_without_revisions():
         for name in ("slot_predictions", "slot_cost", "curvature", "window_loss"):
             found, expected = (getattr(trace, name) for trace in traces)
             assert found[:, place].tobytes() == expected[:, position].tobytes(), name
-
-
-@pytest.mark.parametrize("combiner", [c for c, _ in instances.COMBINERS], ids=repr)
-def test_every_combiner_works_or_refuses(combiner, tmp_path):
-    if combiner.fixed_slots:
-        with pytest.raises(InvalidArgument, match="can continue with other slots"):
-            make(combiner=combiner)
-        return
-    one, other = (make(combiner=combiner) for _ in range(2))
-    trace = one.run(X[:200], Y[:200])
-    for start in range(0, 200, 23):
-        other.run(X[start : min(start + 23, 200)], Y[start : min(start + 23, 200)])
-    assert np.isfinite(trace.predictions).all()
-    assert result(one, tmp_path) == result(other, tmp_path)
-
-
-@pytest.mark.parametrize(
-    "learner",
-    [slow(L.KRLS(budget=15)), L.FourierRLS(features=12, forgetting=0.98)],
-)
-def test_other_learners_work(learner, tmp_path):
-    one, other = (make(learner=learner, combiner=C.Stacking()) for _ in range(2))
-    one.run(X, Y)
-    for n in range(len(X)):
-        other.learn_one(X[n], float(Y[n]))
-    assert one.ledger.slot_change_count > 0
-    assert result(one, tmp_path) == result(other, tmp_path)
 
 
 # --- what can be seen -----------------------------------------------------------------------------
@@ -279,18 +194,6 @@ def test_pool_of_the_size_is_a_plain_dictionary():
     assert one.ledger.slot_changes == ()
 
 
-def test_fresh_and_reset_start_again(tmp_path):
-    bank = make()
-    bank.run(X, Y)
-    assert bank.fresh().names == make().names != bank.names
-    bank.reset()
-    assert (bank.samples, bank.names, bank.ledger.slot_changes) == (0, make().names, ())
-    expected = make()
-    for each in (bank, expected):
-        each.run(X, Y)
-    assert result(bank, tmp_path) == result(expected, tmp_path)
-
-
 class Interrupted(Exception):
     pass
 
@@ -305,7 +208,7 @@ def test_revision_that_fails_is_made_before_the_next_sample(single, monkeypatch,
         def fail(*_):
             raise Interrupted
 
-        patch.setattr("kernelbank.bank.bank.continued", fail)
+        patch.setattr("kernelbank.bank.bank.continue_with_slots", fail)
         with pytest.raises(Interrupted):
             bank.learn_one(X[EVERY - 1], float(Y[EVERY - 1]))
     assert bank.samples == EVERY
@@ -316,24 +219,30 @@ def test_revision_that_fails_is_made_before_the_next_sample(single, monkeypatch,
     assert result(bank, tmp_path) == result(expected, tmp_path)
 
 
+# --- what an AutoBank shares ----------------------------------------------------------------------
+
+
+def test_groups_that_join_are_too_new_to_be_judged():
+    joined = Selection.first([1, 4], 6).with_new([0, 4])
+    assert joined.running == (0, 1, 4)
+    assert joined.idle == (-1, 0, 0, 0, -1, 0)
+    assert joined.judge(9, [0, 1, 4]).idle == (0, 1, 0, 0, 0, 0)
+
+
+def test_slots_go_on_if_they_are_the_same_whatever_the_index_of_their_base():
+    def slot(width, residual_of=None):
+        return kb.Slot(kb.kernels.Gaussian(width), kb.learners.Norma(), residual_of=residual_of)
+
+    before = {3: slot(1.0), 5: slot(2.0), 8: slot(3.0, residual_of=1)}
+    after = {2: slot(4.0), 5: slot(2.0), 8: slot(3.0, residual_of=1), 9: slot(3.0)}
+    assert continued_slots(before, after) == [None, 1, 2, None]
+    moved = {5: slot(2.0), 8: slot(3.0, residual_of=0)}
+    assert continued_slots(before, moved) == [1, 2]
+    assert continued_slots(before, moved, anew=[5, 9]) == [None, 2]
+    assert continued_slots(before, {3: slot(1.5)}) == [None]
+
+
 # --- refusals -------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"size": 31}, "'size' of AdaptiveDictionary must be at most the number of kernels"),
-        ({"size": 0}, "'size' of AdaptiveDictionary"),
-        ({"every": 0}, "'every' of AdaptiveDictionary"),
-        ({"threshold": 1.5}, "'threshold' of AdaptiveDictionary"),
-        ({"retire": 0.0}, "'retire' of AdaptiveDictionary"),
-        ({"patience": 0}, "'patience' of AdaptiveDictionary"),
-    ],
-)
-def test_wrong_settings_are_refused(options, message):
-    with pytest.raises(InvalidArgument) as error:
-        dictionary(**options)
-    assert message in str(error.value)
 
 
 def test_wrong_pools_are_refused():
@@ -341,6 +250,8 @@ def test_wrong_pools_are_refused():
         kb.AdaptiveDictionary([1, 2], 1)
     with pytest.raises(InvalidArgument, match="kernel"):
         make(dictionary=kb.AdaptiveDictionary([K.Gaussian(1.0), K.TreeKernel()], 1))
+    with pytest.raises(InvalidArgument, match="can continue with other slots"):
+        make(combiner=kb.rivals.AdaRaker(kernels=2))
     spline = make(dictionary=kb.AdaptiveDictionary([K.Gaussian(1.0), K.Spline()], 1))
     with pytest.raises(InvalidArgument):  # at once, not only when that kernel's turn comes
         spline.run(X - 1, Y)
@@ -359,8 +270,19 @@ def test_inputs_and_slots_are_not_changed_from_outside():
     [
         {"running": [0, 1, 2, 3, 4, 30]},
         {"running": [0, 1]},
+        {"running": [0, 0, 1, 2, 3, 4]},
+        {"running": [-1, 1, 2, 3, 4, 5]},
+        {"running": [0.0, 1, 2, 3, 4, 5]},
+        {"running": 5},
+        {"tries": [0]},
+        {"tries": [2**53] * 30},
+        {"retired": [-1] * 30},
+        {"idle": [-2] * 30},
+        {"revised": True},
+        {"other": 1},
         {},
     ],
+    ids=str,
 )
 def test_forged_selection_is_refused(change, tmp_path):
     bank = make()
@@ -372,17 +294,6 @@ def test_forged_selection_is_refused(change, tmp_path):
     path.write_bytes(forged_files.pack(header, body))
     with pytest.raises(FileRefused):
         kb.load(path)
-
-
-def test_own_kernels_in_a_pool_are_saved_by_name(tmp_path):
-    pool = [K.Custom(instances.cauchy), *kb.gaussian_grid(0.1, 2, 5)]
-    bank = make(dictionary=kb.AdaptiveDictionary(pool, 2, 50, threshold=1.0))
-    bank.run(X[:120], Y[:120])
-    bank.save(tmp_path / "bank.kb")
-    again = kb.load(tmp_path / "bank.kb", components={"cauchy": pool[0]})
-    for each in (bank, again):
-        each.run(X[120:300], Y[120:300])
-    assert result(again, tmp_path) == result(bank, tmp_path)
 
 
 def test_case_of_every_way_has_revisions():

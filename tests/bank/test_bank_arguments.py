@@ -1,15 +1,29 @@
 """Bad input: a ValueError with name, rule, value and remedy, and an untouched bank."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import kernelbank as kb
-from support.instances import stream
+from support.instances import FOURTH, stream
 
-pytestmark = pytest.mark.filterwarnings("ignore::kernelbank.errors.TruncationMatters")
-Norma, Slot, K, C = kb.learners.Norma, kb.Slot, kb.kernels, kb.combiners
+Norma, KRLS, Slot = kb.learners.Norma, kb.learners.KRLS, kb.Slot
+K, C = kb.kernels, kb.combiners
+
+
+LINE = Slot(K.Linear(), Norma())
+REST = Slot(K.Gaussian(0.5), Norma(), residual_of=0)
+
+
+def pool(**options):
+    return kb.AdaptiveDictionary(kb.gaussian_grid(1, 2, 4), **options)
+
+
+def slots(*slots, **options):
+    return kb.KernelBank(slots=slots, **options)
 
 
 @pytest.mark.parametrize(
@@ -39,6 +53,20 @@ Norma, Slot, K, C = kb.learners.Norma, kb.Slot, kb.kernels, kb.combiners
             lambda: kb.KernelBank(engine="warp"),
             r"'engine' must .*\['ray', 'serial', 'threads'\]; got 'warp'",
         ),
+        (lambda: pool(size=9), "'size' of AdaptiveDictionary must be at most the number of"),
+        *(
+            (lambda n=n, v=v: pool(**{"size": 2, n: v}), f"'{n}' of AdaptiveDictionary")
+            for n, v in (("size", 0), ("every", 0), ("threshold", 1.5), ("retire", 0.0))
+        ),
+        (lambda: pool(size=2, patience=0), "'patience' of AdaptiveDictionary"),
+        *(
+            (lambda n=n, v=v: kb.engines.Ray(**{n: v}), f"'{n}' of Ray")
+            for n, v in (("shards", 0), ("address", 7), ("block", 0), ("retries", -1))
+        ),
+        *(
+            (lambda n=n, v=v: kb.engines.Ray(**{n: v}), f"'{n}' of Ray")
+            for n, v in (("patience", 0), ("replay", 0), ("cpus", -1), ("allow_unauthenticated", 1))
+        ),
         (lambda: kb.engines.Threads(0), "'threads' of Threads"),
         (lambda: kb.engines.Threads(block=257), "'block' of Threads"),
         (lambda: kb.engines.Serial(block=0), "'block' of Serial"),
@@ -46,6 +74,20 @@ Norma, Slot, K, C = kb.learners.Norma, kb.Slot, kb.kernels, kb.combiners
         (lambda: kb.KernelBank(slots=[K.Linear()]), "'slots' of KernelBank"),
         (lambda: kb.KernelBank([K.Linear()], slots=[Slot(K.Linear(), Norma())]), "'slots' of"),
         (lambda: Slot("linear", Norma()), "'kernel' of Slot"),
+        (lambda: Slot(K.Linear(), Norma(), np.square), "'loss' must be a loss or one of"),
+        (lambda: Slot(K.Linear(), Norma(), "hinge"), "be a built-in loss for all numbers"),
+        (lambda: Slot(K.Linear(), Norma(), FOURTH), "be a built-in loss for all numbers"),
+        *(
+            (lambda base=base: Slot(K.Linear(), Norma(), residual_of=base), "'residual_of' of Slot")
+            for base in (-1, 0.5, "0", True)
+        ),
+        (lambda: slots(REST), "'residual_of' must be the index of an earlier slot"),
+        (lambda: slots(LINE, REST, loss="hinge"), "'loss' must be one for all numbers where"),
+        (lambda: slots(Slot(K.Linear(), KRLS(), "absolute")), "'loss' must .* second-order"),
+        (lambda: kb.KernelBank([LINE]), "'dictionary' .*Give slots as slots="),
+        (lambda: kb.KernelBank(outputs=0), "'outputs' of KernelBank .* 1 or more"),
+        (lambda: kb.KernelBank(outputs=2.5), "'outputs' of KernelBank"),
+        (lambda: kb.KernelBank(outputs=3, loss=["squared"] * 2), "'loss' .* a list of 3"),
         (lambda: C.Simplex(evidence="guess"), "'evidence' of Simplex"),
         (lambda: C.Simplex(horizon=0), "'horizon' of Simplex"),
         (lambda: C.Hedge(learning_rate=0), "'learning_rate' of Hedge"),
@@ -229,3 +271,40 @@ def test_numbers_of_every_type_are_accepted():
     bank.run(np.arange(4, dtype=np.int32), np.arange(4, dtype=np.float16).reshape(-1, 1))
     assert bank.samples == 8
     assert isinstance(bank.predict_one(2), float)
+
+
+# --- bank combiner --------------------------------------------------------------------------------
+
+pytestmark = pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
+
+
+@pytest.mark.parametrize("first", [[1.0], np.ones((2, 3)), "abc"])
+def test_combiner_with_first_weights_of_wrong_shape_is_refused(first):
+    combiner = type("Odd", (Latest,), {"first_weights": lambda self, slots: first})()
+    with pytest.raises(ValueError):  # noqa: PT011 - of NumPy or of ours
+        kb.KernelBank(kb.gaussian_grid(0.1, 1, 3), combiner=combiner)
+
+
+def test_first_weights_of_a_combiner_are_copied():
+    shared = np.array([0.2, 0.8])
+    combiner = type("Fixed", (Latest,), {"first_weights": lambda self, slots: shared})()
+    bank = kb.KernelBank(kb.gaussian_grid(0.1, 1, 2), combiner=combiner)
+    bank.run(np.arange(5.0), np.arange(5.0))
+    assert shared.tolist() == [0.2, 0.8]
+
+
+def test_combiner_with_weights_of_wrong_shape_is_refused():
+    combine = lambda self, objective, evidence, state, weights: weights  # noqa: E731
+    combiner = type("Flat", (Latest,), {"combine": combine})()
+    bank = kb.KernelBank(kb.gaussian_grid(0.1, 1, 3), combiner=combiner)
+    with pytest.raises(ValueError, match=r"'combiner' of Flat must return weights of shape"):
+        bank.run(np.arange(5.0), np.arange(5.0))
+    assert bank.samples == 0
+
+
+@dataclass(frozen=True)
+class Latest(kb.combiners.Combiner):
+    """All weight on the slot that was best on the last sample."""
+
+    def combine(self, objective, evidence, state, weights):
+        return np.eye(len(weights))[np.argmin(evidence.slot_loss, axis=1)]

@@ -6,8 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kernelbank as kb
+from kernelbank.errors import InvalidArgument
 from support.comparing import assert_same_state
 from support.instances import COMBINERS, KERNELS, LOSSES, TREE, stream, targets_for
+from support.naive import regret as naive
 from support.second_order import PrototypeRLS
 
 EPS = np.finfo(float).eps
@@ -137,3 +139,117 @@ def test_inputs_and_results_are_copies():
     assert_same_state(bank, untouched)
     X.flags.writeable = False
     assert (bank.predict(X) == untouched.predict(X.copy())).all()
+
+
+# --- ledger ---------------------------------------------------------------------------------------
+
+
+AR_X, AR_Y = kb.datasets.ar1(seed=0, samples=120)
+
+
+def test_ledger_since_a_copy_has_the_sums_of_the_trace():
+    bank = kb.KernelBank(kb.gaussian_grid(0.1, 10, 5), kb.learners.Norma(0.05, 20), window=5)
+    bank.run(AR_X[:50], AR_Y[:50])
+    earlier = bank.ledger
+    before = earlier.cumulative_cost, earlier.slot_loss, earlier.dropped
+    trace = bank.run(AR_X[50:], AR_Y[50:])
+    part = bank.ledger.since(earlier)
+    assert part.samples == 70
+    assert part.cumulative_cost == pytest.approx(trace.cost.sum(), rel=1e-9)
+    assert part.loss == pytest.approx(trace.loss.sum(), rel=1e-9)
+    assert part.mean_loss == pytest.approx(trace.loss.mean(), rel=1e-9)
+    assert part.bound_gap == pytest.approx(trace.bound_gap.sum(), rel=1e-9)
+    assert part.slot_cumulative_cost == pytest.approx(trace.slot_cost.sum(axis=0), rel=1e-9)
+    assert part.slot_mean_loss == pytest.approx(trace.slot_loss.mean(axis=0), rel=1e-9)
+    assert part.regret == pytest.approx(naive.best_slot(trace.cost, trace.slot_cost), rel=1e-9)
+    assert part.best_slot == trace.slot_cost.sum(axis=0).argmin()
+    assert part.dropped == pytest.approx(bank.ledger.dropped - before[2])
+    assert (part.dropped > 0).all()
+    # The copy has not moved, nor has the ledger.
+    assert earlier.cumulative_cost == before[0]
+    assert (earlier.slot_loss == before[1]).all()
+    assert bank.ledger.samples == 120
+
+
+def test_a_slot_that_is_out_stays_out_of_intervals():
+    nan_later = kb.kernels.Custom(
+        lambda AR_X, Z: (
+            np.where((AR_X.max() > 60) & (Z.max() > 60), np.nan, 1.0) * np.ones((len(AR_X), len(Z)))
+        )
+    )
+    bank = kb.KernelBank([kb.kernels.Gaussian(1.0), nan_later])
+    with pytest.warns(kb.errors.KernelBankWarning):
+        bank.run(AR_X[:80], AR_Y[:80])
+    assert bank.quarantined == (1,)
+    earlier = bank.ledger
+    bank.run(AR_X[80:], AR_Y[80:])
+    part = bank.ledger.since(earlier)
+    assert part.quarantined == (1,)
+    assert np.isfinite(part.slot_cumulative_cost[0])
+    assert part.best_slot == 0
+
+
+def test_only_an_earlier_ledger_of_the_same_size_is_taken():
+    bank, other = (kb.KernelBank(kb.gaussian_grid(0.1, 10, p)) for p in (5, 4))
+    bank.run(AR_X[:9], AR_Y[:9])
+    later = bank.ledger
+    for wrong in (other.ledger, None, 3):
+        with pytest.raises(InvalidArgument, match="'earlier' must be an earlier ledger"):
+            bank.ledger.since(wrong)
+    with pytest.raises(InvalidArgument, match="earlier ledger"):
+        bank.fresh().ledger.since(later)
+
+
+# --- trace outputs --------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def trace():
+    x = np.arange(40) / 4
+    bank = kb.KernelBank(kb.gaussian_grid(0.5, 4, 3), outputs=2)
+    return bank.run(x, np.column_stack([np.sin(x), np.cos(x)]))
+
+
+def test_outputs_have_numbers_as_names(trace):
+    assert trace.target_names == ("output 0", "output 1")
+    assert repr(trace).startswith("Trace(40 samples, 2 outputs; predictions")
+    assert np.array_equal(trace.of_output("output 1").loss, trace.loss[:, 1])
+    with pytest.raises(InvalidArgument, match=r"'output' of of_output .*'output 0', 'output 1'"):
+        trace.of_output(2)
+
+
+def test_jensen_gap_of_several_outputs_is_that_of_each(trace):
+    gap = trace.jensen_gap()
+    assert gap.shape == (40, 2)
+    for k in range(2):
+        assert np.array_equal(gap[:, k], trace.of_output(k).jensen_gap())
+
+
+# --- drift ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ridge", [1e-9, 0.01])
+@pytest.mark.parametrize("samples", [200_011, 1_000_011])
+def test_norms_and_values_do_not_drift(samples, ridge):
+    kernel, window, budget = kb.kernels.Gaussian(0.2), 8, 12
+    x = np.arange(samples) / 4
+    y = 100 * np.sin(x) + np.random.default_rng(0).normal(size=samples)
+    bank = kb.KernelBank(
+        [kernel], kb.learners.Norma(0.2, budget), window=window, regularization=ridge
+    )
+    bank.run(x[:-1], y[:-1], record=())
+    last = bank.run(x[-1:], y[-1:])
+    # f = sum_j alpha_j k(x_j, .) over the terms of the budget: |f|^2 = f' K^-1 f at these points.
+    terms = x[-budget:]
+    f, gram = bank.predict_slots(terms)[:, 0], kernel(terms, terms)
+    alpha = np.linalg.solve(gram, f)
+    magnitude = np.abs(alpha) @ np.abs(gram) @ np.abs(alpha)
+    # norm^2 is refreshed every 32 samples: at most 31 steps of four roundings each lie between it
+    # and a sum over 12 terms. Without the refresh, 2e5 steps leave thirty times as much.
+    norm = last.curvature[0, 0] / (ridge / 2)
+    assert abs(norm - alpha @ f) <= (31 * 4 + 12 + 10 * np.linalg.cond(gram)) * EPS * magnitude
+    # A value is at most 8 steps old; |f(x)| <= norm for a kernel with k(x, x) = 1.
+    losses = (f[-window:] - y[-window:]) ** 2
+    slopes = 2 * np.abs(f[-window:] - y[-window:]).sum()
+    bound = 100 * EPS * np.sqrt(magnitude) * slopes
+    assert abs(last.window_loss[0, 0] - losses.sum()) <= bound

@@ -3,6 +3,7 @@
 import _thread
 import copy
 import threading
+import warnings
 
 import numpy as np
 import pytest
@@ -186,14 +187,57 @@ def test_block_undone_after_a_failing_function_can_be_run_again(moment, tmp_path
     assert_same_state(bank, undisturbed)
 
 
-def test_sample_undone_after_a_failing_function_can_be_learned_again():
-    loss, fail = failing_loss()
-    bank, undisturbed = (kb.KernelBank(kb.gaussian_grid(0.5, 5, 5), loss=loss) for _ in range(2))
-    X, y = stream(3, 20, 1)
-    for n in range(20):
-        fail.append(True)
-        with pytest.raises(RuntimeError, match="for once"):
-            bank.learn_one(X[n], y[n])
-        bank.learn_one(X[n], y[n])  # its row equals that of the undone try: no memo may be left
-        undisturbed.learn_one(X[n], y[n])
-    assert_same_state(bank, undisturbed)
+# --- single sample --------------------------------------------------------------------------------
+
+
+def frozen(row):
+    row.flags.writeable = False
+    return row
+
+
+WAYS = {
+    "array": lambda row: row.copy(),
+    "list": lambda row: row.tolist(),
+    "read only": lambda row: frozen(row.copy()),
+    "strided": lambda row: np.repeat(row, 2)[::2],
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+def test_inputs_of_every_form_are_learned_alike(way, loss):
+    X, y = stream(5, 60, 2, loss == "logistic")
+    expected, bank = (kb.KernelBank(loss=loss, window=3) for _ in range(2))
+    trace = expected.run(X, y)
+    for n in range(60):
+        assert bank.predict_one(WAYS[way](X[n])) == trace.predictions[n]
+        bank.learn_one(WAYS[way](X[n]), y[n] if n % 2 else y[n].item())
+    assert_same_state(expected, bank)
+
+
+@pytest.mark.parametrize(
+    ("learner", "kinds"),
+    [
+        (Norma(1.9, 20), {kb.errors.UnstableStep, kb.errors.SlotQuarantined}),
+        (Norma(1e-4, 9), {kb.errors.TruncationMatters}),
+    ],
+    ids=["steep", "short"],
+)
+def test_single_samples_give_the_warnings_of_blocks(learner, kinds):
+    x = np.arange(600.0) / 50
+    y = np.where(x > 4, 1e3, 1.0)
+
+    def heard(play):
+        bank = kb.KernelBank([K.Gaussian(1.0), K.Linear()], learner, window=8)
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            play(bank)
+        return [(w.category, str(w.message)) for w in said]
+
+    def one_by_one(bank):
+        for n in range(600):
+            bank.learn_one(float(x[n]), float(y[n]))
+
+    blocks = heard(lambda bank: [bank.run(x[n : n + 1], y[n : n + 1]) for n in range(600)])
+    assert heard(one_by_one) == blocks
+    assert {kind for kind, _ in blocks} == kinds

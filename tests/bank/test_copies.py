@@ -12,6 +12,7 @@ import pytest
 from river import linear_model
 
 import kernelbank as kb
+from kernelbank.errors import KernelBankError
 from support.instances import stream
 
 pytestmark = pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
@@ -41,10 +42,6 @@ def assert_copies_continue(bank):
     X, y = stream(5, 2 * ROWS, 2)
     bank.run(X[:ROWS], y[:ROWS])
     agree(bank, [pickled(bank), copy.deepcopy(bank), copy.copy(bank)], X[ROWS:], y[ROWS:])
-
-
-def test_shallow_copy_in_threads_continues_with_the_same_bits():
-    assert_copies_continue(kb.KernelBank(engine=kb.engines.Threads(2)))
 
 
 def test_custom_loss_is_copied_with_errors_of_its_own():
@@ -97,20 +94,90 @@ def test_new_bank_and_given_warnings_are_copied():
         pickled(bank).run(X, y)
 
 
-@pytest.mark.parametrize("rows", [3, ROWS])
-@pytest.mark.parametrize("labels", [False, True])
-def test_copy_of_an_auto_bank_continues_with_the_same_bits(rows, labels):
-    X, y = stream(5, 2 * ROWS, 2, labels)
-    X[7, 0] = np.nan
-    bank = kb.AutoBank("classification" if labels else "regression", size="small", lags=1)
-    if rows:
-        bank.run(X[:rows], y[:rows])
-    for t in range(rows, rows + 3):  # questions that stay open
-        bank.predict_one(X[t])
-    copies = [pickled(bank), copy.deepcopy(bank)]
-    agree(bank, copies, X[rows:], y[rows:])
-    for other in copies:
-        assert other.ledger.mean_loss == bank.ledger.mean_loss
-        assert other.ledger.changes == bank.ledger.changes
-        other.learn_one(X[0], y[0])
-        assert other.samples == bank.samples + 1
+# --- reset ----------------------------------------------------------------------------------------
+
+
+def test_reset_bank_with_other_slots_since_its_start_equals_a_new_one():
+    def make():
+        return kb.KernelBank(kb.gaussian_grid(0.5, 2, 2), kb.learners.FourierRLS(features=8))
+
+    def changed(bank):
+        bank.run(*stream(0, 40, 2))
+        return bank.with_slots(bank.slots, [0, None])  # the new slot draws other features
+
+    used = changed(make())
+    used.reset()
+    assert used.ledger.slot_changes == ()
+    one, other = used.run(*stream(1, 40, 2)), make().run(*stream(1, 40, 2))
+    np.testing.assert_array_equal(one.slot_predictions, other.slot_predictions)
+
+
+def test_reset_before_the_first_sample_works_and_with_models_is_refused():
+    bank = kb.KernelBank()
+    bank.reset()
+    assert bank.samples == 0
+
+    class Zero:
+        def learn_one(self, x, y):
+            return self
+
+        def predict_one(self, x):
+            return 0.0
+
+    bank = kb.KernelBank([kb.kernels.NoKernel()], kb.learners.Adapter(Zero()))
+    bank.run([1.0, 2.0], [0.0, 1.0])
+    with pytest.raises(KernelBankError, match="cannot be reset"):
+        bank.reset()
+    assert bank.samples == 2
+
+
+# --- rescaling ------------------------------------------------------------------------------------
+
+FACTOR, OFFSET = 1.8, -3.5
+K, L = kb.kernels, kb.learners
+SLOTS = [
+    kb.Slot(K.NoKernel(), L.LastValue()),
+    kb.Slot(K.Linear(0.5), L.LinearRLS()),
+    kb.Slot(K.Gaussian(1.0), L.FourierRLS(features=24), residual_of=0),
+    kb.Slot(K.Gaussian(1.0), L.Norma(0.1, 15)),
+]
+
+
+def targets_of(outputs=1):
+    draw = np.random.default_rng(0)
+    X = draw.normal(size=(90, 2))
+    return X, draw.normal(size=(90, outputs)).squeeze()
+
+
+@pytest.mark.parametrize("window", [1, 4])
+def test_the_last_value_is_mapped_and_what_is_on_it_goes_on(window):
+    X, y = targets_of()
+    bank = kb.KernelBank(slots=SLOTS, window=window)
+    bank.run(X, y)
+    before = bank.predict_slots(X[:5])
+    bank.rescale(FACTOR, OFFSET)
+    after = bank.predict_slots(X[:5])
+    assert after[:, 0] == pytest.approx(FACTOR * y[-1] + OFFSET, rel=1e-12)
+    assert after[:, 2] - after[:, 0] == pytest.approx(before[:, 2] - before[:, 0], abs=1e-12)
+    assert (after[:, [1, 3]] == before[:, [1, 3]]).all()
+
+
+def test_only_one_output_is_mapped():
+    X, y = targets_of(outputs=2)
+    bank = kb.KernelBank(slots=SLOTS, outputs=2)
+    bank.run(X, y)
+    bank.rescale(FACTOR, OFFSET, output=1)
+    expected = [y[-1, 0], FACTOR * y[-1, 1] + OFFSET]
+    assert bank.predict_slots(X[:1])[0, :, 0] == pytest.approx(expected, rel=1e-12)
+
+
+def test_bank_without_samples_has_nothing_to_map():
+    bank, other = kb.KernelBank(slots=SLOTS), kb.KernelBank(slots=SLOTS)
+    bank.rescale(FACTOR, OFFSET)
+    X, y = targets_of()
+    assert (bank.run(X, y).predictions == other.run(X, y).predictions).all()
+
+
+def test_unknown_output_is_refused():
+    with pytest.raises(kb.errors.InvalidArgument, match="output"):
+        kb.KernelBank(slots=SLOTS).rescale(2.0, output=1)

@@ -50,17 +50,6 @@ def stream(rows, seed=0):
     return X, np.sin(2 * X[:, 0]) + 0.3 * draw.normal(size=rows)
 
 
-def learn_delayed(bank, X, y, delay):
-    """Learn every target `delay` rows after its prediction; returns (n, P) past predictions."""
-    past = []
-    for t in range(len(y) + delay):
-        if t < len(y):
-            past.append(bank.predict_slots_one(X[t])[1])
-        if t >= delay:
-            bank.learn_one(X[t - delay], y[t - delay], past[t - delay])
-    return np.array(past)
-
-
 def test_predict_slots_one_returns_prediction_and_slot_predictions():
     X, y = stream(30)
     for settings in ({}, {"window": 3}, {"regularization": 0.1}):
@@ -115,23 +104,6 @@ def test_combiner_with_delayed_targets_uses_past_predictions(name, delay):
         assert bank.ledger.slot_loss == pytest.approx(losses, rel=1e-12)
 
 
-@pytest.mark.parametrize("loss", ["squared", "huber", "absolute"])
-def test_losses_of_past_predictions_are_those_of_the_bank(loss):
-    X, y = stream(40)
-    bank = kb.KernelBank(K.Gaussian(1.0), combiner=C.Hedge(), loss=loss, window=1)
-    past = learn_delayed(bank, X, y, 4)
-    size = np.abs(past[:, 0] - y)
-    found = bank.ledger.slot_loss[0]
-    if loss == "squared":
-        assert found == pytest.approx(np.sum(size**2), rel=1e-12)
-    elif loss == "absolute":
-        assert found == pytest.approx(np.sum(size), rel=1e-12)
-    else:
-        own = kb.losses.Huber()
-        values = [own.value(f, target) for f, target in zip(past[:, 0], y, strict=True)]
-        assert found == pytest.approx(np.sum(values), rel=1e-12)
-
-
 def test_past_predictions_do_not_change_what_slots_learn():
     """Only the judgement is by past predictions: functions and costs are those of the stream."""
     X, y = stream(50)
@@ -146,14 +118,6 @@ def test_past_predictions_do_not_change_what_slots_learn():
     before = delayed.ledger.slot_loss[0]
     delayed.learn_one(X[0], y[0])  # past predictions count for one sample only
     assert delayed.ledger.slot_loss[0] < before + 10
-
-
-def test_delayed_targets_in_threads_give_the_same_bits():
-    X, y = stream(40)
-    one, other = bank_of(C.Stacking()), bank_of(C.Stacking(), engine="threads")
-    learn_delayed(one, X, y, 3)
-    learn_delayed(other, X, y, 3)
-    assert_same_state(one, other)
 
 
 @pytest.mark.parametrize(
@@ -212,27 +176,3 @@ def test_slot_that_is_out_stays_out_with_past_predictions():
         assert np.isfinite(prediction)
         assert np.array_equal(bank.weights, [1.0, 0.0])
     assert bank.ledger.slot_loss[1] == np.inf
-
-
-def test_delayed_row_is_undone_after_a_failing_function():
-    fails = []
-
-    def own(X, Z):
-        if fails:
-            raise ZeroDivisionError
-        return X @ Z.T
-
-    X, y = stream(12)
-    pair = [kb.Slot(K.Linear(), L.LinearRLS()), kb.Slot(K.Custom(own), L.Norma())]
-    one = kb.KernelBank(slots=pair, combiner=C.Hedge(), window=1)
-    other = one.fresh()
-    one.run(X[:8], y[:8])
-    other.run(X[:8], y[:8])
-    fails.append(True)
-    with pytest.raises(ZeroDivisionError):
-        one.learn_one(X[8], y[8], [3.0, 4.0])
-    fails.clear()
-    assert_same_state(one, other)
-    one.learn_one(X[8], y[8])
-    other.learn_one(X[8], y[8])
-    assert_same_state(one, other)

@@ -1,14 +1,17 @@
 """Banks with several outputs: what they return, refuse, undo, and do with missing targets."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import kernelbank as kb
-from kernelbank.errors import InvalidArgument
+from kernelbank.errors import FileRefused, InvalidArgument
+from kernelbank.io import checkpoint
 from support import instances, naive
 from support.comparing import assert_same_state, assert_same_trace
 from support.naive import outputs as naive_outputs
-from support.output_banks import OUTPUTS, assert_same_output, columns, copied_targets, same
+from support.output_banks import OUTPUTS, assert_same_output, columns, same
 
 pytestmark = pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
 
@@ -57,13 +60,6 @@ def test_shapes_have_an_axis_of_outputs():
     assert bank.predict_slots(X[:5]).shape == bank.predict_variance_slots(X[:5]).shape == (5, 3, 4)
     assert bank.outputs == 3
     assert [ledger.samples for ledger in bank.ledger.outputs] == [300] * 3
-
-
-def test_a_query_is_that_of_the_rows():
-    bank = mixed_bank(outputs=OUTPUTS, window=2)
-    bank.run(X[:100], Y[:100])
-    for x in X[100:110]:
-        assert np.allclose(bank.predict_one(x), bank.predict(x[None])[0], rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("window", [1, 2, 4, 5, 10, 11, 23])
@@ -118,48 +114,19 @@ def test_other_slots_are_those_of_banks_of_their_own():
         assert_same_output(other, k, own)
 
 
-def test_new_inputs_are_those_of_banks_of_their_own():
+def test_every_output_may_have_a_loss_of_its_own():
+    losses = ["squared", "absolute", kb.losses.Huber(0.3)]
     slots = [
-        kb.Slot(K.NoKernel(), L.LastValue()),
         kb.Slot(K.Gaussian(0.5), L.Norma(0.05, 30)),
-        kb.Slot(K.Linear(0.5), L.LinearRLS()),
-        kb.Slot(K.Gaussian(0.5), L.NearestNeighborGP(neighbors=6, memory=40)),
-        kb.Slot(K.TreeKernel(0.7, 6), L.PartitionTree(nodes=31, split_after=5)),
+        kb.Slot(K.Gaussian(0.5), L.FourierSGD(features=12)),
+        kb.Slot(K.Gaussian(0.5), L.FourierRLS(features=12), loss="squared"),
     ]
-    bank = kb.KernelBank(slots=slots, outputs=OUTPUTS)
-    bank.run(X[:200, :1], Y[:200])
-    wide = bank.with_inputs(2)
-    wide.run(X[200:], Y[200:])
-    for k in range(OUTPUTS):
-        own = kb.KernelBank(slots=slots)
-        own.run(X[:200, :1], Y[:200, k])
-        own = own.with_inputs(2)
-        own.run(X[200:], Y[200:, k])
-        assert_same_output(wide, k, own)
-
-
-def adaptive(**options):
-    kernels = kb.AdaptiveDictionary(kb.gaussian_grid(0.05, 5, 30), size=6, every=100, threshold=0.5)
-    return kb.KernelBank(kernels, L.Norma(0.05, 30), **options)
-
-
-def test_revisions_follow_the_weights_of_all_outputs():
-    bank, own = adaptive(outputs=OUTPUTS), adaptive()
-    bank.run(X, copied_targets(NUMBERS))
-    own.run(X, NUMBERS)
-    assert own.ledger.slot_change_count > 0
-    assert [slot.kernel for slot in bank.slots] == [slot.kernel for slot in own.slots]
-    for k in range(OUTPUTS):
-        assert same(bank.weights[k], own.weights)
-
-
-def test_revisions_have_the_same_bits_in_blocks_and_one_by_one():
-    bank, other = adaptive(outputs=OUTPUTS), adaptive(outputs=OUTPUTS)
+    bank = kb.KernelBank(slots=slots, loss=losses, outputs=OUTPUTS)
     bank.run(X, Y)
-    for x, y in zip(X, Y, strict=True):
-        other.learn_one(x, y)
-    assert bank.ledger.slot_change_count > 0
-    assert_same_state(bank, other)
+    for k, loss in enumerate(losses):
+        own = kb.KernelBank(slots=slots, loss=loss)
+        own.run(X, Y[:, k])
+        assert_same_output(bank, k, own)
 
 
 def test_delayed_targets_are_those_of_banks_of_their_own():
@@ -176,32 +143,6 @@ def test_delayed_targets_are_those_of_banks_of_their_own():
                 own.learn_one(X[t - 3], Y[t - 3, k], past[t - 3][k])
     for k, own in enumerate(owns):
         assert_same_output(bank, k, own)
-
-
-def test_every_output_may_have_a_loss_of_its_own():
-    losses = ["squared", "absolute", kb.losses.Huber(0.3)]
-    slots = [
-        kb.Slot(K.Gaussian(0.5), L.Norma(0.05, 30)),
-        kb.Slot(K.Gaussian(0.5), L.FourierSGD(features=12)),
-        kb.Slot(K.Gaussian(0.5), L.FourierRLS(features=12), loss="squared"),
-    ]
-    bank = kb.KernelBank(slots=slots, loss=losses, outputs=OUTPUTS)
-    bank.run(X, Y)
-    for k, loss in enumerate(losses):
-        own = kb.KernelBank(slots=slots, loss=loss)
-        own.run(X, Y[:, k])
-        assert_same_output(bank, k, own)
-
-
-def test_second_order_slots_follow_only_where_both_losses_are_squares():
-    bounded = kb.losses.Huber(0.3)
-    for losses in ([bounded, "squared", bounded], ["squared", bounded, "squared"]):
-        bank = kb.KernelBank(GRID, L.FourierRLS(features=12), loss=losses, outputs=OUTPUTS)
-        bank.run(X, Y)
-        for k, loss in enumerate(losses):
-            own = kb.KernelBank(GRID, L.FourierRLS(features=12), loss=loss)
-            own.run(X, Y[:, k])
-            assert_same_output(bank, k, own)
 
 
 # --- missing targets --------------------------------------------------------------------------
@@ -326,17 +267,6 @@ def test_every_learner_takes_missing_targets_in_any_output_and_any_way():
     assert np.allclose(found, expected, rtol=1e-6, atol=1e-8)
 
 
-def test_a_missing_target_leaves_f_where_nothing_is_forgotten():
-    slots = [slot for slot in mixed_slots()[2:] if not isinstance(slot.learner, L.Norma)][:5]
-    bank = kb.KernelBank(slots=slots, combiner=C.Uniform(), window=1, outputs=2)
-    bank.run(X[:100], Y[:100, :2])
-    before = bank.predict_slots(X[100:140])[:, 1]
-    bank.learn_one(X[100], [Y[100, 0], np.nan])
-    after = bank.predict_slots(X[100:140])[:, 1]
-    neighbors = [isinstance(slot.learner, L.NearestNeighborGP) for slot in slots]
-    assert np.allclose(after[:, ~np.array(neighbors)], before[:, ~np.array(neighbors)], atol=1e-9)
-
-
 # --- what is refused and undone -----------------------------------------------------------------
 
 
@@ -368,21 +298,6 @@ def test_wrong_single_targets_and_past_predictions_are_refused():
     with pytest.raises(InvalidArgument, match=r"past_predictions.*shape \(3, 4\).*\(4,\)"):
         bank.learn_one(X[0], Y[0], np.zeros(4))
     assert bank.samples == 20
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ({"outputs": 0}, ["outputs", "0", "1 or more"]),
-        ({"outputs": 2.5}, ["outputs", "2.5"]),
-        ({"outputs": 3, "loss": ["squared", "absolute"]}, ["loss", "a list of 3", "one for each"]),
-    ],
-)
-def test_wrong_settings_are_refused(arguments, words):
-    with pytest.raises(InvalidArgument) as error:
-        kb.KernelBank(GRID, **arguments)
-    for word in words:
-        assert word in str(error.value)
 
 
 def test_a_combiner_or_learner_that_needs_all_targets_refuses_missing_ones():
@@ -425,3 +340,134 @@ def test_a_function_that_fails_for_the_last_output_undoes_all():
     assert_same_state(bank, other)
     assert_same_trace(bank.run(X[100:], Y[100:]), other.run(X[100:], Y[100:]))
     assert_same_state(bank, other)
+
+
+# --- output changes -------------------------------------------------------------------------------
+
+K, L = kb.kernels, kb.learners
+ROWS, LATER = 300, 40
+
+
+def some_slots():
+    """Some that follow those of the first output and some that do not, one on a residual."""
+    return [
+        kb.Slot(K.Gaussian(1.0), L.FourierRLS(features=8)),
+        kb.Slot(K.TreeKernel(), L.PartitionTree(nodes=31), residual_of=0),
+        kb.Slot(K.Linear(1.0), L.LinearRLS(forgetting=0.99)),
+        kb.Slot(K.Matern(1.0), L.NearestNeighborGP(8, 64)),
+        kb.Slot(K.NoKernel(), L.LastValue()),
+    ]
+
+
+def bank_of(slots, outputs=1, **settings):
+    combiner = kb.combiners.Stacking()
+    options = {"slots": slots, "combiner": combiner, "window": 1, "regularization": 0.0}
+    return kb.KernelBank(**options | settings, outputs=outputs)
+
+
+def stream(rows=ROWS, outputs=3, width=9):
+    draw = np.random.default_rng(0)
+    X = draw.normal(size=(rows, width))
+    return X, np.sign(np.sin(2 * X[:, :outputs]) + 0.5 * draw.normal(size=(rows, outputs)))
+
+
+def assert_same(bank, others, X, y):
+    """The outputs of a bank learn as banks of their own do."""
+    trace = bank.run(X, y)
+    for k, other in enumerate(others):
+        own = other.run(X, y[:, k])
+        for field in trace.fields:
+            found = getattr(trace.of_output(k), field)
+            np.testing.assert_array_equal(found, getattr(own, field), err_msg=f"{field}, {k}")
+        np.testing.assert_array_equal(bank.predict(X[:9])[:, k], other.predict(X[:9]))
+        np.testing.assert_array_equal(bank.weights[k], other.weights)
+
+
+def with_new_output(bank, output, X, y, past_target=np.nan):
+    """The bank with an output that has learned the newest samples, (m, d) and (m,)."""
+    alone = bank.new_output(bank.samples - len(X))
+    alone.run(X, y)
+    return bank.with_output(output, alone, past_target)
+
+
+@pytest.mark.parametrize("engine", ["serial", "threads"])
+@pytest.mark.parametrize("output", [0, 2])
+def test_added_output_goes_on_like_a_bank_of_its_own(output, engine):
+    X, y = stream()
+    slots = [replace(slot, loss="squared") for slot in some_slots()]
+    order = [0, 1]
+    order.insert(output, 2)  # column 2 is that of the new output
+    bank = bank_of(slots, 2, engine=engine, loss=["squared", kb.losses.Huber(0.5)])
+    bank.run(X, y[:, :2])
+    losses = ["squared", kb.losses.Huber(0.5), "squared"]
+    others = [bank_of(slots, loss=losses[k]) for k in order]
+    for k, other in zip(order, others, strict=True):
+        other.run(X, y[:, k])
+    wider = with_new_output(bank, output, X, y[:, 2], -1.0)
+    assert (bank.outputs, wider.outputs) == (2, 3)
+    later, targets = stream(LATER)
+    assert_same(wider, others, later, targets[:, order])
+
+
+def test_output_that_has_not_learned_the_samples_is_refused():
+    X, y = stream(30)
+    bank = bank_of(some_slots(), 2)
+    with pytest.raises(InvalidArgument, match="'first' of new_output must"):
+        bank.new_output(0)
+    bank.run(X, y[:, :2])
+    for first in (-1, 31, 2.5):
+        with pytest.raises(InvalidArgument, match="'first' of new_output must"):
+            bank.new_output(first)
+    alone = bank.new_output(10)
+    with pytest.raises(InvalidArgument, match="'alone' of with_output must"):
+        bank.with_output(2, alone)
+    alone.run(X[10:], y[10:, 2])
+    for output in (-1, 3):
+        with pytest.raises(InvalidArgument, match="'output' of with_output must"):
+            bank.with_output(output, alone)
+
+
+def test_added_output_leaves_the_others_as_they_are_and_counts_the_samples_before_it():
+    X, y = stream()
+    slots = some_slots()
+    bank, same = bank_of(slots, 2), bank_of(slots, 2)
+    for one in (bank, same):
+        one.run(X, y[:, :2])
+    bank = with_new_output(bank, 2, X[-100:], -np.ones(100), -1.0)
+    assert bank.samples == ROWS
+    assert bank.ledger.missing.tolist() == [0, 0, ROWS - 100]
+    assert bank.ledger.mean_loss[2] < 0.1
+    np.testing.assert_array_equal(bank.predict(X)[:, :2], same.predict(X))
+    later, targets = stream(LATER)
+    found = bank.run(later, targets).predictions[:, :2]
+    np.testing.assert_array_equal(found, same.run(later, targets[:, :2]).predictions)
+
+
+@pytest.mark.parametrize("number", [0, 2])
+@pytest.mark.parametrize("samples", [100, 300])  # of 300, with a memory of 64
+def test_new_output_finds_its_targets_at_the_shared_neighbors(samples, number):
+    """It predicts from the samples that it has learned, like a bank that has learned no others."""
+    X, y = stream()
+    slots = [kb.Slot(K.Matern(1.0), L.NearestNeighborGP(8, 64))]
+    bank, alone = bank_of(slots, 2), bank_of(slots)
+    bank.run(X, y[:, :2])
+    alone.run(X[-samples:], y[-samples:, 2])
+    bank = with_new_output(bank, number, X[-samples:], y[-samples:, 2])
+    np.testing.assert_array_equal(bank.predict(X)[:, number], alone.predict(X))
+
+
+def test_file_that_claims_other_outputs_is_refused(tmp_path, monkeypatch):
+    X, y = stream(20)
+    bank = bank_of(some_slots(), 3)
+    bank.run(X, y)
+    header, arrays = bank.describe()
+
+    def refuse(outputs):
+        checkpoint.write(tmp_path / "x.kb", header | {"outputs": outputs}, arrays)
+        with pytest.raises(FileRefused):
+            kb.load(tmp_path / "x.kb")
+
+    for outputs in (2, 4, -1, 0, 2.5, "3", None):
+        refuse(outputs)
+    monkeypatch.setattr("kernelbank._core.Bank", None)  # refused before any of it is made
+    refuse(10**6)

@@ -1,7 +1,6 @@
 """Banks that continue with other slots: some go on bit for bit, others begin."""
 
 import copy
-import pickle
 
 import numpy as np
 import pytest
@@ -10,8 +9,21 @@ from river import linear_model
 import kernelbank as kb
 from kernelbank.bank import slot_history
 from kernelbank.errors import FileRefused, InvalidArgument
+from kernelbank.kernels import ActiveDims, Additive, Gaussian, Linear, NoKernel, TreeKernel
+from kernelbank.learners import (
+    KLMS,
+    Adapter,
+    Forgetron,
+    FourierRLS,
+    LinearRLS,
+    Norma,
+    PartitionTree,
+    Projectron,
+)
 from support import forged_files, instances
-from support.every_bank import LABELLED, NORMAS, OWN, X, bank_case, learners_and_losses, mixed_slots
+from support.every_bank import LABELLED, NORMAS, X, bank_case, learners_and_losses, mixed_slots
+from support.instances import LEARNERS
+from support.late_inputs import FADING, LATE, ROWS, rounding, stream
 from support.learner_cases import kernel_of
 
 K, L, C = kb.kernels, kb.learners, kb.combiners
@@ -86,16 +98,6 @@ def test_mixed_slots_go_on_in_another_order_and_with_another_history_length(engi
     assert fewer.predict_slots_one(X[0])[1].tolist() == [
         other.predict_slots_one(X[0])[1][i] for i in (1, 0)
     ]
-
-
-def test_the_bank_itself_does_not_change():
-    case = bank_case(slots=mixed_slots())
-    bank = case.make("serial")
-    bank.run(case.X[:200], case.y[:200])
-    before = {name: array.copy() for name, array in bank.state().items()}
-    bank.with_slots([*bank.slots[:3], NEW], [0, 1, 2, None]).run(case.X[200:], case.y[200:])
-    for name, array in bank.state().items():
-        assert np.array_equal(array, before[name]), name
 
 
 def test_models_behind_adapters_go_on_or_begin():
@@ -225,17 +227,6 @@ def test_new_recursive_slot_begins_at_its_prior_in_the_middle_of_a_cycle(learner
     found = other.predict_variance_slots(X[:5])
     expected = prior.new_output(0).predict_variance_slots(X[:5])[:, 1]
     assert found[:, 1] - found[:, 0] == pytest.approx(expected, rel=1e-9)
-
-
-def test_new_residual_slot_takes_the_residuals_that_another_has_kept():
-    y = instances.stream(3, len(X), 2)[1]
-    line = kb.Slot(K.Linear(0.5), L.LinearRLS())
-    rest = kb.Slot(K.Gaussian(0.6), L.Norma(0.05, 30), residual_of=0)
-    bank = kb.KernelBank(slots=[line, rest], window=5)
-    bank.run(X[:200], y[:200])
-    both = bank.with_slots([line, rest, rest], [0, None, 1])  # the kept one in another lane
-    expected = bank.run(X[200:], y[200:])
-    assert_go_on(both.run(X[200:], y[200:]), expected, [0, None, 1])
 
 
 def test_slots_added_later_draw_features_of_their_own():
@@ -381,49 +372,6 @@ def test_slots_can_change_before_the_first_sample():
     assert np.array_equal(other.weights, expected.weights)
 
 
-# --- the same bits --------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("moment", [pytest.param(100, marks=SLOW), 256])
-def test_change_does_not_depend_on_how_the_stream_was_cut(moment, tmp_path):
-    def again(bank):
-        bank.save(tmp_path / "bank.kb")
-        return kb.load(tmp_path / "bank.kb", components=OWN)
-
-    y = instances.stream(3, len(X), 2)[1]
-    ways = {
-        "whole": lambda bank: bank,
-        "saved": again,
-        "pickled": lambda bank: pickle.loads(pickle.dumps(bank)),
-        "copied": copy.deepcopy,
-    }
-    engines = {
-        "serial": "serial",
-        "shards": kb.engines.Serial(7),
-        "threads": kb.engines.Threads(2),
-    }
-    files = []
-    for engine in engines.values():
-        for way in ways.values():
-            bank = way(kb.KernelBank(slots=mixed_slots(), window=5, engine=engine))
-            if engine == "serial":
-                for n in range(moment):
-                    bank.learn_one(X[n], float(y[n]))
-            else:
-                bank.run(X[:moment], y[:moment])
-            bank = way(bank)
-            kept = [0, None, 2, 3, 4, 5, 6, 7, 8, None]
-            slots = [*bank.slots[:1], NEW, *bank.slots[2:9], NEW]
-            bank = way(bank.with_slots(slots, kept))
-            bank.run(X[moment:], y[moment:])
-            bank = way(bank.with_slots(bank.slots, [0, 1, 2, 3, None, 5, 6, 7, 8, 9]))
-            bank.run(X, y)
-            path = tmp_path / "compared.kb"
-            bank.save(path)
-            files.append(path.read_bytes())
-    assert len(set(files)) == 1
-
-
 # --- refusals -------------------------------------------------------------------------------------
 
 
@@ -500,3 +448,78 @@ def test_forged_history_is_refused(change, tmp_path):
     path.write_bytes(forged_files.pack(header, body))
     with pytest.raises(FileRefused):
         kb.load(path)
+
+
+# --- widening -------------------------------------------------------------------------------------
+
+GROWING = [
+    (Linear(1.0), LinearRLS()),
+    (Linear(1.0), LinearRLS(ridge=1.0, **FADING)),
+    (TreeKernel(), PartitionTree(nodes=31)),
+    (Gaussian(2.0), Norma()),
+    (Gaussian(2.0) + Linear(1.0), Norma(learning_rate=0.01)),
+    (NoKernel(), Adapter(linear_model.LinearRegression())),
+    *(
+        (Gaussian(2.0), learner)
+        for learner in LEARNERS
+        if learner.accepts_new_inputs and isinstance(kernel_of(learner), Gaussian)
+    ),
+]
+
+
+@pytest.mark.parametrize(("kernel", "learner"), GROWING)
+@pytest.mark.parametrize("engine", ["serial", kb.engines.Threads(2)], ids=["serial", "threads"])
+def test_bank_with_more_inputs_continues_as_if_they_had_been_zero(kernel, learner, engine):
+    X, y = stream(0.0)
+    slots = [kb.Slot(kernel, learner)]
+    labels = isinstance(learner, (Forgetron, Projectron))
+    loss = "hinge" if labels else "squared"
+    y = np.sign(y) if labels else y
+    whole = kb.KernelBank(slots=slots, window=3, loss=loss)
+    expected = whole.run(X, y)
+    bank = kb.KernelBank(slots=slots, window=3, loss=loss, engine=engine)
+    bank.run(X[:LATE, :3], y[:LATE])
+    before = bank.state()
+    wider = bank.with_inputs(4)
+    found = wider.run(X[LATE:], y[LATE:])
+    room = rounding(learner)
+    for name in ("predictions", "slot_loss", "slot_cost"):
+        assert np.abs(getattr(found, name) - getattr(expected, name)[LATE:]).max() <= room, name
+    assert wider.samples == ROWS
+    assert wider.ledger.loss == pytest.approx(whole.ledger.loss, rel=1e-9)
+    # The column counts: without it, half of the target is unknown.
+    assert np.abs(found.predictions - bank.run(X[LATE:, :3], y[LATE:]).predictions).max() > 0.1
+    assert set(before) == set(bank.state())
+
+
+def test_slots_that_cannot_use_new_columns_need_active_dims():
+    X, y = stream(0.0)
+    for slot in (
+        kb.Slot(Gaussian(1.0), FourierRLS(features=20)),
+        kb.Slot(Additive(Gaussian(1.0), 2), KLMS(budget=10)),
+        kb.Slot(Additive(Gaussian(1.0), 2), Norma()),  # a mean over more subsets is another kernel
+    ):
+        bank = kb.KernelBank(slots=[slot])
+        bank.run(X[:50, :3], y[:50])
+        with pytest.raises(InvalidArgument, match="kernel on the columns that it knows"):
+            bank.with_inputs(4)
+        wider = bank.with_inputs(4, [kb.Slot(ActiveDims(slot.kernel, (0, 1, 2)), slot.learner)])
+        assert wider.predict_one([1.0, 2.0, 3.0, 4.0]) == bank.predict_one([1.0, 2.0, 3.0])
+
+
+def test_with_inputs_refuses_slots_that_do_not_continue():
+    X, y = stream(0.0)
+    slot = kb.Slot(Linear(1.0), LinearRLS())
+    bank = kb.KernelBank(slots=[slot])
+    bank.run(X[:50, :3], y[:50])
+    wrong = [
+        [slot, slot],
+        [kb.Slot(Linear(1.0), LinearRLS(ridge=2.0))],
+        [kb.Slot(ActiveDims(Linear(1.0), (1, 2, 3)), LinearRLS())],
+        [kb.Slot(ActiveDims(Linear(2.0), (0, 1, 2)), LinearRLS())],
+    ]
+    for slots in wrong:
+        with pytest.raises(InvalidArgument, match="'slots' of with_inputs"):
+            bank.with_inputs(4, slots)
+    with pytest.raises(InvalidArgument, match="'dimension' of with_inputs"):
+        bank.with_inputs(2)

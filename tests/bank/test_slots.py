@@ -1,10 +1,14 @@
 """Slots that learn the residual of another slot, or by a loss of their own."""
 
+from math import fsum
+
 import numpy as np
 import pytest
 
 import kernelbank as kb
+from support import naive
 from support.instances import stream
+from support.naive import bank as naive_bank
 
 K, L = kb.kernels, kb.learners
 EPS = np.finfo(float).eps
@@ -24,39 +28,6 @@ def test_residual_slot_is_the_sum_of_base_and_learned_residual():
     assert np.array_equal(trace.slot_predictions[:, 1], expected)
     both = base.curvature[:, 0] + inner.curvature[:, 0]
     assert np.allclose(trace.curvature[:, 1], both, rtol=4 * EPS, atol=0)
-
-
-def test_residual_of_a_later_slot_is_refused():
-    slot = kb.Slot(K.Gaussian(0.5), L.KLMS(), residual_of=0)
-    with pytest.raises(ValueError, match="'residual_of' must be the index of an earlier slot"):
-        kb.KernelBank(slots=[slot])
-
-
-@pytest.mark.parametrize("wrong", [-1, 0.5, "0", True])
-def test_residual_of_something_else_than_an_index_is_refused(wrong):
-    with pytest.raises(ValueError, match="'residual_of' of Slot"):
-        kb.Slot(K.Gaussian(0.5), L.KLMS(), residual_of=wrong)
-
-
-def test_residual_slot_with_a_loss_for_labels_is_refused():
-    base = kb.Slot(K.Gaussian(1.0), L.KLMS())
-    slot = kb.Slot(K.Gaussian(0.5), L.KLMS(), residual_of=0)
-    with pytest.raises(ValueError, match="for regression"):
-        kb.KernelBank(slots=[base, slot], loss="hinge")
-
-
-def test_residual_slot_is_as_saveable_as_its_learner(tmp_path):
-    class Counter:
-        def predict_one(self, x):
-            return 0.0
-
-        def learn_one(self, x, y):
-            pass
-
-    base = kb.Slot(K.Linear(1.0), L.LinearRLS())
-    model = kb.Slot(K.NoKernel(), L.Adapter(Counter()), residual_of=0)
-    with pytest.raises(kb.errors.KernelBankError, match="not arrays"):
-        kb.KernelBank(slots=[base, model]).save(tmp_path / "bank.kb")
 
 
 def test_variance_of_a_residual_slot_is_the_sum_of_both():
@@ -100,28 +71,152 @@ def test_slot_with_own_loss_learns_by_it_and_is_judged_by_the_banks(
     assert bank.ledger.slot_loss == pytest.approx(judged, rel=1e-12)
 
 
-def test_slot_loss_by_name_is_the_loss():
-    by_name = kb.Slot(K.Gaussian(1.0), L.KLMS(), "huber")
-    assert by_name == kb.Slot(K.Gaussian(1.0), L.KLMS(), kb.losses.Huber())
-
-
-def test_slot_loss_for_labels_or_of_the_users_own_is_refused():
-    own = kb.losses.Custom(lambda f, y: abs(f - y), lambda f, y: np.sign(f - y), name="own")
-    for loss in ("hinge", own):
-        with pytest.raises(ValueError, match="be a built-in loss for all numbers"):
-            kb.Slot(K.Gaussian(1.0), L.KLMS(), loss)
-
-
-def test_slot_loss_that_the_learner_does_not_take_is_refused():
-    slot = kb.Slot(K.Gaussian(1.0), L.KRLS(), "absolute")
-    with pytest.raises(ValueError, match="second-order"):
-        kb.KernelBank(slots=[slot])
-
-
 # --- the same bits --------------------------------------------------------------------------------
 
 
-def test_slots_in_the_place_of_kernels_are_refused_with_the_right_argument():
-    slot = kb.Slot(kb.kernels.Gaussian(1.0), kb.learners.Norma())
-    with pytest.raises(kb.errors.InvalidArgument, match=r"Give slots as slots="):
-        kb.KernelBank([slot])
+# --- initial --------------------------------------------------------------------------------------
+
+K, M = kb.kernels, kb.learners
+pytestmark = pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
+
+WIDTHS = (0.4, 0.9, 2.0, 0.7, 1.3)
+KERNELS = [K.Gaussian(w) for w in WIDTHS]
+NAIVE = [naive.gaussian(w) for w in WIDTHS]
+
+
+def start(points, slots=5, seed=1):
+    draw = np.random.default_rng(seed)
+    return draw.uniform(0, 1.5, (points, 2)), draw.normal(size=(points, slots))
+
+
+def naive_norma(X, y, initial, window, budget, rate, ridge):
+    """Slot predictions, norm^2 and terms of NORMA by its definition, from the initial terms on."""
+    points, coefficients = initial
+    _, derivative = naive.squared()
+    predictions, norms = [], []
+    slots = [
+        [(float(c), x) for c, x in zip(coefficients[:, p], points, strict=True)] for p in range(5)
+    ]
+    for n in range(len(X)):
+        recent = [(X[i], float(y[i])) for i in range(max(0, n + 1 - window), n + 1)]
+        predictions.append(
+            [naive_bank.value(t, k, X[n]) for t, k in zip(slots, NAIVE, strict=True)]
+        )
+        for p, kernel in enumerate(NAIVE):
+            step = (rate, ridge, budget)
+            slots[p], _ = naive_bank.learn(slots[p], kernel, recent, derivative, *step)
+        norms.append([fsum(naive_bank.gram_terms(t, k)) for t, k in zip(slots, NAIVE, strict=True)])
+    return np.array(predictions), np.array(norms)
+
+
+@pytest.mark.parametrize(
+    ("points", "window", "budget"),
+    [(1, 1, 4), (3, 4, 9), (5, 4, 9), (8, 3, 20), pytest.param(30, 4, 60, marks=pytest.mark.slow)],
+)
+def test_norma_from_an_initial_function_equals_the_definition(points, window, budget):
+    X, y = stream(5, 90, 2)
+    initial = start(points)
+    rate, ridge = 0.05, 0.4
+    bank = kb.KernelBank(
+        KERNELS, M.Norma(rate, budget), window=window, regularization=ridge, initial=initial
+    )
+    trace = bank.run(X, y)
+    expected, norms = naive_norma(X, y, initial, window, budget, rate, ridge)
+    assert np.abs(trace.slot_predictions - expected).max() < 1e-12
+    assert np.abs(trace.curvature - ridge / 2 * norms).max() < 1e-11
+    weights = np.full(5, 0.2)  # the first prediction is that of uniform weights
+    assert abs(trace.predictions[0] - weights @ expected[0]) < 1e-14
+    gram = [kernel(initial[0], initial[0]) for kernel in KERNELS]
+    first = [c @ g @ c for c, g in zip(initial[1].T, gram, strict=True)]
+    loss = (expected[0] - y[0]) ** 2
+    assert np.abs(trace.slot_cost[0] - (loss + ridge / 2 * np.array(first))).max() < 1e-12
+
+
+@pytest.mark.parametrize(
+    "learner", [M.Norma(0.05, 30), M.KLMS(0.1, 20), M.QKLMS(0.1, 0.3, 20), M.KNLMS(0.2, 0.8, 20)]
+)
+def test_prediction_before_the_first_sample_is_the_initial_function(learner, tmp_path):
+    points, coefficients = start(6)
+    bank = kb.KernelBank(KERNELS, learner, initial=(points, coefficients))
+    X = np.random.default_rng(0).uniform(0, 1.5, (9, 2))
+    expected = np.stack(
+        [k(X, points) @ c for k, c in zip(KERNELS, coefficients.T, strict=True)], axis=1
+    )
+    assert np.abs(bank.predict_slots(X) - expected).max() < 1e-13
+    assert np.abs(bank.predict(X) - expected.mean(axis=1)).max() < 1e-13
+    assert abs(bank.fresh().predict_one(X[0]) - expected[0].mean()) < 1e-13
+    bank.save(tmp_path / "asked.kb")  # before the first sample
+    kb.KernelBank(KERNELS, learner, initial=(points, coefficients)).save(tmp_path / "new.kb")
+    y = np.sin(X[:, 0])
+    before = bank.run(X, y)
+    for name in ("asked", "new"):
+        again = kb.load(tmp_path / f"{name}.kb").run(X, y)
+        assert np.array_equal(again.slot_predictions, before.slot_predictions)
+        assert np.array_equal(again.slot_cost, before.slot_cost)
+    bank.reset()
+    assert np.array_equal(bank.predict(X), bank.fresh().predict(X))
+    assert bank.predict_one(X[0]) == bank.fresh().predict_one(X[0])
+    again = bank.run(X, y)
+    assert np.array_equal(again.slot_predictions, before.slot_predictions)
+    assert np.array_equal(again.slot_cost, before.slot_cost)
+
+
+def test_status_shows_that_there_is_an_initial_function():
+    assert kb.KernelBank(KERNELS, initial=start(4)).status().settings["initial"] == "4 points"
+    assert "initial" not in kb.KernelBank(KERNELS).status().settings
+
+
+@pytest.mark.parametrize("learner", [M.FourierSGD(400, 0.1), M.FourierRLS(400)], ids=repr)
+def test_learner_on_random_features_starts_near_the_function(learner):
+    points, coefficients = start(4)
+    bank = kb.KernelBank(KERNELS, learner, initial=(points, coefficients))
+    X, y = stream(2, 20, 2)
+    exact = kb.KernelBank(KERNELS, initial=(points, coefficients)).predict_slots(X)
+    found = bank.predict_slots(X)
+    assert np.abs(found - exact).max() < 0.5  # 400 features: an error of about 1 / 20 each
+    assert np.corrcoef(found.ravel(), exact.ravel())[0, 1] > 0.98
+    trace = bank.run(X, y)
+    assert np.array_equal(trace.slot_predictions[0], found[0])
+
+
+def test_bank_continues_on_more_columns_from_its_initial_function():
+    points, coefficients = start(4)
+    bank = kb.KernelBank(KERNELS, initial=(points, coefficients))
+    X, y = stream(2, 30, 2)
+    wide = np.column_stack([X, np.zeros(30)])
+    new = bank.with_inputs(3)
+    assert np.abs(new.predict(wide) - bank.predict(X)).max() < 1e-14
+    bank.run(X[:10], y[:10])
+    wider = bank.with_inputs(3)
+    assert np.array_equal(wider.predict(wide), bank.predict(X))
+    wider.reset()
+    assert np.array_equal(wider.predict(wide), new.predict(wide))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"initial": 3}, "'initial' must be points and coefficients"),
+        ({"initial": ([[0.0]], [[1.0, 2.0]])}, r"coefficients of shape \(1,\) or \(1, 20\)"),
+        ({"initial": ([[0.0]], [1.0, 2.0])}, r"or \(1, 20\); got \(2,\)"),
+        ({"initial": ([[0.0]], [np.nan])}, "'initial'"),
+        ({"initial": (np.zeros((95, 1)), np.ones(95))}, "have at most 90 points for Norma"),
+        ({"initial": ([0.0], [1.0]), "learner": M.KRLS()}, "left out for KRLS.*Norma"),
+        ({"initial": ([0.0], [1.0]), "learner": M.POLK()}, "left out for POLK.*Norma"),
+        (
+            {"initial": (np.zeros((5, 1)), np.ones(5)), "learner": M.KLMS(budget=4)},
+            "have at most 4 points for KLMS",
+        ),
+        ({"initial": ([-1.0], [1.0]), "dictionary": [K.Spline()]}, "'initial'"),
+    ],
+)
+def test_initial_function_that_cannot_be_started_from_is_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        kb.KernelBank(**options)
+
+
+def test_inputs_of_another_width_than_the_initial_points_are_refused():
+    bank = kb.KernelBank(KERNELS, initial=start(3))
+    for use in (bank.predict, lambda X: bank.run(X, np.zeros(len(X)))):
+        with pytest.raises(ValueError, match="2"):
+            use(np.zeros((4, 3)))

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import linprog
 
 import kernelbank as kb
 from support.combining import one_by_one, problem, run_combiner
@@ -109,18 +110,6 @@ def test_stacking_solves_every_sample_to_its_certificate(seed, slots, discount, 
             assert gap <= 1e-5 * shown["scale"] + rounding, (n, shown)
 
 
-def test_stacking_with_too_few_steps_shows_a_true_certificate():
-    predictions, targets = problem(0, 8, 40, False)
-    rough = run_combiner(C.Stacking(1.0, 0.1, 1e-12, 1), values=predictions, targets=targets)
-    least = naive_combiners.stacking(predictions, targets, 1.0, 0.1)
-    matrix = moments(predictions, targets, 1.0)
-    gap, cost, _ = certificate(rough.weights[-1], matrix, 0.1)
-    assert rough.diagnostics["steps"] == 1
-    assert rough.diagnostics["gap"] == pytest.approx(gap, rel=1e-9)
-    assert gap > 1e-12 * cost
-    assert 0 <= cost - certificate(least, matrix, 0.1)[1] <= gap
-
-
 # --- scales ---------------------------------------------------------------------------------------
 
 
@@ -156,19 +145,6 @@ def test_stacking_weights_for_errors_of_any_size_are_on_the_simplex(combiner, si
         result = run_combiner(rule, values=predictions, targets=size * targets)
         assert on_simplex(result.weights)
         assert all(np.isfinite(x) for x in result.diagnostics.values())
-
-
-def test_stacking_after_one_extreme_prediction_drops_the_slot_for_a_time_only():
-    predictions, targets = problem(2, 4, 1200, False)
-    predictions[10, 2] = 1e200
-    combiner = C.Stacking(0.5, 0.1, 1e-9)
-    result = run_combiner(combiner, values=predictions, targets=targets)
-    others = run_combiner(combiner, values=predictions[:, [0, 1, 3]], targets=targets)
-    assert (result.weights[10:500, 2] == 0).all()
-    assert np.abs(result.weights[10:500][:, [0, 1, 3]] - others.weights[10:500]).max() <= 1e-3
-    late = naive_combiners.stacking(predictions[-60:], targets[-60:], 0.5, 0.1)
-    assert late[2] > 0.01
-    assert np.abs(result.weights[-1] - late).max() <= 1e-3
 
 
 @pytest.mark.parametrize(("power", "ridge"), [(2, 0.0), (8, 0.0), (9, 0.1), (10, 0.0), (15, 0.1)])
@@ -238,54 +214,7 @@ def test_stacking_with_perfect_predictions_keeps_the_weights():
     assert on_simplex(result.weights)
 
 
-def test_stacking_with_equal_slots_shares_under_a_ridge_and_is_solved_without():
-    predictions, targets = problem(7, 3, 50, False)
-    twice = predictions[:, [0, 1, 2, 2]]
-    joined = [[1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, 1]]
-    ridged = run_combiner(C.Stacking(1.0, 0.1, 1e-12), values=twice, targets=targets)
-    assert np.abs(ridged.weights[:, 2] - ridged.weights[:, 3]).max() <= 1e-5
-    plain = run_combiner(C.Stacking(1.0, 0.0, 1e-10), values=twice, targets=targets)
-    single = run_combiner(C.Stacking(1.0, 0.0, 1e-10), values=predictions, targets=targets)
-    assert on_simplex(plain.weights)
-    assert plain.diagnostics["gap"] <= 1e-10 * plain.diagnostics["scale"]
-    assert np.abs(plain.weights @ joined - single.weights)[5:].max() <= 1e-3
-
-
-def test_stacking_with_errors_that_cancel_finds_them_and_then_stops():
-    draw = np.random.default_rng(8)
-    targets = draw.normal(size=300)
-    error = draw.normal(size=300)
-    predictions = targets[:, None] + np.stack([error, -3 * error, 2 * error, 0.9 * error], axis=1)
-    options = {"values": predictions, "targets": targets, "cuts": one_by_one(300)}
-    result = run_combiner(C.Stacking(0.99, 0.0), **options)
-    assert predictions @ result.weights[-1] - targets == pytest.approx(0, abs=1e-6)
-    assert max(shown["steps"] for shown in result.history[20:]) <= 20  # rounding is not pursued
-
-
 # --- bursts of errors -----------------------------------------------------------------------------
-
-
-def test_an_outlier_says_little_about_the_second_weights():
-    draw = np.random.default_rng(0)
-    errors = np.column_stack([0.1 * draw.normal(size=300), 0.3 * draw.normal(size=300)])
-    errors[150] = [30.0, 25.0]  # the first slot is better, but for one sample
-    plain, robust = (
-        run_combiner(rule, values=errors, targets=np.zeros(300)).weights[160:].mean(axis=0)
-        for rule in BOTH
-    )
-    assert plain[0] < 0.1
-    assert robust[0] > 0.4  # about half of the weights are those of Stacking
-
-
-def test_rare_samples_that_matter_most_leave_the_weights_of_stacking():
-    draw = np.random.default_rng(1)
-    jumps = np.arange(400) % 20 == 19  # a slot predicts them, the other is right between them
-    errors = np.column_stack([0.1 * draw.normal(size=400), np.where(jumps, 3.0, 0.0)])
-    plain, robust = (run_combiner(rule, values=errors, targets=np.zeros(400)) for rule in BOTH)
-    assert robust.state["robust_weights"][1] > 0.5
-    assert plain.weights[-1, 1] < 0.1
-    assert robust.diagnostics["share"] == 0.0
-    assert np.array_equal(robust.weights[-1], plain.weights[-1])
 
 
 # --- in banks -------------------------------------------------------------------------------------
@@ -303,26 +232,151 @@ def test_new_slot_starts_without_weight_in_both_parts():
     assert other.weights[3] == 0
 
 
-def test_stacking_in_a_bank_of_another_loss_uses_squared_errors():
-    X, y = stream(2, 200, 1)
-    bank = kb.KernelBank(kb.gaussian_grid(0.1, 1, 5), combiner=C.Stacking(), loss="absolute")
-    trace = bank.run(X, y)
-    expected = run_combiner(C.Stacking(), values=trace.slot_predictions, targets=y).weights
-    assert (trace.weights[1:] == expected[:-1]).all()
-    assert (trace.weights[0] == 0.2).all()
+# --- joint ----------------------------------------------------------------------------------------
+
+MAX_COLUMNS = 64  # of a matrix that the core's solver keeps
+C, L = kb.combiners, kb.losses
 
 
-@pytest.mark.parametrize(
-    ("make", "words"),
-    [
-        (lambda: C.Stacking(discount=0.0), "'discount' of Stacking"),
-        (lambda: C.Stacking(ridge=1e10), "'ridge' of Stacking"),
-        (lambda: C.RobustStacking(ridge=-1), "'ridge' of RobustStacking"),
-        (lambda: C.RobustStacking(degrees_of_freedom=0), "'degrees_of_freedom' of .* > 0; got 0"),
-        (lambda: C.Joint(discount=0.9), "'discount' of Joint must be 1 for the window"),
-        (lambda: C.Joint(evidence="past"), "'evidence' of Joint must be one of"),
-    ],
-)
-def test_settings_of_rules_that_solve_are_checked(make, words):
-    with pytest.raises(ValueError, match=words):
-        make()
+def solve_joint(values, targets, loss, penalty, **options):
+    """Weights, certificate and cost of one joint problem, given as one window."""
+    rows, slots = values.shape
+    combiner = C.Joint(**options)
+    window = np.zeros((rows, rows, slots))  # the window fills up; its last state is the problem
+    for n in range(rows):
+        window[n, rows - n - 1 :] = values[: n + 1]
+    padded = np.concatenate([np.zeros(rows - 1), targets])
+    result = run_combiner(
+        combiner,
+        values=window,
+        targets=padded,
+        curvature=np.tile(penalty, (rows, 1)),
+        loss=loss,
+    )
+    return result.weights[-1], result.diagnostics
+
+
+# A kinked loss as max over k of slope_k z + height_k, with z = w'values.
+PIECES = {
+    L.Absolute(): lambda y: [(1.0, -y), (-1.0, y)],
+    L.Pinball(0.8): lambda y: [(-0.8, 0.8 * y), (0.2, -0.2 * y)],
+    L.EpsilonInsensitive(0.2): lambda y: [(1.0, -y - 0.2), (-1.0, y - 0.2), (0.0, 0.0 * y)],
+    L.Hinge(): lambda y: [(-y[:, None], 1.0 + 0.0 * y), (0.0, 0.0 * y)],
+}
+
+
+def least_cost(values, targets, loss):
+    """By linear programming: t >= slope z + height, the least sum of t."""
+    rows, slots = values.shape
+    parts = PIECES[loss](targets)
+    return linprog(
+        np.append(np.zeros(slots), np.ones(rows)),
+        A_ub=np.vstack([np.hstack([slope * values, -np.eye(rows)]) for slope, _ in parts]),
+        b_ub=np.concatenate([-height for _, height in parts]),
+        A_eq=np.hstack([np.ones((1, slots)), np.zeros((1, rows))]),
+        b_eq=[1.0],
+        bounds=[(0, None)] * slots + [(None, None)] * rows,
+    ).fun
+
+
+@pytest.mark.parametrize("steps", [1, 5000])
+@pytest.mark.parametrize("loss", PIECES, ids=repr)
+def test_joint_weights_for_losses_with_kinks_have_a_true_certificate(loss, steps):
+    for seed, (slots, rows, alike) in enumerate([(3, 8, 0.0), (6, 20, 0.95), (9, 5, 0.9)]):
+        values, targets = problem(seed, slots, rows, loss.labels, alike=alike)
+        weights, shown = solve_joint(
+            values, targets, loss, np.zeros(slots), tolerance=1e-6, steps=steps
+        )
+        cost = float(loss.value(values @ weights, targets).sum())
+        rounding = 100 * rows * EPS * (1 + cost)
+        assert abs(shown["cost"] - cost) <= rounding
+        assert abs(weights.sum() - 1) <= 8 * slots * EPS
+        assert weights.min() >= 0
+        assert cost - least_cost(values, targets, loss) <= shown["gap"] + rounding + 1e-9 * cost
+        assert shown["scale"] <= cost + 1e-3 * (cost + np.abs(targets).sum() ** 2)
+        if steps > 1:
+            assert shown["gap"] <= 1e-6 * shown["scale"], (seed, shown)
+
+
+SMOOTH = [L.Squared(), L.Huber(0.4), L.Logistic(), L.SquaredHinge(), L.Poisson(0.2)]
+
+
+def joint_certificate(weights, values, targets, discounts, penalty, loss):
+    """The Frank-Wolfe gap by its definition, and the cost."""
+    mixed = values @ weights
+    gradient = values.T @ (discounts * loss.derivative(mixed, targets)) + 2 * penalty * weights
+    cost = (discounts * loss.value(mixed, targets)).sum() + (penalty * weights**2).sum()
+    return float(weights @ gradient - gradient.min()), float(cost)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.sampled_from(SMOOTH), st.booleans(), st.data())
+def test_joint_solves_every_sample_to_its_certificate(seed, loss, degenerate, draw):
+    pick = np.random.default_rng(seed)
+    slots = int(pick.choice([1, 2, 3, 8, 21]))
+    horizon, discount, ridge = draw.draw(
+        st.tuples(
+            st.sampled_from([1, 2, 9, 40]),
+            st.sampled_from([1.0, 0.9, 0.5]),
+            st.sampled_from([0.0, 1e-3, 2.0]),
+        )
+    )
+    values, targets = problem(seed, slots, 50, loss.labels, alike=float(pick.choice([0.0, 0.9])))
+    targets = targets if loss.any_target or loss.labels else np.abs(targets)
+    if degenerate:  # equal slots, a slot of nothing
+        values[:, slots // 2] = values[:, 0]
+        values[:, -1] = 0.0
+    curvature = pick.choice([0.0, 0.1]) * pick.uniform(size=(50, slots))
+    joint = C.Joint("prequential", horizon, discount, ridge, tolerance=1e-5, steps=10_000)
+    result = run_combiner(
+        joint,
+        values=values,
+        targets=targets,
+        curvature=curvature,
+        loss=loss,
+        cuts=one_by_one(50),
+    )
+    for n in range(50):
+        rows = slice(max(0, n + 1 - horizon), n + 1)
+        discounts = discount ** (n - np.arange(rows.start, n + 1.0))
+        seen = (values[rows], targets[rows], discounts, curvature[n] + ridge, loss)
+        gap, cost = joint_certificate(result.weights[n], *seen)
+        shown = result.history[n]
+        rounding = 1e-12 * (1 + cost)
+        assert abs(shown["gap"] - gap) <= rounding, n
+        assert abs(shown["cost"] - cost) <= rounding, n
+        assert cost <= shown["scale"] * (1 + 1e-12)
+        assert gap <= 1e-5 * shown["scale"] + rounding, (n, shown)
+
+
+def test_joint_with_more_active_slots_than_columns_is_solved():
+    slots = MAX_COLUMNS + 40  # more columns and a larger face than are kept
+    values = np.eye(slots) * 10.0
+    targets = np.linspace(0.95, 1.0, slots)
+    weights, shown = solve_joint(
+        values, targets, L.Squared(), np.zeros(slots), tolerance=1e-6, steps=10**5
+    )
+    # On the whole simplex: w_p = (y_p - m) / 10 with m such that they add up to one.
+    expected = (targets - (targets.sum() - 10) / slots) / 10
+    assert shown["gap"] <= 1e-6 * shown["cost"]
+    assert np.abs(weights - expected).max() <= np.sqrt(1e-6 * shown["cost"]) / 10
+
+
+@pytest.mark.parametrize("loss", ["squared", "absolute", "huber"])
+@pytest.mark.parametrize("size", [1e-120, 1e30, 1e149])
+def test_joint_weights_for_values_of_any_size_are_finite(loss, size):
+    values, targets = problem(1, 6, 30, False, spread=size)
+    values[:, 3] *= 1e3
+    rule = C.Joint("prequential", horizon=20)
+    result = run_combiner(rule, values=values, targets=targets, loss=L.as_loss(loss))
+    assert np.isfinite(result.weights).all()
+    assert np.abs(result.weights.sum(axis=1) - 1).max() <= 50 * EPS
+    if loss == "absolute" or (loss == "squared" and 1e-120 < size < 1e149):
+        values, targets = problem(1, 6, 30, False)
+        values[:, 3] *= 1e3
+        plain = run_combiner(rule, values=values, targets=targets, loss=L.as_loss(loss))
+        costs = [
+            L.as_loss(loss).value(values[10:] @ weights, targets[10:]).sum()
+            for weights in (plain.weights[-1], result.weights[-1])
+        ]
+        assert costs[1] == pytest.approx(costs[0], rel=2e-4)

@@ -92,26 +92,6 @@ def test_active_dims_equal_a_bank_on_these_columns_bit_for_bit(
     assert all(np.array_equal(array, again.state()[name]) for name, array in one.items())
 
 
-def test_slots_with_different_active_dims_run_side_by_side():
-    X, y = stream(1, 300, 6)
-    scalings = np.column_stack([X[:, :2], 3 * X[:, :2], X[:, :2] ** 2])
-    slots = [
-        kb.Slot(K.ActiveDims(kernel, range(start, start + 2)), learner)
-        for start in (0, 2, 4)
-        for kernel, learner in VIEWS
-        if loss_of(learner) == "squared"
-    ]
-    trace = kb.KernelBank(slots=slots, window=WINDOW).run(scalings, y)
-    for index in (2, len(slots) // 2, len(slots) - 1):
-        view = slots[index].kernel.coordinates
-        # The slot's index is part of its seed, so the bank on these columns has as many before it.
-        before = [kb.Slot(K.Linear(1.0), L.LinearRLS())] * index
-        own = kb.Slot(slots[index].kernel.base, slots[index].learner)
-        alone = kb.KernelBank(slots=[*before, own], window=WINDOW)
-        expected = alone.run(scalings[:, list(view)], y).slot_predictions[:, index]
-        assert np.array_equal(trace.slot_predictions[:, index], expected)
-
-
 @pytest.mark.parametrize(("kernel", "learner"), VIEWS, ids=repr)
 def test_file_with_other_active_dims_is_refused(tmp_path, kernel, learner):
     path = tmp_path / "bank.kb"

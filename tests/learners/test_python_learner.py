@@ -1,11 +1,13 @@
 """PythonLearner: what is written for one sample works in a bank, and mistakes are named."""
 
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
 import pytest
 
 import kernelbank as kb
+from support.adapted_models import Counter, adapted_slot
 from support.instances import stream
 
 K, L = kb.kernels, kb.learners
@@ -45,19 +47,6 @@ def test_python_learner_equals_the_compiled_learner(loss):
     for name in ("slot_predictions", "window_loss", "curvature"):
         # 90 steps of sums of at most 12 terms of size one and, for the line, of ten
         assert np.abs(getattr(one, name) - getattr(other, name)).max() <= 90 * 12 * 100 * EPS, name
-
-
-def test_python_learner_in_threads_has_the_same_bits():
-    X, y = stream(1, 60, 2)
-    slots = [
-        kb.Slot(K.Gaussian(0.6), Gradient()),
-        kb.Slot(K.Gaussian(0.3), L.Norma()),
-        kb.Slot(K.Gaussian(0.8), Gradient(), residual_of=0),
-    ]
-    serial = kb.KernelBank(slots=slots).run(X, y)
-    other = kb.KernelBank(slots=slots, engine=kb.engines.Threads(2)).run(X, y)
-    assert np.array_equal(serial.slot_predictions, other.slot_predictions)
-    assert np.array_equal(serial.cost, other.cost)
 
 
 def spoiled(**methods):
@@ -104,21 +93,105 @@ def test_kernels_of_one_structure_may_have_states_of_different_shapes():
 
 
 def test_learner_in_python_may_state_variances():
-    @dataclass(frozen=True)
-    class Mean(kb.learners.PythonLearner):
-        def start(self, dimension, kernel):
-            return {"mean": np.zeros(()), "count": np.zeros(())}
+    learner = spoiled(variance_at=lambda s, state, x, kernel: 1 / (1 + x[0]))
+    bank = kb.KernelBank(K.Linear(1.0), learner)
+    bank.learn_one(0.0, 1.0)
+    assert bank.predict_variance_slots([3.0])[0, 0] == 1 / 4
 
-        def value(self, state, x, kernel):
-            return state["mean"]
 
-        def step(self, state, x, y, slope, kernel):
-            state["count"] += 1
-            state["mean"] += (y - state["mean"]) / state["count"]
+# --- adapter --------------------------------------------------------------------------------------
 
-        def variance_at(self, state, x, kernel):
-            return 1 / (1 + state["count"])
+K, L = kb.kernels, kb.learners
 
-    bank = kb.KernelBank(kb.kernels.Linear(1.0), Mean(), window=2)
-    bank.run(np.arange(4.0), np.ones(4))
-    assert bank.predict_variance_slots([3.0])[0, 0] == 1 / 5
+
+def test_adapted_model_predicts_and_learns_as_a_slot():
+    X, y = stream(3, 300, 2)
+    model = Counter()
+    slots = [adapted_slot(model, curvature=0.7), kb.Slot(K.Gaussian(0.5), L.Norma())]
+    bank, loop = (kb.KernelBank(slots=slots, window=4) for _ in range(2))
+    trace = bank.run(X, y)
+    for x, target in zip(X, y, strict=True):
+        loop.predict_one(x)
+        loop.learn_one(x, target)
+    assert np.array_equal(bank.weights, loop.weights)
+    assert trace.slot_predictions[:, 0].tolist() == list(range(300))
+    assert model.count == 0  # the bank's is a copy
+    assert np.allclose(trace.curvature[:, 0], 0.7, rtol=4 * EPS)
+    assert np.allclose(trace.window_loss[9, 0], ((10 - y[6:10]) ** 2).sum())
+
+
+def test_adapted_model_that_raises_is_quarantined_and_the_bank_continues():
+    X, y = stream(3, 100, 2)
+    bank = kb.KernelBank(slots=[adapted_slot(Counter(50)), kb.Slot(K.Gaussian(0.5), L.Norma())])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        trace = bank.run(X, y)
+    assert bank.quarantined == (0,)
+    assert sum("RuntimeError('enough')" in str(w.message) for w in caught) == 1
+    assert np.isfinite(trace.predictions).all()
+    assert bank.weights.tolist() == [0.0, 1.0]
+
+
+def test_bank_with_an_adapted_model_is_not_saved(tmp_path):
+    bank = kb.KernelBank(slots=[adapted_slot(Counter())])
+    with pytest.raises(kb.errors.KernelBankError, match=r"slot 0 is Adapter.*not arrays"):
+        bank.save(tmp_path / "bank.kb")
+    assert not list(tmp_path.iterdir())
+    with pytest.raises(ValueError, match="'model' of Adapter must have predict_one"):
+        L.Adapter(3.0)
+    with pytest.raises(ValueError, match="without regularization"):
+        kb.KernelBank(slots=[adapted_slot(Counter(), curvature=1.0)], regularization=0)
+    with pytest.raises(ValueError, match="'kernel' of Adapter must be NoKernel"):
+        kb.KernelBank(K.Gaussian(1.0), L.Adapter(Counter()))
+    with pytest.raises(ValueError, match="kernel"):
+        kb.KernelBank(K.NoKernel(), L.KLMS())
+
+
+@pytest.mark.slow  # to import them takes most of its time
+def test_models_of_river_and_scikit_learn_are_adapted():
+    from river import linear_model as river_linear
+    from river import preprocessing
+    from sklearn.linear_model import SGDClassifier, SGDRegressor
+
+    X, y = stream(6, 300, 2)
+    line = preprocessing.StandardScaler() | river_linear.LinearRegression()
+    alone, expected = line.clone(), []
+    for x, target in zip(X, y, strict=True):
+        named = {"x0": x[0], "x1": x[1]}
+        expected.append(alone.predict_one(named))
+        alone.learn_one(named, float(target))
+    slots = [adapted_slot(line), adapted_slot(SGDRegressor(random_state=0))]
+    trace = kb.KernelBank(slots=slots, window=3).run(X, y)
+    assert np.allclose(trace.slot_predictions[:, 0], expected, rtol=1e-12)
+    assert trace.slot_loss[150:, 1].mean() < (y[150:] ** 2).mean()
+
+    labels = np.where(X[:, 0] > X[:, 1], 1.0, -1.0)
+    slots = [
+        adapted_slot(river_linear.LogisticRegression()),
+        adapted_slot(SGDClassifier(random_state=0)),
+    ]
+    bank = kb.KernelBank(slots=slots, window=3, loss="hinge")
+    trace = bank.run(X, labels)
+    assert bank.quarantined == ()
+    right = np.sign(trace.slot_predictions[100:]) == labels[100:, None]
+    assert (right.mean(axis=0) > 0.8).all()
+
+
+def test_undone_block_is_undone_in_adapted_models_too():
+    X, y = stream(3, 40, 2)
+
+    def fails_later(A, B):
+        if (A > 90).any():
+            raise ValueError("no")
+        return np.exp(-((A[:, None] - B[None]) ** 2).sum(axis=2))
+
+    slots = [adapted_slot(Counter()), kb.Slot(K.Custom(fails_later), L.Norma())]
+    bank = kb.KernelBank(slots=slots, window=3)
+    bank.run(X[:20], y[:20])
+    spoiled = X[20:30].copy()
+    spoiled[7] = 99.0
+    with pytest.raises(ValueError, match="no"):
+        bank.run(spoiled, y[20:30])
+    assert bank.predict_slots(X[:1])[0, 0] == 20.0
+    trace = bank.run(X[20:], y[20:])
+    assert trace.slot_predictions[:, 0].tolist() == list(range(20, 40))

@@ -99,9 +99,4 @@ def assert_same_output(bank, output, own):
         assert same(getattr(bank.ledger, name)[output], getattr(own.ledger, name)), name
 
 
-def copied_targets(y):
-    """The same stream of targets for every output."""
-    return np.repeat(np.asarray(y)[:, None], OUTPUTS, axis=1)
-
-
 __all__ = ["SAMPLES", "X"]

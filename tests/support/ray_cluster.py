@@ -102,7 +102,7 @@ def ray_bank(bank):
 
 
 def process_ids(bank):
-    return [process.process_id for process in ray_bank(bank)._processes]
+    return [shard.process_id for shard in ray_bank(bank)._shards]
 
 
 def kill_process(bank, shard):

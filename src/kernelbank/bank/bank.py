@@ -27,7 +27,7 @@ from .engines.base import EngineBank
 from .ledger import Ledger
 from .settings import BankSettings
 from .slot import Slot, SlotNames, given_slots
-from .slot_changes import Samples, changed_settings, check_wider, continued, plan_change
+from .slot_changes import Samples, check_wider, continue_with_slots
 from .slot_history import Selection, SlotHistory, continued_slots
 from .status import Status, bank_status, bank_title
 from .trace import Trace, chosen_fields
@@ -125,16 +125,10 @@ class KernelBank:
         self._use(BankSettings.checked(*bank, slots, initial, outputs))
 
     @classmethod
-    def _of(
-        cls,
-        settings: BankSettings,
-        bank: EngineBank | None = None,
-        dimension: int | None = None,
-        warned: Iterable[str] = (),
-    ) -> Self:
-        """The bank with these settings and this state; see `_use`."""
+    def _of(cls, settings: BankSettings, *state: Any) -> Self:
+        """The bank with these settings and this state: the arguments of `_use`."""
         self = cls.__new__(cls)
-        self._use(settings, bank, dimension, warned)
+        self._use(settings, *state)
         return self
 
     def _use(
@@ -148,7 +142,7 @@ class KernelBank:
         diagnostics = Diagnostics(settings.slots, settings.objective.loss)
         diagnostics.warned = set(warned)
         if bank is not None and bank.samples:
-            diagnostics.quarantined = self._ledger(settings, bank).quarantined
+            diagnostics.quarantined = Ledger.of(settings, bank).quarantined
         # At once: an interrupt must not leave a bank that is partly another one.
         self.__dict__.update(
             _settings=settings,
@@ -249,17 +243,7 @@ class KernelBank:
     @property
     def ledger(self) -> Ledger:
         """The costs and losses so far, at this moment."""
-        return self._ledger(self._settings, self._bank)
-
-    @staticmethod
-    def _ledger(settings: BankSettings, bank: EngineBank | None) -> Ledger:
-        return Ledger.of(
-            0 if bank is None else bank.samples,
-            None if bank is None else bank.ledger(),
-            (settings.outputs, len(settings.slots)),
-            settings.combiner.on_simplex,
-            settings.history,
-        )
+        return Ledger.of(self._settings, self._bank)
 
     @property
     def quarantined(self) -> tuple[int, ...]:
@@ -477,7 +461,7 @@ class KernelBank:
     def _learn_rows(
         self, X: Floats, y: Floats, past: Floats | None, trace: dict[str, Floats]
     ) -> None:
-        """Learn rows of the model of an AutoBank: X (n, d), y (n, K), past (n, K, P) or None.
+        """Learn rows, as the core's model of an AutoBank asks: X (n, d), y (n, K), past (n, K, P).
 
         trace : arrays to be filled, by name.
         """
@@ -687,17 +671,14 @@ class KernelBank:
         reasons : why slots are "retired" and "added", by their indices.
         selection : the kernels of the adaptive dictionary from now on, if there is one.
         """
-        settings, samples = self._settings, self.samples
+        settings, engine = self._settings, self._settings.engine
         costs = self.ledger.slot_cumulative_cost.reshape(-1, len(self.slots)).sum(axis=0)
-        plan = plan_change(settings, costs, slots, kept, previous)
-        new = changed_settings(settings, samples, slots, plan, reasons or {}, selection)
-        if not samples:
+        local = engine.to_local(self._bank) if self._bank is not None and self.samples else None
+        change = (costs, slots, kept, previous, replay, reasons, selection)
+        new, other = continue_with_slots(settings, local, self._dimension or 0, *change)
+        if other is None or self._dimension is None:
             return new, None, None, self._diagnostics.warned
-        assert self._bank is not None
-        assert self._dimension is not None
-        local = settings.engine.to_local(self._bank)
-        other = continued(local, settings, new, plan, self._dimension, replay)
-        bank = new.engine.from_local(new, self._dimension, other)
+        bank = engine.from_local(new, self._dimension, other)
         return new, bank, self._dimension, self._diagnostics.warned
 
     def _revise_if_due(self) -> None:

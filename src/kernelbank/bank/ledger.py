@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..utils import validation as check
 from ..utils.validation import Floats
 from .slot_history import SlotChange, SlotHistory
+
+if TYPE_CHECKING:
+    from .engines.base import EngineBank
+    from .settings import BankSettings
 
 Figure = Any
 """A number; for several outputs an array (K,)."""
@@ -47,20 +51,17 @@ class Ledger:
     """Whether figures have an axis of outputs."""
 
     @classmethod
-    def of(
-        cls,
-        samples: int,
-        totals: Mapping[str, Floats] | None,
-        shape: tuple[int, int],
-        on_simplex: bool,
-        history: SlotHistory,
-    ) -> Ledger:
-        """From the totals of the core; None before the first sample. shape : (K, P)."""
-        if totals is None:
+    def of(cls, settings: BankSettings, bank: EngineBank | None) -> Ledger:
+        """The ledger of a bank with these settings; None before the first sample."""
+        outputs, on_simplex = settings.outputs, settings.combiner.on_simplex
+        if bank is not None:
+            samples, totals = bank.samples, bank.ledger()
+        else:
+            samples, shape = 0, (outputs, len(settings.slots))
             numbers = ("cost", "loss", "gap", "effect", "missing")
-            totals = {name: np.zeros(shape[0]) for name in numbers}
+            totals = {name: np.zeros(outputs) for name in numbers}
             totals |= {name: np.zeros(shape) for name in ("slot_cost", "slot_loss", "dropped")}
-        return cls(samples, totals, on_simplex, history, shape[0] > 1)
+        return cls(samples, totals, on_simplex, settings.history, outputs > 1)
 
     def _shown(self, values: np.ndarray) -> Figure:
         """Figures (K,) of all outputs, or the number of the only one."""

@@ -9,7 +9,6 @@ bits wherever the packs run.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -18,7 +17,7 @@ import numpy as np
 
 from .. import _core
 from ..combiners import Combiner, Simplex
-from ..errors import InvalidArgument, KernelBankError
+from ..errors import KernelBankError
 from ..kernels import Kernel
 from ..losses import Loss, Objective, as_loss
 from ..utils import validation as check
@@ -313,14 +312,11 @@ class BankSettings:
             learner.check_width(width)
 
     def fewest_columns(self) -> int:
-        """A power of two near the fewest columns of inputs that all kernels take."""
-        width = 1
-        while width < _WIDEST:
-            with suppress(InvalidArgument):
-                self.check_width(width, "X")
-                return width
-            width *= 2
-        self.check_width(width, "X")
+        """The fewest columns of inputs that all kernels and learners take."""
+        learners = dict.fromkeys(slot.learner for slot in self.slots)
+        columns = [kernel.fewest_columns() for kernel in self._all_kernels]
+        width = max([*columns, *(learner.fewest_columns() for learner in learners)])
+        self.check_width(min(width, _WIDEST), "X")
         return width
 
     def check_size(self, dimension: int, most_bytes: int) -> None:

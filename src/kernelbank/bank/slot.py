@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from functools import cached_property, partial, wraps
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 from ..kernels import ActiveDims, Kernel, Product, Scaled, Sum
@@ -136,35 +136,17 @@ LONGEST = 56
 """Characters of a kernel's or learner's name in the name of a slot."""
 
 
-def _or_class(name: Callable[[Any], str]) -> Callable[[object], str]:
-    """The function; the name of the class for components whose repr raises."""
-
-    @wraps(name)
-    def call(component: object) -> str:
-        try:
-            return name(component)
-        except Exception:
-            return type(component).__name__
-
-    return call
-
-
-@_or_class
 def full_name(component: object) -> str:
-    """The repr in one line."""
-    return one_line(repr(component))
+    """The repr in one line; the name of the class for components whose repr raises."""
+    try:
+        return one_line(repr(component))
+    except Exception:
+        return type(component).__name__
 
 
-@_or_class
 def short_name(component: object) -> str:
     """The component with those of its settings that are not the defaults."""
     return _call(component, defaults=False)
-
-
-@_or_class
-def kernel_name(kernel: Kernel) -> str:
-    """A kernel as a formula; of a long sum or product its first terms and the number of others."""
-    return _formula(kernel)
 
 
 def method_name(slot: Slot, name: Callable[[object], str] = short_name) -> str:
@@ -213,25 +195,24 @@ class SlotNames(Sequence[str]):
         return tuple, (self._names,)
 
 
-def _formula(kernel: Kernel) -> str:
+def kernel_name(kernel: Kernel) -> str:
+    """A kernel as a formula; of a long sum or product its first terms and the number of others."""
     if isinstance(kernel, (Sum, Product)):
-        sign = " + " if isinstance(kernel, Sum) else " * "
+        sign, write = (" + ", kernel_name) if isinstance(kernel, Sum) else (" * ", _factor)
         terms = _terms(kernel)
-        write = _factor if isinstance(kernel, Product) else _formula
-        if len(terms) <= 3:
-            return sign.join(map(write, terms))
-        return sign.join([*map(write, terms[:2]), f"{len(terms) - 2} more"])
+        more = [f"{len(terms) - 2} more"] if len(terms) > 3 else []
+        return sign.join([*map(write, terms[:2] if more else terms), *more])
     if isinstance(kernel, Scaled):
         return f"{kernel.factor:.4g} * {_factor(kernel.kernel)}"
     if isinstance(kernel, ActiveDims):
         first_coordinates = ", ".join(map(str, kernel.coordinates[:4]))
-        more = f", ... ({len(kernel.coordinates)})" if len(kernel.coordinates) > 4 else ""
-        return f"{_factor(kernel.base)} on [{first_coordinates}{more}]"
+        end = f", ... ({len(kernel.coordinates)})" if len(kernel.coordinates) > 4 else ""
+        return f"{_factor(kernel.base)} on [{first_coordinates}{end}]"
     return _call(kernel, defaults=True)
 
 
 def _factor(kernel: Kernel) -> str:
-    return f"({_formula(kernel)})" if isinstance(kernel, Sum) else _formula(kernel)
+    return f"({kernel_name(kernel)})" if isinstance(kernel, Sum) else kernel_name(kernel)
 
 
 def _terms(kernel: Sum | Product) -> list[Kernel]:
@@ -249,8 +230,8 @@ def _terms(kernel: Sum | Product) -> list[Kernel]:
 
 def _call(component: object, *, defaults: bool) -> str:
     if not is_dataclass(component):
-        shows: object = type(component).__repr__
-        return type(component).__name__ if shows is object.__repr__ else full_name(component)
+        plain: object = type(component).__repr__
+        return type(component).__name__ if plain is object.__repr__ else full_name(component)
     settings = [
         f"{field.name}={_value(getattr(component, field.name), defaults=defaults)}"
         for field in fields(component)
@@ -263,7 +244,7 @@ def _value(value: object, *, defaults: bool) -> str:
     if isinstance(value, float):
         return f"{value:.4g}"
     if value is None or isinstance(value, (bool, int, str, tuple)):
-        return shortened(repr(value), LONGEST)
+        return shortened(full_name(value), LONGEST)
     if is_dataclass(value):
         return _call(value, defaults=defaults)
     # the repr of somebody's model may fill a page

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 
@@ -33,25 +32,77 @@ _OWNER = "with_slots"
 _REMEDY = "Give for each slot the index of the one that it continues, or None for a new one."
 
 
-class SlotPlan(NamedTuple):
-    """How the slots of a bank follow from those of the bank before it.
-
-    Slot i continues slot kept[i] of that bank, or is new if that is None: then its totals start
-    from those of slot previous[i], by which the combiner judges it at first.
-    """
-
-    kept: tuple[int | None, ...]
-    previous: tuple[int, ...]
-
-
-def plan_change(
+def continue_with_slots(
     settings: BankSettings,
+    bank: _core.Bank | None,
+    dimension: int,
     costs: Floats,
     slots: Sequence[Slot],
     kept: Iterable[int | None],
     previous: Iterable[int | None] | None,
-) -> SlotPlan:
-    """Check the arguments of `KernelBank.with_slots`. costs : (P,), the slots' cumulative costs."""
+    replay: Samples | None = None,
+    reasons: Mapping[str, Mapping[int, str]] | None = None,
+    selection: Selection | None = None,
+) -> tuple[BankSettings, _core.Bank | None]:
+    """The settings and the bank of `KernelBank.with_slots`; the bank is None without samples.
+
+    costs : (P,), the slots' cumulative costs. replay : what new slots begin with; by default the
+    samples that the bank still holds. reasons : why slots were "retired" and "added", by their
+    indices. selection : the kernels of the adaptive dictionary from now on, if there is one.
+    """
+    sources = _checked_sources(settings, slots, kept)
+    judged_like = _judged_like(settings, costs, slots, sources, previous)
+    samples = 0 if bank is None else bank.samples
+    retired = sorted(set(range(len(settings.slots))).difference(sources))
+    added = [index for index, source in enumerate(sources) if source is None]
+    why = reasons or {"retired": {}, "added": {}}
+    changes = [
+        SlotChange(samples, kind, i, names[i].partition("] ")[2], why[kind].get(i, ""))
+        for kind, indices, names in (
+            ("retired", retired, SlotNames(settings.slots)),
+            ("added", added, SlotNames(slots)),
+        )
+        for i in indices
+    ]
+    held_from = oldest_held(settings, samples)
+    history = settings.history.changed(sources, samples, held_from, changes)
+    new = settings.with_slots(slots, history, selection)
+    if bank is None:
+        return new, None
+    new.check_width(dimension, "slots")
+    X, y = _held_samples(bank, settings) if replay is None else replay
+    X, y = X[-samples:], y[-samples:]
+    parts: list[tuple[list[int], Floats, Floats, bool]] = [
+        ([], X, y, False),
+        # A slot on a base that goes on has to begin at 0. If it reads the whole window in each
+        # step, it learns the inputs with targets 0; if not, it learns none.
+        ([], X, np.zeros_like(y), True),
+        ([], X[:0], y[:0], True),
+    ]
+    for index in added:
+        slot = slots[index]
+        on_base = slot.residual_of is not None and sources[slot.residual_of] is not None
+        parts[0 if not on_base else 1 if slot.learner.learns_window else 2][0].append(index)
+    new_slots = [
+        (_first_bank(new, indices, samples, inputs, targets), indices, alone)
+        for indices, inputs, targets, alone in parts
+        if indices
+    ]
+    result = _core.Bank(new.describe(dimension))
+    continued = [-1 if source is None else source for source in sources]
+    try:
+        result.continue_with(bank, continued, judged_like, new_slots)
+    except ValueError as error:
+        rule = f"keep slots together that share what they have learned ({error})"
+        remedy = "Keep the order of the slots, or retire all that share it."
+        raise check.refuse("slots", rule, continued, remedy, _OWNER) from None
+    return new, result
+
+
+def _checked_sources(
+    settings: BankSettings, slots: Sequence[Slot], kept: Iterable[int | None]
+) -> tuple[int | None, ...]:
+    """`kept`, for a bank with other slots."""
     old = settings.slots
     if settings.initial is not None:
         remedy = "Make the bank without it, or a new bank."
@@ -73,18 +124,29 @@ def plan_change(
             rule = f"continue slot {source} at {index}, which is {expected!r}"
             remedy = "Give an equal slot, with residual_of in the new order, or None in kept."
             raise check.refuse("slots", rule, slots[index], remedy, _OWNER)
+    return sources
+
+
+def _judged_like(
+    settings: BankSettings,
+    costs: Floats,
+    slots: Sequence[Slot],
+    sources: Sequence[int | None],
+    previous: Iterable[int | None] | None,
+) -> list[int]:
+    """For each slot the one before whose totals it continues, and like which it is judged."""
     chosen = [None] * len(slots) if previous is None else previous
-    judged_like = _indices("previous", chosen, len(slots), len(old))
+    before_each = _indices("previous", chosen, len(slots), len(settings.slots))
     finite = np.isfinite(costs)
     highest = int(np.argmax(np.where(finite, costs, -np.inf)))
     result: list[int] = []
     for index, slot in enumerate(slots):
-        before = judged_like[index] if sources[index] is None else sources[index]
+        before = before_each[index] if sources[index] is None else sources[index]
         if before is None and slot.residual_of is not None and slot.residual_of < index:
             before = result[slot.residual_of]
         # One that is out does not count: the one of highest cost among the others does.
         result.append(highest if before is None or not finite[before] else before)
-    return SlotPlan(sources, tuple(result))
+    return result
 
 
 def _indices(name: str, entries: object, count: int, slots: int) -> tuple[int | None, ...]:
@@ -98,82 +160,10 @@ def _indices(name: str, entries: object, count: int, slots: int) -> tuple[int | 
     )
 
 
-def changed_settings(
-    settings: BankSettings,
-    samples: int,
-    slots: Sequence[Slot],
-    plan: SlotPlan,
-    reasons: Mapping[str, Mapping[int, str]],
-    selection: Selection | None = None,
-) -> BankSettings:
-    """The settings of the new bank, with its history.
-
-    reasons : why slots were "retired" and "added", by their indices.
-    """
-    retired = sorted(set(range(len(settings.slots))).difference(plan.kept))
-    added = [index for index, source in enumerate(plan.kept) if source is None]
-    changes = [
-        SlotChange(samples, kind, i, names[i].partition("] ")[2], reasons.get(kind, {}).get(i, ""))
-        for kind, indices, names in (
-            ("retired", retired, SlotNames(settings.slots)),
-            ("added", added, SlotNames(slots)),
-        )
-        for i in indices
-    ]
-    held = oldest_held(settings, samples)
-    history = settings.history.changed(plan.kept, samples, held, changes)
-    return settings.with_slots(slots, history, selection)
-
-
 def oldest_held(settings: BankSettings, samples: int) -> int:
     """The number of the oldest of `samples` samples that a bank still holds."""
     filled = 0 if samples == 0 else (samples - 1) % _core.SLIDE_PERIOD + 1
     return max(settings.history.held_from, samples - filled - settings.history_length, 0)
-
-
-# --- the bank that goes on ----------------------------------------------------------------------
-
-
-def continued(
-    bank: _core.Bank,
-    settings: BankSettings,
-    new: BankSettings,
-    plan: SlotPlan,
-    dimension: int,
-    replay: Samples | None,
-) -> _core.Bank:
-    """A bank with other slots that continues from another; `settings` are those of that one.
-
-    replay : what new slots begin with; by default the samples that the bank still holds.
-    """
-    new.check_width(dimension, "slots")
-    X, y = _held_samples(bank, settings) if replay is None else replay
-    X, y = X[-bank.samples :], y[-bank.samples :]
-    parts: list[tuple[list[int], Floats, Floats, bool]] = [
-        ([], X, y, False),
-        # A slot on a base that goes on has to begin at 0. If it reads the whole window in each
-        # step, it learns the inputs with targets 0; if not, it learns none.
-        ([], X, np.zeros_like(y), True),
-        ([], X[:0], y[:0], True),
-    ]
-    for index, slot in enumerate(new.slots):
-        if plan.kept[index] is None:
-            on_base = slot.residual_of is not None and plan.kept[slot.residual_of] is not None
-            parts[0 if not on_base else 1 if slot.learner.learns_window else 2][0].append(index)
-    new_slots = [
-        (_first_bank(new, indices, bank.samples, inputs, targets), indices, alone)
-        for indices, inputs, targets, alone in parts
-        if indices
-    ]
-    result = _core.Bank(new.describe(dimension))
-    kept = [-1 if source is None else source for source in plan.kept]
-    try:
-        result.continue_with(bank, kept, list(plan.previous), new_slots)
-    except ValueError as error:
-        rule = f"keep slots together that share what they have learned ({error})"
-        remedy = "Keep the order of the slots, or retire all that share it."
-        raise check.refuse("slots", rule, kept, remedy, _OWNER) from None
-    return result
 
 
 def _held_samples(bank: _core.Bank, settings: BankSettings) -> Samples:

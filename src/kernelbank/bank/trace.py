@@ -25,13 +25,7 @@ _SLOTS = ("weights", "slot_cost", "slot_loss", "slot_predictions", "curvature", 
 FIELDS: dict[str | None, tuple[str, ...]] = {
     None: ("predictions", *_COSTS, *_SLOTS),
     "regression": ("predictions", *_INTERVALS, "weights", "slot_predictions"),
-    "classification": (
-        "predictions",
-        "probabilities",
-        "weights",
-        "slot_predictions",
-        "slot_classes",
-    ),
+    "classification": ("predictions", *_CLASSES),
 }
 """The arrays that a run can record, by the task of the `AutoBank`; None: by a `KernelBank`."""
 
@@ -187,14 +181,8 @@ class Trace:
         if self.outputs == 1:
             return self
         arrays = {name: getattr(self, name)[:, index] for name in self._fields}
-        trace = Trace(
-            self._samples,
-            self._names,
-            self._fields,
-            task=self.task,
-            classes=self.classes,
-            arrays=arrays,
-        )
+        settings: Any = {"task": self.task, "classes": self.classes, "arrays": arrays}
+        trace = Trace(self._samples, self._names, self._fields, **settings)
         trace._later_names = self._later_names
         return trace
 

@@ -24,11 +24,6 @@ def _discount_field(default: float) -> Any:
     return check.number_field(default, remedy, above=0, most=1)
 
 
-def _ridge_field() -> Any:
-    remedy = "Give 0 or a fraction of the best slot's loss, such as 0.1; for equal weights, use "
-    return check.number_field(0.1, remedy + "Uniform.", least=0, most=1e9)
-
-
 def _tolerance_field() -> Any:
     return check.number_field(1e-4, "Give a small positive fraction, such as 1e-4.", above=0)
 
@@ -40,7 +35,24 @@ def _steps_field(default: int) -> Any:
 
 
 @dataclass(frozen=True)
-class Stacking(Combiner):
+class _Stacked(Combiner):
+    """Rules that find their weights by the moments of the errors."""
+
+    accepts_missing: ClassVar[bool] = True
+    discount: float = _discount_field(0.998)
+    ridge: float = check.number_field(
+        0.1,
+        "Give 0 or a fraction of the best slot's loss, such as 0.1; for equal weights, use "
+        "Uniform.",
+        least=0,
+        most=1e9,
+    )
+    tolerance: float = _tolerance_field()
+    steps: int = _steps_field(200)
+
+
+@dataclass(frozen=True)
+class Stacking(_Stacked):
     """Weights that minimise sum_i d^(n-i) (w'f_i - y_i)^2 + ridge L |w|^2 on the simplex.
 
     f_i holds the slots' predictions of sample i, made before learning it, and
@@ -75,19 +87,13 @@ class Stacking(Combiner):
     True
     """
 
-    accepts_missing: ClassVar[bool] = True
-    discount: float = _discount_field(0.998)
-    ridge: float = _ridge_field()
-    tolerance: float = _tolerance_field()
-    steps: int = _steps_field(200)
-
     def diagnostics(self, state: State, weights: Floats) -> dict[str, Floats]:
         """gap: the certificate; cost: what is minimised; scale: of the gap; steps: the moves."""
         return certificate(state["certificate"])
 
 
 @dataclass(frozen=True)
-class RobustStacking(Combiner):
+class RobustStacking(_Stacked):
     """A mean of two weights: those of `Stacking`, and those in which large errors count less.
 
     With v_i the second weights when sample i is predicted, and r_i = v_i'f_i - y_i their error,
@@ -122,11 +128,6 @@ class RobustStacking(Combiner):
     ['cost', 'gap', 'mean_square', 'plain_cost']
     """
 
-    accepts_missing: ClassVar[bool] = True
-    discount: float = _discount_field(0.998)
-    ridge: float = _ridge_field()
-    tolerance: float = _tolerance_field()
-    steps: int = _steps_field(200)
     degrees_of_freedom: float = check.number_field(4.0, above=0)
 
     def diagnostics(self, state: State, weights: Floats) -> dict[str, Floats]:

@@ -68,6 +68,10 @@ class Kernel(check.Settings):
         """How many elementary kernels it is made of, for inputs of this dimension."""
         return sum(part.term_count(dimension) for part in self.parts) or 1
 
+    def fewest_columns(self) -> int:
+        """The fewest columns of inputs that it takes."""
+        return max((part.fewest_columns() for part in self.parts), default=1)
+
     def check_width(self, width: int, name: str) -> None:
         """Refuse inputs that lack a coordinate of the kernel."""
         for part in self.parts:
@@ -241,10 +245,13 @@ class ActiveDims(Kernel):
     def term_count(self, dimension: int) -> int:
         return self.base.term_count(len(self.coordinates))
 
+    def fewest_columns(self) -> int:
+        return max(self.coordinates) + 1
+
     def check_width(self, width: int, name: str) -> None:
-        last = max(self.coordinates)
-        if last >= width:
-            rule = f"have at least {last + 1} columns for {self!r}"
+        least = self.fewest_columns()
+        if least > width:
+            rule = f"have at least {least} columns for {self!r}"
             remedy = "Give wider samples, or a kernel on other coordinates; they count from 0."
             raise check.refuse(name, rule, width, remedy)
         self.base.check_width(len(self.coordinates), name)

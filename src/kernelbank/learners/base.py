@@ -109,6 +109,10 @@ class Learner(check.Settings):
                 remedy = "Lower learning_rate or regularization: their product must stay below 1."
                 raise check.refuse("learning_rate", rule, rate, remedy, type(self).__name__)
 
+    def fewest_columns(self) -> int:
+        """The fewest columns of inputs that the method can work with."""
+        return 1
+
     def check_width(self, width: int) -> None:
         """Refuse a number of columns of the inputs that the method cannot work with."""
 

@@ -51,7 +51,7 @@ class _RandomFeatures(Learner):
     def check_kernel(self, kernel: Kernel) -> None:
         super().check_kernel(kernel)
         try:
-            feature_counts(kernel, self.features, _accepted_width(kernel))
+            feature_counts(kernel, self.features, kernel.fewest_columns())
         except InvalidArgument as error:  # name this learner
             owner = type(self).__name__
             words = str(error).replace("'count' of feature_map", f"'features' of {owner}")
@@ -83,17 +83,6 @@ class _RandomFeatures(Learner):
 def _draw_features(kernel: Kernel, count: int, dimension: int, seed: int, slot: int) -> FeatureMap:
     """The features of the slot with that identity. Equal banks draw the same ones."""
     return feature_map(kernel, count, dimension, np.random.default_rng([seed, slot]))
-
-
-def _accepted_width(kernel: Kernel) -> int:
-    """A number of coordinates that the kernel accepts."""
-    for width in (1, 64, 4096):
-        try:
-            kernel.check_width(width, "dimension")
-        except ValueError:
-            continue
-        return width
-    return 2**20
 
 
 @dataclass(frozen=True)

@@ -46,8 +46,11 @@ class LastValue(Learner):
     column: int | None = check.count_field(None, _COLUMN, least=0, most=MOST)
     per_output: bool = False
 
+    def fewest_columns(self) -> int:
+        return 1 if self.column is None else self.column + 1
+
     def check_width(self, width: int) -> None:
-        if self.column is not None and self.column >= width:
+        if width < self.fewest_columns():
             rule = f"be the index of one of {width} inputs"
             raise check.refuse("column", rule, self.column, _COLUMN, "LastValue")
 

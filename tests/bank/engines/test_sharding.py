@@ -1,5 +1,10 @@
 """A bank that is divided into shards, here all in one process: the same bits as the whole."""
 
+import os
+import subprocess
+import sys
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -10,7 +15,6 @@ from kernelbank.bank.engines.ray_worker import (
     ShardWorker,
     describe_driver,
     describe_shard,
-    has_c_function,
     partition,
     renumbered,
 )
@@ -51,11 +55,11 @@ class Divided:
         self.driver = _core.Bank(describe_driver(self.whole, self.parts))
         self.workers = [ShardWorker() for _ in self.parts]
         for worker, packs in zip(self.workers, self.parts, strict=True):
-            worker.open(describe_shard(self.whole, packs, 50))
+            worker.open(describe_shard(self.whole, packs, 50), None, None)
 
     def learn(self, X, y, trace):
         first = self.driver.samples
-        records = [worker.learn(first, (X, y)) for worker in self.workers]
+        records = [worker.learn(first, (X, y), False)[0] for worker in self.workers]
         self.driver.learn_elsewhere(X, y, None, trace, list(zip(self.parts, records, strict=True)))
 
     def state(self):
@@ -100,7 +104,7 @@ def test_records_that_do_not_fit_are_refused_and_nothing_is_learned():
     case = CASES["kernels"]
     divided = Divided(case.make("serial")._settings, 2, 2)
     X, y = case.X[:5], case.y[:5, None]
-    records = [worker.learn(0, (X, y)) for worker in divided.workers]
+    records = [worker.learn(0, (X, y), False)[0] for worker in divided.workers]
     first, second = divided.parts
     few = {name: array[..., :1].copy() for name, array in records[1].items()}
     narrow = {**records[1], "values": records[1]["values"][..., :1].copy()}
@@ -125,17 +129,90 @@ def test_records_that_do_not_fit_are_refused_and_nothing_is_learned():
 def test_worker_refuses_blocks_out_of_order():
     divided = Divided(kb.KernelBank()._settings, 1, 1)
     worker, block = divided.workers[0], (np.zeros((5, 1)), np.zeros((5, 1)))
-    worker.learn(0, block)
+    _, snapshot = worker.learn(0, block, True)
     with pytest.raises(OutOfOrder, match="expects sample 5, and got 0"):
-        worker.learn(0, block)
-    worker.replay(5, block)
-    worker.load(worker.snapshot())
-    worker.learn(10, block)
+        worker.learn(0, block, False)
+    worker.open(describe_shard(divided.whole, [*divided.parts[0]], 50), snapshot, block)
+    worker.learn(10, block, False)
 
 
-def test_kernel_or_loss_with_address_is_found():
-    gaussian = K.Gaussian(1.0).core_spec(2)
-    nested = (gaussian, K.Custom(4096, name="own").core_spec(2))
-    assert has_c_function([("sum", None, (), nested)])
-    assert not has_c_function([gaussian, None, ("squared", [])])
-    assert not has_c_function(K.Custom(np.dot, name="c_function").core_spec(2))
+# --- engines --------------------------------------------------------------------------------------
+
+
+def test_threads_by_default_are_the_cores_of_this_process(monkeypatch):
+    fake = SimpleNamespace(sched_getaffinity=lambda _: {0, 3, 4}, cpu_count=lambda: 8)
+    monkeypatch.setattr("kernelbank.bank.engines.base.os", fake)
+    assert kb.engines.Threads().local_options()["threads"] == 3
+    assert kb.engines.Threads(5).local_options()["threads"] == 5
+    del fake.sched_getaffinity
+    assert kb.engines.Threads().local_options()["threads"] == 8
+
+
+FORK = """
+import os, threading, time, warnings
+import numpy as np
+import kernelbank as kb
+
+warnings.simplefilter("ignore")  # of forks while there are threads
+x = np.arange(600.0)
+
+
+def bits(bank):
+    return b"".join(array.tobytes() for _, array in sorted(bank.state().items()))
+
+
+def in_child(look):
+    reading, writing = os.pipe()
+    if os.fork() == 0:
+        os.write(writing, look()[:50_000])
+        os._exit(0)
+    os.close(writing)
+    with open(reading, "rb") as pipe:
+        return pipe.read()
+
+
+# The threads of the pool do not exist in the child: it makes others.
+bank = kb.KernelBank(kb.gaussian_grid(0.1, 10, 40), engine=kb.engines.Threads(2))
+bank.run(x, np.sin(x))
+
+
+def go_on():
+    bank.run(x, np.cos(x))
+    return bits(bank)
+
+
+assert in_child(go_on) == go_on()[:50_000]
+
+# Nobody ends in the child what another thread was doing with a bank.
+begun, ended = threading.Event(), threading.Event()
+
+
+def slow(A, B):
+    begun.set()
+    ended.wait()
+    return np.ones((len(A), len(B)))
+
+
+busy = kb.KernelBank(kb.kernels.Custom(slow))
+thread = threading.Thread(target=busy.run, args=(x[:9], x[:9]))
+thread.start()
+begun.wait()
+
+
+def ask():
+    try:
+        busy.learn_one(0.0, 0.0)
+    except kb.errors.HalfLearned as error:
+        return str(error).encode()
+
+
+assert b"forked while another thread was using it" in in_child(ask)
+ended.set()
+thread.join()
+assert busy.samples == 9
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_bank_goes_on_in_a_child_unless_another_thread_was_using_it():
+    subprocess.run([sys.executable, "-c", FORK], check=True, timeout=100)

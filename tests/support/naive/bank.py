@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from . import combiners
-from .learners import StepSize
+from .estimate import StepSize
 
 # ---------------------------------------------------------------- one slot
 

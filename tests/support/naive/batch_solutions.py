@@ -5,13 +5,10 @@ import numpy as np
 from .estimate import solve
 
 
-def ridge_solution(Phi, z, ridge, w=None):
-    """The minimiser of sum_i w_i (Phi_i . v - z_i)^2 + ridge |v|^2."""
-    return exponential_solution(Phi, z, ridge, 1.0, w)
-
-
 def exponential_solution(Phi, z, ridge, forgetting, w=None):
-    """The same with everything fading by r = forgetting a step, and one dummy a step.
+    """The minimiser of sum_i w_i (Phi_i . v - z_i)^2 + ridge |v|^2, where all fades.
+
+    Everything fades by r = forgetting per step, and every step has a dummy sample.
 
     After n samples, number i (from 0) counts r^(n-i), the first ridge r^n, and the dummy "entry
     i mod D of v is 0" of step i counts D (1-r) ridge r^(n-1-i).

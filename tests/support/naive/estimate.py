@@ -12,7 +12,7 @@ f(x): what rounding is measured against) and
   scale. A comparison with another implementation means nothing if it is not well above rounding.
 """
 
-from math import fsum, inf, log, tanh
+from math import fsum, inf, log, sqrt, tanh
 
 import numpy as np
 
@@ -69,15 +69,51 @@ def logistic_curvature(g):
     return tanh(f / 2) / (2 * f) if f else 0.25
 
 
-class Estimate:
-    """Decisions that remember how close they were, and the loss as a method sees it."""
+class StepSize:
+    """rate_t of the samples t = 1, 2, ...; |g|^2 of the loss's gradient is given for each."""
 
-    def __init__(self, loss, regularization, curvature=squared_curvature):
+    def __init__(self, learning_rate, step_size, regularization=0.0):
+        self.learning_rate, self.rule = learning_rate, step_size
+        self.regularization = regularization
+        self.squares = []
+
+    def next(self, squared_gradient):
+        """The rate of the next sample."""
+        self.squares.append(squared_gradient)
+        if self.rule == "constant":
+            return self.learning_rate
+        if self.rule == "inverse_sqrt":
+            return self.learning_rate / sqrt(len(self.squares))
+        if not any(self.squares):
+            return 0.0
+        rate = self.learning_rate / sqrt(fsum(self.squares))
+        return min(rate, 0.5 / self.regularization) if self.regularization else rate
+
+
+class Estimate:
+    """Decisions that remember how close they were, and the loss as a method sees it.
+
+    A method's settings are attributes of its class; those that are given replace them.
+    """
+
+    curvature = staticmethod(squared_curvature)
+    learning_rate, step_size = 0.1, "constant"
+    decays = False  # whether a step multiplies f by 1 - rate * regularization
+
+    def __init__(self, loss, regularization, **settings):
         self.derivative = loss[1]
         self.regularization = regularization
-        self.curvature = curvature
         self.dropped = 0.0
         self.closest = inf
+        for name, value in settings.items():
+            setattr(self, name, value)
+        self.rates = self.new_rates()
+
+    def new_rates(self):
+        """The step sizes, from the first sample on."""
+        return StepSize(
+            self.learning_rate, self.step_size, self.regularization if self.decays else 0.0
+        )
 
     def exceeds(self, value, bound, scale):
         """Whether value > bound. Exact equality is no close call: it is meant."""
@@ -119,8 +155,8 @@ class KernelExpansion(Estimate):
 
     jitter = None  # JITTER
 
-    def __init__(self, kernel, loss, regularization, curvature=squared_curvature):
-        super().__init__(loss, regularization, curvature)
+    def __init__(self, kernel, loss, regularization, **settings):
+        super().__init__(loss, regularization, **settings)
         self.kernel = kernel
         self.centres = []
         self.alpha = np.zeros(0)
@@ -166,8 +202,8 @@ class KernelExpansion(Estimate):
 class FeatureExpansion(Estimate):
     """f(x) = weights . phi(x); features is the function phi."""
 
-    def __init__(self, features, loss, regularization, curvature=squared_curvature):
-        super().__init__(loss, regularization, curvature)
+    def __init__(self, features, loss, regularization, **settings):
+        super().__init__(loss, regularization, **settings)
         self.features = features
         self.weights = None  # as many zeros as there are features, once they are seen
 

@@ -18,32 +18,7 @@ from .estimate import (
     inverse,
     raise_diagonal,
     solve,
-    squared_curvature,
 )
-
-# ---------------------------------------------------------------- step sizes
-
-
-class StepSize:
-    """rate_t of the samples t = 1, 2, ...; |g|^2 of the loss's gradient is given for each."""
-
-    def __init__(self, learning_rate, step_size, regularization=0.0):
-        self.learning_rate, self.rule = learning_rate, step_size
-        self.regularization = regularization
-        self.squares = []
-
-    def next(self, squared_gradient):
-        """The rate of the next sample."""
-        self.squares.append(squared_gradient)
-        if self.rule == "constant":
-            return self.learning_rate
-        if self.rule == "inverse_sqrt":
-            return self.learning_rate / sqrt(len(self.squares))
-        if not any(self.squares):
-            return 0.0
-        rate = self.learning_rate / sqrt(fsum(self.squares))
-        return min(rate, 0.5 / self.regularization) if self.regularization else rate
-
 
 # ---------------------------------------------------------------- first order, on centres
 
@@ -51,11 +26,7 @@ class StepSize:
 class KLMS(KernelExpansion):
     """A gradient step in the function space; beyond the budget the oldest term goes."""
 
-    def __init__(
-        self, kernel, loss, regularization, learning_rate=0.1, budget=100, step_size="constant"
-    ):
-        super().__init__(kernel, loss, regularization)
-        self.rates, self.budget = StepSize(learning_rate, step_size), budget
+    budget = 100
 
     def learn(self, x, y):
         """Append -rate g k(x, .)."""
@@ -68,19 +39,7 @@ class KLMS(KernelExpansion):
 class QKLMS(KernelExpansion):
     """KLMS that adds the new term to a centre nearby, or to the nearest if the budget is full."""
 
-    def __init__(
-        self,
-        kernel,
-        loss,
-        regularization,
-        learning_rate=0.1,
-        quantization=0.1,
-        budget=100,
-        step_size="constant",
-    ):
-        super().__init__(kernel, loss, regularization)
-        self.rates = StepSize(learning_rate, step_size)
-        self.quantization, self.budget = quantization, budget
+    quantization, budget = 0.1, 100
 
     def learn(self, x, y):
         """The step goes to the nearest centre, or to a new one."""
@@ -99,20 +58,7 @@ class QKLMS(KernelExpansion):
 class KNLMS(KernelExpansion):
     """A normalised gradient step in the coefficients of a dictionary of low coherence."""
 
-    def __init__(
-        self,
-        kernel,
-        loss,
-        regularization,
-        learning_rate=0.1,
-        coherence=0.9,
-        epsilon=0.01,
-        budget=100,
-        step_size="constant",
-    ):
-        super().__init__(kernel, loss, regularization)
-        self.rates, self.coherence = StepSize(learning_rate, step_size), coherence
-        self.epsilon, self.budget = epsilon, budget
+    coherence, epsilon, budget = 0.9, 0.01, 100
 
     def cosine(self, x, c):
         """|k(x,c)| / sqrt(k(x,x) k(c,c)); 1 if k(x, .) = 0, which any centre represents."""
@@ -137,19 +83,7 @@ class KNLMS(KernelExpansion):
 class POLK(KernelExpansion):
     """A gradient step, then as few centres as stay within `compression` of it in norm."""
 
-    def __init__(
-        self,
-        kernel,
-        loss,
-        regularization,
-        learning_rate=0.1,
-        compression=0.01,
-        budget=100,
-        step_size="constant",
-    ):
-        super().__init__(kernel, loss, regularization)
-        self.rates = StepSize(learning_rate, step_size, regularization)
-        self.compression, self.budget = compression, budget
+    compression, budget, decays = 0.01, 100, True
 
     def learn(self, x, y):
         """The step, and the compression of it."""
@@ -204,10 +138,8 @@ class Forgetron(KernelExpansion):
     Q is the damage done by forgetting; phi is as large as keeps Q <= (15/32) mistakes.
     """
 
-    def __init__(self, kernel, loss, regularization, budget=100):
-        super().__init__(kernel, loss, regularization)
-        self.budget = budget
-        self.mistakes, self.damage, self.shrink = 0, 0.0, 1.0
+    budget = 100
+    mistakes, damage, shrink = 0, 0.0, 1.0
 
     def learn(self, x, y):
         """Nothing unless the sign is wrong."""
@@ -229,9 +161,7 @@ class Forgetron(KernelExpansion):
 class Projectron(KernelExpansion):
     """A perceptron that projects a term on the centres where this loses little."""
 
-    def __init__(self, kernel, loss, regularization, tolerance=0.1, budget=100):
-        super().__init__(kernel, loss, regularization)
-        self.tolerance, self.budget = tolerance, budget
+    tolerance, budget = 0.1, 100
 
     def learn(self, x, y):
         """Nothing unless the sign is wrong."""
@@ -252,19 +182,11 @@ class Projectron(KernelExpansion):
 class NystromSGD(Estimate):
     """Gradient steps on the features z(x) = L^-1 k(x, landmarks), K = L L'."""
 
-    def __init__(
-        self,
-        kernel,
-        loss,
-        regularization,
-        landmarks=50,
-        learning_rate=0.1,
-        novelty=0.001,
-        step_size="constant",
-    ):
-        super().__init__(loss, regularization)
+    novelty, decays = 0.001, True
+
+    def __init__(self, kernel, loss, regularization, landmarks=50, **settings):
+        super().__init__(loss, regularization, **settings)
         self.kernel, self.max_landmarks = kernel, landmarks
-        self.rates, self.novelty = StepSize(learning_rate, step_size, regularization), novelty
         self.landmarks, self.weights = [], np.zeros(0)
 
     def features(self, x):
@@ -306,18 +228,10 @@ class KRLS(KernelExpansion):
     sum_i w_i (A_i b - z_i)^2.
     """
 
-    def __init__(
-        self,
-        kernel,
-        loss,
-        regularization,
-        novelty=0.001,
-        budget=100,
-        jitter=None,
-        curvature=squared_curvature,
-    ):
-        super().__init__(kernel, loss, regularization, curvature)
-        self.novelty, self.budget, self.jitter = novelty, budget, jitter
+    novelty, budget = 0.001, 100
+
+    def __init__(self, *arguments, **settings):
+        super().__init__(*arguments, **settings)
         self.rows, self.z, self.w = [], [], []
 
     def learn(self, x, y):
@@ -344,11 +258,10 @@ class KRLS(KernelExpansion):
 class SlidingWindowKRLS(KernelExpansion):
     """Kernel ridge regression on the last `budget` samples."""
 
-    def __init__(
-        self, kernel, loss, regularization, budget=50, ridge=0.01, curvature=squared_curvature
-    ):
-        super().__init__(kernel, loss, regularization, curvature)
-        self.budget, self.ridge = budget, ridge
+    budget, ridge = 50, 0.01
+
+    def __init__(self, *arguments, **settings):
+        super().__init__(*arguments, **settings)
         self.z, self.w = np.zeros(0), np.zeros(0)
 
     def keep_sample(self, x, z, w):
@@ -382,18 +295,7 @@ class SlidingWindowKRLS(KernelExpansion):
 class FixedBudgetKRLS(SlidingWindowKRLS):
     """Kernel ridge regression on kept samples; the one best predicted by the others goes."""
 
-    def __init__(
-        self,
-        kernel,
-        loss,
-        regularization,
-        budget=50,
-        ridge=0.01,
-        label_rate=0.0,
-        curvature=squared_curvature,
-    ):
-        super().__init__(kernel, loss, regularization, budget, ridge, curvature)
-        self.label_rate = label_rate
+    label_rate = 0.0
 
     def learn(self, x, y):
         """Move the kept labels towards the new one, add it, remove the most predictable."""
@@ -414,21 +316,10 @@ class KRLSTracker(KernelExpansion):
     point out if there are too many, and move towards the prior.
     """
 
-    def __init__(
-        self,
-        kernel,
-        loss,
-        regularization,
-        budget=50,
-        forgetting=1.0,
-        noise=0.01,
-        forget_when="after",
-        jitter=None,
-        curvature=squared_curvature,
-    ):
-        super().__init__(kernel, loss, regularization, curvature)
-        self.budget, self.forgetting, self.noise = budget, forgetting, noise
-        self.forget_when, self.jitter = forget_when, jitter
+    budget, forgetting, noise, forget_when = 50, 1.0, 0.01, "after"
+
+    def __init__(self, *arguments, **settings):
+        super().__init__(*arguments, **settings)
         self.mean, self.covariance = np.zeros(0), np.zeros((0, 0))
 
     def learn(self, x, y):
@@ -485,14 +376,6 @@ class KRLSTracker(KernelExpansion):
 # ---------------------------------------------------------------- on features
 
 
-def cosine_features(frequencies, phases):
-    """phi_m(x) = sqrt(2 / D) cos(frequency_m . x + phase_m)."""
-    scale = sqrt(2 / len(phases))
-    return lambda x: (
-        scale * np.cos([dot(v, x) + p for v, p in zip(frequencies, phases, strict=True)])
-    )
-
-
 def linear_features(offset):
     """(x, sqrt(offset)): the features of the kernel x.t + offset."""
     return lambda x: np.append(x, sqrt(offset)) if offset else np.array(x, dtype=float)
@@ -501,18 +384,7 @@ def linear_features(offset):
 class FourierSGD(FeatureExpansion):
     """Gradient steps on the weights; before samples number restart, 2 restart, ... f = 0 again."""
 
-    def __init__(
-        self,
-        features,
-        loss,
-        regularization,
-        learning_rate=0.1,
-        step_size="constant",
-        restart=None,
-    ):
-        super().__init__(features, loss, regularization)
-        self.settings = learning_rate, step_size, regularization
-        self.rates, self.restart, self.seen = StepSize(*self.settings), restart, 0
+    restart, decays, seen = None, True, 0
 
     def learn(self, x, y):
         """One step."""
@@ -523,27 +395,15 @@ class FourierSGD(FeatureExpansion):
         self.weights = decay * old - rate * g * phi
         self.seen += 1
         if self.restart and (self.seen + 1) % self.restart == 0:
-            self.weights, self.rates = None, StepSize(*self.settings)
+            self.weights, self.rates = None, self.new_rates()
 
 
 class FourierRLS(FeatureExpansion):
     """Recursive least squares: weights ~ N(weights, covariance), from N(0, I / ridge)."""
 
-    def __init__(
-        self,
-        features,
-        loss,
-        regularization,
-        forgetting=1.0,
-        ridge=0.01,
-        forget="exponential",
-        constant_forgetting=None,
-        curvature=squared_curvature,
-    ):
-        super().__init__(features, loss, regularization, curvature)
-        self.forgetting, self.ridge, self.forget = forgetting, ridge, forget
-        self.covariance, self.samples = None, 0
-        self.constant_forgetting = constant_forgetting  # of the last feature, or None
+    forgetting, ridge, forget = 1.0, 0.01, "exponential"
+    constant_forgetting = None  # of the last feature
+    covariance, samples = None, 0
 
     def observe(self, phi, error, variance):
         """Condition on phi . weights + noise, which is `error` larger than expected."""
@@ -589,19 +449,11 @@ class LinearRLS(FourierRLS):
 class NearestNeighborGP(Estimate):
     """At every x the posterior mean of a Gaussian process on the nearest of the last samples."""
 
-    def __init__(
-        self,
-        kernel,
-        loss,
-        regularization,
-        neighbors=32,
-        memory=4096,
-        noise=0.1,
-        constant=1.0,
-    ):
-        super().__init__(loss, regularization)
-        self.kernel = lambda x, t: kernel(x, t) + constant
-        self.neighbors, self.memory, self.noise = neighbors, memory, noise
+    neighbors, memory, noise, constant = 32, 4096, 0.1, 1.0
+
+    def __init__(self, kernel, loss, regularization, **settings):
+        super().__init__(loss, regularization, **settings)
+        self.kernel = lambda x, t: kernel(x, t) + self.constant
         self.samples = []
 
     def nearest(self, x):
@@ -639,9 +491,11 @@ class NearestNeighborGP(Estimate):
 class LastValue(Estimate):
     """The last target again."""
 
-    def __init__(self, kernel, loss, regularization, column=None, per_output=False):
-        super().__init__(loss, regularization)
-        self.last, self.column, self.started = 0.0, column, False
+    column, per_output = None, False
+    last, started = 0.0, False
+
+    def __init__(self, kernel, loss, regularization, **settings):
+        super().__init__(loss, regularization, **settings)
 
     def terms(self, x):
         return [x[self.column] if self.started and self.column is not None else self.last]

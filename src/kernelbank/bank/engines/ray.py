@@ -7,8 +7,10 @@ The way of a block:
    have left behind: predictions, values on the window, norms.
 3. The driver has a bank of the core whose learners copy these records. So it scores, weighs and
    mixes the slots by the code of every other bank.
-4. A process that is lost is replaced: the new one gets an earlier snapshot and learns the blocks
-   since. Sample numbers make sure that nothing is learned twice or left out.
+
+There is one way back, from whatever has happened: a process that is lost gets another one, blocks
+on their way are forgotten, and all shards begin with their last snapshots and learn the blocks that
+the driver has learned since. It takes all of them the time that it takes one.
 """
 
 from __future__ import annotations
@@ -22,11 +24,10 @@ import socket
 import threading
 import warnings
 import weakref
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import wraps
-from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 import numpy as np
@@ -45,7 +46,6 @@ from .ray_worker import (
     build_fingerprint,
     describe_driver,
     describe_shard,
-    has_c_function,
     partition,
     renumbered,
     with_models,
@@ -68,20 +68,6 @@ _LONGEST, _SHORTEST = 1024, 8  # samples of a block
 _SMALL = 16_384  # bytes that travel faster with the call than through the object store
 _WARN_AFTER = 5.0  # seconds of waiting for a process
 _MAX_IDLE = 16  # processes
-
-
-def _checked_address(name: str, address: object, owner: str) -> object:
-    if address is None or (isinstance(address, str) and address):
-        return address
-    remedy = 'Give "auto" or the head node\'s host:port, or None for this machine.'
-    raise check.refuse(name, "be a text or None", address, remedy, owner)
-
-
-def _checked_permission(name: str, allowed: object, owner: str) -> object:
-    if isinstance(allowed, bool):
-        return allowed
-    remedy = "Give True if nobody else can reach the cluster."
-    raise check.refuse(name, "be True or False", allowed, remedy, owner)
 
 
 @dataclass(frozen=True)
@@ -115,7 +101,7 @@ class Ray(Engine):
     """
 
     shards: int | None = check.count_field(None, "Give 1 or more, or None for one per processor.")
-    address: str | None = field(default=None, metadata={"rule": _checked_address})
+    address: str | None = None
     block: int | None = check.count_field(
         None, "Give 1 to 65536, or None to let it be chosen.", most=65536
     )
@@ -123,8 +109,20 @@ class Ray(Engine):
     patience: float = check.number_field(60.0, "Give seconds, such as 60.", above=0)
     replay: int = check.count_field(16_384, "Give a number of samples, such as 16384.")
     cpus: float = check.number_field(0.0, "Give 0 or more, such as 1.", least=0)
-    allow_unauthenticated: bool = field(default=False, metadata={"rule": _checked_permission})
+    allow_unauthenticated: bool = False
     rows: ClassVar[int] = 2**16  # long calls: after each, the shards wait for the next one
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not (self.address is None or (isinstance(self.address, str) and self.address)):
+            remedy = 'Give "auto" or the head node\'s host:port, or None for this machine.'
+            raise check.refuse("address", "be a text or None", self.address, remedy, "Ray")
+        if not isinstance(self.allow_unauthenticated, bool):
+            name, remedy = (
+                "allow_unauthenticated",
+                "Give True if nobody else can reach the cluster.",
+            )
+            raise check.refuse(name, "be True or False", self.allow_unauthenticated, remedy, "Ray")
 
     def open(
         self,
@@ -136,6 +134,8 @@ class Ray(Engine):
         description = settings.describe(dimension, models)
         if most_bytes is not None:
             _core.Bank(description, most_bytes)  # refused, if it is too large
+        # C functions are refused here: a description has their addresses only.
+        import_ray().cloudpickle.dumps((settings.slots, settings.losses))
         return RayBank(self, description)
 
     def to_local(self, bank: EngineBank) -> _core.Bank:
@@ -237,20 +237,8 @@ def _first_line(error: Exception) -> str:
 # --- the processes --------------------------------------------------------------------------------
 
 
-@dataclass(eq=False)
-class SentBlock:
-    """A block of samples that was sent to the shards."""
-
-    first: int  # the number of its first sample, counted from 0
-    samples: Samples
-    reference: Reference  # the samples in Ray's object store, or as they are if small
-    with_snapshot: bool
-    records: dict[ShardProcess, Reference] = field(default_factory=dict)  # what `learn` returns
-    snapshots: dict[ShardProcess, Reference] = field(default_factory=dict)  # after the block
-
-
-class ShardProcess:
-    """The process of one shard, and what brings the shard back in another one."""
+class Shard:
+    """Some packs of a bank, and the process in which they are."""
 
     def __init__(
         self,
@@ -265,12 +253,12 @@ class ShardProcess:
         self.label = label
         self.packs = packs
         self.slots = np.concatenate([whole["packs"][number]["slots"] for number in packs])
+        self.description = describe_shard(whole, packs, block)
         self.snapshot: Snapshot | None = None  # None: nothing learned
         self.process_id = 0
         self.actor: Reference = None
         self._ray = ray
         self._settings = settings
-        self._description = ray.put(describe_shard(whole, packs, block))
 
     def start(self, idle: Reference = None) -> None:
         """Take a process, an idle one or a new one, which starts in the background."""
@@ -281,8 +269,8 @@ class ShardProcess:
         self.actor = idle or remote(ShardWorker).remote()
         self._started = self.actor.check_build.remote(build_fingerprint())
 
-    def open(self) -> Reference:
-        """Wait until the process runs. Make a shard that has learned nothing; its reference."""
+    def wait(self) -> Reference:
+        """Wait until the process runs, or has failed to; the reference to its number."""
         patience = self._settings.patience
         ready, waiting = self._ray.wait([self._started], timeout=min(_WARN_AFTER, patience))
         if waiting:
@@ -295,28 +283,7 @@ class ShardProcess:
             ready, _ = self._ray.wait(waiting, timeout=max(0.0, patience - _WARN_AFTER))
         if not ready:
             raise self.lost(f"it got no process within its patience of {patience:g} seconds")
-        self.process_id = self._ray.get(self._started)
-        return self.actor.open.remote(self._description)
-
-    def load(self, learned: Sequence[SentBlock], in_flight: Sequence[SentBlock]) -> list[Reference]:
-        """Make a shard that has learned these blocks after the snapshot; send it the others."""
-        replies = [self.open()]
-        if self.snapshot is not None:
-            replies.append(self.call("load", self.snapshot))
-        replies += [self.call("replay", block.first, block.reference) for block in learned]
-        for block in in_flight:
-            self.send(block)
-        return replies
-
-    def call(self, method: str, *arguments: object) -> Reference:
-        """Call a method of the worker, after all earlier calls; the reference to its answer."""
-        return getattr(self.actor, method).remote(*arguments)
-
-    def send(self, block: SentBlock) -> None:
-        """Let the worker learn a block, after all earlier calls."""
-        block.records[self] = self.call("learn", block.first, block.reference)
-        if block.with_snapshot:
-            block.snapshots[self] = self.call("snapshot")
+        return self._started
 
     def lost(self, reason: str) -> ShardLost:
         """The error to raise when the shard cannot be brought back."""
@@ -326,31 +293,29 @@ class ShardProcess:
             "kernelbank, and the RAY_AUTH_MODE and token of this program? See docs/ray.md."
         )
 
-    def rebuild(self, learned: Sequence[SentBlock]) -> ShardWorker:
-        """The same shard in this process: from the snapshot, and the blocks since."""
-        worker = ShardWorker()
-        worker.open(self._ray.get(self._description))
-        if self.snapshot is not None:
-            worker.load(self.snapshot)
-        for block in learned:
-            worker.replay(block.first, block.samples)
-        return worker
-
     def part_of(self, arrays: Mapping[str, np.ndarray], models: Models) -> Snapshot:
         """The shard's part of the state of the bank."""
         place = {number: i for i, number in enumerate(self.packs)}
         return renumbered(arrays, place), {i: models[n] for n, i in place.items() if n in models}
 
 
-_idle: list[tuple[str, Reference]] = []
-"""Cluster and process of banks that are gone, for the next banks: cheaper than new ones."""
+@dataclass
+class SentBlock:
+    """A block of samples that was sent to the shards."""
+
+    samples: Samples
+    answers: list[Reference]  # what `ShardWorker.learn` returns, of every shard
 
 
-def _release(cluster: str, processes: list[ShardProcess]) -> None:
+_idle: dict[str, list[Reference]] = {}
+"""By cluster: processes of banks that are gone, for the next banks. Cheaper than new ones."""
+
+
+def _release(idle: list[Reference], shards: list[Shard]) -> None:
     """Keep the processes of a bank that is gone. (The garbage collector calls: ask Ray nothing.)"""
-    _idle.extend((cluster, process.actor) for process in processes if process.actor is not None)
-    del _idle[:-_MAX_IDLE]
-    processes.clear()
+    idle.extend(shard.actor for shard in shards)
+    del idle[:-_MAX_IDLE]
+    shards.clear()
 
 
 # --- the bank -------------------------------------------------------------------------------------
@@ -363,6 +328,7 @@ def _in_turn(method: Method) -> Method:
     def call(bank: RayBank, *arguments: object) -> object:
         with bank._lock:
             _ = bank.samples
+            bank._failures.clear()
             return method(bank, *arguments)
 
     return cast(Method, call)
@@ -372,96 +338,101 @@ class RayBank:
     """A bank whose slots run in processes of a Ray cluster; methods are those of `EngineBank`."""
 
     def __init__(self, settings: Ray, description: Description) -> None:
-        packs = description["packs"]
-        if has_c_function([description["losses"], [[p["loss"], *p["kernels"]] for p in packs]]):
-            rule = "be one of this process for a kernel or loss that is the address of a C function"
-            remedy = 'Use engine="threads", or give a Python function.'
-            raise check.refuse("engine", rule, settings, remedy)
         self._ray = ray = connect(settings)
         self._settings = settings
         self._description = description
         self._lock = threading.RLock()
         number = settings.shards or max(1, int(ray.cluster_resources().get("CPU", 1)))
-        shards = partition(packs, number)
+        shards = partition(description["packs"], number)
         self._driver = driver = _core.Bank(describe_driver(description, shards))
         self.weights, self.weight_sums = driver.weights, driver.weight_sums
         self.clear_weight_sums, self.combiner_step = driver.clear_weight_sums, driver.combiner_step
         self.alerts = driver.alerts
         self._block = settings.block_length(description)
         length = min(_core.SLIDE_PERIOD, description["block"] * len(shards))
-        self._processes = [
-            ShardProcess(ray, settings, f"Shard {k} of {len(shards)}", packs, description, length)
+        self._shards = [
+            Shard(ray, settings, f"Shard {k} of {len(shards)}", packs, description, length)
             for k, packs in enumerate(shards)
         ]
-        self._in_flight: deque[SentBlock] = deque()  # sent; the first is the driver's block
-        self._learned: list[SentBlock] = []  # finished since the snapshots
-        self._unsaved = 0  # samples sent since a snapshot was asked for
-        self._unsent = 0  # the number of the next sample that is sent
-        self._ahead = False  # shards have learned blocks that the driver will not finish
+        self._learned: list[Samples] = []  # by the driver, since the snapshots
+        self._apart = True  # shards may not have learned what the driver has
+        self._failures: Counter[str] = Counter()  # of shards in a row, by label
         shape = (len(description["losses"]), description["slots"])
         self._dropped, self._step_ratio = np.zeros(shape), np.zeros(shape)
         idle: list[Reference] = []
         if settings.cpus == 0:
             gc.collect()  # banks that are gone release their processes
-            cluster = str(ray.get_runtime_context().get_node_id())
-            weakref.finalize(self, _release, cluster, self._processes)
-            idle = [actor for of, actor in _idle if of == cluster]
-            _idle[:] = [(cluster, actor) for actor in idle[: -len(shards)]]
-        for process, actor in zip_longest(self._processes, idle[-len(shards) :]):
-            process.start(actor)
-        for process in self._processes:
-            self._answer(process, ShardProcess.open)
+            idle = _idle.setdefault(str(ray.get_runtime_context().get_node_id()), idle)
+            weakref.finalize(self, _release, idle, self._shards)
+        for shard in self._shards:
+            shard.start(idle.pop() if idle else None)
 
     # --- calls ------------------------------------------------------------------------------------
 
-    def _answer(
-        self,
-        process: ShardProcess,
-        ask: Callable[[ShardProcess], Reference],
-        reference: Reference = None,
-    ) -> Any:
-        """What `ask` refers to, for one shard. If the shard is lost, bring it back and ask again.
-
-        reference : what `ask` has returned, if it was called before.
-        """
-        failures = 0
-        while True:
+    def _collect(self, references: Sequence[Reference]) -> list[Any] | None:
+        """The answers of all shards. None if a shard was lost, which then has another process."""
+        try:
+            return list(self._ray.get(list(references)))  # one wait for all costs less
+        except self._ray.exceptions.RayError:
+            self._apart = True
+        for shard, reference in zip(self._shards, references, strict=True):
             try:
-                if failures:
-                    process.start()
-                    self._ray.get(process.load(self._learned, self._in_flight))
-                if failures or reference is None:
-                    reference = ask(process)
-                return self._ray.get(reference)
+                self._ray.get(reference)
             except self._ray.exceptions.RayError as error:
                 cause = getattr(error, "cause", error)  # of one that was raised in the process
                 if not isinstance(cause, (OutOfOrder, self._ray.exceptions.RayError)):
                     raise cause from None
-                failures += 1
+                self._failures[shard.label] += 1
+                failures = self._failures[shard.label]
                 if failures > self._settings.retries:
                     reason = f"its process ended {failures} times ({_first_line(error)})"
-                    raise process.lost(reason) from error
+                    raise shard.lost(reason) from error
+                shard.start()
+        return None
 
-    def _answers(self, ask: Callable[[ShardProcess], Reference]) -> list[Any]:
-        """What `ask` refers to, for all shards."""
-        references = [ask(process) for process in self._processes]
-        try:
-            return list(self._ray.get(references))  # one wait for all costs less
-        except self._ray.exceptions.RayError:
-            pairs = zip(self._processes, references, strict=True)
-            return [self._answer(process, ask, reference) for process, reference in pairs]
+    def _synchronize(self) -> None:
+        """Let all shards be where the driver is."""
+        samples = self._ray.put(self._since_snapshots()) if self._apart else None
+        while self._apart:
+            numbers = self._collect([shard.wait() for shard in self._shards])
+            if numbers is None:
+                continue
+            for shard, number in zip(self._shards, numbers, strict=True):
+                shard.process_id = number
+            opened = self._collect(
+                [
+                    shard.actor.open.remote(shard.description, shard.snapshot, samples)
+                    for shard in self._shards
+                ]
+            )
+            self._apart = opened is None
+
+    def _since_snapshots(self) -> Samples | None:
+        """The samples that the driver has learned since the snapshots, if any."""
+        if not self._learned:
+            return None
+        X, y = zip(*self._learned, strict=True)
+        return np.concatenate(X), np.concatenate(y)
+
+    def _ask(self, method: str, *arguments: object) -> list[Any]:
+        """What a method of the workers returns, of every shard, which are where the driver is."""
+        while True:
+            self._synchronize()
+            calls = [getattr(shard.actor, method) for shard in self._shards]
+            answers = self._collect([call.remote(*arguments) for call in calls])
+            if answers is not None:
+                return answers
 
     def _ask_slots(self, method: str, X: Floats) -> Floats:
-        """(n, K, P): the answers of all shards, which are where the driver is, at inputs (n, d)."""
-        self._synchronize()
+        """(n, K, P): what a method of the workers returns for inputs (n, d)."""
         points = X.copy() if X.nbytes < _SMALL else self._ray.put(X)
-        return self._by_slot(self._answers(lambda process: process.call(method, points)))
+        return self._by_slot(self._ask(method, points))
 
     def _by_slot(self, answers: Sequence[Floats]) -> Floats:
         """(..., P): the answers, (..., S of the shard) each, in the order of the bank's slots."""
         out = np.empty((*answers[0].shape[:-1], self._description["slots"]))
-        for process, values in zip(self._processes, answers, strict=True):
-            out[..., process.slots] = values
+        for shard, values in zip(self._shards, answers, strict=True):
+            out[..., shard.slots] = values
         return out
 
     # --- learning ---------------------------------------------------------------------------------
@@ -469,87 +440,68 @@ class RayBank:
     @_in_turn
     def learn(self, X: Floats, y: Floats, past: Floats | None, trace: dict[str, Floats]) -> None:
         """Learn samples block by block; a block that fails is undone, those before it stay."""
-        self._synchronize()
-        length = self._block
-        parts = [slice(start, start + length) for start in range(0, len(X), length)]
-        upcoming = deque((X[rows], y[rows]) for rows in parts)
-        self._unsent = self._driver.samples
+        blocks = [slice(start, start + self._block) for start in range(0, len(X), self._block)]
+        done, first = 0, self._driver.samples
+        sent: deque[SentBlock] = deque()
+
+        def send(most: int) -> None:
+            """Send blocks until so many are on their way."""
+            for rows in blocks[done + len(sent) : done + most]:
+                sent.append(self._send(first + rows.start, X[rows], y[rows]))
+
         try:
-            for rows in parts:
-                self._send_blocks(upcoming, 2)
-                block = self._in_flight[0]
-                records = self._gather(block)
-                self._send_blocks(upcoming, 3)  # for the time in which the driver works
+            while done < len(blocks):
+                if self._apart:
+                    sent.clear()
+                    self._synchronize()
+                send(2)
+                answers = self._collect(sent[0].answers)
+                if answers is None:
+                    continue
+                send(3)  # for the time in which the driver works
+                rows = blocks[done]
                 arrays = {name: array[rows] for name, array in trace.items()}
-                self._finish(block, records, None if past is None else past[rows], arrays)
-                self._fetch_snapshots(block)
+                self._finish(sent.popleft(), answers, None if past is None else past[rows], arrays)
+                done += 1
         except BaseException:
-            self._go_back()
+            self._apart = True
             raise
 
-    def _send_blocks(self, upcoming: deque[Samples], most: int) -> None:
-        """Send blocks until so many are on their way."""
-        while upcoming and len(self._in_flight) < most:
-            X, y = upcoming.popleft()
-            samples = X.copy(), y.copy()  # the caller may change his arrays
-            self._unsaved += len(X)
-            with_snapshot = self._unsaved >= self._settings.replay
-            self._unsaved = 0 if with_snapshot else self._unsaved
-            reference = samples if X.nbytes < _SMALL else self._ray.put(samples)
-            block = SentBlock(self._unsent, samples, reference, with_snapshot)
-            self._unsent += len(X)
-            self._in_flight.append(block)
-            for process in self._processes:
-                process.send(block)
-
-    def _gather(self, block: SentBlock) -> list[dict[str, Floats]]:
-        return self._answers(lambda process: block.records[process])
+    def _send(self, first: int, X: Floats, y: Floats) -> SentBlock:
+        """Let all shards learn a block, whose first sample has this number, counted from 0."""
+        samples = X.copy(), y.copy()  # the caller may change his arrays
+        reference = samples if X.nbytes < _SMALL else self._ray.put(samples)
+        replay = self._settings.replay
+        with_snapshot = first // replay < (first + len(X)) // replay
+        answers = [s.actor.learn.remote(first, reference, with_snapshot) for s in self._shards]
+        return SentBlock(samples, answers)
 
     def _finish(
         self,
         block: SentBlock,
-        records: Sequence[dict[str, Floats]],
+        answers: Sequence[tuple[dict[str, Floats], Snapshot | None]],
         past: Floats | None,
         trace: dict[str, Floats],
     ) -> None:
         """Let the driver learn a block."""
-        shards = [(p.packs, record) for p, record in zip(self._processes, records, strict=True)]
+        records, snapshots = zip(*answers, strict=True)
+        packs = [shard.packs for shard in self._shards]
         with defer_signals():  # shards and driver must fit together
-            self._driver.learn_elsewhere(*block.samples, past, trace, shards)
+            handed = list(zip(packs, records, strict=True))
+            self._driver.learn_elsewhere(*block.samples, past, trace, handed)
             self._dropped = self._by_slot([record["dropped"] for record in records])
             self._step_ratio = self._by_slot([record["step_ratio"] for record in records])
-            block.records.clear()
-            self._learned.append(self._in_flight.popleft())
+            self._failures.clear()
+            self._learned.append(block.samples)
+            if None not in snapshots:
+                self._begin_with(snapshots)
 
-    def _fetch_snapshots(self, block: SentBlock) -> None:
-        """Take the snapshots after the last block, if it has some."""
-        if not block.with_snapshot:
-            return
-        references = [block.snapshots.pop(process) for process in self._processes]
-        try:
-            self._keep(self._ray.get(references))
-        except self._ray.exceptions.RayError:
-            self._unsaved = self._settings.replay  # with the next block, then
-
-    def _keep(self, snapshots: Sequence[Snapshot]) -> None:
-        """Let every shard begin with its snapshot from now on."""
+    def _begin_with(self, snapshots: Sequence[Snapshot]) -> None:
+        """Let every shard begin with its snapshot, of now, from now on."""
         with defer_signals():  # snapshots and blocks must fit together
-            for process, snapshot in zip(self._processes, snapshots, strict=True):
-                process.snapshot = snapshot
+            for shard, snapshot in zip(self._shards, snapshots, strict=True):
+                shard.snapshot = snapshot
             self._learned.clear()
-
-    def _go_back(self) -> None:
-        """Undo what the driver has not finished, in the shards at their next call."""
-        self._in_flight.clear()
-        self._ahead = True
-        self._unsaved = sum(len(block.samples[0]) for block in self._learned)
-
-    def _synchronize(self) -> None:
-        """Let all shards be where the driver is."""
-        if self._ahead:
-            for process in self._processes:
-                self._answer(process, lambda process: process.load(self._learned, ()))
-            self._ahead = False
 
     def learn_one(self, x: object, y: object) -> int:
         return 0  # every sample is checked before it is sent
@@ -607,15 +559,17 @@ class RayBank:
         If a shard is lost, the driver learns it again.
         """
         try:
-            self._synchronize()
-            snapshots = self._answers(lambda process: process.call("snapshot"))
+            snapshots = self._ask("snapshot")
         except ShardLost:
-            snapshots = [process.rebuild(self._learned).snapshot() for process in self._processes]
+            samples, worker, snapshots = self._since_snapshots(), ShardWorker(), []
+            for shard in self._shards:
+                worker.open(shard.description, shard.snapshot, samples)
+                snapshots.append(worker.snapshot())
         arrays: dict[str, np.ndarray] = {}
         models: dict[int, list[object]] = {}
-        for process, (shard_arrays, shard_models) in zip(self._processes, snapshots, strict=True):
-            arrays |= renumbered(shard_arrays, dict(enumerate(process.packs)))
-            models |= {process.packs[i]: of_pack for i, of_pack in shard_models.items()}
+        for shard, (shard_arrays, shard_models) in zip(self._shards, snapshots, strict=True):
+            arrays |= renumbered(shard_arrays, dict(enumerate(shard.packs)))
+            models |= {shard.packs[i]: of_pack for i, of_pack in shard_models.items()}
         driver = self._driver.state().items()
         return arrays | {n: a for n, a in driver if not n.startswith("pack")}, models
 
@@ -631,9 +585,8 @@ class RayBank:
         arrays, models = bank.state(), bank.models()
         self._driver.restore({name: arrays[name] for name in self._driver.state()})
         self._dropped, self._step_ratio = bank.ledger()["dropped"], bank.step_ratio()
-        self._keep([process.part_of(arrays, models) for process in self._processes])
-        self._go_back()
-        self._synchronize()
+        self._begin_with([shard.part_of(arrays, models) for shard in self._shards])
+        self._apart = True
 
     def begin(self, *initial: Floats) -> None:
         local = _core.Bank(self._description)

@@ -48,16 +48,29 @@ class ShardWorker:
             )
         return os.getpid()
 
-    def open(self, description: Description) -> None:
-        """Have a shard that has learned nothing."""
+    def open(
+        self, description: Description, snapshot: Snapshot | None, samples: Samples | None
+    ) -> None:
+        """Be the shard that has learned these samples after the snapshot, or from the beginning."""
+        arrays, models = snapshot or ({}, {})
+        self._bank = _core.Bank(with_models(description, models))
+        if snapshot is not None:
+            self._bank.restore(self._bank.state() | arrays)
+        if samples is not None:
+            self._bank.learn(*samples, None, {})
         self._description = description
-        self._bank = _core.Bank(description)
-        self._next_sample: int | None = None  # None: whichever comes
 
-    def learn(self, first: int, samples: Samples) -> dict[str, Floats]:
-        """Learn a block. For n samples and S slots, what they leave behind: "predictions", "norms"
-        and "effects" (n, K, S), "values" (n, K, window, S); and "dropped" and "step_ratio" (K, S)
-        after the block."""
+    def learn(
+        self, first: int, samples: Samples, with_snapshot: bool
+    ) -> tuple[dict[str, Floats], Snapshot | None]:
+        """Learn a block, whose first sample has the number `first`.
+
+        For n samples and S slots, what they leave behind: "predictions", "norms" and "effects"
+        (n, K, S), "values" (n, K, window, S); and "dropped" and "step_ratio" (K, S) after the
+        block.
+        """
+        if first != self._bank.samples:
+            raise OutOfOrder(f"this shard expects sample {self._bank.samples}, and got {first}")
         window, slots = self._description["window"], self._description["slots"]
         shape = (*samples[1].shape, slots)
         records = {
@@ -66,21 +79,11 @@ class ShardWorker:
             "effects": np.empty(shape),
             "values": np.empty((*shape[:2], window, slots)),
         }
-        self.replay(first, samples, records)
+        self._bank.learn(*samples, None, dict(records))
         records["predictions"] = records.pop("slot_predictions")
         records["dropped"] = self._bank.ledger()["dropped"]
         records["step_ratio"] = self._bank.step_ratio()
-        return records
-
-    def replay(
-        self, first: int, samples: Samples, records: Mapping[str, Floats] | None = None
-    ) -> None:
-        """Learn a block, maybe again."""
-        if self._next_sample not in (None, first):
-            raise OutOfOrder(f"this shard expects sample {self._next_sample}, and got {first}")
-        self._next_sample = -1  # until the block is whole
-        self._bank.learn(*samples, None, dict(records or {}))
-        self._next_sample = first + len(samples[0])
+        return records, self.snapshot() if with_snapshot else None
 
     def predict_slots(self, X: Floats) -> Floats:
         """(n, K, S): the slots' values."""
@@ -95,13 +98,6 @@ class ShardWorker:
         arrays = self._bank.state()
         of_slots = {name: array for name, array in arrays.items() if not name.startswith("output")}
         return of_slots, self._bank.models()
-
-    def load(self, snapshot: Snapshot) -> None:
-        """Continue from a snapshot, at whichever sample comes."""
-        arrays, models = snapshot
-        self._bank = _core.Bank(with_models(self._description, models))
-        self._bank.restore(self._bank.state() | arrays)
-        self._next_sample = None
 
 
 Snapshot = tuple[dict[str, np.ndarray], Models]
@@ -182,11 +178,3 @@ def renumbered(arrays: Mapping[str, np.ndarray], place: Mapping[int, int]) -> di
         elif not part.startswith(("pack", "output")):
             result[name] = array
     return result
-
-
-def has_c_function(spec: object) -> bool:
-    """Whether a kernel or loss, as the core is given it, is the address of a function, or any in a
-    list is."""
-    if not (isinstance(spec, (tuple, list)) and spec):
-        return False
-    return spec[0] == "c_function" or any(map(has_c_function, spec))

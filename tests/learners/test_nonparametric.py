@@ -8,6 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kernelbank as kb
+from support.instances import stream
+from support.naive import matern
+from support.naive.learners import NearestNeighborGP as Naive
 from support.naive.tree import NaiveTree
 
 pytestmark = pytest.mark.filterwarnings("ignore::kernelbank.errors.TruncationMatters")
@@ -65,11 +68,6 @@ def naive_of(kernel, learner, column=0, loss="squared"):
         column=column,
         loss=loss,
     )
-
-
-PRECISION = {"summary": 7, "stored": 9}
-SAMPLES = 11
-"""Where the numbers of a cell stand of which the tests know."""
 
 
 def arrays(bank, slot=0):
@@ -170,120 +168,7 @@ def test_equal_slots_draw_different_cells():
 # --- memory -----------------------------------------------------------------------------------------
 
 
-def assert_sound(bank, slot=0):
-    """All cells hang together, leaves have different rooms, and no sample is lost."""
-    state, learner = arrays(bank, slot), bank.slots[slot].learner
-    cells, entries = state["cells"], state["entries"]
-    entries = entries.reshape((learner.nodes + 1) // 2, -1, learner.split_after)
-    pairs = int(state["pairs"])
-    assert 1 + 2 * pairs <= learner.nodes
-    waiting, found, blocks, samples = [(0, 1)], [], [], 0.0
-    while waiting:
-        index, depth = waiting.pop()
-        cell, child, count = cells[index], state["children"][index], state["entry_counts"][index]
-        found.append(index)
-        assert depth <= bank.slots[slot].kernel.levels
-        samples += (cell[PRECISION["summary"]] + cell[PRECISION["stored"]]) * learner.noise
-        if child > 0:
-            assert count == cell[SAMPLES] == cell[PRECISION["stored"]] == 0
-            assert state["parents"][child] == state["parents"][child + 1] == index
-            waiting += [(child, depth + 1), (child + 1, depth + 1)]
-        else:
-            blocks.append(int(state["blocks"][index]))
-            assert count <= 1 or cell[SAMPLES] < learner.split_after
-            stored = entries[blocks[-1], :, :count].T
-            assert stored[:, -2].sum() == cell[SAMPLES]
-            assert (np.diff(stored[:, -1]) > 0).all()
-            assert stored[:, -4].sum() == pytest.approx(cell[PRECISION["stored"]], rel=1e-12)
-    assert sorted(found) == list(range(1 + 2 * pairs))
-    assert len(set(blocks)) == len(blocks) == pairs + 1
-    assert samples == pytest.approx(bank.samples, rel=1e-9)
-    return pairs
-
-
-@settings(max_examples=15)
-@given(trees(), streams(600))
-def test_memory_is_bounded_and_no_sample_is_lost(slot, data):
-    bank = kb.KernelBank([slot[0]], slot[1], window=3)
-    sizes = set()
-    for start in range(0, 600, 100):
-        bank.run(data[0][start : start + 100], data[1][start : start + 100])
-        assert_sound(bank)
-        sizes.add(sum(a.nbytes for a in bank.state().values()))
-    assert len(sizes) == 1
-
-
-def test_cells_follow_a_stream_that_moves():
-    def target(X):
-        return np.sign(np.sin(20 * X[:, 0]))
-
-    def error(X):
-        return ((bank.predict(X) - target(X)) ** 2).mean()
-
-    draw = np.random.default_rng(3)
-    here = draw.uniform(0, 1, (4000, 1))
-    there = draw.uniform(5, 6, (8000, 1))
-    bank = kb.KernelBank([Cells(1.0, 16)], Tree(nodes=61, noise=0.01))
-    bank.run(here, target(here))
-    assert assert_sound(bank) == 30  # in full use
-    splits = int(arrays(bank)["splits"])
-    assert splits > 35
-    assert error(here) < 0.1
-    bank.run(here, target(here))
-    settled = int(arrays(bank)["splits"])
-    assert settled - splits <= 5
-    assert error(here) < 0.1
-    assert error(there) > 0.8
-    bank.run(there, target(there))
-    assert assert_sound(bank) == 30
-    assert int(arrays(bank)["splits"]) - settled >= 15
-    assert error(there) < 0.3
-
-
-def test_repeated_inputs_share_an_entry_and_are_not_split():
-    bank = kb.KernelBank([Cells(0.5, 5)], Tree(split_after=4, noise=0.1))
-    bank.run(np.ones((100, 2)), np.ones(100))
-    assert assert_sound(bank) == 0
-    bank.learn_one([1.0, 2.0], -5.0)
-    assert assert_sound(bank) == 1
-    naive = naive_of(bank.slots[0].kernel, bank.slots[0].learner)
-    for _ in range(100):
-        naive.learn([1.0, 1.0], 1.0)
-    naive.learn([1.0, 2.0], -5.0)
-    expected = [naive.value([1.0, 1.0]), naive.value([1.0, 2.0])]
-    assert np.abs(bank.predict([[1.0, 1.0], [1.0, 2.0]]) - expected).max() < 1e-10
-
-
 # --- strangers --------------------------------------------------------------------------------------
-
-
-@settings(max_examples=15)
-@given(
-    trees(),
-    st.integers(0, 100),
-    st.sampled_from([1e-300, 1e-12, 1.0, 1e12, 1e150]),
-    st.sampled_from([1e-300, 1e-12, 1.0, 1e12]),
-    st.sampled_from(["plain", "constant", "twice", "binary", "line"]),
-)
-def test_data_of_any_size_give_finite_values(slot, seed, spread, size, kind):
-    X, y = moving_stream(seed, 300, 3)
-    if kind == "constant":
-        X[:] = 1.0
-    elif kind == "twice":
-        X[1::2] = X[::2]
-    elif kind == "binary":
-        X = np.round(X)
-    elif kind == "line":
-        X[:] = X[:, :1]
-        y[:] = 1.0
-    X = np.minimum(X, 1.0) * spread
-    bank = kb.KernelBank([slot[0]], slot[1], window=3)
-    trace = bank.run(X, y * size)
-    assert np.isfinite(trace.slot_predictions).all()
-    assert np.isfinite(trace.curvature).all()
-    assert np.abs(trace.slot_predictions).max() <= np.abs(y * size).max() * (1 + 1e-12)
-    assert bank.quarantined == ()
-    assert_sound(bank)
 
 
 BAD = [np.nan, np.inf, -np.inf, -1.0, 1e300, 2.0**63, 0.5, 1.0, 2.0, 10.0, 11.0, 12.0, 1e-300, 7.0]
@@ -342,3 +227,118 @@ def test_invalid_tree_is_refused(make, message):
     with pytest.raises(ValueError, match=message) as caught:
         make()
     assert "got" in str(caught.value)
+
+
+# --- nearest neighbors ----------------------------------------------------------------------------
+
+K, L = kb.kernels, kb.learners
+
+KERNELS = [scale * K.Matern(width) for scale, width in ((1, 0.3), (10, 1), (1, 1), (10, 3))]
+
+
+def naive_neighbors(scale, width, **settings):
+    base = matern(width, 1.5)
+    return Naive(lambda x, t: scale * base(x, t), (None, None), 0.0, **settings)
+
+
+@pytest.mark.parametrize("grid", [None, 4])
+def test_four_kernels_share_the_search_and_equal_the_definition_each(grid):
+    X, y = stream(5, 60, 3)
+    if grid:  # many inputs are equally near, and some are equal
+        X = np.round(X * grid) / grid
+    settings = {"neighbors": 9, "memory": 40, "noise": 0.1}
+    bank = kb.KernelBank(KERNELS, L.NearestNeighborGP(**settings))
+    trace = bank.run(X, y)
+    oracles = [naive_neighbors(s, w, **settings) for s, w in ((1, 0.3), (10, 1), (1, 1), (10, 3))]
+    # The largest eigenvalue is at most 9 * (10 + 1), the smallest at least the noise.
+    tolerance = EPS * 9 * (9 * 11 / 0.1) * 10
+    for n in range(len(y)):
+        for p, oracle in enumerate(oracles):
+            assert abs(trace.slot_predictions[n, p] - oracle.predict(X[n])) < tolerance, (n, p)
+            oracle.learn(X[n], y[n])
+
+
+def test_variance_is_that_of_the_local_gaussian_process():
+    X, y = stream(6, 60, 2)
+    X = np.float32(X).astype(float)
+    bank = kb.KernelBank([K.Matern(0.8)], L.NearestNeighborGP(neighbors=60, memory=61, noise=0.2))
+    bank.run(X, y)
+    points = np.float32(X[:4] + 0.01).astype(float)
+    gram = bank.slots[0].kernel(X, X) + 1.0
+    cross = bank.slots[0].kernel(points, X) + 1.0
+    solved = np.linalg.solve(gram + 0.2 * np.eye(60), cross.T)
+    expected = (2.0 - np.sum(cross.T * solved, axis=0)) / 0.2
+    found = bank.predict_variance_slots(points)[:, 0]
+    np.testing.assert_allclose(found, expected, rtol=0, atol=EPS * 60 * 120 / 0.2 * 10 / 0.2)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"neighbors": 0}, "'neighbors' of NearestNeighborGP"),
+        ({"neighbors": 5, "memory": 5}, "'memory' of NearestNeighborGP must be .* >= 6"),
+        ({"noise": 0.0}, "'noise' of NearestNeighborGP"),
+        ({"constant": -1.0}, "'constant' of NearestNeighborGP"),
+    ],
+)
+def test_settings_are_checked(settings, words):
+    with pytest.raises(ValueError, match=words):
+        L.NearestNeighborGP(**settings)
+
+
+def test_other_losses_are_refused_unless_the_slot_has_its_own():
+    with pytest.raises(ValueError, match='loss="squared"'):
+        kb.KernelBank([K.Matern(1.0)], L.NearestNeighborGP(), loss="absolute")
+    slot = kb.Slot(K.Matern(1.0), L.NearestNeighborGP(), loss="squared")
+    bank = kb.KernelBank(slots=[slot], loss="absolute")
+    bank.learn_one(1.0, 2.0)
+    assert 1.5 < bank.predict_one(1.0) < 2.0
+
+
+def test_slots_of_a_pack_go_on_with_what_they_share_when_others_are_retired():
+    X, y = stream(8, 400, 2)
+    bank = kb.KernelBank(KERNELS, L.NearestNeighborGP(neighbors=5, memory=60))
+    bank.run(X[:300], y[:300])
+    fewer = bank.with_slots([bank.slots[i] for i in (1, 3)], kept=[1, 3])
+    trace, other = bank.run(X[300:], y[300:]), fewer.run(X[300:], y[300:])
+    assert np.array_equal(trace.slot_predictions[:, [1, 3]], other.slot_predictions)
+
+
+def test_a_new_slot_in_a_pack_shares_what_the_others_have_stored():
+    X, y = stream(8, 400, 2)
+    learner = L.NearestNeighborGP(neighbors=5, memory=390)
+    bank = kb.KernelBank(KERNELS[:2], learner)
+    bank.run(X, y)
+    slots = [*bank.slots, kb.Slot(KERNELS[2], learner)]
+    more = bank.with_slots(slots, kept=[0, 1, None])
+    whole = kb.KernelBank(KERNELS[:3], learner)
+    whole.run(X, y)
+    points = X[:20] + 0.003
+    assert np.array_equal(more.predict_slots(points), whole.predict_slots(points))
+
+
+def test_last_value_needs_no_kernel_and_is_a_base_for_the_change_of_the_target():
+    with pytest.raises(ValueError, match="'kernel' of LastValue must be NoKernel"):
+        kb.KernelBank([K.Gaussian(1.0)], L.LastValue())
+    t = np.arange(300.0)
+    walk = np.cumsum(np.where(t % 2 == 0, 1.0, 3.0))
+    slots = [
+        kb.Slot(K.NoKernel(), L.LastValue()),
+        kb.Slot(K.Linear(1.0), L.LinearRLS(), residual_of=0),
+    ]
+    trace = kb.KernelBank(slots=slots).run((t % 2)[:, None], walk)
+    assert np.array_equal(trace.slot_predictions[1:, 0], walk[:-1])
+    np.testing.assert_allclose(trace.slot_predictions[100:, 1], walk[100:], atol=0.01)
+
+
+def test_last_value_may_be_an_input():
+    X = np.column_stack([np.arange(5.0), 10 * np.arange(5.0)])
+    slots = [kb.Slot(K.NoKernel(), L.LastValue(column=1))]
+    trace = kb.KernelBank(slots=slots).run(X, np.ones(5))
+    assert trace.slot_predictions[:, 0].tolist() == [0.0, 10.0, 20.0, 30.0, 40.0]
+    bank = kb.KernelBank(slots=[kb.Slot(K.NoKernel(), L.LastValue(column=2))])
+    with pytest.raises(ValueError, match="'column' of LastValue must be the index of one of 2"):
+        bank.run(X, np.ones(5))
+    assert bank.samples == 0
+    with pytest.raises(ValueError, match="'column' of LastValue"):
+        L.LastValue(column=-1)
