@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 import tutorials
-from support.shell import run_script
+from support.run_command import run_script
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import kernelbank as kb
-from support.comparing import assert_same_state
+from support.same_bits import assert_same_state
 
 pytestmark = pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
 

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kernelbank as kb
-from support.comparing import assert_same_state
 from support.instances import COMBINERS, KERNELS, LOSSES, TREE, stream, targets_for
+from support.same_bits import assert_same_state
 from support.second_order import PrototypeRLS
 
 EPS = np.finfo(float).eps

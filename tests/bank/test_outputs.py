@@ -6,9 +6,9 @@ import pytest
 import kernelbank as kb
 from kernelbank.errors import InvalidArgument
 from support import instances, naive
-from support.comparing import assert_same_state, assert_same_trace
 from support.naive import outputs as naive_outputs
 from support.output_banks import OUTPUTS, assert_same_output, columns, copied_targets, same
+from support.same_bits import assert_same_state, assert_same_trace
 
 pytestmark = pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
 

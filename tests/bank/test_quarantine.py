@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import kernelbank as kb
-from support.comparing import assert_same_state
 from support.instances import COMBINERS, name_of, stream
+from support.same_bits import assert_same_state
 
 EPS = np.finfo(float).eps
 K = kb.kernels

@@ -7,7 +7,7 @@ import pytest
 
 import kernelbank as kb
 from kernelbank.research.datasets import lorenz_path
-from support.streams import noisy_stream, write_text
+from support.comparisons import noisy_stream, write_text
 
 pytestmark = pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
 
