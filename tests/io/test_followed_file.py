@@ -267,6 +267,16 @@ def test_every_position_of_a_followed_file_can_be_resumed(log):
         assert later == list(range(position["rows"] + 1, log.count + 1))
 
 
+def test_file_that_is_cut_and_written_anew_after_it_was_verified_is_not_read_on(log):
+    log.write(1)
+    follower = Follower(log)
+    follower.read_all()  # and begins again: the position is verified
+    log.write(2)
+    log.copy_and_truncate()
+    log.write(1)  # as many bytes as were read before
+    follower.catch_up()
+
+
 def test_run_that_has_read_no_row_knows_its_first_file(log):
     log.write(3)
     follower = Follower(log)
@@ -330,7 +340,9 @@ def test_random_writing_rotating_and_restarting_loses_nothing(tmp_path, seed, sa
             log.write(draw.randint(1, 5), end=not is_open)
         elif step == "rotate" and log.path.exists():
             log.rotate()
-            is_open = False
+            if is_open:  # its last row has come when another file follows
+                log.write(1)
+                is_open = False
         elif step == "copy" and log.path.exists() and not list(tmp_path.glob("log.*.1")):
             # A copy is found by the bytes that were read of it; an unread one cannot be told apart.
             follower.catch_up()
