@@ -60,6 +60,15 @@ def test_the_commands_of_a_page(name, left, tmp_path):
     assert len(text.splitlines()) == 3001 if name == "run" else '"rows":3000' in text
 
 
+@pytest.mark.slow
+def test_attack_of_a_few_of_each_kind_passes():
+    arguments = ["--kills", "2", "--faults", "2", "--forged", "9", "--sources", "9", "--jobs", "1"]
+    command = [sys.executable, str(ROOT / "tests/attack.py"), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search(r"^kills +2 in .*: kills 2", done.stdout, re.MULTILINE)
+
+
 # --- tutorials ------------------------------------------------------------------------------------
 
 TUTORIALS = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
