@@ -26,27 +26,15 @@ PROJECT, TOOLS = SETTINGS["project"], SETTINGS["tool"]
 EXAMPLES = ROOT / "packaging/examples"
 
 
-def test_version_is_the_same_in_package_citation_changelog_and_pages():
+def test_version_and_paper_are_the_same_in_package_citation_changelog_and_pages():
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
     sections = re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
     assert citation["version"] == kb.__version__ == sections[0]
     for page in ("README.md", "docs/deploy.md"):
         text = (ROOT / page).read_text()
         assert set(re.findall(r"kernelbank-([\d.]+\d)-\*", text)) == {kb.__version__}
-
-
-def test_citation_has_what_the_format_requires():
-    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
-    assert citation["cff-version"] == "1.2.0"
-    assert {"message", "title", "authors", "license"} <= citation.keys()
+    assert {"cff-version", "message", "title", "authors", "license"} <= citation.keys()
     (paper,) = citation["references"]
-    names = [author["family-names"] for author in paper["authors"]]
-    assert names == ["Ruiz-Moreno", "Beferull-Lozano"]
-    assert (paper["journal"], paper["volume"], paper["year"]) == (
-        "IEEE Signal Processing Letters",
-        31,
-        2024,
-    )
     assert paper["doi"] == "10.48550/arXiv.2308.10101"  # the preprint's
 
 
@@ -67,6 +55,10 @@ def test_public_ci_runs_the_commands_of_this_repository_on_each_supported_python
     flow = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text())
     prefix = "Programming Language :: Python :: 3."
     supported = [f"3.{c.removeprefix(prefix)}" for c in PROJECT["classifiers"] if prefix in c]
+    wheels = yaml.safe_load((ROOT / ".github/workflows/wheels.yml").read_text())["jobs"]["wheels"]
+    (built,) = (step["env"]["CIBW_BUILD"] for step in wheels["steps"] if "env" in step)
+    oldest, stable = supported[0].replace(".", ""), TOOLS["scikit-build"]["wheel"]["py-api"]
+    assert built.split() == [f"cp{oldest}-*", f"{stable}-*"]
     for job in ("test", "wheel"):
         assert flow["jobs"][job]["strategy"]["matrix"]["python"] == supported
     commands = [step.get("run", "") for job in flow["jobs"].values() for step in job["steps"]]
@@ -76,44 +68,23 @@ def test_public_ci_runs_the_commands_of_this_repository_on_each_supported_python
     assert made <= targets
 
 
+def _names(extra):
+    needed = PROJECT["optional-dependencies"][extra]
+    return {re.match(r"[\w-]+", requirement)[0] for requirement in needed}
+
+
 def test_users_install_nothing_that_only_developers_need():
     recipe = (ROOT / "Makefile").read_text().partition("\n.venv/ready:")[2].partition("\n\n")[0]
     (extras,) = re.findall(r'--editable "\.\[([\w,]+)\]"', recipe)
     for_users = {one for name in extras.split(",") for one in _names(name)}
     assert not for_users & {"ray", "river", "scikit-learn", "polars", "playwright", "pytest"}
     assert not for_users & _names("lint")
-    assert {"click", "matplotlib"} <= for_users
-
-
-def test_workflow_of_wheels_builds_every_platform_and_says_that_it_is_untried():
-    text = (ROOT / ".github/workflows/wheels.yml").read_text()
-    assert text.startswith("# UNTRIED")
-    job = yaml.safe_load(text)["jobs"]["wheels"]
-    platforms = {
-        (one["os"].split("-")[0], one["arch"]) for one in job["strategy"]["matrix"]["include"]
-    }
-    assert platforms == {
-        ("ubuntu", "x86_64"), ("ubuntu", "aarch64"),
-        ("macos", "x86_64"), ("macos", "arm64"), ("windows", "AMD64"),
-    }  # fmt: skip
-    (built,) = (step["env"]["CIBW_BUILD"] for step in job["steps"] if "env" in step)
-    oldest = PROJECT["requires-python"].removeprefix(">=3.")
-    stable = TOOLS["scikit-build"]["wheel"]["py-api"]
-    assert built.split() == [f"cp3{oldest}-*", f"{stable}-*"]
-
-
-def test_constraints_pin_every_package_once_and_keep_no_address():
     lines = (ROOT / "constraints.txt").read_text().splitlines()
-    lines = [line.partition("  # ")[0] for line in lines]
-    assert all(re.fullmatch(r"[\w.-]+==[\w.]+", line) for line in lines)
-    names = [line.partition("==")[0].lower() for line in lines]
-    assert len(set(names)) == len(names)
-    assert {"nanobind", "scikit_build_core", "cmake", "ninja", "ziglang"} <= set(names)
-
-
-def _names(extra):
-    needed = PROJECT["optional-dependencies"][extra]
-    return {re.match(r"[\w-]+", requirement)[0] for requirement in needed}
+    pins = [line.partition("  # ")[0] for line in lines]
+    assert all(re.fullmatch(r"[\w.-]+==[\w.]+", pin) for pin in pins)
+    container = (EXAMPLES / "Dockerfile").read_text()
+    (extras,) = re.findall(r"'kernelbank\[([\w,]+)\]'", container)
+    assert set(extras.split(",")) <= PROJECT["optional-dependencies"].keys()
 
 
 def test_readme_names_the_two_commands_and_extras_that_exist():
@@ -137,13 +108,6 @@ def test_unit_of_systemd_starts_a_command_with_known_options_and_a_state():
     context = run_command.make_context("run", words[2:])
     assert context.params["state"] is not None
     assert unit["Service"]["SuccessExitStatus"] == "143"
-
-
-def test_container_installs_extras_that_exist_and_starts_the_command():
-    text = (EXAMPLES / "Dockerfile").read_text()
-    (extras,) = re.findall(r"'kernelbank\[([\w,]+)\]'", text)
-    assert set(extras.split(",")) <= PROJECT["optional-dependencies"].keys()
-    assert 'ENTRYPOINT ["kernelbank"]' in text
 
 
 # --- requirements with hashes ----------------------------------------------------------------------
