@@ -24,16 +24,11 @@ from .losses import Loss
 from .utils import validation as check
 from .utils.validation import Floats
 
-try:
+with check.optional("kernelbank.sklearn needs", "scikit-learn (1.6 or newer)", "sklearn"):
     from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
     from sklearn.utils import check_random_state, column_or_1d
     from sklearn.utils.multiclass import check_classification_targets, unique_labels
     from sklearn.utils.validation import check_is_fitted, validate_data
-except ModuleNotFoundError as error:
-    raise ModuleNotFoundError(
-        "kernelbank.sklearn needs scikit-learn (1.6 or newer), which is not installed. Install "
-        "both: pip install 'kernelbank[sklearn]'"
-    ) from error
 
 __all__ = ["KernelBankClassifier", "KernelBankRegressor"]
 

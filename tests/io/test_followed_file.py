@@ -234,6 +234,18 @@ def test_lost_file_is_refused_or_passed_over(tmp_path, how):
         assert follower.rows == [1, 2, 3, 6, 7]
 
 
+def test_file_that_is_removed_while_it_is_read_is_followed_by_those_changed_after_it(log):
+    follower = Follower(log, idle=None)
+    log.write(3)
+    follower.catch_up()
+    log.write(2)
+    log.path.unlink()
+    log.write(2)
+    log.rotate()
+    log.write(2)
+    follower.catch_up()
+
+
 def test_file_that_was_compressed_between_two_others_is_a_gap(tmp_path):
     log, follower = followed_log(tmp_path)
     log.rotate()

@@ -132,12 +132,10 @@ def _split(address: str, form: str) -> tuple[SplitResult, str, dict[str, str]]:
 def without_password(address: str) -> str:
     """The address without its user, password and settings; a file's name stays as it is."""
     scheme, mark, rest = address.partition("://")
-    if not mark:
-        return address
     before, _, place = rest.rpartition("@")
     if "?" in before:  # does a password hold the ?, or a setting the @? Show neither.
-        return f"{scheme}://***"
-    return f"{scheme}://{place.partition('?')[0]}"
+        place = "***"
+    return f"{scheme}://{place.partition('?')[0]}" if mark else address
 
 
 def _malformed(address: str, form: str) -> Exception:

@@ -25,13 +25,8 @@ from .source import (
     position_count,
 )
 
-try:
+with check.optional("Kafka topics need", "confluent-kafka", "kafka"):
     from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
-except ModuleNotFoundError as error:
-    raise ModuleNotFoundError(
-        "Kafka topics need confluent-kafka, which is not installed. Install both: "
-        "pip install 'kernelbank[kafka]'"
-    ) from error
 
 PARTITION_PERIOD = 30.0
 """Seconds between two queries for partitions that were added to the topic."""

@@ -13,6 +13,7 @@ from operator import itemgetter
 from typing import Any
 
 from ..errors import BrokerConnection, FileRefused, KernelBankWarning, RunRefused
+from ..utils import validation as check
 from .brokers import (
     PATIENCE,
     REDIS_PASSWORD,
@@ -34,15 +35,10 @@ from .source import (
     position_count,
 )
 
-try:
+with check.optional("Redis streams need", "the package redis", "redis"):
     import redis
     from redis.backoff import NoBackoff
     from redis.retry import Retry
-except ModuleNotFoundError as error:
-    raise ModuleNotFoundError(
-        "Redis streams need the package redis, which is not installed. Install both: "
-        "pip install 'kernelbank[redis]'"
-    ) from error
 
 
 Client = Any

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import MISSING, field, fields
 from datetime import date
 from functools import wraps
@@ -35,6 +36,18 @@ def refuse(
     if len(shown) > 80:
         shown = shown[:77] + "..."
     return InvalidArgument(f"'{name}'{of} must {rule}; got {shown}{where}. {remedy}")
+
+
+@contextmanager
+def optional(what: str, package: str, extra: str) -> Iterator[None]:
+    """Imports of a package that only an extra installs; the error names the command."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            f"{what} {package}, which is not installed. Install both: "
+            f"pip install 'kernelbank[{extra}]'"
+        ) from error
 
 
 def as_float(number: Real) -> float:
