@@ -234,6 +234,13 @@ def test_lost_file_is_refused_or_passed_over(tmp_path, how):
         assert follower.rows == [1, 2, 3, 6, 7]
 
 
+def test_copy_beside_the_file_is_not_taken_for_it(tmp_path):
+    log, follower = followed_log(tmp_path)
+    shutil.copy2(log.path, tmp_path / "log.csv.old")
+    log.write(2)
+    follower.catch_up()
+
+
 def test_file_that_is_removed_while_it_is_read_is_followed_by_those_changed_after_it(log):
     follower = Follower(log, idle=None)
     log.write(3)
