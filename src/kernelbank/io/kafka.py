@@ -12,12 +12,11 @@ from dataclasses import dataclass, field
 
 from ..errors import FileRefused, SourceLost
 from ..utils import validation as check
-from .brokers import PATIENCE, BrokerBlock, BrokerSource, KafkaAddress, Result
+from .brokers import PATIENCE, BrokerSource, KafkaAddress, Result
 from .lines import first_object_keys, parse_object
 from .source import (
     POLL_SECONDS,
     BrokenRow,
-    DictRows,
     Position,
     RowBlock,
     empty_block,
@@ -114,9 +113,8 @@ class KafkaTopic(BrokerSource):
             offsets = sorted({**before, **after}.items())
             return {"offsets": {str(partition): offset for partition, offset in offsets}}
 
-        data, ids = DictRows(rows), ["{}-{}".format(*place) for place in places]
-        words = "partition {}, offset {}"
-        block = BrokerBlock(data, self.name, at.rows, ids, words, self.missing_rows, reached)
+        ids = ["{}-{}".format(*place) for place in places]
+        block = self._block(rows, at.rows, ids, "partition {}, offset {}", reached)
         if not at.rows:
             self.start = block.position(-1)  # before its first row
         at.rows += len(places)

@@ -17,7 +17,6 @@ from ..utils import validation as check
 from .brokers import (
     PATIENCE,
     REDIS_PASSWORD,
-    BrokerBlock,
     BrokerSource,
     RedisAddress,
     Result,
@@ -27,7 +26,6 @@ from .brokers import (
 from .sinks import RESTORE, Commit, Row, Sink, cell_text, occupied
 from .source import (
     POLL_SECONDS,
-    DictRows,
     Position,
     RowBlock,
     empty_block,
@@ -249,8 +247,7 @@ class RedisStream(BrokerSource):
         def reached(row: int) -> Position:
             return {"id": ids[row], "added": None if added is None else added + row + 1}
 
-        data, words = DictRows(rows), "id {}-{}"
-        block = BrokerBlock(data, self.name, at.rows, ids, words, self.missing_rows, reached)
+        block = self._block(rows, at.rows, ids, "id {}-{}", reached)
         at.rows += len(rows)
         at.last = parsed_id(ids[-1])
         if at.added is not None:
