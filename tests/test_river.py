@@ -94,7 +94,7 @@ def two_targets(count=200):
     """Rows with the targets "a" and 7; one, or both, may be missing."""
     draw = np.random.default_rng(3)
     for n in range(count):
-        x = {"wind": draw.normal(), 3: draw.normal(), ("a", None): True, None: 1}
+        x = {"wind": draw.normal(), 3: draw.normal(), "3": n, ("a",): True, None: 1}
         y = {"a": 100 * np.sin(x["wind"]), 7: 3 - x[3]}
         if n and n % 5 == 0:
             del y["a" if n % 2 else 7]
@@ -181,7 +181,7 @@ def array_of(rows):
 
 def test_multi_target_regressor_predicts_as_its_auto_bank():
     rows = list(two_targets())
-    X = np.array([[x[name] for name in (None, 3, "wind", ("a", None))] for x, _ in rows])
+    X = np.array([[x[name] for name in (None, 3, "3", "wind", ("a",))] for x, _ in rows])
     bank = kb.AutoBank(**QUICK)
     expected = bank.run(X, array_of(rows)).predictions
     model = KernelBankMultiTargetRegressor(**QUICK)
