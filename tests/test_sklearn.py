@@ -67,6 +67,12 @@ def test_estimators_predict_as_their_auto_bank():
     assert np.array_equal(
         estimator.predict_interval(next_row, 0.5), bank.predict_interval(next_row, 0.5)
     )
+    draw = np.random.RandomState(0)
+    bank = kb.AutoBank(**QUICK, seed=int(draw.randint(2**31 - 1)))
+    order = draw.permutation(len(X))
+    bank.run(X[order], y[order])
+    estimator = KernelBankRegressor(**QUICK, shuffle=True).fit(X, y)
+    assert np.array_equal(estimator.predict(X), bank.predict(X))
     labels = np.where(y > 0, 3, 7)
     bank = kb.AutoBank("classification", size="small", classes=[3, 7], seed=seed)
     bank.run(X, labels)
