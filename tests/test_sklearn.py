@@ -148,6 +148,9 @@ def test_several_targets_are_outputs_of_one_bank():
     assert intervals.shape == (50, 2, 2)
     assert np.array_equal(intervals, bank.predict_interval(X[150:], 0.5))
     assert estimator.score(X, Y) > 0.8
+    with pytest.warns(sklearn.exceptions.DataConversionWarning):
+        single = KernelBankRegressor(**QUICK).fit(X, Y[:, :1])
+    assert single.predict(X).shape == (200,)
     assert estimator.__sklearn_tags__().target_tags.multi_output
     assert not KernelBankClassifier().__sklearn_tags__().target_tags.multi_output
 

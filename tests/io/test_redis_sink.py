@@ -6,6 +6,7 @@ import uuid
 import pytest
 
 from kernelbank.errors import (
+    BrokerConnection,
     FileRefused,
     KernelBankWarning,
     RunRefused,
@@ -99,10 +100,22 @@ def write(sink, begin, end):
         sink.flush()
 
 
-@pytest.mark.parametrize("more", [0, 3])
-def test_rows_that_are_no_longer_held_are_missed(server, sink, monkeypatch, more):
+def test_lost_rows_are_told_once_and_written_again(server, sink):
+    write(sink, 1, 6)
+    server.client.save()
+    write(sink, 6, 11)
+    sink.commit()
+    server.lose()
+    with pytest.warns(BrokerConnection, match="6 to 10, .* are written again") as told:
+        write(sink, 11, 12)
+    assert sum("has lost rows" in str(warning.message) for warning in told) == 1
+    assert numbers(server, sink) == list(range(1, 12))
+
+
+@pytest.mark.parametrize(("more", "held", "first"), [(0, 2, 9), (3, 4, 7)])
+def test_rows_that_are_no_longer_held_are_missed(server, sink, monkeypatch, more, held, first):
     """At the end of a run, and when it goes on."""
-    monkeypatch.setattr(redis_sink, "REWRITABLE_ROWS", 2, raising=False)
+    monkeypatch.setattr(redis_sink, "REWRITABLE_ROWS", held)
     write(sink, 1, 6)
     server.client.save()
     write(sink, 6, 11)
@@ -111,7 +124,7 @@ def test_rows_that_are_no_longer_held_are_missed(server, sink, monkeypatch, more
     sink.write(rows(11, 11 + more))
     with pytest.raises(
         FileRefused,
-        match=r"has lost rows 6 to 10, .* only those from row 9 on .* Restore .* `appendonly yes`",
+        match=rf"has lost rows 6 to 10, .* those from row {first} on .* Restore .* `appendonly yes`",
     ):
         sink.commit()
     assert numbers(server, sink) == [1, 2, 3, 4, 5]  # no hole: it can be restored
