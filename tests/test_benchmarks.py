@@ -25,8 +25,8 @@ from many_classes import LabelledRows
 import kernelbank as kb
 from kernelbank.research.competitors import RIVAL, Competitor, CompetitorRun
 from kernelbank.research.results import Comparison
+from support.comparisons import result_row
 from support.marks import slow, slow_unless
-from support.results import result_row
 
 ROWS, SKIP = 260, 100
 Stream = kb.datasets.Stream

@@ -1,52 +1,36 @@
 """What is said about the package in several files agrees, and examples are well formed."""
 
 import configparser
-import hashlib
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tomllib
-import zipfile
 from pathlib import Path
 
 import pytest
 import yaml
 
 import kernelbank as kb
+from kernelbank import _core
 from kernelbank.cli.commands import run_command
 
 ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT / "packaging"))
-
-import hashed_requirements  # noqa: E402
-
 SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text())
 PROJECT, TOOLS = SETTINGS["project"], SETTINGS["tool"]
 EXAMPLES = ROOT / "packaging/examples"
 
 
-def test_version_is_the_same_in_package_citation_changelog_and_pages():
+def test_version_and_paper_are_the_same_in_package_citation_changelog_and_pages():
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
     sections = re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
     assert citation["version"] == kb.__version__ == sections[0]
     for page in ("README.md", "docs/deploy.md"):
         text = (ROOT / page).read_text()
         assert set(re.findall(r"kernelbank-([\d.]+\d)-\*", text)) == {kb.__version__}
-
-
-def test_citation_has_what_the_format_requires():
-    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
-    assert citation["cff-version"] == "1.2.0"
-    assert {"message", "title", "authors", "license"} <= citation.keys()
+    assert {"cff-version", "message", "title", "authors", "license"} <= citation.keys()
     (paper,) = citation["references"]
-    names = [author["family-names"] for author in paper["authors"]]
-    assert names == ["Ruiz-Moreno", "Beferull-Lozano"]
-    assert (paper["journal"], paper["volume"], paper["year"]) == (
-        "IEEE Signal Processing Letters",
-        31,
-        2024,
-    )
     assert paper["doi"] == "10.48550/arXiv.2308.10101"  # the preprint's
 
 
@@ -67,6 +51,10 @@ def test_public_ci_runs_the_commands_of_this_repository_on_each_supported_python
     flow = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text())
     prefix = "Programming Language :: Python :: 3."
     supported = [f"3.{c.removeprefix(prefix)}" for c in PROJECT["classifiers"] if prefix in c]
+    wheels = yaml.safe_load((ROOT / ".github/workflows/wheels.yml").read_text())["jobs"]["wheels"]
+    (built,) = (step["env"]["CIBW_BUILD"] for step in wheels["steps"] if "env" in step)
+    oldest, stable = supported[0].replace(".", ""), TOOLS["scikit-build"]["wheel"]["py-api"]
+    assert built.split() == [f"cp{oldest}-*", f"{stable}-*"]
     for job in ("test", "wheel"):
         assert flow["jobs"][job]["strategy"]["matrix"]["python"] == supported
     commands = [step.get("run", "") for job in flow["jobs"].values() for step in job["steps"]]
@@ -76,44 +64,23 @@ def test_public_ci_runs_the_commands_of_this_repository_on_each_supported_python
     assert made <= targets
 
 
+def _names(extra):
+    needed = PROJECT["optional-dependencies"][extra]
+    return {re.match(r"[\w-]+", requirement)[0] for requirement in needed}
+
+
 def test_users_install_nothing_that_only_developers_need():
     recipe = (ROOT / "Makefile").read_text().partition("\n.venv/ready:")[2].partition("\n\n")[0]
     (extras,) = re.findall(r'--editable "\.\[([\w,]+)\]"', recipe)
     for_users = {one for name in extras.split(",") for one in _names(name)}
     assert not for_users & {"ray", "river", "scikit-learn", "polars", "playwright", "pytest"}
     assert not for_users & _names("lint")
-    assert {"click", "matplotlib"} <= for_users
-
-
-def test_workflow_of_wheels_builds_every_platform_and_says_that_it_is_untried():
-    text = (ROOT / ".github/workflows/wheels.yml").read_text()
-    assert text.startswith("# UNTRIED")
-    job = yaml.safe_load(text)["jobs"]["wheels"]
-    platforms = {
-        (one["os"].split("-")[0], one["arch"]) for one in job["strategy"]["matrix"]["include"]
-    }
-    assert platforms == {
-        ("ubuntu", "x86_64"), ("ubuntu", "aarch64"),
-        ("macos", "x86_64"), ("macos", "arm64"), ("windows", "AMD64"),
-    }  # fmt: skip
-    (built,) = (step["env"]["CIBW_BUILD"] for step in job["steps"] if "env" in step)
-    oldest = PROJECT["requires-python"].removeprefix(">=3.")
-    stable = TOOLS["scikit-build"]["wheel"]["py-api"]
-    assert built.split() == [f"cp3{oldest}-*", f"{stable}-*"]
-
-
-def test_constraints_pin_every_package_once_and_keep_no_address():
     lines = (ROOT / "constraints.txt").read_text().splitlines()
-    lines = [line.partition("  # ")[0] for line in lines]
-    assert all(re.fullmatch(r"[\w.-]+==[\w.]+", line) for line in lines)
-    names = [line.partition("==")[0].lower() for line in lines]
-    assert len(set(names)) == len(names)
-    assert {"nanobind", "scikit_build_core", "cmake", "ninja", "ziglang"} <= set(names)
-
-
-def _names(extra):
-    needed = PROJECT["optional-dependencies"][extra]
-    return {re.match(r"[\w-]+", requirement)[0] for requirement in needed}
+    pins = [line.partition("  # ")[0] for line in lines]
+    assert all(re.fullmatch(r"[\w.-]+==[\w.]+", pin) for pin in pins)
+    container = (EXAMPLES / "Dockerfile").read_text()
+    (extras,) = re.findall(r"'kernelbank\[([\w,]+)\]'", container)
+    assert set(extras.split(",")) <= PROJECT["optional-dependencies"].keys()
 
 
 def test_readme_names_the_two_commands_and_extras_that_exist():
@@ -139,68 +106,74 @@ def test_unit_of_systemd_starts_a_command_with_known_options_and_a_state():
     assert unit["Service"]["SuccessExitStatus"] == "143"
 
 
-def test_container_installs_extras_that_exist_and_starts_the_command():
-    text = (EXAMPLES / "Dockerfile").read_text()
-    (extras,) = re.findall(r"'kernelbank\[([\w,]+)\]'", text)
-    assert set(extras.split(",")) <= PROJECT["optional-dependencies"].keys()
-    assert 'ENTRYPOINT ["kernelbank"]' in text
+# --- the file that chooses among builds of the core ------------------------------------------------
 
-
-# --- requirements with hashes ----------------------------------------------------------------------
-
-
-def make_wheel(folder, name, requires=""):
-    """A wheel without code."""
-    folder.mkdir(exist_ok=True)
-    path = folder / f"{name}-1.0-py3-none-any.whl"
-    info = f"{name}-1.0.dist-info"
-    needs = f"Requires-Dist: {requires}\n" if requires else ""
-    with zipfile.ZipFile(path, "w") as archive:
-        metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n{needs}"
-        archive.writestr(f"{info}/METADATA", metadata)
-        tags = "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
-        archive.writestr(f"{info}/WHEEL", tags)
-        archive.writestr(f"{info}/RECORD", "")
-    return path
+PACKAGE = Path(__file__).parents[1] / "src/kernelbank"
+BUILT = Path(_core.__file__)
 
 
 @pytest.fixture
-def offline(tmp_path, monkeypatch):
-    """A folder of wheels that pip uses in place of an index."""
-    monkeypatch.setenv("PIP_NO_INDEX", "1")
-    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path / "wheels"))
-    monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
-    return tmp_path / "wheels"
+def package(tmp_path):
+    """A package with the choosing file alone; `builds` are copies of the compiled core."""
+
+    def make(level=None, builds=()):
+        folder = tmp_path / "other"
+        folder.mkdir()
+        (folder / "__init__.py").touch()
+        shutil.copy(PACKAGE / "_core.py", folder)
+        if level is not None:
+            (folder / "_processor.py").write_text(f"level = {level}\n")
+        for build in builds:
+            shutil.copy(BUILT, folder / f"_core_{build}{''.join(BUILT.suffixes)}")
+        return tmp_path
+
+    return make
 
 
-def install(lines, folder):
-    (folder / "hashed.txt").write_text("\n".join(lines))
-    command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
-    command += ["--require-hashes", "--only-binary", ":all:", "--no-compile"]
-    command += ["--target", str(folder / "target"), "--requirement", str(folder / "hashed.txt")]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+def load(folder, asked="", python=sys.executable):
+    """Import the core of a package in a new process; what it prints, and its error."""
+    code = "from other import _core; print(_core.__file__, _core.Bank.__module__, _core.__name__)"
+    environment = {"KERNELBANK_LEVEL": asked, "PYTHONPATH": str(folder)}
+    done = subprocess.run(
+        [python, "-c", code], capture_output=True, text=True, check=False, env=environment
+    )
+    return done.stdout, done.stderr
 
 
-@pytest.mark.slow
-def test_pip_installs_what_the_list_says_and_nothing_else(offline, tmp_path):
-    helper = make_wheel(offline, "somehelper")
-    wheel = make_wheel(offline, "kernelbank", "somehelper")
-    report = hashed_requirements.resolve(wheel, "")
-    lines = hashed_requirements.requirement_lines(report, wheel, "")
-    digests = [hashlib.sha256(path.read_bytes()).hexdigest() for path in (wheel, helper)]
-    names = ("kernelbank==1.0", "somehelper==1.0")
-    assert lines == [f"{n} --hash=sha256:{d}" for n, d in zip(names, digests, strict=True)]
-    assert "file:" not in "".join(lines)
-    done = install(lines, tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert (tmp_path / "target/somehelper-1.0.dist-info").is_dir()
-    with zipfile.ZipFile(helper, "a") as archive:
-        archive.writestr("somehelper.py", "import os")
-    assert "DO NOT MATCH" in install(lines, tmp_path).stderr
+@pytest.mark.parametrize(
+    ("level", "asked", "chosen"), [(3, "", "v3"), (2, "", "v2"), (3, "v2", "v2")]
+)
+def test_highest_level_of_the_processor_is_loaded_unless_another_is_asked_for(
+    package, level, asked, chosen
+):
+    told, error = load(package(level, ["v2", "v3"]), asked)
+    path, module, name = told.split() if told else pytest.fail(error)
+    assert Path(path).name.startswith(f"_core_{chosen}.")
+    assert module == name == "other._core"
 
 
-def test_file_without_a_hash_is_not_listed(tmp_path):
-    wheel = make_wheel(tmp_path / "wheels", "kernelbank")
-    item = {"metadata": {"name": "x", "version": "1"}, "download_info": {"archive_info": {}}}
-    with pytest.raises(SystemExit, match="no SHA-256 of x 1"):
-        hashed_requirements.requirement_lines({"install": [item]}, wheel, "")
+@pytest.mark.parametrize(
+    ("level", "asked", "message"),
+    [
+        (None, "", "no compiled core for Python 3."),
+        (1, "", "needs a processor of level x86-64-v2"),
+        (2, "v3", "KERNELBANK_LEVEL must be one of v2 on this processor; got 'v3'"),
+        (3, "fast", "KERNELBANK_LEVEL must be one of v2, v3"),
+    ],
+)
+def test_core_that_cannot_be_loaded_is_refused_with_the_reason(package, level, asked, message):
+    assert message in load(package(level, ["v2", "v3"]), asked)[1]
+
+
+def test_level_whose_build_is_missing_is_refused(package):
+    assert "has no file _core_v3" in load(package(3, ["v2"]))[1]
+
+
+def test_stub_of_the_bindings_is_up_to_date(tmp_path):
+    pytest.importorskip("nanobind")
+    stub = tmp_path / "_core.pyi"
+    command = [sys.executable, PACKAGE.parents[1] / "packaging/write_stub.py", stub]
+    subprocess.run(
+        command, check=True, capture_output=True, env={"PYTHONPATH": str(PACKAGE.parent)}
+    )
+    assert stub.read_text() == (PACKAGE / "_core.pyi").read_text()

@@ -67,6 +67,12 @@ def test_estimators_predict_as_their_auto_bank():
     assert np.array_equal(
         estimator.predict_interval(next_row, 0.5), bank.predict_interval(next_row, 0.5)
     )
+    draw = np.random.RandomState(0)
+    bank = kb.AutoBank(**QUICK, seed=int(draw.randint(2**31 - 1)))
+    order = draw.permutation(len(X))
+    bank.run(X[order], y[order])
+    estimator = KernelBankRegressor(**QUICK, shuffle=True).fit(X, y)
+    assert np.array_equal(estimator.predict(X), bank.predict(X))
     labels = np.where(y > 0, 3, 7)
     bank = kb.AutoBank("classification", size="small", classes=[3, 7], seed=seed)
     bank.run(X, labels)
@@ -111,6 +117,7 @@ PARTS = {
 def test_all_parameters_reach_the_bank():
     X, y = rows()
     assert set(PARTS) == set(KernelBankRegressor().get_params())
+    assert KernelBankRegressor(random_state=None).fit(X, y).bank_._config.seed > 0
     estimator = KernelBankRegressor(**PARTS).fit(X, y)
     bank = estimator.bank_
     assert (bank.lags, bank.seasons, bank.size) == (1, (7, 24), "large")
@@ -126,36 +133,12 @@ def test_all_parameters_reach_the_bank():
     assert np.array_equal(again.predict(X), estimator.predict(X))
 
 
-def test_random_state_decides_the_features():
-    X, y = rows(60)
-    first, same, other = (
-        KernelBankRegressor(size="small", random_state=s).fit(X, y).predict(X) for s in (1, 1, 2)
-    )
-    assert np.array_equal(first, same)
-    assert not np.array_equal(first, other)
-    KernelBankRegressor(size="small", random_state=None).fit(X, y)
-
-
-def test_wrong_parameters_are_refused_by_fit():
-    X, y = rows()
-    with pytest.raises(ValueError, match="'size' of AutoBank must be one of"):
-        KernelBankRegressor(size="huge").fit(X, y)
-    with pytest.raises(ValueError, match="'coverage'"):
-        KernelBankRegressor(**QUICK).fit(X, y).predict_interval(X, 2)
-    with pytest.raises(NotFittedError):
-        KernelBankRegressor().predict_interval(X)
-
-
 # --- several targets ------------------------------------------------------------------------------
 
 
-def several(count=200):
-    X, y = rows(count)
-    return X, np.column_stack([y, 100 - 20 * X[:, 0]])
-
-
 def test_several_targets_are_outputs_of_one_bank():
-    X, Y = several()
+    X, y = rows()
+    Y = np.column_stack([y, 100 - 20 * X[:, 0]])
     estimator = KernelBankRegressor(size="small").fit(X[:150], Y[:150])
     bank = kb.AutoBank(size="small", seed=int(np.random.RandomState(0).randint(2**31 - 1)))
     bank.run(X[:150], Y[:150])
@@ -165,15 +148,11 @@ def test_several_targets_are_outputs_of_one_bank():
     assert intervals.shape == (50, 2, 2)
     assert np.array_equal(intervals, bank.predict_interval(X[150:], 0.5))
     assert estimator.score(X, Y) > 0.8
+    with pytest.warns(sklearn.exceptions.DataConversionWarning):
+        single = KernelBankRegressor(**QUICK).fit(X, Y[:, :1])
+    assert single.predict(X).shape == (200,)
     assert estimator.__sklearn_tags__().target_tags.multi_output
     assert not KernelBankClassifier().__sklearn_tags__().target_tags.multi_output
-
-
-def test_a_single_column_is_one_target_with_a_warning():
-    X, Y = several(60)
-    with pytest.warns(sklearn.exceptions.DataConversionWarning):
-        estimator = KernelBankRegressor(**QUICK).fit(X, Y[:, :1])
-    assert estimator.predict(X).shape == (60,)
 
 
 # --- labels ---------------------------------------------------------------------------------------
@@ -194,9 +173,13 @@ def test_classes_of_any_type_and_number_are_predicted():
     assert yes.predict(X).dtype == bool
 
 
-def test_partial_fit_needs_all_classes_at_first():
+def test_wrong_parameters_and_labels_beyond_the_first_classes_are_refused():
     X, y = rows(labels=True)
     estimator = KernelBankClassifier(**QUICK)
+    with pytest.raises(NotFittedError):
+        estimator.predict_proba(X)
+    with pytest.raises(ValueError, match="'size' of AutoBank must be one of"):
+        KernelBankClassifier(size="huge").fit(X, y)
     with pytest.raises(ValueError, match="'classes' must be given in the first call"):
         estimator.partial_fit(X, y)
     with pytest.raises(ValueError, match="'y' must hold the labels in classes"):
@@ -233,36 +216,37 @@ def test_estimators_work_in_pipelines_searches_and_time_splits():
     assert again[-1].partial_fit(again[:-1].transform(more[0]), more[1]).bank_.samples == 447
 
 
-def frame_of(kind, X, names):
-    if kind == "pandas":
-        return pd.DataFrame(X, columns=names)
-    if kind == "polars":
-        return library("polars").DataFrame(X, schema=names)
+def polars_frame(X, names):
+    return library("polars").DataFrame(X, schema=names)
+
+
+def arrow_table(X, names):
     return pa.table(dict(zip(names, X.T, strict=True)))
 
 
 @pytest.mark.parametrize(
-    ("kind", "estimator"),
+    ("frame_of", "estimator"),
     [
-        ("pandas", KernelBankClassifier),
-        ("polars", KernelBankRegressor),
-        ("arrow", KernelBankRegressor),
+        (lambda X, names: pd.DataFrame(X, columns=names), KernelBankClassifier),
+        (polars_frame, KernelBankRegressor),
+        (arrow_table, KernelBankRegressor),
     ],
+    ids=["pandas", "polars", "arrow"],
 )
-def test_frames_keep_feature_names(kind, estimator):
+def test_frames_keep_feature_names(frame_of, estimator):
     X, y = rows(labels=estimator is KernelBankClassifier)
     X[3, 1] = np.nan
     estimator = estimator(**QUICK)
     plain = clone(estimator).fit(X, y)
-    estimator.fit(frame_of(kind, X, NAMES), y)
+    estimator.fit(frame_of(X, NAMES), y)
     assert estimator.feature_names_in_.tolist() == NAMES
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert np.array_equal(estimator.predict(frame_of(kind, X, NAMES)), plain.predict(X))
+        assert np.array_equal(estimator.predict(frame_of(X, NAMES)), plain.predict(X))
     with pytest.raises(ValueError, match="feature names"):
-        estimator.predict(frame_of(kind, X, ["north", "east", "south"]))
+        estimator.predict(frame_of(X, ["north", "east", "south"]))
     with pytest.raises(ValueError, match="feature names"):
-        estimator.partial_fit(frame_of(kind, X, ["north", "south", "west"]), y)
+        estimator.partial_fit(frame_of(X, ["north", "south", "west"]), y)
 
 
 # --- being looked at, and being imported ----------------------------------------------------------
@@ -279,12 +263,6 @@ def test_notebook_shows_the_bank_below_the_diagram():
     assert estimator.bank_._repr_html_() in estimator._repr_html_()
     with sklearn.config_context(display="text"):
         assert "text/html" not in estimator._repr_mimebundle_()
-
-
-def test_column_of_text_is_refused_by_name():
-    X = pd.DataFrame({"load": np.arange(20.0), "site": ["u", "v"] * 10})
-    with pytest.raises(ValueError, match=r"column 'site' must hold numbers.*OneHotEncoder"):
-        KernelBankRegressor(**QUICK).fit(X, X["load"])
 
 
 def test_bank_of_an_estimator_knows_the_names():

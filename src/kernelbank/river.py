@@ -26,14 +26,6 @@ from typing import Any
 
 import numpy as np
 
-try:
-    from river import base
-except ModuleNotFoundError as error:
-    raise ModuleNotFoundError(
-        "kernelbank.river needs River, which is not installed. Install both: "
-        "pip install 'kernelbank[river]'"
-    ) from error
-
 from .auto import AutoBank
 from .auto.auto_bank import COVERAGE
 from .auto.inputs import means_none, with_gaps
@@ -48,6 +40,9 @@ from .losses import Loss
 from .utils import validation as check
 from .utils.validation import LARGEST, Floats
 from .utils.whole_steps import defer_signals
+
+with check.optional("kernelbank.river needs", "River", "river"):
+    from river import base
 
 Features = dict[Hashable, object]
 """A row: the values of features by their names."""
@@ -385,6 +380,8 @@ class NamedColumns:
 
     what: str
     argument: str
+    remedy: str
+    """What to do about a value that is no number."""
     fill = np.nan
     """The value of an absent feature or target."""
     missing: MissingValues | None = None
@@ -426,10 +423,19 @@ class NamedColumns:
             return np.asarray(with_gaps(numbers, self.missing))
         return np.array([self._number(name, value) for value in column])
 
-    def _number(self, name: Hashable, value: object) -> float:
-        if value is None or means_none(value, self.missing):
+    def _number(self, name: Hashable, value: Foreign) -> float:
+        if value is None or np.ma.is_masked(value) or means_none(value, self.missing):
             return np.nan
-        return _number(name, value, self.what)
+        rule, shown, remedy = "be a number, a boolean or None", repr(value), self.remedy
+        try:
+            if not isinstance(value, (str, bytes)):
+                return float(value)
+        except (TypeError, ValueError):
+            pass
+        except OverflowError:
+            rule, shown = f"be finite and at most {LARGEST:g} in size", "a number beyond all floats"
+            remedy = "Repair it, or leave it out if it is missing."
+        raise InvalidArgument(f"{self.what} {name!r} must {rule}; got {shown}. {remedy}") from None
 
     def _unknown(self, values: Foreign) -> list[Hashable]:
         """The names in a dictionary or a frame that are not columns yet, sorted."""
@@ -453,6 +459,10 @@ class FeatureColumns(NamedColumns):
     """Features become columns when they are first learned, at most `most` of them."""
 
     what, argument = "feature", "x"
+    remedy = (
+        "Encode text and categories first, for instance with a one-hot encoder; kb.AutoBank takes "
+        "them as they are."
+    )
 
     def __init__(self, absent: float | None, most: int) -> None:
         super().__init__()
@@ -484,6 +494,7 @@ class TargetColumns(NamedColumns):
     """The first learned row names all targets, if the user has not."""
 
     what, argument = "target", "y"
+    remedy = "Give a number, or leave the target out where it is missing."
 
     def __init__(self, names: Iterable[Hashable] | None) -> None:
         super().__init__()
@@ -508,27 +519,3 @@ class TargetColumns(NamedColumns):
 
 def _by_kind(name: Hashable) -> tuple[str, str]:
     return type(name).__name__, str(name)
-
-
-def _number(name: Hashable, value: Foreign, what: str) -> float:
-    try:
-        if value is np.ma.masked:
-            return np.nan
-        if not isinstance(value, (str, bytes)):
-            return float(value)
-    except (TypeError, ValueError):
-        pass
-    except OverflowError:
-        shown = f"{what} {name!r} must be finite and at most {LARGEST:g} in size"
-        raise InvalidArgument(
-            f"{shown}; got a number beyond all floats. Repair it, or leave it out if it is missing."
-        ) from None
-    remedy = (
-        "Encode text and categories first, for instance with a one-hot encoder; kb.AutoBank takes "
-        "them as they are."
-        if what == "feature"
-        else "Give a number, or leave the target out where it is missing."
-    )
-    raise InvalidArgument(
-        f"{what} {name!r} must be a number, a boolean or None; got {value!r}. {remedy}"
-    )

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from .auto.auto_bank import COVERAGE, AutoBank
-from .auto.inputs import TIME, columns_without_numbers, holds_times, is_missing, with_gaps
+from .auto.inputs import column_of_times, columns_without_numbers, is_missing, with_gaps
 from .bank.engines import Engine
 from .bank.slot import Slot
 from .combiners import Combiner
@@ -24,16 +24,11 @@ from .losses import Loss
 from .utils import validation as check
 from .utils.validation import Floats
 
-try:
+with check.optional("kernelbank.sklearn needs", "scikit-learn (1.6 or newer)", "sklearn"):
     from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
     from sklearn.utils import check_random_state, column_or_1d
     from sklearn.utils.multiclass import check_classification_targets, unique_labels
     from sklearn.utils.validation import check_is_fitted, validate_data
-except ModuleNotFoundError as error:
-    raise ModuleNotFoundError(
-        "kernelbank.sklearn needs scikit-learn (1.6 or newer), which is not installed. Install "
-        "both: pip install 'kernelbank[sklearn]'"
-    ) from error
 
 __all__ = ["KernelBankClassifier", "KernelBankRegressor"]
 
@@ -92,21 +87,20 @@ class _SklearnEstimator(BaseEstimator):  # type: ignore[misc]
         for name, values in (("X", X), ("y", y)):
             check.without_masked(name, values)
         settings = {"dtype": np.float64, "ensure_all_finite": "allow-nan", "reset": reset}
+        column, how = column_of_times(X), "the sine and cosine of the hour"
         try:
-            if holds_times(X):  # scikit-learn would make numbers of them
+            if column is not None:  # scikit-learn would make numbers of some
                 raise TypeError("its values are times")
             return validate_data(self, X, y, **settings, **more)
         except (TypeError, ValueError) as error:
-            others = columns_without_numbers(X)
-            if not others and not holds_times(X):
+            if column is None:
+                column = next(iter(columns_without_numbers(X)), None)
+                how = "OneHotEncoder in a pipeline"
+            if column is None:
                 raise
-            name, kind = next(iter(others.items()), ("X", TIME))
-            how = (
-                "OneHotEncoder in a pipeline" if kind != TIME else "the sine and cosine of the hour"
-            )
             raise ValueError(
-                f"column {name!r} must hold numbers: {error}. Encode it, for instance with {how}; "
-                "kb.AutoBank takes text and times as they are."
+                f"column {column!r} must hold numbers: {error}. Encode it, for instance with "
+                f"{how}; kb.AutoBank takes text and times as they are."
             ) from None
 
     def _query(self, X: object) -> Floats:
@@ -261,6 +255,8 @@ class KernelBankClassifier(ClassifierMixin, _SklearnEstimator):  # type: ignore[
                 "'classes' must be given in the first call of partial_fit: a list of all labels "
                 "that may come. kb.AutoBank finds them in the stream."
             )
+        if classes is not None:
+            _refuse_missing("classes", classes)
         rows, labels = self._rows_and_labels(X, y, reset=first)
         if first:
             return self._learn_first(rows, labels, unique_labels(classes))
@@ -273,9 +269,7 @@ class KernelBankClassifier(ClassifierMixin, _SklearnEstimator):  # type: ignore[
         return self
 
     def _rows_and_labels(self, X: object, y: object, *, reset: bool) -> tuple[Floats, np.ndarray]:
-        objects = np.ravel(np.asarray(y)) if y is not None else np.zeros(0)
-        if objects.dtype.kind == "O" and any(map(is_missing, objects.tolist())):
-            raise ValueError("'y' has a missing label. Leave such rows out of learning.")
+        _refuse_missing("y", y)
         rows, labels = self._checked(X, y, reset=reset)
         check_classification_targets(labels)
         return rows, labels
@@ -305,3 +299,11 @@ class KernelBankClassifier(ClassifierMixin, _SklearnEstimator):  # type: ignore[
         """(n, classes): probabilities, columns in the order of `classes_`."""
         rows = self._query(X)
         return self.bank_.predict_proba(rows)
+
+
+def _refuse_missing(name: str, labels: object) -> None:
+    """Refuse labels of which one is missing or under a mask."""
+    check.without_masked(name, labels)
+    objects = np.ravel(np.asarray(labels)) if labels is not None else np.zeros(0)
+    if objects.dtype.kind == "O" and any(map(is_missing, objects.tolist())):
+        raise ValueError(f"{name!r} has a missing label. Leave such rows out of learning.")

@@ -15,7 +15,7 @@ from kernelbank.io import checkpoint
 from kernelbank.run.status import RunStatus
 from support import forged_files
 from support.auto_streams import SMALL, troubled
-from support.saved_kinds import SavedRun
+from support.forged_files import SavedRun
 
 NAN = math.nan
 

@@ -8,7 +8,7 @@ import pytest
 import kernelbank as kb
 from kernelbank import _core
 from support.auto_streams import SMALL
-from support.core_state import put, put_entry
+from support.core_banks import put, put_entry
 from support.marks import slow
 from support.naive import auto as naive
 

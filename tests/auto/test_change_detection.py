@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kernelbank import _core
-from support.core_state import put
+from support.core_banks import put
 from support.marks import slow
 from support.naive import auto as naive
 

@@ -11,7 +11,7 @@ from kernelbank.auto.forecaster import IteratedLine, forecast_row
 from kernelbank.errors import FileRefused, InvalidArgument
 from kernelbank.io import checkpoint
 from support.auto_streams import assert_same_state, predict_and_learn
-from support.core_state import put_entry
+from support.core_banks import put_entry
 from support.naive import forecasts as naive
 
 HORIZONS = (1, 3, 8)

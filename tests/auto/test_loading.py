@@ -17,14 +17,15 @@ from support import every_bank, forged_files
 from support.forged_files import (
     CONSTANT,
     PER_BYTE,
+    SavedKind,
     attack,
     deadline,
+    every_kind,
     failures,
     pack,
     run_all,
     unpack,
 )
-from support.saved_kinds import SavedKind, every_kind
 
 
 @pytest.fixture(scope="module")

@@ -15,6 +15,7 @@ import pytest
 
 import kernelbank as kb
 from kernelbank.errors import InvalidArgument
+from kernelbank.river import KernelBankClassifier as RiverClassifier
 from kernelbank.river import KernelBankRegressor as RiverRegressor
 from kernelbank.sklearn import KernelBankClassifier, KernelBankRegressor
 from support.auto_streams import SMALL, numbers
@@ -357,11 +358,15 @@ FACES = {
         X_MASKS, masked(LABELS_MASKS)
     ),
     "AutoBank label": lambda: kb.AutoBank("classification").learn_one([1.0], np.ma.masked),
+    "River label": lambda: RiverClassifier(**SMALL).learn_one({}, np.ma.array("a", mask=True)),
     "KernelBank.run X": lambda: kb.KernelBank().run(masked(X_MASKS), Y_MASKS),
     "KernelBank.run y": lambda: kb.KernelBank().run(X_MASKS, masked(Y_MASKS)),
     "sklearn X": lambda: KernelBankRegressor(**SMALL).fit(masked(X_MASKS), Y_MASKS),
     "sklearn y": lambda: KernelBankRegressor(**SMALL).fit(X_MASKS, masked(Y_MASKS)),
     "sklearn labels": lambda: KernelBankClassifier(**SMALL).fit(X_MASKS, masked(LABELS_MASKS)),
+    "sklearn classes": lambda: KernelBankClassifier(**SMALL).partial_fit(
+        X_MASKS, LABELS_MASKS, np.ma.array(["a", "b"], mask=[0, 1])
+    ),
     "sklearn partial_fit": lambda: KernelBankRegressor(**SMALL).partial_fit(
         masked(X_MASKS), Y_MASKS
     ),
@@ -414,6 +419,8 @@ def test_number_beyond_all_floats_is_refused_by_name_in_river():
     ):
         with pytest.raises(InvalidArgument, match="feature 'a' must be finite and at most 1e"):
             call()
+    with pytest.raises(InvalidArgument, match="'missing' of AutoBank must hold finite numbers"):
+        RiverRegressor(missing=10**400)
 
 
 def test_none_among_labels_is_refused_in_scikit_learn():
@@ -421,6 +428,8 @@ def test_none_among_labels_is_refused_in_scikit_learn():
         labels = np.array([missing, *LABELS_MASKS[1:]], dtype=object)
         with pytest.raises(ValueError, match=r"missing label|contains NaN"):
             KernelBankClassifier(**SMALL).fit(X_MASKS, labels)
+    with pytest.raises(ValueError, match="'classes' has a missing label"):
+        KernelBankClassifier(**SMALL).partial_fit(X_MASKS, LABELS_MASKS, ["a", "b", None])
 
 
 TIMES = pd.date_range("2024-01-01", periods=len(X_MASKS), freq="h")
@@ -428,14 +437,20 @@ TIMES = pd.date_range("2024-01-01", periods=len(X_MASKS), freq="h")
 
 @pytest.mark.parametrize(
     "rows",
-    [pd.DataFrame({"when": TIMES}), pd.DataFrame({"a": X_MASKS[:, 0], "when": TIMES})],
-    ids=["alone", "with numbers"],
+    [
+        pd.DataFrame({"when": TIMES}),
+        pd.DataFrame({"a": X_MASKS[:, 0], "when": TIMES}),
+        pd.DataFrame({"a": X_MASKS[:, 0], "when": TIMES - TIMES[0]}),
+        pd.DataFrame({"a": X_MASKS[:, 0], "when": TIMES.time}),
+    ],
+    ids=["alone", "with numbers", "durations", "times of day"],
 )
 def test_times_get_the_message_of_text_in_scikit_learn(rows):
     with pytest.raises(ValueError, match=r"column 'when' must hold numbers.* takes text and times"):
         KernelBankRegressor(**SMALL).fit(rows, Y_MASKS)
-    with pytest.raises(ValueError, match="must hold numbers: its values are times"):
-        KernelBankRegressor(**SMALL).fit(TIMES.to_numpy()[:, None], Y_MASKS)
+    for array in (TIMES.to_numpy(), TIMES.to_numpy().astype(object), TIMES.to_pydatetime()):
+        with pytest.raises(ValueError, match="must hold numbers: its values are times"):
+            KernelBankRegressor(**SMALL).fit(array[:, None], Y_MASKS)
 
 
 # --- rows that follow no other --------------------------------------------------------------------

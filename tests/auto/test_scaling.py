@@ -26,7 +26,7 @@ from support.column_pair import (
     scaling_of,
     target_scale,
 )
-from support.core_state import put_entry
+from support.core_banks import put_entry
 from support.naive import auto as naive
 from support.naive.transforms import shifted_log
 

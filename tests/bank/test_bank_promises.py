@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 import kernelbank as kb
 from kernelbank.errors import InvalidArgument
-from support.comparing import assert_same_state
 from support.instances import COMBINERS, KERNELS, LOSSES, TREE, stream, targets_for
 from support.naive import regret as naive
+from support.same_bits import assert_same_state
 from support.second_order import PrototypeRLS
 
 EPS = np.finfo(float).eps

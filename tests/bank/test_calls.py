@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import kernelbank as kb
-from support.comparing import assert_same_state
 from support.instances import cauchy, stream
+from support.same_bits import assert_same_state
 
 K = kb.kernels
 Norma = kb.learners.Norma

@@ -5,8 +5,8 @@ import pytest
 
 import kernelbank as kb
 from kernelbank.errors import InvalidArgument
-from support.comparing import assert_same_state
 from support.naive import combiners as naive_combiners
+from support.same_bits import assert_same_state
 
 C, K, L = kb.combiners, kb.kernels, kb.learners
 

@@ -7,8 +7,8 @@ import pytest
 
 import kernelbank as kb
 from support import naive
-from support.comparing import assert_same_state
 from support.instances import COMBINERS, name_of, stream
+from support.same_bits import assert_same_state
 
 K = kb.kernels
 Norma = kb.learners.Norma

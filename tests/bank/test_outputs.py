@@ -9,7 +9,6 @@ import kernelbank as kb
 from kernelbank.errors import FileRefused, InvalidArgument
 from kernelbank.io import checkpoint
 from support import instances, naive
-from support.comparing import assert_same_state, assert_same_trace
 from support.naive import outputs as naive_outputs
 from support.output_banks import OUTPUTS, assert_same_output, columns, same
 

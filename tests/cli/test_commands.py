@@ -11,8 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from kernelbank.cli import commands, demo, experiments
-from support.run_command import read_csv
-from support.shell import run_script
+from support.run_command import read_csv, run_script
 
 
 def kernelbank(*arguments, **options):

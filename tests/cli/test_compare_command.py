@@ -10,8 +10,8 @@ from click.testing import CliRunner
 
 import kernelbank as kb
 from kernelbank.cli import commands, compare
+from support.comparisons import noisy_stream, write_text
 from support.marks import slow
-from support.streams import noisy_stream, write_text
 
 pytestmark = pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
 

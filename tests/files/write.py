@@ -22,7 +22,7 @@ sys.path.insert(0, str(HERE.parent))
 
 import kernelbank as kb  # noqa: E402
 from support import forged_files  # noqa: E402
-from support.saved_kinds import SavedRun  # noqa: E402
+from support.forged_files import SavedRun  # noqa: E402
 
 K, L = kb.kernels, kb.learners
 LEARNED, LATER = 60, 20

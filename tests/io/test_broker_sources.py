@@ -23,6 +23,7 @@ from kernelbank.errors import (
 from kernelbank.io import brokers, redis
 from kernelbank.io.brokers import Retries, read_password, typed_without_password
 from kernelbank.io.sources import open_source
+from support.marks import slow
 from support.source_fixtures import (
     EXPECTED,
     ROWS,
@@ -101,9 +102,7 @@ def test_parts_of_addresses_and_no_password_shown():
     ("word", "shown"),
     [
         ("redis://me:s3cret@h:6379/s?db=1", "redis://me@h:6379/s?db=1"),
-        ("rediss://:s3cret@[::1]:7000/s", "rediss://[::1]:7000/s"),
         ("--predictions=redis://me:s3%40cret@h/s", "--predictions=redis://me@h/s"),
-        ("redis://me@h/s?db=0", "redis://me@h/s?db=0"),
         ("kafka://h/t?sasl.username=a%40b&sasl.password=s3cret", "kafka://h/t?sasl.username=a%40b"),
         ("kafka://h/t?ssl.key.password=s3cret&group.id=g", "kafka://h/t?ssl.key.password=***&group.id=g"),
         ("redis://me:a/s3cret@h/s", "redis://me@h/s"),
@@ -111,12 +110,10 @@ def test_parts_of_addresses_and_no_password_shown():
         ("redis://me:a#s3cret@h/s", "redis://me@h/s"),
         ("redis://me:s3cret@[::1/s", "redis://me@[::1/s"),
         ("kafka://h/t?sasl.password=a@s3cret", "kafka://h/t"),
-        ("kafka://me:s3cret@h/t", "kafka://me@h/t"),
         ("kafka://h/t?sasl.password=a&s3cret", "kafka://***"),
         ("kafka://me:a?s3cret@h/t", "kafka://***"),
         ("https://me:s3cret@h/x", "https://me@h/x"),
         ("sensors.csv", "sensors.csv"),
-        ("--target=a:b@c", "--target=a:b@c"),
     ],
 )  # fmt: skip
 def test_command_is_shown_without_passwords(word, shown):
@@ -142,53 +139,35 @@ def test_malformed_address_is_refused_without_its_password(address):
 # --- attempts -------------------------------------------------------------------------------------
 
 
-class Clock:
-    def __init__(self, monkeypatch):
-        self.now = 100.0
-        monkeypatch.setattr(brokers.time, "monotonic", lambda: self.now)
-
-
-@pytest.fixture
-def clock(monkeypatch):
-    return Clock(monkeypatch)
-
-
-def test_pauses_grow_until_patience_ends(clock):
-    attempts = Retries("redis://host", 30.0)
-    pauses = []
-
-    def fail_until_the_end():
-        while True:
-            attempts.failed("broken")
-            pauses.append(attempts.seconds_left)
-            clock.now += pauses[-1]
-
-    with (
-        pytest.warns(BrokerConnection) as told,
-        pytest.raises(SourceLost, match=r"^redis://host: no connection for 30 seconds"),
-    ):
-        fail_until_the_end()
-    assert pauses == [0.25, 0.5, 1, 2, 4, 8, 8, 6.25]
-    assert (clock.now, len(told)) == (130, len(pauses))
-    assert str(told[0].message) == (
-        "redis://host cannot be reached (broken). Next attempt in 0.25 s; giving up in 30 s."
-    )
-
-
 @pytest.mark.filterwarnings("error")
-def test_success_starts_again_with_short_pauses_but_keeps_the_time_for_an_answer(clock):
+def test_pauses_and_times_for_an_answer_grow_until_patience_ends(monkeypatch):
+    now, pauses = [100.0], []
+    monkeypatch.setattr(brokers.time, "monotonic", lambda: now[0])
     attempts = Retries("redis://host", 30.0)
     attempts.succeeded()  # without a failure it says nothing
     assert attempts.timeout < 2
-    for _ in range(5):
-        with pytest.warns(BrokerConnection, match="cannot be reached"):
-            attempts.failed("slow")
+
+    def fail(count):
+        for _ in range(count):
+            attempts.failed("broken")
+            pauses.append(attempts.seconds_left)
+            now[0] += pauses[-1]
+
+    with pytest.warns(BrokerConnection, match="cannot be reached") as told:
+        fail(5)
+    assert str(told[0].message) == (
+        "redis://host cannot be reached (broken). Next attempt in 0.25 s; giving up in 30 s."
+    )
     with pytest.warns(BrokerConnection, match="redis://host is reached again"):
         attempts.succeeded()
-    assert (attempts.timeout, attempts.seconds_left) == (10.0, 0)
-    clock.now += 1000
-    with pytest.warns(BrokerConnection, match="giving up in 30 s"):
-        attempts.failed("slow")
+    assert (attempts.timeout, attempts.seconds_left) == (10.0, 0)  # a slow one stays slow
+    pauses.clear()
+    with (
+        pytest.warns(BrokerConnection),
+        pytest.raises(SourceLost, match=r"^redis://host: no connection for 30 seconds"),
+    ):
+        fail(100)
+    assert pauses == [0.25, 0.5, 1, 2, 4, 8, 8, 6.25]
 
 
 # --- Redis ----------------------------------------------------------------------------------------
@@ -243,20 +222,6 @@ def test_redis_names_rejected_rows_by_id(stream):
     assert positions[-1] == {"rows": 5, "id": "1704-0", "added": 5, "missing": 0}
 
 
-@pytest.mark.slow
-def test_stream_without_new_rows_yields_empty_blocks(stream):
-    sender = threading.Timer(0.7, lambda: stream.add(1))
-    begun = time.monotonic()
-    sender.start()
-    with open_source(stream.fixture.address, idle=1.0) as source:
-        times = [(len(block), time.monotonic() - begun) for block in source.blocks()]
-    sender.join()
-    assert [size for size, _ in times if size] == [1]
-    assert 0.6 < next(at for size, at in times if size) < 1.0
-    assert 1.6 < time.monotonic() - begun < 2.4
-    assert 5 <= len(times) <= 14  # neither silent nor busy
-
-
 def test_redis_restart_is_survived_and_a_new_stream_is_refused(lossy_server):
     client = lossy_server.client
     fixture = RedisFixture(lossy_server, ROWS)
@@ -282,13 +247,11 @@ def test_redis_restart_is_survived_and_a_new_stream_is_refused(lossy_server):
     with pytest.raises(FileRefused, match="was restarted: its last id is 0-0"):
         read(fixture.open(), position)
     lossy_server.stop()
-    begun = time.monotonic()
     with (
         pytest.warns(BrokerConnection) as told,
         pytest.raises(SourceLost, match=r"no connection for 0\.5 seconds \(Connection refused\)"),
     ):
         list(open_source(fixture.address, patience=0.5).blocks())
-    assert 0.4 < time.monotonic() - begun < 2.0
     assert len(told) > 1
 
 
@@ -356,27 +319,6 @@ def test_redis_stream_begins_with_the_entry_of_an_earlier_run(stream, monkeypatc
         stream.read(start)
     with pytest.warns(KernelBankWarning, match="missing after id 0-0"):
         assert stream.read(start, allow_gaps=True)[::2] == ([4, 5], 2 if counts else 0)
-
-
-def test_redis_stream_trimmed_beyond_the_position_is_refused(stream):
-    stream.add(10)
-    rows, position, _ = stream.read()
-    assert rows == list(range(1, 11))
-    stream.add(10)
-    stream.trim(4)
-    with pytest.raises(
-        FileRefused, match=r"6 entries are missing after id 10-0: deleted .* with --allow-gaps\."
-    ):
-        stream.read(position)
-    with pytest.warns(KernelBankWarning, match="6 entries are missing after id 10-0"):
-        rows, position, missing = stream.read(position, allow_gaps=True)
-    assert (rows, missing) == ([17, 18, 19, 20], 6)
-    stream.add(5)
-    stream.trim(0)
-    with pytest.raises(FileRefused, match="5 entries are missing after id 20-0"):
-        stream.read(position)
-    with pytest.warns(KernelBankWarning, match="5 entries are missing"):
-        assert stream.read(position, allow_gaps=True) == ([], position, 11)
 
 
 def test_entries_deleted_during_a_run_are_refused(stream):
@@ -447,8 +389,7 @@ def test_forged_positions_are_refused(stream, kafka_broker, wrong):
             source.blocks({"rows": 1, "offsets": {}, **wrong})
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", [0, *map(slow, range(1, 4))])
 @pytest.mark.filterwarnings("ignore")
 def test_random_deletions_are_counted_exactly(stream, seed):
     """What was read and what is missing is all that was added since the start."""
@@ -571,7 +512,6 @@ def test_kafka_refuses_unknown_offsets_and_topics(kafka_broker):
 
 @pytest.mark.slow
 def test_kafka_out_of_reach_is_refused_after_patience():
-    begun = time.monotonic()
     with (
         mock.patch.object(brokers, "TIMEOUTS", (0.3, 10.0)),
         pytest.warns(BrokerConnection, match="kafka://127.0.0.1:1/t cannot be reached"),
@@ -579,7 +519,6 @@ def test_kafka_out_of_reach_is_refused_after_patience():
         pytest.raises(SourceLost, match=r"no connection for 0\.8 seconds"),
     ):
         list(source.blocks())
-    assert 0.7 < time.monotonic() - begun < 4
 
 
 def test_kafka_messages_deleted_before_a_resumed_run(topic):

@@ -153,7 +153,9 @@ def test_other_formats_are_recognised_or_named(cell, form, same):
     assert parse_time(cell, form) == parse_time(same)
 
 
-@pytest.mark.parametrize("cell", ["5/6/2024 5:03 pm", "13-06-2024", "05/06/2024 17:03:02.25"])
+@pytest.mark.parametrize(
+    "cell", ["5/6/2024 5:03 pm", "5/6/2024 5:03:10pm", "13-06-2024", "05/06/2024 17:03:02.25"]
+)
 def test_advised_format_fits_the_cell_that_was_refused(cell):
     with pytest.raises(ValueError, match="has to be named") as caught:
         parse_time(cell)

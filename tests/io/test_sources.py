@@ -1,9 +1,12 @@
 """Sources: the same rows from every kind, from every row on; what is refused, and how."""
 
+import contextlib
+import csv
 import gzip
 import json
 import math
 import os
+import socket
 import subprocess
 import sys
 import tracemalloc
@@ -16,11 +19,14 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from kernelbank.errors import FileRefused, InvalidArgument, KernelBankWarning
+from kernelbank.errors import FileRefused, InvalidArgument, KernelBankWarning, RunRefused
 from kernelbank.io import cells
 from kernelbank.io import text as io_text
+from kernelbank.io.files import check_regular, open_for_reading, open_regular
 from kernelbank.io.lines import LineSplitter
 from kernelbank.io.sources import open_source
+from kernelbank.io.text import StandardInput
+from support.fuzzed_sources import CountedReader, Reading, attack
 from support.source_fixtures import (
     COLUMNS,
     EXPECTED,
@@ -213,37 +219,26 @@ def test_damaged_gzip_file_gives_the_rows_before_the_damage(tmp_path):
     assert len(read(open_source(path), numeric="a", text=())[0]) == 4_000
 
 
-def test_file_that_has_grown_is_the_same_source(tmp_path):
+def test_file_whose_read_rows_have_changed_is_refused(tmp_path):
     whole = as_csv(ROWS)
-    for cut in range(len(COLUMNS[0]) * 9, len(whole), 3):  # a row has 17 bytes or more
-        fixture = FileFixture(tmp_path / "rows.csv", whole[:cut])
-        early = fixture.open()
-        fingerprint = early.fingerprint
-        rows, bad, positions = read(early)
-        fixture.path.write_bytes(whole)
-        late = fixture.open()
-        late.verify(fingerprint)
-        position = positions[-1] if positions else None
-        if position and position.get("open") and whole[cut : cut + 1] != b"\n":
-            with pytest.raises(FileRefused, match="is longer now"):
-                read(late, position)
-        else:
-            assert rows + read(late, position)[0] == EXPECTED
-            assert not bad
-            assert [p["lines"] for p in read(late, position)[2]] == list(range(len(rows) + 2, 9))
-    fixture.path.write_bytes(whole.replace(b"wind", b"wand"))
-    with pytest.raises(FileRefused, match=r"its columns: \(wind, .*\) before, \(wand, .*\) now\."):
-        fixture.open().verify(fingerprint)
-    for other, message in (
-        (whole[:60], "fewer than the 90 bytes of the first 3 rows"),
-        (whole.replace(b"0.1", b"0.11"), "the first 3 rows are not those"),
-        (whole.replace(b"0.1", b"0.7"), "the first 3 rows are not those"),
+    fixture = FileFixture(tmp_path / "rows.csv", whole[:-1])
+    early = fixture.open()
+    positions = read(early)[2]
+    fixture.path.write_bytes(whole)
+    assert read(fixture.open(), positions[-1])[0] == []  # the line end was all that lacked
+    for position, other, message in (
+        (positions[-1], whole[:-1] + b"0\n", "is longer now"),
+        (positions[2], whole[:60], "fewer than the 90 bytes of the first 3 rows"),
+        (positions[2], whole.replace(b"0.1", b"0.11"), "the first 3 rows are not those"),
+        (positions[2], whole.replace(b"0.1", b"0.7"), "the first 3 rows are not those"),
     ):
         fixture.path.write_bytes(other)
-        with pytest.raises(FileRefused, match=message):
-            fixture.open().verify(fingerprint, positions[2])
-        with pytest.raises(FileRefused, match=message):
-            read(fixture.open(), positions[2])
+        for use in (fixture.open().verify, lambda _, position: read(fixture.open(), position)):
+            with pytest.raises(FileRefused, match=message):
+                use(early.fingerprint, position)
+    fixture.path.write_bytes(whole.replace(b"wind", b"wand"))
+    with pytest.raises(FileRefused, match=r"its columns: \(wind, .*\) before, \(wand, .*\) now\."):
+        fixture.open().verify(early.fingerprint)
 
 
 class Clock:
@@ -381,23 +376,6 @@ def test_damaged_parquet_file_gives_the_rows_before_the_damage(tmp_path):
     assert len(rows) >= 1000
 
 
-def test_long_file_takes_constant_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr(io_text, "CHUNK_BYTES", 1 << 14)
-    path = tmp_path / "long.csv"
-    peaks = []
-    for copies in (1, 4):
-        with path.open("w") as file:
-            file.write("a,b\n")
-            for _ in range(copies):
-                file.writelines(f"{number},{number / 7!r}\n" for number in range(2_000))
-        tracemalloc.start()
-        for block in open_source(path).blocks():
-            block.parse(numeric="ab")
-        peaks.append(tracemalloc.get_traced_memory()[1])
-        tracemalloc.stop()
-    assert peaks[1] < 1.2 * peaks[0]
-
-
 def test_line_without_end_takes_constant_memory(tmp_path):
     path = tmp_path / "odd.csv"
     path.write_bytes(b"a,b\n1,2\n" + b"x" * 8_000_000 + b"\n3,4\n" + b'5,"' + b"y" * 2_000_000)
@@ -461,3 +439,178 @@ def test_standard_input_sent_again_is_compared_and_skipped():
             read(PipeFixture(nothing).open())
     with pytest.raises(FileRefused, match="compressed"):
         read(PipeFixture(gzip.compress(data)).open())
+
+
+# --- opening files ---------------------------------------------------------------------------------
+
+
+def test_failed_read_names_the_file_and_close_never_fails(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.touch()
+    for read_it in (lambda file: file.read(), lambda file: file.read(3)):
+        # What is open for writing only cannot be read.
+        file = open_for_reading(path, lambda path, _: os.open(path, os.O_WRONLY))
+        with file, pytest.raises(OSError, match=r"rows\.csv"):
+            read_it(file)
+    with pytest.raises(IsADirectoryError, match=tmp_path.name):
+        open_for_reading(tmp_path)
+    with open_for_reading(path) as file:
+        os.close(file.fileno())
+    assert file.closed
+
+
+FLAGS = [
+    os.O_RDONLY,
+    os.O_WRONLY | os.O_CREAT | os.O_APPEND,
+    os.O_WRONLY | os.O_CREAT | os.O_TRUNC,
+    os.O_RDWR | os.O_CREAT,
+]
+
+
+@pytest.mark.parametrize("kind", ["a link", "a link to nothing", "a FIFO", "a folder", "a socket"])
+def test_what_is_no_regular_file_is_refused(kind, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "other").write_text("kept")
+    path = tmp_path / "file"
+    if "link" in kind:
+        path.symlink_to("other" if kind == "a link" else "nothing")
+    elif kind == "a socket":
+        with socket.socket(socket.AF_UNIX) as opened:
+            opened.bind(path.name)  # names of sockets are short: the folder is the present one
+    else:
+        {"a FIFO": os.mkfifo, "a folder": os.mkdir}[kind](path)
+    before = sorted(os.listdir(tmp_path))
+    refused = f"file is {'a link' if 'link' in kind else kind}, not a file"
+    for flags in FLAGS:
+        with pytest.raises(RunRefused, match=refused):
+            open_regular(path, flags)
+        with pytest.raises(RunRefused, match="/dev/null is a device, not a file"):
+            open_regular("/dev/null", flags)
+    with pytest.raises(RunRefused, match=refused):
+        check_regular(path)
+    assert sorted(os.listdir(tmp_path)) == before
+    assert (tmp_path / "other").read_text() == "kept"
+
+
+def test_regular_files_are_opened_made_and_emptied(tmp_path):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")  # the folder may be a link
+    path = tmp_path / "link" / "file"
+    assert not check_regular(path)
+    with pytest.raises(FileNotFoundError):
+        open_regular(path, os.O_RDONLY)
+    for mode, text, content in (
+        ("wb", b"long", b"long"),
+        ("ab", b"er", b"longer"),
+        ("wb", b"new", b"new"),
+    ):
+        with open(path, mode, opener=open_regular) as file:
+            file.write(text)
+        assert (tmp_path / "real" / "file").read_bytes() == content
+    assert check_regular(path)
+
+
+# --- CSV and JSON lines, whatever stands in them ---------------------------------------------------
+
+
+def in_pieces(piece, longest=1 << 18):
+    """Files are read in pieces of so many bytes, and longer rows are rejected."""
+    patches = contextlib.ExitStack()
+    patches.enter_context(mock.patch.object(io_text, "CHUNK_BYTES", piece))
+    patches.enter_context(mock.patch.object(LineSplitter, "max_row_bytes", longest))
+    return patches
+
+
+def test_fuzzed_texts_are_read_as_by_a_simple_reader():
+    assert sum(attack(150, seed=1).values()) == 150
+
+
+MISFITS = {
+    "quotes that never fit": 'a",",\n',
+    "quotes that never close": '1,"2\n',
+    "quotes in every cell that never fit": '"1","2",a","\n',
+    "an escaped quote before every opening one": '""",\n',
+    "text after a closing quote": '"a"b,2\n',
+}
+
+
+@pytest.mark.parametrize("line", MISFITS.values(), ids=MISFITS)
+def test_quotes_that_never_fit_take_linear_time(tmp_path, line):
+    """Each character is parsed a few times, however many rows are tried and rejected."""
+    path = tmp_path / "misfits.csv"
+    for end in ("", "a" * 2_000 + '"\n1,2\n'):
+        path.write_text("a,b\n" + line * (12_000 // len(line)) + end)
+        for piece in (1 << 12, 1 << 9):
+            CountedReader.parsed = 0
+            with mock.patch.object(csv, "reader", CountedReader), in_pieces(piece, 1 << 12):
+                assert sum(map(len, open_source(path).blocks()))
+            assert CountedReader.parsed < 10 * path.stat().st_size
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "longest", "expected"),
+    [
+        (
+            "rows.csv",
+            b'a,b\n1,"2\n' + b"3,4\n" * 20 + b'5,"6"\n',
+            30,
+            "line 2: '1,\"2' has a quote that is not closed within 262144 bytes.",
+        ),
+        (
+            "rows.jsonl",
+            b"\xef\xbb\xbf" + b"x" * 50 + b"\n",
+            9,
+            "line 1: 'xxxxxx' is the beginning of a row longer than 262144 bytes.",
+        ),
+    ],
+)
+def test_too_long_row_is_shown_alike_in_all_pieces(tmp_path, name, data, longest, expected):
+    path = tmp_path / name
+    path.write_bytes(data)
+    for piece in (1, 3, 13, 50, 1000):
+        with in_pieces(piece, longest):
+            blocks = open_source(path).blocks()
+            shown = [str(one) for block in blocks for one in block.parse(text=("a",)).rejected]
+        assert shown == [f"{name}, {expected}"]
+
+
+def test_row_before_a_blank_line_without_end_has_its_end(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text('a,b\n1,"2\n\r', newline="")  # the open quote keeps both lines until the end
+    source = open_source(path, complete=True)
+    (block,) = [one for one in source.blocks() if len(one)]
+    position = block.position(0)
+    assert "open" not in position
+    again = open_source(path, complete=True)
+    again.verify(source.fingerprint, position)
+    assert sum(len(one) for one in again.blocks(position)) == 0
+
+
+@pytest.mark.parametrize("end", [b"", b"\n", b"\n9\n"])
+@pytest.mark.parametrize("form", ["csv", "quoted.csv", "jsonl"])
+def test_row_of_the_maximum_length_is_accepted(tmp_path, form, end):
+    path = tmp_path / f"rows.{form}"
+    parts = {"csv": (b"", b""), "quoted.csv": (b'"\n', b'"'), "jsonl": (b'{"a": ', b"}")}[form]
+    for size, good in ((20, True), (21, False)):
+        row = (b"1" * (size - len(b"".join(parts)))).join(parts)
+        path.write_bytes((b'{"a": 1}\n' if form == "jsonl" else b"a\n") + row + end)
+        for piece in (1, 8, 1000):
+            with in_pieces(piece, 20):
+                row = str(Reading(path).rows[form == "jsonl"])
+            assert f"rows.{form}, line 2" in row
+            assert (" 262144 bytes" in row) != good, (size, piece)
+
+
+def test_slow_pipe_yields_rows_as_they_come():
+    """And an empty block as a sign of life while nothing comes: then the next piece is sent."""
+    reading, writing = os.pipe()
+    unsent = [b"a,b\n", b"1,", b"2\n3,4\n", b"5,6"]
+    seen = []
+    for block in StandardInput(descriptor=reading, idle=0.5).blocks():
+        if len(block):
+            seen.append((len(block), len(unsent)))
+        elif unsent:
+            os.write(writing, unsent.pop(0))
+    os.close(writing)
+    os.close(reading)
+    assert seen == [(2, 1)]  # as soon as the rows are whole; the last one may be longer

@@ -12,8 +12,7 @@ import kernelbank as kb
 from kernelbank.errors import KernelBankWarning, UnstableStep
 from kernelbank.research.competitors import RIVAL, Competitor, CompetitorRun
 from kernelbank.research.results import overall, sample_losses
-from support.results import result_row
-from support.streams import noisy_stream
+from support.comparisons import noisy_stream, result_row
 
 pytestmark = pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import kernelbank as kb
-from support.streams import noisy_stream, write_text
+from support.comparisons import noisy_stream, write_text
 
 pytestmark = pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
 

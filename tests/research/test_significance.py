@@ -12,7 +12,7 @@ import kernelbank as kb
 from kernelbank.research import significance
 from kernelbank.research.datasets import CLASSIFICATION
 from kernelbank.research.results import overall
-from support.results import result_row
+from support.comparisons import result_row
 
 
 def autoregressive(seed, samples, feedback):

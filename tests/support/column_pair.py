@@ -6,7 +6,7 @@ import numpy as np
 
 from kernelbank import _core
 from kernelbank.auto import scaling as names
-from support.core_state import put_entry
+from support.core_banks import put_entry
 from support.naive import auto as naive
 
 EPS = np.finfo(float).eps

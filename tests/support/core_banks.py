@@ -1,4 +1,4 @@
-"""Banks of the core with the settings of a `KernelBank`, and what they leave behind."""
+"""Banks of the core with the settings of a `KernelBank`; states of its objects, changed by hand."""
 
 import numpy as np
 
@@ -21,3 +21,15 @@ def learned(bank, X, Y):
     trace |= {name: np.zeros((rows, outputs, slots)) for name in BY_SLOT}
     bank.learn(np.ascontiguousarray(X), np.ascontiguousarray(Y), None, trace)
     return trace
+
+
+def put(part, **arrays):
+    """Let an object go on from its state with some other arrays; it refuses impossible ones."""
+    part.restore(part.state() | arrays)
+
+
+def put_entry(part, name, index, value):
+    """The same with another number in one of its arrays."""
+    array = part[name]
+    array[index] = value
+    put(part, **{name: array})

@@ -2,7 +2,7 @@
 
 `attack` makes them by chance from saved files of every kind, and loads and uses each in a child
 process with little memory. A file is refused with a `KernelBankError`, or works; anything else is
-a failure. By hand: `python -m support.forged_files 20000 0` in tests/.
+a failure. By hand: `python tests/attack.py --forged 20000`.
 """
 
 from __future__ import annotations
@@ -16,22 +16,27 @@ import resource
 import shutil
 import signal
 import struct
-import sys
 import tempfile
 import traceback
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from copy import deepcopy
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+import kernelbank as kb
 from kernelbank.errors import KernelBankError
 from kernelbank.io import checkpoint
-from support.saved_kinds import SavedKind, every_kind
+from kernelbank.run.options import RunOptions
+from kernelbank.run.report.data import ReportData
+from kernelbank.run.runner import Runner
+from kernelbank.run.status import RunStatus
+from support import every_bank
+from support.run_command import open_run, run_to_end
 
 _PREFIX = struct.Struct("<IQQ")
 _START = len(checkpoint.MAGIC) + _PREFIX.size
@@ -59,30 +64,10 @@ NUMBERS = [10**3, 10**6, 10**8, 2**31, 2**63, -1, 0, 1e308, 0.5, True, "7"]
 """What each number of a header is replaced by."""
 
 VALUES = [
-    *NUMBERS,
-    None,
-    False,
-    1,
-    2,
-    3,
-    10**30,
-    10**400,
-    -(2**63),
-    -0.5,
-    float("nan"),
-    float("inf"),
-    "",
-    "\ud800",
-    "x" * 1000,
-    [],
-    [[]],
-    [1],
-    [[[[[1]]]]],
-    [None] * 50,
-    {},
-    {"type": "Gaussian"},
+    *NUMBERS, None, False, 1, 2, 3, 10**30, 10**400, -(2**63), -0.5, float("nan"), float("inf"), "",
+    "\ud800", "x" * 1000, [], [[]], [1], [[[[[1]]]]], [None] * 50, {}, {"type": "Gaussian"},
     {"a": {"b": [1]}},
-]
+]  # fmt: skip
 """What any value of a header is replaced by."""
 
 ENTRIES = [
@@ -154,6 +139,181 @@ def with_each_number(data: bytes, seen: Counter[Any]) -> Iterator[bytes]:
             for value in NUMBERS:
                 if value != known:
                     yield pack(with_value(header, path, value), body)
+
+
+# --- saved files of every kind, and how each is used ------------------------------------------------
+
+ROWS = 40
+"""How many rows the saved banks have learned."""
+
+
+class SavedKind(NamedTuple):
+    """A saved file, and what to do with a forged one of its kind."""
+
+    name: str
+    data: bytes
+    use: Callable[[Path], None]
+    """Load the file at a path and work with it; raises what is wrong."""
+
+
+def every_kind(folder: Path, cases: dict[str, Any] | None = None) -> Iterator[SavedKind]:
+    """A saved file of every kind.
+
+    cases : those of `every_bank`; if None, a bank for each instance of a component.
+    """
+    path = folder / "saved.kb"
+    for name, case in (cases or every_bank.all_cases()).items():
+        bank = case.make("serial")
+        if not name.startswith("AutoBank"):
+            bank.save(path)
+            yield SavedKind(f"{name}, empty", path.read_bytes(), _use_bank(case.X, case.y))
+        bank.run(case.X[:ROWS], case.y[:ROWS])
+        if name.startswith("AutoBank"):
+            bank.predict_one(case.X[3])
+            bank.predict_one(case.X[4])
+        bank.save(path)
+        yield SavedKind(name, path.read_bytes(), _use_bank(case.X, case.y))
+    yield from _named_columns(path)
+    yield from _few_rows(path)
+    yield _known_inputs(path)
+    for labels in (False, True):
+        run = SavedRun(folder / f"run-{labels}", labels=labels)
+        yield SavedKind(f"run, labels={labels}", run.state, run.use)
+
+
+def _use_bank(X: Any, y: Any) -> Callable[[Path], None]:
+    def use(path: Path) -> None:
+        bank = kb.load(path, components=every_bank.OWN)
+        bank.predict_one(X[3])
+        for n in range(ROWS, ROWS + 3):
+            bank.learn_one(X[n], y[n])
+        bank.run(X[ROWS : ROWS + 6], y[ROWS : ROWS + 6])
+        bank.predict(X[:3])
+        if getattr(bank, "horizons", ()):
+            bank.forecast(X[:3] if bank._config.known else None), bank.ledger.horizons
+        repr(bank), bank.status()
+        bank.save(path)
+        kb.load(path, components=every_bank.OWN)
+
+    return use
+
+
+def _named_columns(path: Path) -> Iterator[SavedKind]:
+    """AutoBanks on rows with names: numbers, times and categories."""
+    draw = np.random.default_rng(0)
+
+    def row(n: int) -> dict[str, Any]:
+        hour = np.datetime64("2026-01-01") + np.timedelta64(n, "h")
+        return {"a": float(draw.normal()), "site": "xyz"[n % 3], "time": hour.item()}
+
+    rows = [row(n) for n in range(ROWS + 10)]
+    for task, targets in (
+        ("regression", [one["a"] + (one["site"] == "x") for one in rows]),
+        ("classification", [one["site"] == "x" for one in rows]),
+    ):
+        bank = kb.AutoBank(task, lags=1, size="small", scalings="standard")
+        for one, target in zip(rows[:ROWS], targets, strict=False):
+            bank.learn_one(one, target)
+        bank.predict_one(rows[ROWS])
+        bank.save(path)
+
+        def use(path: Path, targets: list[Any] = targets) -> None:
+            bank = kb.load(path)
+            bank.predict_one(rows[ROWS + 1])
+            for one, target in zip(rows[ROWS:], targets[ROWS:], strict=True):
+                bank.learn_one(one, target)
+            repr(bank), bank.status()
+            bank.save(path)
+            kb.load(path)
+
+        yield SavedKind(f"AutoBank on columns, {task}", path.read_bytes(), use)
+
+
+def _few_rows(path: Path) -> Iterator[SavedKind]:
+    """AutoBanks before their first bank, with slots of the user's own, with far targets."""
+    X, y = every_bank.X, every_bank.NUMBERS
+    own = [kb.Slot(kb.kernels.Gaussian(1.0), kb.learners.FourierRLS(features=8))]
+    for rows in (0, 3, ROWS):
+        bank = kb.AutoBank(slots=own, lags=2, combiner=kb.combiners.Simplex(), lower=-1e9)
+        for n in range(rows):
+            bank.learn_one(X[n], y[n] if n < ROWS - 2 else 1e4)
+        bank.save(path)
+        yield SavedKind(f"AutoBank after {rows} rows", path.read_bytes(), _use_bank(X, y))
+    three = every_bank.THREE
+    bank = kb.AutoBank("classification", slots=own, classes=[0, 1, 2])
+    bank.run(X[:ROWS], three[:ROWS])
+    bank.predict_one(X[0])
+    bank.save(path)
+    yield SavedKind("AutoBank, three classes, few slots", path.read_bytes(), _use_bank(X, three))
+
+
+def _known_inputs(path: Path) -> SavedKind:
+    """An AutoBank whose forecasts know an input in advance, and start anew with found periods."""
+    X, y = every_bank.X, every_bank.NUMBERS
+    bank = kb.AutoBank(size="small", horizons=3, known=[1], seasons="auto")
+    bank.run(X[:ROWS], y[:ROWS])
+    bank.save(path)
+    return SavedKind("AutoBank with known inputs", path.read_bytes(), _use_bank(X, y))
+
+
+class SavedRun:
+    """A run that has done some rows of its source; `use` resumes it and reads the others."""
+
+    def __init__(self, root: Path, *, labels: bool = False, preset: str = "auto") -> None:
+        root.mkdir(parents=True, exist_ok=True)
+        self.root, self.preset = root, preset
+        self.task = "classification" if labels else "regression"
+        self.source = root / "few.csv"
+        rows = [
+            f"{n % 7},{'xyz'[n % 3]},2026-01-{1 + n % 28:02d},"
+            + ("oh" if n == 11 else ("yes", "no")[n % 2] if labels else str(n % 7 - n % 5))
+            for n in range(ROWS + 20)
+        ]
+        self.source.write_text("\n".join(["a,site,day,y", *rows]) + "\n")
+        with self.open(root, max_rows=ROWS) as run:
+            run.start()
+            run_to_end(run)
+        self.state = (root / "state/state.kb").read_bytes()
+
+    def open(self, root: Path, max_rows: int | None = None) -> AbstractContextManager[Runner]:
+        """A run with the same options, in a folder."""
+        options = RunOptions(
+            source="",
+            target="y",
+            task=self.task,
+            categorical=("site",),
+            time="day",
+            preset=self.preset,
+            size="small" if self.preset == "auto" else "default",
+            delay=3,
+            lags=1,
+            max_rows=max_rows,
+            on_bad_row="skip",
+        )
+        return open_run(root, self.source, options)
+
+    def resume_to_end(self, root: Path) -> None:
+        """Resume the run in a folder, to the end of its source."""
+        with self.open(root) as run:
+            assert run.resume()
+            run_to_end(run)
+
+    def use(self, path: Path) -> None:
+        """Resume from the state at a path, in place, to the end of the source; then report."""
+        kept = {
+            file: file.read_bytes()
+            for file in (self.root / "few-predictions.csv", self.root / "state/bad-rows.jsonl")
+        }
+        shutil.copyfile(path, self.root / "state/state.kb")
+        try:
+            with self.open(self.root) as run:
+                status = RunStatus.of_state(self.root / "state")
+                status.to_json(), ReportData().parts(status)
+                if run.resume():
+                    run_to_end(run)
+        finally:
+            for file, data in kept.items():
+                file.write_bytes(data)
 
 
 # --- forging ----------------------------------------------------------------------------------------
@@ -255,12 +415,9 @@ class Forger:
 # --- children ---------------------------------------------------------------------------------------
 
 
-def attack(
-    count: int, seed: int, keep: Path | None = None, cases: dict[str, Any] | None = None
-) -> Counter[str]:
+def attack(count: int, seed: int, cases: dict[str, Any] | None = None) -> Counter[str]:
     """Make `count` forged files, load and use each; how often each outcome came.
 
-    keep : a folder for the files that fail.
     cases : the banks to forge, as for `every_kind`.
     """
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
@@ -278,14 +435,13 @@ def attack(
             kind = draw.choice(draw.choices(groups, [1, 3, 16])[0])
             return kind, Forger(draw).forge(kind.data)
 
-        return run_all(item, count, Path(folder), keep)
+        return run_all(item, count, Path(folder))
 
 
 def run_all(
     item: Callable[[int], tuple[SavedKind, bytes]],
     count: int,
     folder: Path,
-    keep: Path | None = None,
     memory: int = MEMORY,
 ) -> Counter[str]:
     """Use files number 0 to `count` - 1 in child processes; how often each outcome came."""
@@ -299,10 +455,7 @@ def run_all(
             found.append(
                 f"{FAILED}: process ended by {os.waitstatus_to_exitcode(status)}: {kind.name}"
             )
-        for number, outcome in enumerate(found, done):
-            outcomes[outcome] += 1
-            if keep is not None and outcome.startswith(FAILED) and outcomes[outcome] == 1:
-                (keep / f"{number}.kb").write_bytes(item(number)[1])
+        outcomes += Counter(found)
         done += len(found)
     return outcomes
 
@@ -376,12 +529,3 @@ def deadline(seconds: float) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
-
-
-if __name__ == "__main__":
-    folder = Path(sys.argv[3]) if len(sys.argv) > 3 else None
-    if folder is not None:
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
-    for outcome, times in attack(int(sys.argv[1]), int(sys.argv[2]), folder).most_common():
-        print(f"{times:8,}  {outcome}")

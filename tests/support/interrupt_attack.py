@@ -19,8 +19,8 @@ import numpy as np
 import kernelbank as kb
 from support.auto_streams import assert_same_state as assert_same_auto
 from support.auto_streams import labelled, troubled
-from support.comparing import assert_same_state
 from support.instances import cauchy
+from support.same_bits import assert_same_state
 
 LONGEST = 0.02
 """Seconds until an interrupt, at most."""

@@ -4,8 +4,11 @@ import contextlib
 import csv
 import io
 import json
+import os
+import subprocess
 import sys
 from contextlib import contextmanager
+from pathlib import Path
 from typing import NamedTuple
 from unittest import mock
 
@@ -188,3 +191,18 @@ def run_to_end(run):
     """Predict and learn all rows of the source, and commit."""
     run.run(lambda: False, lambda _: None)
     run.commit()
+
+
+def run_script(script, folder):
+    """Run a script of commands in a folder, with the package's own commands first; it must succeed."""
+    places = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        ["bash", "-c", f"set -e\n{script}"],
+        cwd=folder,
+        env={**os.environ, "PATH": places},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done

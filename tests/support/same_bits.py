@@ -1,4 +1,4 @@
-"""Compare a stream that is run in some way with the run of the whole stream in one call, to the bit."""
+"""Comparisons of banks, traces and runs, bit by bit."""
 
 import tempfile
 from pathlib import Path
@@ -39,3 +39,17 @@ def assert_same_bits(whole, bank, traces):
             assert one.tobytes() == other.tobytes() or np.array_equal(one, other), name
         done += len(trace)
     assert saved_bytes(bank) == whole.file
+
+
+def assert_same_trace(one, other):
+    """The recorded fields of two traces have the same bits."""
+    for name in one.fields:
+        assert np.array_equal(getattr(one, name), getattr(other, name), equal_nan=True), name
+
+
+def assert_same_state(one, other):
+    """The states of two banks have the same bits."""
+    first, second = one.state(), other.state()
+    assert first.keys() == second.keys()
+    for name in first:
+        assert np.array_equal(first[name], second[name], equal_nan=True), name

@@ -134,7 +134,7 @@ MAKERS = {
     ),
     "parquet": lambda folder, _: parquet_fixture(folder / "rows.parquet"),
     "csv on standard input": lambda *_: PipeFixture(as_csv(ROWS)),
-    "json on standard input": lambda *_: PipeFixture(b"\n " + as_json_lines(ROWS)),
+    "json on standard input": lambda *_: PipeFixture(b"\xef\xbb\xbf\n " + as_json_lines(ROWS)),
     "redis": lambda _, fixture: RedisFixture(fixture("redis_server"), ROWS),
     "kafka": lambda _, fixture: KafkaFixture(fixture("kafka_broker"), ROWS),
 }

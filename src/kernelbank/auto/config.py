@@ -378,8 +378,10 @@ def checked_missing(missing: object) -> tuple[float | str, ...]:
     def checked(value: object) -> float | str:
         if isinstance(value, str) and value.strip():
             return value.strip()
-        if isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value):
-            return float(value)
+        if isinstance(value, Real) and not isinstance(value, bool):
+            number = check.as_float(value)
+            if math.isfinite(number):
+                return number
         raise check.refuse("missing", "hold finite numbers or texts", value, remedy, OWNER)
 
     return tuple(_different("missing", missing, checked, remedy))

@@ -332,10 +332,19 @@ def columns_without_numbers(X: object) -> dict[str, str]:
     return {name: kind for name, kind in kinds.items() if kind != NUMBER}
 
 
-def holds_times(X: Foreign) -> bool:
-    """Whether an array, or a column of a table, has a type of times."""
-    arrays = read_table(X, "X").values() if is_table(X) else [X]
-    return any(getattr(getattr(array, "dtype", None), "kind", "") in ("M", "m") for array in arrays)
+_TIMES = (datetime.date, datetime.time, datetime.timedelta)
+
+
+def column_of_times(X: Foreign) -> str | None:
+    """The first column of a table that holds times, or durations; "X" for an array of them."""
+    for name, values in (read_table(X, "X") if is_table(X) else {"X": X}).items():
+        kind = getattr(getattr(values, "dtype", None), "kind", "")
+        if kind in ("M", "m") or (
+            kind == "O"
+            and any(isinstance(value, _TIMES) for value in np.ravel(np.asarray(values)).tolist())
+        ):
+            return name
+    return None
 
 
 def _pandas_array(column: Foreign) -> np.ndarray:

@@ -340,7 +340,7 @@ def plain(label: object, name: str) -> Label:
     """A label as a plain Python value; whole floats are whole numbers."""
     value: object = label
     if isinstance(label, (np.generic, np.ndarray)) and label.size == 1:
-        value = None if label is np.ma.masked else label.item()
+        value = None if np.ma.is_masked(label) else label.item()
     if isinstance(value, (bool, str)):
         return value
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:

@@ -19,7 +19,7 @@ from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 from ..errors import BrokerConnection, FileRefused, KernelBankWarning, RunRefused, SourceLost
 from ..utils import validation as check
 from .files import open_file
-from .source import POLL_SECONDS, Position, RowBlock, RowData, Source, empty_block
+from .source import POLL_SECONDS, DictRows, Position, RowBlock, Source, empty_block
 
 REDIS_FORM = "redis://user@host:6379/stream-name?db=0"
 KAFKA_FORM = "kafka://host:9092/topic"
@@ -132,12 +132,10 @@ def _split(address: str, form: str) -> tuple[SplitResult, str, dict[str, str]]:
 def without_password(address: str) -> str:
     """The address without its user, password and settings; a file's name stays as it is."""
     scheme, mark, rest = address.partition("://")
-    if not mark:
-        return address
     before, _, place = rest.rpartition("@")
     if "?" in before:  # does a password hold the ?, or a setting the @? Show neither.
-        return f"{scheme}://***"
-    return f"{scheme}://{place.partition('?')[0]}"
+        place = "***"
+    return f"{scheme}://{place.partition('?')[0]}" if mark else address
 
 
 def _malformed(address: str, form: str) -> Exception:
@@ -280,36 +278,6 @@ class Retries:
 # --- sources --------------------------------------------------------------------------------------
 
 
-class BrokerBlock(RowBlock):
-    """Rows with ids of two numbers. `reached` says up to where the stream is read after a row."""
-
-    def __init__(
-        self,
-        data: RowData,
-        name: str,
-        first: int,
-        ids: Sequence[str],
-        words: str,
-        missing: int,
-        reached: Callable[[int], Position],
-    ) -> None:
-        super().__init__(data, name, first)
-        self._ids = ids
-        self._words = words
-        self._missing = missing
-        self._reached = reached
-
-    def where(self, row: int) -> str:
-        return f"{self._name}, {self._words.format(*self._ids[row].split('-'))}"
-
-    def position(self, row: int) -> Position:
-        reached = self._reached(row)
-        return {"rows": self.first + row + 1, **reached, "missing": self._missing}
-
-    def identifier(self, row: int) -> str:
-        return self._ids[row]
-
-
 class BrokerSource(Source):
     """A stream of rows that have ids, come at any time, and may be deleted before they are read."""
 
@@ -347,6 +315,25 @@ class BrokerSource(Source):
 
         `at`, what `_parsed` has returned, is then how far the stream is read.
         """
+
+    def _block(
+        self,
+        rows: Sequence[object],
+        first: int,
+        ids: Sequence[str],
+        words: str,
+        reached: Callable[[int], Position],
+    ) -> RowBlock:
+        """Rows after the first ones, with ids of two numbers, which `words` shows."""
+        missing = self.missing_rows
+        return RowBlock(
+            DictRows(rows),
+            self.name,
+            first,
+            place=lambda row: words.format(*ids[row].split("-")),
+            reached=lambda row: {**reached(row), "missing": missing},
+            ids=ids,
+        )
 
     def _has_ended(self, at: Any, late: float) -> bool:
         """Whether a stream has ended that is idle for `late` seconds more than allowed."""

@@ -243,7 +243,12 @@ _DATE = re.compile(r"(\d{1,2})([./-])(\d{1,2})\2(\d{4})(?:[ T]+(.*))?")
 """31.1.2024, 1/31/2024 or 31-1-2024, perhaps with a time."""
 
 _YEAR_FIRST = re.compile(r"(\d{4})/(\d{1,2})/(\d{1,2})(?:[ T]+(.*))?")
-_CLOCK = re.compile(r"\d{1,2}:\d{2}(:\d{2})?(\.\d{1,6})?( ?[AaPp][Mm])?")
+_CLOCKS = (
+    "",
+    *(f" %H:%M{seconds}" for seconds in ("", ":%S", ":%S.%f")),
+    *(f" %I:%M{seconds}{half}" for seconds in ("", ":%S", ":%S.%f") for half in ("%p", " %p")),
+)
+"""The times of day that may follow a date in a format that is named."""
 
 _DIGITS = re.compile(r"(\d{8})((?:\d{4}|\d{6})?)(?:\.0)?")
 """YYYYMMDD, YYYYMMDDhhmm or YYYYMMDDhhmmss; a table with gaps writes them with .0."""
@@ -311,18 +316,9 @@ def time_format(cell: str) -> tuple[str, ...]:
     match = _DATE.fullmatch(" ".join(cell.split()))
     if match is None or match[2] == ".":
         return ()
-    clock, mark = "", match[2]
-    if match[5]:
-        clock_match = _CLOCK.fullmatch(match[5])
-        if clock_match is None:
-            return ()
-        seconds, fraction, half = clock_match.groups()
-        clock = f" {'%I' if half else '%H'}:%M{':%S' if seconds else ''}"
-        clock += ("" if fraction is None else ".%f") + (half or "").replace(
-            (half or "").strip() or " ", "%p"
-        )
-    forms = (f"%d{mark}%m{mark}%Y{clock}", f"%m{mark}%d{mark}%Y{clock}")
-    return tuple(form for form in forms if _fits(cell, form))
+    mark = match[2]
+    dates = f"%d{mark}%m{mark}%Y", f"%m{mark}%d{mark}%Y"
+    return tuple(date + clock for date in dates for clock in _CLOCKS if _fits(cell, date + clock))
 
 
 def _fits(cell: str, form: str) -> bool:

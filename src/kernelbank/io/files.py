@@ -77,8 +77,8 @@ def open_regular(path: PathName, flags: int) -> int:
     Nothing is waited for, and nothing that a link points to is opened.
     """
     try:
-        # Without O_TRUNC: nothing may change before it is clear that this is a regular file.
-        safe = (flags & ~os.O_TRUNC) | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        # O_TRUNC changes regular files only, and none that a link points to.
+        safe = flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         descriptor = os.open(path, safe, 0o666)
     except OSError as error:
         if error.errno in _NOT_REGULAR:
@@ -88,8 +88,6 @@ def open_regular(path: PathName, flags: int) -> int:
         mode = os.fstat(descriptor).st_mode
         if not stat.S_ISREG(mode):
             raise _refusal(path, mode)
-        if flags & os.O_TRUNC:
-            os.ftruncate(descriptor, 0)
     except BaseException:
         os.close(descriptor)
         raise

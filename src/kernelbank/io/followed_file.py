@@ -106,8 +106,9 @@ class FollowedFile(Source):
         self._idle = idle
         self._allow_gaps = allow_gaps
         self._is_idle = False
-        self._verified: tuple[Identity, TextPosition, hashlib._Hash] | None = None
-        """The file that `_find` returned last, for which position, and the hash before it."""
+        self._verified: tuple[tuple[Identity, TextPosition, bytes], hashlib._Hash] | None = None
+        """The file that `_find` returned last, for which position, its last bytes before it, and
+        the hash of all of them."""
         if not path.parent.is_dir():
             raise FileRefused(f"{path}: there is no folder {path.parent}. Check its name.")
         if os.path.lexists(path):
@@ -333,15 +334,12 @@ class FollowedFile(Source):
 
     def _matching_hash(self, opened: OpenedFile, start: TextPosition) -> hashlib._Hash:
         """The hash of the bytes of a file before a position; refused if they are others."""
-        size = os.fstat(opened.file.fileno()).st_size
-        if (
-            size < start.end
-            or self._verified is None
-            or self._verified[:2] != (opened.identity, start)
-        ):
+        last = opened.read_at(max(start.end - _LAST_BYTES, 0), min(start.end, _LAST_BYTES))
+        place = opened.identity, start, last  # the file may have been cut since it was verified
+        if self._verified is None or self._verified[0] != place:
             skipped = skip_read(start, read_plain(opened.file), opened.name, CHANGED)
-            self._verified = opened.identity, start, result_of(skipped)[0]
-        return self._verified[2].copy()
+            self._verified = place, result_of(skipped)[0]
+        return self._verified[1].copy()
 
     def _present(self) -> RotatedFile | None:
         """The file that has the name now; None if there is none."""

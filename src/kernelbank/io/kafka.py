@@ -12,12 +12,11 @@ from dataclasses import dataclass, field
 
 from ..errors import FileRefused, SourceLost
 from ..utils import validation as check
-from .brokers import PATIENCE, BrokerBlock, BrokerSource, KafkaAddress, Result
+from .brokers import PATIENCE, BrokerSource, KafkaAddress, Result
 from .lines import first_object_keys, parse_object
 from .source import (
     POLL_SECONDS,
     BrokenRow,
-    DictRows,
     Position,
     RowBlock,
     empty_block,
@@ -25,13 +24,8 @@ from .source import (
     position_count,
 )
 
-try:
+with check.optional("Kafka topics need", "confluent-kafka", "kafka"):
     from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
-except ModuleNotFoundError as error:
-    raise ModuleNotFoundError(
-        "Kafka topics need confluent-kafka, which is not installed. Install both: "
-        "pip install 'kernelbank[kafka]'"
-    ) from error
 
 PARTITION_PERIOD = 30.0
 """Seconds between two queries for partitions that were added to the topic."""
@@ -119,9 +113,8 @@ class KafkaTopic(BrokerSource):
             offsets = sorted({**before, **after}.items())
             return {"offsets": {str(partition): offset for partition, offset in offsets}}
 
-        data, ids = DictRows(rows), ["{}-{}".format(*place) for place in places]
-        words = "partition {}, offset {}"
-        block = BrokerBlock(data, self.name, at.rows, ids, words, self.missing_rows, reached)
+        ids = ["{}-{}".format(*place) for place in places]
+        block = self._block(rows, at.rows, ids, "partition {}, offset {}", reached)
         if not at.rows:
             self.start = block.position(-1)  # before its first row
         at.rows += len(places)

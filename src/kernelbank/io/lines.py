@@ -141,8 +141,6 @@ class LineSplitter:
         self._rest = b""
         self._too_long: str | None = None
         """The beginning of a row that is too long and whose end has not come."""
-        self._ended = True
-        """Whether the last of the present lines has an end."""
         self._open_lines = 0
         """How many first lines of the next text are sure to end inside a quoted cell."""
 
@@ -197,8 +195,8 @@ class LineSplitter:
         if self._dialect is None or '"' in text or self._open_lines:
             return None
         longest = min(self.max_row_bytes, csv.field_size_limit())
-        if (np.diff(ends, prepend=0) - 1).max() + (not self._ended) > longest:
-            return None  # perhaps: the last line, which has no end, is as long as it may be
+        if (np.diff(ends, prepend=0) - 1).max() > longest:
+            return None
         if "\r" in text:
             lines = [line.removesuffix("\r") for line in lines]
             if any("\r" in line for line in lines):
@@ -220,10 +218,9 @@ class LineSplitter:
         rows: list[Any] = []
         first_lines: list[int] = []
         last_lines: list[int] = []
-        # (lines + 1,) the byte at which each line begins, as if the last one had an end
-        bounds, count = [0, *ends.tolist()], len(lines)
-        bounds[-1] += not self._ended
-        at = 0
+        # (lines + 1,) the byte at which each line begins. If the last one has no end, it was
+        # compared with `max_row_bytes` before, with all that is not a row yet.
+        bounds, count, at = [0, *ends.tolist()], len(lines), 0
         # The first line after `at` at which an open quoted cell does not just go on (`count` if
         # there is none), and what `_row` says of it. Both hold for every `at` before it.
         stop, stop_cells = self._open_lines, None
@@ -293,8 +290,7 @@ class LineSplitter:
         ends = np.flatnonzero(np.frombuffer(data, np.uint8) == 10) + 1
         text = data.decode("utf-8", "surrogateescape")
         lines = text.split("\n")
-        self._ended = data.endswith(b"\n")
-        if self._ended:
+        if data.endswith(b"\n"):
             lines.pop()
         else:
             ends = np.append(ends, len(data))

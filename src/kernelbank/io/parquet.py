@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from ..errors import FileRefused
+from ..utils import validation as check
 from ..utils.validation import Floats
 from .cells import Fault, Values, range_faults
 from .files import open_file
@@ -22,14 +23,9 @@ from .source import (
     position_count,
 )
 
-try:
+with check.optional("Parquet files need", "pyarrow", "files"):
     import pyarrow
     import pyarrow.parquet
-except ModuleNotFoundError as error:
-    raise ModuleNotFoundError(
-        "Parquet files need pyarrow, which is not installed. Install both: "
-        "pip install 'kernelbank[files]'"
-    ) from error
 
 
 class ParquetFile(Source):

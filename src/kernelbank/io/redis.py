@@ -13,10 +13,10 @@ from operator import itemgetter
 from typing import Any
 
 from ..errors import BrokerConnection, FileRefused, KernelBankWarning, RunRefused
+from ..utils import validation as check
 from .brokers import (
     PATIENCE,
     REDIS_PASSWORD,
-    BrokerBlock,
     BrokerSource,
     RedisAddress,
     Result,
@@ -26,7 +26,6 @@ from .brokers import (
 from .sinks import RESTORE, Commit, Row, Sink, cell_text, occupied
 from .source import (
     POLL_SECONDS,
-    DictRows,
     Position,
     RowBlock,
     empty_block,
@@ -34,15 +33,10 @@ from .source import (
     position_count,
 )
 
-try:
+with check.optional("Redis streams need", "the package redis", "redis"):
     import redis
     from redis.backoff import NoBackoff
     from redis.retry import Retry
-except ModuleNotFoundError as error:
-    raise ModuleNotFoundError(
-        "Redis streams need the package redis, which is not installed. Install both: "
-        "pip install 'kernelbank[redis]'"
-    ) from error
 
 
 Client = Any
@@ -253,8 +247,7 @@ class RedisStream(BrokerSource):
         def reached(row: int) -> Position:
             return {"id": ids[row], "added": None if added is None else added + row + 1}
 
-        data, words = DictRows(rows), "id {}-{}"
-        block = BrokerBlock(data, self.name, at.rows, ids, words, self.missing_rows, reached)
+        block = self._block(rows, at.rows, ids, "id {}-{}", reached)
         at.rows += len(rows)
         at.last = parsed_id(ids[-1])
         if at.added is not None:

@@ -6,7 +6,7 @@ A block is a few rows, where each of them stands, and their columns as numbers o
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -144,31 +144,47 @@ class RowBlock:
     {'rows': 2, 'bytes': 32, 'lines': 3}
     """
 
-    def __init__(self, data: RowData, name: str, first: int, provisional: bool = False) -> None:
+    def __init__(
+        self,
+        data: RowData,
+        name: str,
+        first: int,
+        provisional: bool = False,
+        place: Callable[[int], str] | None = None,
+        reached: Callable[[int], Position] | None = None,
+        ids: Sequence[str] = (),
+    ) -> None:
         self._data = data
         self._name = name
         self.first = first
         """How many rows of the source came before this block."""
         self.provisional = provisional
+        self._place = place
+        """Where in the source a row is; by default its number."""
+        self._reached = reached
+        """Up to where the source is read after a row, if its number does not say that."""
+        self._ids = ids
 
     def __len__(self) -> int:
         return len(self._data)
 
     def where(self, row: int) -> str:
         """Where row `row` of the block is in the source: 'sensors.csv, line 17'."""
-        return f"{self._name}, row {self.first + row + 1}"
+        place = f"row {self.first + row + 1}" if self._place is None else self._place(row)
+        return f"{self._name}, {place}"
 
     def position(self, row: int) -> Position:
         """Where to continue after row `row` of the block: JSON data for `Source.blocks`."""
-        return {"rows": self.first + row + 1}
+        reached = {} if self._reached is None else self._reached(row)
+        return {"rows": self.first + row + 1, **reached}
 
     def is_unended(self, row: int) -> bool:
         """Whether the text ended before the line end of row `row` of the block."""
-        return False
+        return bool(self.position(row).get("open", False))
 
     def identifier(self, row: int) -> str:
         """The id that a broker has given row `row` of the block; "" for other sources."""
-        return ""
+        return self._ids[row] if self._ids else ""
 
     def parse(
         self,

@@ -99,11 +99,14 @@ def open_source(
     text = os.fspath(address)
     path = Path(text)
     if follow:
-        suffix = path.suffix.lower()
-        if "://" in text or text == "-" or suffix not in _TEXT_KINDS:
+        suffix, is_stream = path.suffix.lower(), text == "-" or "://" in text
+        if is_stream or suffix not in _TEXT_KINDS:
+            reason = "rows that are added later are read by the same command"
+            if is_stream:
+                reason = "this source is read as its rows come anyway"
             raise FileRefused(
-                f"{without_password(text) if '://' in text else text}: only a plain .csv or .jsonl "
-                f"file can be followed. {_unfollowed(text)}"
+                f"{without_password(text)}: only a plain .csv or .jsonl file can be followed. "
+                f"Leave out --follow: {reason}."
             )
         return FollowedFile(path, _TEXT_KINDS[suffix], dialect, idle, allow_gaps)
     if text == "-":
@@ -125,13 +128,6 @@ def open_source(
     if suffix not in _TEXT_KINDS or "://" in text:
         raise FileRefused(f"{without_password(text)}: this kind of source is not known. {_KINDS}")
     return TextFile(path, _TEXT_KINDS[suffix], dialect, complete)
-
-
-def _unfollowed(text: str) -> str:
-    """What to do about a source that cannot be followed."""
-    if text == "-" or "://" in text:
-        return "This source is read as its rows come anyway: leave out --follow."
-    return "Leave out --follow: rows that are added later are read by the same command."
 
 
 def read_columns(source: Source, columns: Sequence[str], limit: int | None = None) -> Floats:

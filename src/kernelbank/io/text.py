@@ -163,45 +163,6 @@ def check_line_end(data: bytes, name: str) -> None:
 # --- bytes to blocks ------------------------------------------------------------------------------
 
 
-class TextBlock(RowBlock):
-    """Rows `begin` and on of a chunk of a text; `more` is added to every position."""
-
-    def __init__(
-        self,
-        data: RowData,
-        name: str,
-        first: int,
-        provisional: bool,
-        chunk: TextChunk,
-        begin: int,
-        hash_up_to: Callable[[int], str],
-        more: Mapping[str, object],
-    ) -> None:
-        super().__init__(data, name, first, provisional)
-        self._chunk, self._begin = chunk, begin
-        self._hash_up_to, self._more = hash_up_to, more
-
-    def where(self, row: int) -> str:
-        return f"{self._name}, line {self._chunk.first_line(self._begin + row)}"
-
-    def is_unended(self, row: int) -> bool:
-        return self._chunk.is_unended(self._begin + row)
-
-    def position(self, row: int) -> Position:
-        chunk, index = self._chunk, self._begin + row
-        end = chunk.end(index)
-        position: Position = {
-            "rows": self.first + row + 1,
-            "bytes": end,
-            "lines": chunk.last_line(index),
-            "sha256": self._hash_up_to(end),
-            **self._more,
-        }
-        if chunk.is_unended(index):
-            position["open"] = True
-        return position
-
-
 def _hashes_in(chunk: TextChunk, prefix_hash: hashlib._Hash) -> Callable[[int], str]:
     """A function: the hash of all bytes up to a byte of a chunk, from the hash of those before it.
 
@@ -337,8 +298,7 @@ class TextReader:
                 values: RowData = DictRows(rows)
                 if self._dialect is not None:
                     values = CsvRows(rows, source.columns or (), self._dialect)
-                place = chunk, begin, hash_up_to, self._more
-                block = TextBlock(values, self._name, self._rows, provisional, *place)
+                block = self._block(values, chunk, begin, hash_up_to, provisional)
                 if self.start is not None:
                     if not provisional:  # else the last row may still become another
                         reached = block.position(len(rows) - 1)
@@ -347,6 +307,27 @@ class TextReader:
                     source.start, self.start = self.start, None
                 yield block
                 self._rows += len(rows)
+
+    def _block(
+        self,
+        values: RowData,
+        chunk: TextChunk,
+        begin: int,
+        hash_up_to: Callable[[int], str],
+        provisional: bool,
+    ) -> RowBlock:
+        """The next rows, which are rows `begin` and on of a chunk."""
+
+        def place(row: int) -> str:
+            return f"line {chunk.first_line(begin + row)}"
+
+        def reached(row: int) -> Position:
+            end, line = chunk.end(begin + row), chunk.last_line(begin + row)
+            unended = {"open": True} if chunk.is_unended(begin + row) else {}
+            counts = {"bytes": end, "lines": line, "sha256": hash_up_to(end)}
+            return {**counts, **self._more, **unended}
+
+        return RowBlock(values, self._name, self._rows, provisional, place, reached)
 
 
 # --- files ----------------------------------------------------------------------------------------

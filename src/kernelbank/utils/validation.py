@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import MISSING, field, fields
 from datetime import date
 from functools import wraps
@@ -37,10 +38,23 @@ def refuse(
     return InvalidArgument(f"'{name}'{of} must {rule}; got {shown}{where}. {remedy}")
 
 
-def _as_float(number: Real) -> float:
+@contextmanager
+def optional(what: str, package: str, extra: str) -> Iterator[None]:
+    """Imports of a package that only an extra installs; the error names the command."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            f"{what} {package}, which is not installed. Install both: "
+            f"pip install 'kernelbank[{extra}]'"
+        ) from error
+
+
+def as_float(number: Real) -> float:
+    """The number as a float, infinity if it is beyond all floats."""
     try:
         return float(number)
-    except OverflowError:  # an integer beyond all floats: refused with all that is too large
+    except OverflowError:
         return math.inf
 
 
@@ -60,7 +74,7 @@ def number(
     bounds = [f"{sign} {limit:g}" for sign, limit in limits if abs(limit) < math.inf]
     rule = " ".join(["be a finite number", " and ".join(bounds)]).rstrip()
     is_number = isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
-    result = _as_float(value) if is_number else math.nan  # type: ignore[arg-type]
+    result = as_float(value) if is_number else math.nan  # type: ignore[arg-type]
     if not (math.isfinite(result) and above < result < below and least <= result <= most):
         raise refuse(name, rule, value, remedy, owner)
     return result
@@ -103,7 +117,7 @@ def floats(name: str, value: object, remedy: str) -> Floats:
     except (ValueError, TypeError):
         raise refuse(name, "be a rectangular array of numbers", value, remedy) from None
     if array.dtype.kind == "O" and array.size and all(map(_is_number, array.flat)):
-        array = np.array([_as_float(number) for number in array.flat]).reshape(array.shape)
+        array = np.array([as_float(number) for number in array.flat]).reshape(array.shape)
     if array.dtype.kind not in "fiub":
         raise _not_numbers(name, array, remedy)
     result = np.asarray(array, dtype=np.float64, order="C")
