@@ -26,8 +26,8 @@ _SPEED_PERIOD = 10.0
 
 _CLEAR = "\r\x1b[K"
 _GAP = "  "
-_TARGETS_LISTED = 8
-"""How many of several targets the summary lists."""
+_LISTED = 8
+"""How many of several targets, or of the labels, the summary lists."""
 _SHORTEST_NAME = 16
 """The least columns for the weight and the name of a slot."""
 
@@ -207,9 +207,9 @@ def summary_table(
     new = status.rows > status.rows_before
     speed = f"{status.rows_per_second:,.0f} rows/s" if new else "no new rows"
     rows.append(("time", f"{_duration(status.seconds)}, {speed}"))
-    for target in status.each_target[:_TARGETS_LISTED]:
+    for target in status.each_target[:_LISTED]:
         rows += _errors(target, several=several)
-    more = len(status.options.targets) - _TARGETS_LISTED
+    more = len(status.options.targets) - _LISTED
     if more > 0:
         rows.append(("", f"and {more} more target{'s' * (more > 1)}: --log-json lists all"))
     for score in status.chosen_forecasts:
@@ -249,12 +249,30 @@ def _errors(status: RunStatus, *, several: bool) -> list[tuple[str, str]]:
     if labels:
         area = status.area_under_curve
         area_text = "" if math.isnan(area) else f", area under the curve {area:.4f}"
-        return [*rows, ("log loss", f"{status.log_loss:.4f}{area_text}")]
+        return [*rows, ("log loss", f"{status.log_loss:.4f}{area_text}"), *_labels(status)]
     inside = f"inside their {100 * status.options.coverage:.4g} % intervals"
     share = f"{100 * status.coverage:.1f} %"
     if several:
         return [*rows, ("  coverage", f"{share} {inside}")]
     return [*rows, ("coverage", f"{share} of the targets {inside}")]
+
+
+def _labels(status: RunStatus) -> list[tuple[str, str]]:
+    """The recall and the precision of each label, the most frequent ones if there are many."""
+
+    def share(value: float | None) -> str:
+        return "–" if value is None else f"{100 * value:.1f} %"
+
+    scores = status.label_scores
+    listed = sorted(scores, key=lambda name: -scores[name].rows)[:_LISTED]
+    rows = []
+    for name in (name for name in scores if name in listed):
+        score = scores[name]
+        recall = f"recall {share(score.recall)} of {score.rows:,} rows"
+        precision = f"precision {share(score.precision)} of {score.predicted:,}"
+        rows.append((f"  {cropped(name, 24)}", f"{recall}, {precision} predictions"))
+    more = len(scores) - len(listed)
+    return rows + ([("", f"and {more} more: --log-json lists all")] if more else [])
 
 
 def cropped(text: str, width: int) -> str:

@@ -24,7 +24,7 @@ from .checkpoint import STATE, read_checkpoint, saved_count
 from .history import FunctionCurves, History
 from .options import RunOptions
 from .runner import RejectedRows, check_times
-from .scores import TOTALS
+from .scores import TOTALS, LabelScore
 from .session import Session
 
 if TYPE_CHECKING:
@@ -256,6 +256,12 @@ class RunStatus:
         return math.nan if self.history is None else self.history.labels.area
 
     @property
+    def label_scores(self) -> dict[str, LabelScore]:
+        """How well each label is found; empty for regression."""
+        scores = [] if self.history is None else self.history.labels.of_each()
+        return dict(zip(map(str, self.bank.classes), scores, strict=False))
+
+    @property
     def chosen_forecasts(self) -> list[HorizonScore]:
         """How good the forecasts were at the first, the middle and the last horizon."""
         scores = forecast_scores(self.bank)
@@ -327,6 +333,8 @@ class RunStatus:
             "area_under_curve": self.area_under_curve,
             "weights": dict(self.largest_weights),
         }
+        if self.is_classification:
+            record["labels"] = {name: s._asdict() for name, s in self.label_scores.items()}
         if self.options.horizons:
             record["forecasts"] = [as_json(score._asdict()) for score in self.chosen_forecasts]
         return as_json(record)

@@ -274,6 +274,7 @@ def run_details(status: RunStatus) -> dict[str, object]:
         "coverage": options.coverage,
         "weights_of": classes[0] if len(classes) > 2 else "",
         "classes": classes,
+        "positive": options.rare,
         "time": options.time,
         "timezone": options.timezone,
         "inputs": [
@@ -327,6 +328,9 @@ def _details(status: RunStatus) -> list[list[object]]:
         for name, bound in (("lower", options.lower), ("upper", options.upper)):
             if bound is not None:
                 chosen.append([f"{name} bound of targets", f"{bound:.12g}"])
+    if options.rare is not None:
+        from_share = f"{options.rare}, predicted from a probability of {options.threshold:g} on"
+        chosen.append(["positive label", from_share])
     starts = status.times["starts"]
     versions = [*status.times["versions"].items(), ("first started", status.times["started"])]
     versions += [("started", f"{starts:,} times")] if starts > 1 else []

@@ -188,17 +188,19 @@ function confusionTable({ labels, confusion, areas }) {
       cell.style.setProperty("--share", `${Math.round((100 * count) / (sum || 1))}%`);
       return cell;
     });
-    const recall = percent(sum ? counts[line] / sum : NaN);
+    const predicted = confusion.reduce((total, others) => total + others[line], 0);
+    const share = (of) => (of ? percent(counts[line] / of) : "–");
     const area = known(areas[line]) ? areas[line].toFixed(3) : "–";
     return create("tr", {},
       create("th", { scope: "row" }, copy(names[line])), ...cells,
-      create("td", { className: "number" }, recall), create("td", { className: "number" }, area));
+      ...[share(sum), share(predicted), area].map((text) =>
+        create("td", { className: "number" }, text)));
   });
   return create("div", { className: "scrolls", tabindex: "0" }, create(
     "table", { className: "confusion" },
     create("caption", {}, "Labels of the rows, and what was predicted (columns)"),
     create("thead", {}, create("tr", {},
       create("th", { scope: "col" }, "label"), ...names.map(heading),
-      heading("correct"), heading("AUC"))),
+      heading("recall"), heading("precision"), heading("AUC"))),
     create("tbody", {}, ...rows)));
 }
