@@ -261,7 +261,7 @@ def _labels(status: RunStatus) -> list[tuple[str, str]]:
     """The recall and the precision of each label, the most frequent ones if there are many."""
 
     def share(value: float | None) -> str:
-        return "–" if value is None else f"{100 * value:.1f} %"
+        return "-" if value is None else f"{100 * value:.1f} %"
 
     scores = status.label_scores
     listed = sorted(scores, key=lambda name: -scores[name].rows)[:_LISTED]

@@ -26,6 +26,8 @@ class Batch(NamedTuple):
 
     rows: list[int]
     """(n,) their indices in the block; no bad row is between them."""
+    first: int
+    """The number of row 0 of the block in the source."""
     X: Floats
     """(n, columns) codes: numbers first, then the time in seconds since 1970, then categories."""
     targets: Sequence[Targets | None]
@@ -36,7 +38,7 @@ class Batch(NamedTuple):
     def part(self, begin: int, end: int) -> Batch:
         """Rows `begin` to `end` of the batch."""
         cut = slice(begin, end)
-        return Batch(self.rows[cut], self.X[cut], self.targets[cut], self.texts)
+        return Batch(self.rows[cut], self.first, self.X[cut], self.targets[cut], self.texts)
 
 
 class FeatureEncoder:
@@ -151,7 +153,13 @@ class FeatureEncoder:
         cuts = {one.row for one in rejected}
         rows = parsed.rows.tolist()
         batches = [
-            Batch([rows[i] for i in indices], codes[indices], [targets[i] for i in indices], texts)
+            Batch(
+                [rows[i] for i in indices],
+                block.first + 1,
+                codes[indices],
+                [targets[i] for i in indices],
+                texts,
+            )
             for indices in _cut(rows, targets, usable, cuts)
         ]
         return batches, rejected

@@ -10,6 +10,7 @@ blocks.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -61,6 +62,75 @@ class RecentRows:
         recent = cls()
         recent._rows = rows.copy()
         return recent
+
+
+WORST = 20
+"""The most."""
+
+
+class WorstRows:
+    """The rows with the largest losses, the largest first; of equal ones the first."""
+
+    def __init__(self) -> None:
+        self.rows = np.zeros((0, 2 + len(FIELDS)))
+        """(rows, 2 + FIELDS): the loss (of labels the log loss), the row's number, its fields."""
+
+    def add(self, rows: Floats) -> None:
+        """Add rows; one whose loss is NaN was not scored."""
+        rows = np.vstack([self.rows, rows[rows[:, 0] > 0]])
+        self.rows = rows[np.argsort(-rows[:, 0], kind="stable")[:WORST]]
+
+    @classmethod
+    def restore(cls, rows: Floats | None) -> WorstRows:
+        """The rows from what `rows` was; None in a file of an earlier version."""
+        worst = cls()
+        if rows is not None:
+            if rows.ndim != 2 or len(rows) > WORST or rows.shape[1] != worst.rows.shape[1]:
+                raise FileRefused("the worst rows of its history have an impossible shape.")
+            worst.rows = rows.copy()
+        return worst
+
+
+MOST_CATEGORIES = 1000
+"""Of all columns; the rows of further ones are summed up by column."""
+
+NO_CATEGORY, FURTHER = -np.inf, np.inf
+"""Stand for the code of a missing category, and of all further ones."""
+
+
+class CategoryErrors:
+    """Sums over the scored rows of each category."""
+
+    def __init__(self) -> None:
+        self.sums: dict[tuple[int, float], list[float]] = {}
+        """By the column's number and the category's code: rows, losses, losses of the baseline."""
+
+    def add(self, codes: Floats, losses: Floats) -> None:
+        """Add n rows: codes (n, C), NaN where there is none; losses, and the baseline's (n, 2)."""
+        for row, (loss, baseline_loss) in zip(codes.tolist(), losses.tolist(), strict=True):
+            for column, code in enumerate(row):
+                key = (column, NO_CATEGORY if math.isnan(code) else code)
+                if key not in self.sums and len(self.sums) >= MOST_CATEGORIES:
+                    key = (column, FURTHER)
+                sums = self.sums.setdefault(key, [0.0, 0.0, 0.0])
+                sums[0] += 1.0
+                sums[1] += loss
+                sums[2] += baseline_loss
+
+    def array(self) -> Floats:
+        """(categories, 5): keys and sums."""
+        rows = [[*key, *sums] for key, sums in self.sums.items()]
+        return np.array(rows).reshape(len(rows), 5)
+
+    @classmethod
+    def restore(cls, rows: Floats | None) -> CategoryErrors:
+        """What `array` returned, checked; None in a file of an earlier version."""
+        errors = cls()
+        if rows is not None:
+            if rows.ndim != 2 or rows.shape[1] != 5 or not (rows[:, [0, 2, 3, 4]] >= 0).all():
+                raise FileRefused("the errors by category of its history are impossible.")
+            errors.sums = {(int(row[0]), row[1]): row[2:] for row in rows.tolist()}
+        return errors
 
 
 CLOCK = 24
@@ -147,6 +217,8 @@ class History:
         self.snapshots: list[Snapshot] = []
         self.snapshot_stride = FIRST_SNAPSHOT
         self.recent = RecentRows()
+        self.worst = WorstRows()
+        self.categories = CategoryErrors()
         self.seen = SeenInputs()
         self.labels = LabelScores()
 
@@ -244,7 +316,9 @@ class History:
         }
         for number, snapshot in enumerate(self.snapshots):
             arrays[f"snapshot{number}"] = snapshot.values
-        return arrays | {"recent": self.recent.array()} | self.seen.arrays() | self.labels.arrays()
+        arrays |= {"recent": self.recent.array(), "worst": self.worst.rows.copy()}
+        arrays["categories"] = self.categories.array()
+        return arrays | self.seen.arrays() | self.labels.arrays()
 
     @classmethod
     def restore(cls, facts: Saved, state: Mapping[str, Floats], slots: int) -> History:
@@ -287,6 +361,8 @@ class History:
             history.snapshots.append(Snapshot(row, values))
             before = row
         history.recent = RecentRows.restore(state["recent"])
+        history.worst = WorstRows.restore(state.get("worst"))
+        history.categories = CategoryErrors.restore(state.get("categories"))
         history.seen = SeenInputs.restore(state)
         history.labels = LabelScores.restore(state)
         return history
@@ -322,6 +398,9 @@ class Snapshot:
 
 TARGET_ROWS = 1024
 """Rows whose targets give the range along which a lagged target is drawn."""
+
+FAR_SHARE = 0.02
+"""The share of these targets, at either end, that the range leaves out."""
 
 MOST_INPUTS = 100
 """The most inputs along which the present function is drawn."""
@@ -471,7 +550,10 @@ class FunctionCurves:
 
 
 def _target_range(history: History) -> tuple[float, float]:
-    """The lowest and the highest of the recent targets."""
+    """From the lowest to the highest of the recent targets, but for a few far ones."""
     recent = slice(-max(1, TARGET_ROWS // history.stride), None)
     ends: list[Floats] = [history.extremes[f"target_{end}"][recent] for end in ("low", "high")]
-    return float(ends[0].min()), float(ends[1].max())
+    low, high = (end[np.isfinite(end)] for end in ends)
+    if not len(low):
+        return math.nan, math.nan
+    return float(np.quantile(low, FAR_SHARE)), float(np.quantile(high, 1 - FAR_SHARE))

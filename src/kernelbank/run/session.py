@@ -32,7 +32,7 @@ from .checkpoint import saved_count
 from .encoder import Batch, Targets
 from .history import DRAWN_TARGETS, EARLY, FIELDS, FunctionCurves, History
 from .options import OTHER, PROBABILITY, RunOptions, forecast_cells, forecast_columns
-from .scores import class_numbers, probability_of, score_labels, score_numbers
+from .scores import RowScores, class_numbers, probability_of, score_labels, score_numbers
 
 
 def make_model(options: RunOptions, engine: Engine | str) -> AutoBank:
@@ -132,39 +132,41 @@ class Session:
         rows, targets = EncodedRows(batch.X, batch.texts), batch.targets
         numbers = self._numbers()
         times = batch.X[:, numbers] if self.options.time else np.full(len(targets), np.nan)
+        categories = batch.X[:, batch.X.shape[1] - len(self.options.categorical) :]
+        keys = np.column_stack([batch.first + np.array(batch.rows), times, categories])
         if self.options.delay:
-            predictions = self._run_delayed(rows, targets, times)
+            predictions = self._run_delayed(rows, targets, keys)
         elif targets == [None]:
-            predictions = [(*self._predict_only(rows, times), *self._no_forecasts)]
+            predictions = [(*self._predict_only(rows, keys), *self._no_forecasts)]
         else:
-            predictions = self._run_batch(rows, [t for t in targets if t is not None], times)
+            predictions = self._run_batch(rows, [t for t in targets if t is not None], keys)
         if self.history is not None:
             self.history.seen.add(batch.X[:, :numbers], times)
         self._take_snapshots()
         return predictions
 
-    def _run_batch(self, rows: EncodedRows, targets: list[Targets], times: Floats) -> list[Row]:
+    def _run_batch(self, rows: EncodedRows, targets: list[Targets], keys: Floats) -> list[Row]:
         coverage = self.options.coverage
         y = [target[0] for target in targets] if self._outputs == 1 else _as_array(targets)
         trace = self.bank.run(rows, y, record="all", coverage=coverage)
-        predictions = self._record(trace, targets, times)
+        predictions = self._record(trace, targets, keys)
         if not self.options.horizons:
             return predictions
         cells = forecast_cells({n: getattr(trace, n) for n in BY_HORIZON}, self.options)
         return [(*row, *forecasts) for row, forecasts in zip(predictions, cells, strict=True)]
 
     def _run_delayed(
-        self, rows: EncodedRows, targets: Sequence[Targets | None], times: Floats
+        self, rows: EncodedRows, targets: Sequence[Targets | None], keys: Floats
     ) -> list[Row]:
         predictions: list[Row] = []
-        for codes, target, time in zip(rows.codes, targets, times, strict=True):
+        for codes, target, key in zip(rows.codes, targets, keys, strict=True):
             texts = {code: rows.texts[code] for code in codes.tolist() if code in rows.texts}
             x = EncodedRows(codes[None], texts)
             if target is None:  # it waits like the others: targets are learned `delay` rows later
-                row = self._predict_only(x, time[None])
+                row = self._predict_only(x, key[None])
             else:
                 trace = self.bank.predict_trace_one(x, record="all", coverage=self.options.coverage)
-                (row,) = self._record(trace, [target], time[None])
+                (row,) = self._record(trace, [target], key[None])
             self._pending.append((x, target))
             cells = self._no_forecasts
             if len(self._pending) > self.options.delay:
@@ -189,11 +191,11 @@ class Session:
 
     # --- predictions ------------------------------------------------------------------------------
 
-    def _predict_only(self, X: EncodedRows, times: Floats) -> Row:
+    def _predict_only(self, X: EncodedRows, keys: Floats) -> Row:
         """A row without a target: predicted and not learned; the bank does not wait for it."""
         self.rows_without_target += 1
         row = self._prediction_of(X)
-        self._add_recent(times, [row], [(None,) * self._outputs])
+        self._add_recent(keys, [row], [(None,) * self._outputs])
         return row
 
     def _prediction_of(self, X: EncodedRows) -> Row:
@@ -271,40 +273,47 @@ class Session:
 
     # --- histories --------------------------------------------------------------------------------
 
-    def _record(self, trace: Trace, targets: list[Targets], times: Floats) -> list[Row]:
-        """Add the predictions of a trace to the histories; the rows of the predictions."""
+    def _record(self, trace: Trace, targets: list[Targets], keys: Floats) -> list[Row]:
+        """Add the predictions of a trace to the histories; the rows of the predictions.
+
+        keys : (n, 2 + C), the number of each row, its time, and the codes of its C categories.
+        """
         if not self.histories:
             self.histories = [History(trace.weights.shape[-1]) for _ in range(self._outputs)]
             self._share_inputs()
         baseline = self._baseline(targets)
-        if self._labels:
-            self._score_labels(trace, targets, baseline, times)
-        else:
-            self._score_numbers(trace, targets, baseline, times)
+        score = self._score_labels if self._labels else self._score_numbers
+        scores = score(trace, targets, baseline)
+        for k, (history, of_target) in enumerate(zip(self.histories, scores, strict=True)):
+            weights = trace.weights if self._outputs == 1 else trace.of_output(k).weights
+            of_target.set_times(keys[:, 1])
+            history.add(of_target.totals, of_target.extremes, weights, of_target.losses)
+            scored = of_target.totals[:, 1] > 0
+            history.categories.add(keys[scored, 2:], of_target.totals[scored, 2:4])
         self._snapshot_due = self.histories[0].due(self.histories[0].rows)
         if not self.options.delay:
             self._last_target = _newest([*baseline, targets[-1]])
         rows = self._prediction_rows(trace, targets)
-        self._add_recent(times, rows, baseline)
+        self._add_recent(keys, rows, baseline, scores)
         return rows
 
     def _score_numbers(
-        self, trace: Trace, targets: list[Targets], baseline: list[Targets], times: Floats
-    ) -> None:
+        self, trace: Trace, targets: list[Targets], baseline: list[Targets]
+    ) -> list[RowScores]:
         Y, before = _as_array(targets), _as_array(baseline)
-        for k, history in enumerate(self.histories):
+        scores = []
+        for k in range(self._outputs):
             of_target = trace if self._outputs == 1 else trace.of_output(k)
             y = Y[:, k]
             unscored = np.isnan(of_target.predictions) | np.isnan(y)
             last = np.where(unscored | np.isnan(before[:, k]), y, before[:, k])
-            scores = score_numbers(of_target, y, last)
-            scores.leave_out(unscored)
-            scores.set_times(times)
-            history.add(scores.totals, scores.extremes, of_target.weights, scores.losses)
+            scores.append(score_numbers(of_target, y, last))
+            scores[-1].leave_out(unscored)
+        return scores
 
     def _score_labels(
-        self, trace: Trace, targets: list[Targets], baseline: list[Targets], times: Floats
-    ) -> None:
+        self, trace: Trace, targets: list[Targets], baseline: list[Targets]
+    ) -> list[RowScores]:
         (history,) = self.histories
         labels, before = [label for (label,) in targets], [label for (label,) in baseline]
         unscored = np.array([label is None for label in before])  # no label was known before
@@ -312,10 +321,9 @@ class Session:
         predicted = self._predicted(trace.probabilities)
         scores = score_labels(trace, labels, before, classes, predicted)
         scores.leave_out(unscored)
-        scores.set_times(times)
         probabilities = trace.probabilities[~unscored]
         history.labels.add(classes[~unscored], predicted[~unscored], probabilities)
-        history.add(scores.totals, scores.extremes, trace.weights, scores.losses)
+        return [scores]
 
     def _baseline(self, targets: list[Targets]) -> list[Targets]:
         """For each row the last known targets before it; with a delay those that were learned."""
@@ -326,13 +334,19 @@ class Session:
                 last = _newest([last, target])
         return baseline
 
-    def _add_recent(self, times: Floats, predictions: list[Row], baseline: list[Targets]) -> None:
-        """Add rows to the last rows."""
+    def _add_recent(
+        self,
+        keys: Floats,
+        predictions: list[Row],
+        baseline: list[Targets],
+        scores: Sequence[RowScores] = (),
+    ) -> None:
+        """Add rows to the last rows and, if they are scored, to the worst."""
         numbers = {label: number for number, label in enumerate(self.bank.classes)}
         width = 3 if self._labels else 4  # cells of a target: its prediction, ..., itself
         for k, history in enumerate(self.histories):
             rows = np.full((len(predictions), len(FIELDS)), np.nan)
-            rows[:, 0] = times
+            rows[:, 0] = keys[:, 1]
             for out, cells, last in zip(rows, predictions, baseline, strict=True):
                 predicted, *ends, target = cells[width * k : width * (k + 1)]
                 values = [target, predicted, last[k]]
@@ -341,6 +355,9 @@ class Session:
                 fields = (*values[:2], ends[0], ends[-1], values[2])
                 out[1:] = [np.nan if value is None else value for value in fields]
             history.recent.add(rows)
+            for of_target in scores[k : k + 1]:
+                losses = of_target.totals[:, 8 if self._labels else 2]
+                history.worst.add(np.column_stack([losses, keys[:, 0], rows]))
 
     def _take_snapshots(self) -> None:
         if not self._snapshot_due:

@@ -297,10 +297,13 @@ class RunStatus:
         return self._totals[name] / self.scored if self.scored else math.nan
 
     def _error(self, loss: float) -> float:
-        if not self.scored:
+        return self.error_of(loss, self.scored)
+
+    def error_of(self, loss: float, scored: float) -> float:
+        """RMSE, or error rate, of rows with a summed loss."""
+        if not scored:
             return math.nan
-        mean = loss / self.scored
-        return mean if self.is_classification else math.sqrt(mean)
+        return loss / scored if self.is_classification else math.sqrt(loss / scored)
 
     def to_log(self) -> dict[str, object]:
         """The status as an object of the JSON log; of several targets, errors are by target."""

@@ -6,7 +6,8 @@ by itself.
 
 - run: title, task, settings, names of slots and inputs
 - status: progress, errors and times at this moment
-- recent: the last rows, one by one
+- recent: the last rows, one by one; worst_rows: those with the largest losses
+- categories: errors by category
 - forecasts: those from the last row, and scores and weights by horizon, with --horizon
 - labels: confusion matrix and reliability, for classification
 - changes: changes of the stream that were detected, in groups; bad_rows: rows that could not be
@@ -31,10 +32,11 @@ from pathlib import Path, PurePath
 import numpy as np
 
 from ...auto import AutoBank
+from ...auto.inputs import ColumnEncoder
 from ...errors import RunRefused
 from ...io.files import named_os_errors
 from ...utils.validation import Floats
-from ..history import DRAWN_TARGETS, FIELDS, History, Snapshot
+from ..history import DRAWN_TARGETS, FIELDS, NO_CATEGORY, History, Snapshot
 from ..scores import EXTREMES, TOTALS
 from ..status import RunStatus, forecast_scores, recent_errors
 from .page import render_page
@@ -84,6 +86,8 @@ class ReportData:
         history = status.history
         if history is not None:
             parts["recent"] = _recent(history)
+            parts["worst_rows"] = encode(_worst(status, history))
+            parts["categories"] = encode(_categories(status, history))
             if status.is_classification:
                 parts["labels"] = encode(_labels(status, history))
             function = status.curves
@@ -223,6 +227,55 @@ def _recent(history: History) -> str:
     recent = history.recent
     texts = {name: json_numbers(recent[name], 7) for name in FIELDS}
     return json_object({**texts, "time": json_numbers(recent["time"], TIME_DIGITS)})
+
+
+def _worst(status: RunStatus, history: History) -> list[dict[str, object]]:
+    """The rows with the largest losses, the largest first."""
+    names = [str(label) for label in status.bank.classes]
+    rows = []
+    for _, number, *fields in history.worst.rows.tolist():
+        row: dict[str, object] = {"row": int(number), **dict(zip(FIELDS, fields, strict=True))}
+        if status.is_classification:
+            for name, value in zip(("target", "prediction"), fields[1:3], strict=True):
+                row[name] = None if math.isnan(value) else names[int(value)]
+        rows.append(row)
+    return rows
+
+
+LISTED_CATEGORIES = 20
+"""The most categories of a column whose errors are listed."""
+
+
+def _categories(status: RunStatus, history: History) -> list[dict[str, object]]:
+    """For each column of categories [name, rows, error, error of the baseline] of those that cost
+    most, the largest summed loss first."""
+    encoder = status.bank.encoder
+    tables: list[dict[str, object]] = []
+    for number, column in enumerate(status.options.categorical):
+        rows = [
+            (losses, code, count, baseline)
+            for (place, code), (count, losses, baseline) in history.categories.sums.items()
+            if place == number
+        ]
+        rows.sort(key=lambda row: -row[0])
+        listed = [
+            [
+                _category_name(encoder, column, code),
+                int(count),
+                status.error_of(losses, count),
+                status.error_of(baseline, count),
+            ]
+            for losses, code, count, baseline in rows[:LISTED_CATEGORIES]
+        ]
+        tables.append({"column": column, "rows": listed, "more": len(rows) - len(listed)})
+    return tables
+
+
+def _category_name(encoder: ColumnEncoder | None, column: str, code: float) -> str:
+    if math.isinf(code):
+        return "(missing)" if code == NO_CATEGORY else "(further categories)"
+    statistics = None if encoder is None else encoder.statistics[encoder.names.index(column)]
+    return statistics.name(code) if statistics and code in statistics else "(not learned yet)"
 
 
 def _labels(status: RunStatus, history: History) -> dict[str, object]:

@@ -82,10 +82,8 @@ function drawTiles(report) {
     createTile("rows", "", status.rows, whole(status.rows), withoutTarget),
     createTile("model", "model", error, text(error), errorName(report)),
   ];
-  // Of labels that are rare, the error rates of all are about the same: one tile has them.
-  const others = `${errorName(report)}; best slot ${text(bestError)}, baseline ${text(baselineError)}`;
   if (isClassification) {
-    if (known(error)) tiles[1] = createTile("model", "model", error, text(error), others);
+    // Not the error rates of others: where a label is rare, all are about the same.
     tiles.push(...labelTiles(report));
     const probability = lastOf(report.width.cumulative);
     const correct = known(error) ? `${percent(1 - error)} correct` : "";

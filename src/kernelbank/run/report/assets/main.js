@@ -45,6 +45,37 @@ function drawChanges({ changes, timeline: line }) {
   olderChangesTable.setTitle(olderChanges.length ? `Show ${older}` : null);
 }
 
+// The rows with the largest losses, and the errors of each category.
+function drawWorst({ worstRows, categories, isClassification, run }) {
+  const hasTimes = run.time && worstRows.some(({ time }) => known(time));
+  const columns = [
+    ["row", "number"], ...(hasTimes ? [[clockName(run), "text"]] : []),
+    ...(isClassification
+      ? [["predicted", "text"], ["label", "text"], ["probability of the predicted", "number"]]
+      : [["prediction", "number"], ["target", "number"], ["interval", "number"]]),
+  ];
+  const rows = worstRows.map(({ row, time, prediction, target, low, high }) => [
+    whole(row), ...(hasTimes ? [timeText(time)] : []),
+    ...(isClassification
+      ? [dataText(prediction), dataText(target), percent(low)]
+      : [number(prediction), number(target), `${number(low)} to ${number(high)}`]),
+  ]);
+  const name = isClassification ? "error rate" : "RMSE";
+  const format = isClassification ? percent : number;
+  const byCategory = categories.filter((table) => table.rows.length).map((table) => {
+    const more = table.more
+      ? [`; ${counted(table.more, "more category costs", "more categories cost")} less`] : [];
+    return createTable("", create("span", {}, "Errors by ", dataText(table.column),
+      ", by their share of the summed loss", ...more),
+    [["category", "text"], ["rows", "number"], [name, "number"], ["baseline", "number"]],
+    table.rows.map(([category, count, error, baseline]) =>
+      [dataText(category), whole(count), format(error), format(baseline)]));
+  });
+  setChildren(byId("worst-list"), ...(rows.length
+    ? [createTable("stacks", "The largest errors", columns, rows), ...byCategory]
+    : [emptyMessage("No row has been predicted yet.")]));
+}
+
 function drawBadRows({ badRows, status }) {
   const count = badRows.count ?? status.bad_rows ?? 0;
   const examples = badRows.examples ?? [];
@@ -80,7 +111,8 @@ function drawDetails({ run }) {
 // again whenever new parts arrive.
 
 const SECTIONS = [
-  drawHeader, drawStream, drawTargets, drawError, drawLoss, drawWeights, drawCurves, drawIntervals,
+  drawHeader, drawStream, drawTargets, drawError, drawWorst, drawLoss, drawWeights, drawCurves,
+  drawIntervals,
   drawForecasts, drawLabels, drawChanges, drawBadRows, drawDetails,
 ];
 
