@@ -28,6 +28,7 @@ _CLEAR = "\r\x1b[K"
 _GAP = "  "
 _LISTED = 8
 """How many of several targets, or of the labels, the summary lists."""
+_CHANGES_LISTED = 3
 _SHORTEST_NAME = 16
 """The least columns for the weight and the name of a slot."""
 
@@ -220,13 +221,12 @@ def summary_table(
         rows.append((ahead, text if score.scored else "not scored yet"))
     for number, (slot, weight) in enumerate([] if several else status.largest_weights):
         rows.append(("" if number else "largest weights", f"{weight:.2f}  {slot}"))
-    changes = status.changes
-    if changes:
-        last = changes[-1]
-        what, subject = status.change_text(last)
-        of = f" ({subject})" if several and subject else ""
-        text = f"{len(changes)}, the last after row {last.row:,}: {what}{of}"
-        rows.append(("detected changes", text))
+    groups = sorted(status.change_groups, key=lambda group: -group.cost)
+    for number, group in enumerate(groups[:_CHANGES_LISTED]):
+        kinds = [f"{what} ({of})" if several and of else what for what, of, _ in group.kinds]
+        text = f"after row {group.first:,}: {', '.join(dict.fromkeys(kinds))}"
+        count = f"{len(groups):,}, the costliest " if len(groups) > 1 else "1, "
+        rows.append(("", text) if number else ("detected changes", count + text))
     first = max(len(label) for label, _ in (*rows, *places)) + len(_GAP)
     lines = [cropped(f"{label:<{first}}{text}", width) for label, text in rows]
     lines += [f"{label:<{first}}{text}" for label, text in places if text]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -198,6 +199,13 @@ class RunStatus:
         return FunctionCurves(self.options, self.bank, self.output)
 
     @property
+    def change_groups(self) -> list[ChangeGroup]:
+        """The signals of change in groups, by row: those close together are one."""
+        delay = self.options.delay
+        signals = [(c.row + delay, *self.change_text(c)) for c in self.changes]
+        return change_groups(signals, self.rows, self.history)
+
+    @property
     def changes(self) -> list[Change]:
         """Signals of change, without those of inputs that were made from a time or a category:
         these only step through their values."""
@@ -341,6 +349,52 @@ class RunStatus:
         if self.options.horizons:
             record["forecasts"] = [as_json(score._asdict()) for score in self.chosen_forecasts]
         return as_json(record)
+
+
+class ChangeGroup(NamedTuple):
+    """Signals of change that are close together."""
+
+    first: int
+    """The row after which the first was noticed, with the delay."""
+    last: int
+    kinds: list[tuple[str, str, int]]
+    """What has changed, its input, period or target, and how often that was noticed."""
+    cost: float
+    """The summed loss of the rows from the first on, beyond that of as many rows before. Negative
+    where errors became smaller."""
+
+
+def change_groups(
+    signals: Sequence[tuple[int, str, str]], rows: int, history: History | None
+) -> list[ChangeGroup]:
+    """Groups of signals (row, kind, subject), which are in the order of their rows.
+
+    A group spans at most a fiftieth of the rows of the run, or 50; so do the rows of its cost.
+    """
+    width = max(50, rows // 50)
+    groups: list[tuple[list[int], Counter[tuple[str, str]]]] = []
+    for row, what, subject in signals:
+        if not groups or row - groups[-1][0][0] > width:
+            groups.append(([row, row], Counter()))
+        ends, counts = groups[-1]
+        ends[1] = row
+        counts[what, subject] += 1
+    ends_of_points, losses = np.zeros(1), np.zeros(1)
+    if history is not None:
+        ends_of_points = np.r_[0.0, np.cumsum(history.totals["rows"])]
+        losses = np.r_[0.0, np.cumsum(history.totals["loss"])]
+
+    def summed(row: int) -> float:
+        return float(np.interp(row, ends_of_points, losses))
+
+    def cost(first: int) -> float:
+        span = min(width, first, int(ends_of_points[-1]) - first)
+        return summed(first + span) - 2 * summed(first) + summed(first - span) if span > 0 else 0.0
+
+    return [
+        ChangeGroup(first, last, [(*kind, n) for kind, n in counts.items()], cost(first))
+        for (first, last), counts in groups
+    ]
 
 
 DAY = 86_400.0

@@ -24,7 +24,6 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path, PurePath
@@ -78,7 +77,7 @@ class ReportData:
         parts = {
             "run": encode(run_details(status)),
             "status": encode(_status(status)),
-            "changes": encode(change_groups(_changes(status), status.rows)),
+            "changes": encode(status.change_groups),
             "bad_rows": encode(_bad_rows(status)),
         }
         if status.options.horizons:
@@ -160,36 +159,6 @@ def _status(status: RunStatus) -> dict[str, object]:
         "recent_errors": None if history is None else recent_errors(history),
         "updated": status.times["updated"],
     }
-
-
-def _changes(status: RunStatus) -> list[tuple[int, str, str]]:
-    """Row, kind, and input, period or target of each change.
-
-    The row is that after which it was noticed, with the delay.
-    """
-    return [
-        (change.row + status.options.delay, *status.change_text(change))
-        for change in status.changes
-    ]
-
-
-def change_groups(changes: Sequence[tuple[int, str, str]], rows: int) -> list[list[object]]:
-    """Signals of change, of which those close together are one group.
-
-    changes : (row, kind, input) of each signal, by row.
-    rows : of the run. A group spans at most a fiftieth of them, or 50.
-
-    Returns [first row, last row, [[kind, input, count], ...]] for each group.
-    """
-    width = max(50, rows // 50)
-    groups: list[tuple[list[int], Counter[tuple[str, str]]]] = []
-    for row, what, subject in changes:
-        if not groups or row - groups[-1][0][0] > width:
-            groups.append(([row, row], Counter()))
-        ends, kinds = groups[-1]
-        ends[1] = row
-        kinds[what, subject] += 1
-    return [[*ends, [[*kind, count] for kind, count in kinds.items()]] for ends, kinds in groups]
 
 
 def _bad_rows(status: RunStatus) -> dict[str, object]:

@@ -11,16 +11,18 @@ const CHANGE_KINDS = {
   season: "a season was found",
 };
 
-// A line per group of changes that are close together, each kind with its count.
+// A line per group of changes that are close together, each kind with its count. What a group cost
+// is the summed loss of the rows after it beyond that of as many rows before.
 function changesTable(caption, changes) {
-  const columns = [["row", "number"], ["change", "text"]];
+  const columns = [["row", "number"], ["change", "text"], ["cost", "number"]];
   const text = (kind) => (Object.hasOwn(CHANGE_KINDS, kind) ? CHANGE_KINDS[kind] : dataText(kind));
   const sentence = ([kind, input, count], at) => create("span", {},
     at ? "; " : "", text(kind), ...(input ? [": ", dataText(input)] : []),
     count > 1 ? ` (${whole(count)} times)` : "");
-  const rows = changes.map(([first, last, kinds]) => [
+  const rows = changes.map(([first, last, kinds, cost]) => [
     whole(first) + (last > first ? ` to ${whole(last)}` : ""),
     create("span", {}, ...kinds.map(sentence), changeTime(first)),
+    known(cost) ? number(cost) : "–",
   ]);
   return createTable("", caption, columns, rows);
 }
@@ -29,20 +31,20 @@ const changeTime = (row) => (changesTimeline.name === null
   ? "" : ` – ${timeText(changesTimeline.positionOf(row))}`);
 
 let changesTimeline = { name: null };
-let olderChanges = [];
-const newestChanges = create("div");
-const olderChangesTable = new Collapsible(() => [changesTable("Older changes", olderChanges)]);
-byId("changes-list").append(newestChanges, olderChangesTable.element);
+let lesserChanges = [];
+const costliestChanges = create("div");
+const lesserChangesTable = new Collapsible(() => [changesTable("Other changes", lesserChanges)]);
+byId("changes-list").append(costliestChanges, lesserChangesTable.element);
 
 function drawChanges({ changes, timeline: line }) {
   changesTimeline = line;
-  const newest = [...changes].reverse();
-  olderChanges = newest.slice(CHANGES_LISTED);
-  setChildren(newestChanges, newest.length
-    ? changesTable("Newest changes", newest.slice(0, CHANGES_LISTED))
+  const costliest = [...changes].reverse().sort((one, other) => (other[3] ?? 0) - (one[3] ?? 0));
+  lesserChanges = costliest.slice(CHANGES_LISTED);
+  setChildren(costliestChanges, costliest.length
+    ? changesTable("The costliest changes", costliest.slice(0, CHANGES_LISTED))
     : emptyMessage("No change has been detected."));
-  const older = counted(olderChanges.length, "older change", "older changes");
-  olderChangesTable.setTitle(olderChanges.length ? `Show ${older}` : null);
+  const others = counted(lesserChanges.length, "other change", "other changes");
+  lesserChangesTable.setTitle(lesserChanges.length ? `Show ${others}` : null);
 }
 
 // The rows with the largest losses, and the errors of each category.
