@@ -67,8 +67,7 @@ def test_categories_beyond_the_limit_are_counted(tmp_path, monkeypatch):
     options = ("--target", "y", "--categorical", "k", "--state", tmp_path / "state")
     page = tmp_path / "page.html"
     text = succeed(path, *options, "--predictions", out, "--report", page).err
-    # All inputs are taken when the first category comes for the third time.
-    rows = sum(n % 130 >= OWN_INPUTS for n in range(260, ROWS))
+    rows = sum(n % 130 >= OWN_INPUTS for n in range(ROWS))
     beyond = 130 - OWN_INPUTS
     counted = f"{beyond} without an input of their own, in {rows} rows"
     assert re.search(f"categories of k +{counted}", text)
@@ -116,7 +115,7 @@ def test_labels_one_and_one_point_zero_are_one_class(tmp_path):
     header, _ = read_state(tmp_path / "state")
     assert header["bank"]["classes"] == ["1", "2", "-3", "1.5", "one.0", "01"]
     _, rows = read_csv(tmp_path / "o.csv")
-    assert [row[-1] for row in rows[:6]] == ["1", "1", "2", "2", "-3", "-3"]
+    assert [row[3] for row in rows[:6]] == ["1", "1", "2", "2", "-3", "-3"]
 
 
 def test_saved_bank_of_a_run_knows_its_columns(tmp_path):
@@ -165,9 +164,9 @@ def test_labels_without_a_target_are_predicted(tmp_path):
         path, "--target", "y", "--task", "classification", "--predict-missing", "--predictions", out
     )
     _, found = read_csv(out)
-    assert found[0] == ["1", "", "", ""]
-    assert found[1] == ["2", "", "", "up"]
-    assert found[2] == ["3", "up", "1.0", ""]
+    assert found[0] == ["1", "", "", "", "", "", ""]
+    assert found[1] == ["2", "", "", "up", "", "", ""]
+    assert found[2] == ["3", "up", "1.0", "", "1.0", "0.0", "0.0"]
     assert len(found) == 6
 
 

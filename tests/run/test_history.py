@@ -429,6 +429,6 @@ def test_signals_of_encoded_inputs_are_not_shown(status):
     ]
     try:
         assert [c.row for c in status.changes] == [100, 350]
-        assert '[[100,100,[["input level","b",1]]],' in ReportData().parts(status)["changes"]
+        assert '[[100,100,[["input level","b",1]],' in ReportData().parts(status)["changes"]
     finally:
         model.changes = before

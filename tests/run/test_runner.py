@@ -182,35 +182,6 @@ def test_baseline_with_delay_uses_only_known_targets(tmp_path):
         assert json.loads(done.err.splitlines()[-1])["baseline_error"] == delay + 1
 
 
-@pytest.mark.parametrize(("delay", "count"), [(0, 560), (3, 200)])
-def test_classification_gives_the_models_labels_and_probabilities(
-    delay, count, tmp_path, monkeypatch
-):
-    if delay:  # row by row: one slot is enough
-        monkeypatch.setattr(session, "make_model", one_slot_model)
-    inputs, _ = make_rows(count)
-    labels = np.where(inputs[:, 0] * inputs[:, 1] > 0, "yes", "no").astype(object)
-    labels[count // 2 :: 50] = "perhaps, so"
-    path = write_csv(
-        tmp_path / "s.csv", ["a", "b", "y"], np.column_stack([inputs.astype(object), labels])
-    )
-    options = ("--target", "y", "--task", "classification", "--delay", delay)
-    files = []
-    for every in (10_000, count // 3):
-        files.append(tmp_path / f"{every}.csv")
-        succeed(path, *options, "--predictions", files[-1], "--checkpoint-every", every)
-    assert files[0].read_bytes() == files[1].read_bytes()
-    header, rows = read_csv(files[0])
-    assert header == ["row", "prediction", "probability", "target"]
-    assert [row[3] for row in rows] == labels.tolist()
-    assert all(row[1:3] == ["", ""] for row in rows[: delay + 1])  # no class was known
-    bank = session.make_model(options_of(task="classification"), "serial")
-    trace = bank.run(inputs, labels, delay)
-    assert [row[1] for row in rows[delay + 1 :]] == list(trace.predictions[delay + 1 :])
-    sure = trace.probabilities.max(axis=1)[delay + 1 :]
-    assert same_bits([float(row[2]) for row in rows[delay + 1 :]], sure)
-
-
 def test_source_with_only_a_target_needs_lags(tmp_path):
     path = write_csv(tmp_path / "s.csv", ["y"], Y[:, None])
     assert "--lags" in refusal(path, "--target", "y")
@@ -432,8 +403,8 @@ def test_a_million_rows_take_constant_memory(tmp_path, monkeypatch):
     seen = {}
     commit = Runner.commit
 
-    def watched(own):
-        commit(own)
+    def watched(own, **more):
+        commit(own, **more)
         for share in (0.1, 1.0):
             if own.rows + own.rejected.count >= share * MANY:
                 seen.setdefault(share, resident())

@@ -203,7 +203,7 @@ def test_changes_name_their_target(tmp_path):
     text = succeed(source, *OPTIONS, "--state", tmp_path / "state").err
     assert "(price)" in text
     parts = ReportData().parts(RunStatus.of_state(tmp_path / "state"))
-    kinds = [kind for _, _, kinds in json.loads(parts["changes"]) for kind in kinds]
+    kinds = [kind for _, _, kinds, _ in json.loads(parts["changes"]) for kind in kinds]
     assert ["target level", "price", 1] in kinds
 
 

@@ -281,9 +281,12 @@ class Runner:
     def _blocks(self) -> Iterator[RowBlock]:
         if not self._columns_known:
             self._set_columns(self.source.columns)
+        # The first block gives labels their columns, which must not depend on checkpoints.
+        by_labels = self.options.task == "classification" and self.options.classes is None
+        size = BLOCK_ROWS if by_labels else min(BLOCK_ROWS, self.options.checkpoint_every)
         last = ""
         try:
-            for block in self.source.blocks(self._position, BLOCK_ROWS):
+            for block in self.source.blocks(self._position, size):
                 yield block
                 last = block.where(len(block) - 1) if len(block) else last
         except Exception as error:

@@ -360,8 +360,8 @@ class ChangeGroup(NamedTuple):
     kinds: list[tuple[str, str, int]]
     """What has changed, its input, period or target, and how often that was noticed."""
     cost: float
-    """The summed loss of the rows from the first on, beyond that of as many rows before. Negative
-    where errors became smaller."""
+    """The summed loss of the rows around the first, as a change is noticed late, beyond that of as
+    many rows before. Negative where errors became smaller."""
 
 
 def change_groups(
@@ -388,8 +388,12 @@ def change_groups(
         return float(np.interp(row, ends_of_points, losses))
 
     def cost(first: int) -> float:
-        span = min(width, first, int(ends_of_points[-1]) - first)
-        return summed(first + span) - 2 * summed(first) + summed(first - span) if span > 0 else 0.0
+        begin, end = first - width // 2, min(first + width // 2, int(ends_of_points[-1]))
+        before = max(begin - width, 0)
+        if not before < begin < end:
+            return 0.0
+        share = (end - begin) / (begin - before)
+        return summed(end) - summed(begin) - share * (summed(begin) - summed(before))
 
     return [
         ChangeGroup(first, last, [(*kind, n) for kind, n in counts.items()], cost(first))

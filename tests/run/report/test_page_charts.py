@@ -1,8 +1,10 @@
 """The charts of a page in a real browser: they show what the report holds."""
 
+import csv
 import math
 import re
 
+import numpy as np
 import pytest
 
 from support import browser
@@ -38,7 +40,7 @@ class TestTime:
         assert grouped.startswith(
             "924 to 929the error grew; the level of the target moved (3 times)"
         )
-        assert grouped.endswith("1 Jan 2024, 15:24")
+        assert grouped.endswith("1 Jan 2024, 15:24–")
 
 
 class TestInputs:
@@ -137,6 +139,48 @@ class TestCharts:
         assert f"model {alone:.4g}" in readout(shown, "error")
         assert f"largest error {worst:.4g}" in readout(shown, "error")
         assert count_pixels(shown, "error", LIGHT_MODEL) != before
+
+    def test_worst_rows_and_errors_by_category_are_listed(self, show):
+        shown = show(sample_report(points=3, time=True))
+        rows = shown.page.locator("#worst-list tbody tr").all_text_contents()
+        assert rows[0] == "1,5011 Jan 2024, 00:0012.5-99911 to 14"
+        assert rows[2:] == ["north1200.50.75", "south800.251"]
+        captions = shown.page.locator("#worst-list caption").all_text_contents()
+        assert "Errors by site" in captions[1]
+        assert captions[1].endswith("3 more categories cost less")
+        labels = show(sample_report(points=3, task="classification"))
+        row = labels.page.locator("#worst-list tbody tr").first.text_content()
+        assert row == "1,501spamham90.0 %"
+
+    def test_data_of_a_chart_are_downloaded_as_csv(self, show):
+        report = sample_report(points=40, time=True)
+        report["run"]["slots"][0] = 'one, "two"'
+        shown = show(report)
+        tables = {}
+        for chart in ("recent", "targets", "error", "loss", "weights", "coverage", "curves"):
+            with shown.page.expect_download() as download:
+                shown.page.locator(f"#{chart}-chart .csv").click()
+            assert download.value.suggested_filename == f"{chart}-chart.csv"
+            with open(download.value.path(), newline="", encoding="utf-8") as file:
+                tables[chart] = list(csv.DictReader(file))
+        losses = [float(row["model"]) for row in tables["loss"]]
+        assert losses == pytest.approx(np.cumsum(column(report, "loss")))
+        weights = [float(row['one, "two"']) for row in tables["weights"]]
+        assert weights == [row[0] / 10_000 for row in column(report, "weights")]
+        assert [int(row["row"]) for row in tables["targets"]][:2] == [2500, 5000]
+        assert tables["targets"][0]["when"].startswith("2024-01-02T17:40:00")
+        recent = [float(row["prediction"]) for row in tables["recent"]]
+        assert recent == report["recent"]["prediction"]
+        assert list(tables["curves"][0]) == ["wind", "prediction", "low", "high"]
+
+    def test_one_far_value_does_not_set_an_axis(self, show):
+        far, usual = sample_report(points=40), sample_report(points=40)
+        far["points/0"]["target_low"][20] = far["recent"]["target"][50] = -999.0
+        far, usual = show(far, color_scheme="light"), show(usual, color_scheme="light")
+        for chart, what in (("recent", "row"), ("targets", "segment")):
+            drawn = [count_pixels(shown, chart, LIGHT_MODEL, 90) for shown in (far, usual)]
+            assert drawn[0] > 0.9 * drawn[1]
+            assert far.text(f"#{chart}-chart .note").startswith(f"1 {what} leaves the chart")
 
     def test_heat_map_under_the_mouse_reads_out_its_weight(self, show):
         report = sample_report()

@@ -12,7 +12,7 @@ const CHANGE_KINDS = {
 };
 
 // A line per group of changes that are close together, each kind with its count. What a group cost
-// is the summed loss of the rows after it beyond that of as many rows before.
+// is the summed loss of the rows around it beyond that of as many rows before.
 function changesTable(caption, changes) {
   const columns = [["row", "number"], ["change", "text"], ["cost", "number"]];
   const text = (kind) => (Object.hasOwn(CHANGE_KINDS, kind) ? CHANGE_KINDS[kind] : dataText(kind));
