@@ -23,7 +23,6 @@ from support.run_command import (
     check_predictions,
     make_rows,
     one_slot_model,
-    options_of,
     read_csv,
     read_state,
     refusal,

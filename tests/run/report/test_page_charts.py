@@ -40,7 +40,7 @@ class TestTime:
         assert grouped.startswith(
             "924 to 929the error grew; the level of the target moved (3 times)"
         )
-        assert grouped.endswith("1 Jan 2024, 15:24–")
+        assert grouped.endswith("1 Jan 2024, 15:24\u2013")
 
 
 class TestInputs:

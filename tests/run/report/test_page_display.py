@@ -110,7 +110,7 @@ class TestTexts:
         assert len(rows) == 20
         moved = "the level of an input moved: wind (5 times); the weights moved to other slots"
         assert rows[0] == f"900 to 950{moved}7.5"  # by what they cost
-        assert rows[1] == "240the error grew–"
+        assert rows[1] == "240the error grew\u2013"
         shown.page.locator("#changes-list summary").click()
         assert shown.text("#changes-list summary") == "Show 5 other changes"
         shown.wait_until(lambda: shown.page.locator("#changes-list details tbody tr").count() == 5)

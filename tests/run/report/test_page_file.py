@@ -147,7 +147,7 @@ class TestHostile:
         )
         assert cells[1:] == [bad[name] for name in ("where", "column", "value", "reason")]
         cells = shown.page.locator("#changes-list tbody tr").first.locator("td").all_text_contents()
-        assert cells[1:] == [": ".join(report["changes"][-1][2][0][:2]), "–"]
+        assert cells[1:] == [": ".join(report["changes"][-1][2][0][:2]), "\u2013"]
         facts = [text for _, pairs in run["details"] for pair in pairs for text in pair]
         assert shown.page.locator("#details-list :is(dt, dd)").all_text_contents() == facts
         cells = shown.page.locator("#worst-list tbody tr").last.locator("td").first
