@@ -33,13 +33,6 @@ class TestFile:
         assert re.findall("(?i)http.{8}", text) == ['http-equiv="']
         assert "://" not in text
 
-    def test_urls_in_the_data_are_hidden_in_the_file(self):
-        report = sample_report(points=2)
-        report["run"]["title"] = "https://example.org/a.csv"
-        text = render_page(as_parts(report))
-        assert "https://" not in text
-        assert json.loads(embedded(text))["run"]["title"] == "https://example.org/a.csv"
-
     def test_special_texts_are_kept_and_escaped(self):
         texts = [
             "</script>",
