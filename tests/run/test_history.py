@@ -24,7 +24,7 @@ from kernelbank.run.history import (
     TOTALS,
     DrawnInput,
     History,
-    RecentRows,
+    KeptRows,
     SeenInputs,
     Snapshot,
     some_of_each_kind,
@@ -178,13 +178,10 @@ def test_history_with_forged_arrays_is_refused():
 # --- The last rows of a run, and where its inputs have been ---
 
 
-FIELD_ROWS = np.random.default_rng(0).normal(size=(3 * RECENT, len(FIELDS)))
-
-
 @pytest.mark.parametrize("shape", [(3,), (2, len(FIELDS) + 1), (RECENT + 1, len(FIELDS))])
 def test_forged_last_rows_are_refused(shape):
     with pytest.raises(FileRefused):
-        RecentRows.restore(np.zeros(shape))
+        KeptRows(FIELDS, RECENT).restore(np.zeros(shape))
 
 
 def hours(first, count):
@@ -193,7 +190,7 @@ def hours(first, count):
 
 def test_seen_inputs_are_restored_and_forged_ones_refused():
     seen = SeenInputs()
-    seen.add(FIELD_ROWS[:9, :2], hours(0, 9))
+    seen.add(np.random.default_rng(0).normal(size=(9, 2)), hours(0, 9))
     state = seen.arrays()
     again = SeenInputs.restore(state).arrays()
     assert all(same_bits(state[name], again[name]) for name in state)
@@ -251,7 +248,7 @@ def test_last_rows_are_those_of_the_predictions(tmp_path, monkeypatch):
     succeed(source, *options, "--categorical", "site", "--state", tmp_path / "state")
     status = RunStatus.of_state(tmp_path / "state")
     recent, classes = status.history.recent, list(status.bank.classes)
-    assert len(recent) == 200
+    assert len(recent.rows) == 200
     numbers = [classes.index(label) if label else np.nan for label in targets[-200:]]
     assert np.array_equal(recent["target"], numbers, equal_nan=True)
     assert np.isnan(recent["baseline"][-10])

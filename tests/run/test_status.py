@@ -88,7 +88,7 @@ def history_of(count, step=None, labels=False):
     history.add(totals, extremes, np.zeros((count, 1)), np.zeros((count, 1)))
     recent = np.zeros((count, len(FIELDS)))
     recent[:, 0], recent[:, 2], recent[:, 5] = times, error, baseline
-    history.recent.add(recent)
+    history.recent.add_last(recent)
     return history, values
 
 

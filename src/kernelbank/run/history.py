@@ -26,7 +26,7 @@ from .options import RunOptions
 from .scores import EXTREMES, TOTALS, LabelScores
 
 RECENT = 200
-"""The most rows."""
+"""The most of the last rows."""
 
 FIELDS = ("time", "target", "prediction", "low", "high", "baseline")
 """Of each row: its time in seconds since 1970, its target, the prediction, the ends of its interval
@@ -34,61 +34,44 @@ and the prediction of the baseline (last value); for labels the numbers of the c
 the probability of the predicted one. NaN where there is none."""
 
 
-class RecentRows:
-    """The last RECENT rows that were predicted, the oldest first."""
+WORST = 20
+"""The most rows with the largest losses."""
 
-    def __init__(self) -> None:
-        self._rows = np.zeros((0, len(FIELDS)))
 
-    def __len__(self) -> int:
-        return len(self._rows)
+class KeptRows:
+    """Some rows of a run: the last ones, or those with the largest losses.
+
+    fields : the names of the columns.
+    most : the most rows.
+    """
+
+    def __init__(self, fields: tuple[str, ...], most: int) -> None:
+        self._fields, self._most = fields, most
+        self.rows = np.zeros((0, len(fields)))
 
     def __getitem__(self, field: str) -> Floats:
         """(rows,): one field of all rows."""
-        return self._rows[:, FIELDS.index(field)]
+        return self.rows[:, self._fields.index(field)]
 
-    def add(self, rows: Floats) -> None:
-        """Add rows (n, FIELDS)."""
-        self._rows = np.vstack([self._rows, rows])[-RECENT:]
+    def add_last(self, rows: Floats) -> None:
+        """Add rows (n, fields), and keep the last ones."""
+        self.rows = np.vstack([self.rows, rows])[-self._most :]
 
-    def array(self) -> Floats:
-        return self._rows.copy()
+    def add_worst(self, rows: Floats) -> None:
+        """Add rows (n, fields), and keep those with the largest first field, the largest first.
 
-    @classmethod
-    def restore(cls, rows: Floats) -> RecentRows:
-        """The rows from what `array` returned."""
-        if rows.ndim != 2 or len(rows) > RECENT or rows.shape[1] != len(FIELDS):
-            raise FileRefused("the recent rows of its history have an impossible shape.")
-        recent = cls()
-        recent._rows = rows.copy()
-        return recent
-
-
-WORST = 20
-"""The most."""
-
-
-class WorstRows:
-    """The rows with the largest losses, the largest first; of equal ones the first."""
-
-    def __init__(self) -> None:
-        self.rows = np.zeros((0, 2 + len(FIELDS)))
-        """(rows, 2 + FIELDS): the loss (of labels the log loss), the row's number, its fields."""
-
-    def add(self, rows: Floats) -> None:
-        """Add rows; one whose loss is NaN was not scored."""
+        Of equal ones the first are kept. A row whose loss is 0 was not scored, or was no loss.
+        """
         rows = np.vstack([self.rows, rows[rows[:, 0] > 0]])
-        self.rows = rows[np.argsort(-rows[:, 0], kind="stable")[:WORST]]
+        self.rows = rows[np.argsort(-rows[:, 0], kind="stable")[: self._most]]
 
-    @classmethod
-    def restore(cls, rows: Floats | None) -> WorstRows:
-        """The rows from what `rows` was; None in a file of an earlier version."""
-        worst = cls()
-        if rows is not None:
-            if rows.ndim != 2 or len(rows) > WORST or rows.shape[1] != worst.rows.shape[1]:
-                raise FileRefused("the worst rows of its history have an impossible shape.")
-            worst.rows = rows.copy()
-        return worst
+    def restore(self, rows: Floats | None) -> None:
+        """Continue from `rows`, after checking them; None in a file of an earlier version."""
+        if rows is None:
+            return
+        if rows.ndim != 2 or len(rows) > self._most or rows.shape[1] != len(self._fields):
+            raise FileRefused("the rows in its history have an impossible shape.")
+        self.rows = rows.copy()
 
 
 MOST_CATEGORIES = 1000
@@ -216,8 +199,8 @@ class History:
         self._tops = np.full((POINTS, len(EXTREMES) + slots), -np.inf)
         self.snapshots: list[Snapshot] = []
         self.snapshot_stride = FIRST_SNAPSHOT
-        self.recent = RecentRows()
-        self.worst = WorstRows()
+        self.recent = KeptRows(FIELDS, RECENT)
+        self.worst = KeptRows(("loss", "row", *FIELDS), WORST)
         self.categories = CategoryErrors()
         self.seen = SeenInputs()
         self.labels = LabelScores()
@@ -316,7 +299,7 @@ class History:
         }
         for number, snapshot in enumerate(self.snapshots):
             arrays[f"snapshot{number}"] = snapshot.values
-        arrays |= {"recent": self.recent.array(), "worst": self.worst.rows.copy()}
+        arrays |= {"recent": self.recent.rows.copy(), "worst": self.worst.rows.copy()}
         arrays["categories"] = self.categories.array()
         return arrays | self.seen.arrays() | self.labels.arrays()
 
@@ -360,8 +343,8 @@ class History:
                 raise FileRefused("a snapshot has an impossible shape.")
             history.snapshots.append(Snapshot(row, values))
             before = row
-        history.recent = RecentRows.restore(state["recent"])
-        history.worst = WorstRows.restore(state.get("worst"))
+        history.recent.restore(state["recent"])
+        history.worst.restore(state.get("worst"))
         history.categories = CategoryErrors.restore(state.get("categories"))
         history.seen = SeenInputs.restore(state)
         history.labels = LabelScores.restore(state)

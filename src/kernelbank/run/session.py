@@ -354,10 +354,10 @@ class Session:
                     values = [numbers.get(label) for label in values]
                 fields = (*values[:2], ends[0], ends[-1], values[2])
                 out[1:] = [np.nan if value is None else value for value in fields]
-            history.recent.add(rows)
+            history.recent.add_last(rows)
             for of_target in scores[k : k + 1]:
                 losses = of_target.totals[:, 8 if self._labels else 2]
-                history.worst.add(np.column_stack([losses, keys[:, 0], rows]))
+                history.worst.add_worst(np.column_stack([losses, keys[:, 0], rows]))
 
     def _take_snapshots(self) -> None:
         if not self._snapshot_due:

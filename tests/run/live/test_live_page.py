@@ -406,7 +406,7 @@ def test_host_or_port_that_is_not_of_this_machine_is_refused():
 def test_page_on_all_addresses_accepts_any_host_name_with_the_token():
     with LivePage("0.0.0.0") as page_fresh:
         assert "0.0.0.0" not in page_fresh.address
-        here = f"http://127.0.0.1:{page_fresh.port}{urlsplit(page.address).path}"
+        here = f"http://127.0.0.1:{page_fresh.port}{urlsplit(page_fresh.address).path}"
         assert request(here)[0] == request(here, Host="some.name")[0] == 200
         assert request(here, "/")[0] == 403
 

@@ -308,7 +308,7 @@ def test_report_of_a_run_equals_the_report_of_its_state(tmp_path, monkeypatch):
         repeated.parts(RunStatus.of_run(run, "running"))
         kept["run"] = RunStatus.of_run(run, "saved")
 
-    monkeypatch.setattr("kernelbank.run.live.page.Publisher.update", noted)
+    monkeypatch.setattr("kernelbank.cli.console.Console.update", noted)
     source = write_csv(tmp_path / "s.csv", ["a", "b", "y"], np.column_stack([X, Y]))
     succeed(source, "--target", "y", "--state", tmp_path / "state", "--checkpoint-every", 90)
     mine, other = (
