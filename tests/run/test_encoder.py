@@ -1,6 +1,7 @@
 """Columns and rows of a source: inputs, targets, and the columns that are kept."""
 
 import json
+import math
 import re
 from datetime import UTC, datetime, timedelta, timezone
 
@@ -25,6 +26,7 @@ from support.run_command import (
     read_csv,
     read_state,
     refusal,
+    run,
     same_bits,
     succeed,
     write_csv,
@@ -67,8 +69,7 @@ def test_categories_beyond_the_limit_are_counted(tmp_path, monkeypatch):
     options = ("--target", "y", "--categorical", "k", "--state", tmp_path / "state")
     page = tmp_path / "page.html"
     text = succeed(path, *options, "--predictions", out, "--report", page).err
-    # All inputs are taken when the first category comes for the third time.
-    rows = sum(n % 130 >= OWN_INPUTS for n in range(260, ROWS))
+    rows = sum(n % 130 >= OWN_INPUTS for n in range(ROWS))
     beyond = 130 - OWN_INPUTS
     counted = f"{beyond} without an input of their own, in {rows} rows"
     assert re.search(f"categories of k +{counted}", text)
@@ -116,7 +117,7 @@ def test_labels_one_and_one_point_zero_are_one_class(tmp_path):
     header, _ = read_state(tmp_path / "state")
     assert header["bank"]["classes"] == ["1", "2", "-3", "1.5", "one.0", "01"]
     _, rows = read_csv(tmp_path / "o.csv")
-    assert [row[-1] for row in rows[:6]] == ["1", "1", "2", "2", "-3", "-3"]
+    assert [row[3] for row in rows[:6]] == ["1", "1", "2", "2", "-3", "-3"]
 
 
 def test_saved_bank_of_a_run_knows_its_columns(tmp_path):
@@ -165,9 +166,9 @@ def test_labels_without_a_target_are_predicted(tmp_path):
         path, "--target", "y", "--task", "classification", "--predict-missing", "--predictions", out
     )
     _, found = read_csv(out)
-    assert found[0] == ["1", "", "", ""]
-    assert found[1] == ["2", "", "", "up"]
-    assert found[2] == ["3", "up", "1.0", ""]
+    assert found[0] == ["1", "", "", "", "", "", ""]
+    assert found[1] == ["2", "", "", "up", "", "", ""]
+    assert found[2] == ["3", "up", "1.0", "", "1.0", "0.0", "0.0"]
     assert len(found) == 6
 
 
@@ -304,3 +305,197 @@ def test_columns_that_cannot_be_kept_are_refused(keep, message, tmp_path):
     out = tmp_path / "out.csv"
     assert message in refusal(path, "--target", "y", "--keep", keep, "--predictions", out)
     assert not out.exists()
+
+
+# --- `kernelbank run` on files whose missing values and times are written in their own way. ---
+
+
+COUNT = 150
+
+
+def outputs(folder, name):
+    return ("--target", "y", "--predictions", folder / f"{name}.csv")
+
+
+@pytest.fixture
+def table():
+    X, y = make_rows(COUNT)
+    X[::7, 0] = math.nan
+    y[::11] = math.nan
+    return np.column_stack([X, y])
+
+
+@pytest.mark.parametrize(
+    ("words", "missing"), [(("-999", "-999.0", "-9.99e2"), "-999"), (("err", "", "-1"), "err,-1")]
+)
+def test_words_for_missing_values_are_read_as_empty_cells(tmp_path, table, words, missing):
+    rows = [["" if math.isnan(value) else value for value in row] for row in table.tolist()]
+    empty = write_csv(tmp_path / "empty.csv", ["a", "b", "y"], rows)
+    coded = [
+        [words[number % 3] if cell == "" else cell for cell in row]
+        for number, row in enumerate(rows)
+    ]
+    codes = write_csv(tmp_path / "codes.csv", ["a", "b", "y"], coded)
+    succeed(empty, *outputs(tmp_path, "p"), "--allow-missing", "--predict-missing")
+    succeed(codes, *outputs(tmp_path, "q"), "--missing", missing, "--predict-missing")
+    assert (tmp_path / "p.csv").read_bytes() == (tmp_path / "q.csv").read_bytes()
+    refused = refusal(codes, *outputs(tmp_path, "r"), "--missing", missing)
+    assert "column 'y'" in refused
+    assert "is missing. To predict rows without a target, use --predict-missing." in refused
+
+
+def test_missing_words_hold_for_categories_and_labels(tmp_path):
+    text = "k,y\n" + "north,up\n?,down\nsouth,?\n" * 20
+    path, same = tmp_path / "codes.csv", tmp_path / "empty.csv"
+    path.write_text(text)
+    same.write_text(text.replace("?", ""))
+    more = ("--categorical", "k", "--task", "classification", "--predict-missing")
+    succeed(path, *outputs(tmp_path, "p"), *more, "--missing", "?")
+    succeed(same, *outputs(tmp_path, "q"), *more, "--allow-missing")
+    assert (tmp_path / "p.csv").read_bytes() == (tmp_path / "q.csv").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("form", "options"),
+    [
+        ("{:%d.%m.%Y %H:%M}", ()),
+        ("{:%d/%m/%y %H:%M}", ("--time-format", "%d/%m/%y %H:%M")),
+        ("{:%Y-%m-%d %H:%M}", ("--timezone", "Europe/Berlin")),
+        ("{:%Y-%m-%dT%H:%M-01:00}", ("--timezone", "Etc/GMT+1")),
+    ],
+)
+def test_times_in_other_formats_give_the_same_predictions(tmp_path, form, options):
+    X, y = make_rows(COUNT)
+    moments = np.datetime64("2024-01-30T00:00") + np.arange(COUNT) * np.timedelta64(37, "m")
+    for name, write in (("iso", "{:%Y-%m-%dT%H:%M}"), ("other", form)):
+        rows = [
+            [write.format(moment), *x, target]
+            for moment, x, target in zip(moments.tolist(), X.tolist(), y.tolist(), strict=True)
+        ]
+        path = write_csv(tmp_path / f"{name}-rows.csv", ["when", "a", "b", "y"], rows)
+        more = options if name == "other" else ()
+        succeed(path, *outputs(tmp_path, name), "--time", "when", *more)
+    assert (tmp_path / "iso.csv").read_bytes() == (tmp_path / "other.csv").read_bytes()
+    assert np.isfinite(read_column(tmp_path / "iso.csv", "prediction")).sum() == COUNT - 1
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        (("--time-format", "%d.%m.%Y"), "--time-format needs --time"),
+        (("--timezone", "Europe/Berlin"), "--timezone needs --time"),
+        (("--time", "t", "--time-format", "%H:%M"), "must name at least day, month and year"),
+        (("--time", "t", "--time-format", "%d.%m.%q"), "must name at least day, month and year"),
+        (("--time", "t", "--timezone", "Berlin"), "must be the name of a time zone"),
+        (("--time", "t", "--timezone", "../etc/passwd"), "must be the name of a time zone"),
+    ],
+)
+def test_impossible_formats_and_zones_are_refused(tmp_path, options, text):
+    path = tmp_path / "rows.csv"
+    path.write_text("t,y\n1.1.2024,2\n")
+    assert text in refusal(path, *outputs(tmp_path, "p"), *options)
+
+
+# --- `kernelbank run` says once what is probably not what its user means, and goes on. ---
+
+
+def notes(folder, columns, table_noted, *options):
+    """What a command notes about a table, without the summary."""
+    path = write_csv(folder / "rows.csv", columns, table_noted)
+    done = succeed(path, "--target", "y", *options)
+    return [line for line in done.err.splitlines() if line.startswith("note: ")]
+
+
+@pytest.fixture
+def table_noted():
+    X, y = make_rows(COUNT)
+    return np.column_stack([X, y])
+
+
+def test_ordinary_columns_are_not_noted(tmp_path, table_noted):
+    flags = np.arange(COUNT) % 50 == 0  # 0 and 1, of which one is rare
+    rain = np.where(np.arange(COUNT) % 4, 0, table_noted[:, 1] ** 2)
+    columns = np.column_stack([table_noted, flags, rain])
+    assert notes(tmp_path, ["a", "b", "y", "flag", "rain"], columns) == []
+
+
+@pytest.mark.parametrize(("code", "column"), [(-999, 0), (9999, 1), (-999, 2)])
+def test_far_value_that_repeats_is_noted_once(tmp_path, table_noted, code, column):
+    table_noted[10::20, column] = code
+    name = "aby"[column]
+    [note] = notes(tmp_path, ["a", "b", "y"], table_noted, "--missing", "NA")
+    assert note.startswith(f"note: {code} has come ")
+    assert f"times in {name!r}, far from all other values" in note
+    assert note.endswith(f"use --missing NA,{code}.")
+    more = ("--missing", f"NA,{code}", "--predict-missing")
+    assert notes(tmp_path, ["a", "b", "y"], table_noted, *more) == []
+
+
+def test_columns_of_one_value_or_none_are_noted(tmp_path, table_noted):
+    columns = np.column_stack([table_noted, np.full(COUNT, 7), np.full(COUNT, np.nan)])
+    found = notes(tmp_path, ["a", "b", "y", "seven", "empty"], columns, "--allow-missing")
+    assert found == [
+        "note: column 'seven' has been 7 in all 150 rows so far.",
+        "note: column 'empty' has had no value in 150 rows so far.",
+    ]
+    table_noted[:, 2] = 3
+    [note] = notes(tmp_path, ["a", "b", "y"], table_noted)
+    assert note.endswith("'y' has been 3 in all 150 rows so far. Is --target the right column?")
+
+
+def test_long_numbers_are_noted(tmp_path, table_noted):
+    ids = 2**55 + 8 * np.arange(COUNT)
+    [note] = notes(tmp_path, ["a", "b", "y", "id"], np.column_stack([table_noted, ids]))
+    assert "column 'id' has whole numbers beyond 2^53, which are rounded" in note
+
+
+def test_times_that_repeat_or_run_backwards_are_noted_with_their_row(tmp_path, table_noted):
+    times = ["2024-01-01T00:00", "2024-01-01T01:00", "2024-01-01T01:00", "2024-01-01T00:30"]
+    times += [f"2024-01-0{2 + n // 24}T{n % 24:02}:00" for n in range(COUNT - 4)]
+    rows = [[time, *row] for time, row in zip(times, table_noted.tolist(), strict=True)]
+    same, back = notes(tmp_path, ["t", "a", "b", "y"], rows, "--time", "t")
+    assert same.startswith("note: rows.csv, line 4: its time is that of the row before.")
+    assert back.startswith("note: rows.csv, line 5: its time is before that of the row before.")
+
+
+def test_hours_of_a_changed_clock_are_noted(tmp_path, table_noted):
+    days = ("2024-03-31T01:30", "2024-03-31T02:30", "2024-10-27T02:00", "2024-10-27T02:30")
+    times = [*days, "2024-10-27T02:00", "2024-10-27T02:30", "2024-10-27T03:00"]
+    rows = [[time, *row] for time, row in zip(times, table_noted.tolist(), strict=False)]
+    options = ("--time", "t", "--timezone", "Europe/Berlin")
+    never, twice = notes(tmp_path, ["t", "a", "b", "y"], rows, *options)
+    assert "line 3: the clock of Europe/Berlin shows this time never" in never
+    assert "line 4: the clock of Europe/Berlin shows this time twice" in twice
+
+
+def test_first_line_that_looks_like_a_row_is_noted(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("1.5,2.5\n1,2\n3,4\n")
+    done = succeed(path, "--target", "2.5")
+    assert "line 1: the first line looks like a row, not like the names" in done.err
+
+
+def test_folder_that_is_not_there_is_named(tmp_path, table_noted):
+    path = write_csv(tmp_path / "rows.csv", ["a", "b", "y"], table_noted)
+    place = tmp_path / "nodir" / "p.csv"
+    text = refusal(path, "--target", "y", "--predictions", place)
+    assert f"there is no folder {place.parent}. Create it, or give another name." in text
+
+
+def test_refused_run_leaves_no_output_that_only_has_a_header(tmp_path):
+    path, place = tmp_path / "rows.csv", tmp_path / "p.csv"
+    path.write_text("a,y\nx,1\n2,3\n")
+    refusal(path, "--target", "y", "--predictions", place)
+    assert not place.exists()
+    place.write_text("row,prediction,probability,target\n")  # of a run with other options
+    path.write_text("a,y\n1,1\n2,3\n")
+    succeed(path, "--target", "y", "--predictions", place)
+    assert len(read_csv(place)[1]) == 2
+    refusal(path, "--target", "y", "--predictions", place)
+    assert len(read_csv(place)[1]) == 2
+
+
+def test_resume_is_not_an_option_but_explained(tmp_path):
+    done = run(tmp_path / "rows.csv", "--target", "y", "--resume")
+    assert done.code == 2
+    assert "the same command resumes, if it has --state" in done.err

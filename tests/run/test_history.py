@@ -24,7 +24,7 @@ from kernelbank.run.history import (
     TOTALS,
     DrawnInput,
     History,
-    RecentRows,
+    KeptRows,
     SeenInputs,
     Snapshot,
     some_of_each_kind,
@@ -84,22 +84,6 @@ def test_points_do_not_depend_on_blocks(count, cuts):
     assert same_bits(history.arrays()["sums"], sums)
     assert history.points <= POINTS
     assert history.points > POINTS // 2 or history.stride == 1
-
-
-@pytest.mark.parametrize("count", [1, POINTS, POINTS + 1, 3 * POINTS, MOST])
-@pytest.mark.filterwarnings("ignore:All-NaN")
-def test_extremes_are_taken_over_the_rows_of_a_point(count):
-    history = filled(count, [count // 3])
-    cuts = np.arange(history.stride, count, history.stride)
-    for place, name in enumerate(EXTREMES):
-        low = name.endswith("_low")
-        found = [(np.nanmin if low else np.nanmax)(p) for p in np.split(TOPS[:count, place], cuts)]
-        wanted = np.nan_to_num(found, nan=np.inf if low else -np.inf)
-        assert same_bits(history.extremes[name], wanted)
-    weights = ROWS[:count, len(TOTALS) : len(TOTALS) + SLOTS]
-    assert same_bits(
-        history.highest_weights, [part.max(axis=0) for part in np.split(weights, cuts)]
-    )
 
 
 def taken(history, count):
@@ -194,44 +178,19 @@ def test_history_with_forged_arrays_is_refused():
 # --- The last rows of a run, and where its inputs have been ---
 
 
-FIELD_ROWS = np.random.default_rng(0).normal(size=(3 * RECENT, len(FIELDS)))
-
-
-@pytest.mark.parametrize("cuts", [[], [1], [RECENT - 1, RECENT + 1], [5, 2 * RECENT]])
-def test_last_rows_are_kept_however_they_came(cuts):
-    recent = RecentRows()
-    for some in np.split(FIELD_ROWS, cuts):
-        recent.add(some)
-    assert len(recent) == RECENT
-    assert same_bits(recent.array(), FIELD_ROWS[-RECENT:])
-    assert same_bits(recent["target"], FIELD_ROWS[-RECENT:, 1])
-    assert same_bits(RecentRows.restore(recent.array()).array(), recent.array())
-
-
 @pytest.mark.parametrize("shape", [(3,), (2, len(FIELDS) + 1), (RECENT + 1, len(FIELDS))])
 def test_forged_last_rows_are_refused(shape):
     with pytest.raises(FileRefused):
-        RecentRows.restore(np.zeros(shape))
+        KeptRows(FIELDS, RECENT).restore(np.zeros(shape))
 
 
 def hours(first, count):
     return 1704067200.0 + 3600.0 * np.arange(first, first + count)  # from a Monday on
 
 
-def test_ranges_and_hours_are_those_that_were_seen():
-    X = np.array([[1.0, np.nan], [-3.0, 5.0], [2.0, -0.0]])
-    seen = SeenInputs()
-    seen.add(X[:1], hours(8, 1))
-    seen.add(X[1:], hours(9, 2))
-    assert seen.ranges.tolist() == [[-3.0, 2.0], [0.0, 5.0]]
-    assert np.flatnonzero(seen.clock[0]).tolist() == [8, 9, 10]
-    assert np.flatnonzero(seen.clock[1]).tolist() == [1]  # the second seven hours of the week
-    assert np.flatnonzero(seen.clock[2]).tolist() == [0]
-
-
 def test_seen_inputs_are_restored_and_forged_ones_refused():
     seen = SeenInputs()
-    seen.add(FIELD_ROWS[:9, :2], hours(0, 9))
+    seen.add(np.random.default_rng(0).normal(size=(9, 2)), hours(0, 9))
     state = seen.arrays()
     again = SeenInputs.restore(state).arrays()
     assert all(same_bits(state[name], again[name]) for name in state)
@@ -289,7 +248,7 @@ def test_last_rows_are_those_of_the_predictions(tmp_path, monkeypatch):
     succeed(source, *options, "--categorical", "site", "--state", tmp_path / "state")
     status = RunStatus.of_state(tmp_path / "state")
     recent, classes = status.history.recent, list(status.bank.classes)
-    assert len(recent) == 200
+    assert len(recent.rows) == 200
     numbers = [classes.index(label) if label else np.nan for label in targets[-200:]]
     assert np.array_equal(recent["target"], numbers, equal_nan=True)
     assert np.isnan(recent["baseline"][-10])
@@ -429,6 +388,6 @@ def test_signals_of_encoded_inputs_are_not_shown(status):
     ]
     try:
         assert [c.row for c in status.changes] == [100, 350]
-        assert '[[100,100,[["input level","b",1]]],' in ReportData().parts(status)["changes"]
+        assert '[[100,100,[["input level","b",1]],' in ReportData().parts(status)["changes"]
     finally:
         model.changes = before

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import kernelbank as kb
-from kernelbank.run import session
+from kernelbank.run import runner, session
 from kernelbank.run.runner import Runner
 from kernelbank.run.status import RunStatus
 from support import run_command
@@ -23,12 +23,12 @@ from support.run_command import (
     check_predictions,
     make_rows,
     one_slot_model,
+    open_run,
     options_of,
     read_csv,
     read_state,
     refusal,
     run,
-    same_bits,
     succeed,
     write_csv,
     write_jsonl,
@@ -76,20 +76,6 @@ def test_standard_input_gives_the_models_predictions(kind, source, trace, tmp_pa
 def test_standard_input_when_closed_is_refused(monkeypatch):
     monkeypatch.setattr(sys, "stdin", None)
     assert "standard input is closed" in refusal("-", "--target", "y")
-
-
-def test_parquet_sink_of_a_stopped_run_has_all_rows(source, trace, tmp_path):
-    parquet = pytest.importorskip("pyarrow.parquet")
-    succeed(source, "--target", "y", "--predictions", tmp_path / "all.parquet")
-    found = parquet.read_table(tmp_path / "all.parquet")
-    assert found.column_names == ["row", "prediction", "lower", "upper", "target"]
-    assert same_bits(found["prediction"].to_numpy(), trace.predictions)
-    state = ("--state", tmp_path / "state")
-    some = tmp_path / "some.parquet"
-    succeed(source, "--target", "y", "--predictions", some, *state, "--max-rows", 100)
-    assert parquet.read_table(some)["row"].to_pylist() == list(range(1, 101))
-    succeed(source, "--target", "y", "--predictions", some, *state)
-    assert parquet.read_table(some).equals(found)
 
 
 def test_delimiter_option_is_used_or_refused(source, trace, tmp_path):
@@ -182,35 +168,6 @@ def test_baseline_with_delay_uses_only_known_targets(tmp_path):
         assert json.loads(done.err.splitlines()[-1])["baseline_error"] == delay + 1
 
 
-@pytest.mark.parametrize(("delay", "count"), [(0, 560), (3, 200)])
-def test_classification_gives_the_models_labels_and_probabilities(
-    delay, count, tmp_path, monkeypatch
-):
-    if delay:  # row by row: one slot is enough
-        monkeypatch.setattr(session, "make_model", one_slot_model)
-    inputs, _ = make_rows(count)
-    labels = np.where(inputs[:, 0] * inputs[:, 1] > 0, "yes", "no").astype(object)
-    labels[count // 2 :: 50] = "perhaps, so"
-    path = write_csv(
-        tmp_path / "s.csv", ["a", "b", "y"], np.column_stack([inputs.astype(object), labels])
-    )
-    options = ("--target", "y", "--task", "classification", "--delay", delay)
-    files = []
-    for every in (10_000, count // 3):
-        files.append(tmp_path / f"{every}.csv")
-        succeed(path, *options, "--predictions", files[-1], "--checkpoint-every", every)
-    assert files[0].read_bytes() == files[1].read_bytes()
-    header, rows = read_csv(files[0])
-    assert header == ["row", "prediction", "probability", "target"]
-    assert [row[3] for row in rows] == labels.tolist()
-    assert all(row[1:3] == ["", ""] for row in rows[: delay + 1])  # no class was known
-    bank = session.make_model(options_of(task="classification"), "serial")
-    trace = bank.run(inputs, labels, delay)
-    assert [row[1] for row in rows[delay + 1 :]] == list(trace.predictions[delay + 1 :])
-    sure = trace.probabilities.max(axis=1)[delay + 1 :]
-    assert same_bits([float(row[2]) for row in rows[delay + 1 :]], sure)
-
-
 def test_source_with_only_a_target_needs_lags(tmp_path):
     path = write_csv(tmp_path / "s.csv", ["y"], Y[:, None])
     assert "--lags" in refusal(path, "--target", "y")
@@ -276,29 +233,6 @@ def test_missing_library_is_refused_with_its_install_command(tmp_path, monkeypat
     monkeypatch.delitem(sys.modules, "kernelbank.io.parquet", raising=False)
     (tmp_path / "s.parquet").write_bytes(b"PAR1")
     assert "kernelbank[files]" in refusal(tmp_path / "s.parquet", "--target", "y")
-
-
-@pytest.mark.parametrize(("delay", "count"), [(0, 1060), (2, 290)])
-def test_checkpoint_interval_changes_no_bit(delay, count, tmp_path, monkeypatch):
-    monkeypatch.setattr(session, "make_model", one_slot_model)
-    inputs, targets = make_rows(count)
-    words = [f"k{2 * n // count}" for n in range(count)]
-    path = write_csv(
-        tmp_path / "s.csv", ["a", "k", "y"], zip(inputs[:, 0], words, targets, strict=True)
-    )
-    options = ("--target", "y", "--categorical", "k", "--lags", 1, "--delay", delay)
-    found = {}
-    for every in (10_000, 2 * count // 3, count // 5):
-        out, state = tmp_path / f"{every}.csv", tmp_path / f"{every}"
-        succeed(path, *options, "--predictions", out, "--state", state, "--checkpoint-every", every)
-        header, arrays = read_state(state)
-        found[every] = (out.read_bytes(), header["history"], header["bank"]["columns"], arrays)
-    first = found.pop(10_000)
-    assert first[1]["snapshots"] == [n for n in (64, 128, 256, 512, 1024) if n < count]
-    for other in found.values():
-        assert other[:3] == first[:3]
-        assert other[3].keys() == first[3].keys()
-        assert all(same_bits(other[3][name], first[3][name]) for name in first[3])
 
 
 # --- `--lower` and `--upper`: predictions within, targets beyond are bad rows ---
@@ -432,8 +366,8 @@ def test_a_million_rows_take_constant_memory(tmp_path, monkeypatch):
     seen = {}
     commit = Runner.commit
 
-    def watched(own):
-        commit(own)
+    def watched(own, **more):
+        commit(own, **more)
         for share in (0.1, 1.0):
             if own.rows + own.rejected.count >= share * MANY:
                 seen.setdefault(share, resident())
@@ -455,3 +389,33 @@ def test_a_million_rows_take_constant_memory(tmp_path, monkeypatch):
     assert seen[1.0] - seen[0.1] < ALLOWANCE
     # The folder is small too: it does not know how long the run was.
     assert (tmp_path / "state" / "state.kb").stat().st_size < 2**20
+
+
+# --- Predictions of rows that come slowly can be read soon after their row. ---
+
+
+class Clock:
+    now = 0.0
+
+    def monotonic(self):
+        return self.now
+
+
+@pytest.mark.parametrize(("seconds", "most"), [(0, 0), (1, 3), (1000, 50)])
+def test_predictions_are_in_their_file_a_second_after_their_row(
+    source, tmp_path, monkeypatch, seconds, most
+):
+    """One row comes every 0.3 seconds: at most three of them are waiting."""
+    clock = Clock()
+    monkeypatch.setattr(runner, "time", clock)
+    monkeypatch.setattr(runner, "BLOCK_ROWS", 1)
+    waiting = []
+
+    def after_row(run):
+        waiting.append(run.rows - len(read_csv(tmp_path / "few-predictions.csv")[1]))
+        clock.now += 0.3
+
+    with open_run(tmp_path, source, options_of(flush_every=seconds)) as run:
+        run.run(lambda: False, after_row)
+    assert min(waiting) == 0
+    assert max(waiting) >= most if seconds == 1000 else max(waiting) <= most

@@ -88,7 +88,7 @@ def history_of(count, step=None, labels=False):
     history.add(totals, extremes, np.zeros((count, 1)), np.zeros((count, 1)))
     recent = np.zeros((count, len(FIELDS)))
     recent[:, 0], recent[:, 2], recent[:, 5] = times, error, baseline
-    history.recent.add(recent)
+    history.recent.add_last(recent)
     return history, values
 
 
@@ -186,12 +186,6 @@ def test_rows_before_the_first_with_a_label_do_not_count_for_its_area():
     assert scores.odds[1, 1].sum() == 2
     assert scores.confusion[0, 1] == 1
     assert scores.areas()[1] == 0.5
-
-
-@pytest.mark.parametrize("cuts", [[1], [7, 8, 200], list(range(1, LABELLED))])
-def test_scores_do_not_depend_on_blocks(cuts):
-    whole, cut = filled().arrays(), filled(cuts).arrays()
-    assert all(same_bits(whole[name], cut[name]) for name in whole)
 
 
 def test_restored_scores_are_the_same_and_forged_ones_are_refused():

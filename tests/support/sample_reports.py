@@ -150,14 +150,6 @@ BAD_ROWS = [
     },
 ]
 
-TIMES = [
-    ["reading", 1.31],
-    ["the model", 17.02],
-    ["snapshots", 0.44],
-    ["writing", 1.9],
-    ["checkpoints", 0.35],
-]
-
 
 def sample_recent(rng, task, time):
     """The last 200 rows."""
@@ -177,6 +169,14 @@ def sample_recent(rng, task, time):
         **{name: rounded(values, 7) for name, values in fields.items()},
         "baseline": rounded(np.roll(target, 1), 7),
     }
+
+
+def sample_worst(task, time):
+    """Two rows."""
+    values = ("spam", "ham", 0.9) if task == "classification" else (12.5, -999.0, 11.0)
+    row = dict(zip(("prediction", "target", "low"), values, strict=True))
+    row |= {"row": 1501, "time": START if time else None, "high": 14.0, "baseline": 1.0}
+    return [row, {**row, "row": 7}]
 
 
 LABELS = {
@@ -207,6 +207,14 @@ def sample_report(
         report["recent"] = sample_recent(rng, task, time)
         if task == "classification":
             report["labels"] = LABELS
+        report["worst_rows"] = sample_worst(task, time)
+        report["categories"] = [
+            {
+                "column": "site",
+                "rows": [["north", 120, 0.5, 0.75], ["south", 80, 0.25, 1.0]],
+                "more": 3,
+            }
+        ]
         for first in range(0, points, 32):
             report[f"points/{first // 32}"] = {
                 "stride": stride,
@@ -231,6 +239,10 @@ def sample_report(
     report["status"] = {
         **(sample_errors(columns, report["run"]["slots"], task) if points else {}),
         "phase": "ended",
+        "labels": {
+            "spam": {"rows": 50, "predicted": 45, "recall": 0.8, "precision": 0.8889},
+            "ham": {"rows": 500, "predicted": 505, "recall": 0.9, "precision": 0.8182},
+        },
         "recent_errors": {
             "period": "24 hours" if time else None,
             "rows": 1440,
@@ -249,7 +261,6 @@ def sample_report(
         "rows_without_target": 17 if rows else 0,
         "seconds": 21.4 if rows else 0.0,
         "rows_per_second": 4672.9 if rows else None,
-        "time": TIMES if rows else [],
         "started": "2026-01-05T09:14:03+00:00",
         "starts": 2,
         "updated": "2026-01-05T09:14:25+00:00",

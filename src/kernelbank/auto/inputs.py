@@ -20,7 +20,7 @@ import datetime
 import hashlib
 import math
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
@@ -615,7 +615,7 @@ class ColumnEncoder:
     @property
     def beyond(self) -> dict[str, dict[str, int]]:
         """By column: how many categories will have no input of their own, and in how many rows
-        they came since all inputs are taken."""
+        they came."""
         return {
             self.names[column]: {
                 "categories": len(statistics) - OWN_INPUTS,
@@ -738,6 +738,8 @@ class ColumnEncoder:
         new = self._new_inputs(rows[0])
         for column, code in new:
             self._singles[column][code] = self.width
+        for column in {column for column, _ in new}:
+            self.statistics[column].count_beyond(self._singles[column])
         out = self._fixed_inputs(codes)
         for t, (row, target) in enumerate(zip(rows, targets.tolist(), strict=True)):
             if t and (new or self._new_inputs(row)):
@@ -853,7 +855,7 @@ class CategoryStatistics:
         self.rows = 0
         """Learned rows with a category."""
         self.rows_beyond = 0
-        """Learned rows whose category has no input of its own, since all are taken."""
+        """Learned rows whose category will have no input of its own, as all are taken."""
         self._overall = [0.0] * width
         self._deviation = 0.0
 
@@ -919,6 +921,12 @@ class CategoryStatistics:
         for k, value in enumerate(values):
             category.means[k] += (value - category.means[k]) / category.count
             self._overall[k] += (value - self._overall[k]) / min(self.rows, OVERALL_ROWS)
+
+    def count_beyond(self, inputs: Collection[float]) -> None:
+        """When the last input is taken: count the rows so far of categories without one."""
+        if len(inputs) == OWN_INPUTS:
+            counts = (c.count for code, c in self._categories.items() if code not in inputs)
+            self.rows_beyond = int(sum(counts))
 
     def _clip(self, target: Sequence[float]) -> list[float]:
         (value,) = target

@@ -26,8 +26,9 @@ _SPEED_PERIOD = 10.0
 
 _CLEAR = "\r\x1b[K"
 _GAP = "  "
-_TARGETS_LISTED = 8
-"""How many of several targets the summary lists."""
+_LISTED = 8
+"""How many of several targets, or of the labels, the summary lists."""
+_CHANGES_LISTED = 3
 _SHORTEST_NAME = 16
 """The least columns for the weight and the name of a slot."""
 
@@ -207,9 +208,9 @@ def summary_table(
     new = status.rows > status.rows_before
     speed = f"{status.rows_per_second:,.0f} rows/s" if new else "no new rows"
     rows.append(("time", f"{_duration(status.seconds)}, {speed}"))
-    for target in status.each_target[:_TARGETS_LISTED]:
+    for target in status.each_target[:_LISTED]:
         rows += _errors(target, several=several)
-    more = len(status.options.targets) - _TARGETS_LISTED
+    more = len(status.options.targets) - _LISTED
     if more > 0:
         rows.append(("", f"and {more} more target{'s' * (more > 1)}: --log-json lists all"))
     for score in status.chosen_forecasts:
@@ -220,13 +221,12 @@ def summary_table(
         rows.append((ahead, text if score.scored else "not scored yet"))
     for number, (slot, weight) in enumerate([] if several else status.largest_weights):
         rows.append(("" if number else "largest weights", f"{weight:.2f}  {slot}"))
-    changes = status.changes
-    if changes:
-        last = changes[-1]
-        what, subject = status.change_text(last)
-        of = f" ({subject})" if several and subject else ""
-        text = f"{len(changes)}, the last after row {last.row:,}: {what}{of}"
-        rows.append(("detected changes", text))
+    groups = sorted(status.change_groups, key=lambda group: -group.cost)
+    for number, group in enumerate(groups[:_CHANGES_LISTED]):
+        kinds = [f"{what} ({of})" if several and of else what for what, of, _ in group.kinds]
+        text = f"after row {group.first:,}: {', '.join(dict.fromkeys(kinds))}"
+        count = f"{len(groups):,}, the costliest " if len(groups) > 1 else "1, "
+        rows.append(("", text) if number else ("detected changes", count + text))
     first = max(len(label) for label, _ in (*rows, *places)) + len(_GAP)
     lines = [cropped(f"{label:<{first}}{text}", width) for label, text in rows]
     lines += [f"{label:<{first}}{text}" for label, text in places if text]
@@ -249,12 +249,30 @@ def _errors(status: RunStatus, *, several: bool) -> list[tuple[str, str]]:
     if labels:
         area = status.area_under_curve
         area_text = "" if math.isnan(area) else f", area under the curve {area:.4f}"
-        return [*rows, ("log loss", f"{status.log_loss:.4f}{area_text}")]
+        return [*rows, ("log loss", f"{status.log_loss:.4f}{area_text}"), *_labels(status)]
     inside = f"inside their {100 * status.options.coverage:.4g} % intervals"
     share = f"{100 * status.coverage:.1f} %"
     if several:
         return [*rows, ("  coverage", f"{share} {inside}")]
     return [*rows, ("coverage", f"{share} of the targets {inside}")]
+
+
+def _labels(status: RunStatus) -> list[tuple[str, str]]:
+    """The recall and the precision of each label, the most frequent ones if there are many."""
+
+    def share(value: float | None) -> str:
+        return "-" if value is None else f"{100 * value:.1f} %"
+
+    scores = status.label_scores
+    listed = sorted(scores, key=lambda name: -scores[name].rows)[:_LISTED]
+    rows = []
+    for name in (name for name in scores if name in listed):
+        score = scores[name]
+        recall = f"recall {share(score.recall)} of {score.rows:,} rows"
+        precision = f"precision {share(score.precision)} of {score.predicted:,}"
+        rows.append((f"  {cropped(name, 24)}", f"{recall}, {precision} predictions"))
+    more = len(scores) - len(listed)
+    return rows + ([("", f"and {more} more: --log-json lists all")] if more else [])
 
 
 def cropped(text: str, width: int) -> str:

@@ -136,7 +136,8 @@ def _run_to_end(runner: Runner, stop: StopFlag, console: Console, publisher: Pub
 
     def on_block(run: Runner) -> None:
         console.update(run)
-        publisher.update(run)
+        if run.options.live is not None:
+            publisher.update(run)
 
     try:
         reason = runner.run(stop.is_set, on_block)

@@ -386,6 +386,9 @@ class RedisSink(Sink):
         self._added: int | None = None
         """How many entries the server has counted, at least; None if it does not count."""
 
+    def set_columns(self, columns: Sequence[str]) -> None:
+        self._columns = list(columns)
+
     def check_vacant(self) -> None:
         if self._connection.call(self._info).last != FIRST_ID:
             raise occupied(self.address)

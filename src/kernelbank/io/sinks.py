@@ -55,6 +55,9 @@ class Sink(ABC):
     can_rewind = True
     """Whether `rewind` removes what was written after a commit."""
 
+    def set_columns(self, columns: Sequence[str]) -> None:  # noqa: B027  (bad rows have none)
+        """Before `start` or `check`: the columns, where they follow from the first rows."""
+
     @abstractmethod
     def check_vacant(self) -> None:
         """Refuse an address at which something is already."""
@@ -237,7 +240,11 @@ class CsvSink(LineFileSink):
     """A CSV file with a header."""
 
     def __init__(self, path: Path, columns: Sequence[str]) -> None:
-        super().__init__(path, self._lines([tuple(columns)]))
+        super().__init__(path)
+        self.set_columns(columns)
+
+    def set_columns(self, columns: Sequence[str]) -> None:
+        self._header = self._lines([tuple(columns)]).encode()
 
     def _lines(self, rows: Sequence[Row]) -> str:
         text = io.StringIO()
@@ -286,6 +293,9 @@ class ParquetSink(Sink):
         self._hash = hashlib.sha256()
         self._waiting: list[Row] = []
         self._is_new = False
+
+    def set_columns(self, columns: Sequence[str]) -> None:
+        self._columns = list(columns)
 
     def check_vacant(self) -> None:
         if os.path.lexists(self.path) and (not self.path.is_dir() or any(self.path.iterdir())):

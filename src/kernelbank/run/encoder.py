@@ -15,7 +15,7 @@ from ..io.sinks import Row
 from ..io.sources import RejectedRow, RowBlock
 from ..utils.validation import Floats
 from .notes import DataNotes
-from .options import ID, RunOptions, as_label, check_known, prediction_columns
+from .options import ID, PROBABILITY, RunOptions, as_label, check_known, prediction_columns
 
 Targets = tuple[Any, ...]
 """The targets of a row: K numbers, None where one is missing, or one label."""
@@ -26,6 +26,8 @@ class Batch(NamedTuple):
 
     rows: list[int]
     """(n,) their indices in the block; no bad row is between them."""
+    first: int
+    """The number of row 0 of the block in the source."""
     X: Floats
     """(n, columns) codes: numbers first, then the time in seconds since 1970, then categories."""
     targets: Sequence[Targets | None]
@@ -36,7 +38,7 @@ class Batch(NamedTuple):
     def part(self, begin: int, end: int) -> Batch:
         """Rows `begin` to `end` of the batch."""
         cut = slice(begin, end)
-        return Batch(self.rows[cut], self.X[cut], self.targets[cut], self.texts)
+        return Batch(self.rows[cut], self.first, self.X[cut], self.targets[cut], self.texts)
 
 
 class FeatureEncoder:
@@ -151,10 +153,25 @@ class FeatureEncoder:
         cuts = {one.row for one in rejected}
         rows = parsed.rows.tolist()
         batches = [
-            Batch([rows[i] for i in indices], codes[indices], [targets[i] for i in indices], texts)
+            Batch(
+                [rows[i] for i in indices],
+                block.first + 1,
+                codes[indices],
+                [targets[i] for i in indices],
+                texts,
+            )
             for indices in _cut(rows, targets, usable, cuts)
         ]
         return batches, rejected
+
+    def labels(self, block: RowBlock) -> list[str]:
+        """The different labels in a block, in their order; none for numbers."""
+        target, *_ = self._options.targets
+        if self._options.task == "regression":
+            return []
+        parsed = block.parse(text=[target], allow_missing=True, missing=self._missing)
+        cells = parsed.texts[target]
+        return list(dict.fromkeys(as_label(cell) for cell in cells if cell is not None))
 
     def _wrong_target(self, targets: tuple[float | None, ...]) -> tuple[str, str, str] | None:
         """Column, value and reason of a target that cannot be used; None if all can.
@@ -202,6 +219,7 @@ class KeptColumns:
 
     def __init__(self, options: RunOptions) -> None:
         self._columns = prediction_columns(options)
+        self._labels = options.task == "classification"
         self._names = options.keep
         self._with_ids = bool(options.keep) and options.is_broker
         if self._with_ids:
@@ -210,6 +228,7 @@ class KeptColumns:
     def check(self, columns: Sequence[str]) -> None:
         """Refuse columns that do not exist, or would stand in the predictions twice."""
         taken = [*self._columns, *([ID] if self._with_ids else [])]
+        taken += [name for name in self._names if self._labels and name.startswith(PROBABILITY)]
         for name in self._names:
             if name not in columns:
                 raise RunRefused(

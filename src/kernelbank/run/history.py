@@ -10,6 +10,7 @@ blocks.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -25,7 +26,7 @@ from .options import RunOptions
 from .scores import EXTREMES, TOTALS, LabelScores
 
 RECENT = 200
-"""The most rows."""
+"""The most of the last rows."""
 
 FIELDS = ("time", "target", "prediction", "low", "high", "baseline")
 """Of each row: its time in seconds since 1970, its target, the prediction, the ends of its interval
@@ -33,34 +34,86 @@ and the prediction of the baseline (last value); for labels the numbers of the c
 the probability of the predicted one. NaN where there is none."""
 
 
-class RecentRows:
-    """The last RECENT rows that were predicted, the oldest first."""
+WORST = 20
+"""The most rows with the largest losses."""
 
-    def __init__(self) -> None:
-        self._rows = np.zeros((0, len(FIELDS)))
 
-    def __len__(self) -> int:
-        return len(self._rows)
+class KeptRows:
+    """Some rows of a run: the last ones, or those with the largest losses.
+
+    fields : the names of the columns.
+    most : the most rows.
+    """
+
+    def __init__(self, fields: tuple[str, ...], most: int) -> None:
+        self._fields, self._most = fields, most
+        self.rows = np.zeros((0, len(fields)))
 
     def __getitem__(self, field: str) -> Floats:
         """(rows,): one field of all rows."""
-        return self._rows[:, FIELDS.index(field)]
+        return self.rows[:, self._fields.index(field)]
 
-    def add(self, rows: Floats) -> None:
-        """Add rows (n, FIELDS)."""
-        self._rows = np.vstack([self._rows, rows])[-RECENT:]
+    def add_last(self, rows: Floats) -> None:
+        """Add rows (n, fields), and keep the last ones."""
+        self.rows = np.vstack([self.rows, rows])[-self._most :]
+
+    def add_worst(self, rows: Floats) -> None:
+        """Add rows (n, fields), and keep those with the largest first field, the largest first.
+
+        Of equal ones the first are kept. A row whose loss is 0 was not scored, or was no loss.
+        """
+        rows = np.vstack([self.rows, rows[rows[:, 0] > 0]])
+        self.rows = rows[np.argsort(-rows[:, 0], kind="stable")[: self._most]]
+
+    def restore(self, rows: Floats | None) -> None:
+        """Continue from `rows`, after checking them; None in a file of an earlier version."""
+        if rows is None:
+            return
+        if rows.ndim != 2 or len(rows) > self._most or rows.shape[1] != len(self._fields):
+            raise FileRefused("the rows in its history have an impossible shape.")
+        self.rows = rows.copy()
+
+
+MOST_CATEGORIES = 1000
+"""Of all columns; the rows of further ones are summed up by column."""
+
+NO_CATEGORY, FURTHER = -np.inf, np.inf
+"""Stand for the code of a missing category, and of all further ones."""
+
+
+class CategoryErrors:
+    """Sums over the scored rows of each category."""
+
+    def __init__(self) -> None:
+        self.sums: dict[tuple[int, float], list[float]] = {}
+        """By the column's number and the category's code: rows, losses, losses of the baseline."""
+
+    def add(self, codes: Floats, losses: Floats) -> None:
+        """Add n rows: codes (n, C), NaN where there is none; losses, and the baseline's (n, 2)."""
+        for row, (loss, baseline_loss) in zip(codes.tolist(), losses.tolist(), strict=True):
+            for column, code in enumerate(row):
+                key = (column, NO_CATEGORY if math.isnan(code) else code)
+                if key not in self.sums and len(self.sums) >= MOST_CATEGORIES:
+                    key = (column, FURTHER)
+                sums = self.sums.setdefault(key, [0.0, 0.0, 0.0])
+                sums[0] += 1.0
+                sums[1] += loss
+                sums[2] += baseline_loss
 
     def array(self) -> Floats:
-        return self._rows.copy()
+        """(categories, 5): keys and sums."""
+        rows = [[*key, *sums] for key, sums in self.sums.items()]
+        return np.array(rows).reshape(len(rows), 5)
 
     @classmethod
-    def restore(cls, rows: Floats) -> RecentRows:
-        """The rows from what `array` returned."""
-        if rows.ndim != 2 or len(rows) > RECENT or rows.shape[1] != len(FIELDS):
-            raise FileRefused("the recent rows of its history have an impossible shape.")
-        recent = cls()
-        recent._rows = rows.copy()
-        return recent
+    def restore(cls, rows: Floats | None) -> CategoryErrors:
+        """What `array` returned, checked; None in a file of an earlier version."""
+        errors = cls()
+        if rows is not None:
+            if rows.ndim != 2 or rows.shape[1] != 5 or not (rows[:, [0, 2, 3, 4]] >= 0).all():
+                raise FileRefused("the errors by category of its history are impossible.")
+            errors.sums = {(int(row[0]), row[1]): row[2:] for row in rows.tolist()}
+        return errors
 
 
 CLOCK = 24
@@ -146,7 +199,9 @@ class History:
         self._tops = np.full((POINTS, len(EXTREMES) + slots), -np.inf)
         self.snapshots: list[Snapshot] = []
         self.snapshot_stride = FIRST_SNAPSHOT
-        self.recent = RecentRows()
+        self.recent = KeptRows(FIELDS, RECENT)
+        self.worst = KeptRows(("loss", "row", *FIELDS), WORST)
+        self.categories = CategoryErrors()
         self.seen = SeenInputs()
         self.labels = LabelScores()
 
@@ -244,7 +299,9 @@ class History:
         }
         for number, snapshot in enumerate(self.snapshots):
             arrays[f"snapshot{number}"] = snapshot.values
-        return arrays | {"recent": self.recent.array()} | self.seen.arrays() | self.labels.arrays()
+        arrays |= {"recent": self.recent.rows.copy(), "worst": self.worst.rows.copy()}
+        arrays["categories"] = self.categories.array()
+        return arrays | self.seen.arrays() | self.labels.arrays()
 
     @classmethod
     def restore(cls, facts: Saved, state: Mapping[str, Floats], slots: int) -> History:
@@ -286,7 +343,9 @@ class History:
                 raise FileRefused("a snapshot has an impossible shape.")
             history.snapshots.append(Snapshot(row, values))
             before = row
-        history.recent = RecentRows.restore(state["recent"])
+        history.recent.restore(state["recent"])
+        history.worst.restore(state.get("worst"))
+        history.categories = CategoryErrors.restore(state.get("categories"))
         history.seen = SeenInputs.restore(state)
         history.labels = LabelScores.restore(state)
         return history
@@ -322,6 +381,9 @@ class Snapshot:
 
 TARGET_ROWS = 1024
 """Rows whose targets give the range along which a lagged target is drawn."""
+
+FAR_SHARE = 0.02
+"""The share of these targets, at either end, that the range leaves out."""
 
 MOST_INPUTS = 100
 """The most inputs along which the present function is drawn."""
@@ -471,7 +533,10 @@ class FunctionCurves:
 
 
 def _target_range(history: History) -> tuple[float, float]:
-    """The lowest and the highest of the recent targets."""
+    """From the lowest to the highest of the recent targets, but for a few far ones."""
     recent = slice(-max(1, TARGET_ROWS // history.stride), None)
     ends: list[Floats] = [history.extremes[f"target_{end}"][recent] for end in ("low", "high")]
-    return float(ends[0].min()), float(ends[1].max())
+    low, high = (end[np.isfinite(end)] for end in ends)
+    if not len(low):
+        return math.nan, math.nan
+    return float(np.quantile(low, FAR_SHARE)), float(np.quantile(high, 1 - FAR_SHARE))

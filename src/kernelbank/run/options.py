@@ -232,6 +232,19 @@ class RunOptions:
         high=10_000,
         saved=FREE,
     )
+    positive: str | None = _learning(
+        "Label that is predicted when its probability is at least --threshold, such as a rare one.",
+        None,
+        "LABEL",
+    )
+    threshold: float = _learning(
+        "Probability from which --positive is predicted.",
+        0.5,
+        "SHARE",
+        low=0,
+        high=1,
+        open_range=True,
+    )
     lags: int = _learning(
         "Number of previous targets that are inputs too.", 0, "N", low=0, high=1000
     )
@@ -467,6 +480,11 @@ class RunOptions:
         return None if self.classes is None else [as_label(text) for text in self.classes]
 
     @property
+    def rare(self) -> str | None:
+        """The label that --positive names, as it is in the rows."""
+        return None if self.positive is None else as_label(self.positive)
+
+    @property
     def periods(self) -> str | tuple[int, ...] | None:
         """What --seasons says, as for an AutoBank."""
         if self.seasons == ("auto",):
@@ -571,7 +589,8 @@ def check_combinations(options: RunOptions) -> None:
         "--engine ray": (options.engine == "ray", "ray_address", "ray_allow_unauthenticated"),
         "--engine threads or --engine ray": (options.engine != "serial", "shards"),
         "--time, which names the column": (options.time, "time_format", "timezone"),
-        "--task classification": (labels, "classes", "max_classes"),
+        "--task classification": (labels, "classes", "max_classes", "positive"),
+        "--positive, which names a label": (options.positive is not None, "threshold"),
         "--horizon: it names what forecasts know in advance": (options.horizon, "known"),
         "a source in Redis or Kafka, or --follow": (grows, "allow_gaps"),
         "--predictions redis://host:port/stream": (to_redis, "redis_wait"),
@@ -616,6 +635,11 @@ def check_combinations(options: RunOptions) -> None:
             "--classes must name at least two labels, none twice; got "
             f"{option_text(options.classes)}."
         )
+    if classes is not None and options.positive is not None and options.rare not in classes:
+        raise RunRefused(
+            f"--positive must be one of --classes; {options.positive!r} is not among "
+            f"{option_text(options.classes)}. Add it to --classes, or correct it."
+        )
     if address is None or to_redis:
         return
     if "://" in address or not address.endswith((".csv", ".parquet")):
@@ -657,13 +681,19 @@ REGRESSION_COLUMNS = ("row", "prediction", "lower", "upper", "target")
 CLASSIFICATION_COLUMNS = ("row", "prediction", "probability", "target")
 
 
-def prediction_columns(options: RunOptions) -> tuple[str, ...]:
+PROBABILITY, OTHER = "probability:", "other"
+"""How columns of probabilities begin; that of all labels without one of their own ends so."""
+
+
+def prediction_columns(options: RunOptions, labels: Sequence[str] | None = None) -> tuple[str, ...]:
     """The columns of the predictions, without those that are copied from the source.
 
-    Of several targets those of each have its name.
+    Of several targets those of each have its name. `labels` have a column each for their
+    probability, all others one together; None in runs of earlier versions, which have none.
     """
     if options.task == "classification":
-        return CLASSIFICATION_COLUMNS
+        more = () if labels is None else (*labels, OTHER)
+        return (*CLASSIFICATION_COLUMNS, *(f"{PROBABILITY}{name}" for name in more))
     if len(options.targets) == 1:
         return (*REGRESSION_COLUMNS, *forecast_columns(options))
     row, *each = REGRESSION_COLUMNS

@@ -36,7 +36,7 @@ from .advice import bad_row_advice, first_row_advice, header_advice
 from .checkpoint import CheckpointDir, saved_count
 from .encoder import Batch, FeatureEncoder, KeptColumns
 from .notes import JUDGED_ROWS
-from .options import RunOptions
+from .options import RunOptions, prediction_columns
 from .session import Session
 
 BLOCK_ROWS = 1024
@@ -238,7 +238,7 @@ class Runner:
                     self._set_columns(self.source.columns)
                 self._rewind()  # not before: a source whose rows are gone is refused until then
                 if not self._sinks_started:
-                    self.start(before_rows=True)
+                    self.start(block)
                 with self._place_in_errors(block):
                     if block.provisional:
                         self._run_provisional(block)
@@ -279,9 +279,11 @@ class Runner:
         return self.options.max_rows is not None and self.rows >= self.options.max_rows
 
     def _blocks(self) -> Iterator[RowBlock]:
-        size = min(BLOCK_ROWS, self.options.checkpoint_every)
         if not self._columns_known:
             self._set_columns(self.source.columns)
+        # The first block gives labels their columns, which must not depend on checkpoints.
+        by_labels = self.options.task == "classification" and self.options.classes is None
+        size = BLOCK_ROWS if by_labels else min(BLOCK_ROWS, self.options.checkpoint_every)
         last = ""
         try:
             for block in self.source.blocks(self._position, size):
@@ -415,7 +417,8 @@ class Runner:
         done = 0
         while done < count:
             self._is_whole = False
-            part = batch.part(done, min(done + self.session.max_batch, count))
+            until_commit = max(1, self.options.checkpoint_every - self._uncommitted_rows)
+            part = batch.part(done, min(done + self.session.max_batch, done + until_commit, count))
             self._running = part.rows
             predictions = self.session.predict_and_learn(part)
             first = block.first + 1
@@ -446,18 +449,27 @@ class Runner:
 
     # --- committing -------------------------------------------------------------------------------
 
-    def start(self, before_rows: bool = False) -> None:
+    def start(self, first: RowBlock | None = None) -> None:
         """Take the sinks of a new run, and commit that they are ours before any row is written.
 
-        `before_rows`: rows follow, so that this commit does not say that there were none.
+        first : the rows that follow, so that this commit does not say that there were none.
         """
+        labels = [] if first is None or not self._columns_known else self.encoder.labels(first)
+        self.session.name_labels(labels)
+        self._set_prediction_columns()
         for sink in self._all_sinks():
             sink.check_vacant()
         for sink in self._all_sinks():
             sink.start()
         if self._position is None:
             self._position = self.source.start
-        self.commit(before_rows)
+        self.commit(before_rows=first is not None)
+
+    def _set_prediction_columns(self) -> None:
+        """Columns for the probabilities of the labels."""
+        columns = prediction_columns(self.options, self.session.named_labels)
+        for sink in self.sinks:
+            sink.set_columns((*columns, *self.options.kept_columns))
 
     def _advance(self, block: RowBlock, row: int, count: int) -> None:
         """`count` more rows are done, up to row `row` of the block; commit if it is time."""
@@ -560,6 +572,7 @@ class Runner:
             self.source.verify(header["source"], header["position"])
             self._check_sinks(header["predictions"], checkpoints)
             self._restore(header, arrays)
+            self._set_prediction_columns()
             committed = list(zip(self._all_sinks(), header["sinks"], strict=True))
             for sink, commit in committed:
                 sink.check(commit)

@@ -80,20 +80,43 @@ def score_numbers(trace: Trace, targets: Floats, baseline: Floats) -> RowScores:
 
 
 def score_labels(
-    trace: Trace, targets: list[object], baseline: list[object], classes: np.ndarray
+    trace: Trace,
+    targets: list[object],
+    baseline: list[object],
+    classes: np.ndarray,
+    predicted: np.ndarray,
 ) -> RowScores:
-    """Score predicted labels; `classes` are the `class_numbers` of the targets."""
+    """Score predicted labels; the numbers of the targets and of the predicted ones are given."""
     totals, extremes = _empty(len(targets))
-    totals[:, 2] = [a != b for a, b in zip(trace.predictions, targets, strict=True)]
+    totals[:, 2] = classes != predicted
     totals[:, 3] = [a != b for a, b in zip(baseline, targets, strict=True)]
     totals[:, 4] = 1.0 - totals[:, 2]
-    totals[:, 5] = trace.probabilities.max(axis=1, initial=0.0)
+    totals[:, 5] = probability_of(trace.probabilities, predicted)
     pairs = zip(trace.probabilities, classes, strict=True)
     of_label = [float(p[k]) if 0 <= k < len(p) else 0.0 for p, k in pairs]
     totals[:, 8] = [log_loss(p) for p in of_label]
     extremes[:, 0] = totals[:, 2]
     losses = (trace.slot_classes != classes[:, None]).astype(np.float64)
     return RowScores(totals, extremes, losses)
+
+
+def probability_of(probabilities: Floats, predicted: np.ndarray) -> Floats:
+    """(n,): of probabilities (n, K) that of the predicted class; 0 for the number -1."""
+    padded = np.pad(np.nan_to_num(probabilities), ((0, 0), (0, 1)))
+    return np.asarray(padded[np.arange(len(padded)), predicted])
+
+
+class LabelScore(NamedTuple):
+    """How well one label is found. A share is None without any row to count."""
+
+    rows: int
+    """Scored rows with the label."""
+    predicted: int
+    """Scored rows for which it was predicted."""
+    recall: float | None
+    """The share of the rows with the label for which it was predicted."""
+    precision: float | None
+    """The share of the rows for which it was predicted that had it."""
 
 
 def class_numbers(trace: Trace, targets: list[object]) -> np.ndarray:
@@ -150,7 +173,7 @@ class LabelScores:
         self._grow(max(classes, int(labels.max(initial=-1)) + 1))
         probabilities = np.pad(probabilities, ((0, 0), (0, self.classes - classes)))
         np.add.at(self.confusion, (np.maximum(labels, -1) + 1, predicted + 1), 1.0)
-        highest = probabilities.max(axis=1, initial=0.0)
+        highest = probability_of(probabilities, predicted)
         step = np.searchsorted(_EDGES, highest, side="right")
         sums = (np.ones(len(labels)), highest, (labels == predicted).astype(float))
         for counts, values in zip(self.reliability, sums, strict=True):
@@ -166,6 +189,16 @@ class LabelScores:
         if more > 0:
             self.confusion = np.pad(self.confusion, (0, more))
             self.odds = np.pad(self.odds, ((0, more), (0, 0), (0, 0)))
+
+    def of_each(self) -> list[LabelScore]:
+        """The recall and the precision of each label."""
+        rows, predicted = self.confusion.sum(axis=1)[1:], self.confusion.sum(axis=0)[1:]
+        return [
+            LabelScore(
+                int(n), int(p), float(right / n) if n else None, float(right / p) if p else None
+            )
+            for n, p, right in zip(rows, predicted, np.diag(self.confusion)[1:], strict=True)
+        ]
 
     def areas(self) -> Floats:
         """(K,): the area under the curve of each label; NaN without rows of both kinds."""

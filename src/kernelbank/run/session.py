@@ -7,6 +7,7 @@ predicted for all. There is a history for each target.
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -21,7 +22,7 @@ from ..bank.serialization import under
 from ..bank.slot import Slot
 from ..bank.trace import BY_HORIZON, Trace
 from ..combiners import Simplex
-from ..errors import FileRefused, RunRefused
+from ..errors import FileRefused, KernelBankWarning, RunRefused
 from ..io.sinks import Row
 from ..kernels.elementary import gaussian_grid
 from ..learners import Norma
@@ -30,8 +31,8 @@ from . import Saved
 from .checkpoint import saved_count
 from .encoder import Batch, Targets
 from .history import DRAWN_TARGETS, EARLY, FIELDS, FunctionCurves, History
-from .options import RunOptions, forecast_cells, forecast_columns
-from .scores import class_numbers, score_labels, score_numbers
+from .options import OTHER, PROBABILITY, RunOptions, forecast_cells, forecast_columns
+from .scores import RowScores, class_numbers, probability_of, score_labels, score_numbers
 
 
 def make_model(options: RunOptions, engine: Engine | str) -> AutoBank:
@@ -69,10 +70,12 @@ class Session:
         self.histories: list[History] = []
         """One for each target, once there is a prediction."""
         self.rows_without_target = 0
+        self.named_labels: list[str] | None = None
+        """Labels whose probabilities have a column in the predictions, once that is decided."""
         self._outputs = len(options.targets)
         self._labels = options.task == "classification"
         self._engine = engine
-        self._snapshot_due = False
+        self._snapshot_due = self._noted_unnamed = False
         self._last_target: Targets = (None,) * self._outputs
         """Of each target the last one that was known; with a delay, that was learned."""
         self._pending: list[tuple[EncodedRows, Targets | None]] = []
@@ -95,6 +98,15 @@ class Session:
                 f"The inputs are other columns than before: they were {before or 'none'}, now "
                 f"{now or 'none'}. Name the earlier ones with --features, or give another --state."
             )
+
+    def name_labels(self, first: Sequence[str]) -> None:
+        """Decide which labels have a column: of --classes, or of the first rows; and --positive."""
+        options = self.options
+        if not self._labels:
+            return
+        named = [*(options.labels or first), *([] if options.rare is None else [options.rare])]
+        named = [label for label in dict.fromkeys(named) if label != OTHER]
+        self.named_labels = named if options.labels else named[: options.max_classes or MAX_CLASSES]
 
     @property
     def max_batch(self) -> int:
@@ -120,39 +132,41 @@ class Session:
         rows, targets = EncodedRows(batch.X, batch.texts), batch.targets
         numbers = self._numbers()
         times = batch.X[:, numbers] if self.options.time else np.full(len(targets), np.nan)
+        categories = batch.X[:, batch.X.shape[1] - len(self.options.categorical) :]
+        keys = np.column_stack([batch.first + np.array(batch.rows), times, categories])
         if self.options.delay:
-            predictions = self._run_delayed(rows, targets, times)
+            predictions = self._run_delayed(rows, targets, keys)
         elif targets == [None]:
-            predictions = [(*self._predict_only(rows, times), *self._no_forecasts)]
+            predictions = [(*self._predict_only(rows, keys), *self._no_forecasts)]
         else:
-            predictions = self._run_batch(rows, [t for t in targets if t is not None], times)
+            predictions = self._run_batch(rows, [t for t in targets if t is not None], keys)
         if self.history is not None:
             self.history.seen.add(batch.X[:, :numbers], times)
         self._take_snapshots()
         return predictions
 
-    def _run_batch(self, rows: EncodedRows, targets: list[Targets], times: Floats) -> list[Row]:
+    def _run_batch(self, rows: EncodedRows, targets: list[Targets], keys: Floats) -> list[Row]:
         coverage = self.options.coverage
         y = [target[0] for target in targets] if self._outputs == 1 else _as_array(targets)
         trace = self.bank.run(rows, y, record="all", coverage=coverage)
-        predictions = self._record(trace, targets, times)
+        predictions = self._record(trace, targets, keys)
         if not self.options.horizons:
             return predictions
         cells = forecast_cells({n: getattr(trace, n) for n in BY_HORIZON}, self.options)
         return [(*row, *forecasts) for row, forecasts in zip(predictions, cells, strict=True)]
 
     def _run_delayed(
-        self, rows: EncodedRows, targets: Sequence[Targets | None], times: Floats
+        self, rows: EncodedRows, targets: Sequence[Targets | None], keys: Floats
     ) -> list[Row]:
         predictions: list[Row] = []
-        for codes, target, time in zip(rows.codes, targets, times, strict=True):
+        for codes, target, key in zip(rows.codes, targets, keys, strict=True):
             texts = {code: rows.texts[code] for code in codes.tolist() if code in rows.texts}
             x = EncodedRows(codes[None], texts)
             if target is None:  # it waits like the others: targets are learned `delay` rows later
-                row = self._predict_only(x, time[None])
+                row = self._predict_only(x, key[None])
             else:
                 trace = self.bank.predict_trace_one(x, record="all", coverage=self.options.coverage)
-                (row,) = self._record(trace, [target], time[None])
+                (row,) = self._record(trace, [target], key[None])
             self._pending.append((x, target))
             cells = self._no_forecasts
             if len(self._pending) > self.options.delay:
@@ -177,11 +191,11 @@ class Session:
 
     # --- predictions ------------------------------------------------------------------------------
 
-    def _predict_only(self, X: EncodedRows, times: Floats) -> Row:
+    def _predict_only(self, X: EncodedRows, keys: Floats) -> Row:
         """A row without a target: predicted and not learned; the bank does not wait for it."""
         self.rows_without_target += 1
         row = self._prediction_of(X)
-        self._add_recent(times, [row], [(None,) * self._outputs])
+        self._add_recent(keys, [row], [(None,) * self._outputs])
         return row
 
     def _prediction_of(self, X: EncodedRows) -> Row:
@@ -190,69 +204,126 @@ class Session:
             ends = self.bank.predict_interval(X, self.options.coverage)[0].reshape(-1, 2)
             values = self.bank.predict(X)[0].reshape(-1, 1)
             return _number_cells(np.hstack([values, ends]).tolist(), no_targets)
-        if not self.bank.classes:
-            return None, None, None
-        probabilities = self.bank.predict_proba(X)[0]
-        return _as_python(self.bank.predict(X)[0]), float(probabilities.max()), None
+        probabilities = self.bank.predict_proba(X) if self.bank.classes else np.zeros((1, 0))
+        (row,) = self._label_cells(probabilities, [None])
+        return row
 
     def _prediction_rows(self, trace: Trace, targets: list[Targets]) -> list[Row]:
         if not self._labels:
             values = np.stack([trace.predictions, trace.lower, trace.upper], axis=-1)
             rows = values.reshape(len(targets), self._outputs, 3).tolist()
             return [_number_cells(row, y) for row, y in zip(rows, targets, strict=True)]
-        probabilities = trace.probabilities.max(axis=1, initial=0.0).tolist()
-        labels = [_as_python(label) for label in trace.predictions]
+        return self._label_cells(trace.probabilities, [target for (target,) in targets])
+
+    def _label_cells(self, probabilities: Floats, targets: Sequence[object]) -> list[Row]:
+        """Prediction, probability, target and the probabilities of all labels with a column.
+
+        probabilities : (n, K), of which a row before any label was known has none above zero.
+        """
+        classes, columns = self.bank.classes, self.named_labels
+        predicted = self._predicted(probabilities)
+        of_predicted = probability_of(probabilities, predicted).tolist()
+        cells = np.zeros((len(targets), 0 if columns is None else len(columns) + 1))
+        if columns is not None:
+            self._note_unnamed()
+            places: dict[object, int] = {label: place for place, label in enumerate(columns)}
+            # Labels that are new in the last row have no probability yet.
+            for label, of_label in zip(classes, probabilities.T, strict=False):
+                cells[:, places.get(label, len(columns))] += of_label
         return [
-            (label, None if label is None else probability, target)
-            for label, probability, (target,) in zip(labels, probabilities, targets, strict=True)
+            (classes[number], probability, target, *more)
+            if number >= 0
+            else (None, None, target, *[None] * len(more))
+            for number, probability, target, more in zip(
+                predicted.tolist(), of_predicted, targets, cells.tolist(), strict=True
+            )
         ]
+
+    def _predicted(self, probabilities: Floats) -> np.ndarray:
+        """(n,): the number of the predicted class; -1 before any is known.
+
+        It is the most probable one; with --positive that label from --threshold on, else the most
+        probable of the others.
+        """
+        probabilities = np.nan_to_num(probabilities)  # they are NaN before any label is known
+        best = best_class(probabilities)
+        best[~probabilities.any(axis=1)] = -1
+        options, classes = self.options, list(self.bank.classes)
+        if options.rare not in classes:
+            return best
+        place = classes.index(options.rare)
+        others = probabilities.copy()
+        others[:, place] = 0.0
+        other = np.where(others.any(axis=1), best_class(others), best)
+        return np.where(probabilities[:, place] >= options.threshold, place, other)
+
+    def _note_unnamed(self) -> None:
+        """Say once that a label has come that has no column of its own."""
+        named = {*(self.named_labels or ()), OTHER}
+        label = next((label for label in self.bank.classes if label not in named), None)
+        if label is not None and self.options.predictions and not self._noted_unnamed:
+            self._noted_unnamed = True
+            warnings.warn(
+                f"label {label!r} came after the first rows: its probability is in the column "
+                f"{PROBABILITY}{OTHER}. For one of its own, begin anew and name all labels with "
+                "--classes.",
+                KernelBankWarning,
+                stacklevel=2,
+            )
 
     # --- histories --------------------------------------------------------------------------------
 
-    def _record(self, trace: Trace, targets: list[Targets], times: Floats) -> list[Row]:
-        """Add the predictions of a trace to the histories; the rows of the predictions."""
+    def _record(self, trace: Trace, targets: list[Targets], keys: Floats) -> list[Row]:
+        """Add the predictions of a trace to the histories; the rows of the predictions.
+
+        keys : (n, 2 + C), the number of each row, its time, and the codes of its C categories.
+        """
         if not self.histories:
             self.histories = [History(trace.weights.shape[-1]) for _ in range(self._outputs)]
             self._share_inputs()
         baseline = self._baseline(targets)
-        if self._labels:
-            self._score_labels(trace, targets, baseline, times)
-        else:
-            self._score_numbers(trace, targets, baseline, times)
+        score = self._score_labels if self._labels else self._score_numbers
+        scores = score(trace, targets, baseline)
+        for k, (history, of_target) in enumerate(zip(self.histories, scores, strict=True)):
+            weights = trace.weights if self._outputs == 1 else trace.of_output(k).weights
+            of_target.set_times(keys[:, 1])
+            history.add(of_target.totals, of_target.extremes, weights, of_target.losses)
+            scored = of_target.totals[:, 1] > 0
+            history.categories.add(keys[scored, 2:], of_target.totals[scored, 2:4])
         self._snapshot_due = self.histories[0].due(self.histories[0].rows)
         if not self.options.delay:
             self._last_target = _newest([*baseline, targets[-1]])
         rows = self._prediction_rows(trace, targets)
-        self._add_recent(times, rows, baseline)
+        self._add_recent(keys, rows, baseline, scores)
         return rows
 
     def _score_numbers(
-        self, trace: Trace, targets: list[Targets], baseline: list[Targets], times: Floats
-    ) -> None:
+        self, trace: Trace, targets: list[Targets], baseline: list[Targets]
+    ) -> list[RowScores]:
         Y, before = _as_array(targets), _as_array(baseline)
-        for k, history in enumerate(self.histories):
+        scores = []
+        for k in range(self._outputs):
             of_target = trace if self._outputs == 1 else trace.of_output(k)
             y = Y[:, k]
             unscored = np.isnan(of_target.predictions) | np.isnan(y)
             last = np.where(unscored | np.isnan(before[:, k]), y, before[:, k])
-            scores = score_numbers(of_target, y, last)
-            scores.leave_out(unscored)
-            scores.set_times(times)
-            history.add(scores.totals, scores.extremes, of_target.weights, scores.losses)
+            scores.append(score_numbers(of_target, y, last))
+            scores[-1].leave_out(unscored)
+        return scores
 
     def _score_labels(
-        self, trace: Trace, targets: list[Targets], baseline: list[Targets], times: Floats
-    ) -> None:
+        self, trace: Trace, targets: list[Targets], baseline: list[Targets]
+    ) -> list[RowScores]:
         (history,) = self.histories
         labels, before = [label for (label,) in targets], [label for (label,) in baseline]
         unscored = np.array([label is None for label in before])  # no label was known before
         classes = class_numbers(trace, labels)
-        scores = score_labels(trace, labels, before, classes)
+        predicted = self._predicted(trace.probabilities)
+        scores = score_labels(trace, labels, before, classes, predicted)
         scores.leave_out(unscored)
-        scores.set_times(times)
         probabilities = trace.probabilities[~unscored]
-        history.labels.add(classes[~unscored], best_class(probabilities), probabilities)
-        history.add(scores.totals, scores.extremes, trace.weights, scores.losses)
+        history.labels.add(classes[~unscored], predicted[~unscored], probabilities)
+        return [scores]
 
     def _baseline(self, targets: list[Targets]) -> list[Targets]:
         """For each row the last known targets before it; with a delay those that were learned."""
@@ -263,13 +334,19 @@ class Session:
                 last = _newest([last, target])
         return baseline
 
-    def _add_recent(self, times: Floats, predictions: list[Row], baseline: list[Targets]) -> None:
-        """Add rows to the last rows."""
+    def _add_recent(
+        self,
+        keys: Floats,
+        predictions: list[Row],
+        baseline: list[Targets],
+        scores: Sequence[RowScores] = (),
+    ) -> None:
+        """Add rows to the last rows and, if they are scored, to the worst."""
         numbers = {label: number for number, label in enumerate(self.bank.classes)}
         width = 3 if self._labels else 4  # cells of a target: its prediction, ..., itself
         for k, history in enumerate(self.histories):
             rows = np.full((len(predictions), len(FIELDS)), np.nan)
-            rows[:, 0] = times
+            rows[:, 0] = keys[:, 1]
             for out, cells, last in zip(rows, predictions, baseline, strict=True):
                 predicted, *ends, target = cells[width * k : width * (k + 1)]
                 values = [target, predicted, last[k]]
@@ -277,7 +354,10 @@ class Session:
                     values = [numbers.get(label) for label in values]
                 fields = (*values[:2], ends[0], ends[-1], values[2])
                 out[1:] = [np.nan if value is None else value for value in fields]
-            history.recent.add(rows)
+            history.recent.add_last(rows)
+            for of_target in scores[k : k + 1]:
+                losses = of_target.totals[:, 8 if self._labels else 2]
+                history.worst.add_worst(np.column_stack([losses, keys[:, 0], rows]))
 
     def _take_snapshots(self) -> None:
         if not self._snapshot_due:
@@ -316,6 +396,7 @@ class Session:
             "pending_categories": [list(x.texts.values()) for x, _ in self._pending],
             "last_target": self._to_json(self._last_target),
             "bank": header,
+            "named_labels": self.named_labels,
             "history": histories[0] if histories else None,
         }
         return facts if self._outputs == 1 else {**facts, "histories": histories[1:]}, state
@@ -338,6 +419,7 @@ class Session:
         if facts["history"] is not None:
             self._restore_histories(facts, state)
         self.rows_without_target = saved_count(facts["rows_without_target"], "rows without target")
+        self.named_labels = self._checked_labels(facts.get("named_labels"))
         self._last_target = self._from_json(facts["last_target"]) or (None,) * self._outputs
         targets = [self._from_json(target) for target in facts["pending_targets"]]
         codes, texts = state["pending"], facts["pending_categories"]
@@ -374,6 +456,19 @@ class Session:
             or history.labels.classes > len(self.bank.classes)
         ):
             raise FileRefused("its history belongs to another model.")
+
+    def _checked_labels(self, labels: object) -> list[str] | None:
+        """Labels with a column, from a checkpoint; one of an earlier version names none."""
+        if labels is None:
+            return None
+        if (
+            not self._labels
+            or not isinstance(labels, list)
+            or not all(isinstance(label, str) for label in labels)
+            or len({*labels, OTHER}) <= len(labels)
+        ):
+            raise FileRefused("the labels of its probabilities are not labels.")
+        return labels
 
     def _to_json(self, targets: Targets | None) -> object:
         """The only target of a row, or a list of several."""
@@ -438,7 +533,3 @@ def _number_cells(values: Sequence[Sequence[float]], targets: Targets) -> Row:
         cells += [None] * 3 if math.isnan(prediction[0]) else prediction
         cells.append(target)
     return tuple(cells)
-
-
-def _as_python(label: object) -> object:
-    return label.item() if isinstance(label, np.generic) else label

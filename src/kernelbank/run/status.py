@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -24,7 +25,7 @@ from .checkpoint import STATE, read_checkpoint, saved_count
 from .history import FunctionCurves, History
 from .options import RunOptions
 from .runner import RejectedRows, check_times
-from .scores import TOTALS
+from .scores import TOTALS, LabelScore
 from .session import Session
 
 if TYPE_CHECKING:
@@ -198,6 +199,13 @@ class RunStatus:
         return FunctionCurves(self.options, self.bank, self.output)
 
     @property
+    def change_groups(self) -> list[ChangeGroup]:
+        """The signals of change in groups, by row: those close together are one."""
+        delay = self.options.delay
+        signals = [(c.row + delay, *self.change_text(c)) for c in self.changes]
+        return change_groups(signals, self.rows, self.history)
+
+    @property
     def changes(self) -> list[Change]:
         """Signals of change, without those of inputs that were made from a time or a category:
         these only step through their values."""
@@ -256,6 +264,12 @@ class RunStatus:
         return math.nan if self.history is None else self.history.labels.area
 
     @property
+    def label_scores(self) -> dict[str, LabelScore]:
+        """How well each label is found; empty for regression."""
+        scores = [] if self.history is None else self.history.labels.of_each()
+        return dict(zip(map(str, self.bank.classes), scores, strict=False))
+
+    @property
     def chosen_forecasts(self) -> list[HorizonScore]:
         """How good the forecasts were at the first, the middle and the last horizon."""
         scores = forecast_scores(self.bank)
@@ -291,10 +305,13 @@ class RunStatus:
         return self._totals[name] / self.scored if self.scored else math.nan
 
     def _error(self, loss: float) -> float:
-        if not self.scored:
+        return self.error_of(loss, self.scored)
+
+    def error_of(self, loss: float, scored: float) -> float:
+        """RMSE, or error rate, of rows with a summed loss."""
+        if not scored:
             return math.nan
-        mean = loss / self.scored
-        return mean if self.is_classification else math.sqrt(mean)
+        return loss / scored if self.is_classification else math.sqrt(loss / scored)
 
     def to_log(self) -> dict[str, object]:
         """The status as an object of the JSON log; of several targets, errors are by target."""
@@ -327,9 +344,61 @@ class RunStatus:
             "area_under_curve": self.area_under_curve,
             "weights": dict(self.largest_weights),
         }
+        if self.is_classification:
+            record["labels"] = {name: s._asdict() for name, s in self.label_scores.items()}
         if self.options.horizons:
             record["forecasts"] = [as_json(score._asdict()) for score in self.chosen_forecasts]
         return as_json(record)
+
+
+class ChangeGroup(NamedTuple):
+    """Signals of change that are close together."""
+
+    first: int
+    """The row after which the first was noticed, with the delay."""
+    last: int
+    kinds: list[tuple[str, str, int]]
+    """What has changed, its input, period or target, and how often that was noticed."""
+    cost: float
+    """The summed loss of the rows around the first, as a change is noticed late, beyond that of as
+    many rows before. Negative where errors became smaller."""
+
+
+def change_groups(
+    signals: Sequence[tuple[int, str, str]], rows: int, history: History | None
+) -> list[ChangeGroup]:
+    """Groups of signals (row, kind, subject), which are in the order of their rows.
+
+    A group spans at most a fiftieth of the rows of the run, or 50; so do the rows of its cost.
+    """
+    width = max(50, rows // 50)
+    groups: list[tuple[list[int], Counter[tuple[str, str]]]] = []
+    for row, what, subject in signals:
+        if not groups or row - groups[-1][0][0] > width:
+            groups.append(([row, row], Counter()))
+        ends, counts = groups[-1]
+        ends[1] = row
+        counts[what, subject] += 1
+    ends_of_points, losses = np.zeros(1), np.zeros(1)
+    if history is not None:
+        ends_of_points = np.r_[0.0, np.cumsum(history.totals["rows"])]
+        losses = np.r_[0.0, np.cumsum(history.totals["loss"])]
+
+    def summed(row: int) -> float:
+        return float(np.interp(row, ends_of_points, losses))
+
+    def cost(first: int) -> float:
+        begin, end = first - width // 2, min(first + width // 2, int(ends_of_points[-1]))
+        before = max(begin - width, 0)
+        if not before < begin < end:
+            return 0.0
+        share = (end - begin) / (begin - before)
+        return summed(end) - summed(begin) - share * (summed(begin) - summed(before))
+
+    return [
+        ChangeGroup(first, last, [(*kind, n) for kind, n in counts.items()], cost(first))
+        for (first, last), counts in groups
+    ]
 
 
 DAY = 86_400.0

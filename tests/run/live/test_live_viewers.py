@@ -5,7 +5,6 @@ import json
 import os
 import re
 import signal
-import socket
 import threading
 import time
 from contextlib import ExitStack, closing
@@ -313,27 +312,6 @@ def test_page_grows_with_the_run_and_survives_a_reload(chromium):
     assert shown.dialogs == []
     url = urlsplit(command.address)
     assert {urlsplit(asked).netloc for asked in shown.requests} == {url.netloc}
-
-
-@pytest.mark.slow
-def test_page_with_fifty_stuck_viewers_follows_the_run_to_its_end(chromium):
-    with LiveCommand("--quiet") as command:
-        url = urlsplit(command.address)
-        asked = f"GET {url.path}events HTTP/1.1\r\nHost: {url.netloc}\r\n\r\n".encode()
-        stuck = [socket.create_connection((url.hostname, url.port)) for _ in range(50)]
-        try:
-            for one in stuck:
-                one.sendall(asked)
-            shown = chromium.open(command.address)
-            for first in range(0, 4000, 1000):
-                command.send(first, first + 1000)
-                wait_for_rows(shown, first + 1000)
-            assert command.finish() == 0
-            wait_for_state(shown, "ended")
-        finally:
-            for one in stuck:
-                one.close()
-    assert shown.errors == []
 
 
 @pytest.mark.slow

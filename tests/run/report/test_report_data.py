@@ -21,11 +21,10 @@ from kernelbank.run.history import (
 from kernelbank.run.report.data import (
     POINTS_PER_PART,
     ReportData,
-    change_groups,
     slot_terms,
 )
-from kernelbank.run.status import RunStatus
-from support.run_command import make_rows, one_slot_model, succeed, write_csv
+from kernelbank.run.status import RunStatus, change_groups
+from support.run_command import make_rows, one_slot_model, read_csv, succeed, write_csv
 
 ROWS = 700
 X, Y = make_rows(ROWS)
@@ -164,7 +163,9 @@ def test_curves_of_lagged_targets_are_those_of_the_model(tmp_path):
     assert names == ["y, 1 before", "y, 2 before", "y, 3 before"]
     bank = kb.AutoBank(size="small", lags=3)
     bank.run(np.zeros((ROWS, 1)), Y)
-    where = np.linspace(Y.min(), Y.max(), 24)
+    # The present stride is two rows: the range leaves out the farthest fiftieth of their targets.
+    ends = [Y.reshape(-1, 2).min(axis=1), Y.reshape(-1, 2).max(axis=1)]
+    where = np.linspace(np.quantile(ends[0], 0.02), np.quantile(ends[1], 0.98), 24)
     lagged = np.tile(bank.model.past_row(), (24, 1))
     lagged[:, 1] = where
     expected = bank.model.predict_rows(np.zeros((24, 1)), lagged, 0.05)
@@ -204,21 +205,73 @@ def test_changes_with_delay_have_the_row_at_which_they_were_noticed(tmp_path, mo
         changes = kb.load(folder / "state.kb").ledger.changes
         found[delay] = report_of(folder)["changes"]
         signals = [[c.row + delay, c.what, ""] for c in changes]
-        assert found[delay] == change_groups(signals, ROWS)
-    assert "target level" in {what for _, _, kinds in found[0] for what, _, _ in kinds}
+        groups = change_groups(signals, ROWS, RunStatus.of_state(folder).history)
+        assert found[delay] == json.loads(json.dumps(groups))
+    assert "target level" in {what for _, _, kinds, _ in found[0] for what, _, _ in kinds}
+    assert max(cost for *_, cost in found[0]) > 1000**2  # of the level
+
+
+def test_cost_of_a_change_is_the_loss_beyond_that_of_the_rows_before():
+    history = filled_history(0, 1)
+    totals = np.zeros((2000, len(TOTALS)))
+    totals[:, :2] = 1.0
+    totals[:, 2] = np.where(np.arange(2000) < 900, 1.0, 3.0)
+    totals[1000:, 2] = 0.5
+    empty = np.zeros((2000, 1))
+    history.add(totals, np.full((2000, len(EXTREMES)), np.nan), empty, empty)
+    signals = [[30, "weights", ""], [900, "error grew", ""], [1000, "error fell", ""]]
+    costs = [group.cost for group in change_groups(signals, 2000, history)]
+    # 25 rows at either side: 25 of 1 and 25 of 3 after 50 of 1; 25 of 3 and 25 of 0.5 after 50 of 3.
+    assert costs == pytest.approx([0.0, 25 * 2.0, -25 * 2.5])
+
+
+def test_worst_rows_and_errors_by_category_are_those_of_the_predictions(tmp_path, monkeypatch):
+    monkeypatch.setattr(session, "make_model", one_slot_model)
+    words = [f"k{n % 23}" if n % 11 else "" for n in range(ROWS)]
+    rows = np.column_stack([X.astype(object), words, Y.astype(object)])
+    rows[100, 0], rows[200, 3] = "bad", ""
+    source = write_csv(tmp_path / "s.csv", ["a", "b", "k", "y"], rows)
+    out = tmp_path / "out.csv"
+    options = ("--target", "y", "--categorical", "k", "--allow-missing", "--predict-missing")
+    options += ("--on-bad-row", "skip", "--state", tmp_path / "state", "--predictions", out)
+    for most in (333, ROWS):  # interrupted
+        succeed(source, *options, "--max-rows", most, "--keep", "k")
+    parts = report_of(tmp_path / "state")
+    _, predictions = read_csv(out)
+    errors = {  # by row
+        int(row[0]): (float(row[1]) - float(row[4])) ** 2 for row in predictions[1:] if row[4]
+    }
+    worst = sorted(errors, key=lambda row: -errors[row])[:20]
+    assert [row["row"] for row in parts["worst_rows"]] == worst
+    shown = parts["worst_rows"][0]
+    (row,) = (row for row in predictions if row[0] == str(worst[0]))
+    assert [shown[name] for name in ("prediction", "low", "high", "target")] == [
+        float(cell) for cell in row[1:5]
+    ]
+    (table,) = parts["categories"]
+    kinds = {int(row[0]): row[5] or "(missing)" for row in predictions}
+    sums = {kind: [] for kind in kinds.values()}
+    for row, error in errors.items():
+        sums[kinds[row]].append(error)
+    order = sorted(sums, key=lambda kind: -sum(sums[kind]))
+    assert [row[0] for row in table["rows"]] == order[:20]
+    assert (table["column"], table["more"]) == ("k", len(sums) - 20)
+    for kind, count, error, _ in table["rows"]:
+        assert count == len(sums[kind])
+        assert error == pytest.approx(np.sqrt(np.mean(sums[kind])))
 
 
 def test_signals_close_together_are_one_group_with_counts():
     signals = [[100, "error grew", ""]]
     signals += [[110 + k, "input level", "a"] for k in range(5)]
     signals += [[120, "input level", "b"], [180, "weights", ""], [1000, "weights", ""]]
-    assert change_groups(signals, 2000) == [
-        [100, 120, [["error grew", "", 1], ["input level", "a", 5], ["input level", "b", 1]]],
-        [180, 180, [["weights", "", 1]]],
-        [1000, 1000, [["weights", "", 1]]],
+    assert change_groups(signals, 2000, None) == [
+        (100, 120, [("error grew", "", 1), ("input level", "a", 5), ("input level", "b", 1)], 0.0),
+        (180, 180, [("weights", "", 1)], 0.0),
+        (1000, 1000, [("weights", "", 1)], 0.0),
     ]
-    assert [group[:2] for group in change_groups(signals, 50_000)] == [[100, 1000]]
-    assert change_groups([], 10) == []
+    assert [group[:2] for group in change_groups(signals, 50_000, None)] == [(100, 1000)]
+    assert change_groups([], 10, None) == []
 
 
 @pytest.mark.parametrize("count", [2, 20])
@@ -255,7 +308,7 @@ def test_report_of_a_run_equals_the_report_of_its_state(tmp_path, monkeypatch):
         repeated.parts(RunStatus.of_run(run, "running"))
         kept["run"] = RunStatus.of_run(run, "saved")
 
-    monkeypatch.setattr("kernelbank.run.live.page.Publisher.update", noted)
+    monkeypatch.setattr("kernelbank.cli.console.Console.update", noted)
     source = write_csv(tmp_path / "s.csv", ["a", "b", "y"], np.column_stack([X, Y]))
     succeed(source, "--target", "y", "--state", tmp_path / "state", "--checkpoint-every", 90)
     mine, other = (

@@ -6,7 +6,8 @@ by itself.
 
 - run: title, task, settings, names of slots and inputs
 - status: progress, errors and times at this moment
-- recent: the last rows, one by one
+- recent: the last rows, one by one; worst_rows: those with the largest losses
+- categories: errors by category
 - forecasts: those from the last row, and scores and weights by horizon, with --horizon
 - labels: confusion matrix and reliability, for classification
 - changes: changes of the stream that were detected, in groups; bad_rows: rows that could not be
@@ -23,7 +24,6 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path, PurePath
@@ -31,10 +31,11 @@ from pathlib import Path, PurePath
 import numpy as np
 
 from ...auto import AutoBank
+from ...auto.inputs import ColumnEncoder
 from ...errors import RunRefused
 from ...io.files import named_os_errors
 from ...utils.validation import Floats
-from ..history import DRAWN_TARGETS, FIELDS, History, Snapshot
+from ..history import DRAWN_TARGETS, FIELDS, NO_CATEGORY, History, Snapshot
 from ..scores import EXTREMES, TOTALS
 from ..status import RunStatus, forecast_scores, recent_errors
 from .page import render_page
@@ -76,7 +77,7 @@ class ReportData:
         parts = {
             "run": encode(run_details(status)),
             "status": encode(_status(status)),
-            "changes": encode(change_groups(_changes(status), status.rows)),
+            "changes": encode(status.change_groups),
             "bad_rows": encode(_bad_rows(status)),
         }
         if status.options.horizons:
@@ -84,6 +85,8 @@ class ReportData:
         history = status.history
         if history is not None:
             parts["recent"] = _recent(history)
+            parts["worst_rows"] = encode(_worst(status, history))
+            parts["categories"] = encode(_categories(status, history))
             if status.is_classification:
                 parts["labels"] = encode(_labels(status, history))
             function = status.curves
@@ -158,36 +161,6 @@ def _status(status: RunStatus) -> dict[str, object]:
     }
 
 
-def _changes(status: RunStatus) -> list[tuple[int, str, str]]:
-    """Row, kind, and input, period or target of each change.
-
-    The row is that after which it was noticed, with the delay.
-    """
-    return [
-        (change.row + status.options.delay, *status.change_text(change))
-        for change in status.changes
-    ]
-
-
-def change_groups(changes: Sequence[tuple[int, str, str]], rows: int) -> list[list[object]]:
-    """Signals of change, of which those close together are one group.
-
-    changes : (row, kind, input) of each signal, by row.
-    rows : of the run. A group spans at most a fiftieth of them, or 50.
-
-    Returns [first row, last row, [[kind, input, count], ...]] for each group.
-    """
-    width = max(50, rows // 50)
-    groups: list[tuple[list[int], Counter[tuple[str, str]]]] = []
-    for row, what, subject in changes:
-        if not groups or row - groups[-1][0][0] > width:
-            groups.append(([row, row], Counter()))
-        ends, kinds = groups[-1]
-        ends[1] = row
-        kinds[what, subject] += 1
-    return [[*ends, [[*kind, count] for kind, count in kinds.items()]] for ends, kinds in groups]
-
-
 def _bad_rows(status: RunStatus) -> dict[str, object]:
     rejected = status.rejected
     return {"count": rejected.count, "examples": [*rejected.first, *rejected.last]}
@@ -223,6 +196,55 @@ def _recent(history: History) -> str:
     recent = history.recent
     texts = {name: json_numbers(recent[name], 7) for name in FIELDS}
     return json_object({**texts, "time": json_numbers(recent["time"], TIME_DIGITS)})
+
+
+def _worst(status: RunStatus, history: History) -> list[dict[str, object]]:
+    """The rows with the largest losses, the largest first."""
+    names = [str(label) for label in status.bank.classes]
+    rows = []
+    for _, number, *fields in history.worst.rows.tolist():
+        row: dict[str, object] = {"row": int(number), **dict(zip(FIELDS, fields, strict=True))}
+        if status.is_classification:
+            for name, value in zip(("target", "prediction"), fields[1:3], strict=True):
+                row[name] = None if math.isnan(value) else names[int(value)]
+        rows.append(row)
+    return rows
+
+
+LISTED_CATEGORIES = 20
+"""The most categories of a column whose errors are listed."""
+
+
+def _categories(status: RunStatus, history: History) -> list[dict[str, object]]:
+    """For each column of categories [name, rows, error, error of the baseline] of those that cost
+    most, the largest summed loss first."""
+    encoder = status.bank.encoder
+    tables: list[dict[str, object]] = []
+    for number, column in enumerate(status.options.categorical):
+        rows = [
+            (losses, code, count, baseline)
+            for (place, code), (count, losses, baseline) in history.categories.sums.items()
+            if place == number
+        ]
+        rows.sort(key=lambda row: -row[0])
+        listed = [
+            [
+                _category_name(encoder, column, code),
+                int(count),
+                status.error_of(losses, count),
+                status.error_of(baseline, count),
+            ]
+            for losses, code, count, baseline in rows[:LISTED_CATEGORIES]
+        ]
+        tables.append({"column": column, "rows": listed, "more": len(rows) - len(listed)})
+    return tables
+
+
+def _category_name(encoder: ColumnEncoder | None, column: str, code: float) -> str:
+    if math.isinf(code):
+        return "(missing)" if code == NO_CATEGORY else "(further categories)"
+    statistics = None if encoder is None else encoder.statistics[encoder.names.index(column)]
+    return statistics.name(code) if statistics and code in statistics else "(not learned yet)"
 
 
 def _labels(status: RunStatus, history: History) -> dict[str, object]:
@@ -274,6 +296,7 @@ def run_details(status: RunStatus) -> dict[str, object]:
         "coverage": options.coverage,
         "weights_of": classes[0] if len(classes) > 2 else "",
         "classes": classes,
+        "positive": options.rare,
         "time": options.time,
         "timezone": options.timezone,
         "inputs": [
@@ -327,6 +350,9 @@ def _details(status: RunStatus) -> list[list[object]]:
         for name, bound in (("lower", options.lower), ("upper", options.upper)):
             if bound is not None:
                 chosen.append([f"{name} bound of targets", f"{bound:.12g}"])
+    if options.rare is not None:
+        from_share = f"{options.rare}, predicted from a probability of {options.threshold:g} on"
+        chosen.append(["positive label", from_share])
     starts = status.times["starts"]
     versions = [*status.times["versions"].items(), ("first started", status.times["started"])]
     versions += [("started", f"{starts:,} times")] if starts > 1 else []

@@ -17,6 +17,16 @@ const coverageChart = new Chart("coverage-chart", {
     { colour: "model", width: 2.5 },
     { colour: "change", width: 1.5, dash: [6, 4] },
   ],
+  table: () => {
+    const { covered, width, isClassification } = intervalsReport;
+    const what = isClassification ? "correct" : "inside";
+    return {
+      ...pointColumns(intervalsReport),
+      [`${what}, smoothed`]: covered.recent,
+      [`${what} so far`]: covered.cumulative,
+      ...(isClassification ? { "predicted, smoothed": width.recent } : {}),
+    };
+  },
   readout: (at) => {
     const { covered, width, isClassification, run } = intervalsReport;
     const rows = [pointText(intervalsReport, at), ""];
@@ -46,6 +56,10 @@ const widthChart = new Chart("width-chart", {
   yRange: () => [0, widthAxisTop],
   series: [{ colour: "model", width: 1, alpha: 0.35 }, { colour: "model", width: 2.5 }],
   legend: [["smoothed", "model"], ["per segment", "model thin"]],
+  table: () => {
+    const { width: { recent, segment } } = intervalsReport;
+    return { ...pointColumns(intervalsReport), smoothed: recent, segment };
+  },
   readout: (at) => [
     [pointText(intervalsReport, at), ""],
     ["mean width", number(intervalsReport.width.recent[at]), "model"],
@@ -122,6 +136,10 @@ const reliabilityChart = new Chart("reliability-chart", {
     { colour: "change", width: 1.5, dash: [6, 4], points: { show: false } },
     { colour: "model", width: 2, points: { show: false }, spanGaps: true },
   ],
+  table: () => {
+    const list = (at) => labelsReport.labels.reliability.map((step) => step[at]);
+    return { predicted: list(0), correct: list(1), rows: list(2) };
+  },
   legend: [["correct", "model"], ["if probabilities were exact", "change dashed"]],
   paintAbove: (plot, context) => paintCounts(plot, context),
   readout: (at) => {
@@ -188,17 +206,19 @@ function confusionTable({ labels, confusion, areas }) {
       cell.style.setProperty("--share", `${Math.round((100 * count) / (sum || 1))}%`);
       return cell;
     });
-    const recall = percent(sum ? counts[line] / sum : NaN);
+    const predicted = confusion.reduce((total, others) => total + others[line], 0);
+    const share = (of) => (of ? percent(counts[line] / of) : "–");
     const area = known(areas[line]) ? areas[line].toFixed(3) : "–";
     return create("tr", {},
       create("th", { scope: "row" }, copy(names[line])), ...cells,
-      create("td", { className: "number" }, recall), create("td", { className: "number" }, area));
+      ...[share(sum), share(predicted), area].map((text) =>
+        create("td", { className: "number" }, text)));
   });
   return create("div", { className: "scrolls", tabindex: "0" }, create(
     "table", { className: "confusion" },
     create("caption", {}, "Labels of the rows, and what was predicted (columns)"),
     create("thead", {}, create("tr", {},
       create("th", { scope: "col" }, "label"), ...names.map(heading),
-      heading("correct"), heading("AUC"))),
+      heading("recall"), heading("precision"), heading("AUC"))),
     create("tbody", {}, ...rows)));
 }

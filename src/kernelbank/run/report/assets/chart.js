@@ -38,6 +38,8 @@ const isDate = (time) => known(time) && Math.abs(time) < 8e12;
 const formatTime = (format, time) =>
   (isDate(time) ? TIME_FORMATS[format](new Date(1000 * time)) : "");
 
+const isoTime = (time) => (isDate(time) ? new Date(1000 * time).toISOString().slice(0, -1) : "");
+
 // "3 Mar 2024, 14:00"
 const timeText = (time) => formatTime("whole", time);
 
@@ -112,6 +114,7 @@ class Chart {
   //                               hidden() of a series or band says whether it is not drawn
   //   [yAxis, downwards]          options of uPlot's axis; the first value at the top
   //   [paintBelow, paintAbove]    paint on the canvas, below and above the lines
+  //   table()                     what "CSV" downloads: a list for each column, by name
   //   readout(index)              the entries of the readout: [[label, value, role], ...]
   //   [defaultIndex(), xOf(index), indexAt(plot, x)]   where the cursor is, if not at a point
   //   [overTime]                  over rows or time; shares its cursor with all others over time
@@ -133,13 +136,17 @@ class Chart {
       "aria-describedby": `${id}-readout`,
     });
     this.legend = create("ul", { className: "legend" });
+    this.download = create("button", {
+      type: "button", className: "csv", title: "Download the data of this chart as CSV",
+    }, "CSV");
+    this.download.addEventListener("click", () => downloadCsv(`${id}.csv`, spec.table()));
     this.readout = create("p", {
       className: "readout", id: `${id}-readout`, "aria-live": "polite",
     });
     this.note = create("p", { className: "note" });
     this.empty = emptyMessage(spec.empty);
     this.element = byId(id);
-    this.visible = [this.caption, this.frame, this.legend, this.readout];
+    this.visible = [this.caption, this.download, this.frame, this.legend, this.readout];
     this.element.append(this.empty, ...this.visible, this.note);
     this.setLegend(spec.legend ?? []);
     this.frame.addEventListener("keydown", (event) => onKey(this, event));
@@ -229,6 +236,23 @@ class Chart {
     this.readout.classList.toggle("resting", this.index === null);
     setChildren(this.readout, ...entries.flatMap((entry, at) => (at ? [" ", entry] : [entry])));
   }
+}
+
+// The rows, and times if there are any, of charts over time.
+const pointColumns = ({ ends, timeline: line }) =>
+  ({ row: ends, ...(line.name === null ? {} : { [line.name]: line.xs.map(isoTime) }) });
+
+function downloadCsv(name, table) {
+  const quoted = (value) => {
+    const text = String(value ?? "");
+    return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  };
+  const columns = Object.values(table);
+  const rows = Array.from({ length: columns[0].length }, (_, at) => columns.map((list) => list[at]));
+  const text = [Object.keys(table), ...rows].map((row) => row.map(quoted).join(",")).join("\n");
+  const address = URL.createObjectURL(new Blob([`${text}\n`], { type: "text/csv" }));
+  create("a", { href: address, download: name }).click();
+  URL.revokeObjectURL(address);
 }
 
 // The index of a value in a sorted list: of the nearest one, or of the segment that ends after it.

@@ -31,6 +31,11 @@ const curvesChart = new Chart("curves-chart", {
   ],
   bands: [{ colour: "model", alpha: 0.16, series: [2, 1], hidden: () => isCategory() }],
   paintAbove: (plot, context) => isCategory() && paintCategories(plot, context),
+  table: () => {
+    const { x, prediction, low, high } = chosenLine();
+    const lists = { [inputName()]: isCategory() ? x.map(categoryName) : x, prediction };
+    return curvesReport.isClassification ? lists : { ...lists, low, high };
+  },
   xLabel: () => inputName(),
   defaultIndex: () => Math.floor(chosenLine().x.length / 2),
   readout: (at) => {

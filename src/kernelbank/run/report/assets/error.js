@@ -19,6 +19,16 @@ const errorChart = new Chart("error-chart", {
     { colour: "model", width: 2.5 },
   ],
   paintBelow: (plot, context) => paintChanges(plot, context, errorReport),
+  table: () => {
+    const { model, best, baseline, worst } = errorReport;
+    const lists = { model, "best slot": best, baseline };
+    const table = { ...pointColumns(errorReport), "largest error": worst };
+    for (const [name, series] of Object.entries(lists)) {
+      table[`${name}, all rows so far`] = series.cumulative;
+      table[`${name}, segment`] = series.segment;
+    }
+    return table;
+  },
   paintAbove: (plot, context) => errorMode === "segment" && paintWorst(plot, context),
   readout: (at) => {
     const { model, best, baseline, worst, starts, ends, isClassification } = errorReport;
@@ -138,6 +148,14 @@ const lossChart = new Chart("loss-chart", {
     ["model", "model"], ["each slot alone", "slot"], ["baseline (last value)", "baseline dashed"],
   ],
   paintBelow: (plot, context) => paintSlots(plot, context),
+  table: () => {
+    const { model, baseline, slots } = lossReport;
+    const table = {
+      ...pointColumns(lossReport), model: model.totals, "baseline (last value)": baseline.totals,
+    };
+    slots.names.forEach((name, slot) => { table[name] = [...slots.totals[slot]]; });
+    return table;
+  },
   readout: (at) => {
     const { model, baseline, best, slots, ends, timeline: line } = lossReport;
     const time = line.name === null ? "" : `, ${timeText(line.xs[at])}`;

@@ -26,6 +26,10 @@ const fanChart = new Chart("fan-chart", {
     { colour: "model", width: 1, alpha: 0.3, spanGaps: true },
     { colour: "model", width: 2.5, spanGaps: true },
   ],
+  table: () => {
+    const [row, target, low, high, quarter_low, quarter_high, forecast] = fanChart.data;
+    return { row, target, forecast, low, high, quarter_low, quarter_high };
+  },
   bands: [
     { colour: "model", alpha: 0.18, series: [3, 2] },
     { colour: "model", alpha: 0.3, series: [5, 4] },
@@ -54,6 +58,10 @@ const horizonErrorChart = new Chart("horizon-error-chart", {
     { colour: "best", width: 1.5, dash: [2, 3], hidden: () => !forecastsReport?.seasons },
     { colour: "model", width: 2.5 },
   ],
+  table: () => {
+    const { horizons, error, last_value, seasonal, seasons } = forecastsReport;
+    return { horizon: horizons, error, last_value, ...(seasons ? { seasonal } : {}) };
+  },
   readout: (at) => {
     const { horizons, error, last_value, seasonal, seasons } = forecastsReport;
     return [
@@ -78,6 +86,10 @@ const horizonCoverageChart = new Chart("horizon-coverage-chart", {
     { colour: "model", width: 2.5 },
   ],
   legend: [["inside", "model"], ["requested", "change dashed"]],
+  table: () => {
+    const { horizons, coverage, width, scored } = forecastsReport;
+    return { horizon: horizons, coverage, width, scored };
+  },
   readout: (at) => {
     const { horizons, coverage, width, scored } = forecastsReport;
     return [

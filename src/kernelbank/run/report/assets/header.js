@@ -81,10 +81,10 @@ function drawTiles(report) {
   const tiles = [
     createTile("rows", "", status.rows, whole(status.rows), withoutTarget),
     createTile("model", "model", error, text(error), errorName(report)),
-    createTile("best slot", "best", bestError, text(bestError), bestName),
-    createTile("baseline", "baseline", baselineError, text(baselineError), "last value"),
   ];
   if (isClassification) {
+    // Not the error rates of others: where a label is rare, all are about the same.
+    tiles.push(...labelTiles(report));
     const probability = lastOf(report.width.cumulative);
     const correct = known(error) ? `${percent(1 - error)} correct` : "";
     tiles.push(createTile("mean probability", "", probability, percent(probability), correct));
@@ -92,6 +92,10 @@ function drawTiles(report) {
     const auc = known(area) ? `AUC ${area.toFixed(3)}` : "";
     tiles.push(createTile("log loss", "", logLoss, number(logLoss), auc));
   } else {
+    tiles.push(
+      createTile("best slot", "best", bestError, text(bestError), bestName),
+      createTile("baseline", "baseline", baselineError, text(baselineError), "last value"),
+    );
     const requested = known(run.coverage) ? `${percent(run.coverage)} requested` : "";
     tiles.push(createTile("coverage", "", coverage, percent(coverage), requested));
   }
@@ -106,6 +110,20 @@ function drawTiles(report) {
     createTile("rows/s", "", status.rows_per_second, number(status.rows_per_second), time),
   );
   setChildren(byId("tiles"), ...tiles);
+}
+
+// How well the positive label, or else the rarest one, is found.
+function labelTiles({ run, status }) {
+  const scores = Object.entries(status.labels ?? {}).filter(([, { rows }]) => rows > 0);
+  const [name, score] = scores.find(([label]) => label === run.positive) ??
+    scores.sort(([, one], [, other]) => one.rows - other.rows)[0] ?? [];
+  if (!score) return [];
+  const note = (count, one, many) => create("span", {}, dataText(name), `: ${counted(count, one, many)}`);
+  return [
+    createTile("recall", "", score.recall, percent(score.recall), note(score.rows, "row", "rows")),
+    createTile("precision", "", score.precision, percent(score.precision),
+      note(score.predicted, "prediction", "predictions")),
+  ];
 }
 
 function comparedWith(error, other) {

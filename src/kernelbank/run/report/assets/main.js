@@ -11,16 +11,18 @@ const CHANGE_KINDS = {
   season: "a season was found",
 };
 
-// A line per group of changes that are close together, each kind with its count.
+// A line per group of changes that are close together, each kind with its count. What a group cost
+// is the summed loss of the rows around it beyond that of as many rows before.
 function changesTable(caption, changes) {
-  const columns = [["row", "number"], ["change", "text"]];
+  const columns = [["row", "number"], ["change", "text"], ["cost", "number"]];
   const text = (kind) => (Object.hasOwn(CHANGE_KINDS, kind) ? CHANGE_KINDS[kind] : dataText(kind));
   const sentence = ([kind, input, count], at) => create("span", {},
     at ? "; " : "", text(kind), ...(input ? [": ", dataText(input)] : []),
     count > 1 ? ` (${whole(count)} times)` : "");
-  const rows = changes.map(([first, last, kinds]) => [
+  const rows = changes.map(([first, last, kinds, cost]) => [
     whole(first) + (last > first ? ` to ${whole(last)}` : ""),
     create("span", {}, ...kinds.map(sentence), changeTime(first)),
+    known(cost) ? number(cost) : "–",
   ]);
   return createTable("", caption, columns, rows);
 }
@@ -29,20 +31,51 @@ const changeTime = (row) => (changesTimeline.name === null
   ? "" : ` – ${timeText(changesTimeline.positionOf(row))}`);
 
 let changesTimeline = { name: null };
-let olderChanges = [];
-const newestChanges = create("div");
-const olderChangesTable = new Collapsible(() => [changesTable("Older changes", olderChanges)]);
-byId("changes-list").append(newestChanges, olderChangesTable.element);
+let lesserChanges = [];
+const costliestChanges = create("div");
+const lesserChangesTable = new Collapsible(() => [changesTable("Other changes", lesserChanges)]);
+byId("changes-list").append(costliestChanges, lesserChangesTable.element);
 
 function drawChanges({ changes, timeline: line }) {
   changesTimeline = line;
-  const newest = [...changes].reverse();
-  olderChanges = newest.slice(CHANGES_LISTED);
-  setChildren(newestChanges, newest.length
-    ? changesTable("Newest changes", newest.slice(0, CHANGES_LISTED))
+  const costliest = [...changes].reverse().sort((one, other) => (other[3] ?? 0) - (one[3] ?? 0));
+  lesserChanges = costliest.slice(CHANGES_LISTED);
+  setChildren(costliestChanges, costliest.length
+    ? changesTable("The costliest changes", costliest.slice(0, CHANGES_LISTED))
     : emptyMessage("No change has been detected."));
-  const older = counted(olderChanges.length, "older change", "older changes");
-  olderChangesTable.setTitle(olderChanges.length ? `Show ${older}` : null);
+  const others = counted(lesserChanges.length, "other change", "other changes");
+  lesserChangesTable.setTitle(lesserChanges.length ? `Show ${others}` : null);
+}
+
+// The rows with the largest losses, and the errors of each category.
+function drawWorst({ worstRows, categories, isClassification, run }) {
+  const hasTimes = run.time && worstRows.some(({ time }) => known(time));
+  const columns = [
+    ["row", "number"], ...(hasTimes ? [[clockName(run), "text"]] : []),
+    ...(isClassification
+      ? [["predicted", "text"], ["label", "text"], ["probability of the predicted", "number"]]
+      : [["prediction", "number"], ["target", "number"], ["interval", "number"]]),
+  ];
+  const rows = worstRows.map(({ row, time, prediction, target, low, high }) => [
+    whole(row), ...(hasTimes ? [timeText(time)] : []),
+    ...(isClassification
+      ? [dataText(prediction), dataText(target), percent(low)]
+      : [number(prediction), number(target), `${number(low)} to ${number(high)}`]),
+  ]);
+  const name = isClassification ? "error rate" : "RMSE";
+  const format = isClassification ? percent : number;
+  const byCategory = categories.filter((table) => table.rows.length).map((table) => {
+    const more = table.more
+      ? [`; ${counted(table.more, "more category costs", "more categories cost")} less`] : [];
+    return createTable("", create("span", {}, "Errors by ", dataText(table.column),
+      ", by their share of the summed loss", ...more),
+    [["category", "text"], ["rows", "number"], [name, "number"], ["baseline", "number"]],
+    table.rows.map(([category, count, error, baseline]) =>
+      [dataText(category), whole(count), format(error), format(baseline)]));
+  });
+  setChildren(byId("worst-list"), ...(rows.length
+    ? [createTable("stacks", "The largest errors", columns, rows), ...byCategory]
+    : [emptyMessage("No row has been predicted yet.")]));
 }
 
 function drawBadRows({ badRows, status }) {
@@ -80,7 +113,8 @@ function drawDetails({ run }) {
 // again whenever new parts arrive.
 
 const SECTIONS = [
-  drawHeader, drawStream, drawTargets, drawError, drawLoss, drawWeights, drawCurves, drawIntervals,
+  drawHeader, drawStream, drawTargets, drawError, drawWorst, drawLoss, drawWeights, drawCurves,
+  drawIntervals,
   drawForecasts, drawLabels, drawChanges, drawBadRows, drawDetails,
 ];
 

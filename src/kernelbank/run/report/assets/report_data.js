@@ -100,6 +100,8 @@ function computeReport() {
     status: part("status", {}),
     recent: readRecent(),
     labels: part("labels", {}),
+    worstRows: part("worst_rows", []),
+    categories: part("categories", []),
     changes: part("changes", []),
     badRows: part("bad_rows", { count: 0, examples: [] }),
     starts: ends.map((end, at) => end - (points.rows[at] ?? 0)),
@@ -203,6 +205,17 @@ const lastOf = (values) => (values.length ? values[values.length - 1] : null);
 
 function quantile(sorted, share) {
   return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))];
+}
+
+// The range of most values: a few that lie far from all others, such as one -999, do not count.
+function usualRange(list) {
+  const values = list.filter(known).sort((one, other) => one - other);
+  const [low, high] = [quantile(values, 0.05), quantile(values, 0.95)];
+  const reach = 3 * (high - low);
+  const usual = reach > 0
+    ? values.filter((value) => value >= low - reach && value <= high + reach)
+    : values;
+  return [usual[0], lastOf(usual)];
 }
 
 // The upper end of an axis from 0. A few values far above the rest, as in the first rows of a run,

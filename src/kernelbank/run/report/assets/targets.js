@@ -45,6 +45,15 @@ const streamChart = new Chart("recent-chart", {
   ],
   bands: [{ colour: "model", alpha: 0.14, series: [2, 1] }],
   paintAbove: (plot, context) => streamReport.isClassification && paintLabels(plot, context),
+  table: () => {
+    const { rows, xs, isTime, target, prediction, low, high } = streamReport.recent;
+    const when = isTime ? { [clockName(streamReport.run)]: xs.map(isoTime) } : {};
+    if (!streamReport.isClassification) return { row: rows, ...when, target, prediction, low, high };
+    const names = (labels) => labels.map((label) => (known(label) ? labelName(label) : ""));
+    return {
+      row: rows, ...when, label: names(target), predicted: names(prediction), probability: low,
+    };
+  },
   readout: (at) => {
     const { recent: { rows, xs, isTime, target, prediction, low, high } } = streamReport;
     const when = [`row ${whole(rows[at])}${isTime ? `, ${timeText(xs[at])}` : ""}`, ""];
@@ -100,12 +109,12 @@ function paintLabels(plot, context) {
   });
 }
 
-// All targets and predictions; ends of intervals that lie far out leave the chart.
+// Targets and predictions but for a few far ones; ends of intervals that lie far out leave the chart.
 function rangeOfStream({ target, prediction, low, high }) {
-  const values = [...target, ...prediction].filter(known).sort((one, other) => one - other);
+  const [least, most] = usualRange([...target, ...prediction]);
   const ends = (list) => list.filter(known).sort((one, other) => one - other);
-  const from = Math.min(values[0], quantile(ends(low), 0.05) ?? values[0]);
-  const to = Math.max(lastOf(values), quantile(ends(high), 0.95) ?? lastOf(values));
+  const from = Math.min(least, quantile(ends(low), 0.05) ?? least);
+  const to = Math.max(most, quantile(ends(high), 0.95) ?? most);
   const edge = 0.05 * (to - from || Math.abs(to) || 1);
   return [from - edge, to + edge];
 }
@@ -141,6 +150,7 @@ function drawStream(report) {
   ]);
   streamChart.setData([xs, low, high, prediction, target], {
     caption: [dataText(run.target ?? "target"), ` in the last ${rows}`],
+    note: outsideNote(target, prediction, streamRange, "row"),
   });
 }
 
@@ -166,6 +176,13 @@ const targetsChart = new Chart("targets-chart", {
     { colour: "model", alpha: 0.4, series: [4, 3] },
   ],
   legend: [["targets", "muted block"], ["predictions", "model block"]],
+  table: () => {
+    const { points } = targetsReport;
+    const { target_low, target_high, prediction_low, prediction_high } = points;
+    return {
+      ...pointColumns(targetsReport), target_low, target_high, prediction_low, prediction_high,
+    };
+  },
   readout: (at) => {
     const { points } = targetsReport;
     const range = (low, high) => `${number(low)} to ${number(high)}`;
@@ -177,10 +194,20 @@ const targetsChart = new Chart("targets-chart", {
   },
 });
 
-// All targets, and predictions that do not go far beyond them.
+// Which rows or segments an axis leaves out, so that the rest can be seen; "" if none.
+function outsideNote(lows, highs, [from, to], what) {
+  const isOutside = (value) => known(value) && (value < from || value > to);
+  const count = lows.filter((low, at) => isOutside(low) || isOutside(highs[at])).length;
+  return count
+    ? `${counted(count, `${what} leaves`, `${what}s leave`)} the chart, so that the rest can be ` +
+      "seen. The readout has every value."
+    : "";
+}
+
+// Targets but for a few far ones, and predictions that do not go far beyond them.
 function rangeOfTargets({ target_low, target_high, prediction_low, prediction_high }) {
-  const least = (values) => Math.min(...values.filter(known));
-  const most = (values) => Math.max(...values.filter(known));
+  const least = (values) => usualRange(values)[0];
+  const most = (values) => usualRange(values)[1];
   const [low, high] = [least(target_low), most(target_high)];
   const margin = (high - low || Math.abs(high) || 1) / 2;
   const from = Math.max(low - margin, Math.min(low, least(prediction_low)));
@@ -198,15 +225,13 @@ function drawTargets(report) {
     return;
   }
   targetsRange = rangeOfTargets(points);
-  const [low, high] = targetsRange;
-  const outside = report.ends.filter(
-    (_, at) => points.prediction_low[at] < low || points.prediction_high[at] > high).length;
   const lines = ["target_low", "target_high", "prediction_low", "prediction_high"];
   targetsChart.setData([report.timeline.xs, ...lines.map((name) => points[name])], {
     caption: ["the whole run: lowest to highest ", dataText(report.run.target ?? "target"),
       " of each segment of rows"],
-    note: outside
-      ? `Predictions leave the chart in ${counted(outside, "segment", "segments")}.`
-      : "",
+    note: outsideNote(
+      report.ends.map((_, at) => Math.min(points.target_low[at], points.prediction_low[at])),
+      report.ends.map((_, at) => Math.max(points.target_high[at], points.prediction_high[at])),
+      targetsRange, "segment"),
   });
 }

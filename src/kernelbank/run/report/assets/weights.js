@@ -120,6 +120,14 @@ const weightsChart = new Chart("weights-chart", {
     },
   },
   paintAbove: (plot, context) => paintHeat(plot, context),
+  table: () => {
+    const { points, slots } = weightsReport;
+    const table = pointColumns(weightsReport);
+    slots.names.forEach((name, slot) => {
+      table[name] = points.weights.map((weights) => (weights?.[slot] ?? 0) / 10000);
+    });
+    return table;
+  },
   indexAt: (plot, x) => {
     const here = plot.posToVal(x, "x");
     const at = weightsReport.timeline.xs.findIndex((end) => here <= end);
