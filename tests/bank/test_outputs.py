@@ -11,6 +11,7 @@ from kernelbank.io import checkpoint
 from support import instances, naive
 from support.naive import outputs as naive_outputs
 from support.output_banks import OUTPUTS, assert_same_output, columns, same
+from support.same_bits import assert_same_state, assert_same_trace
 
 pytestmark = pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
 
