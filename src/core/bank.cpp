@@ -33,12 +33,6 @@ static Lanes sum(const Lanes* rows, int count) {
   return total;
 }
 
-/// Sum over the lanes with weight, in order: NaN of a slot that is out must not get in.
-static double weighted_sum(Lanes product, Lanes weight) {
-  const Lanes kept = where_less(0.0, absolute(weight), product, 0.0);
-  return ((kept[0] + kept[1]) + kept[2]) + kept[3];
-}
-
 /// row[p] at the slots of a pack; 0 in empty lanes.
 static Lanes at_slots(const double* row, const std::vector<int>& slots) {
   double found[WIDTH] = {};
@@ -153,11 +147,14 @@ void Pack::score(int k, const Block& block, const Lanes* block_targets, const Lo
     const Lanes total = older + ahead;
     outputs[k].losses_before[t] = total;
     loss.values(after, targets, seen, losses);
-    const Lanes b = sum(losses, seen);
+    Lanes b = 0.0, size = 0.0;
+    for (int i = 0; i < seen; ++i) {
+      b = b + losses[i];
+      size = size + absolute(after[i]);
+    }
     const Lanes curvature = half * record.norms[t + 1];
     const Lanes cost = total + half * record.norms[t];
-    Lanes size = absolute(curvature) + absolute(b) + absolute(cost) + absolute(prediction);
-    for (int i = 0; i < seen; ++i) size = size + absolute(after[i]);
+    size = size + absolute(curvature) + absolute(b) + absolute(cost) + absolute(prediction);
     alive = where_less(size, INF, alive, 0.0);
     for (std::size_t i = 0; i < slots.size(); ++i) {
       const std::size_t p = std::size_t(t) * scores.slots + slots[i];
@@ -176,27 +173,38 @@ void Pack::score(int k, const Block& block, const Lanes* block_targets, const Lo
   outputs[k].alive = alive;
 }
 
+/// The weighted sum over the slots of a pack, in order; over one slot, which is in lane 0. NaN of a slot
+/// that is out must not get in.
+static double weighted_sum(Lanes weight, Lanes x) {
+  const Lanes product = where_less(0.0, absolute(weight), weight * x, 0.0);
+  return ((product[0] + product[1]) + product[2]) + product[3];
+}
+static double weighted_sum(double weight, Lanes x) { return weight * x[0]; }
+
 /// totals (count, window + EXTRA_SUMS): the first are sum_p w_p f_p(x_i) on the window before each
 /// sample is learned, then norms with w_p^2, losses and effects with w_p.
 void Pack::mix(int k, std::int64_t first, int count, const double* weights, int slot_count,
                double* totals) const {
   const int window = window_;
-  const bool alone = slots.size() == 1;
   const Record& record = records[k];
-  for (int t = 0; t < count; ++t, weights += slot_count, totals += window + EXTRA_SUMS) {
-    const Lanes weight = at_slots(weights, slots);
-    if (!(add_lanes(absolute(weight)) > 0.0)) continue;  // all sums would be 0
-    const auto sum = [=](Lanes product) {
-      return alone ? product[0] : weighted_sum(product, weight);
-    };
+  const auto add = [&](auto weight, int t) {
     const int older = int(std::min<std::int64_t>(first + t, window - 1));
     const Lanes* before = record.values[t];
     for (int i = window - 1 - older; i < window - 1; ++i)
-      totals[i] += sum(weight * before[i + 1]);
-    totals[window - 1] += sum(weight * record.predictions[t]);
-    totals[window] += sum(weight * weight * record.norms[t]);
-    totals[window + 1] += sum(weight * outputs[k].losses_before[t]);
-    totals[window + 2] += sum(weight * record.effects[t]);
+      totals[i] += weighted_sum(weight, before[i + 1]);
+    totals[window - 1] += weighted_sum(weight, record.predictions[t]);
+    totals[window] += weighted_sum(weight * weight, record.norms[t]);
+    totals[window + 1] += weighted_sum(weight, outputs[k].losses_before[t]);
+    totals[window + 2] += weighted_sum(weight, record.effects[t]);
+  };
+  for (int t = 0; t < count; ++t, weights += slot_count, totals += window + EXTRA_SUMS) {
+    if (slots.size() == 1) {
+      const double weight = weights[slots[0]];
+      if (absolute(weight) > 0.0) add(weight, t);
+    } else {
+      const Lanes weight = at_slots(weights, slots);
+      if (add_lanes(absolute(weight)) > 0.0) add(weight, t);
+    }
   }
 }
 
@@ -842,7 +850,7 @@ double Bank::combine(double* weights, const double* values) const {
   double total = 0.0;
   for (const Pack& pack : packs) {
     const Lanes weight = at_slots(weights, pack.slots);
-    total += weighted_sum(weight * at_slots(values, pack.slots), weight);
+    total += weighted_sum(weight, at_slots(values, pack.slots));
   }
   return total;
 }
