@@ -127,18 +127,14 @@ void Pack::score(int k, const Block& block, const Lanes* block_targets, const Lo
   const int window = window_;
   const Record& record = records[k];
   Lanes* losses = losses_.data();
-  Lanes alive = outputs[k].alive;
+  Lanes alive = outputs[k].alive, older = 0.0;
   for (int t = 0; t < block.count; ++t) {
     const int seen = int(std::min<std::int64_t>(block.first + t + 1, window));
     const Lanes* targets = block_targets + t - seen + 1;
     const Lanes* before = record.values[t] + window - seen + 1;  // f on the older samples
     const Lanes* after = record.values[t + 1] + window - seen;
     const Lanes prediction = record.predictions[t];
-    Lanes older;
-    if (t > 0 && !loss.in_python()) {  // these losses were summed for b of sample t - 1
-      const int known = int(std::min<std::int64_t>(block.first + t, window));
-      older = sum(losses + known - (seen - 1), seen - 1);
-    } else {
+    if (t == 0 || loss.in_python()) {  // else these losses were summed with b of sample t - 1
       if (seen > 1) loss.values(before, targets, seen - 1, losses);
       older = sum(losses, seen - 1);
     }
@@ -148,8 +144,11 @@ void Pack::score(int k, const Block& block, const Lanes* block_targets, const Lo
     outputs[k].losses_before[t] = total;
     loss.values(after, targets, seen, losses);
     Lanes b = 0.0, size = 0.0;
+    older = 0.0;
+    const int leaving = seen == window ? 1 : 0;  // samples that leave the window next
     for (int i = 0; i < seen; ++i) {
       b = b + losses[i];
+      if (i >= leaving) older = older + losses[i];
       size = size + absolute(after[i]);
     }
     const Lanes curvature = half * record.norms[t + 1];
