@@ -33,12 +33,6 @@ static Lanes sum(const Lanes* rows, int count) {
   return total;
 }
 
-/// Sum over the lanes with weight, in order: NaN of a slot that is out must not get in.
-static double weighted_sum(Lanes product, Lanes weight) {
-  const Lanes kept = where_less(0.0, absolute(weight), product, 0.0);
-  return ((kept[0] + kept[1]) + kept[2]) + kept[3];
-}
-
 /// row[p] at the slots of a pack; 0 in empty lanes.
 static Lanes at_slots(const double* row, const std::vector<int>& slots) {
   double found[WIDTH] = {};
@@ -60,7 +54,8 @@ Pack::Pack(std::vector<int> slots, Cloned<Learner> learner, OwnTarget own, int c
       records(count, Record(block, window)),
       outputs(count, Output(block, window, this->own.is_used())),
       window_(window),
-      losses_(window) {
+      losses_(window),
+      answers_(count) {
   if (this->own.is_used()) found_ = records;
 }
 
@@ -128,23 +123,20 @@ void Pack::set_functions(int count, const std::vector<Pack>& packs) {
 ///     window_loss = b = sum_i l(f(x_i), y_i)                         after
 ///
 /// A slot is quarantined, for good, when one of these or a value is not finite.
-void Pack::score(int k, const Block& block, const Lanes* block_targets, const Loss& loss,
-                 double half, const Scores& scores) {
+void Pack::score(int k, const Block& block, const Objective& objective, Scores& scores) {
   const int window = window_;
+  const double half = 0.5 * objective.regularization;
+  const Loss& loss = *objective.losses[k];
   const Record& record = records[k];
   Lanes* losses = losses_.data();
-  Lanes alive = outputs[k].alive;
+  Lanes alive = outputs[k].alive, older = 0.0;
   for (int t = 0; t < block.count; ++t) {
     const int seen = int(std::min<std::int64_t>(block.first + t + 1, window));
-    const Lanes* targets = block_targets + t - seen + 1;
+    const Lanes* targets = block.targets[k] + t - seen + 1;
     const Lanes* before = record.values[t] + window - seen + 1;  // f on the older samples
     const Lanes* after = record.values[t + 1] + window - seen;
     const Lanes prediction = record.predictions[t];
-    Lanes older;
-    if (t > 0 && !loss.in_python()) {  // these losses were summed for b of sample t - 1
-      const int known = int(std::min<std::int64_t>(block.first + t, window));
-      older = sum(losses + known - (seen - 1), seen - 1);
-    } else {
+    if (t == 0 || loss.in_python()) {  // else these losses were summed with b of sample t - 1
       if (seen > 1) loss.values(before, targets, seen - 1, losses);
       older = sum(losses, seen - 1);
     }
@@ -153,76 +145,87 @@ void Pack::score(int k, const Block& block, const Lanes* block_targets, const Lo
     const Lanes total = older + ahead;
     outputs[k].losses_before[t] = total;
     loss.values(after, targets, seen, losses);
-    const Lanes b = sum(losses, seen);
+    Lanes b = 0.0, size = 0.0;
+    older = 0.0;
+    const int leaving = seen == window ? 1 : 0;  // samples that leave the window next
+    for (int i = 0; i < seen; ++i) {
+      b = b + losses[i];
+      if (i >= leaving) older = older + losses[i];
+      size = size + absolute(after[i]);
+    }
     const Lanes curvature = half * record.norms[t + 1];
     const Lanes cost = total + half * record.norms[t];
-    Lanes size = absolute(curvature) + absolute(b) + absolute(cost) + absolute(prediction);
-    for (int i = 0; i < seen; ++i) size = size + absolute(after[i]);
+    size = size + absolute(curvature) + absolute(b) + absolute(cost) + absolute(prediction);
     alive = where_less(size, INF, alive, 0.0);
-    for (std::size_t i = 0; i < slots.size(); ++i) {
-      const std::size_t p = std::size_t(t) * scores.slots + slots[i];
+    for (int i = 0; i < int(slots.size()); ++i) {
+      const int p = slots[i];
       const bool good = alive[i] > 0.0;
-      scores.curvature[p] = good ? curvature[i] : 0.0;
-      scores.window_loss[p] = good ? b[i] : INF;
-      scores.slot_cost[p] = good ? cost[i] : INF;
-      scores.slot_loss[p] = good ? ahead[i] : INF;
-      scores.slot_predictions[p] = prediction[i];
-      if (!scores.values) continue;
-      double* out = scores.values + (std::size_t(t) * window) * scores.slots + slots[i];
-      for (int j = 0; j < window; ++j, out += scores.slots)
-        *out = good ? record.values[t + 1][j][i] : 0.0;
+      scores.curvature[t][p] = good ? curvature[i] : 0.0;
+      scores.window_loss[t][p] = good ? b[i] : INF;
+      scores.slot_cost[t][p] = good ? cost[i] : INF;
+      scores.slot_loss[t][p] = good ? ahead[i] : INF;
+      scores.slot_predictions[t][p] = prediction[i];
+      if (scores.values.rows() == 0) continue;
+      for (int j = 0; j < window; ++j)
+        scores.values[t * window + j][p] = good ? record.values[t + 1][j][i] : 0.0;
     }
   }
   outputs[k].alive = alive;
 }
+
+/// The weighted sum over the slots of a pack, in order; over one slot, which is in lane 0. NaN of a slot
+/// that is out must not get in.
+static double weighted_sum(Lanes weight, Lanes x) {
+  const Lanes product = where_less(0.0, absolute(weight), weight * x, 0.0);
+  return ((product[0] + product[1]) + product[2]) + product[3];
+}
+static double weighted_sum(double weight, Lanes x) { return weight * x[0]; }
 
 /// totals (count, window + EXTRA_SUMS): the first are sum_p w_p f_p(x_i) on the window before each
 /// sample is learned, then norms with w_p^2, losses and effects with w_p.
 void Pack::mix(int k, std::int64_t first, int count, const double* weights, int slot_count,
                double* totals) const {
   const int window = window_;
-  const bool alone = slots.size() == 1;
   const Record& record = records[k];
-  for (int t = 0; t < count; ++t, weights += slot_count, totals += window + EXTRA_SUMS) {
-    const Lanes weight = at_slots(weights, slots);
-    if (!(add_lanes(absolute(weight)) > 0.0)) continue;  // all sums would be 0
-    const auto sum = [=](Lanes product) {
-      return alone ? product[0] : weighted_sum(product, weight);
-    };
+  const auto add = [&](auto weight, int t) {
     const int older = int(std::min<std::int64_t>(first + t, window - 1));
     const Lanes* before = record.values[t];
     for (int i = window - 1 - older; i < window - 1; ++i)
-      totals[i] += sum(weight * before[i + 1]);
-    totals[window - 1] += sum(weight * record.predictions[t]);
-    totals[window] += sum(weight * weight * record.norms[t]);
-    totals[window + 1] += sum(weight * outputs[k].losses_before[t]);
-    totals[window + 2] += sum(weight * record.effects[t]);
+      totals[i] += weighted_sum(weight, before[i + 1]);
+    totals[window - 1] += weighted_sum(weight, record.predictions[t]);
+    totals[window] += weighted_sum(weight * weight, record.norms[t]);
+    totals[window + 1] += weighted_sum(weight, outputs[k].losses_before[t]);
+    totals[window + 2] += weighted_sum(weight, record.effects[t]);
+  };
+  for (int t = 0; t < count; ++t, weights += slot_count, totals += window + EXTRA_SUMS) {
+    if (slots.size() == 1) {
+      const double weight = weights[slots[0]];
+      if (absolute(weight) > 0.0) add(weight, t);
+    } else {
+      const Lanes weight = at_slots(weights, slots);
+      if (add_lanes(absolute(weight)) > 0.0) add(weight, t);
+    }
   }
 }
 
 void Pack::predict(const Query& query, const std::vector<Pack>& packs) {
-  Lanes found[1], *out = found;
-  std::vector<Lanes> more;
-  if (outputs.size() > 1) more.resize(outputs.size()), out = more.data();
-  learner->predict(query, out);
+  learner->predict(query, answers_.data());
   for (std::size_t k = 0; k < outputs.size(); ++k) {
-    outputs[k].query = out[k];
+    outputs[k].query = answers_[k];
     if (!own.is_used()) continue;
     const Lanes* b = own.base_pack < 0 ? nullptr : &packs[own.base_pack].outputs[k].query;
-    outputs[k].query = own.inverse(out[k] + of_base(b));
+    outputs[k].query = own.inverse(answers_[k] + of_base(b));
   }
 }
 
 /// The variances of b and g, in units of the noise's, add up as if they were independent; to first
 /// order a transform scales both and the noise by the same factor.
 void Pack::variance(const Query& query, const std::vector<Pack>& packs) {
-  std::vector<Lanes> out(outputs.size());
-  learner->variance(query, out.data(), int(outputs.size()));
+  learner->variance(query, answers_.data(), int(outputs.size()));
   for (std::size_t k = 0; k < outputs.size(); ++k) {
-    outputs[k].variance = out[k];
+    outputs[k].variance = answers_[k];
     if (own.base_pack >= 0)
-      outputs[k].variance =
-          out[k] + Lanes(packs[own.base_pack].outputs[k].variance[own.base_lane]);
+      outputs[k].variance += packs[own.base_pack].outputs[k].variance[own.base_lane];
   }
 }
 
@@ -276,10 +279,10 @@ Bank::Output::Output(Cloned<Combiner> combiner, std::vector<double> first_weight
 
 void Bank::Output::reserve(int block, const BankSpec& spec) {
   block_targets.resize(spec.objective.window - 1 + block);
-  for (auto* rows : {&curvature, &window_loss, &slot_cost, &slot_loss, &slot_predictions, &chosen,
-                     &proposed})
+  for (auto* rows : {&scores.curvature, &scores.window_loss, &scores.slot_cost, &scores.slot_loss,
+                     &scores.slot_predictions, &chosen, &proposed})
     *rows = Matrix<double>(block, spec.slots);
-  values = Matrix<double>(spec.needs_values ? block * spec.objective.window : 0, spec.slots);
+  scores.values = Matrix<double>(spec.needs_values ? block * spec.objective.window : 0, spec.slots);
   totals = Matrix<double>(block, spec.objective.window + EXTRA_SUMS);
   best.resize(block);
   metrics.resize(block);
@@ -537,7 +540,7 @@ void Bank::continue_from(Bank& narrower) {
 }
 
 void Bank::learn(const double* X, const double* y, std::size_t n, const double* past,
-                 const Trace& trace, const std::function<void()>& between) {
+                 const Trace& trace) {
   const int outputs_count = spec_.objective.outputs();
   if (!begun_ && n > 0) begin(X);
   auto is_missing = [&](std::size_t row) {
@@ -560,7 +563,6 @@ void Bank::learn(const double* X, const double* y, std::size_t n, const double* 
                 past ? past + done * outputs_count * spec_.slots : nullptr);
     for (int k = 0; k < outputs_count; ++k) write(k, done, int(count), trace);
     done += count;
-    if (between) between();
   }
   if (room_ > KEPT_ROOM) reserve(KEPT_ROOM);
 }
@@ -607,7 +609,7 @@ void Bank::learn_block(const double* X, const double* y, int count, const double
   });
   for (int k = 0; k < int(outputs.size()); ++k) {
     if (std::isnan(y[k])) {
-      skip_sample(k, block);
+      skip_sample(k);
       continue;
     }
     if (past) use_past_predictions(k, block, past);
@@ -620,32 +622,25 @@ void Bank::learn_block(const double* X, const double* y, int count, const double
 }
 
 void Bank::score(Pack& pack, const Block& block) {
-  for (std::size_t k = 0; k < outputs.size(); ++k) {
-    if (std::isnan((*block.targets[k])[0])) continue;  // a sample without a target is not scored
-    Output& o = outputs[k];
-    const Pack::Scores scores{o.curvature[0],        o.window_loss[0], o.slot_cost[0],
-                              o.slot_loss[0],        o.slot_predictions[0],
-                              spec_.needs_values ? o.values[0] : nullptr,
-                              spec_.slots};
-    pack.score(int(k), block, block.targets[k], *spec_.objective.losses[k],
-               0.5 * spec_.objective.regularization, scores);
-  }
+  for (std::size_t k = 0; k < outputs.size(); ++k)
+    if (!std::isnan((*block.targets[k])[0]))  // a sample without a target is not scored
+      pack.score(int(k), block, spec_.objective, outputs[k].scores);
 }
 
 /// Delayed targets: slots are judged by what they predicted when the input came. A slot that is out
 /// stays out, and a past prediction that is not finite does not count.
 void Bank::use_past_predictions(int k, const Block& block, const double* past) {
-  Output& o = outputs[k];
+  Scores& scores = outputs[k].scores;
   const Loss& loss = *spec_.objective.losses[k];
   for (int t = 0; t < block.count; ++t) {
     const double* row = past + (std::size_t(t) * outputs.size() + k) * spec_.slots;
     for (int p = 0; p < spec_.slots; ++p) {
-      if (!(o.slot_loss[t][p] < INF && std::fabs(row[p]) < INF)) continue;
+      if (!(scores.slot_loss[t][p] < INF && std::fabs(row[p]) < INF)) continue;
       const Lanes f = row[p];
       Lanes value;
       loss.values(&f, block.targets[k] + t, 1, &value);
-      o.slot_predictions[t][p] = row[p];
-      o.slot_loss[t][p] = value[0];
+      scores.slot_predictions[t][p] = row[p];
+      scores.slot_loss[t][p] = value[0];
     }
   }
 }
@@ -684,18 +679,18 @@ void Bank::choose_weights(int k, const Block& block) {
   for (int t = 0; t < block.count; ++t) o.block_targets[window - 1 + t] = block.targets[k][t][0];
   Evidence evidence{block.first, block.count, slots, window};
   evidence.targets = o.block_targets.data();
-  evidence.curvature = o.curvature[0];
-  evidence.window_loss = o.window_loss[0];
-  evidence.slot_cost = o.slot_cost[0];
-  evidence.slot_loss = o.slot_loss[0];
-  evidence.slot_predictions = o.slot_predictions[0];
-  evidence.values = spec_.needs_values ? o.values[0] : nullptr;
+  evidence.curvature = o.scores.curvature[0];
+  evidence.window_loss = o.scores.window_loss[0];
+  evidence.slot_cost = o.scores.slot_cost[0];
+  evidence.slot_loss = o.scores.slot_loss[0];
+  evidence.slot_predictions = o.scores.slot_predictions[0];
+  evidence.values = spec_.needs_values ? o.scores.values[0] : nullptr;
   evidence.loss = spec_.objective.losses[k].get();
   evidence.regularization = spec_.objective.regularization;
   o.combiner->choose(evidence, o.weights.data(), o.chosen[0]);
   for (int t = 0; t < block.count; ++t) {
     std::copy_n(t == 0 ? o.weights.data() : o.chosen[t - 1], slots, o.proposed[t]);
-    mask_nonfinite(o.proposed[t], o.slot_predictions[t], slots, spec_.on_simplex);
+    mask_nonfinite(o.proposed[t], o.scores.slot_predictions[t], slots, spec_.on_simplex);
   }
   std::copy_n(o.chosen[block.count - 1], slots, o.weights.data());
   for (std::size_t p = 0; p < o.weight_sums.size(); ++p) {
@@ -741,8 +736,8 @@ void Bank::charge(int k, const Block& block) {
   double *f = (double*)window_f_.data(), *y = (double*)window_y_.data();
   const double* losses = (const double*)window_loss_.data();
   for (int t = 0; t < block.count; ++t) {
-    add_row(ledger.slot_loss.data(), o.slot_loss[t], spec_.slots);
-    o.best[t] = add_row(ledger.slot_cost.data(), o.slot_cost[t], spec_.slots);
+    add_row(ledger.slot_loss.data(), o.scores.slot_loss[t], spec_.slots);
+    o.best[t] = add_row(ledger.slot_cost.data(), o.scores.slot_cost[t], spec_.slots);
   }
   for (int t = 0; t < block.count; ++t) {
     const int seen = int(std::min<std::int64_t>(block.first + t + 1, window));
@@ -775,17 +770,18 @@ void Bank::charge(int k, const Block& block) {
 
 /// A sample whose target is missing: slots have taken the input, and decay or forget as always; it
 /// is neither scored nor charged.
-void Bank::skip_sample(int k, const Block&) {
+void Bank::skip_sample(int k) {
   Output& o = outputs[k];
+  Scores& scores = o.scores;
   for (const Pack& pack : packs)
     for (std::size_t i = 0; i < pack.slots.size(); ++i)
-      o.slot_predictions[0][pack.slots[i]] = pack.records[k].predictions[0][int(i)];
+      scores.slot_predictions[0][pack.slots[i]] = pack.records[k].predictions[0][int(i)];
   std::copy(o.weights.begin(), o.weights.end(), o.proposed[0]);
-  for (double* row : {o.slot_cost[0], o.slot_loss[0], o.window_loss[0], o.curvature[0]})
-    std::fill_n(row, spec_.slots, NOT_A_NUMBER);
+  for (auto* rows : {&scores.slot_cost, &scores.slot_loss, &scores.window_loss, &scores.curvature})
+    std::fill_n((*rows)[0], spec_.slots, NOT_A_NUMBER);
   ++o.ledger.missing;
   const double least = *std::min_element(o.ledger.slot_cost.begin(), o.ledger.slot_cost.end());
-  o.metrics[0] = {combine(o.proposed[0], o.slot_predictions[0]), NOT_A_NUMBER, NOT_A_NUMBER,
+  o.metrics[0] = {combine(o.proposed[0], scores.slot_predictions[0]), NOT_A_NUMBER, NOT_A_NUMBER,
                   NOT_A_NUMBER, o.ledger.cost, o.ledger.cost - least};
 }
 
@@ -808,11 +804,11 @@ void Bank::write(int k, std::size_t row, int count, const Trace& trace) const {
       std::copy_n(from[t], spec_.slots, out + ((row + t) * stride + k) * spec_.slots);
   };
   rows(trace.weights, o.proposed);
-  rows(trace.slot_cost, o.slot_cost);
-  rows(trace.slot_loss, o.slot_loss);
-  rows(trace.slot_predictions, o.slot_predictions);
-  rows(trace.curvature, o.curvature);
-  rows(trace.window_loss, o.window_loss);
+  rows(trace.slot_cost, o.scores.slot_cost);
+  rows(trace.slot_loss, o.scores.slot_loss);
+  rows(trace.slot_predictions, o.scores.slot_predictions);
+  rows(trace.curvature, o.scores.curvature);
+  rows(trace.window_loss, o.scores.window_loss);
   if (trace.values || trace.norms || trace.effects) write_records(k, row, count, trace);
 }
 
@@ -842,7 +838,7 @@ double Bank::combine(double* weights, const double* values) const {
   double total = 0.0;
   for (const Pack& pack : packs) {
     const Lanes weight = at_slots(weights, pack.slots);
-    total += weighted_sum(weight * at_slots(values, pack.slots), weight);
+    total += weighted_sum(weight, at_slots(values, pack.slots));
   }
   return total;
 }
@@ -889,24 +885,23 @@ void Bank::predict(const double* x, double* predictions, double* slots) {
   }
 }
 
-void Bank::predict_slots(const double* X, std::size_t n, double* slots) {
+/// out (n, K, P): what the packs say of each row of X, in a member of their outputs.
+void Bank::ask(const double* X, std::size_t n, double* out, Lanes Pack::Output::*member,
+               void (Pack::*question)(const Query&, const std::vector<Pack>&)) {
   const ForgetQuery at_end{newest};
   for (std::size_t t = 0; t < n; ++t) {
     const Query query = newest.query(seen_, X + t * spec_.dimension);
-    for (Pack& pack : packs) pack.predict(query, packs);
-    for (int k = 0; k < int(outputs.size()); ++k, slots += spec_.slots)
-      gather(k, &Pack::Output::query, slots);
+    for (Pack& pack : packs) (pack.*question)(query, packs);
+    for (int k = 0; k < int(outputs.size()); ++k, out += spec_.slots) gather(k, member, out);
   }
 }
 
+void Bank::predict_slots(const double* X, std::size_t n, double* slots) {
+  ask(X, n, slots, &Pack::Output::query, &Pack::predict);
+}
+
 void Bank::variance_slots(const double* X, std::size_t n, double* variances) {
-  const ForgetQuery at_end{newest};
-  for (std::size_t t = 0; t < n; ++t) {
-    const Query query = newest.query(seen_, X + t * spec_.dimension);
-    for (Pack& pack : packs) pack.variance(query, packs);
-    for (int k = 0; k < int(outputs.size()); ++k, variances += spec_.slots)
-      gather(k, &Pack::Output::variance, variances);
-  }
+  ask(X, n, variances, &Pack::Output::variance, &Pack::variance);
 }
 
 /// Only slots with weight, and their bases, are asked, unless one of them is not finite.

@@ -34,6 +34,12 @@ struct OwnTarget {
   Lanes inverse(Lanes v) const { return transform ? transform->inverse(v) : v; }
 };
 
+/// What the slots tell the combiner of an output: see Evidence. (block, P); values (block * window, P),
+/// if the combiner needs them.
+struct Scores {
+  Matrix<double> curvature, window_loss, slot_cost, slot_loss, slot_predictions, values;
+};
+
 /// Up to four slots that run side by side: their learner, and their part of the bank's work.
 class Pack {
  public:
@@ -42,13 +48,8 @@ class Pack {
 
   /// Learn a block, after the base if there is one.
   void learn(const Block& block, const std::vector<Pack>& packs);
-  /// The evidence of the slots at each sample, to arrays (count, P) of an output.
-  struct Scores {
-    double *curvature, *window_loss, *slot_cost, *slot_loss, *slot_predictions, *values;
-    int slots;
-  };
-  void score(int output, const Block& block, const Lanes* targets, const Loss& loss,
-             double half_regularization, const Scores& scores);
+  /// Write the slots' evidence of each sample of a block for an output.
+  void score(int output, const Block& block, const Objective& objective, Scores& scores);
   /// totals (count, window + EXTRA_SUMS) += the slots' weighted part of the bank's function.
   void mix(int output, std::int64_t first, int count, const double* weights, int slots,
            double* totals) const;
@@ -113,6 +114,7 @@ class Pack {
   // Of each output, if the learner has targets of its own: these, and what it has found, g.
   std::vector<const Lanes*> own_targets_;
   std::vector<Record> found_;
+  Array<Lanes> answers_;                     // scratch: what the learner says of a query
 };
 
 /// Costs and losses of the bank and of every slot, summed since the first sample.
@@ -166,9 +168,9 @@ class Bank {
        std::vector<Cloned<Combiner>> combiners, std::vector<double> first_weights);
 
   /// Learn samples X (n, d), y (n, K); past (n, K, P): what the slots predicted earlier, for delayed
-  /// targets, or null. `between` is called after each block, and may throw.
+  /// targets, or null.
   void learn(const double* X, const double* y, std::size_t n, const double* past,
-             const Trace& trace, const std::function<void()>& between);
+             const Trace& trace);
   /// predictions (K,) at x, and slots (K, P).
   void predict(const double* x, double* predictions, double* slots);
   /// predictions (n, K) at the rows of X. Learns nothing.
@@ -222,10 +224,9 @@ class Bank {
     Array<double> recent;        // (window - 1,): targets of the window before the next sample
     Ledger ledger;
     Array<double> block_targets;  // scratch, (window - 1 + block,): `recent`, then those of the block
-    // scratch, (block, P): evidence, the weights after each sample, those that the prediction used
-    Matrix<double> curvature, window_loss, slot_cost, slot_loss, slot_predictions;
-    Matrix<double> values;       // (block * window, P), if the combiner needs them
-    Matrix<double> chosen, proposed;
+    Scores scores;                   // scratch
+    Matrix<double> chosen, proposed; // scratch, (block, P): the weights after each sample, and those
+                                     // that the prediction used
     Matrix<double> totals;       // (block, window + 3): see Pack::mix
     Array<double> best;          // (block,): least cumulative cost of a slot
     std::vector<Metrics> metrics;  // (block,)
@@ -242,11 +243,13 @@ class Bank {
   void check(std::size_t combiners, std::size_t weights) const;
   void learn_block(const double* X, const double* y, int count, const double* past);
   void score(Pack& pack, const Block& block);
+  void ask(const double* X, std::size_t n, double* out, Lanes Pack::Output::*member,
+           void (Pack::*question)(const Query&, const std::vector<Pack>&));
   void use_past_predictions(int output, const Block& block, const double* past);
   void choose_weights(int output, const Block& block);
   void mix(int output, const Block& block);
   void charge(int output, const Block& block);
-  void skip_sample(int output, const Block& block);
+  void skip_sample(int output);
   void write(int output, std::size_t row, int count, const Trace& trace) const;
   void write_records(int output, std::size_t row, int count, const Trace& trace) const;
   double combine(double* weights, const double* values) const;

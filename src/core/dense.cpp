@@ -47,6 +47,7 @@ void all_dots(const double* const* ones, int many, const double* const* rows, in
     dots_by<4, 1>(ones, rows, number, count, out, r);
   } else if (many == 2) {
     dots_by<2, 5>(ones, rows, number, count, out, r);
+    dots_by<2, 4>(ones, rows, number, count, out, r);
     dots_by<2, 1>(ones, rows, number, count, out, r);
   } else {
     dots_by<1, 9>(ones, rows, number, count, out, r);

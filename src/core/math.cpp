@@ -407,22 +407,17 @@ static double near_cosine(double r, double rest) {
   return main + (((1.0 - main) - half) + fma(z2, sum, fma(-0.5, z_rest, -r * rest)));
 }
 
-/// The sine of any angle; NaN if it is infinite.
-double sine(double x) {
+/// sin(|x| + quarters pi/2); NaN if x is infinite.
+static double shifted_sine(double x, int quarters) {
   double size = absolute(x);
   if (!(size < INF)) return NOT_A_NUMBER;
   auto [n, r, rest] = reduced(size);
+  n += quarters;
   double value = n & 1 ? near_cosine(r, rest) : near_sine(r, rest);
-  return std::copysign(1.0, x) * (n & 2 ? -value : value);
+  return n & 2 ? -value : value;
 }
 
-/// The cosine of any angle; NaN if it is infinite.
-double cosine(double x) {
-  double size = absolute(x);
-  if (!(size < INF)) return NOT_A_NUMBER;
-  auto [n, r, rest] = reduced(size);
-  double value = n & 1 ? near_sine(r, rest) : near_cosine(r, rest);
-  return (n + 1) & 2 ? -value : value;
-}
+double sine(double x) { return std::copysign(1.0, x) * shifted_sine(x, 0); }
+double cosine(double x) { return shifted_sine(x, 1); }
 
 }  // namespace kb

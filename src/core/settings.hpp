@@ -4,6 +4,7 @@
 #include <map>
 
 #include "arrays.hpp"
+#include "math.hpp"
 
 namespace kb {
 
@@ -37,6 +38,16 @@ class Settings {
   }
   const std::string& word(const char* name) const { return find(words, name); }
   const Array<double>& array(const char* name) const { return find(arrays, name); }
+  /// The key of random numbers: from the seed, whose upper and lower 32 bits are `seed_parts`, and from
+  /// what the learner is, as a number.
+  std::uint64_t random_key() const {
+    const Array<double>& seed = array("seed_parts");
+    const double identity = number("identity");
+    for (double number : {seed.at(0), seed.at(1), identity})
+      if (!(number >= 0.0 && number < 0x1p53)) throw std::invalid_argument("no seed");
+    const std::uint64_t whole_seed = std::uint64_t(seed[0]) << 32 | std::uint64_t(seed[1]);
+    return mix_key(mix_key(0, whole_seed), std::uint64_t(identity));
+  }
   bool has(const char* name) const { return numbers.count(name) || words.count(name); }
 
  private:

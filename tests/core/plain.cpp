@@ -145,7 +145,7 @@ std::uint64_t run(const Case& given) {
     const Trace trace{array(one), array(one), array(one), array(one), array(one), array(one),
                       array(all), array(all), array(all), array(all), array(all), array(all),
                       array(all * given.window), array(all), array(all)};
-    bank->learn(X.data() + start * d, y.data() + start * K, length, nullptr, trace, {});
+    bank->learn(X.data() + start * d, y.data() + start * K, length, nullptr, trace);
     for (const std::vector<double>& numbers : arrays) hash.add(numbers.data(), numbers.size());
   }
   std::vector<double> asked(20 * d), found(20 * K), slots(20 * K * P);

@@ -28,8 +28,10 @@ namespace {
 /// How many forks this process descends from: in a child the threads of its parent do not exist.
 std::atomic<int> forks{0};
 
-/// Whose turn it is: others wait for it.
+/// Whose turn it is: others wait for it. A copy has turns of its own.
 struct Turns {
+  Turns() = default;
+  Turns(const Turns&) {}
   std::mutex mutex;
   std::atomic<int> process{0};  // `forks` of the one whose turn it is
 };
@@ -76,7 +78,7 @@ static int take_count(const nb::dict& given, const char* name) {
 }
 
 /// A bank from its description in Python (`kernelbank.bank`).
-std::unique_ptr<Bank> make_bank(const nb::dict& given) {
+Cloned<Bank> make_bank(const nb::dict& given) {
   BankSpec spec{};
   spec.objective.window = take_count(given, "window");
   spec.objective.regularization = take<double>(given, "regularization");
@@ -155,17 +157,7 @@ class PyBank {
     targets_.resize(rules_.size());
     slots_.resize(rules_.size() * bank_->spec().slots);
   }
-  PyBank(const PyBank& other)
-      : bank_(std::make_unique<Bank>(*other.bank_)),
-        may_fail_(other.may_fail_),
-        rules_(other.rules_),
-        point_(other.point_),
-        targets_(other.targets_),
-        slots_(other.slots_) {}
-
-  std::unique_ptr<PyBank> copy_of() {
-    return std::make_unique<PyBank>(*this);
-  }
+  std::unique_ptr<PyBank> copy_of() { return std::make_unique<PyBank>(*this); }
 
   /// A method as Python calls it: in its turn.
   template <class Out, class... In>
@@ -185,10 +177,7 @@ class PyBank {
     if (past) require_shape("past", shape_of(*past), {n, K, slots_.size() / K});
     std::vector<Written> kept;  // while other threads may change the dictionary
     const Trace trace = read_trace(arrays, n, kept);
-    whole([&] {
-      nb::gil_scoped_release unlocked;
-      bank_->learn(X.data(), y.data(), n, past ? past->data() : nullptr, trace, nullptr);
-    });
+    learn_rows(X.data(), y.data(), n, past ? past->data() : nullptr, trace);
   }
 
   /// The same for a bank of `Remote` learners. shards : of each its packs, and what its slots have
@@ -208,12 +197,9 @@ class PyBank {
                        const Trace& trace) {
     Turn turn(turns_);
     const std::int64_t before = bank_->samples();
-    const auto alerts = alerts_now();
-    whole([&] {
-      nb::gil_scoped_release unlocked;
-      bank_->learn(X, y, n, past, trace, nullptr);
-    });
-    return check_is_due(before) || alerts_now() != alerts;
+    const auto alerts_before = alerts();
+    learn_rows(X, y, n, past, trace);
+    return check_is_due(before) || alerts() != alerts_before;
   }
   void predict_for_model(const double* X, std::size_t n, double* predictions, double* slots) {
     Turn turn(turns_);
@@ -235,25 +221,21 @@ class PyBank {
   /// Learn one sample if x is a float or a (d,) array of float64, y one or (K,), and all are in
   /// range: 0 declined, 1 learned, 2 learned, and there may be something to warn of.
   int learn_one(nb::handle x, nb::handle y) {
-    if (!read_row(x, point_) || !read_row(y, targets_)) return 0;
-    for (double number : point_)
-      if (!(std::fabs(number) <= LARGEST)) return 0;
+    if (!read_point(x) || !read_row(y, targets_)) return 0;
     for (std::size_t k = 0; k < rules_.size(); ++k)
       if (!rules_[k].allows(targets_[k])) return 0;
     const std::int64_t number = bank_->samples();
-    const auto before = alerts_now();
+    const auto before = alerts();
     whole([&] {
       const auto unlocked = unlock_for_threads();
-      bank_->learn(point_.data(), targets_.data(), 1, nullptr, {}, nullptr);
+      bank_->learn(point_.data(), targets_.data(), 1, nullptr, {});
     });
-    return check_is_due(number) || alerts_now() != before ? 2 : 1;
+    return check_is_due(number) || alerts() != before ? 2 : 1;
   }
 
   /// The prediction at x, a float or (K,); None if x is not a float or a (d,) array in range.
   nb::any predict_one(nb::handle x) {
-    if (!read_row(x, point_)) return nb::borrow<nb::any>(nb::none());
-    for (double number : point_)
-      if (!(std::fabs(number) <= LARGEST)) return nb::borrow<nb::any>(nb::none());
+    if (!read_point(x)) return nb::borrow<nb::any>(nb::none());
     {
       const auto unlocked = unlock_for_threads();
       bank_->predict(point_.data(), targets_.data(), slots_.data());
@@ -304,7 +286,7 @@ class PyBank {
     std::vector<Bank::NewSlots> parts;
     for (nb::handle item : added) {
       auto part = nb::cast<nb::tuple>(item);
-      parts.push_back({nb::cast<PyBank&>(part[0]).bank_.get(),
+      parts.push_back({&*nb::cast<PyBank&>(part[0]).bank_,
                        nb::cast<std::vector<int>>(part[1]), nb::cast<bool>(part[2])});
     }
     bank_->continue_with(*before.bank_, {std::move(kept), std::move(previous)}, parts);
@@ -367,12 +349,16 @@ class PyBank {
     found["dropped"] = by_slot(&Learner::dropped);
     return found;
   }
+  /// What warnings depend on: how many slots are out, and the largest effect of truncation.
   std::pair<std::int64_t, double> alerts() {
-    return alerts_now();
+    std::pair<std::int64_t, double> found{0, 0.0};
+    for (const Bank::Output& output : bank_->outputs) {
+      found.first += output.ledger.quarantined;
+      found.second = std::max(found.second, output.ledger.effect);
+    }
+    return found;
   }
-  Result step_ratio() {
-    return by_slot(&Learner::step_ratio);
-  }
+  Result step_ratio() { return by_slot(&Learner::step_ratio); }
   std::vector<std::pair<double, double>> combiner_step() {
     std::vector<std::pair<double, double>> found;
     for (const Bank::Output& output : bank_->outputs) found.push_back(output.combiner->step_ratio());
@@ -394,7 +380,7 @@ class PyBank {
 
   /// Continue from what `state` returned; a state that is refused changes nothing.
   void restore(const nb::dict& arrays) {
-    auto other = std::make_unique<Bank>(*bank_);
+    Cloned<Bank> other = bank_;
     write_state(*other, arrays);
     bank_ = std::move(other);
   }
@@ -469,16 +455,6 @@ class PyBank {
     return result;
   }
 
-  /// What warnings depend on: how many slots are out, and the largest effect of truncation.
-  std::pair<std::int64_t, double> alerts_now() const {
-    std::pair<std::int64_t, double> found{0, 0.0};
-    for (const Bank::Output& output : bank_->outputs) {
-      found.first += output.ledger.quarantined;
-      found.second = std::max(found.second, output.ledger.effect);
-    }
-    return found;
-  }
-
   /// Step sizes are checked when the samples have doubled, and at the end of a slide period.
   bool check_is_due(std::int64_t before) const {
     const std::int64_t now = bank_->samples();
@@ -501,6 +477,13 @@ class PyBank {
     return true;
   }
 
+  /// Copy an input; false for one that is not a float or an array, or not in range.
+  bool read_point(nb::handle x) {
+    return read_row(x, point_) && std::all_of(point_.begin(), point_.end(), [](double number) {
+             return std::fabs(number) <= LARGEST;
+           });
+  }
+
   /// (K, P)
   Shape by_slots() const { return {rules_.size(), slots_.size() / rules_.size()}; }
 
@@ -511,7 +494,7 @@ class PyBank {
     Result result = new_array({outputs, slots}, &data);
     for (const Pack& pack : bank_->packs)
       for (std::size_t k = 0; k < outputs; ++k) {
-        const Lanes value = (pack.learner.operator->()->*method)(int(k));
+        const Lanes value = ((*pack.learner).*method)(int(k));
         for (std::size_t i = 0; i < pack.slots.size(); ++i)
           data[k * slots + pack.slots[i]] = value[int(i)];
       }
@@ -524,15 +507,23 @@ class PyBank {
     double* data;
     Result result = new_array(shape, &data);
     nb::gil_scoped_release unlocked;
-    (bank_.get()->*method)(X.data(), X.shape(0), data);
+    ((*bank_).*method)(X.data(), X.shape(0), data);
     return result;
+  }
+
+  void learn_rows(const double* X, const double* y, std::size_t n, const double* past,
+                  const Trace& trace) {
+    whole([&] {
+      nb::gil_scoped_release unlocked;
+      bank_->learn(X, y, n, past, trace);
+    });
   }
 
   /// All of it or, if a user's function raises an error, nothing: undo is a copy.
   template <class Action>
   void whole(Action action) {
     if (!may_fail_) return action();
-    auto before = std::make_unique<Bank>(*bank_);
+    Cloned<Bank> before = bank_;
     try {
       action();
     } catch (...) {
@@ -541,7 +532,7 @@ class PyBank {
     }
   }
 
-  std::unique_ptr<Bank> bank_;
+  Cloned<Bank> bank_;
   bool may_fail_ = false;
   std::vector<TargetRule> rules_;                // of each output
   std::vector<double> point_, targets_, slots_;  // of a single sample

@@ -69,16 +69,6 @@ Result transformed(nb::handle spec, Vector numbers) {
   return from_lanes(rows, numbers.size());
 }
 
-/// Whether a is finite and non-negative, and b finite.
-bool is_program(Vector a, Vector b) {
-  constexpr double largest = std::numeric_limits<double>::max();
-  require_fit(a.size() == b.size());
-  bool valid = true;
-  for (std::size_t i = 0; i < a.size(); ++i)
-    valid &= (a.data()[i] >= 0.0) & (a.data()[i] <= largest) & (absolute(b.data()[i]) <= largest);
-  return valid;
-}
-
 /// (B, P): the minimiser of each row's program. method : 0 sort, 1 pivot, 2 the faster one.
 Result simplex_qp(Rows a, Rows b, int method) {
   const std::size_t rows = a.shape(0), size = a.shape(1);
@@ -194,7 +184,6 @@ static void bind_parts(nb::module_& m) {
   m.def("loss_derivatives", &loss_at<&Loss::derivatives>, "spec"_a, "f"_a, "y"_a);
   m.def("transform_forward", &transformed<&ShiftedLog::forward>, "spec"_a, "y"_a);
   m.def("transform_inverse", &transformed<&ShiftedLog::inverse>, "spec"_a, "u"_a);
-  m.def("is_program", &is_program, "a"_a, "b"_a);
   m.def("simplex_qp", &simplex_qp, "a"_a, "b"_a, "method"_a);
   m.def("feature_rows", &feature_rows, "frequencies"_a, "phases"_a, "amplitudes"_a,
         "trigonometric"_a, "points"_a);

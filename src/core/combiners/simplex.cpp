@@ -183,17 +183,7 @@ double QuadraticProgram::by_sorting() {
   const int count = count_;
   order_.resize(std::max<std::size_t>(order_.size(), count));
   for (int i = 0; i < count; ++i) order_[i] = i;
-  const auto before = [b](int i, int j) { return b[i] < b[j]; };
-  if (count <= FEW) {
-    for (int i = 1; i < count; ++i) {
-      const int moved = order_[i];
-      int j = i;
-      for (; j > 0 && before(moved, order_[j - 1]); --j) order_[j] = order_[j - 1];
-      order_[j] = moved;
-    }
-  } else {
-    std::sort(order_.begin(), order_.begin() + count, before);
-  }
+  std::sort(order_.begin(), order_.begin() + count, [b](int i, int j) { return b[i] < b[j]; });
   double threshold = b[order_[0]], least = a[order_[0]];
   double inverse = 1.0, taken = 0.0;  // sum of least / a over the members so far; their mass
   for (int j = 1; j < count; ++j) {
@@ -234,24 +224,23 @@ double QuadraticProgram::by_pivots() {
     if (inverse > 0.0 && pivot > threshold)
       at_pivot += half_ * ((pivot - threshold) / least) * inverse;
     kept = 0;
+    const auto keep = [&](auto is_unknown) {  // without a branch, which could not be predicted
+      for (int k = 0; k < unknown; ++k) {
+        const double here = b[k];
+        a[kept] = a[k], b[kept] = here;
+        kept += is_unknown(here);
+      }
+    };
     if (at_pivot < 1.0) {
       const double smaller = inverse > 0.0 ? std::min(least, own_least) : own_least;
       inverse *= smaller / least;
       least = smaller;
-      for (int k = 0; k < unknown; ++k) {  // without a branch, which could not be predicted
-        const double here = b[k];
-        inverse += here <= pivot ? least / a[k] : 0.0;
-        a[kept] = a[k], b[kept] = here;
-        kept += here > pivot;
-      }
+      for (int k = 0; k < unknown; ++k) inverse += b[k] <= pivot ? least / a[k] : 0.0;
+      keep([=](double here) { return here > pivot; });
       threshold = std::max(threshold, pivot);
       taken = at_pivot;
     } else {
-      for (int k = 0; k < unknown; ++k) {
-        const double here = b[k];
-        a[kept] = a[k], b[kept] = here;
-        kept += here < pivot;
-      }
+      keep([=](double here) { return here < pivot; });
     }
   }
   return threshold;

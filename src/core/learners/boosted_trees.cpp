@@ -116,14 +116,9 @@ class BoostedTrees final : public Learner {
         adaptation_(spec.settings.number("adaptation")),
         window_(spec.objective.window),
         coordinates_(spec.settings.indices("coordinates", spec.dimension)),
-        dimension_(int(coordinates_.size())) {
+        dimension_(int(coordinates_.size())),
+        key_(spec.settings.random_key()) {
     if (dimension_ < 1) throw std::invalid_argument("no inputs");
-    const Array<double>& seed = spec.settings.array("seed_parts");  // the upper 32 bits, the lower
-    const double identity = spec.settings.number("identity");
-    for (double number : {seed.at(0), seed.at(1), identity})
-      if (!(number >= 0.0 && number < 0x1p53)) throw std::invalid_argument("no seed");
-    key_ = mix_key(mix_key(0, std::uint64_t(seed[0]) << 32 | std::uint64_t(seed[1])),
-                   std::uint64_t(identity));
     for (int n = 0; n <= memory_; ++n) inverses_[n] = 1.0 / (n + RIDGE);
   }
 

@@ -126,6 +126,8 @@ class FeatureLearner final : public Learner {
       if (shares && leads) shared_ = int(methods_.size()) - 1;
       outputs_.emplace_back(loss, size_, shares ? shared_ : int(methods_.size()) - 1, leads);
     }
+    predictions_.resize(outputs_.size());
+    weights_.resize(outputs_.size());
   }
 
   void visit(Archive& archive) override {
@@ -144,8 +146,8 @@ class FeatureLearner final : public Learner {
 
   void predict(const Query& query, Lanes* out) override {
     features_->write(query.x, query_features_.data());
-    for (const Output& output : outputs_)
-      *out++ = first_lane(dot(output.weights.data(), query_features_.data(), size_));
+    evaluate(query_features_.data());
+    for (double prediction : predictions_) *out++ = first_lane(prediction);
   }
 
   void variance(const Query& query, Lanes* out, int outputs) override {
@@ -213,8 +215,13 @@ class FeatureLearner final : public Learner {
     bool leads;                 // whether it is the first of that one
     Array<double> weights;      // (size,)
     typename Method::Own own;   // what the method keeps for an output
-    double prediction = 0.0;    // scratch: f at the next sample
   };
+
+  /// predictions[k] = f at features phi, of output k.
+  void evaluate(const double* phi) {
+    for (std::size_t k = 0; k < outputs_.size(); ++k) weights_[k] = outputs_[k].weights.data();
+    all_dots(&phi, 1, weights_.data(), int(weights_.size()), size_, predictions_.data());
+  }
 
   /// Learn the samples from t on that are in the same cycle; returns how many these are.
   int learn_cycle(const Block& block, int t, Record* records) {
@@ -228,8 +235,7 @@ class FeatureLearner final : public Learner {
         features_->write(block.x(t + i), phi);
     }
     for (Method& method : methods_) method.prepare(ahead_, place, count);
-    for (Output& output : outputs_)
-      output.prediction = dot(output.weights.data(), ahead_[place], size_);
+    evaluate(ahead_[place]);
     for (int i = 0; i < count; ++i) {
       const Sample sample{block, records, first + i, t + i, ahead_[place + i],
                           ahead_[place + std::min(i + 1, count - 1)],
@@ -273,10 +279,10 @@ class FeatureLearner final : public Learner {
       Output& output = outputs[g];
       Record& record = sample.records[k + g];
       const double target = sample.block.targets[k + g][t][0];
-      signals[g] = Method::signal(*output.loss, output.prediction, target);
+      signals[g] = Method::signal(*output.loss, predictions_[k + g], target);
       own[g] = &output.own;
       weights[g] = output.weights.data();
-      record.predictions[t] = first_lane(output.prediction);
+      record.predictions[t] = first_lane(predictions_[k + g]);
       record.effects[t] = 0.0;
     }
     if (outputs->leads) method.advance(sample.number, sample.phi, signals[0]);
@@ -291,7 +297,7 @@ class FeatureLearner final : public Learner {
       for (int j = 0; j < older; ++j)
         values[unseen + j] = first_lane(older_values_[g * older + j]);
       values[window_ - 1] = first_lane(sums[g].value);
-      outputs[g].prediction = sums[g].next;
+      predictions_[k + g] = sums[g].next;
     }
     return G;
   }
@@ -323,6 +329,8 @@ class FeatureLearner final : public Learner {
   // scratch
   Matrix<double> ahead_;  // features of a cycle's samples: n in row n % cycle, padded with zeros
   Array<double> query_features_ = Array<double>(size_);
+  Array<double> predictions_;           // f at the next sample, of each output
+  std::vector<const double*> weights_;  // of each output
   std::vector<const double*> older_rows_ = std::vector<const double*>(window_);
   Array<double> older_values_ = Array<double>(4 * window_);
 };

@@ -32,10 +32,23 @@ class LastValue final : public Learner {
     for (std::size_t k = 0; k < outputs_.size(); ++k)
       for (int t = 0; t < block.count; ++t) {
         const std::int64_t number = block.first + t;
-        if (outputs_[k].column == NONE)
-          repeat_target(outputs_[k], number, block.targets[k][t], records[k], t);
-        else
-          repeat_input(outputs_[k], number, block.x(t), block.samples, records[k], t);
+        const int seen = int(std::min<std::int64_t>(number + 1, window_));
+        const int column = outputs_[k].column;
+        Lanes& last = outputs_[k].last;
+        Lanes* newest = records[k].values[t + 1] + window_ - 1;
+        std::fill_n(records[k].values[t + 1], window_, Lanes(0.0));
+        records[k].norms[t + 1] = 0.0;
+        if (column == NONE) {
+          const Lanes target = block.targets[k][t];
+          records[k].predictions[t] = last;
+          if (!std::isnan(target[0])) last = target;
+          std::fill_n(newest - seen + 1, seen, last);
+        } else {  // the inputs of the window are its values; the first one says nothing of a target
+          if (number > 0) last = block.x(t)[column];
+          records[k].predictions[t] = last;
+          const double* inputs = block.samples.inputs(column) + block.samples.place(number);
+          for (int age = 0; age < seen; ++age) newest[-age] = inputs[-age];
+        }
       }
   }
 
@@ -58,30 +71,6 @@ class LastValue final : public Learner {
     Lanes last = 0.0;  // f
     void visit(Archive& archive) { archive("last", last); }
   };
-
-  /// How many samples of the window there are after this one.
-  int seen(std::int64_t number) const { return int(std::min<std::int64_t>(number + 1, window_)); }
-
-  void repeat_target(Output& output, std::int64_t number, Lanes target, Record& record, int t) {
-    record.predictions[t] = output.last;
-    if (!std::isnan(target[0])) output.last = target;
-    const int unseen = window_ - seen(number);
-    std::fill_n(record.values[t + 1], unseen, Lanes(0.0));
-    std::fill_n(record.values[t + 1] + unseen, seen(number), output.last);
-    record.norms[t + 1] = 0.0;
-  }
-
-  /// The inputs of the window are its values. That of the first sample says nothing of a target.
-  void repeat_input(Output& output, std::int64_t number, const double* x, const Samples& samples,
-                    Record& record, int t) {
-    if (number > 0) output.last = x[output.column];
-    record.predictions[t] = output.last;
-    Lanes* values = record.values[t + 1];
-    std::fill_n(values, window_, Lanes(0.0));
-    const double* newest = samples.inputs(output.column) + samples.place(number);
-    for (int age = 0; age < seen(number); ++age) values[window_ - 1 - age] = *(newest - age);
-    record.norms[t + 1] = 0.0;
-  }
 
   int window_;
   std::vector<Output> outputs_;

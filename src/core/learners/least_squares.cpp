@@ -143,7 +143,6 @@ class RecursiveLeastSquares {
   void step(std::int64_t number, double* const* weights, Own* const*, const Signal* signals,
             const double* phi, const double* next, Sums* sums) const {
     const double* vector = u_.data();
-    const double* scale = powers_[rule_ == Forget::prior ? 1 : 0];
     Lanes changes[G];
     for (int g = 0; g < G; ++g) changes[g] = informed_ ? signals[g].error / s_ : 0.0;
     if (rule_ == Forget::exponential) {
@@ -153,15 +152,22 @@ class RecursiveLeastSquares {
       }
       vector = vectors_[2 * int(number % cycle()) + 1];
     }
-    change_and_sum<G>(
-        weights, phi, next, size_,
-        [&](int g, int m, auto weight) {  // one element as by `add_multiple`
-          if constexpr (std::is_same_v<decltype(weight), double>)
-            return (weight + changes[g][0] * vector[m]) * scale[m];
-          else
-            return fma(changes[g], load(vector + m), weight) * load(scale + m);
-        },
-        sums);
+    const auto change = [&](int g, int m, auto weight) {  // one element as by `add_multiple`
+      if constexpr (std::is_same_v<decltype(weight), double>)
+        return weight + changes[g][0] * vector[m];
+      else
+        return fma(changes[g], load(vector + m), weight);
+    };
+    if (rule_ != Forget::prior)
+      return change_and_sum<G>(weights, phi, next, size_, change, sums);
+    const auto change_and_scale = [&](int g, int m, auto weight) {
+      const double* scale = powers_[1] + m;
+      if constexpr (std::is_same_v<decltype(weight), double>)
+        return change(g, m, weight) * *scale;
+      else
+        return change(g, m, weight) * load(scale);
+    };
+    change_and_sum<G>(weights, phi, next, size_, change_and_scale, sums);
   }
 
   /// After all outputs. P0 <- P at the end of a cycle: make the changes of all of its samples.

@@ -35,33 +35,23 @@ constexpr int BLOCK = 4 * WIDTH;
 
 /// Sixteen sums of squares, of the samples of a block.
 struct Sixteen {
-  Lanes one = 0.0, two = 0.0, three = 0.0, four = 0.0;
+  Lanes sums[WIDTH] = {0.0, 0.0, 0.0, 0.0};
 
   /// Add (z - x)^2, for a coordinate of sixteen samples.
   void add_squares(const float* z, Lanes x) {
-    const Lanes u1 = widened(z) - x, u2 = widened(z + 4) - x;
-    const Lanes u3 = widened(z + 8) - x, u4 = widened(z + 12) - x;
-    one = fma(u1, u1, one);
-    two = fma(u2, u2, two);
-    three = fma(u3, u3, three);
-    four = fma(u4, u4, four);
+#pragma GCC unroll 4
+    for (Lanes& sum : sums) {
+      const Lanes u = Lanes(z[0], z[1], z[2], z[3]) - x;  // written so, it is one instruction
+      sum = fma(u, u, sum);
+      z += WIDTH;
+    }
   }
   /// Whether one of them is less than `most`.
   bool some_less(Lanes most) const {
     auto smaller = [](Lanes x, Lanes y) { return where_less(y, x, y, x); };
-    const Lanes least = smaller(smaller(one, two), smaller(three, four));
+    const Lanes least = smaller(smaller(sums[0], sums[1]), smaller(sums[2], sums[3]));
     return !all_less(0.0, where_less(least, most, 0.0, 1.0));
   }
-  void store_to(double* out) const {
-    store(out, one);
-    store(out + 4, two);
-    store(out + 8, three);
-    store(out + 12, four);
-  }
-
- private:
-  /// Written so, it is one instruction.
-  static Lanes widened(const float* z) { return Lanes(z[0], z[1], z[2], z[3]); }
 };
 
 class NearestNeighborGP final : public Learner {
@@ -194,7 +184,7 @@ class NearestNeighborGP final : public Learner {
         sums.add_squares(block + BLOCK * k, point[coordinates[k]]);
       if (most < INF && !sums.some_less(most)) continue;
       double found[BLOCK];
-      sums.store_to(found);
+      std::memcpy(found, sums.sums, sizeof found);
       const int start = number * BLOCK;
       for (int place = std::min(start + BLOCK, high) - 1; place >= std::max(start, low); --place)
         count = insert(count, place, found[place - start]);

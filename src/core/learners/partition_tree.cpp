@@ -104,14 +104,9 @@ class PartitionTree final : public Learner {
         levels_(int(variances_.size())),
         loss_(spec.objective.losses.at(0)),
         coordinates_(spec.settings.indices("coordinates", spec.dimension)),
-        dimension_(int(coordinates_.size())) {
+        dimension_(int(coordinates_.size())),
+        key_(spec.settings.random_key()) {
     if (levels_ < 1 || dimension_ < 1) throw std::invalid_argument("no cells");
-    const Array<double>& seed = spec.settings.array("seed_parts");  // the upper 32 bits, the lower
-    const double identity = spec.settings.number("identity");
-    for (double number : {seed.at(0), seed.at(1), identity})
-      if (!(number >= 0.0 && number < 0x1p53)) throw std::invalid_argument("no seed");
-    const std::uint64_t whole_seed = std::uint64_t(seed[0]) << 32 | std::uint64_t(seed[1]);
-    key_ = mix_key(mix_key(0, whole_seed), std::uint64_t(identity));
     const std::int64_t rows = (std::int64_t(nodes_) + 1) / 2 * (dimension_ + ENTRY_EXTRA);
     if (rows > INT_MAX) throw TooLarge("the cells need more memory than there is");
     entries_ = Matrix<double>(int(rows), capacity_);
