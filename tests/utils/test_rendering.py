@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 import kernelbank as kb
+from kernelbank.auto import trace as auto_traces
 from kernelbank.bank import trace as traces
 from kernelbank.utils.rendering import CELLS, number, one_line, render_html, render_text
 from support.status_views import SCRIPT, parsed_html
@@ -113,13 +114,13 @@ def test_recorded_arrays_come_back_from_parquet(make, tmp_path):
 
 def test_frame_has_all_fields():
     columns = kernel_bank_trace().to_frame().columns
-    assert set(columns.str.split(":").str[0]) == set(traces.FIELDS[None])
+    assert set(columns.str.split(":").str[0]) == set(traces.FIELDS)
     fields = {
         column.split(":")[0]
         for task, horizons in (("regression", (1, 4)), ("classification", None))
         for column in auto_bank_trace(task, horizons=horizons).to_frame()
     }
-    in_auto_bank = {*traces.FIELDS["regression"], *traces.FIELDS["classification"]}
+    in_auto_bank = {name for fields in auto_traces.FIELDS.values() for name in fields}
     assert fields == in_auto_bank - {"quantiles"}
 
 

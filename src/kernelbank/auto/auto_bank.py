@@ -17,7 +17,7 @@ from ..bank.engines import Engine, as_engine
 from ..bank.serialization import under
 from ..bank.slot import Slot
 from ..bank.status import Status
-from ..bank.trace import Record, Trace, chosen_fields
+from ..bank.trace import Record
 from ..combiners import Combiner
 from ..errors import FileRefused, HalfLearned, InvalidArgument
 from ..io import checkpoint
@@ -56,11 +56,12 @@ from .inputs import (
     read_named,
     with_gaps,
 )
-from .model import CHUNK, REPLAY, ClassModel, Model, NumberModel, Quantiles, make_trace
+from .model import CHUNK, REPLAY, ClassModel, Model, NumberModel, Quantiles
 from .pending import PendingPredictions
 from .slots import SIZES, WIDE
 from .status import AutoLedger, auto_status
 from .targets import ClassLabels, Label, checked_labels, checked_targets
+from .trace import AutoTrace, trace_fields
 
 COVERAGE = 0.9
 """Of intervals, by default."""
@@ -278,7 +279,7 @@ class AutoBank:
         coverage: float = COVERAGE,
         *,
         added: int = 0,
-    ) -> Trace:
+    ) -> AutoTrace:
         """Predict every row, and learn it when its target comes.
 
         Parameters
@@ -301,7 +302,7 @@ class AutoBank:
                 X = np.zeros((count[0] if count else 1, 1))
             named, rows = self._read(X, "X", added=added, as_codes=True)
             steps = check.count("delay", delay, "run", "Give how many rows later.", least=0)
-            fields = chosen_fields(record, self._task, without=self._no_fields)
+            fields = trace_fields(record, self._task, self._no_fields)
             tail = tail_of(checked_coverage(coverage))
             labels: list[Label] | None = None
             if self._task == "regression":
@@ -353,7 +354,7 @@ class AutoBank:
 
     def predict_trace_one(
         self, x: object, record: str | Iterable[str] = "light", coverage: float = COVERAGE
-    ) -> Trace:
+    ) -> AutoTrace:
         """The prediction for one input, as the row that `run` would record. Learns nothing.
 
         The prediction is kept, as by `predict_one`, but each call counts as a row of its own, even
@@ -361,12 +362,12 @@ class AutoBank:
         """
         with self._turn:
             missing = ("forecast", *self._no_fields)  # forecasts are made after learning
-            fields = chosen_fields(record, self._task, without=missing)
+            fields = trace_fields(record, self._task, missing)
             prediction = self._predict_one(x, checked_coverage(coverage), distinct=True)
             model = self._model
             assert model is not None
             records, names = [model.record(prediction)], self._several_names
-            return make_trace(model, records, fields, self._classes, names)
+            return AutoTrace(model, records, fields, self._classes, names)
 
     def predict(self, X: object) -> np.ndarray:
         """(n,): predictions for the rows of an (n, d) array; (n, K) for several targets.
@@ -1248,7 +1249,7 @@ class _Run:
     waiting: deque[tuple[int, _core.Prediction]] = field(default_factory=deque)
     records: list[Record] = field(default_factory=list)
 
-    def run(self) -> Trace:
+    def run(self) -> AutoTrace:
         """The trace of all rows, predicted and learned."""
         upcoming, forecasts = self.rows, {}
         if self.table is not None:
@@ -1264,9 +1265,8 @@ class _Run:
             if self.model.forecaster is not None:  # another one, if periods were found
                 forecasts = self.model.forecaster.collected()
         names = self.bank._several_names
-        return make_trace(
-            self.model, self.records, self.fields, self.bank._classes, names, forecasts
-        )
+        labels = self.bank._classes
+        return AutoTrace(self.model, self.records, self.fields, labels, names, forecasts)
 
     def _step(self, row: int) -> int:
         """Predict and learn rows from this one on, a batch or one; the first that is left."""

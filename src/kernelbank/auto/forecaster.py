@@ -32,7 +32,6 @@ from ..bank.bank import KernelBank
 from ..bank.engines import Engine, Ray, Serial
 from ..bank.serialization import under
 from ..bank.slot import Slot
-from ..bank.trace import BY_HORIZON
 from ..combiners import Stacking, Uniform
 from ..errors import FileRefused, KernelBankError
 from ..kernels import ActiveDims, Kernel, Linear, NoKernel, TreeKernel
@@ -62,6 +61,9 @@ if TYPE_CHECKING:
     from .auto_bank import AutoBank
 
 # --- what is returned -----------------------------------------------------------------------------
+
+BY_HORIZON = ("forecasts", "forecast_lower", "forecast_upper")
+"""The arrays of a trace with one column per horizon."""
 
 LEVELS = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)
 """Of the quantiles of a forecast."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from bisect import insort
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection
 from dataclasses import asdict, replace
 from typing import Any, NamedTuple
 
@@ -31,7 +31,7 @@ from ..bank.slot_history import (
     newest_changes,
     parse_changes,
 )
-from ..bank.trace import Record, Trace
+from ..bank.trace import Record
 from ..errors import FileRefused, LargeModel
 from ..losses import Pinball
 from ..utils.validation import Floats
@@ -51,7 +51,7 @@ from .slots import (
     rows_to_revision,
 )
 from .status import FALSE_ALARM_ROWS, MAX_CHANGES, RECENT_ERRORS, Change
-from .targets import ClassLabels, best_class
+from .targets import best_class
 
 REPLAY = 512
 """How many of the newest rows are kept for outputs and slots that start later."""
@@ -1088,64 +1088,3 @@ def _slot_classes(scores: Floats) -> Floats:
     if scores.shape[1] == 1:
         return (scores[:, 0] > 0.0).astype(np.float64)
     return np.asarray(np.argmax(scores, axis=1), dtype=np.float64)
-
-
-# --- traces ---------------------------------------------------------------------------------------
-
-
-def make_trace(
-    model: Model,
-    records: Sequence[Record],
-    fields: tuple[str, ...],
-    classes: ClassLabels,
-    targets: Sequence[str],
-    forecasts: Mapping[str, Floats] | None = None,
-) -> Trace:
-    """The trace of consecutive records; `targets` are the names of several targets.
-
-    Where no class was known yet, the predicted label is None, and probabilities are NaN.
-    """
-    arrays: dict[str, np.ndarray] = {
-        name: _stack(record[name] for record in records) for name in fields if name in records[0]
-    }
-    samples = sum(len(next(iter(record.values()))) for record in records)
-    if not model.targets and "predictions" in fields:
-        numbers = np.concatenate([best_class(record["probabilities"]) for record in records])
-        known_rows = np.flatnonzero(numbers >= 0)
-        if len(known_rows) == samples:
-            arrays["predictions"] = classes.array(numbers)
-        else:
-            arrays["predictions"] = np.full(samples, None, dtype=object)
-            arrays["predictions"][known_rows] = classes.array(numbers[known_rows]).tolist()
-    arrays |= {name: array for name, array in (forecasts or {}).items() if name in fields}
-    return Trace(
-        samples,
-        tuple(model.names),
-        fields,
-        task="regression" if model.targets else "classification",
-        classes=tuple(classes.known),
-        arrays=arrays,
-        outputs=max(len(targets), 1),
-        target_names=targets,
-        horizons=() if forecasts is None else model.config.horizons,
-        levels=() if forecasts is None else model.config.quantiles,
-    )
-
-
-def _stack(records: Iterable[Floats]) -> Floats:
-    """Parts one after the other; classes that appear later have probability 0 before.
-
-    Where no class was known, there are no probabilities: NaN.
-    """
-    parts = list(records)
-    if parts[0].ndim != 2:
-        return np.concatenate(parts)
-    width = max(part.shape[1] for part in parts)
-    return np.concatenate(
-        [
-            np.pad(part, ((0, 0), (0, width - part.shape[1])), constant_values=0.0)
-            if part.shape[1]
-            else np.full((len(part), width), np.nan)
-            for part in parts
-        ]
-    )

@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 
 from ..auto import AutoBank
+from ..auto.forecaster import BY_HORIZON
 from ..auto.inputs import NUMBER, EncodedRows, category_code
 from ..auto.loading import check_precision, restore
 from ..auto.targets import MAX_CLASSES, RefusedLabel, best_class
+from ..auto.trace import AutoTrace
 from ..bank.engines import Engine, as_engine
 from ..bank.serialization import under
 from ..bank.slot import Slot
-from ..bank.trace import BY_HORIZON, Trace
 from ..combiners import Simplex
 from ..errors import FileRefused, RunRefused
 from ..io.sinks import Row
@@ -195,7 +196,7 @@ class Session:
         probabilities = self.bank.predict_proba(X)[0]
         return _as_python(self.bank.predict(X)[0]), float(probabilities.max()), None
 
-    def _prediction_rows(self, trace: Trace, targets: list[Targets]) -> list[Row]:
+    def _prediction_rows(self, trace: AutoTrace, targets: list[Targets]) -> list[Row]:
         if not self._labels:
             values = np.stack([trace.predictions, trace.lower, trace.upper], axis=-1)
             rows = values.reshape(len(targets), self._outputs, 3).tolist()
@@ -209,7 +210,7 @@ class Session:
 
     # --- histories --------------------------------------------------------------------------------
 
-    def _record(self, trace: Trace, targets: list[Targets], times: Floats) -> list[Row]:
+    def _record(self, trace: AutoTrace, targets: list[Targets], times: Floats) -> list[Row]:
         """Add the predictions of a trace to the histories; the rows of the predictions."""
         if not self.histories:
             self.histories = [History(trace.weights.shape[-1]) for _ in range(self._outputs)]
@@ -227,7 +228,7 @@ class Session:
         return rows
 
     def _score_numbers(
-        self, trace: Trace, targets: list[Targets], baseline: list[Targets], times: Floats
+        self, trace: AutoTrace, targets: list[Targets], baseline: list[Targets], times: Floats
     ) -> None:
         Y, before = _as_array(targets), _as_array(baseline)
         for k, history in enumerate(self.histories):
@@ -241,7 +242,7 @@ class Session:
             history.add(scores.totals, scores.extremes, of_target.weights, scores.losses)
 
     def _score_labels(
-        self, trace: Trace, targets: list[Targets], baseline: list[Targets], times: Floats
+        self, trace: AutoTrace, targets: list[Targets], baseline: list[Targets], times: Floats
     ) -> None:
         (history,) = self.histories
         labels, before = [label for (label,) in targets], [label for (label,) in baseline]

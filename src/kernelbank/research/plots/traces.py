@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...bank.trace import FIELDS, Trace
+from ...bank.trace import Trace
 from ...utils import validation as check
 from ...utils.validation import Floats
 from .. import regret as regrets
@@ -66,7 +66,7 @@ def _check_trace(trace: object, *fields: str) -> Trace:
     for field in fields:
         if field not in trace.fields:
             remedy = 'Run with record="all", or with this name in the list.'
-            if field not in FIELDS[trace.task]:
+            if field not in trace.possible:
                 remedy = "Only a KernelBank records it; see kb.plots.cumulative_loss(trace, y)."
             raise check.refuse("trace", f"hold {field!r}", list(trace.fields), remedy)
     if not len(trace):
