@@ -11,7 +11,6 @@ from kernelbank.auto.forecaster import IteratedLine, forecast_row
 from kernelbank.errors import FileRefused, InvalidArgument
 from kernelbank.io import checkpoint
 from support.auto_streams import assert_same_state, predict_and_learn
-from support.core_state import put_entry
 from support.naive import forecasts as naive
 
 HORIZONS = (1, 3, 8)
@@ -102,15 +101,6 @@ def test_intervals_follow_their_definition():
     assert fast.sums[:, 5].tolist() == [one.covered for one in slow]
 
 
-def test_issued_quantiles_are_in_order_where_the_tracked_ones_are_not():
-    """Else an interval that is wider than its own quantile says would count as that quantile."""
-    intervals = _core.HorizonIntervals(horizons=[1], **NO_BOUNDS)
-    put_entry(intervals, "quantiles", (slice(None), 5), 0.0)  # of 0.05; that of 0.1 is 1.28
-    intervals.issue(0, np.zeros((1, 3)), np.zeros((1, 2)))
-    issued = intervals["issued"].reshape(2, -1)
-    np.testing.assert_array_equal(issued[:, 5], intervals["quantiles"][:, 6])
-
-
 def test_weights_of_horizons_follow_their_definition():
     """The cost of the weights is within 1e-4 of the least one, as their certificate says: by
     Frank-Wolfe the least cost is at least cost - gap. The costs have no other rounding to speak of:
@@ -141,18 +131,6 @@ def test_weights_of_horizons_follow_their_definition():
         gap = weights @ gradient - gradient.min()
         assert gap < 1.01e-4 * (1 + 1e-4) * (weights @ matrix @ weights)
     assert len({tuple(row) for row in fast["weights"]}) == 3
-
-
-def test_a_slot_with_coefficients_must_be_better_by_more_than_chance():
-    """Its errors are 0.98 of those of the free slot. All its weight lowers the first part of the
-    cost by 0.04 L, and the ridge by at most 0.01 L. After 300 rows N is 226 one row ahead and 275
-    twelve rows ahead, so that the price is 0.009 L and 0.084 L."""
-    stacking = _core.HorizonStacking(horizons=(1, 12), prices=[0.0, 1.0], known=0)
-    errors = np.random.default_rng(0).normal(size=312)
-    for moment, error in enumerate(errors):
-        stacking.learn(moment, min(moment, 12), np.zeros(2), 0.0)
-        stacking.keep(moment, np.array([[error, 0.98 * error]] * 2))
-    assert stacking["weights"].tolist() == [[0.0, 1.0], [1.0, 0.0]]
 
 
 @pytest.mark.parametrize("settings", [{}, {"known": [0]}, {"combiner": kb.combiners.Hedge()}])
@@ -186,22 +164,6 @@ def test_scores_are_those_of_the_forecasts_of_the_trace(whole):
         )
         assert score.scored == len(rows)
         np.testing.assert_allclose(score[2:], wanted, rtol=1e-10)
-
-
-def test_baselines_are_of_the_targets_also_with_known_inputs_and_seasons():
-    bank = small(known=[0], seasons=(24,))
-    bank.run(X[:90], Y[:90])
-    begun = bank.model.forecaster.first_moment
-    for score in bank.ledger.horizons:
-        rows = np.arange(begun, 90 - score.horizon)
-        last = Y[rows + score.horizon] - Y[rows]
-        season = [
-            Y[t + score.horizon]
-            - (naive.phase_value(Y[: t + 1].tolist(), score.horizon, 24) or Y[t])
-            for t in rows
-        ]
-        wanted = [np.mean(last**2), np.mean(np.square(season))]
-        np.testing.assert_allclose([score.last_value, score.seasonal], wanted, rtol=1e-10)
 
 
 # --- the same bits --------------------------------------------------------------------------------
@@ -373,12 +335,6 @@ def test_a_forecast_prints_its_horizons(whole):
 
 
 # --- errors ---------------------------------------------------------------------------------------
-
-
-def test_horizons_are_sorted_and_a_number_means_all_up_to_it():
-    assert kb.AutoBank(horizons=(24, 1, 6)).horizons == (1, 6, 24)
-    assert kb.AutoBank(horizons=np.int64(3)).horizons == (1, 2, 3)
-    assert kb.AutoBank().horizons == ()
 
 
 def test_known_columns_must_be_there():

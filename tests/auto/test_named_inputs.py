@@ -1,10 +1,10 @@
-"""Tables and dictionaries given to an AutoBank: read by name, whatever library they come from."""
+"""Tables and dictionaries given to an AutoBank: read by name, written as numbers."""
 
 import copy
 import datetime
 import gc
+import math
 import pickle
-import re
 import weakref
 from decimal import Decimal
 
@@ -14,7 +14,16 @@ import pyarrow as pa
 import pytest
 
 import kernelbank as kb
-from kernelbank.errors import InvalidArgument
+from kernelbank.auto import inputs
+from kernelbank.auto.inputs import (
+    OWN_INPUTS,
+    PERIODS,
+    CategoryStatistics,
+    ColumnEncoder,
+    category_code,
+    encode_time,
+)
+from kernelbank.errors import FileRefused, InvalidArgument
 from kernelbank.river import KernelBankRegressor as RiverRegressor
 from kernelbank.sklearn import KernelBankClassifier, KernelBankRegressor
 from support.auto_streams import SMALL, numbers
@@ -95,15 +104,6 @@ def test_rows_that_were_not_predicted_are_learned_with_the_same_bits(task, tmp_p
     assert (tmp_path / "whole").read_bytes() == (tmp_path / "single").read_bytes()
 
 
-def test_numbers_with_names_have_the_bits_of_arrays():
-    table = X[["load", "on"]]
-    array = table.to_numpy(dtype=float)
-    bank = kb.AutoBank(**SMALL)
-    assert same(bank.run(table, Y).predictions, kb.AutoBank(**SMALL).run(array, Y).predictions)
-    assert same(bank.predict(table[:5]), bank.predict(array[:5]))  # by position
-    assert bank.predict_one(array[3]) == bank.predict_one({"on": array[3, 1], "load": array[3, 0]})
-
-
 @pytest.fixture(scope="module")
 def learned():
     """A bank that learned the table; tests do not change it."""
@@ -134,18 +134,6 @@ def test_other_columns_are_refused_by_name_and_change_nothing(table, words, lear
             call(table)
     bank.save(tmp_path / "after.kb")
     assert (tmp_path / "after.kb").read_bytes() == (tmp_path / "before.kb").read_bytes()
-
-
-@pytest.mark.parametrize(
-    ("values", "words"),
-    [
-        (["a", 1], "column 'm' must hold values of one kind; got 'a' (category) and 1 (number)"),
-        ([[1.0], [2.0]], "column 'm' must hold numbers, text or times; got [1.0]"),
-    ],
-)
-def test_column_of_mixed_values_is_refused(values, words):
-    with pytest.raises(InvalidArgument, match=re.escape(words)):
-        kb.AutoBank().run(pd.DataFrame({"m": values}), [1.0, 2.0])
 
 
 def test_bank_that_learned_arrays_takes_tables_of_numbers_by_position():
@@ -206,45 +194,11 @@ def test_unknown_and_missing_categories_are_predicted():
         assert np.isfinite(bank.predict_one(row | {"when": when}))
 
 
-def test_categories_explain_the_target():
-    bank = kb.AutoBank(**SMALL)
-    table, y = sensors(600)
-    errors = (bank.run(table, y).predictions - y)[300:]
-    bare = (kb.AutoBank(**SMALL).run(table.drop(columns="site"), y).predictions - y)[300:]
-    assert np.mean(errors**2) < 0.3 * np.mean(bare**2)
-
-
 def test_prediction_before_the_first_row_fixes_no_columns():
     bank = kb.AutoBank(**SMALL)
     assert np.isnan(bank.predict_one({"a": 1.0, "b": "text"}))
     bank.learn_one({"c": 1.0}, 2.0)
     assert bank.feature_names_in_.tolist() == ["c"]
-
-
-def test_status_names_columns():
-    draw = np.random.default_rng(0)
-    table = pd.DataFrame({"calm": draw.normal(size=300), "jump": draw.normal(size=300)})
-    table.loc[200:, "jump"] += 100
-    bank = kb.AutoBank(**SMALL)
-    bank.run(table, table["calm"])
-    assert "2 columns" in str(bank)
-    changes = [c for c in bank.ledger.changes if c.what == "input level"]
-    assert changes
-    bank._model.changes = changes
-    assert "input level of column 'jump'" in str(bank)
-
-
-def test_inputs_have_names_for_ranges_and_plots():
-    bank = kb.AutoBank(**SMALL)
-    assert bank.input_names == ()
-    bank.run(X, Y)
-    assert len(bank.input_names) == len(bank.input_ranges())
-    assert bank.input_names[:2] == ("load", "on")
-    figure = kb.plots.function(bank, "on")
-    assert figure.axes[0].get_xlabel() == "on"
-    plain = kb.AutoBank(**SMALL)
-    plain.run(X[["load", "on"]].to_numpy(dtype=float), Y)
-    assert plain.input_names == ("input 0", "input 1")
 
 
 def test_columns_of_arrays_can_be_named():
@@ -486,3 +440,120 @@ def test_dropped_bank_frees_its_memory_at_once(kind):
         assert [part() for part in parts] == [None] * len(parts)
     finally:
         gc.enable()
+
+
+# --- codes to inputs: waves of a time, mean targets and inputs of single categories ----------------
+
+
+def codes_of(words, **columns):
+    texts = {category_code(word): word for word in words if word}
+    codes = [category_code(word) if word else math.nan for word in words]
+    return np.column_stack([codes, *columns.values()]), texts
+
+
+def test_encode_time_gives_day_week_and_year():
+    assert list(PERIODS) == ["day", "week", "year"]
+    assert np.allclose(encode_time(43_200.0)[:2], [0, -1])
+    assert np.allclose(encode_time(-86_400.0)[:2], [0, 1])
+    assert np.isnan(encode_time(math.nan)).all()
+
+
+def test_own_inputs_come_with_the_third_row_of_a_category():
+    encoder = ColumnEncoder([("site", "category")], labels=False)
+    words = ["u", "v", "u", "w", "u", "v", "", "x"]
+    codes, texts = codes_of(words)
+    targets = np.arange(1.0, 9.0)[:, None]
+    first, added = encoder.take(codes, targets, texts)
+    assert (len(first), added) == (4, 0)  # the fifth row is the third with u
+    # Mean of the earlier targets of the category and, once, of all.
+    assert first[1:, 0].tolist() == [1.0, (1 + 1.5) / 2, 2.0]
+    second, added = encoder.take(codes[4:], targets[4:], texts)
+    assert (second.shape, added) == ((1, 4), 3)
+    assert encoder.categories == [("site", "u"), ("site", "v"), ("site", "w")]
+    rest, added = encoder.take(codes[5:], targets[5:], texts)
+    assert added == 0
+    assert rest[:, 1:].tolist()[0] == [0.0, 1.0, 0.0]
+    assert np.isnan(rest[1]).all()  # missing
+    assert rest[2, 1:].tolist() == [0.0, 0.0, 0.0]  # its turn has not come
+
+
+def test_encoding_does_not_depend_on_pieces():
+    draw = np.random.default_rng(0)
+    words = draw.choice([f"k{n}" for n in range(50)], 400)
+    codes, texts = codes_of(words, load=draw.normal(size=400))
+    targets = draw.normal(size=(400, 1))
+    columns = [("site", "category"), ("load", "number")]
+    whole, single = (ColumnEncoder(columns, labels=False) for _ in range(2))
+    done, pieces = 0, []
+    while done < 400:
+        X, _ = whole.take(codes[done:], targets[done:], texts)
+        pieces += list(X)
+        done += len(X)
+    for t in range(400):
+        expected = single.expand(codes[t : t + 1])[0]  # before its own target is known
+        X, added = single.take(codes[t : t + 1], targets[t : t + 1], texts)
+        assert X.tobytes() == pieces[t].tobytes()
+        assert np.array_equal(X[0, : len(expected)], expected, equal_nan=True)
+        assert X.shape[1] == len(expected) + added
+    assert len(single.categories) == OWN_INPUTS
+    assert single.beyond["site"]["categories"] == 50 - OWN_INPUTS
+    assert single.beyond["site"]["rows"] > 0
+
+
+def test_forged_encoders_are_refused():
+    encoder = ColumnEncoder([("site", "category")], labels=False)
+    codes, texts = codes_of(["u"] * 3)
+    for t in range(3):
+        encoder.take(codes[t : t + 1], np.ones((1, 1)), texts)
+    facts, arrays = encoder.describe()
+    again = ColumnEncoder.restored(facts, arrays, labels=False)
+    assert again.categories == encoder.categories == [("site", "u")]
+    wrong = [
+        (facts | {"columns": [["site", "colour"]]}, arrays),
+        (facts, arrays | {"own": np.array([[0.0, 5.0]])}),
+        (facts, arrays | {"own": np.repeat(arrays["own"], 2, axis=0)}),
+    ]
+    for some, more in wrong:
+        with pytest.raises(FileRefused):
+            ColumnEncoder.restored(some, more, labels=False)
+
+
+# --- mean targets of categories -------------------------------------------------------------------
+
+
+def fed(words, targets, **more):
+    known = CategoryStatistics(1, clipped=True)
+    for word, target in zip(words, targets, strict=True):
+        known.update(category_code(word), word, [target], beyond=False, **more)
+    return known
+
+
+def test_mean_is_that_of_the_category_and_one_row_of_the_mean_of_all():
+    draw = np.random.default_rng(0)
+    words = draw.choice(["a", "b", "c"], 90)
+    targets = draw.normal(5, 1, 90)
+    known = fed(words, targets)
+    for word in "abc":
+        own = targets[words == word]
+        expected = (own.sum() + targets.mean()) / (len(own) + 1)
+        assert known.mean(category_code(word)) == [pytest.approx(expected)]
+    assert known.mean(category_code("new")) == [pytest.approx(targets.mean())]
+    assert math.isnan(known.mean(math.nan)[0])
+
+
+def test_single_outlier_does_not_stay_in_the_mean():
+    draw = np.random.default_rng(0)
+    targets = draw.normal(size=200)
+    targets[100] = 1e9
+    known = fed(["a"] * 200, targets)
+    assert abs(known.mean(category_code("a"))[0]) < 0.5
+
+
+def test_categories_beyond_the_limit_share_one_mean(monkeypatch):
+    monkeypatch.setattr(inputs, "MOST_CATEGORIES", 3)
+    known = fed([f"k{n}" for n in range(10)], np.arange(10.0))
+    assert len(known) == 4
+    assert known.is_full
+    late = known.mean(category_code("k9"))
+    assert late == known.mean(category_code("k5"))
+    assert late != known.mean(category_code("k1"))

@@ -56,8 +56,15 @@ from .inputs import (
     read_named,
     with_gaps,
 )
-from .model import CHUNK, REPLAY, ClassModel, Model, NumberModel, Quantiles
-from .pending import PendingPredictions
+from .model import (
+    CHUNK,
+    REPLAY,
+    ClassModel,
+    Model,
+    NumberModel,
+    PendingPredictions,
+    Quantiles,
+)
 from .slots import SIZES, WIDE
 from .status import AutoLedger, auto_status
 from .targets import ClassLabels, Label, checked_labels, checked_targets
@@ -1173,15 +1180,6 @@ class AutoBank:
 
     # --- how it is shown ------------------------------------------------------------------------
 
-    def _title(self) -> str:
-        lags = f", lags={self.lags}" if self.lags else ""
-        if self.seasons is not None:
-            lags += f", seasons={self.seasons!r}"
-        size = "" if self.size == "default" else f", size={self.size!r}"
-        slots = "" if self._model is None else f"; {len(self._model.members)} slots"
-        targets = f"; {len(self._several_names)} targets" if self._several_names else ""
-        return f"AutoBank({self.task!r}{lags}{size}{targets}{slots}; {self.samples} samples)"
-
     def __repr__(self) -> str:
         try:
             return self.status().text()
@@ -1194,10 +1192,7 @@ class AutoBank:
     def status(self) -> Status:
         """What the model is, how well it does and which slots carry it, at this moment."""
         with self._turn:
-            labels, names = self._classes.known, self._several_names
-            return auto_status(
-                self._title(), self._config, self._model, labels, self._encoder, names
-            )
+            return auto_status(self, self._config)
 
     @property
     def _dimension(self) -> int | None:

@@ -190,7 +190,6 @@ class AutoConfig:
             core=core,
             seasons=season_places(self.seasons),
             periods=named if periods is None else periods,
-            relevant=bool(past),
             **past,
         )
 

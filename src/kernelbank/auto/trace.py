@@ -128,7 +128,7 @@ class AutoTrace(Trace):
         columns["probabilities"] = [tuple(map(str, self.classes))]
         columns["quantiles"] = [tuple(f"{level:g}" for level in self.levels)]
         ahead = [tuple(f"+{horizon}" for horizon in self.horizons)]
-        return columns | {name: ahead for name in BY_HORIZON}
+        return columns | dict.fromkeys(BY_HORIZON, ahead)
 
 
 def trace_fields(record: object, task: str, without: tuple[str, ...]) -> tuple[str, ...]:
