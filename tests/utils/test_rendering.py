@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import kernelbank as kb
-from kernelbank.auto import trace as auto_traces
+from kernelbank.auto import model as auto_traces
 from kernelbank.bank import trace as traces
 from kernelbank.utils.rendering import CELLS, number, one_line, render_html, render_text
 from support.status_views import SCRIPT, parsed_html

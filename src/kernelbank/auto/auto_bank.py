@@ -33,7 +33,6 @@ from .config import (
     Json,
     Reading,
     checked_bounds,
-    checked_coverage,
     checked_horizons,
     checked_known,
     checked_loss,
@@ -59,16 +58,17 @@ from .inputs import (
 from .model import (
     CHUNK,
     REPLAY,
+    AutoTrace,
     ClassModel,
     Model,
     NumberModel,
     PendingPredictions,
     Quantiles,
+    trace_fields,
 )
 from .slots import SIZES, WIDE
 from .status import AutoLedger, auto_status
 from .targets import ClassLabels, Label, checked_labels, checked_targets
-from .trace import AutoTrace, trace_fields
 
 COVERAGE = 0.9
 """Of intervals, by default."""
@@ -1205,6 +1205,12 @@ class AutoBank:
                 f"{method} needs task={task!r}; this AutoBank does {self._task}. "
                 f"Make one with kb.AutoBank(task={task!r})."
             )
+
+
+def checked_coverage(coverage: object) -> float:
+    """The coverage of an interval, between 0 and 1."""
+    remedy = "Give a share between 0 and 1, such as 0.9."
+    return check.number("coverage", coverage, "AutoBank", remedy, above=0, below=1)
 
 
 def tail_of(coverage: float) -> float:

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..auto.trace import AutoTrace
+from ..auto.model import AutoTrace
 from ..errors import FileRefused
 from ..utils.validation import Floats
 

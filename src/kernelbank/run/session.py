@@ -16,8 +16,8 @@ from ..auto import AutoBank
 from ..auto.forecaster import BY_HORIZON
 from ..auto.inputs import NUMBER, EncodedRows, category_code
 from ..auto.loading import check_precision, restore
+from ..auto.model import AutoTrace
 from ..auto.targets import MAX_CLASSES, RefusedLabel, best_class
-from ..auto.trace import AutoTrace
 from ..bank.engines import Engine, as_engine
 from ..bank.serialization import under
 from ..bank.slot import Slot
