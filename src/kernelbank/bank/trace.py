@@ -48,8 +48,7 @@ class Trace:
       columns of quarantined slots, whose window_loss is infinite)
 
     With several targets, K per sample, every array has an axis of targets after the first: (n, K)
-    and (n, K, P); `of_output` is the trace of one of them. An `AutoBank` returns another kind of
-    trace, `AutoTrace`.
+    and (n, K, P); `of_output` is the trace of one of them.
     """
 
     possible: tuple[str, ...] = FIELDS
