@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import re
 
 import numpy as np
@@ -250,19 +249,6 @@ def test_a_loaded_bank_goes_on_in_any_order_with_the_same_bits(task, tmp_path):
     assert saved(one, tmp_path, "one") == saved(other, tmp_path, "other")
 
 
-@pytest.mark.parametrize("task", TASKS)
-def test_a_copy_keeps_the_prediction_that_waits(task, tmp_path):
-    X, y = stream(task)
-    bank = make(task)
-    bank.run(X[:200], y[:200])
-    bank.predict_one(X[200])
-    other = copy.deepcopy(bank)
-    for one in (bank, other):
-        one.learn_one(X[201], y[201])
-        one.learn_one(X[200], y[200])
-    assert saved(bank, tmp_path, "one") == saved(other, tmp_path, "other")
-
-
 # --- bounds of the target -------------------------------------------------------------------------
 
 
@@ -433,12 +419,3 @@ def test_messages_say_what_is_wrong_and_what_to_do(X, y, words):
     with pytest.raises(InvalidArgument, match=re.escape(words)):
         bank.run(X, y)
     assert bank.samples == 0
-
-
-def test_labels_one_and_one_point_zero_are_one_class():
-    bank = kb.AutoBank("classification", **SMALL)
-    bank.run(np.arange(8.0), [1, 1.0, 2, np.float32(2), np.int8(1), 2.0, 1, 2])
-    assert bank.classes == (1, 2)
-    named = kb.AutoBank("classification", classes=[0, 1], **SMALL)
-    named.learn_one([1.0], 1.0)
-    assert named.classes == (0, 1)

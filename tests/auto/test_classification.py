@@ -282,20 +282,6 @@ def test_class_of_the_first_rows_is_as_if_it_had_been_named():
     np.testing.assert_array_equal(actual.bank.predict(X), named.bank.predict(X))
 
 
-@pytest.mark.parametrize("rows", [3, slow(140)])
-def test_classes_can_be_added_all_at_once_at_any_time(rows):
-    X, y = late_classes(300)
-    bank = kb.AutoBank("classification", **SMALL)
-    bank.run(X[:rows], y[:rows])
-    bank.add_classes([*"abcdefgh", "left", "right"])
-    bank.run(X[rows:], y[rows:])
-    assert len(bank.classes) == 11
-    assert bank.bank.outputs == 11
-    assert bank.predict_proba(X).shape == (300, 11)
-    later = y[200:] != "top"
-    assert np.mean(bank.predict(X[200:])[later] == y[200:][later]) > 0.8
-
-
 # --- many classes ---------------------------------------------------------------------------------
 
 
@@ -519,13 +505,6 @@ def test_bank_whose_classes_are_named_takes_more_when_they_are_added(tmp_path):
         with pytest.raises(InvalidArgument, match="not one of the 3 classes"):
             one.learn_one(X[0], "never")
     assert np.array_equal(bank.predict_proba(X), again.predict_proba(X))
-
-
-def test_class_that_never_came_has_a_small_probability():
-    bank = kb.AutoBank("classification", size="small", classes=["a", "b", "never"])
-    assert bank.predict_proba_one(X[0]) == pytest.approx(dict.fromkeys(["a", "b", "never"], 1 / 3))
-    bank.run(np.tile(X, (4, 1)), ["a", "b"] * (2 * COUNT))
-    assert 0 < bank.predict_proba_one(X[0])["never"] < 0.01
 
 
 def test_large_model_warns_once(monkeypatch):

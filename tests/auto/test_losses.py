@@ -88,24 +88,6 @@ def test_quantile_holds_for_all_inputs_only_with_shifted_slots(quantile, monkeyp
         assert np.abs(shares() - quantile).max() > 0.1
 
 
-def test_shifted_slots_are_on_the_slots_in_their_names():
-    X, y = skewed_numbers(20)
-    by_squares, absolute, hinge = (
-        kb.AutoBank("classification" if loss == "hinge" else "regression", loss=loss)
-        for loss in ("squared", "absolute", "hinge")
-    )
-    for bank in (by_squares, absolute):
-        bank.run(X, y)
-    hinge.run(X, y > 51)
-    assert hinge.names == by_squares.names
-    assert not any(" shift" in name for name in hinge.names)
-    shifted = [name for name in absolute.names if name.endswith(" shift")]
-    assert len(shifted) == 3 * 4 * 2
-    for name in shifted:
-        slot = absolute.bank.slots[absolute.names.index(name)]
-        assert absolute.names[slot.residual_of] == name.rsplit(" + ", 1)[0]
-
-
 def test_loss_that_slots_or_task_cannot_use_is_refused():
     second_order = [kb.Slot(kb.kernels.Gaussian(1.0), kb.learners.KRLS())]
     with pytest.raises(InvalidArgument, match=r"have a bounded curvature for KRLS.*kb\.Slot"):
@@ -180,15 +162,6 @@ def test_delayed_targets_keep_the_quantiles_of_their_prediction(stream):
     assert np.isnan(trace.quantiles[:6]).all()
     assert not np.isnan(trace.quantiles[6:]).any()
     assert bank.ledger.quantiles[0].scored == 54
-
-
-def test_new_inputs_are_taken_up(stream):
-    X, y = stream
-    bank = small()
-    bank.run(X[:150], y[:150])
-    wider = np.column_stack([X, X[:, 0] ** 2])
-    trace = bank.run(wider[150:180], y[150:180], added=1)
-    assert np.isfinite(trace.quantiles).all()
 
 
 def test_without_levels_there_are_no_quantiles():

@@ -182,16 +182,6 @@ def test_every_kind_of_value_is_read():
         assert all(one == arrays[1] for one in arrays[3::2])
 
 
-def test_unknown_and_missing_categories_are_predicted():
-    bank = kb.AutoBank(**SMALL)
-    bank.run(X, Y)
-    row = X.iloc[3].to_dict()
-    for site in ("nowhere", None, float("nan")):
-        assert np.isfinite(bank.predict_one(row | {"site": site}))
-    for when in (None, pd.NaT, "2024-05-01T12:00", datetime.date(2024, 5, 1)):
-        assert np.isfinite(bank.predict_one(row | {"when": when}))
-
-
 def test_prediction_before_the_first_row_fixes_no_columns():
     bank = kb.AutoBank(**SMALL)
     assert np.isnan(bank.predict_one({"a": 1.0, "b": "text"}))

@@ -1,11 +1,13 @@
 """Seasons: what rows know of earlier periods, periods that are found, and the same bits."""
 
+import math
+
 import numpy as np
 import pytest
 
 import kernelbank as kb
 from kernelbank import _core
-from kernelbank.auto.seasons import RECALLED, find_periods
+from kernelbank.auto.seasons import RECALLED, WINDOW, find_periods
 from support.auto_streams import assert_same_state, predict_and_learn
 from support.marks import slow
 from support.naive.seasons import daily_and_weekly, phase, recalled, season_columns
@@ -37,6 +39,14 @@ def test_a_row_knows_the_targets_of_its_phase(rows, waiting):
     for own, period in zip(out.reshape(2, -1), (5, 24), strict=True):
         np.testing.assert_array_equal(own[:3], recalled(targets, rows + waiting, period))
         np.testing.assert_allclose(own[3:], phase(rows + waiting, period), atol=1e-15)
+
+
+def test_targets_that_the_history_has_forgotten_are_unknown():
+    history = learned((1000,), np.arange(5000.0), batch=5000, size=WINDOW)
+    numbers = np.array([1500, 5000])
+    actual = history.recall(5000, numbers, numbers)
+    assert math.isnan(actual[0, 0])  # row 500, older than the newest 4,096
+    assert actual[1, :3].tolist() == [4000.0, 3000.0, 2000.0]
 
 
 @pytest.mark.parametrize("lags", [0, 2])

@@ -328,14 +328,6 @@ def test_rows_know_the_last_targets_and_the_inputs_of_the_row_before():
     assert model.remembered_targets() == REMEMBERED
 
 
-def test_forecast_with_lags_goes_on_from_the_rows_that_are_given():
-    X, y = data_of_relevance(300)
-    y = np.concatenate([[0.0], X[:-1, 1]])  # the input of the row before
-    bank = kb.AutoBank(lags=1)
-    bank.run(X[:290], y[:290])
-    assert np.abs(bank.predict(X[290:]) - y[290:]).max() < 0.5
-
-
 # --- the relevance --------------------------------------------------------------------------------
 
 
