@@ -11,6 +11,7 @@ from kernelbank.auto.forecaster import IteratedLine, forecast_row
 from kernelbank.errors import FileRefused, InvalidArgument
 from kernelbank.io import checkpoint
 from support.auto_streams import assert_same_state, predict_and_learn
+from support.core_state import put_entry
 from support.naive import forecasts as naive
 
 HORIZONS = (1, 3, 8)
@@ -99,6 +100,15 @@ def test_intervals_follow_their_definition():
         for own, one, value in zip(output, slow, values, strict=True):
             np.testing.assert_allclose(own, [value, *one.forecast(value, 0.05)], rtol=1e-12)
     assert fast.sums[:, 5].tolist() == [one.covered for one in slow]
+
+
+def test_issued_quantiles_are_in_order_where_the_tracked_ones_are_not():
+    """Else an interval that is wider than its own quantile says would count as that quantile."""
+    intervals = _core.HorizonIntervals(horizons=[1], **NO_BOUNDS)
+    put_entry(intervals, "quantiles", (slice(None), 5), 0.0)  # of 0.05; that of 0.1 is 1.28
+    intervals.issue(0, np.zeros((1, 3)), np.zeros((1, 2)))
+    issued = intervals["issued"].reshape(2, -1)
+    np.testing.assert_array_equal(issued[:, 5], intervals["quantiles"][:, 6])
 
 
 def test_weights_of_horizons_follow_their_definition():
