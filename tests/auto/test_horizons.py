@@ -176,6 +176,22 @@ def test_scores_are_those_of_the_forecasts_of_the_trace(whole):
         np.testing.assert_allclose(score[2:], wanted, rtol=1e-10)
 
 
+def test_baselines_are_of_the_targets_also_with_known_inputs_and_seasons():
+    bank = small(known=[0], seasons=(24,))
+    bank.run(X[:90], Y[:90])
+    begun = bank.model.forecaster.first_moment
+    for score in bank.ledger.horizons:
+        rows = np.arange(begun, 90 - score.horizon)
+        last = Y[rows + score.horizon] - Y[rows]
+        season = [
+            Y[t + score.horizon]
+            - (naive.phase_value(Y[: t + 1].tolist(), score.horizon, 24) or Y[t])
+            for t in rows
+        ]
+        wanted = [np.mean(last**2), np.mean(np.square(season))]
+        np.testing.assert_allclose([score.last_value, score.seasonal], wanted, rtol=1e-10)
+
+
 # --- the same bits --------------------------------------------------------------------------------
 
 
