@@ -420,3 +420,12 @@ def test_categories_beyond_the_limit_share_one_mean(monkeypatch):
     late = known.mean(category_code("k9"))
     assert late == known.mean(category_code("k5"))
     assert late != known.mean(category_code("k1"))
+
+
+@pytest.mark.parametrize("place", [(0, 0), (0, 1), (1, 2)])
+def test_forged_statistics_are_refused(place):
+    known = fed(["a", "b"], [1.0, 2.0])
+    facts, array = known.describe()
+    array[place] = np.nan if place != (0, 0) else array[1, 0]
+    with pytest.raises(FileRefused):
+        CategoryStatistics(1, clipped=True).restore(facts, array)
