@@ -141,6 +141,21 @@ def test_a_file_whose_running_slots_cannot_be_is_refused(tmp_path, damage):
         kb.load(path)
 
 
+def test_a_file_without_the_base_of_a_running_slot_is_refused(tmp_path):
+    X, y = data(40)
+    bank = small()
+    bank.run(X, y)
+    groups = bank._model.pool.groups
+    child = next(n for n in bank._model.selection.running if groups[n].base is not None)
+    path = tmp_path / "bank.kb"
+    bank.save(path)
+    header, arrays = checkpoint.read(path)
+    header["model"]["selection"]["running"].remove(groups[child].base)
+    checkpoint.write(path, header, arrays)
+    with pytest.raises(kb.errors.FileRefused):
+        kb.load(path)
+
+
 # --- the rule -------------------------------------------------------------------------------------
 
 
