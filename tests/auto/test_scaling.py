@@ -295,6 +295,16 @@ def test_slots_on_ranks_and_relevant_columns_learn_the_logarithm_of_a_skewed_tar
         assert slot.transform == (transform if uses else None)
 
 
+def test_labels_and_several_targets_have_no_transform():
+    X, y = skewed(140)
+    for bank, target in (
+        (kb.AutoBank("classification"), y > np.median(y)),
+        (kb.AutoBank(), np.column_stack([y, y])),
+    ):
+        bank.run(X, target)
+        assert set(slots_by_transform(bank)) == {None}
+
+
 # --- the same bits --------------------------------------------------------------------------------
 
 
