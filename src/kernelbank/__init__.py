@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from . import checks, combiners, errors, kernels, learners, losses, reference, transforms
-    from .auto import AutoBank, AutoLedger, Change
+    from .auto import AutoBank, AutoLedger, AutoTrace, Change
     from .auto.loading import from_bytes, load
     from .bank import AdaptiveDictionary, KernelBank, Ledger, Slot, Trace, engines
     from .combiners.simplex import kkt_residual, simplex_qp
@@ -35,7 +35,7 @@ _MODULES = {
 
 _NAMES = {
     **dict.fromkeys(("AdaptiveDictionary", "KernelBank", "Ledger", "Slot", "Trace"), "bank"),
-    **dict.fromkeys(("AutoBank", "AutoLedger", "Change"), "auto"),
+    **dict.fromkeys(("AutoBank", "AutoLedger", "AutoTrace", "Change"), "auto"),
     **dict.fromkeys(("BatchSolution", "batch_solution"), "research.batch"),
     **dict.fromkeys(("from_bytes", "load"), "auto.loading"),
     **dict.fromkeys(("kkt_residual", "simplex_qp"), "combiners.simplex"),
@@ -49,6 +49,7 @@ __all__ = [
     "AdaptiveDictionary",
     "AutoBank",
     "AutoLedger",
+    "AutoTrace",
     "BatchSolution",
     "Change",
     "Comparison",

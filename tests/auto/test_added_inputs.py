@@ -9,7 +9,6 @@ import kernelbank as kb
 from kernelbank.errors import InvalidArgument
 from kernelbank.kernels import ActiveDims, Gaussian, Linear, TreeKernel
 from kernelbank.learners import (
-    KRLS,
     FourierRLS,
     LinearRLS,
     Norma,
@@ -57,19 +56,6 @@ def test_inputs_can_be_added_at_any_time(at):
     assert bank.samples == ROWS
 
 
-def test_added_inputs_are_used_and_nothing_is_lost():
-    X, y = stream(np.nan)
-    error = {}
-    for late in (True, False):
-        bank = kb.AutoBank(size="small")
-        bank.run(X[:LATE, :3], y[:LATE])
-        if late:
-            bank.add_inputs()
-        trace = bank.run(X[LATE:] if late else X[LATE:, :3], y[LATE:])
-        error[late] = np.mean((trace.predictions - y[LATE:])[60:] ** 2)
-    assert error[True] < 0.3 * error[False]
-
-
 def test_runs_files_copies_and_single_rows_agree_after_adding_inputs(tmp_path):
     X, y = stream(np.nan)
     bank = kb.AutoBank(size="small", lags=1)
@@ -104,18 +90,6 @@ def test_predictions_stay_pending_while_inputs_are_added():
     assert banks[0].predict_one(wide[0]) == banks[1].predict_one(wide[0])
 
 
-def test_class_that_appears_after_added_inputs_is_learned():
-    X, y = stream(np.nan)
-    labels = np.where(y > 0, "up", "down").astype(object)
-    labels[350:] = np.where(X[350:, 3] > 0, "far", labels[350:])
-    bank = kb.AutoBank("classification", size="small")
-    bank.run(X[:LATE, :3], labels[:LATE])
-    bank.add_inputs()
-    bank.run(X[LATE:], labels[LATE:])
-    assert bank.classes == tuple(dict.fromkeys(labels))
-    assert bank.bank.outputs == 3
-
-
 def test_wrong_number_of_added_inputs_is_refused():
     bank = kb.AutoBank()
     for wrong in (0, -1, 1.5, "two"):
@@ -136,23 +110,3 @@ def test_own_slots_see_added_inputs_only_if_they_can_use_them():
     assert first.kernel == ActiveDims(Gaussian(1.0), tuple(range(6)))
     assert second == own[1]
     bank.run(X[LATE:], y[LATE:])
-
-
-def test_added_inputs_without_scaling_are_used():
-    """A kernel that knows its units: the hour of a day; where it is missing, it is expected."""
-    hours = np.arange(600.0) % 24
-    y = np.sin(2 * np.pi * hours / 24)
-    daily = kb.Slot(kb.kernels.Periodic(period=24.0, width=0.5), KRLS(budget=24))
-    bank = kb.AutoBank(slots=[daily], scalings="none")
-    trace = bank.run(hours, y)
-    assert np.abs(trace.predictions - y)[200:].max() < 0.05
-    assert np.isfinite(bank.predict_one([np.nan]))
-    shown = bank._model.scaling.scale_rows(np.array([[7.0], [np.nan]]), np.zeros((2, 0)))
-    column = bank._model.scaling.columns[0]
-    from kernelbank.auto import scaling as s
-
-    expected = column[s.CENTER] + column[s.SCALE] * column[s.LAST_FIXED] * max(
-        0.0, min(1.0, column[s.PRODUCT] / column[s.POWER])
-    )
-    assert shown[0, 0] == 7.0
-    assert shown[1, 0] == pytest.approx(expected)

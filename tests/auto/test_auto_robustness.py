@@ -107,14 +107,6 @@ def test_new_level_is_followed_from_its_second_row_on():
     assert (errors[302:310] < 0.1 * jump).all()
 
 
-def test_levels_are_followed_at_once_where_far_targets_have_stayed():
-    X, y = staircase()
-    y[330:] += 100.0
-    y[360:] -= 100.0
-    errors = np.abs(kb.AutoBank(size="small").run(X, y).predictions - y)
-    assert (errors[[331, 332, 361, 362]] < 10.0).all()
-
-
 def spiked(outputs=1):
     """A smooth series, the same with lone spikes, and the rows of these."""
     draw = np.random.default_rng(1)

@@ -1,4 +1,4 @@
-"""Predictions, intervals and probabilities against their naive forms and their promises."""
+"""Intervals, probabilities and signals of change against their naive forms and their promises."""
 
 import math
 
@@ -76,20 +76,6 @@ class CalibrationPair:
             assert abs(high - highest) <= 8 * EPS * (abs(highest) + 20 * sd)
 
 
-@pytest.mark.parametrize("bounds", [(0.0, np.inf), (-np.inf, 0.3), (-0.2, 0.4)])
-def test_bounded_predictions_and_intervals_equal_the_naive_form(bounds):
-    draw = np.random.default_rng(7)
-    count = 200
-    scale = np.column_stack([draw.normal(size=count), 0.5 + draw.random(count)])
-    targets = np.clip(draw.normal(size=count), *bounds)
-    pair = CalibrationPair(bounds=bounds)
-    pair.feed(draw.normal(size=count), scale, targets, draw.uniform(1e-5, 0.5, size=count))
-    value, ends = predict(pair.own, -50.0, 0.0, 1.0, 0.05)
-    assert bounds[0] <= min(value, *ends)
-    value, ends = predict(pair.own, 50.0, 0.0, 1.0, 0.05)
-    assert bounds[1] >= max(value, *ends)
-
-
 @pytest.mark.parametrize("seed", range(6))
 def test_predictions_and_intervals_equal_the_naive_form(seed):
     draw = np.random.default_rng(seed)
@@ -127,41 +113,6 @@ def test_late_and_far_targets_are_scored_as_by_the_naive_form(delay):
     assert fast["stats"][:3] == pytest.approx(
         [min(slow.targets), max(slow.targets), slow.variance], rel=1e-9
     )
-
-
-@pytest.mark.parametrize("delay", [10, 50, 200])
-def test_intervals_of_late_targets_have_their_coverage(delay):
-    """Errors that are much alike from row to row, and a scale that changes."""
-    draw = np.random.default_rng(delay)
-    intervals = CalibrationPair().own
-    count = 8000
-    scale = np.exp(np.sin(np.arange(count) / 900))
-    errors = np.convolve(draw.normal(size=count + 20), np.ones(20) / np.sqrt(20), "valid")
-    waiting, covered = [], []
-    for n, y in enumerate((scale * errors[:count]).tolist()):
-        waiting.append((intervals.ends(), predict(intervals, 0.0, 0.0, 1.0, 0.05)[1]))
-        if n >= delay:
-            ends, (low, high) = waiting.pop(0)
-            covered.append(low <= y <= high)
-            intervals.score(0.0, y, 0.0, 1.0, delay=float(delay), ends=ends)
-    assert abs(np.mean(covered[200:]) - 0.9) < 0.015
-
-
-def test_quantiles_are_interpolated_between_the_tails():
-    draw = np.random.default_rng(0)
-    for _ in range(50):
-        quantiles = draw.normal(size=(2, len(TAILS))) * 2 + np.linspace(3, 0, len(TAILS))
-        pair = CalibrationPair(quantiles)
-        put_entry(pair.own, "stats", [VARIANCE, ROWS], 1.0)
-        pair.naive.variance = 1.0
-        last = math.inf
-        for tail in [1e-17, 1e-4, *TAILS, 0.003, 0.07, 0.45]:
-            _, ends = predict(pair.own, 0.0, 0.0, 1.0, tail)
-            expected = pair.naive.interval(0.0, tail)
-            assert np.allclose(ends, expected, rtol=0, atol=1e-12)
-            if tail in TAILS:
-                assert ends[1] - ends[0] <= last + 1e-12  # a smaller tail is wider
-                last = ends[1] - ends[0]
 
 
 def errors_of(kind, count, draw):
@@ -205,20 +156,6 @@ def test_share_of_errors_beyond_a_quantile_goes_to_its_tail(kind):
     assert np.all(abs(share - aimed) <= bound + 1e-9)
     assert np.all(bound <= 0.05)  # so that it says something: quantiles do not run away
     assert np.all(bound[:, :6] <= 0.02)
-
-
-def test_constant_target_keeps_its_quantiles():
-    """Errors of 0 from the first row on have no unit; the intervals are ready when it moves."""
-    own = new_intervals()
-    for _ in range(5000):
-        own.score(0.0, 0.0, 0.0, 0.0)
-    draw = np.random.default_rng(0)
-    inside = 0
-    for y in draw.normal(size=400):
-        _, ends = predict(own, 0.0, 0.0, 1.0, 0.05)
-        inside += ends[0] <= y <= ends[1]
-        own.score(0.0, y, 0.0, 1.0)
-    assert 0.8 < inside / 400 < 0.97
 
 
 @pytest.mark.parametrize("sharp", [0.3, 1.0, 100.0])
@@ -285,22 +222,6 @@ def test_forged_statistics_give_intervals_and_probabilities():
 # --- probabilities of more than two classes against their naive form and their promises -----------
 
 
-FORGED_SOFTMAX = [
-    math.nan,
-    np.inf,
-    -np.inf,
-    1e308,
-    -1e308,
-    -1.0,
-    0.0,
-    0.5,
-    4.0,
-    1e-320,
-    2.0**53,
-    1e19,
-]
-
-
 COMMON_START = [2.0, 1.0, 1.0, 0.0, 1.0]
 CLASS_START = [0.0, 0.0, 10.0, 0.0, 30.0]
 LATE = [0.0, 1.0, 10.0, 0.0, 30.0]
@@ -348,15 +269,6 @@ def test_probabilities_equal_the_naive_form(classes, sharp, rare):
         assert np.allclose(curve[2:], matrix[[0, 0, 1], [0, 1, 1]], rtol=1e-10)
 
 
-@pytest.mark.parametrize("classes", [3, 40, 1000])
-def test_probabilities_add_to_one_and_none_is_0(classes):
-    scores, labels = stream(classes, 200, 1.0)
-    out = new_softmax(classes).predict_and_update(scores, labels)
-    # Numbers that add to 1 are rounded once each, by the two divisions and by the sums.
-    assert np.abs(out.sum(axis=1) - 1).max() <= (classes + 4) * EPS
-    assert out.min() >= 1e-6 / (1 + 1e-6 * classes)
-
-
 # --- the same bits --------------------------------------------------------------------------------
 
 
@@ -369,37 +281,7 @@ def with_late_classes(rows=400):
     return X, y
 
 
-def test_restart_of_a_bank_starts_its_softmax_anew():
-    """After 128 rows the banks start from the replay buffer, and have other scores."""
-    X, y = with_late_classes()
-    bank = kb.AutoBank("classification", classes=[0, 1, 2], **SMALL)
-    bank.run(X[:127], y[:127])
-    model = bank._model
-    assert model.core.state()["probabilities/common"].tolist() != COMMON_START
-    bank.learn_one(X[127], int(y[127]))
-    assert model.core.state()["probabilities/common"].tolist() == COMMON_START
-    assert model.core.state()["probabilities/curves"].tolist() == [CLASS_START] * 3
-
-
-# --- what it is for -------------------------------------------------------------------------------
-
-
 # --- classes that appear late ---------------------------------------------------------------------
-
-
-def test_late_class_starts_with_a_higher_offset():
-    own = _core.Probabilities(scores=0)
-    own.grow(1)
-    assert own["curves"].tolist() == [[2.0, 0.0, 1.0, 0.0, 1.0]]
-    own.grow(3)
-    assert own["curves"].tolist() == [CLASS_START, CLASS_START, LATE]
-    own = _core.Probabilities(scores=0)
-    own.grow(3)
-    assert own["curves"].tolist() == [CLASS_START] * 3
-    put(own, curves=np.full((3, 5), 7.0), common=np.full(5, 6.0))
-    own.grow(5)
-    assert own["curves"].tolist() == [*[[7.0] * 5] * 3, LATE, LATE]
-    assert own["common"].tolist() == [6.0] * 5
 
 
 def test_class_that_appears_late_keeps_the_curves_of_the_others():
@@ -423,32 +305,14 @@ def test_class_that_appears_late_keeps_the_curves_of_the_others():
 # --- whatever comes -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("size", [0.0, 1.0, 1e300])
-def test_parameters_stay_within_their_limits(size):
-    """Classes that are always those with the lowest score, and then with the highest one."""
-    draw = np.random.default_rng(0)
-    scores = size * draw.normal(size=(6000, 4))
-    labels = np.where(np.arange(6000) < 3000, scores.argmin(axis=1), scores.argmax(axis=1))
-    own = new_softmax(4)
-    for part in range(0, 6000, 500):
-        rows = slice(part, part + 500)
-        out = own.predict_and_update(scores[rows], labels[rows])
-        assert np.isfinite(out).all()
-        assert (own["common"][:2] >= 0).all()
-        assert (own["common"][:2] <= 30).all()
-        assert (abs(own["curves"][:, :2]) <= 30).all()
-    if size == 1.0:
-        assert np.mean(out.argmax(axis=1) == labels[rows]) > 0.9
-
-
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_forged_parameters_give_probabilities_and_return_to_their_start():
     draw = np.random.default_rng(1)
-    possible = [value for value in FORGED_SOFTMAX if math.isfinite(value)]
+    possible = [value for value in FORGED if math.isfinite(value)]
     for _ in range(400):
         own = new_softmax(3)
         put(own, curves=draw.choice(possible, size=(3, 5)), common=draw.choice(possible, size=5))
-        out = own.predict_and_update(draw.choice(FORGED_SOFTMAX, size=(3, 3)), np.zeros(3))
+        out = own.predict_and_update(draw.choice(FORGED, size=(3, 3)), np.zeros(3))
         assert (out > 0).all()
         assert np.allclose(out.sum(axis=1), 1)
     own = new_softmax(3)
@@ -460,3 +324,130 @@ def test_forged_parameters_give_probabilities_and_return_to_their_start():
     for name in ("curves", "common"):
         with pytest.raises(ValueError, match="finite"):
             put_entry(own, name, 0, math.nan)
+
+
+# --- signals of change, and how often they are false -----------------------------------------------
+
+
+RING = 500
+
+
+SIGNALS = {"error grew": (0, 1), "error fell": (0, -1), "weights": (1, 1)}
+
+
+def new_detector(limit, slots=1, ring=RING):
+    return _core.ChangeDetector(slots=slots, recent=ring, limit=limit)
+
+
+def detected(sizes, limit, ring=RING, weights=None):
+    """The signals of errors and of weights after each row."""
+    weights = np.ones((len(sizes), 1)) if weights is None else weights
+    signals = np.zeros((2, len(sizes)), np.int64)
+    for row, what in new_detector(limit, weights.shape[1], ring).detect(sizes, weights):
+        kind, sign = SIGNALS[what]
+        signals[kind, row] = sign
+    return signals
+
+
+def kinds(draw, count):
+    """Sizes of errors of which nothing changes."""
+    some = draw.random(count) < 0.01
+    return {
+        "normal": abs(draw.normal(size=count)),
+        "heavy": abs(draw.standard_cauchy(size=count)),
+        "three": draw.integers(0, 3, size=count).astype(float),
+        "two": (draw.random(count) < 0.02).astype(float),
+        "mostly none": some * draw.random(count),
+        "constant": np.ones(count),
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ring", [60, RING])
+def test_error_signals_equal_the_naive_form(ring):
+    """The same signals in the same rows, with every kind of ties, growth and fall."""
+    actual = {1: 0, -1: 0}
+    for seed in range(4):
+        draw = np.random.default_rng(seed)
+        for sizes in kinds(draw, 1500).values():
+            changing = sizes * 4.0 ** draw.integers(-1, 2, size=10).repeat(150)
+            errors, _ = detected(changing, 300.0, ring)
+            own = naive.ErrorDetector(ring, 300.0)
+            assert [own.see(size) for size in changing] == errors.tolist()
+            actual[1] += (errors > 0).sum()
+            actual[-1] += (errors < 0).sum()
+    assert actual[1] > 20
+    assert actual[-1] > 5
+
+
+def test_sums_of_the_martingales_equal_the_naive_form():
+    draw = np.random.default_rng(0)
+    sizes = abs(draw.normal(size=700))
+    for end in (50, 51, 300, 700):
+        detector = new_detector(1e9)
+        detector.detect(sizes[:end], np.ones((end, 1)))
+        own = naive.ErrorDetector(RING, 1e9)
+        for size in sizes[:end]:
+            own.see(size)
+        # A factor is the difference of two powers that differ by one part in about 500.
+        room = 64 * EPS * end * RING
+        assert detector["grew"] == pytest.approx(own.grew, rel=room)
+        assert detector["fell"] == pytest.approx(own.fell, rel=room)
+
+
+def test_betting_factor_has_mean_one():
+    """Over the ranks of errors that are all different, for every martingale; with ties at most 1."""
+    for count, ties in [(50, 1), (499, 1), (51, 4), (499, 100)]:
+        among = np.arange(count + 1) // ties
+        total = np.zeros((2, 3))
+        for k, size in enumerate(among):
+            detector, ring = new_detector(1e9), np.zeros(RING)
+            ring[:count] = np.delete(among, k)
+            put(detector, errors=ring, seen=np.array(float(count)))
+            detector.detect(np.array([float(size)]), np.ones((1, 1)))
+            total += np.array([detector["grew"], detector["fell"]]) / (count + 1)
+        assert np.all(total <= 1 + 1e-12)
+        assert ties > 1 or np.all(total >= 1 - 1e-12)
+
+
+@pytest.mark.parametrize(
+    ("limit", "ring", "rows"), [slow(200.0, RING, 300_000), (1000.0, 60, 100_000)]
+)
+def test_false_signals_are_rare(limit, ring, rows):
+    """Each sum at most once in `limit` rows, up to four deviations of a count of that mean."""
+    draw = np.random.default_rng(11)
+    most = rows / limit
+    for name, sizes in kinds(draw, rows).items():
+        errors, _ = detected(sizes, limit, ring)
+        for sign in (1, -1):
+            assert (errors == sign).sum() <= most + 4 * math.sqrt(most), (name, sign)
+
+
+def test_weight_signals_equal_the_naive_form():
+    actual = 0
+    for seed in range(6):
+        draw = np.random.default_rng(seed)
+        shares = draw.dirichlet(np.full(4, 0.3), size=9).repeat(200, axis=0)
+        weights = 0.9 * shares + 0.1 * draw.dirichlet(np.ones(4), size=len(shares))
+        _, moves = detected(np.ones(len(weights)), 1e9, weights=weights)
+        own = naive.WeightDetector(4)
+        assert [own.see(row) for row in weights] == moves.tolist()
+        actual += moves.sum()
+    assert actual >= 6
+
+
+def test_impossible_states_are_refused():
+    detector = new_detector(1e9, slots=2, ring=60)
+    detector.detect(np.arange(90.0), np.full((90, 2), 0.5))
+    before = detector.state()
+    for name, value in [
+        ("seen", -1.0), ("seen", 0.5), ("seen", 1e300), ("seen", math.nan), ("rows", -1.0),
+        ("apart", 2.0), ("errors", math.inf), ("mean_weights", math.nan), ("grew", math.nan),
+    ]:  # fmt: skip
+        array = np.full_like(before[name], value)
+        with pytest.raises(ValueError, match=r"finite|whole"):
+            put(detector, **{name: array})
+    for wrong in (before | {"errors": np.zeros(61)}, before | {"more": np.zeros(1)}, {}):
+        with pytest.raises(ValueError, match="has"):
+            detector.restore(wrong)
+    np.testing.assert_equal(detector.state(), before)  # nothing has changed

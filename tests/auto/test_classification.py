@@ -1,14 +1,18 @@
 """AutoBank for classes: labels, probabilities, classes that come late, many classes."""
 
+import math
+import re
+import warnings
+
 import numpy as np
 import pytest
 
 import kernelbank as kb
 from kernelbank.auto.config import AutoConfig
 from kernelbank.auto.model import REPLAY
-from kernelbank.auto.slots import LARGEST_STATE, SCALINGS, SIZES, START, default_pool, revise
-from kernelbank.bank.slot_history import Selection
-from kernelbank.errors import FileRefused
+from kernelbank.auto.slots import LARGEST_STATE, SCALINGS, SIZES, START, default_pool
+from kernelbank.auto.targets import MAX_CLASSES, ClassLabels, nearest_label, plain
+from kernelbank.errors import FileRefused, InvalidArgument, LargeModel
 from kernelbank.io import checkpoint
 from kernelbank.losses import Squared
 from support.auto_streams import SMALL, assert_same_state, numbers, predict_and_learn
@@ -71,17 +75,6 @@ def test_probabilities_are_calibrated():
     assert np.mean((said - chance[500:]) ** 2) < 0.01
 
 
-def test_single_class_is_predicted():
-    X, _ = numbers(50)
-    bank = kb.AutoBank("classification", **SMALL)
-    trace = bank.run(X, ["on"] * 50)
-    assert (trace.predictions[1:] == "on").all()
-    assert bank.predict_one(X[0]) == "on"
-    named = kb.AutoBank("classification", classes=["on", "off"], **SMALL)
-    named.run(X, ["on"] * 50)
-    assert named.predict_proba_one(X[0])["off"] < 0.1
-
-
 @pytest.mark.parametrize("count", [2, 3])
 def test_slot_classes_are_the_classes_of_the_slots_scores(count):
     draw = np.random.default_rng(4)
@@ -94,7 +87,7 @@ def test_slot_classes_are_the_classes_of_the_slots_scores(count):
     assert (trace.slot_classes[0] == -1).all()  # no label was known
     for x, label, chosen in zip(X, labels, trace.slot_classes, strict=True):
         if single.banks:
-            rows = single._model.scaling.scale_rows(x[None], np.zeros((1, 0)))
+            rows = single._model.scaling.statistics.scale_rows(x[None], np.zeros((1, 0)))
             scores = single.bank.predict_slots(rows)[0].reshape(single.bank.outputs, -1)
             wanted = scores.argmax(axis=0) if len(scores) > 1 else scores[0] > 0
             assert (chosen == wanted).all()
@@ -137,7 +130,7 @@ def test_class_that_appears_between_prediction_and_target_gets_its_own_output(la
     model = bank._model
     row = [3.0, 0.3]
     _, own = model.banks[0].predict_slots_one(
-        model.scaling.scale_rows(np.array([row]), np.zeros((1, model.core.past)))[0]
+        model.scaling.statistics.scale_rows(np.array([row]), np.zeros((1, model.core.past)))[0]
     )
     bank.predict_one(row)
     if late:  # the third class is that of another row
@@ -147,7 +140,7 @@ def test_class_that_appears_between_prediction_and_target_gets_its_own_output(la
         bank = kb.load(tmp_path / "bank")
         model = bank._model
         losses = bank.bank.ledger.slot_loss
-        shown = model.scaling.scale_rows(np.array([row]), np.zeros((1, model.core.past)))
+        shown = model.scaling.statistics.scale_rows(np.array([row]), np.zeros((1, model.core.past)))
         now = bank.bank.predict_slots(shown)[0]
         bank.learn_one(row, "b")
         for head, (past, sign) in enumerate([(now[0], -1), (own, 1), (now[2], -1)]):
@@ -258,7 +251,7 @@ def test_third_class_leaves_the_output_of_two_as_it_is_and_replays_the_others(sl
     y = np.where(X[:, 0] > 0, "right", "left")
     bank = kb.AutoBank("classification", slots=slots, **SMALL)
     bank.run(X, y)
-    rows = bank._model.scaling.scale_rows(X[:50], np.zeros((50, bank._model.core.past)))
+    rows = bank._model.scaling.statistics.scale_rows(X[:50], np.zeros((50, bank._model.core.past)))
     before = bank.bank.predict(rows)
     first = bank.classes[0]
     bank.add_classes(["top"])
@@ -287,20 +280,6 @@ def test_class_of_the_first_rows_is_as_if_it_had_been_named():
     assert actual.bank.outputs == 4
     np.testing.assert_array_equal(actual.bank.weights, named.bank.weights)
     np.testing.assert_array_equal(actual.bank.predict(X), named.bank.predict(X))
-
-
-@pytest.mark.parametrize("rows", [3, slow(140)])
-def test_classes_can_be_added_all_at_once_at_any_time(rows):
-    X, y = late_classes(300)
-    bank = kb.AutoBank("classification", **SMALL)
-    bank.run(X[:rows], y[:rows])
-    bank.add_classes([*"abcdefgh", "left", "right"])
-    bank.run(X[rows:], y[rows:])
-    assert len(bank.classes) == 11
-    assert bank.bank.outputs == 11
-    assert bank.predict_proba(X).shape == (300, 11)
-    later = y[200:] != "top"
-    assert np.mean(bank.predict(X[200:])[later] == y[200:][later]) > 0.8
 
 
 # --- many classes ---------------------------------------------------------------------------------
@@ -346,20 +325,6 @@ def trees(pool, groups):
     return sum(isinstance(slot.learner, L.PartitionTree) for slot in slots)
 
 
-@pytest.mark.parametrize("outputs", [2, 3, 5, 10])
-def test_slots_that_are_not_shared_have_at_most_four_times_the_bytes_of_one_output(outputs):
-    pool = pool_for(outputs, size="small")
-    one_output = sum(group.size for group in pool.groups if group.initial)
-    selection = Selection.first(pool.initial_groups, len(pool.groups))
-    for rows in (0, 512, 4096, 8192, 16384):
-        if rows:
-            on_trees = [isinstance(slot.learner, L.PartitionTree) for slot in pool.slots]
-            running = np.isin(range(len(pool)), pool.members(selection.running))
-            selection, _ = revise(pool, selection, rows, np.where(running, on_trees, 0))
-        own = [pool.groups[n].size for n in selection.running if not pool.groups[n].is_shared]
-        assert outputs * sum(own) <= 4 * one_output
-
-
 @pytest.mark.parametrize("dimension", [2, 20, 100])
 def test_more_classes_have_fewer_trees_and_the_same_slots_to_choose_from(dimension):
     one = pool_for(1, dimension=dimension)
@@ -403,3 +368,165 @@ def test_file_with_other_outputs_than_classes_is_refused(tmp_path):
         checkpoint.write(path, header | {"model": model | {"banks": banks}}, arrays)
         with pytest.raises(FileRefused):
             kb.load(path)
+
+
+# --- which values are labels -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given_as", "value"),
+    [
+        (True, True),
+        (np.bool_(False), False),
+        (3, 3),
+        (np.int8(-3), -3),
+        (np.uint64(2**63), 2**63),
+        (2.0, 2),
+        (-0.0, 0),
+        (np.float32(0.5), 0.5),
+        (1e300, 1e300),
+        ("yes", "yes"),
+        (np.str_("no"), "no"),
+        ("", ""),
+        (np.array([4]), 4),
+        (np.array(2.5), 2.5),
+    ],
+)
+def test_plain_labels(given_as, value):
+    actual = plain(given_as, "y")
+    assert actual == value
+    assert type(actual) is type(value)
+
+
+@pytest.mark.parametrize("label", [None, math.nan, np.float64("nan"), np.array([np.nan])])
+def test_missing_labels_say_what_to_do(label):
+    with pytest.raises(InvalidArgument, match=r"'y' has a missing label.*predict_one"):
+        plain(label, "y")
+
+
+def test_too_many_classes_are_refused():
+    labels = ClassLabels(None)
+    assert len(labels.check(list(range(MAX_CLASSES)), MAX_CLASSES)) == MAX_CLASSES
+    rule = f"at most {MAX_CLASSES} different labels; got 100 in row 100. .*max_classes.*add_classes"
+    with pytest.raises(InvalidArgument, match=rule):
+        labels.check(list(range(MAX_CLASSES + 1)), MAX_CLASSES + 1)
+    named = ClassLabels(range(150))  # as many as one likes, if they are named
+    assert named.check([149], 1) == [149]
+    with pytest.raises(InvalidArgument, match=r"label 150 in row 0, .* not one of the 150 classes"):
+        named.check([150], 1)
+
+
+def test_refused_labels_are_found_in_their_order_and_nothing_changes():
+    labels = ClassLabels(None, 3)
+    labels.add(["a"])
+    actual = labels.refused(["a", "b", "c", "b", "d", "c", "e", "d"])
+    assert [(one.row, one.label) for one in actual] == [(4, "d"), (6, "e"), (7, "d")]
+    assert actual[0].reason == "is one label more than 3"
+    # A label that waits to be learned counts, once.
+    assert [one.label for one in labels.refused(["b", "c", "d"], waiting=["d", "a", "d"])] == ["c"]
+    assert labels.known == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("label", "meant"),
+    [("catt", "cat"), ("DOG", "dog"), (" dog ", "dog"), ("zebra", None), (1, None), ("", None)],
+)
+def test_label_that_is_likely_misspelled_names_the_one_that_was_meant(label, meant):
+    known = [1, "cat", "dog"]
+    assert nearest_label(label, known) == meant
+    if label not in known:
+        with pytest.raises(
+            InvalidArgument, match="Did you mean" if meant else "Correct it, or"
+        ) as e:
+            ClassLabels(known).check(label, None)
+        assert meant is None or f"mean {meant!r}?" in str(e.value)
+
+
+@pytest.mark.parametrize(
+    ("known", "kind"),
+    [
+        ([True, False], np.bool_),
+        ([3, -1], np.int64),
+        ([1, 2.5], np.float64),
+        (["a", "long"], np.str_),
+        (["a", 1], np.object_),
+        ([True, 2], np.object_),
+        ([2**63 + 1, -1], np.object_),
+        ([2**53 + 1, 0.5], np.object_),
+        ([2**70, 1], np.object_),
+    ],
+)
+def test_labels_come_back_as_they_were(known, kind):
+    labels = ClassLabels(known)
+    actual = labels.array(np.array([1, 0, 1]))
+    assert np.issubdtype(actual.dtype, kind)
+    assert actual.tolist() == [known[1], known[0], known[1]]
+
+
+# --- labels that a bank refuses -------------------------------------------------------------------
+
+
+COUNT = 130
+LINEAR = kb.Slot(kb.kernels.Linear(), kb.learners.LinearRLS())
+X = np.random.default_rng(0).normal(size=(COUNT, 2))
+
+
+def test_bank_that_refuses_a_label_has_changed_nothing(tmp_path):
+    bank = kb.AutoBank("classification", size="small", max_classes=3)
+    bank.run(X[:40], np.arange(40) % 3)
+    before = tmp_path / "before.kb"
+    bank.save(before)
+    with pytest.raises(InvalidArgument, match=r"at most 3 different labels; got 3 in row 3\."):
+        bank.run(X[:10], np.arange(10) % 5)
+    with pytest.raises(InvalidArgument, match=r"add them: bank.add_classes\(\[7\]\)"):
+        bank.learn_one(X[0], 7)
+    bank.save(tmp_path / "after.kb")
+    assert before.read_bytes() == (tmp_path / "after.kb").read_bytes()
+    again = kb.load(before)
+    with pytest.raises(InvalidArgument, match="at most 3"):
+        again.learn_one(X[0], 7)
+    again.add_classes([7])
+    again.learn_one(X[0], 7)
+    assert again.classes == (0, 1, 2, 7)
+    assert len(again.predict_proba_one(X[0])) == 4
+
+
+def test_bank_whose_classes_are_named_takes_more_when_they_are_added(tmp_path):
+    bank = kb.AutoBank("classification", size="small", classes=["no", "yes"])
+    bank.run(X[:40], ["no", "yes"] * 20)
+    bank.save(tmp_path / "b.kb")
+    again = kb.load(tmp_path / "b.kb")
+    for one in (bank, again):
+        with pytest.raises(InvalidArgument, match=r"Did you mean 'yes'\?"):
+            one.learn_one(X[0], "Yes")
+        one.add_classes(["perhaps", "no"])
+        one.run(X[:40], ["no", "yes", "perhaps", "yes"] * 10)
+        assert one.classes == ("no", "yes", "perhaps")
+        with pytest.raises(InvalidArgument, match="not one of the 3 classes"):
+            one.learn_one(X[0], "never")
+    assert np.array_equal(bank.predict_proba(X), again.predict_proba(X))
+
+
+def test_large_model_warns_once(monkeypatch):
+    monkeypatch.setattr("kernelbank.auto.model.LARGE_MODEL", 1_000_000)
+    bank = kb.AutoBank("classification", size="small")
+    labels = np.arange(COUNT) % 2
+    with pytest.warns(LargeModel, match=r"\d+ MB for 2 inputs, as a file") as told:
+        bank.run(X, labels)
+    assert len(told) == 1
+    assert told[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        bank.run(X, labels + 1)
+        kb.AutoBank("classification", size="small", slots=[LINEAR]).run(X, labels)
+
+
+def test_warning_of_a_large_model_has_the_size_of_its_file(monkeypatch, tmp_path):
+    monkeypatch.setattr("kernelbank.auto.model.LARGE_MODEL", 300_000)
+    bank = kb.AutoBank("classification", size="small", classes=range(12))
+    with pytest.warns(LargeModel, match="MB for 12 classes and 2 inputs") as told:
+        bank.run(X, np.arange(COUNT) // 10 % 12)
+    size = re.search(r"([\d,]+) MB for", str(told[0].message))
+    bank.save(tmp_path / "b.kb")
+    saved = (tmp_path / "b.kb").stat().st_size / 1e6
+    assert int(size[1]) == pytest.approx(saved, rel=0.1, abs=0.5)

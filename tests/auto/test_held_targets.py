@@ -97,7 +97,7 @@ class ModelPair:
     def _learn(self, x, y):
         model = self.model
         prediction = model.predict_next(x, 0, 0.05)
-        mean, sd = model.scaling.target_scale()
+        mean, sd = model.scaling.statistics.target_scale()
         width = math.sqrt(model.core.track(0)[4])  # the root mean square error so far
         model.update(x[None], np.array([y]), 0.05, earlier=prediction)
         return mean + sd * prediction.scores[0], width
@@ -117,7 +117,7 @@ class ModelPair:
             believed = [state[f"held/row{i}/believed"][0] for i in held]
             assert believed == pytest.approx([b for _, _, b in self.naive.held], rel=1e-9, abs=1e-9)
             own = self.naive.target
-            assert self.model.scaling.target_scale() == pytest.approx(
+            assert self.model.scaling.statistics.target_scale() == pytest.approx(
                 (own.base, own.unit), rel=1e-9
             )
             signalled = "target level" in [c.what for c in self.model.changes[notes:]]
@@ -140,7 +140,7 @@ def test_five_equal_errors_are_a_new_level():
     pair = ModelPair(X, y)
     assert pair.feed(X[512:], y[512:]) == [1] * 88 + [0] * 4 + [5] + [1] * 95
     assert pair.changes == ["level"]
-    mean, sd = pair.model.scaling.target_scale()
+    mean, sd = pair.model.scaling.statistics.target_scale()
     assert abs(mean - 200) < 2
     assert abs(sd - 3) < 0.6  # as before
 
@@ -154,7 +154,7 @@ def test_five_different_errors_are_a_new_scale():
     counts = pair.feed(X[512:], y[512:])
     assert counts[88:93] == [0, 0, 0, 0, 5]
     assert pair.changes == ["scale"]
-    assert 100 < pair.model.scaling.target_scale()[1] < 1000
+    assert 100 < pair.model.scaling.statistics.target_scale()[1] < 1000
 
 
 def test_five_predicted_far_targets_are_no_change():
@@ -189,7 +189,7 @@ def test_fewer_than_five_far_targets_are_learned_as_usual_errors_and_extreme_one
     pair = ModelPair(X, y)
     counts = pair.feed(X[512:605], y[512:605])
     assert counts[88:] == [0, 0, 0, 0, 3]
-    mean, sd = pair.model.scaling.target_scale()
+    mean, sd = pair.model.scaling.statistics.target_scale()
     errors = mean + sd * np.array(pair.learned[:2]) - 3 * X[[600, 602], 0]
     assert 0.05 < errors[0] < 0.5  # the noise is 0.1
     assert -0.5 < errors[1] < -0.05

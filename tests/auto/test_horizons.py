@@ -143,18 +143,6 @@ def test_weights_of_horizons_follow_their_definition():
     assert len({tuple(row) for row in fast["weights"]}) == 3
 
 
-def test_a_slot_with_coefficients_must_be_better_by_more_than_chance():
-    """Its errors are 0.98 of those of the free slot. All its weight lowers the first part of the
-    cost by 0.04 L, and the ridge by at most 0.01 L. After 300 rows N is 226 one row ahead and 275
-    twelve rows ahead, so that the price is 0.009 L and 0.084 L."""
-    stacking = _core.HorizonStacking(horizons=(1, 12), prices=[0.0, 1.0], known=0)
-    errors = np.random.default_rng(0).normal(size=312)
-    for moment, error in enumerate(errors):
-        stacking.learn(moment, min(moment, 12), np.zeros(2), 0.0)
-        stacking.keep(moment, np.array([[error, 0.98 * error]] * 2))
-    assert stacking["weights"].tolist() == [[0.0, 1.0], [1.0, 0.0]]
-
-
 @pytest.mark.parametrize("settings", [{}, {"known": [0]}, {"combiner": kb.combiners.Hedge()}])
 def test_one_horizon_is_enough(settings, tmp_path):
     one, two = small(horizons=4, **settings), small(horizons=(4,), **settings)
@@ -373,12 +361,6 @@ def test_a_forecast_prints_its_horizons(whole):
 
 
 # --- errors ---------------------------------------------------------------------------------------
-
-
-def test_horizons_are_sorted_and_a_number_means_all_up_to_it():
-    assert kb.AutoBank(horizons=(24, 1, 6)).horizons == (1, 6, 24)
-    assert kb.AutoBank(horizons=np.int64(3)).horizons == (1, 2, 3)
-    assert kb.AutoBank().horizons == ()
 
 
 def test_known_columns_must_be_there():

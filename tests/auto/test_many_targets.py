@@ -78,36 +78,6 @@ def test_everything_public_has_an_axis_of_targets():
     assert len(bank.input_names) == 3
 
 
-def test_queries_agree_with_each_other():
-    X, Y = stream(60)
-    bank, _ = learned(X, Y)
-    actual = bank.predict(X[:5])
-    assert np.array_equal(actual, [bank.predict_one(x) for x in X[:5]])
-    assert np.array_equal(actual, bank.predict_at(X[:5])[:, :, 0])
-    intervals = bank.predict_interval(X[:5], 0.8)
-    assert np.array_equal(intervals, [bank.predict_interval_one(x, 0.8) for x in X[:5]])
-    assert (intervals[:, :, 0] < intervals[:, :, 1]).all()
-
-
-def test_one_column_is_one_target():
-    X, Y = stream(60)
-    bank, trace = learned(X, Y[:, :1])
-    assert trace.predictions.shape == (60,)
-    assert bank.target_names == ()
-    assert isinstance(bank.predict_one(X[0]), float)
-
-
-def test_prediction_before_any_target_is_missing():
-    X, Y = stream(20)
-    bank = kb.AutoBank(**SMALL)
-    assert np.isnan(bank.predict_one(X[0]))  # nobody knows yet how many there are
-    bank.learn_one(X[0], Y[0])
-    assert np.array_equal(bank.predict_one(X[1]), Y[0])
-    trace = kb.AutoBank(**SMALL).run(X, Y)
-    assert np.isnan(trace.predictions[0]).all()
-    assert np.isfinite(trace.predictions[1:]).all()
-
-
 # --- the same bits --------------------------------------------------------------------------------
 
 
@@ -149,17 +119,6 @@ def test_lagged_targets_are_those_of_all_targets():
     assert core.past_row()[: core.known_targets].tolist() == Y[:-4:-1].ravel().tolist()
 
 
-def test_predictions_of_several_rows_feed_the_lags():
-    X, Y = stream(100)
-    bank, _ = learned(X, Y, lags=2)
-    ahead, model = bank.predict(X[:4]), bank._model
-    known, past = model.core.known_targets, model.past_row()
-    for x, expected in zip(X[:4], ahead, strict=True):
-        assert np.array_equal(model.predict_rows(x[None], past[None], 0.05)[0, ::3], expected)
-        past[:known] = np.append(expected, past[:known])[:known]
-        past[known:] = x
-
-
 # --- seasons, far targets ------------------------------------------------------------------------
 
 
@@ -178,17 +137,6 @@ def test_seasons_of_several_targets_are_found_learned_and_saved(tmp_path):
     )
     assert np.array_equal(np.array(answers[1:]), trace.predictions[1:])
     assert_same_state(bank, other)
-
-
-def test_a_row_with_a_far_target_is_held_back_whole_until_it_is_clear():
-    X, Y = stream(151)
-    bank, _ = learned(X[:150], Y[:150])
-    learned_before = bank.bank.samples
-    bank.learn_one(X[0], [1e4, Y[0, 1]])
-    assert (bank._model.core.held, bank.bank.samples) == (1, learned_before)
-    bank.learn_one(X[150], Y[150])  # a usual row: the one before was an outlier
-    assert (bank._model.core.held, bank.bank.samples) == (0, learned_before + 2)
-    assert bank.bank.ledger.missing.tolist() == [1, 0]
 
 
 # --- bounds, levels, changes ----------------------------------------------------------------------
@@ -246,22 +194,6 @@ def test_rows_by_names_may_have_any_order_and_leave_targets_out():
     assert_same_state(bank, other)
 
 
-def test_tables_of_inputs_and_targets_go_together():
-    X, Y = stream(60)
-    table = pd.DataFrame(X, columns=["u", "v", "w"])
-    table["site"] = np.where(X[:, 0] > 0, "north", "south")
-    targets = pd.DataFrame(Y, columns=NAMES)
-    bank, trace = learned(table, targets)
-    assert trace.predictions.shape == (60, 2)
-    single = kb.AutoBank(**SMALL)
-    for row, y in zip(table.to_dict("records"), targets.to_dict("records"), strict=True):
-        single.predict_one(row)
-        single.learn_one(row, y)
-    single._pending.clear()
-    bank._pending.clear()
-    assert_same_state(bank, single)
-
-
 def test_categories_help_and_missing_first_targets_do_not_spoil_them():
     draw = np.random.default_rng(0)
     sites = draw.integers(0, 6, 400)
@@ -297,20 +229,10 @@ def test_a_missing_target_is_learned_for_the_others_only():
     assert half < 3 * full
     assert with_missing.ledger.mean_loss[0] == pytest.approx(bank.ledger.mean_loss[0], rel=0.2)
     assert np.array_equal(with_missing._model.scaling.columns, bank._model.scaling.columns)
-    assert with_missing._model.scaling.target_scale(0) == bank._model.scaling.target_scale(0)
+    assert with_missing._model.scaling.statistics.target_scale(
+        0
+    ) == bank._model.scaling.statistics.target_scale(0)
     assert with_missing.bank.ledger.missing.tolist()[0] == 0
-
-
-def test_rows_without_any_target_count_and_change_no_target():
-    X, Y = stream(150)
-    bank, _ = learned(X, Y)
-    losses, weights = bank.ledger.mean_loss, bank.bank.weights.copy()
-    bank.learn_one(X[0], [np.nan, np.nan])
-    trace = bank.run(X[:3], np.full((3, 2), np.nan))
-    assert bank.samples == 154
-    assert np.isfinite(trace.predictions).all()
-    assert np.array_equal(bank.ledger.mean_loss, losses)
-    assert np.array_equal(bank.bank.weights, weights)
 
 
 def test_a_target_that_comes_late_is_unknown_before_and_learned_then():
@@ -419,18 +341,6 @@ def test_wrong_targets_of_a_table_are_refused_and_change_nothing(wrong, named_ba
     assert_same_state(bank, before)
 
 
-@pytest.mark.parametrize("y", [{}, [], np.ones((1, 2, 2)), [[1.0], [1.0, 2.0]]])
-def test_wrong_first_targets_leave_the_bank_new(y):
-    X, Y = stream(5)
-    bank = kb.AutoBank(**SMALL)
-    with pytest.raises(InvalidArgument, match="'y' must"):
-        bank.learn_one(X[0], y)
-    with pytest.raises(InvalidArgument, match="'y' must"):
-        bank.run(X, np.ones((5, 0)))
-    bank.learn_one(X[0], Y[0, 0])
-    assert isinstance(bank.predict_one(X[0]), float)
-
-
 def test_a_bank_of_one_target_refuses_several():
     X, Y = stream(20)
     bank, _ = learned(X, Y[:, 0])
@@ -438,12 +348,6 @@ def test_a_bank_of_one_target_refuses_several():
         bank.learn_one(X[0], Y[0])
     with pytest.raises(InvalidArgument, match=r"'y' must have the shape \(n,\)"):
         bank.run(X, Y)
-
-
-def test_two_targets_of_one_name_are_refused():
-    X, Y = stream(5)
-    with pytest.raises(InvalidArgument, match="two columns 'load'"):
-        kb.AutoBank(**SMALL).run(X, pd.DataFrame(Y, columns=["load", "load"]))
 
 
 # --- files ----------------------------------------------------------------------------------------

@@ -121,27 +121,3 @@ def test_it_is_saved_with_the_bank():
     assert_same_state(again, bank)
     assert again.missing_values == bank.missing_values
     assert "missing" in dict(bank.status().settings)
-
-
-def test_faces_hand_it_through():
-    from kernelbank.river import KernelBankMultiTargetRegressor as Several
-    from kernelbank.river import KernelBankRegressor as River
-    from kernelbank.sklearn import KernelBankRegressor as Sklearn
-
-    marked, plain = (Sklearn(size="small", missing=none) for none in (-999, None))
-    predictions = [marked.fit(MARKED, Y).predict(MARKED), plain.fit(GAPS, Y).predict(GAPS)]
-    np.testing.assert_array_equal(*predictions)
-    marked, plain = (River(size="small", missing=none) for none in (NA, None))
-    for x, y in zip(GAPS.tolist(), Y, strict=True):
-        gap = "NA" if y > 0 else -999.0
-        marked.learn_one({"a": gap if np.isnan(x[0]) else x[0], "b": x[1]}, y)
-        plain.learn_one(dict(zip("ab", x, strict=True)), y)
-    assert marked.predict_one({"a": "NA", "b": 1.0}) == plain.predict_one({"a": None, "b": 1.0})
-    both = Several(size="small", missing=NA)
-    both.learn_one({"a": 1.0}, {"u": 1.0, "v": -1.0})
-    both.learn_one({"a": 2.0}, {"u": 2.0, "v": "NA"})
-    both.learn_many(pd.DataFrame({"a": [2.0]}), pd.DataFrame({"u": [-999.0], "v": [3.0]}))
-    assert both.bank.samples == 3
-    frame = pd.DataFrame({"a": ["NA", 1.0, -999], "b": 1.0})
-    wanted = plain.predict_many(pd.DataFrame({"a": [None, 1.0, None], "b": 1.0}))
-    np.testing.assert_array_equal(marked.predict_many(frame), wanted)

@@ -1,10 +1,10 @@
-"""Tables and dictionaries given to an AutoBank: read by name, whatever library they come from."""
+"""Tables and dictionaries given to an AutoBank: read by name, written as numbers."""
 
 import copy
 import datetime
 import gc
+import math
 import pickle
-import re
 import weakref
 from decimal import Decimal
 
@@ -14,10 +14,16 @@ import pyarrow as pa
 import pytest
 
 import kernelbank as kb
-from kernelbank.errors import InvalidArgument
-from kernelbank.river import KernelBankClassifier as RiverClassifier
-from kernelbank.river import KernelBankRegressor as RiverRegressor
-from kernelbank.sklearn import KernelBankClassifier, KernelBankRegressor
+from kernelbank.auto import inputs
+from kernelbank.auto.inputs import (
+    OWN_INPUTS,
+    PERIODS,
+    CategoryStatistics,
+    ColumnEncoder,
+    category_code,
+    encode_time,
+)
+from kernelbank.errors import FileRefused, InvalidArgument
 from support.auto_streams import SMALL, numbers
 from support.marks import library, slow
 
@@ -96,15 +102,6 @@ def test_rows_that_were_not_predicted_are_learned_with_the_same_bits(task, tmp_p
     assert (tmp_path / "whole").read_bytes() == (tmp_path / "single").read_bytes()
 
 
-def test_numbers_with_names_have_the_bits_of_arrays():
-    table = X[["load", "on"]]
-    array = table.to_numpy(dtype=float)
-    bank = kb.AutoBank(**SMALL)
-    assert same(bank.run(table, Y).predictions, kb.AutoBank(**SMALL).run(array, Y).predictions)
-    assert same(bank.predict(table[:5]), bank.predict(array[:5]))  # by position
-    assert bank.predict_one(array[3]) == bank.predict_one({"on": array[3, 1], "load": array[3, 0]})
-
-
 @pytest.fixture(scope="module")
 def learned():
     """A bank that learned the table; tests do not change it."""
@@ -135,18 +132,6 @@ def test_other_columns_are_refused_by_name_and_change_nothing(table, words, lear
             call(table)
     bank.save(tmp_path / "after.kb")
     assert (tmp_path / "after.kb").read_bytes() == (tmp_path / "before.kb").read_bytes()
-
-
-@pytest.mark.parametrize(
-    ("values", "words"),
-    [
-        (["a", 1], "column 'm' must hold values of one kind; got 'a' (category) and 1 (number)"),
-        ([[1.0], [2.0]], "column 'm' must hold numbers, text or times; got [1.0]"),
-    ],
-)
-def test_column_of_mixed_values_is_refused(values, words):
-    with pytest.raises(InvalidArgument, match=re.escape(words)):
-        kb.AutoBank().run(pd.DataFrame({"m": values}), [1.0, 2.0])
 
 
 def test_bank_that_learned_arrays_takes_tables_of_numbers_by_position():
@@ -197,55 +182,11 @@ def test_every_kind_of_value_is_read():
         assert all(one == arrays[1] for one in arrays[3::2])
 
 
-def test_unknown_and_missing_categories_are_predicted():
-    bank = kb.AutoBank(**SMALL)
-    bank.run(X, Y)
-    row = X.iloc[3].to_dict()
-    for site in ("nowhere", None, float("nan")):
-        assert np.isfinite(bank.predict_one(row | {"site": site}))
-    for when in (None, pd.NaT, "2024-05-01T12:00", datetime.date(2024, 5, 1)):
-        assert np.isfinite(bank.predict_one(row | {"when": when}))
-
-
-def test_categories_explain_the_target():
-    bank = kb.AutoBank(**SMALL)
-    table, y = sensors(600)
-    errors = (bank.run(table, y).predictions - y)[300:]
-    bare = (kb.AutoBank(**SMALL).run(table.drop(columns="site"), y).predictions - y)[300:]
-    assert np.mean(errors**2) < 0.3 * np.mean(bare**2)
-
-
 def test_prediction_before_the_first_row_fixes_no_columns():
     bank = kb.AutoBank(**SMALL)
     assert np.isnan(bank.predict_one({"a": 1.0, "b": "text"}))
     bank.learn_one({"c": 1.0}, 2.0)
     assert bank.feature_names_in_.tolist() == ["c"]
-
-
-def test_status_names_columns():
-    draw = np.random.default_rng(0)
-    table = pd.DataFrame({"calm": draw.normal(size=300), "jump": draw.normal(size=300)})
-    table.loc[200:, "jump"] += 100
-    bank = kb.AutoBank(**SMALL)
-    bank.run(table, table["calm"])
-    assert "2 columns" in str(bank)
-    changes = [c for c in bank.ledger.changes if c.what == "input level"]
-    assert changes
-    bank._model.changes = changes
-    assert "input level of column 'jump'" in str(bank)
-
-
-def test_inputs_have_names_for_ranges_and_plots():
-    bank = kb.AutoBank(**SMALL)
-    assert bank.input_names == ()
-    bank.run(X, Y)
-    assert len(bank.input_names) == len(bank.input_ranges())
-    assert bank.input_names[:2] == ("load", "on")
-    figure = kb.plots.function(bank, "on")
-    assert figure.axes[0].get_xlabel() == "on"
-    plain = kb.AutoBank(**SMALL)
-    plain.run(X[["load", "on"]].to_numpy(dtype=float), Y)
-    assert plain.input_names == ("input 0", "input 1")
 
 
 def test_columns_of_arrays_can_be_named():
@@ -333,145 +274,6 @@ def test_dictionaries_after_arrays_are_read_by_names_only():
     assert bank.samples == len(X_MASKS) + 1
 
 
-# --- masks ----------------------------------------------------------------------------------------
-
-
-def masked(array):
-    return np.ma.masked_array(array, mask=np.arange(array.size).reshape(array.shape) == 3)
-
-
-def fitted(model):
-    return model.fit(X_MASKS, LABELS_MASKS if isinstance(model, KernelBankClassifier) else Y_MASKS)
-
-
-FACES = {
-    "AutoBank.run X": lambda: kb.AutoBank(**SMALL).run(masked(X_MASKS), Y_MASKS),
-    "AutoBank.run list": lambda: kb.AutoBank(**SMALL).run(
-        [*X_MASKS[1:], masked(X_MASKS[0].repeat(2))], Y_MASKS
-    ),
-    "AutoBank.run y": lambda: kb.AutoBank(**SMALL).run(X_MASKS, masked(Y_MASKS)),
-    "AutoBank.run objects": lambda: kb.AutoBank(**SMALL).run(
-        X_MASKS, masked(Y_MASKS.astype(object))
-    ),
-    "AutoBank.learn_one": lambda: kb.AutoBank(**SMALL).learn_one(masked(np.ones(4)), 1.0),
-    "AutoBank labels": lambda: kb.AutoBank("classification", **SMALL).run(
-        X_MASKS, masked(LABELS_MASKS)
-    ),
-    "AutoBank label": lambda: kb.AutoBank("classification").learn_one([1.0], np.ma.masked),
-    "River label": lambda: RiverClassifier(**SMALL).learn_one({}, np.ma.array("a", mask=True)),
-    "KernelBank.run X": lambda: kb.KernelBank().run(masked(X_MASKS), Y_MASKS),
-    "KernelBank.run y": lambda: kb.KernelBank().run(X_MASKS, masked(Y_MASKS)),
-    "sklearn X": lambda: KernelBankRegressor(**SMALL).fit(masked(X_MASKS), Y_MASKS),
-    "sklearn y": lambda: KernelBankRegressor(**SMALL).fit(X_MASKS, masked(Y_MASKS)),
-    "sklearn labels": lambda: KernelBankClassifier(**SMALL).fit(X_MASKS, masked(LABELS_MASKS)),
-    "sklearn classes": lambda: KernelBankClassifier(**SMALL).partial_fit(
-        X_MASKS, LABELS_MASKS, np.ma.array(["a", "b"], mask=[0, 1])
-    ),
-    "sklearn partial_fit": lambda: KernelBankRegressor(**SMALL).partial_fit(
-        masked(X_MASKS), Y_MASKS
-    ),
-    "sklearn predict": lambda: fitted(KernelBankRegressor(**SMALL)).predict(masked(X_MASKS)),
-    "sklearn proba": lambda: fitted(KernelBankClassifier(**SMALL)).predict_proba(masked(X_MASKS)),
-}
-
-
-@pytest.mark.parametrize("face", FACES)
-def test_what_is_under_a_mask_is_refused(face):
-    with pytest.raises(ValueError, match=r"masked|rectangular|missing label"):
-        FACES[face]()
-
-
-def test_masked_feature_of_river_is_missing():
-    masked_bank, missing_bank = RiverRegressor(**SMALL), RiverRegressor(**SMALL)
-    for model, value in ((masked_bank, np.ma.masked), (missing_bank, None)):
-        for n in range(10):
-            model.learn_one(
-                {"a": X_MASKS[n, 0], "b": value if n % 2 else X_MASKS[n, 1]}, Y_MASKS[n]
-            )
-    query = {"a": 0.5, "b": 0.5}
-    assert masked_bank.predict_one(query) == missing_bank.predict_one(query)
-
-
-# --- numbers in other clothes ---------------------------------------------------------------------
-
-
-def test_kernel_bank_takes_nullable_and_object_numbers():
-    expected = kb.KernelBank().run(X_MASKS, Y_MASKS).predictions
-    nullable = pd.DataFrame(X_MASKS, columns=list("abc")).astype("Float64")
-    for rows, targets in (
-        (nullable, pd.Series(Y_MASKS, dtype="Float64")),
-        (X_MASKS.astype(object), Y_MASKS.astype(object)),
-    ):
-        np.testing.assert_array_equal(kb.KernelBank().run(rows, targets).predictions, expected)
-    nullable.iloc[3, 1] = pd.NA
-    with pytest.raises(InvalidArgument, match=r"must hold numbers; got <NA> at index \(3, 1\)"):
-        kb.KernelBank().run(nullable, Y_MASKS)
-    with pytest.raises(InvalidArgument, match="must be finite and at most 1e"):
-        kb.KernelBank().run(np.array([[10**400]], dtype=object), [1.0])
-
-
-def test_number_beyond_all_floats_is_refused_by_name_in_river():
-    model = RiverRegressor(**SMALL)
-    for call in (
-        lambda: model.learn_one({"a": 10**400}, 1.0),
-        lambda: model.predict_one({"a": 10**400}),
-        lambda: model.learn_many(pd.DataFrame({"a": [10**400]}, dtype=object), pd.Series([1.0])),
-    ):
-        with pytest.raises(InvalidArgument, match="feature 'a' must be finite and at most 1e"):
-            call()
-    with pytest.raises(InvalidArgument, match="'missing' of AutoBank must hold finite numbers"):
-        RiverRegressor(missing=10**400)
-
-
-def test_none_among_labels_is_refused_in_scikit_learn():
-    for missing in (None, float("nan"), pd.NA):
-        labels = np.array([missing, *LABELS_MASKS[1:]], dtype=object)
-        with pytest.raises(ValueError, match=r"missing label|contains NaN"):
-            KernelBankClassifier(**SMALL).fit(X_MASKS, labels)
-    with pytest.raises(ValueError, match="'classes' has a missing label"):
-        KernelBankClassifier(**SMALL).partial_fit(X_MASKS, LABELS_MASKS, ["a", "b", None])
-
-
-TIMES = pd.date_range("2024-01-01", periods=len(X_MASKS), freq="h")
-
-
-@pytest.mark.parametrize(
-    "rows",
-    [
-        pd.DataFrame({"when": TIMES}),
-        pd.DataFrame({"a": X_MASKS[:, 0], "when": TIMES}),
-        pd.DataFrame({"a": X_MASKS[:, 0], "when": TIMES - TIMES[0]}),
-        pd.DataFrame({"a": X_MASKS[:, 0], "when": TIMES.time}),
-    ],
-    ids=["alone", "with numbers", "durations", "times of day"],
-)
-def test_times_get_the_message_of_text_in_scikit_learn(rows):
-    with pytest.raises(ValueError, match=r"column 'when' must hold numbers.* takes text and times"):
-        KernelBankRegressor(**SMALL).fit(rows, Y_MASKS)
-    for array in (TIMES.to_numpy(), TIMES.to_numpy().astype(object), TIMES.to_pydatetime()):
-        with pytest.raises(ValueError, match="must hold numbers: its values are times"):
-            KernelBankRegressor(**SMALL).fit(array[:, None], Y_MASKS)
-
-
-# --- rows that follow no other --------------------------------------------------------------------
-
-
-def test_missing_input_to_predict_is_the_median_in_scikit_learn():
-    """A stream fills in by its last row; here that is far from all others."""
-    rows, targets = numbers(300)
-    rows = np.cumsum(rows, axis=0)
-    rows[-1] = 100.0
-    model = KernelBankRegressor(**SMALL).fit(rows, targets)
-    gaps = rows[100:103].copy()
-    gaps[:, 1] = np.nan
-    filled = gaps.copy()
-    filled[:, 1] = np.median(rows[:, 1])
-    np.testing.assert_array_equal(model.predict(gaps), model.predict(filled))
-    np.testing.assert_array_equal(model.predict_interval(gaps), model.predict_interval(filled))
-    stream = KernelBankRegressor(lags=1, **SMALL).fit(rows, targets)
-    np.testing.assert_array_equal(stream.predict(gaps), stream.bank_.predict(gaps))
-
-
 # --- memory ---------------------------------------------------------------------------------------
 
 BANKS = {
@@ -501,3 +303,129 @@ def test_dropped_bank_frees_its_memory_at_once(kind):
         assert [part() for part in parts] == [None] * len(parts)
     finally:
         gc.enable()
+
+
+# --- codes to inputs: waves of a time, mean targets and inputs of single categories ----------------
+
+
+def codes_of(words, **columns):
+    texts = {category_code(word): word for word in words if word}
+    codes = [category_code(word) if word else math.nan for word in words]
+    return np.column_stack([codes, *columns.values()]), texts
+
+
+def test_encode_time_gives_day_week_and_year():
+    assert list(PERIODS) == ["day", "week", "year"]
+    assert np.allclose(encode_time(43_200.0)[:2], [0, -1])
+    assert np.allclose(encode_time(-86_400.0)[:2], [0, 1])
+    assert np.isnan(encode_time(math.nan)).all()
+
+
+def test_own_inputs_come_with_the_third_row_of_a_category():
+    encoder = ColumnEncoder([("site", "category")], labels=False)
+    words = ["u", "v", "u", "w", "u", "v", "", "x"]
+    codes, texts = codes_of(words)
+    targets = np.arange(1.0, 9.0)[:, None]
+    first, added = encoder.take(codes, targets, texts)
+    assert (len(first), added) == (4, 0)  # the fifth row is the third with u
+    # Mean of the earlier targets of the category and, once, of all.
+    assert first[1:, 0].tolist() == [1.0, (1 + 1.5) / 2, 2.0]
+    second, added = encoder.take(codes[4:], targets[4:], texts)
+    assert (second.shape, added) == ((1, 4), 3)
+    assert encoder.categories == [("site", "u"), ("site", "v"), ("site", "w")]
+    rest, added = encoder.take(codes[5:], targets[5:], texts)
+    assert added == 0
+    assert rest[:, 1:].tolist()[0] == [0.0, 1.0, 0.0]
+    assert np.isnan(rest[1]).all()  # missing
+    assert rest[2, 1:].tolist() == [0.0, 0.0, 0.0]  # its turn has not come
+
+
+def test_encoding_does_not_depend_on_pieces():
+    draw = np.random.default_rng(0)
+    words = draw.choice([f"k{n}" for n in range(50)], 400)
+    codes, texts = codes_of(words, load=draw.normal(size=400))
+    targets = draw.normal(size=(400, 1))
+    columns = [("site", "category"), ("load", "number")]
+    whole, single = (ColumnEncoder(columns, labels=False) for _ in range(2))
+    done, pieces = 0, []
+    while done < 400:
+        X, _ = whole.take(codes[done:], targets[done:], texts)
+        pieces += list(X)
+        done += len(X)
+    for t in range(400):
+        expected = single.expand(codes[t : t + 1])[0]  # before its own target is known
+        X, added = single.take(codes[t : t + 1], targets[t : t + 1], texts)
+        assert X.tobytes() == pieces[t].tobytes()
+        assert np.array_equal(X[0, : len(expected)], expected, equal_nan=True)
+        assert X.shape[1] == len(expected) + added
+    assert len(single.categories) == OWN_INPUTS
+    assert single.beyond["site"]["categories"] == 50 - OWN_INPUTS
+    assert single.beyond["site"]["rows"] > 0
+
+
+def test_forged_encoders_are_refused():
+    encoder = ColumnEncoder([("site", "category")], labels=False)
+    codes, texts = codes_of(["u"] * 3)
+    for t in range(3):
+        encoder.take(codes[t : t + 1], np.ones((1, 1)), texts)
+    facts, arrays = encoder.describe()
+    again = ColumnEncoder.restored(facts, arrays, labels=False)
+    assert again.categories == encoder.categories == [("site", "u")]
+    wrong = [
+        (facts | {"columns": [["site", "colour"]]}, arrays),
+        (facts, arrays | {"own": np.array([[0.0, 5.0]])}),
+        (facts, arrays | {"own": np.repeat(arrays["own"], 2, axis=0)}),
+    ]
+    for some, more in wrong:
+        with pytest.raises(FileRefused):
+            ColumnEncoder.restored(some, more, labels=False)
+
+
+# --- mean targets of categories -------------------------------------------------------------------
+
+
+def fed(words, targets, **more):
+    known = CategoryStatistics(1, clipped=True)
+    for word, target in zip(words, targets, strict=True):
+        known.update(category_code(word), word, [target], beyond=False, **more)
+    return known
+
+
+def test_mean_is_that_of_the_category_and_one_row_of_the_mean_of_all():
+    draw = np.random.default_rng(0)
+    words = draw.choice(["a", "b", "c"], 90)
+    targets = draw.normal(5, 1, 90)
+    known = fed(words, targets)
+    for word in "abc":
+        own = targets[words == word]
+        expected = (own.sum() + targets.mean()) / (len(own) + 1)
+        assert known.mean(category_code(word)) == [pytest.approx(expected)]
+    assert known.mean(category_code("new")) == [pytest.approx(targets.mean())]
+    assert math.isnan(known.mean(math.nan)[0])
+
+
+def test_single_outlier_does_not_stay_in_the_mean():
+    draw = np.random.default_rng(0)
+    targets = draw.normal(size=200)
+    targets[100] = 1e9
+    known = fed(["a"] * 200, targets)
+    assert abs(known.mean(category_code("a"))[0]) < 0.5
+
+
+def test_categories_beyond_the_limit_share_one_mean(monkeypatch):
+    monkeypatch.setattr(inputs, "MOST_CATEGORIES", 3)
+    known = fed([f"k{n}" for n in range(10)], np.arange(10.0))
+    assert len(known) == 4
+    assert known.is_full
+    late = known.mean(category_code("k9"))
+    assert late == known.mean(category_code("k5"))
+    assert late != known.mean(category_code("k1"))
+
+
+@pytest.mark.parametrize("place", [(0, 0), (0, 1), (1, 2)])
+def test_forged_statistics_are_refused(place):
+    known = fed(["a", "b"], [1.0, 2.0])
+    facts, array = known.describe()
+    array[place] = np.nan if place != (0, 0) else array[1, 0]
+    with pytest.raises(FileRefused):
+        CategoryStatistics(1, clipped=True).restore(facts, array)

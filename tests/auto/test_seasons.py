@@ -35,26 +35,16 @@ def learned(periods, targets, batch, size=None):
 def test_a_row_knows_the_targets_of_its_phase(rows, waiting):
     targets = np.random.default_rng(0).normal(size=rows)
     history = learned((5, 24), targets, batch=7)
-    out = history.recall(rows, np.array([rows + waiting]), np.array([rows]), None)
+    out = history.recall(rows, np.array([rows + waiting]), np.array([rows]))
     for own, period in zip(out.reshape(2, -1), (5, 24), strict=True):
         np.testing.assert_array_equal(own[:3], recalled(targets, rows + waiting, period))
         np.testing.assert_allclose(own[3:], phase(rows + waiting, period), atol=1e-15)
 
 
-def test_rows_of_a_batch_know_what_they_know_one_by_one():
-    targets = np.random.default_rng(1).normal(size=300)
-    history = learned((3, 50), targets[:60], batch=60)
-    numbers = np.arange(60, 300)
-    together = history.recall(60, numbers, numbers, targets[60:])
-    for row, known in zip(numbers[:, None], together, strict=True):
-        np.testing.assert_array_equal(history.recall(row[0], row, row, None), [known])
-        history.append(row[0] + 1, targets[row])
-
-
 def test_targets_that_the_history_has_forgotten_are_unknown():
     history = learned((1000,), np.arange(5000.0), batch=5000, size=WINDOW)
     numbers = np.array([1500, 5000])
-    actual = history.recall(5000, numbers, numbers, None)
+    actual = history.recall(5000, numbers, numbers)
     assert math.isnan(actual[0, 0])  # row 500, older than the newest 4,096
     assert actual[1, :3].tolist() == [4000.0, 3000.0, 2000.0]
 
@@ -65,8 +55,8 @@ def test_scaled_rows_have_the_columns_of_the_definition(lags):
     bank = small(seasons=(7, 90), lags=lags)
     bank.run(X, y)
     model = bank._model
-    row = model.scaling.scale_rows(X[:1], model.past_row(waiting=3)[None])[0]
-    mean, sd = model.scaling.target_scale()
+    row = model.scaling.statistics.scale_rows(X[:1], model.past_row(waiting=3)[None])[0]
+    mean, sd = model.scaling.statistics.target_scale()
 
     def scaled(target):
         return min(max((target - mean) / sd, -8.0), 8.0)
@@ -85,7 +75,7 @@ def test_classes_are_labels_of_each_bank(period):
     bank.run(X, kinds)
     model = bank._model
     past = model.past_row()[None]
-    rows = model.scaling.scale_rows(X[:1], past)
+    rows = model.scaling.statistics.scale_rows(X[:1], past)
     numbers = [bank.classes.index(kind) for kind in kinds]
     for positive in range(3):
         own = model.core.with_labels(rows, past, positive)[0][list(model.scaling.season_columns)]
@@ -181,31 +171,6 @@ def test_a_found_season_is_told():
     assert "season of 24 rows" in bank.status().notes["last change"] or len(bank.ledger.changes) > 1
     assert bank.status().notes["seasons"] == "24 rows"
     assert bank.status().settings["seasons"] == "auto"
-
-
-def test_the_other_slots_go_on_when_a_season_is_found():
-    X, y = daily_and_weekly(500)
-    traces = [small(seasons=seasons).run(X, y, record="all") for seasons in (None, "auto")]
-    without, actual = (
-        dict(zip(trace.names, trace.slot_predictions.T, strict=True)) for trace in traces
-    )
-    initial = [name for name in without if "some inputs" not in name and "tree 3" not in name]
-    running = [
-        name for name in initial if not np.array_equal(without[name][1:], traces[0].predictions[1:])
-    ]
-    assert len(running) > 10
-    for name in running:
-        assert np.array_equal(without[name][1:], actual[name][1:]), name
-
-
-def test_running_means_of_weights_outlive_the_slots():
-    X, y = daily_and_weekly(500)
-    y[:180] = 50 + 10 * np.random.default_rng(0).normal(size=180)
-    bank = small(seasons="auto")
-    bank.run(X, y)
-    assert [change.row for change in bank.ledger.changes if change.what == "season"] == [500]
-    means = bank._model.core.state()["target0/changes/mean_weights"]
-    np.testing.assert_allclose(means.sum(axis=1), 1.0)
 
 
 # --- the same bits --------------------------------------------------------------------------------

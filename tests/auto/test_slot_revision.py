@@ -1,4 +1,4 @@
-"""Which slots of an AutoBank run: the rule, and that nothing depends on how a stream is cut."""
+"""Which slots of an AutoBank run, by a rule of rows alone; the relevance of columns."""
 
 from itertools import pairwise
 from types import SimpleNamespace
@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 import kernelbank as kb
 from kernelbank.auto import slots
-from kernelbank.auto.model import Model
+from kernelbank.auto.model import REMEMBERED, Model
+from kernelbank.auto.scaling import Scaling
 from kernelbank.auto.slots import FIRST_REVISION, NEGLIGIBLE, SlotPool, revise
 from kernelbank.bank.slot_history import Selection
 from kernelbank.io import checkpoint
@@ -110,20 +111,8 @@ def test_slots_that_do_not_run_have_no_weight_and_predict_the_mean():
     assert (shown == shown[:, :1]).all()
     assert np.abs(shown - y.mean()).max() < 0.2 * y.std()  # as the scaling knows it
     one = bank.predict_trace_one(X[0], record="all")
-    assert (one.slot_predictions[0, idle] == bank._model.scaling.target_scale()[0]).all()
+    assert (one.slot_predictions[0, idle] == bank._model.scaling.statistics.target_scale()[0]).all()
     assert trace.names == bank.names
-
-
-def test_own_slots_and_combiners_are_never_revised():
-    X, y = data()
-    own = [kb.Slot(K.Gaussian(w), L.FourierRLS(features=20)) for w in (0.01, 1.0)]
-    bank = kb.AutoBank(slots=own)
-    bank.run(X, y)
-    assert not bank.ledger.slot_changes
-    assert len(bank.bank.slots) == 2
-    bank = small(combiner=kb.combiners.Hedge())
-    bank.run(X, y)
-    assert not bank.ledger.slot_changes
 
 
 @pytest.mark.parametrize(
@@ -250,15 +239,6 @@ def test_whatever_the_weights_groups_fit_have_their_bases_and_depend_on_nothing_
             assert set(alone) <= set(after.running)
 
 
-def test_revisions_are_after_the_same_rows_however_one_counts():
-    due = [row for row in range(1, 3 * slots.PERIOD) if slots.revision_is_due(row)]
-    actual, row = [], 0
-    while row < 3 * slots.PERIOD - slots.PERIOD:
-        row += slots.rows_to_revision(row)
-        actual.append(row)
-    assert actual == due
-
-
 # --- rows that are learned again after a restart, with targets that were delayed ------------------
 
 
@@ -316,27 +296,81 @@ def test_replay_keeps_the_order_of_predictions_and_targets(kind, first):
     assert (kind == "none") == np.array_equal(*losses)
 
 
-@pytest.mark.parametrize("delay", [0, 3])
-@pytest.mark.parametrize(("options", "kept"), [({}, 512), ({"slots": SLOTS}, 128)])
-def test_newest_rows_are_kept_and_when_they_were_predicted(delay, options, kept):
-    """For slots that are revised the last 512; else those up to the last restart."""
-    X = np.random.default_rng(0).normal(size=(600, 2))
-    y = X[:, 0] + X[:, 1]
-    bank = kb.AutoBank(size="small", **options)
-    bank.run(X[:60], y[:60], delay=delay)
-    for rows in (X[:60], X):
-        first = 0 if kept == 128 else max(len(rows) - 512, 0)
-        expected = slice(first, min(first + kept, len(rows)))
-        if len(rows) > 60:
-            bank.run(X[60:], y[60:], delay=delay)
-        if kept == 128 and len(rows) > 128:
-            state = bank._model.core.state()
-            np.testing.assert_array_equal(state["replay/inputs"], X[:128])
-            continue
-        inputs, _, targets, numbers, predicted_at = bank._model.core.latest()
-        np.testing.assert_array_equal(inputs, X[expected])
-        np.testing.assert_array_equal(targets[:, 0], y[expected])
-        np.testing.assert_array_equal(numbers, np.arange(len(rows))[expected])
-        # The last rows of a run were all predicted before the first of them was learned.
-        since = np.where(numbers < 60, 0, 60)
-        np.testing.assert_array_equal(predicted_at, np.maximum(numbers - delay, since))
+# --- relevant columns: what rows know of the past, and the metric that slots learn -----------------
+
+
+def data_of_relevance(rows, inputs=4, seed=0):
+    draw = np.random.default_rng(seed)
+    X = draw.normal(size=(rows, inputs))
+    return X, np.sin(2 * X[:, 0]) + 0.1 * draw.normal(size=rows)
+
+
+# --- columns --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("names", [("standard", "asinh", "rank"), ("rank",), ("none",)])
+@pytest.mark.parametrize("lags", [0, 2, 5])
+def test_relevant_columns_are_the_first_scaling_and_the_past_times_their_relevance(names, lags):
+    X, y = data_of_relevance(60)
+    scaling = Scaling(4, lags, names, remembered=3, previous=4)
+    scaling.fit(X, y[:, None])
+    scaling.relevance = np.linspace(0.1, 2.0, len(scaling.relevance))
+    known = max(lags, 3)
+    lagged = np.hstack([np.tile(y[:known], (10, 1)), X[:10]])
+    rows = scaling.statistics.scale_rows(X[10:20], lagged)
+    first = scaling.columns_of[names[0]]
+    assert len(first) == 4 + lags
+    assert len(scaling.past_columns) == known - lags + 4
+    sources = rows[:, [*first, *scaling.past_columns]]
+    assert np.array_equal(rows[:, list(scaling.relevant_columns)], sources * scaling.relevance)
+    # The inputs of the row before have the center and scale of the inputs.
+    if names[0] == "standard":
+        standard = scaling.statistics.scale_rows(X[:10], lagged)[:, list(first[:4])]
+        assert np.array_equal(rows[:, list(scaling.past_columns[-4:])], standard)
+
+
+def test_rows_know_the_last_targets_and_the_inputs_of_the_row_before():
+    X, y = data_of_relevance(40)
+    bank = kb.AutoBank()
+    bank.run(X[:30], y[:30])
+    model = bank._model
+    expected = np.concatenate([y[29:26:-1], X[29]])
+    assert np.array_equal(model.past_row(), expected)
+    bank.run(X[30:33], y[30:33])
+    rows = model.core.latest()[1][-3:]
+    assert np.array_equal(rows[0], expected)
+    assert np.array_equal(rows[2], np.concatenate([y[31:28:-1], X[31]]))
+    assert model.remembered_targets() == REMEMBERED
+
+
+# --- the relevance --------------------------------------------------------------------------------
+
+
+def test_relevance_is_the_root_of_the_mean_squared_derivative():
+    X, y = data_of_relevance(200)
+    kernel = K.ActiveDims(K.Gaussian(2.0), (1, 3, 2))
+    bank_slots = [kb.Slot(K.Gaussian(1.0), L.KLMS()), kb.Slot(kernel, L.FourierRLS(40, ridge=0.1))]
+    bank = kb.KernelBank(slots=bank_slots, window=1)
+    bank.run(X, y + X[:, 1] ** 2)
+    before = np.array([0.5, 1.0, 2.0])
+    actual = slots.new_relevance(bank, 1, X[:50], before)
+    step, squares = 1e-4, []
+    for column, factor in zip((1, 3, 2), before, strict=True):
+        move = np.zeros(4)
+        move[column] = step
+        # Rounding of a central difference: 1e-16 / 1e-4; its own error: 1e-8 f''' / 6.
+        slope = bank.predict_slots(X[:50] + move)[:, 1] - bank.predict_slots(X[:50] - move)[:, 1]
+        squares.append(np.mean((factor * slope / (2 * step)) ** 2))
+    squares = np.maximum(squares / np.mean(squares), slots.LEAST_RELEVANCE)
+    assert np.allclose(actual, np.sqrt(squares / squares.mean()), rtol=1e-5, atol=0)
+
+
+@pytest.mark.parametrize("task", ["regression", "classification"])
+def test_inputs_that_matter_become_relevant(task):
+    X, y = data_of_relevance(FIRST_REVISION + 8)
+    bank = kb.AutoBank(task)
+    bank.run(X, y if task == "regression" else (y > 0).astype(int))
+    actual = bank._model.scaling.relevance
+    assert actual.argmax() == 0
+    assert actual[0] > 3 * np.sort(actual)[-2]
+    assert np.isclose(np.mean(actual**2), 1.0)

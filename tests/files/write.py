@@ -2,7 +2,7 @@
 
 From 0.1 on, every minor version of kernelbank reads the files of the one before. For each version
 there is a folder with saved banks and the state of a run (compressed), and for each bank what it
-must predict, at once and after it has learned more. `tests/auto/test_auto_serialization.py` reads them.
+must predict, at once and after it has learned more. `tests/auto/test_loading.py` reads them.
 """
 
 from __future__ import annotations

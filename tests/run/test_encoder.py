@@ -310,7 +310,7 @@ def test_columns_that_cannot_be_kept_are_refused(keep, message, tmp_path):
 # --- `kernelbank run` on files whose missing values and times are written in their own way. ---
 
 
-COUNT = 150
+NOTED_ROWS = 150
 
 
 def outputs(folder, name):
@@ -319,7 +319,7 @@ def outputs(folder, name):
 
 @pytest.fixture
 def table():
-    X, y = make_rows(COUNT)
+    X, y = make_rows(NOTED_ROWS)
     X[::7, 0] = math.nan
     y[::11] = math.nan
     return np.column_stack([X, y])
@@ -365,8 +365,8 @@ def test_missing_words_hold_for_categories_and_labels(tmp_path):
     ],
 )
 def test_times_in_other_formats_give_the_same_predictions(tmp_path, form, options):
-    X, y = make_rows(COUNT)
-    moments = np.datetime64("2024-01-30T00:00") + np.arange(COUNT) * np.timedelta64(37, "m")
+    X, y = make_rows(NOTED_ROWS)
+    moments = np.datetime64("2024-01-30T00:00") + np.arange(NOTED_ROWS) * np.timedelta64(37, "m")
     for name, write in (("iso", "{:%Y-%m-%dT%H:%M}"), ("other", form)):
         rows = [
             [write.format(moment), *x, target]
@@ -376,7 +376,7 @@ def test_times_in_other_formats_give_the_same_predictions(tmp_path, form, option
         more = options if name == "other" else ()
         succeed(path, *outputs(tmp_path, name), "--time", "when", *more)
     assert (tmp_path / "iso.csv").read_bytes() == (tmp_path / "other.csv").read_bytes()
-    assert np.isfinite(read_column(tmp_path / "iso.csv", "prediction")).sum() == COUNT - 1
+    assert np.isfinite(read_column(tmp_path / "iso.csv", "prediction")).sum() == NOTED_ROWS - 1
 
 
 @pytest.mark.parametrize(
@@ -408,13 +408,13 @@ def notes(folder, columns, table_noted, *options):
 
 @pytest.fixture
 def table_noted():
-    X, y = make_rows(COUNT)
+    X, y = make_rows(NOTED_ROWS)
     return np.column_stack([X, y])
 
 
 def test_ordinary_columns_are_not_noted(tmp_path, table_noted):
-    flags = np.arange(COUNT) % 50 == 0  # 0 and 1, of which one is rare
-    rain = np.where(np.arange(COUNT) % 4, 0, table_noted[:, 1] ** 2)
+    flags = np.arange(NOTED_ROWS) % 50 == 0  # 0 and 1, of which one is rare
+    rain = np.where(np.arange(NOTED_ROWS) % 4, 0, table_noted[:, 1] ** 2)
     columns = np.column_stack([table_noted, flags, rain])
     assert notes(tmp_path, ["a", "b", "y", "flag", "rain"], columns) == []
 
@@ -432,7 +432,7 @@ def test_far_value_that_repeats_is_noted_once(tmp_path, table_noted, code, colum
 
 
 def test_columns_of_one_value_or_none_are_noted(tmp_path, table_noted):
-    columns = np.column_stack([table_noted, np.full(COUNT, 7), np.full(COUNT, np.nan)])
+    columns = np.column_stack([table_noted, np.full(NOTED_ROWS, 7), np.full(NOTED_ROWS, np.nan)])
     found = notes(tmp_path, ["a", "b", "y", "seven", "empty"], columns, "--allow-missing")
     assert found == [
         "note: column 'seven' has been 7 in all 150 rows so far.",
@@ -444,14 +444,14 @@ def test_columns_of_one_value_or_none_are_noted(tmp_path, table_noted):
 
 
 def test_long_numbers_are_noted(tmp_path, table_noted):
-    ids = 2**55 + 8 * np.arange(COUNT)
+    ids = 2**55 + 8 * np.arange(NOTED_ROWS)
     [note] = notes(tmp_path, ["a", "b", "y", "id"], np.column_stack([table_noted, ids]))
     assert "column 'id' has whole numbers beyond 2^53, which are rounded" in note
 
 
 def test_times_that_repeat_or_run_backwards_are_noted_with_their_row(tmp_path, table_noted):
     times = ["2024-01-01T00:00", "2024-01-01T01:00", "2024-01-01T01:00", "2024-01-01T00:30"]
-    times += [f"2024-01-0{2 + n // 24}T{n % 24:02}:00" for n in range(COUNT - 4)]
+    times += [f"2024-01-0{2 + n // 24}T{n % 24:02}:00" for n in range(NOTED_ROWS - 4)]
     rows = [[time, *row] for time, row in zip(times, table_noted.tolist(), strict=True)]
     same, back = notes(tmp_path, ["t", "a", "b", "y"], rows, "--time", "t")
     assert same.startswith("note: rows.csv, line 4: its time is that of the row before.")

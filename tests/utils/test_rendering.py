@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 import kernelbank as kb
+from kernelbank.auto import model as models
 from kernelbank.bank import trace as traces
 from kernelbank.utils.rendering import CELLS, number, one_line, render_html, render_text
 from support.status_views import SCRIPT, parsed_html
@@ -89,7 +90,8 @@ TRACES = {
 def test_frame_is_a_copy_of_all_arrays_that_comes_back_from_parquet(task, tmp_path):
     trace = TRACES[task]()
     frame = trace.to_frame()
-    assert set(frame.columns.str.split(":").str[0]) == set(traces.FIELDS[task]) - {"quantiles"}
+    fields = traces.FIELDS if task is None else models.FIELDS[task]
+    assert set(frame.columns.str.split(":").str[0]) == set(fields) - {"quantiles"}
     frame.to_parquet(tmp_path / "trace.parquet")
     frame.loc[:, frame.select_dtypes("number").columns] = -1.0  # which does not change the trace
     frame = pd.read_parquet(tmp_path / "trace.parquet")

@@ -1,7 +1,6 @@
 #include "change_detection.hpp"
 
-#include "../math.hpp"
-#include "running_stats.hpp"
+#include "scaling.hpp"
 
 namespace kb {
 

@@ -11,8 +11,7 @@ static double median(std::vector<double> values) {
   return values.size() % 2 ? values[half] : 0.5 * (values[half - 1] + values[half]);
 }
 
-Stay HeldTargets::expected(int k, Scaling& scaling) const {
-  if (rows.empty()) return {};
+Stay HeldTargets::expected_after_rows(int k, Scaling& scaling) const {
   double least = INF, most = -INF, newest = 0.0;
   int count = 0;  // of the far targets
   for (std::size_t i = rows.size(); i-- > 0 && count < scaling.target(k).streak;) {

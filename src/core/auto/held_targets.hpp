@@ -44,7 +44,9 @@ class HeldTargets {
   void count_streak(int k, int before) { streaks_[k][before] += 1.0; }
   /// Whether target k stays far: how often a streak of this length was followed by another far target,
   /// counted from one time in two after one far target, and from always after two that are alike.
-  Stay expected(int k, Scaling& scaling) const;
+  Stay expected(int k, Scaling& scaling) const {
+    return rows.empty() ? Stay{} : expected_after_rows(k, scaling);
+  }
   /// Believe what was held back of target k: rows after it know the targets that came, of which each
   /// knows `each` of every row before it.
   void believe(int k, int each);
@@ -56,6 +58,7 @@ class HeldTargets {
   void visit(Archive& archive);
 
  private:
+  Stay expected_after_rows(int k, Scaling& scaling) const;
   Matrix<double> streaks_;  // (targets, CHANGE_AFTER): [k][n - 1]: how often n in a row were held back
 };
 

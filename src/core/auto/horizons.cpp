@@ -1,7 +1,7 @@
 #include "horizons.hpp"
 
 #include "../exact_sum.hpp"
-#include "running_stats.hpp"
+#include "scaling.hpp"
 
 namespace kb {
 
@@ -130,13 +130,8 @@ void HorizonIntervals::issue(int k, std::int64_t moment, Interval forecast,
   std::copy_n(ends, 3, forecasts_[i]);
   std::copy_n(baselines, 2, baselines_[i]);
   widths_[i][0] = std::sqrt(stats(k).variance);
-  for (int side = 0; side < 2; ++side) {
-    double highest = -INF;
-    for (int g = TRACKED - 1; g >= 0; --g) {
-      highest = std::max(highest, quantiles(k, side)[g]);
-      issued_[i][side * TRACKED + g] = highest;
-    }
-  }
+  for (int side = 0; side < 2; ++side)
+    write_in_order(quantiles(k, side), issued_[i] + side * TRACKED);
 }
 
 void HorizonIntervals::score(int k, std::int64_t moment, double y, double target, double believed,

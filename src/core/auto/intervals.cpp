@@ -1,7 +1,6 @@
 #include "intervals.hpp"
 
-#include "../math.hpp"
-#include "running_stats.hpp"
+#include "scaling.hpp"
 
 namespace kb {
 
@@ -76,6 +75,11 @@ void write_normal_quantiles(double* out) {
   for (double tail : TAILS) *out++ = normal_quantile(1.0 - tail);
 }
 
+void write_in_order(const double* quantiles, double* out) {
+  double highest = -INF;
+  for (int g = TRACKED - 1; g >= 0; --g) out[g] = highest = std::max(highest, quantiles[g]);
+}
+
 Intervals::Intervals(Bounds bounds)
     : bounds_(bounds), stats_(ErrorStats::SIZE), quantiles_(2, TRACKED) {
   for (int side = 0; side < 2; ++side) write_normal_quantiles(quantiles_[side]);
@@ -93,10 +97,7 @@ double Intervals::believed(double y, double predicted) {
 
 void Intervals::write_ends(double* out) {
   *out++ = std::sqrt(stats().variance);
-  for (int side = 0; side < 2; ++side, out += TRACKED) {
-    double highest = -INF;
-    for (int g = TRACKED - 1; g >= 0; --g) out[g] = highest = std::max(highest, quantiles_[side][g]);
-  }
+  for (int side = 0; side < 2; ++side) write_in_order(quantiles_[side], out + side * TRACKED);
 }
 
 double Intervals::score(double predicted, double y, double mean, double sd, bool far, double delay,

@@ -74,6 +74,8 @@ Interval interval_around(double value, ErrorStats stats, const double* below,
 
 /// The quantiles at the start: those of the normal distribution. out (TRACKED,)
 void write_normal_quantiles(double* out);
+/// out (TRACKED,): quantiles in order: that of a smaller tail is at least as large.
+void write_in_order(const double* quantiles, double* out);
 
 /// Predictions and intervals of one target.
 class Intervals {

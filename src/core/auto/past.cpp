@@ -12,7 +12,7 @@ void Past::write(std::int64_t rows, std::int64_t waiting, double* out) const {
   const int places = int(seasons[0].periods.size());
   Array<double> own(seasons[0].width());
   for (int k = 0; places > 0 && k < targets_; ++k) {
-    seasons[k].recall(rows, nullptr, rows + waiting, rows, own.data());
+    seasons[k].recall(rows, rows + waiting, rows, own.data());
     for (int i = 0; i < places; ++i)
       std::copy_n(own.data() + i * SEASON_PAST, SEASON_PAST, out + (i * targets_ + k) * SEASON_PAST);
   }
@@ -38,11 +38,10 @@ void Past::visit(Archive& archive) {
 
 static constexpr double TURN = 6.283185307179586;
 
-void SeasonHistory::recall(std::int64_t rows, const double* later, std::int64_t position,
-                           std::int64_t known, double* out) const {
+void SeasonHistory::recall(std::int64_t rows, std::int64_t position, std::int64_t known,
+                           double* out) const {
   const auto target = [&](std::int64_t row) {
-    if (row < 0 || row < rows - size()) return NOT_A_NUMBER;
-    return row >= rows ? later[row - rows] : targets_[row % size()];
+    return row < std::max<std::int64_t>(rows - size(), 0) ? NOT_A_NUMBER : targets_[row % size()];
   };
   for (std::int64_t period : periods) {
     if (period == 0) {

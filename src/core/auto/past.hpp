@@ -47,11 +47,9 @@ class SeasonHistory {
   /// newest first, m the least whole number for which the first is known), then cos(2 pi h n / p) and
   /// sin(2 pi h n / p) for h = 1, 2, ... All are NaN where there is no period.
   ///
-  /// rows : how many rows the history has seen; later : the targets of rows after them, if known.
-  /// position, known : the number of the row in the stream, and how many targets were known when it
-  /// was predicted.
-  void recall(std::int64_t rows, const double* later, std::int64_t position, std::int64_t known,
-              double* out) const;
+  /// rows : how many rows the history has seen; position, known : the number of the row in the stream,
+  /// and how many targets were known when it was predicted.
+  void recall(std::int64_t rows, std::int64_t position, std::int64_t known, double* out) const;
 
   void visit(Archive& archive) {
     archive("targets", targets_);

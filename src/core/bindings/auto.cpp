@@ -7,7 +7,6 @@
 #include "../auto/horizons.hpp"
 #include "../auto/past.hpp"
 #include "../auto/probabilities.hpp"
-#include "../auto/running_stats.hpp"
 #include "../auto/scaling.hpp"
 #include "convert.hpp"
 
@@ -17,7 +16,6 @@ using namespace kb;
 namespace {
 
 using Numbers = nb::ndarray<const std::int64_t, nb::c_contig, nb::device::cpu>;
-using OptionalFloats = std::optional<Floats>;
 
 /// Refuse an array of another shape: the loops do not look at it again.
 template <class NdArray>
@@ -177,18 +175,16 @@ void bind_seasons(nb::module_& m) {
            },
            "rows"_a, "targets"_a)
       .def("recall",
-           [](const Self& self, std::int64_t rows, Numbers positions, Numbers known,
-              OptionalFloats later) {
+           [](const Self& self, std::int64_t rows, Numbers positions, Numbers known) {
              expect(known, {positions.size()});
-             const auto end = rows + std::int64_t(later ? later->size() : 0);
              return new_rows(positions.size(), self.width(), [&](std::size_t t, double* out) {
                const std::int64_t position = positions.data()[t], last = known.data()[t];
-               if (last > std::min(position, end))
+               if (last > std::min(position, rows))
                  throw std::invalid_argument("a row cannot know its own target");
-               self.recall(rows, later ? later->data() : nullptr, position, last, out);
+               self.recall(rows, position, last, out);
              });
            },
-           "rows"_a, "positions"_a, "known"_a, "later"_a.none());
+           "rows"_a, "positions"_a, "known"_a);
   m.def("test_periods",  // -> variance factor, (n // 4 + 1, 4): contrast, height, and whether they last
         [](Floats values) {
           const PeriodTests tests = test_periods({values.data(), values.data() + values.size()});

@@ -17,7 +17,7 @@ from ..bank.engines import Engine, as_engine
 from ..bank.serialization import under
 from ..bank.slot import Slot
 from ..bank.status import Status
-from ..bank.trace import Record, Trace, chosen_fields
+from ..bank.trace import Record
 from ..combiners import Combiner
 from ..errors import FileRefused, HalfLearned, InvalidArgument
 from ..io import checkpoint
@@ -33,7 +33,6 @@ from .config import (
     Json,
     Reading,
     checked_bounds,
-    checked_coverage,
     checked_horizons,
     checked_known,
     checked_loss,
@@ -56,8 +55,17 @@ from .inputs import (
     read_named,
     with_gaps,
 )
-from .model import CHUNK, REPLAY, ClassModel, Model, NumberModel, Quantiles, make_trace
-from .pending import PendingPredictions
+from .model import (
+    CHUNK,
+    REPLAY,
+    AutoTrace,
+    ClassModel,
+    Model,
+    NumberModel,
+    PendingPredictions,
+    Quantiles,
+    trace_fields,
+)
 from .slots import SIZES, WIDE
 from .status import AutoLedger, auto_status
 from .targets import ClassLabels, Label, checked_labels, checked_targets
@@ -278,7 +286,7 @@ class AutoBank:
         coverage: float = COVERAGE,
         *,
         added: int = 0,
-    ) -> Trace:
+    ) -> AutoTrace:
         """Predict every row, and learn it when its target comes.
 
         Parameters
@@ -301,7 +309,7 @@ class AutoBank:
                 X = np.zeros((count[0] if count else 1, 1))
             named, rows = self._read(X, "X", added=added, as_codes=True)
             steps = check.count("delay", delay, "run", "Give how many rows later.", least=0)
-            fields = chosen_fields(record, self._task, without=self._no_fields)
+            fields = trace_fields(record, self._task, self._no_fields)
             tail = tail_of(checked_coverage(coverage))
             labels: list[Label] | None = None
             if self._task == "regression":
@@ -353,7 +361,7 @@ class AutoBank:
 
     def predict_trace_one(
         self, x: object, record: str | Iterable[str] = "light", coverage: float = COVERAGE
-    ) -> Trace:
+    ) -> AutoTrace:
         """The prediction for one input, as the row that `run` would record. Learns nothing.
 
         The prediction is kept, as by `predict_one`, but each call counts as a row of its own, even
@@ -361,12 +369,12 @@ class AutoBank:
         """
         with self._turn:
             missing = ("forecast", *self._no_fields)  # forecasts are made after learning
-            fields = chosen_fields(record, self._task, without=missing)
+            fields = trace_fields(record, self._task, missing)
             prediction = self._predict_one(x, checked_coverage(coverage), distinct=True)
             model = self._model
             assert model is not None
             records, names = [model.record(prediction)], self._several_names
-            return make_trace(model, records, fields, self._classes, names)
+            return AutoTrace(model, records, fields, self._classes, names)
 
     def predict(self, X: object) -> np.ndarray:
         """(n,): predictions for the rows of an (n, d) array; (n, K) for several targets.
@@ -1172,15 +1180,6 @@ class AutoBank:
 
     # --- how it is shown ------------------------------------------------------------------------
 
-    def _title(self) -> str:
-        lags = f", lags={self.lags}" if self.lags else ""
-        if self.seasons is not None:
-            lags += f", seasons={self.seasons!r}"
-        size = "" if self.size == "default" else f", size={self.size!r}"
-        slots = "" if self._model is None else f"; {len(self._model.members)} slots"
-        targets = f"; {len(self._several_names)} targets" if self._several_names else ""
-        return f"AutoBank({self.task!r}{lags}{size}{targets}{slots}; {self.samples} samples)"
-
     def __repr__(self) -> str:
         try:
             return self.status().text()
@@ -1193,10 +1192,7 @@ class AutoBank:
     def status(self) -> Status:
         """What the model is, how well it does and which slots carry it, at this moment."""
         with self._turn:
-            labels, names = self._classes.known, self._several_names
-            return auto_status(
-                self._title(), self._config, self._model, labels, self._encoder, names
-            )
+            return auto_status(self, self._config)
 
     @property
     def _dimension(self) -> int | None:
@@ -1209,6 +1205,12 @@ class AutoBank:
                 f"{method} needs task={task!r}; this AutoBank does {self._task}. "
                 f"Make one with kb.AutoBank(task={task!r})."
             )
+
+
+def checked_coverage(coverage: object) -> float:
+    """The coverage of an interval, between 0 and 1."""
+    remedy = "Give a share between 0 and 1, such as 0.9."
+    return check.number("coverage", coverage, "AutoBank", remedy, above=0, below=1)
 
 
 def tail_of(coverage: float) -> float:
@@ -1248,7 +1250,7 @@ class _Run:
     waiting: deque[tuple[int, _core.Prediction]] = field(default_factory=deque)
     records: list[Record] = field(default_factory=list)
 
-    def run(self) -> Trace:
+    def run(self) -> AutoTrace:
         """The trace of all rows, predicted and learned."""
         upcoming, forecasts = self.rows, {}
         if self.table is not None:
@@ -1264,9 +1266,8 @@ class _Run:
             if self.model.forecaster is not None:  # another one, if periods were found
                 forecasts = self.model.forecaster.collected()
         names = self.bank._several_names
-        return make_trace(
-            self.model, self.records, self.fields, self.bank._classes, names, forecasts
-        )
+        labels = self.bank._classes
+        return AutoTrace(self.model, self.records, self.fields, labels, names, forecasts)
 
     def _step(self, row: int) -> int:
         """Predict and learn rows from this one on, a batch or one; the first that is left."""

@@ -137,7 +137,7 @@ class AutoConfig:
             rule = f"have one target per row, as one of several cannot be left out {why}"
             raise check.refuse("y", rule, f"{targets} targets", remedy)
 
-    @property
+    @cached_property
     def has_own_parts(self) -> bool:
         """Whether slots, combiner or loss are not the default ones."""
         return self.slots is not None or self.combiner is not None or self.loss != Squared()
@@ -190,7 +190,6 @@ class AutoConfig:
             core=core,
             seasons=season_places(self.seasons),
             periods=named if periods is None else periods,
-            relevant=bool(past),
             **past,
         )
 
@@ -276,12 +275,6 @@ def _only_numbers(name: str, setting: object, task: str, remedy: str = "Leave it
     """Refuse a setting that classification does not have."""
     if task == "classification" and setting is not None:
         raise check.refuse(name, "be left out for classification", setting, remedy, OWNER)
-
-
-def checked_coverage(coverage: object) -> float:
-    """The coverage of an interval, between 0 and 1."""
-    remedy = "Give a share between 0 and 1, such as 0.9."
-    return check.number("coverage", coverage, OWNER, remedy, above=0, below=1)
 
 
 def checked_slots(slots: Iterable[Slot]) -> tuple[Slot, ...]:

@@ -32,7 +32,6 @@ from ..bank.bank import KernelBank
 from ..bank.engines import Engine, Ray, Serial
 from ..bank.serialization import under
 from ..bank.slot import Slot
-from ..bank.trace import BY_HORIZON
 from ..combiners import Stacking, Uniform
 from ..errors import FileRefused, KernelBankError
 from ..kernels import ActiveDims, Kernel, Linear, NoKernel, TreeKernel
@@ -62,6 +61,9 @@ if TYPE_CHECKING:
     from .auto_bank import AutoBank
 
 # --- what is returned -----------------------------------------------------------------------------
+
+BY_HORIZON = ("forecasts", "forecast_lower", "forecast_upper")
+"""The arrays of a trace with one column per horizon."""
 
 LEVELS = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)
 """Of the quantiles of a forecast."""
@@ -517,7 +519,7 @@ class Forecaster:
         before = self.scaling
         self.lay_out(self.dimension if self.bank is None else before.core)
         if self.bank is not None:
-            self.scaling.continue_from(before)
+            self.scaling.statistics.continue_from(before.statistics)
             self.bank = self.bank.with_inputs(self.scaling.width, self.bank_slots())
         if self.plain is not None:
             self.plain.add_inputs(count)
@@ -662,12 +664,12 @@ class Forecaster:
             return
         statistics = self.scaling.statistics
         statistics.add_inputs(x)
-        if not self.scaling.outlier_level(y):
+        if not self.scaling.statistics.outlier_level(y):
             statistics.add_target(y)
         elif statistics.hold_target(y):
             statistics.restart_target()
-        scaled = float(self.scaling.scale_targets(np.array([y]))[0])
-        self.line.learn(self.targets[:-1], scaled, self.scaling.target_scale())
+        scaled = float(self.scaling.statistics.scale_targets(np.array([y]))[0])
+        self.line.learn(self.targets[:-1], scaled, self.scaling.statistics.target_scale())
 
     def _left(self, y: Floats | float, late: Floats | float) -> Floats:
         """(H,): what known inputs leave of a target, as they were known h rows before it.
@@ -683,7 +685,7 @@ class Forecaster:
         waiting = 0 if self.bank is None else waiting
         left = self._left(y, late)
         wanted = observed - self.stacking.shares_due(self.samples) * (observed - left)
-        scale, came = self.scaling.target_scale(), (wanted + spike, observed + spike)
+        scale, came = self.scaling.statistics.target_scale(), (wanted + spike, observed + spike)
         self.intervals.score(self.samples, *came, waiting, *scale, spike)
         self.stacking.learn(self.samples, waiting, left, observed)
 
@@ -702,16 +704,16 @@ class Forecaster:
             judged = None
             if not self.stacked and self.samples - 1 - longest >= self.first_moment:
                 slots = self._slots[oldest]
-                scaled = self.scaling.scale_targets(slots.ravel()).reshape(slots.shape)
+                scaled = self.scaling.statistics.scale_targets(slots.ravel()).reshape(slots.shape)
                 scores = self._scores[oldest][:, None]
                 judged = self._of_outputs(np.where(np.isnan(slots), scores, scaled))
-            target = self._of_outputs(self.scaling.scale_targets(targets))
+            target = self._of_outputs(self.scaling.statistics.scale_targets(targets))
             self.bank.learn_one(self._scaled_row(x, past), target, judged)
         if self.rows in self.config.restarts:
             self._restart()
 
     def _scaled_row(self, x: Floats, past: Floats) -> Floats:
-        row: Floats = self.scaling.scale_rows(x[None], past[None])[0]
+        row: Floats = self.scaling.statistics.scale_rows(x[None], past[None])[0]
         return row
 
     def _of_outputs(self, values: Floats) -> Floats:
@@ -727,9 +729,9 @@ class Forecaster:
             self.lay_out(self.dimension)
         self.scaling.fit(X, self.series[:, None])
         self.bank = self._new_bank()
-        scaled = self.scaling.scale_targets(targets.ravel()).reshape(targets.shape)
+        scaled = self.scaling.statistics.scale_targets(targets.ravel()).reshape(targets.shape)
         outputs = scaled if len(self.horizons) > 1 else scaled[:, 0]
-        self.bank.run(self.scaling.scale_rows(X, past), outputs, record="light")
+        self.bank.run(self.scaling.statistics.scale_rows(X, past), outputs, record="light")
 
     def _issue(self, x: Floats, tail: float) -> Floats:
         """Make the forecasts of this moment, and keep them until their targets come."""
@@ -737,7 +739,7 @@ class Forecaster:
         row = moment % self.horizons[-1]
         self._inputs[row], self._past[row] = x, self._past_row()
         if self.bank is not None:
-            center, scale = self.scaling.target_scale()
+            center, scale = self.scaling.statistics.target_scale()
             mixed, by_slot = self.bank.predict_slots_one(self._scaled_row(x, self._past[row]))
             self._scores[row] = np.reshape(mixed, count)
             columns = np.reshape(by_slot, (count, -1)) * scale + center
@@ -757,10 +759,10 @@ class Forecaster:
         recalled, count = np.zeros(0), len(self.horizons)
         if self._season_history is not None:
             at = np.array([self.samples])
-            recalled = self._season_history.recall(self.samples, at, at, None)[0]
+            recalled = self._season_history.recall(self.samples, at, at)[0]
         iterated = np.full(count, self.targets[-1])
         if self.bank is not None:
-            ahead = self.line.forecast(self.targets, self.scaling.target_scale())
+            ahead = self.line.forecast(self.targets, self.scaling.statistics.target_scale())
             iterated = ahead[np.array(self.horizons) - 1]
         return forecast_row(
             self.targets, self.lags, self.horizons, self.periods, iterated, recalled

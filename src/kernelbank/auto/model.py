@@ -31,13 +31,14 @@ from ..bank.slot_history import (
     newest_changes,
     parse_changes,
 )
-from ..bank.trace import Record, Trace
+from ..bank.trace import BY_SLOT, Record, Trace, chosen_fields
 from ..errors import FileRefused, LargeModel
 from ..losses import Pinball
+from ..utils import validation as check
 from ..utils.validation import Floats
-from ..utils.whole_steps import warn_after_step
+from ..utils.whole_steps import defer_signals, warn_after_step
 from .config import Arrays, AutoConfig, Json, Reading, restored_periods, whole_number
-from .forecaster import Forecaster
+from .forecaster import BY_HORIZON, Forecaster
 from .scaling import CHANGE_AFTER, EXTREME, Scaling
 from .seasons import AUTO, find_new_periods, history_size, is_look_due, rows_to_look, season_places
 from .slots import (
@@ -337,16 +338,14 @@ class Model(ABC):
         self.core.restart_weights()
 
     def _make_scaling(self, dimension: int, first_inputs: int) -> Scaling:
-        past = {}
-        if self.previous:
-            past = {"remembered": self.remembered_targets(), "previous": self.previous}
         return self.config.make_scaling(
             dimension,
             first_inputs,
             targets=self.targets,
             outputs=self.target_count if self.targets else 0,
             periods=len(self.core.periods),
-            **past,
+            remembered=self.remembered_targets(),
+            previous=self.previous,
         )
 
     def _use_scaling(self, scaling: Scaling) -> None:
@@ -362,7 +361,7 @@ class Model(ABC):
         """Add `count` inputs behind the others, as if they had been missing so far."""
         dimension = self.dimension + count
         scaling = self._make_scaling(dimension, self.first_inputs if self.banks else dimension)
-        scaling.continue_from(self.scaling)
+        scaling.statistics.continue_from(self.scaling.statistics)
         pool = self._make_pool(scaling)
         slots = pool.bank_slots(self.members.tolist())
         banks = [bank.with_inputs(scaling.width, slots) for bank in self.banks]
@@ -418,7 +417,7 @@ class Model(ABC):
             self.lay_out(self.dimension)
             return
         scaling = self._make_scaling(self.dimension, self.first_inputs)
-        scaling.continue_from(self.scaling)
+        scaling.statistics.continue_from(self.scaling.statistics)
         self._use_scaling(scaling)
         before = self._running_slots()
         self.pool = self._make_pool(scaling)
@@ -730,14 +729,14 @@ class NumberModel(Model):
         return prediction
 
     def _idle_prediction(self) -> Floats:
-        centers = [self.scaling.target_scale(k)[0] for k in range(self.target_count)]
+        centers = [self.scaling.statistics.target_scale(k)[0] for k in range(self.target_count)]
         return np.array(centers)[:, None]
 
     def _make_record(self, outputs: Floats, weights: Floats, slots: Floats | None) -> Record:
         count, several = len(outputs), self.target_count > 1
         values = outputs.reshape(count, self.target_count, 3)
         if slots is None:
-            slots = np.repeat(values[:, :, :1], len(self.pool), axis=2)
+            slots = np.repeat(values[:, :, :1], weights.shape[-1], axis=2)
         record = {"weights": weights, "slot_predictions": slots}
         parts = zip(("predictions", "lower", "upper"), np.moveaxis(values, 2, 0), strict=True)
         record |= {name: array.copy() for name, array in parts}
@@ -791,12 +790,12 @@ class NumberModel(Model):
         X, pasts, targets, *_ = self.core.latest()
         scaled = np.empty_like(targets)
         for k in range(self.target_count):
-            scaled[:, k] = self.scaling.scale_targets(targets[:, k], k)
-            levels = [self.scaling.outlier_level(y, k) for y in targets[:, k].tolist()]
+            scaled[:, k] = self.scaling.statistics.scale_targets(targets[:, k], k)
+            levels = [self.scaling.statistics.outlier_level(y, k) for y in targets[:, k].tolist()]
             scaled[np.array(levels) == EXTREME, k] = np.nan
         usual = np.flatnonzero(~np.isnan(scaled).all(axis=1))
         numbers = scaled[usual, 0] if self.target_count == 1 else scaled[usual]
-        return self.scaling.scale_rows(X[usual], pasts[usual]), numbers, usual
+        return self.scaling.statistics.scale_rows(X[usual], pasts[usual]), numbers, usual
 
     def replay_samples(self) -> tuple[Floats, Floats] | None:
         return self._usual_rows()[:2] if self.config.revises else None
@@ -1007,7 +1006,7 @@ class ClassModel(Model):
         X, pasts, targets, *_ = self.core.latest()
         if len(X):
             positives = self._positives(first, outputs)
-            scaled = self.scaling.scale_rows(X, pasts)
+            scaled = self.scaling.statistics.scale_rows(X, pasts)
             rows = self.core.with_labels(scaled, pasts, int(positives[0]))
             self.replay(bank, rows, output_labels(targets[:, 0], positives))
         return bank
@@ -1017,7 +1016,7 @@ class ClassModel(Model):
         X, pasts, targets, *_ = self.core.latest()
         count = min(len(X), bank.samples)
         chosen = np.arange(len(X) - count, len(X))
-        rows = self.scaling.scale_rows(X[chosen], pasts[chosen])
+        rows = self.scaling.statistics.scale_rows(X[chosen], pasts[chosen])
         output = bank.new_output(bank.samples - count)
         labels = output_labels(targets[chosen, 0], np.array([positive]))
         self.replay(output, rows, labels, chosen)
@@ -1034,7 +1033,7 @@ class ClassModel(Model):
             record |= {"slot_predictions": slots[:, 0].copy(), "slot_classes": _slot_classes(slots)}
         else:
             best = best_class(outputs).astype(np.float64)
-            shape = (len(outputs), len(self.pool))
+            shape = (len(outputs), weights.shape[-1])
             record["slot_predictions"] = np.zeros(shape)
             record["slot_classes"] = np.repeat(best[:, None], shape[1], axis=1)
         return record
@@ -1052,7 +1051,7 @@ class ClassModel(Model):
             return None
         X, pasts, targets, *_ = self.core.latest()
         labels = output_labels(targets[:, 0], self._positives())
-        return self.scaling.scale_rows(X, pasts), labels
+        return self.scaling.statistics.scale_rows(X, pasts), labels
 
     @property
     def unscored(self) -> int:
@@ -1090,46 +1089,136 @@ def _slot_classes(scores: Floats) -> Floats:
     return np.asarray(np.argmax(scores, axis=1), dtype=np.float64)
 
 
-# --- traces ---------------------------------------------------------------------------------------
+# --- the record of a run --------------------------------------------------------------------------
+
+FIELDS: dict[str, tuple[str, ...]] = {
+    "regression": (
+        *("predictions", "lower", "upper"),
+        *BY_HORIZON,
+        *("quantiles", "weights", "slot_predictions"),
+    ),
+    "classification": (
+        *("predictions", "probabilities"),
+        *("weights", "slot_predictions", "slot_classes"),
+    ),
+}
+"""The arrays that a run can record, by task."""
 
 
-def make_trace(
-    model: Model,
-    records: Sequence[Record],
-    fields: tuple[str, ...],
-    classes: ClassLabels,
-    targets: Sequence[str],
-    forecasts: Mapping[str, Floats] | None = None,
-) -> Trace:
-    """The trace of consecutive records; `targets` are the names of several targets.
+class AutoTrace(Trace):
+    """The record of a run of an `AutoBank`: beside the arrays of `Trace`, without costs, these.
 
-    Where no class was known yet, the predicted label is None, and probabilities are NaN.
+    Arrays of length n:
+
+    - predictions: of a number made before it was known; for classes, their labels
+    - lower, upper: the interval of the coverage given to `run`, for regression
+
+    Arrays (n, H), one column per horizon (`AutoBank(horizons=...)`):
+
+    - forecasts, forecast_lower, forecast_upper: row n holds those made after sample n was learned;
+      `horizons` says how many rows ahead. NaN where known inputs of later rows were not given
+
+    Arrays (n, Q), one column per level (`AutoBank(quantiles=...)`):
+
+    - quantiles: of the target, made before it was known
+
+    Arrays (n, classes):
+
+    - probabilities, columns in the order of `classes`
+
+    Arrays (n, P), one column per slot, in the order of `names`:
+
+    - weights; with more than two classes, those of the first class
+    - slot_predictions: of every slot alone, in the target's units; for classes the scores of the
+      first class, or of the second of two: positive for it
+    - slot_classes: the index in `classes` that every slot alone would have predicted, -1 before the
+      first label was known
+
+    >>> import numpy as np, kernelbank as kb
+    >>> X = np.arange(40.0)
+    >>> bank = kb.AutoBank("classification", size="small")
+    >>> trace = bank.run(X, np.where(X % 2, "odd", "even"))
+    >>> list(trace.to_frame())
+    ['predictions', 'probabilities: even', 'probabilities: odd']
     """
-    arrays: dict[str, np.ndarray] = {
-        name: _stack(record[name] for record in records) for name in fields if name in records[0]
-    }
-    samples = sum(len(next(iter(record.values()))) for record in records)
-    if not model.targets and "predictions" in fields:
-        numbers = np.concatenate([best_class(record["probabilities"]) for record in records])
-        known_rows = np.flatnonzero(numbers >= 0)
-        if len(known_rows) == samples:
-            arrays["predictions"] = classes.array(numbers)
-        else:
-            arrays["predictions"] = np.full(samples, None, dtype=object)
-            arrays["predictions"][known_rows] = classes.array(numbers[known_rows]).tolist()
-    arrays |= {name: array for name, array in (forecasts or {}).items() if name in fields}
-    return Trace(
-        samples,
-        tuple(model.names),
-        fields,
-        task="regression" if model.targets else "classification",
-        classes=tuple(classes.known),
-        arrays=arrays,
-        outputs=max(len(targets), 1),
-        target_names=targets,
-        horizons=() if forecasts is None else model.config.horizons,
-        levels=() if forecasts is None else model.config.quantiles,
-    )
+
+    lower: Floats
+    upper: Floats
+    forecasts: Floats
+    forecast_lower: Floats
+    forecast_upper: Floats
+    quantiles: Floats
+    probabilities: Floats
+    slot_classes: Floats
+    by_slot = (*BY_SLOT, "slot_classes")
+    _output = "target"
+
+    def __init__(
+        self,
+        model: Model,
+        records: Sequence[Record],
+        fields: tuple[str, ...],
+        labels: ClassLabels,
+        target_names: Sequence[str],
+        forecasts: Mapping[str, Floats] | None = None,
+    ) -> None:
+        """The trace of consecutive records.
+
+        target_names : of several targets. forecasts : of a run, not of a single row.
+
+        Where no class was known yet, the predicted label is None, and probabilities are NaN.
+        """
+        self.task = "regression" if model.targets else "classification"
+        self.possible = FIELDS[self.task]
+        self.classes: tuple[Any, ...] = tuple(labels.known)
+        """The labels, in the order of the columns of `probabilities`."""
+        self.horizons = () if forecasts is None else model.config.horizons
+        """Of the columns of `forecasts`, in rows."""
+        self.levels = () if forecasts is None else model.config.quantiles
+        """Of the columns of `quantiles`."""
+        arrays: dict[str, np.ndarray] = {
+            name: _stack(record[name] for record in records)
+            for name in fields
+            if name in records[0]
+        }
+        samples = sum(len(next(iter(record.values()))) for record in records)
+        if not model.targets and "predictions" in fields:
+            numbers = np.concatenate([best_class(record["probabilities"]) for record in records])
+            known_rows = np.flatnonzero(numbers >= 0)
+            if len(known_rows) == samples:
+                arrays["predictions"] = labels.array(numbers)
+            else:
+                arrays["predictions"] = np.full(samples, None, dtype=object)
+                arrays["predictions"][known_rows] = labels.array(numbers[known_rows]).tolist()
+        arrays |= {name: array for name, array in (forecasts or {}).items() if name in fields}
+        super().__init__(
+            samples,
+            tuple(model.names),
+            fields,
+            arrays=arrays,
+            outputs=max(len(target_names), 1),
+            target_names=target_names,
+        )
+
+    def _columns(self) -> dict[str, list[tuple[str, ...]]]:
+        columns = super()._columns()
+        columns["probabilities"] = [tuple(map(str, self.classes))]
+        columns["quantiles"] = [tuple(f"{level:g}" for level in self.levels)]
+        ahead = [tuple(f"+{horizon}" for horizon in self.horizons)]
+        return columns | dict.fromkeys(BY_HORIZON, ahead)
+
+
+def trace_fields(record: object, task: str, without: tuple[str, ...]) -> tuple[str, ...]:
+    """The fields that `record` asks for, in their usual order.
+
+    without : how the names of those begin that the bank does not have.
+    """
+    possible = tuple(name for name in FIELDS[task] if not name.startswith(without or "-"))
+    fields = chosen_fields(record, possible, AutoTrace.by_slot)
+    if not fields:
+        remedy = 'Use "all", "light" (no array with one column per slot), or a list of names.'
+        raise check.refuse("record", "name at least one field", record, remedy)
+    return fields
 
 
 def _stack(records: Iterable[Floats]) -> Floats:
@@ -1149,3 +1238,161 @@ def _stack(records: Iterable[Floats]) -> Floats:
             for part in parts
         ]
     )
+
+
+# --- predictions of single rows whose targets have not come ---------------------------------------
+
+PENDING_LIMIT = 1000
+"""How many are kept, unless a bank is set to targets that are delayed by more rows."""
+
+LARGEST_PENDING_LIMIT = 100_001
+"""The largest limit that may be set."""
+
+
+class PendingPredictions:
+    """The newest predictions of single rows, the oldest first, by their input.
+
+    Predicting the same input twice before anything is learned counts once.
+    """
+
+    def __init__(self) -> None:
+        self.items: list[tuple[bytes, _core.Prediction]] = []
+        """The bytes of each input, and its prediction. Changed by the methods below only."""
+        self.limit = PENDING_LIMIT
+        self.expired = 0
+        """How many, the oldest, were made before the row that was learned last: their targets may
+        never come."""
+
+    @property
+    def fresh(self) -> int:
+        """How many were made after the row that was learned last."""
+        return len(self.items) - self.expired
+
+    def waiting_before(self, key: bytes, rows: int) -> int:
+        """How many fresh ones are older than that of this input, after so many learned rows."""
+        index = self._index(key, rows)
+        return self.fresh if index is None else max(index - self.expired, 0)
+
+    def _index(self, key: bytes, rows: int) -> int | None:
+        """Where the prediction of this input is, if it was made after so many learned rows."""
+        for index in range(len(self.items) - 1, -1, -1):
+            other, earlier = self.items[index]
+            if earlier.rows_before != rows:
+                return None
+            if other == key:
+                return index
+        return None
+
+    def add(self, x: Floats, prediction: _core.Prediction, *, distinct: bool = False) -> None:
+        """Keep a prediction; `distinct` if it is a row of its own even where the input is equal."""
+        key = x.tobytes()
+        index = None if distinct else self._index(key, prediction.rows_before)
+        if index is not None:
+            self.items[index] = (key, prediction)
+            return
+        if len(self.items) < self.limit:
+            self.append(key, prediction)
+            return
+        with defer_signals():
+            self.append(key, prediction)
+            forgotten = len(self.items) - self.limit
+            del self.items[:forgotten]
+            self.expired = max(self.expired - forgotten, 0)
+
+    def append(self, key: bytes, prediction: _core.Prediction) -> None:
+        """Keep the prediction of a row of its own, whatever the limit."""
+        self.items.append((key, prediction))
+
+    def clear(self) -> None:
+        """Forget all predictions."""
+        self.items.clear()
+        self.expired = 0
+
+    def add_inputs(self, count: int) -> None:
+        """Add `count` columns, which were missing when the predictions were made."""
+        missing = np.full(count, np.nan).tobytes()
+        self.items = [(key + missing, prediction) for key, prediction in self.items]
+
+    def pop(self, x: Floats) -> _core.Prediction | None:
+        """Remove and return the oldest prediction for this input, which is learned now, or None."""
+        key = x.tobytes()
+        for index, (other, prediction) in enumerate(self.items):
+            if other == key:
+                del self.items[index]
+                self.expired = index
+                return prediction
+        self.expired = len(self.items)
+        return None
+
+    # --- saving ---------------------------------------------------------------------------------
+
+    def arrays(self, model: Model, width: int) -> Arrays:
+        """As arrays, filled up with NaN where some had fewer outputs or classes.
+
+        sizes (n, 3): the numbers of scores, of outputs with slot predictions, and of results.
+
+        width : how many numbers an input has.
+        """
+        predictions = [prediction for _, prediction in self.items]
+        results = [np.append(prediction.output, prediction.more) for prediction in predictions]
+        outputs = max((len(prediction.scores) for prediction in predictions), default=0)
+        most = max(map(len, results), default=0)
+        shapes = _pending_shapes(model, len(self.items), width, outputs, most)
+        arrays = {name: np.full(shape, np.nan) for name, shape in shapes.items()}
+        for i, ((key, prediction), result) in enumerate(zip(self.items, results, strict=True)):
+            scores, slots = prediction.scores, prediction.slots
+            arrays["rows_before"][i] = prediction.rows_before
+            arrays["sizes"][i] = (len(scores), len(slots), len(result))
+            arrays["inputs"][i] = np.frombuffer(key)
+            arrays["past"][i] = prediction.past
+            arrays["ends"][i] = prediction.ends
+            for name, values in (("scores", scores), ("slots", slots), ("results", result)):
+                arrays[name][i, : len(values)] = values
+        return arrays
+
+    def restore(self, arrays: Arrays, expired: object, model: Model, width: int) -> None:
+        """Continue, with nothing so far, from what `arrays` returned; `expired` of them are."""
+        count, outputs = arrays["scores"].shape
+        shapes = _pending_shapes(model, count, width, outputs, arrays["results"].shape[1])
+        if (
+            {name: array.shape for name, array in arrays.items()} != shapes
+            or count > LARGEST_PENDING_LIMIT
+            or outputs > max(model.outputs, model.target_count)
+        ):
+            raise FileRefused("its pending predictions do not fit its settings.")
+        several, more = model.target_count, 2 * len(model.config.quantiles)
+        limits = (outputs, outputs, arrays["results"].shape[1])
+        for i in range(count):
+            scores, slots, output = (
+                whole_number(size, 0, most, "a pending prediction")
+                for size, most in zip(arrays["sizes"][i], limits, strict=True)
+            )
+            if model.targets and (output != 3 * several + more or scores != several):
+                raise FileRefused("a pending prediction has no value.")
+            result = arrays["results"][i, :output]
+            prediction = _core.Prediction(
+                whole_number(arrays["rows_before"][i], 0, model.rows, "rows"),
+                arrays["past"][i].copy(),
+                arrays["scores"][i, :scores].copy(),
+                arrays["slots"][i, :slots].copy(),
+                result[: output - more].copy(),
+                result[output - more :].copy(),
+                arrays["ends"][i].copy(),
+            )
+            self.append(arrays["inputs"][i].tobytes(), prediction)
+        self.expired = whole_number(expired, 0, count, "old predictions")
+
+
+def _pending_shapes(
+    model: Model, count: int, width: int, outputs: int, results: int
+) -> dict[str, tuple[int, ...]]:
+    return {
+        "rows_before": (count,),
+        "sizes": (count, 3),
+        "inputs": (count, width),
+        "past": (count, model.core.past),
+        "scores": (count, outputs),
+        "slots": (count, outputs, len(model.names)),
+        "results": (count, results),
+        "ends": (count, model.core.ends),
+    }

@@ -61,8 +61,8 @@ class Scaling:
     seasons : number of places for periods.
     periods : how many of them are known.
     remembered : number of rows whose targets a row knows, at least `lags`.
-    previous : number of inputs of the row before that a row knows.
-    relevant : whether there are relevant columns.
+    previous : number of inputs of the row before that a row knows. With some there are relevant
+        columns.
     """
 
     def __init__(
@@ -78,7 +78,6 @@ class Scaling:
         periods: int = 0,
         remembered: int = 0,
         previous: int = 0,
-        relevant: bool = False,
     ) -> None:
         each = max(targets, 1)
         remembered, lags = max(remembered, lags) * each, lags * each
@@ -117,7 +116,7 @@ class Scaling:
         self.past_columns = (*older, *previous_columns)
         """The columns of the past beyond lagged targets and seasons."""
         first = self.columns_of[self.names[0]]
-        sources = (*first, *self.past_columns) if relevant else ()
+        sources = (*first, *self.past_columns) if previous else ()
         self.relevant_columns = tuple(range(width, width + len(sources)))
         width += len(sources)
         for column in range(core, dimension):
@@ -140,12 +139,10 @@ class Scaling:
             ring=RING if "rank" in names else CHANGE_AFTER,
             target_ring=RING if lags and targets and "rank" in names else CHANGE_AFTER,
             places=places,
-            relevant_column=self.relevant_columns[0] if relevant else 0,
+            relevant_column=self.relevant_columns[0] if previous else 0,
             relevant_sources=sources,
         )
         """The statistics, and the loops over rows."""
-
-    # --- inputs ---------------------------------------------------------------------------------
 
     @property
     def columns(self) -> Floats:
@@ -170,12 +167,8 @@ class Scaling:
             if len(numbers):
                 self.statistics.fit_target(numbers, k)
                 if self.relevant_columns:
-                    shift = log_shift(self.scale_targets(numbers, k))
+                    shift = log_shift(self.statistics.scale_targets(numbers, k))
                     self.statistics.set_target_shift(shift, k)
-
-    def scale_rows(self, X: Floats, past: Floats) -> Floats:
-        """(n, width): scaled inputs (n, d) of rows that know past (n, past); changes nothing."""
-        return self.statistics.scale_rows(X, past)
 
     def input_ranges(self) -> Floats:
         """(inputs, 3): median, minimum and maximum of the last values of every input.
@@ -194,12 +187,6 @@ class Scaling:
                     out[1:] = last.min(), last.max()
         return ranges
 
-    # --- targets --------------------------------------------------------------------------------
-
-    def target_scale(self, k: int = 0) -> tuple[float, float]:
-        """The center and scale of target k."""
-        return self.statistics.target_scale(k)
-
     @property
     def target_transform(self) -> ShiftedLog | None:
         """The transform of the scaled target for slots on ranks and relevant columns.
@@ -211,24 +198,10 @@ class Scaling:
         shift = self.statistics.target_shift()
         return ShiftedLog(shift) if shift and is_plausible_shift(shift) else None
 
-    def scale_targets(self, y: Floats, k: int = 0) -> Floats:
-        """Targets k in their present deviations, at most 10 in size; NaN where one is missing."""
-        return self.statistics.scale_targets(np.ascontiguousarray(y), k)
-
-    def outlier_level(self, y: float, k: int = 0) -> int:
-        """0 for a usual target k; FAR beyond 10 deviations, EXTREME beyond 1,000."""
-        return self.statistics.outlier_level(y, k)
-
-    # --- saving and restarting ------------------------------------------------------------------
-
     def has_plausible_shifts(self) -> bool:
         """Whether shifts from a file can be those of a stream."""
         count = max(self.outputs, 1)
         return all(is_plausible_shift(self.statistics.target_shift(k)) for k in range(count))
-
-    def continue_from(self, before: Scaling) -> None:
-        """Take over the statistics of a scaling that had fewer inputs."""
-        self.statistics.continue_from(before.statistics)
 
 
 # --- skewed targets -------------------------------------------------------------------------------

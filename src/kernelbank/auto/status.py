@@ -142,21 +142,12 @@ def _listed(losses: float | Floats) -> str:
 
 
 @np.errstate(all="ignore")  # values may be beyond all floats, and showing them must not warn
-def auto_status(
-    title: str,
-    config: AutoConfig,
-    model: Model | None,
-    classes: Sequence[object],
-    encoder: ColumnEncoder | None,
-    targets: Sequence[str],
-) -> Status:
-    """The status of an `AutoBank`; title and settings alone before the first row is learned.
-
-    targets : the names of several.
-    """
-    task = "classification" if config.labels else "regression"
+def auto_status(bank: AutoBank, config: AutoConfig) -> Status:
+    """The status of an `AutoBank`; title and settings alone before the first row is learned."""
+    model, encoder, title = bank.model, bank.encoder, _title(bank)
+    targets = bank.target_names if len(bank.target_names) > 1 else ()
     settings = {
-        "task": task,
+        "task": bank.task,
         "size": config.size if config.slots is None else "own slots",
         "lags": str(config.lags),
         "seasons": ", ".join(map(str, np.atleast_1d(config.seasons or "none"))),
@@ -175,8 +166,8 @@ def auto_status(
     if config.seasons is not None:
         periods = " and ".join(map(str, model.periods))
         notes["seasons"] = f"{periods} rows" if periods else "none found so far"
-    if task == "classification":
-        notes["classes"] = _class_list(classes)
+    if config.labels:
+        notes["classes"] = _class_list(bank.classes)
     if targets:
         notes["targets"] = _class_list(targets)
     notes["combiner"] = short_name(config.effective_combiner)
@@ -198,7 +189,7 @@ def auto_status(
     if quarantined:
 
         def describe(index: int) -> str:
-            what = "classes" if task == "classification" else "targets"
+            what = "classes" if config.labels else "targets"
             where = f" (for {quarantined[index]} of {count} {what})" if count > 1 else ""
             return model.names[index] + where
 
@@ -211,6 +202,16 @@ def auto_status(
         losses=model.slot_losses(),
         heading="weights" if count == 1 else f"weights, mean of {count} {what}",
     )
+
+
+def _title(bank: AutoBank) -> str:
+    lags = f", lags={bank.lags}" if bank.lags else ""
+    if bank.seasons is not None:
+        lags += f", seasons={bank.seasons!r}"
+    size = "" if bank.size == "default" else f", size={bank.size!r}"
+    slots = "" if bank.model is None else f"; {len(bank.model.members)} slots"
+    several = f"; {len(bank.target_names)} targets" if len(bank.target_names) > 1 else ""
+    return f"AutoBank({bank.task!r}{lags}{size}{several}{slots}; {bank.samples} samples)"
 
 
 def _metrics(model: Model, targets: Sequence[str]) -> dict[str, Metric]:

@@ -1,9 +1,10 @@
-"""The record of a run, one row per sample: of a `KernelBank` or of an `AutoBank`."""
+"""The record of a run, one row per sample."""
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -18,22 +19,12 @@ Record = dict[str, Floats]
 """Predictions of some rows of a trace: arrays of equal length, by field."""
 
 _COSTS = ("cost", "cumulative_cost", "loss", "bound_gap", "regret")
-_INTERVALS = ("lower", "upper", "forecasts", "forecast_lower", "forecast_upper", "quantiles")
-_CLASSES = ("probabilities", "weights", "slot_predictions", "slot_classes")
-_SLOTS = ("weights", "slot_cost", "slot_loss", "slot_predictions", "curvature", "window_loss")
 
-FIELDS: dict[str | None, tuple[str, ...]] = {
-    None: ("predictions", *_COSTS, *_SLOTS),
-    "regression": ("predictions", *_INTERVALS, "weights", "slot_predictions"),
-    "classification": ("predictions", *_CLASSES),
-}
-"""The arrays that a run can record, by the task of the `AutoBank`; None: by a `KernelBank`."""
-
-BY_SLOT = frozenset([*_SLOTS, "slot_classes"])
+BY_SLOT = ("weights", "slot_cost", "slot_loss", "slot_predictions", "curvature", "window_loss")
 """The arrays with one column per slot."""
 
-BY_HORIZON = ("forecasts", "forecast_lower", "forecast_upper")
-"""The arrays with one column per horizon."""
+FIELDS = ("predictions", *_COSTS, *BY_SLOT)
+"""The arrays that a run can record."""
 
 
 class Trace:
@@ -41,42 +32,32 @@ class Trace:
 
     Arrays of length n:
 
-    - predictions: f(x_n), made before y_n was known; for classes, their labels
+    - predictions: f(x_n), made before y_n was known
     - cost, cumulative_cost: the cost charged for the prediction, and its sum since the first sample
-      that the bank has seen (`KernelBank`)
-    - loss: the loss of the prediction alone (one step ahead, on an unseen sample; `KernelBank`)
-    - bound_gap: how far the separable bound lies above the cost (`KernelBank`); see `jensen_gap`
-    - regret: cumulative cost minus that of the best slot so far (`KernelBank`)
-    - lower, upper: the interval of the coverage given to `run` (`AutoBank`, regression)
-
-    Arrays (n, H), one column per horizon (`AutoBank(horizons=...)`):
-
-    - forecasts, forecast_lower, forecast_upper: row n holds those made after sample n was learned;
-      `horizons` says how many rows ahead. NaN where known inputs of later rows were not given
-
-    Arrays (n, Q), one column per level (`AutoBank(quantiles=...)`):
-
-    - quantiles: of the target, made before it was known
-
-    Arrays (n, classes):
-
-    - probabilities, columns in the order of `classes` (`AutoBank`, classification)
+      that the bank has seen
+    - loss: the loss of the prediction alone (one step ahead, on an unseen sample)
+    - bound_gap: how far the separable bound lies above the cost; see `jensen_gap`
+    - regret: cumulative cost minus that of the best slot so far
 
     Arrays (n, P), one column per slot, in the order of `names`:
 
-    - weights; with more than two classes, those of the first class
-    - slot_predictions: of every slot alone, in the target's units; for classes the scores of the
-      first class, or of the second of two: positive for it
-    - slot_cost and slot_loss: of every slot alone (`KernelBank`)
-    - slot_classes: the index in `classes` that every slot alone would have predicted, -1 before the
-      first label was known (`AutoBank`, classification)
+    - weights
+    - slot_predictions, slot_cost and slot_loss: of every slot alone
     - curvature and window_loss: what the slots were worth after sample n was learned, which made
       weights[n + 1]; `kb.kkt_residual` of the three certifies the paper's rule (without the
-      columns of quarantined slots, whose window_loss is infinite; `KernelBank`)
+      columns of quarantined slots, whose window_loss is infinite)
 
     With several targets, K per sample, every array has an axis of targets after the first: (n, K)
     and (n, K, P); `of_output` is the trace of one of them.
     """
+
+    possible: tuple[str, ...] = FIELDS
+    """The arrays that a run of this bank can record."""
+    by_slot: tuple[str, ...] = BY_SLOT
+    """Those with one column per slot."""
+    task: str | None = None
+    """What a bank with several tasks was made for; None for a bank with one."""
+    _output = "output"
 
     predictions: np.ndarray
     cost: Floats
@@ -84,18 +65,10 @@ class Trace:
     loss: Floats
     bound_gap: Floats
     regret: Floats
-    lower: Floats
-    upper: Floats
-    forecasts: Floats
-    forecast_lower: Floats
-    forecast_upper: Floats
-    quantiles: Floats
-    probabilities: Floats
     weights: Floats
     slot_cost: Floats
     slot_loss: Floats
     slot_predictions: Floats
-    slot_classes: Floats
     curvature: Floats
     window_loss: Floats
 
@@ -103,22 +76,14 @@ class Trace:
         self,
         samples: int,
         names: Sequence[str],
-        fields: tuple[str, ...] = FIELDS[None],
+        fields: tuple[str, ...] = FIELDS,
         *,
-        task: str | None = None,
-        classes: tuple[Any, ...] = (),
         arrays: Mapping[str, np.ndarray] | None = None,
         outputs: int = 1,
-        horizons: tuple[int, ...] = (),
-        levels: tuple[float, ...] = (),
         target_names: Sequence[str] = (),
     ) -> None:
         self._fields = fields
         self._samples = samples
-        self.levels = levels
-        """Of the columns of `quantiles`."""
-        self.horizons = horizons
-        """Of the columns of `forecasts`, in rows."""
         self.outputs = outputs
         """How many targets a sample has; with more than one, arrays have that axis after the
         first."""
@@ -127,13 +92,9 @@ class Trace:
         """The names of several targets; empty for one."""
         self._names = names
         self._later_names: list[tuple[int, Sequence[str]]] = []
-        self.task = task
-        """ "regression" or "classification"; None for the trace of a `KernelBank`."""
-        self.classes = classes
-        """The labels, in the order of the columns of `probabilities`."""
         for name in self._fields:
             shape: tuple[int, ...] = (samples,) if outputs == 1 else (samples, outputs)
-            if name in BY_SLOT:
+            if name in self.by_slot:
                 shape += (len(names),)
             setattr(self, name, np.empty(shape) if arrays is None else arrays[name])
 
@@ -167,7 +128,7 @@ class Trace:
                 names = later
         return tuple(names)
 
-    def of_output(self, output: int | str) -> Trace:
+    def of_output(self, output: int | str) -> Self:
         """The trace of one of several outputs, by its index or name (`target_names`).
 
         >>> import numpy as np, kernelbank as kb
@@ -180,10 +141,10 @@ class Trace:
         index = self.output_index(output, "of_output")
         if self.outputs == 1:
             return self
-        arrays = {name: getattr(self, name)[:, index] for name in self._fields}
-        settings: Any = {"task": self.task, "classes": self.classes, "arrays": arrays}
-        trace = Trace(self._samples, self._names, self._fields, **settings)
-        trace._later_names = self._later_names
+        trace = copy.copy(self)
+        trace.outputs, trace.target_names = 1, ()
+        for name in self._fields:
+            setattr(trace, name, getattr(self, name)[:, index])
         return trace
 
     def output_index(self, output: object, owner: str) -> int:
@@ -202,32 +163,24 @@ class Trace:
     def to_frame(self) -> pandas.DataFrame:
         """The trace as a pandas data frame: one row per sample.
 
-        A field with one value per sample is a column of that name. A field with one value per slot,
-        class or horizon has as many columns, such as `weights: [3] Gaussian(width=0.5)`,
-        `probabilities: spam` or `forecasts: +24`. With several targets their names come first:
-        `predictions: load`, `weights: load: [3] Gaussian(width=0.5)`.
+        A field with one value per sample is a column of that name. A field with one value per slot
+        has as many columns, such as `weights: [3] Gaussian(width=0.5)`. With several targets their
+        names come first: `predictions: load`, `weights: load: [3] Gaussian(width=0.5)`.
 
         >>> import numpy as np, kernelbank as kb
         >>> bank = kb.KernelBank(kb.gaussian_grid(0.5, 2, 2))
         >>> trace = bank.run(np.arange(9), np.arange(9), record=["predictions", "weights"])
         >>> list(trace.to_frame())
         ['predictions', 'weights: [0] Gaussian(width=0.5)', 'weights: [1] Gaussian(width=2)']
-        >>> X = np.arange(40.0)
-        >>> bank = kb.AutoBank("classification", size="small")
-        >>> trace = bank.run(X, np.where(X % 2, "odd", "even"))
-        >>> list(trace.to_frame())
-        ['predictions', 'probabilities: even', 'probabilities: odd']
         """
         arrays = {name: getattr(self, name) for name in self._fields}
+        return frame(len(self), arrays, self._columns())
+
+    def _columns(self) -> dict[str, list[tuple[str, ...]]]:
+        """By field, the names along each axis after the first."""
         outputs = [self.target_names] if self.outputs > 1 else []
-        names = {
-            name: [*outputs, self.names] if name in BY_SLOT else outputs for name in self._fields
-        }
-        names["probabilities"] = [tuple(map(str, self.classes))]
-        names["quantiles"] = [tuple(f"{level:g}" for level in self.levels)]
-        ahead = [tuple(f"+{horizon}" for horizon in self.horizons)]
-        names |= dict.fromkeys(BY_HORIZON, ahead)
-        return frame(len(self), arrays, names)
+        by_slot = [*outputs, self.names]
+        return {name: by_slot if name in self.by_slot else outputs for name in self._fields}
 
     def jensen_gap(self) -> Floats:
         """(n,): how far the looser bound, with Jensen's inequality on the norm, is above the cost.
@@ -252,16 +205,15 @@ class Trace:
         return self._samples
 
     def __getattr__(self, name: str) -> Any:
-        if name not in Trace.__annotations__:
+        if name.startswith("_"):
             raise AttributeError(name)
         remedy = 'Run with record="all", or with this name in the list.'
-        if name not in FIELDS[self.task]:
+        if name not in self.possible:
             remedy = "The bank or the task of this run does not have it."
         raise AttributeError(f"this trace has no {name!r}: it holds {list(self._fields)}. {remedy}")
 
     def __repr__(self) -> str:
-        what = "outputs" if self.task is None else "targets"
-        several = f", {self.outputs} {what}" if self.outputs > 1 else ""
+        several = f", {self.outputs} {self._output}s" if self.outputs > 1 else ""
         return f"Trace({len(self)} samples{several}; {', '.join(self._fields)})"
 
     def write(self, start: int, arrays: Mapping[str, Floats]) -> None:
@@ -271,15 +223,11 @@ class Trace:
 
 
 def chosen_fields(
-    record: object, task: str | None = None, *, without: tuple[str, ...] = ()
+    record: object, possible: Sequence[str] = FIELDS, by_slot: Sequence[str] = BY_SLOT
 ) -> tuple[str, ...]:
-    """The fields that `record` asks for, in their usual order.
-
-    without : how the names of those begin that the bank does not have.
-    """
-    possible = tuple(name for name in FIELDS[task] if not name.startswith(without or "-"))
+    """Those of the possible fields that `record` asks for, in their usual order."""
     if isinstance(record, str) and record in ("all", "light"):
-        return tuple(name for name in possible if record == "all" or name not in BY_SLOT)
+        return tuple(name for name in possible if record == "all" or name not in by_slot)
     remedy = 'Use "all", "light" (no array with one column per slot), or a list of names.'
     if isinstance(record, str) or not isinstance(record, Iterable):
         raise check.refuse("record", 'be "all", "light" or a list of names', record, remedy)
@@ -287,6 +235,4 @@ def chosen_fields(
     for name in names:
         if name not in possible:
             raise check.refuse("record", f"hold names from {list(possible)}", name, remedy)
-    if task is not None and not names:
-        raise check.refuse("record", "name at least one field", record, remedy)
     return tuple(name for name in possible if name in names)

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..bank.trace import Trace
+from ..auto.model import AutoTrace
 from ..errors import FileRefused
 from ..utils.validation import Floats
 
@@ -64,7 +64,7 @@ class RowScores(NamedTuple):
             self.extremes[rows, column] = np.nan
 
 
-def score_numbers(trace: Trace, targets: Floats, baseline: Floats) -> RowScores:
+def score_numbers(trace: AutoTrace, targets: Floats, baseline: Floats) -> RowScores:
     """Score predicted numbers, (n,). The baseline predicts the target before, (n,)."""
     totals, extremes = _empty(len(targets))
     y = np.array(targets)
@@ -80,7 +80,7 @@ def score_numbers(trace: Trace, targets: Floats, baseline: Floats) -> RowScores:
 
 
 def score_labels(
-    trace: Trace,
+    trace: AutoTrace,
     targets: list[object],
     baseline: list[object],
     classes: np.ndarray,
@@ -119,7 +119,7 @@ class LabelScore(NamedTuple):
     """The share of the rows for which it was predicted that had it."""
 
 
-def class_numbers(trace: Trace, targets: list[object]) -> np.ndarray:
+def class_numbers(trace: AutoTrace, targets: list[object]) -> np.ndarray:
     """(n,): the number of each target's class; -2, which no slot predicts, if it is not known."""
     numbers = {label: number for number, label in enumerate(trace.classes)}
     return np.array([numbers.get(label, -2) for label in targets])

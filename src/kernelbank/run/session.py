@@ -14,13 +14,14 @@ from typing import Any
 import numpy as np
 
 from ..auto import AutoBank
+from ..auto.forecaster import BY_HORIZON
 from ..auto.inputs import NUMBER, EncodedRows, category_code
 from ..auto.loading import check_precision, restore
+from ..auto.model import AutoTrace
 from ..auto.targets import MAX_CLASSES, RefusedLabel, best_class
 from ..bank.engines import Engine, as_engine
 from ..bank.serialization import under
 from ..bank.slot import Slot
-from ..bank.trace import BY_HORIZON, Trace
 from ..combiners import Simplex
 from ..errors import FileRefused, KernelBankWarning, RunRefused
 from ..io.sinks import Row
@@ -208,7 +209,7 @@ class Session:
         (row,) = self._label_cells(probabilities, [None])
         return row
 
-    def _prediction_rows(self, trace: Trace, targets: list[Targets]) -> list[Row]:
+    def _prediction_rows(self, trace: AutoTrace, targets: list[Targets]) -> list[Row]:
         if not self._labels:
             values = np.stack([trace.predictions, trace.lower, trace.upper], axis=-1)
             rows = values.reshape(len(targets), self._outputs, 3).tolist()
@@ -273,7 +274,7 @@ class Session:
 
     # --- histories --------------------------------------------------------------------------------
 
-    def _record(self, trace: Trace, targets: list[Targets], keys: Floats) -> list[Row]:
+    def _record(self, trace: AutoTrace, targets: list[Targets], keys: Floats) -> list[Row]:
         """Add the predictions of a trace to the histories; the rows of the predictions.
 
         keys : (n, 2 + C), the number of each row, its time, and the codes of its C categories.
@@ -298,7 +299,7 @@ class Session:
         return rows
 
     def _score_numbers(
-        self, trace: Trace, targets: list[Targets], baseline: list[Targets]
+        self, trace: AutoTrace, targets: list[Targets], baseline: list[Targets]
     ) -> list[RowScores]:
         Y, before = _as_array(targets), _as_array(baseline)
         scores = []
@@ -312,7 +313,7 @@ class Session:
         return scores
 
     def _score_labels(
-        self, trace: Trace, targets: list[Targets], baseline: list[Targets]
+        self, trace: AutoTrace, targets: list[Targets], baseline: list[Targets]
     ) -> list[RowScores]:
         (history,) = self.histories
         labels, before = [label for (label,) in targets], [label for (label,) in baseline]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...bank.trace import FIELDS, Trace
+from ...bank.trace import Trace
 from ...utils import validation as check
 from ...utils.validation import Floats
 from .style import (
@@ -63,7 +63,7 @@ def _check_trace(trace: object, *fields: str) -> Trace:
     for field in fields:
         if field not in trace.fields:
             remedy = 'Run with record="all", or with this name in the list.'
-            if field not in FIELDS[trace.task]:
+            if field not in trace.possible:
                 remedy = "Only a KernelBank records it; see kb.plots.cumulative_loss(trace, y)."
             raise check.refuse("trace", f"hold {field!r}", list(trace.fields), remedy)
     if not len(trace):
@@ -376,7 +376,7 @@ def trace(trace: Trace, y: object = None) -> Figure:
     >>> trace = kb.AutoBank(size="small").run(x, np.sin(x), record="all")
     >>> figure = kb.plots.trace(trace, np.sin(x))
     >>> [axes.get_ylabel() for axes in figure.axes[:3]]
-    ['target', 'cumulative squared error', 'slot']
+    ['target', 'squared error so far', 'slot']
     """
     fields, task = _check_trace(trace).fields, trace.task
     panels: list[tuple[float, Callable[[Axes], object]]] = []  # heights, and what is drawn

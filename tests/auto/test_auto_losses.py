@@ -1,4 +1,4 @@
-"""AutoBank with every loss: it minimises it, in the same bits, and is never infinite."""
+"""AutoBank with every loss, and quantiles as outputs of one bank."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ import pytest
 import kernelbank as kb
 from kernelbank.auto import slots
 from kernelbank.errors import InvalidArgument
-from support.auto_streams import HOSTILE, SMALL
+from support.auto_streams import SMALL
 
 L = kb.losses
 
@@ -88,41 +88,6 @@ def test_quantile_holds_for_all_inputs_only_with_shifted_slots(quantile, monkeyp
         assert np.abs(shares() - quantile).max() > 0.1
 
 
-@pytest.mark.parametrize("name", ["constant target", "alternating"])
-def test_hostile_streams_with_other_losses_give_finite_predictions(name):
-    draw = np.random.default_rng(0)
-    X = draw.normal(size=(300, 3))
-    X, y = HOSTILE[name](X, 5 + 2 * np.sin(2 * X[:, 0]))
-    y = y.clip(-1e150, 1e150)
-    bank = kb.AutoBank(lags=1, loss="absolute", **SMALL)
-    trace = bank.run(X, y, record="all")
-    for field in trace.fields:
-        assert np.isfinite(getattr(trace, field)[1:].astype(float)).all(), field
-    assert np.nanmax(np.abs(trace.predictions)) <= 2 * np.abs(y).max() + 1e-300
-    labels = np.where(y > np.median(y), 1, 0)
-    trace = kb.AutoBank("classification", loss="hinge", **SMALL).run(X, labels, record="all")
-    for field in trace.fields:
-        assert np.isfinite(getattr(trace, field)[1:].astype(float)).all(), field
-
-
-def test_shifted_slots_are_on_the_slots_in_their_names():
-    X, y = skewed_numbers(20)
-    by_squares, absolute, hinge = (
-        kb.AutoBank("classification" if loss == "hinge" else "regression", loss=loss)
-        for loss in ("squared", "absolute", "hinge")
-    )
-    for bank in (by_squares, absolute):
-        bank.run(X, y)
-    hinge.run(X, y > 51)
-    assert hinge.names == by_squares.names
-    assert not any(" shift" in name for name in hinge.names)
-    shifted = [name for name in absolute.names if name.endswith(" shift")]
-    assert len(shifted) == 3 * 4 * 2
-    for name in shifted:
-        slot = absolute.bank.slots[absolute.names.index(name)]
-        assert absolute.names[slot.residual_of] == name.rsplit(" + ", 1)[0]
-
-
 def test_loss_that_slots_or_task_cannot_use_is_refused():
     second_order = [kb.Slot(kb.kernels.Gaussian(1.0), kb.learners.KRLS())]
     with pytest.raises(InvalidArgument, match=r"have a bounded curvature for KRLS.*kb\.Slot"):
@@ -132,3 +97,83 @@ def test_loss_that_slots_or_task_cannot_use_is_refused():
         kb.AutoBank(loss="absolute", slots=tree)
     with pytest.raises(InvalidArgument, match="be one for numbers in regression"):
         kb.AutoBank(loss="hinge")
+
+
+# --- quantiles as outputs of one bank --------------------------------------------------------------
+
+
+LEVELS = (0.1, 0.5, 0.9)
+
+
+def small(**settings):
+    return kb.AutoBank(size="small", quantiles=LEVELS, **settings)
+
+
+def noisy(rows, seed=0):
+    """A stream whose noise grows with its second input."""
+    draw = np.random.default_rng(seed)
+    X = draw.uniform(0, 1, (rows, 2))
+    return X, np.sin(3 * X[:, 0]) + (0.05 + X[:, 1]) * draw.normal(size=rows)
+
+
+@pytest.fixture(scope="module")
+def stream():
+    return noisy(400)
+
+
+@pytest.fixture(scope="module")
+def learned(stream):
+    bank = small()
+    return bank, bank.run(*stream)
+
+
+def test_quantiles_never_cross(learned, stream):
+    bank, trace = learned
+    assert (np.diff(trace.quantiles[1:], axis=1) >= 0).all()
+    assert (np.diff(bank.predict_quantiles(stream[0]), axis=1) >= 0).all()
+
+
+def test_predictions_and_intervals_are_those_without_quantiles(learned, stream):
+    bank, trace = learned
+    plain = kb.AutoBank(size="small")
+    without = plain.run(*stream)
+    for field in ("predictions", "lower", "upper"):
+        assert getattr(trace, field).tobytes() == getattr(without, field).tobytes()
+    X = stream[0][:5]
+    assert bank.predict(X).tobytes() == plain.predict(X).tobytes()
+    assert bank.predict_interval(X).tobytes() == plain.predict_interval(X).tobytes()
+    assert bank.predict_at(X).shape == (5, 3)
+
+
+def test_the_scores_are_the_pinball_losses_of_the_trace(learned, stream):
+    bank, trace = learned
+    for k, score in enumerate(bank.ledger.quantiles):
+        away = stream[1][1:] - trace.quantiles[1:, k]
+        loss = np.maximum(score.level * away, (score.level - 1) * away).mean()
+        assert score.scored == 399
+        np.testing.assert_allclose(score.pinball, loss, rtol=1e-12)  # sums of 399 losses
+        np.testing.assert_allclose(score.below, (away <= 0).mean(), rtol=1e-12)
+
+
+def test_delayed_targets_keep_the_quantiles_of_their_prediction(stream):
+    X, y = stream
+    bank = small()
+    trace = bank.run(X[:60], y[:60], delay=5)
+    assert np.isnan(trace.quantiles[:6]).all()
+    assert not np.isnan(trace.quantiles[6:]).any()
+    assert bank.ledger.quantiles[0].scored == 54
+
+
+def test_without_levels_there_are_no_quantiles():
+    bank = kb.AutoBank(size="small")
+    bank.learn_one([1.0], 2.0)
+    with pytest.raises(InvalidArgument, match=r"kb\.AutoBank\(quantiles="):
+        bank.predict_quantiles([[1.0]])
+    assert bank.ledger.quantiles == ()
+
+
+def test_several_targets_with_quantiles_are_refused():
+    bank = small()
+    with pytest.raises(InvalidArgument, match="'quantiles' must be left out for several targets"):
+        bank.run(np.zeros((5, 1)), np.zeros((5, 2)))
+    assert bank.samples == 0
