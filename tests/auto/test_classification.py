@@ -355,7 +355,8 @@ def test_slots_that_are_not_shared_have_at_most_four_times_the_bytes_of_one_outp
         if rows:
             on_trees = [isinstance(slot.learner, L.PartitionTree) for slot in pool.slots]
             running = np.isin(range(len(pool)), pool.members(selection.running))
-            selection, _ = revise(pool, selection, rows, np.where(running, on_trees, 0))
+            weights, losses = np.where(running, on_trees, 0), np.ones(len(pool))
+            selection, _ = revise(pool, selection, rows, weights, losses)
         own = [pool.groups[n].size for n in selection.running if not pool.groups[n].is_shared]
         assert outputs * sum(own) <= 4 * one_output
 

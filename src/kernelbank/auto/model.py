@@ -56,9 +56,6 @@ from .targets import ClassLabels, best_class
 REPLAY = 512
 """How many of the newest rows are kept for outputs and slots that start later."""
 
-RELEVANCE_RESTARTS = (32, 128)
-"""After which restarts relevance is learned: more often, it follows chance."""
-
 CHUNK = 256
 """Rows that are scaled and learned in one call."""
 
@@ -288,7 +285,7 @@ class Model(ABC):
 
     def _do_what_is_due(self) -> None:
         if self.rows in self.config.restarts:
-            if self.rows in RELEVANCE_RESTARTS:
+            if self.rows == self.config.restarts[-1]:  # of fewer rows it follows chance
                 self.learn_relevance()
             self.restart()
             self.warn_if_large()

@@ -921,7 +921,9 @@ def _with_common_weight(
 ) -> Floats:
     """The weights (groups,), where the best group on nearest neighbors has that of all of them."""
     slots = {group: list(pool.groups[group].slots) for group in running}
-    searching = [g for g in running if isinstance(pool.slots[slots[g][0]].learner, NearestNeighborGP)]
+    searching = [
+        g for g in running if isinstance(pool.slots[slots[g][0]].learner, NearestNeighborGP)
+    ]
     if searching:
         best = min(searching, key=lambda group: float(min(slot_losses[slots[group]])))
         weights = weights.copy()
