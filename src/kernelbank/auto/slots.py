@@ -8,11 +8,11 @@ Each scaling of the inputs has its own, named `scaling: method`:
 - *tree k*: a partition tree on the target; *method + tree k*: on the residual of another slot.
   Their cuts are random, so there are several;
 
-and beside those of each scaling *boosted trees*, which are grown anew in the background, the
-*last value*, *nearest neighbors*, slots on *relevant* and *past* columns (`new_relevance`), and on
-*seasons*: Gaussian kernels of cosine and sine of the phase are periodic kernels (MacKay,
-Introduction to Gaussian processes, 1998). Reserves do not run from the start; `revise` tries them when others have no weight: neighbors on a residual or on a
-random half of the inputs, larger trees on what the trees before them leave, other widths.
+and beside those of each scaling the *last value*, *nearest neighbors*, *boosted trees*, slots on
+*relevant* and *past* columns (`new_relevance`), and on *seasons*: Gaussian kernels of cosine and
+sine of the phase are periodic kernels (MacKay, Introduction to Gaussian processes, 1998). Reserves
+do not run from the start; `revise` tries them when others have no weight: neighbors on a residual
+or on a random half of the inputs, larger trees on what the trees before them leave, other widths.
 
 The strong methods, second-order ones and trees, minimise the squared loss. So the default slots
 learn by it whatever the loss of the bank: they find the conditional mean, quickly. `Joint` chooses
@@ -609,8 +609,8 @@ def neighbor_slots(
 # --- all slots ------------------------------------------------------------------------------------
 
 LIMIT = 0.7
-"""What all slots may cost per row, as a part of what the slots of each scaling and boosted trees
-would cost."""
+"""What all slots may cost per row, as a part of what the slots of each scaling would cost; half of
+the price of boosted trees is added."""
 
 LARGER_TREES, LARGEST_TREE = 8, 4_000_000
 """How many times more nodes the trees of reserves have, and roughly how many bytes at most."""
@@ -640,12 +640,13 @@ def default_pool(scaling: Scaling, size: Size, seed: int, loss: Loss, outputs: i
     if needs_shift(loss):  # other slots would aim at the mean, and nothing at what the loss does
         pool.add(season_slots(scaling, size, seed, loss))
         return pool
-    builder = _Builder(pool, scaling, columns_of, size, seed, loss)
-    builder.add_boosted()
     pool.first_limit = LIMIT * sum(group.price for group in pool.groups)
+    builder = _Builder(pool, scaling, columns_of, size, seed, loss)
     builder.add_last_value()
     builder.add_neighbors()
     builder.add_relevant()
+    builder.add_boosted()
+    pool.first_limit += 0.5 * pool.groups[-1].price  # the other half the other slots have less
     first = len(pool.groups)
     pool.add(season_slots(scaling, size, seed, loss))
     pool.season_groups = tuple(range(first, len(pool.groups)))
