@@ -609,8 +609,7 @@ def neighbor_slots(
 # --- all slots ------------------------------------------------------------------------------------
 
 LIMIT = 0.7
-"""What all slots may cost per row, as a part of what the slots of each scaling would cost; half of
-the price of boosted trees is added."""
+"""What all slots may cost per row, as a part of what the slots of each scaling would cost."""
 
 LARGER_TREES, LARGEST_TREE = 8, 4_000_000
 """How many times more nodes the trees of reserves have, and roughly how many bytes at most."""
@@ -646,7 +645,6 @@ def default_pool(scaling: Scaling, size: Size, seed: int, loss: Loss, outputs: i
     builder.add_neighbors()
     builder.add_relevant()
     builder.add_boosted()
-    pool.first_limit += 0.5 * pool.groups[-1].price  # the other half the other slots have less
     first = len(pool.groups)
     pool.add(season_slots(scaling, size, seed, loss))
     pool.season_groups = tuple(range(first, len(pool.groups)))
