@@ -42,6 +42,8 @@ class Variant:
     - keep: by a slot's name, without its scaling, whether it stays
     - revises, limit: whether slots are revised, and within how many times the time
     - transforms: whether slots may learn the logarithm of skewed targets
+    - restarts: after how many rows all slots restart
+    - keeps: whether revisions keep cheap groups, and credit the best neighbors with all weight
     """
 
     name: str
@@ -52,6 +54,8 @@ class Variant:
     revises: bool = True
     limit: float = slots.LIMIT
     transforms: bool = True
+    restarts: tuple[int, ...] = config.AutoConfig.restarts
+    keeps: bool = True
 
     @contextmanager
     def in_force(self) -> Iterator[None]:
@@ -61,7 +65,14 @@ class Variant:
             every = slots.default_pool(*arguments)
             return every if self.keep is None else kept_pool(every, self.keep)
 
-        patches = [(config, "default_pool", pool), (slots, "LIMIT", self.limit)]
+        patches = [
+            (config, "default_pool", pool),
+            (slots, "LIMIT", self.limit),
+            (config.AutoConfig, "restarts", self.restarts),
+        ]
+        if not self.keeps:
+            patches.append((slots, "CHEAP", 0.0))
+            patches.append((slots, "_with_common_weight", lambda pool, running, own, losses: own))
         if not self.revises:
             patches.append((model, "revision_is_due", lambda rows: False))
         if not self.transforms:
@@ -124,6 +135,7 @@ OTHER_SEEDS = tuple(f"full, seed {seed}" for seed in (1, 2, 3))
 SLOTS: dict[str, Keep] = {
     "no random features": lambda name: not name.startswith("random features"),
     "no trees": lambda name: "tree " not in name,
+    "no boosted trees": lambda name: name != "boosted trees",
     "no nearest neighbors": lambda name: "nearest neighbors" not in name,
     "no last value": lambda name: not name.startswith("last value"),
     "no relevant columns": lambda name: not name.startswith("relevant"),
@@ -141,6 +153,8 @@ VARIANTS = (
     Variant("Simplex (the paper's)", combiner=kb.combiners.Simplex()),
     Variant("Uniform", combiner=kb.combiners.Uniform()),
     Variant("no revision: all initial slots run", revises=False),
+    Variant("revision by weight alone", keeps=False),
+    Variant("no restart after 16 rows", restarts=(5, 32, 128)),
     Variant("revision within half of the time", limit=0.5 * slots.LIMIT),
     Variant("revision within one and a half times the time", limit=1.5 * slots.LIMIT),
     Variant("size small", size="small"),

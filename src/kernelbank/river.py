@@ -9,7 +9,7 @@ Features are dictionaries, and may appear and vanish:
   predictions, unless nothing has been learned yet;
 - a feature that appears later is used from then on, and nothing that was learned is lost: all is as
   if it had been missing so far. Linear slots and trees use it at once; random features keep to the
-  first features until the next restart (after 5, 32 and 128 rows);
+  first features until the next restart (after 5, 16, 32 and 128 rows);
 - a feature that is absent, None or NaN is missing: it is filled in from its own past. With
   `absent=0`, absent features have that value instead, as in counts of words;
 - at most `most_features` become columns; others are ignored, with a warning.

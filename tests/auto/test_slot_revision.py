@@ -178,9 +178,35 @@ def first(pool):
     return Selection.first(pool.initial_groups, len(pool.groups))
 
 
+def revised(pool, before, rows, weights):
+    """A revision where all slots have the same loss."""
+    return revise(pool, before, rows, weights, np.ones(len(pool)))
+
+
+def test_cheap_groups_stay_if_they_need_no_other():
+    """A hundredth of the limit is the border; both heavy ones together leave no room for 0.09."""
+    for price, kept in ((0.09, (0, 1)), (0.11, (0, 2))):
+        pool = pool_of([(None, 9.0, True), (None, price, True), (None, 0.95, True)], 10.0)
+        after, _ = revised(pool, first(pool), 100, np.array([0.6, 0.0, 0.4]))
+        assert after.running == kept
+
+
+def test_of_nearest_neighbors_the_group_of_least_loss_has_the_weight_of_all():
+    """0.3 and 0.2 are 0.5 for the second, which is more than the 0.4 of the first group."""
+    pool = pool_of([(None, 1, True)] * 3, 1.0)
+    for index in (1, 2):
+        pool.slots[index] = kb.Slot(K.Gaussian(1.0), L.NearestNeighborGP())
+    weights = np.array([0.4, 0.3, 0.2])
+    after, _ = revise(pool, first(pool), 100, weights, np.array([1.0, 3.0, 2.0]))
+    assert after.running == (2,)
+    assert revised(pool_of([(None, 1, True)] * 3, 1.0), first(pool), 100, weights)[0].running == (
+        0,
+    )
+
+
 def test_the_heaviest_stay_with_their_bases():
     pool = pool_of([(None, 1, True), (0, 1, True), (None, 1, True), (None, 1, True)], 3.0)
-    after, reasons = revise(pool, first(pool), 100, np.array([0.0, 0.6, 0.1, 0.3]))
+    after, reasons = revised(pool, first(pool), 100, np.array([0.0, 0.6, 0.1, 0.3]))
     assert after.running == (0, 1, 3)
     assert after.retired == (0, 0, 100, 0)
     assert reasons == {2: "10.00% of the weight"}
@@ -191,7 +217,7 @@ def test_what_is_new_stays_for_one_revision_and_the_least_tried_comes_first():
     selection, nothing = first(pool), np.array([1.0, 0.0, 0.0])
     actual = []
     for row in (1, 2, 3, 4, 5):  # a new one has no weight, but stays once
-        selection, reasons = revise(pool, selection, row, nothing)
+        selection, reasons = revised(pool, selection, row, nothing)
         actual.append(selection.running)
     assert actual == [(0, 1), (0, 1), (0, 2), (0, 2), (0, 1)]
     assert selection.tries == (1, 2, 1)
@@ -200,7 +226,7 @@ def test_what_is_new_stays_for_one_revision_and_the_least_tried_comes_first():
 
 def test_groups_on_the_residual_of_the_heaviest_are_tried_first():
     pool = pool_of([(None, 1, True), (None, 1, True), (0, 1, False), (1, 1, False)], 3.0)
-    after, _ = revise(pool, first(pool), 1, np.array([0.2, 0.8, 0.0, 0.0]))
+    after, _ = revised(pool, first(pool), 1, np.array([0.2, 0.8, 0.0, 0.0]))
     assert after.running == (0, 1, 3)
 
 
@@ -229,8 +255,8 @@ def test_whatever_the_weights_groups_fit_have_their_bases_and_depend_on_nothing_
         for group in after.running:
             weights[group] = drawn.draw(st.sampled_from([0.0, NEGLIGIBLE / 2, 0.1, 0.5]))
         before, heaviest = after, weights.max()
-        after, reasons = revise(pool, before, row, weights)
-        assert (after, reasons) == revise(pool_of(described, limit), before, row, weights)
+        after, reasons = revised(pool, before, row, weights)
+        assert (after, reasons) == revised(pool_of(described, limit), before, row, weights)
         assert reasons.keys() == set(before.running) ^ set(after.running)
         assert pool.price(after.running) <= limit
         assert pool.can_run(after.running)

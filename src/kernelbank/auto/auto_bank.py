@@ -85,9 +85,9 @@ class AutoBank:
     three kinds of memory, linear ones, partition trees on the target and on the residuals of other
     slots, nearest neighbors, the last value, and functions of the inputs and past targets that
     matter most. `kb.combiners.RobustStacking`, for labels `Stacking`, weighs them by their
-    predictions. After 5, 32 and 128 rows everything starts anew from all rows so far: their first
-    scaling need not have been right. After 512 rows and more, slots without weight give way to
-    others.
+    predictions. After 5, 16, 32 and 128 rows everything starts anew from all rows so far: their
+    first scaling need not have been right. After 512 rows and more, slots without weight give way
+    to others.
 
     Parameters
     ----------
@@ -620,7 +620,8 @@ class AutoBank:
 
         Nothing that was learned is lost: all is as if they had been missing (NaN) so far. Linear
         slots and trees take them up as they come; random features keep to the first inputs until
-        the next restart (after 5, 32 and 128 rows). Predictions that wait for targets are kept.
+        the next restart (after 5, 16, 32 and 128 rows). Predictions that wait for
+        targets are kept.
 
         >>> import kernelbank as kb
         >>> bank = kb.AutoBank()

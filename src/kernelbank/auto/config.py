@@ -85,7 +85,7 @@ class AutoConfig:
     """Whether targets are labels."""
     missing: tuple[float | str, ...] = ()
     """Values of inputs and targets that mean that there is none."""
-    restarts: ClassVar[tuple[int, ...]] = (5, 32, 128)
+    restarts: ClassVar[tuple[int, ...]] = (5, 16, 32, 128)
     """After these numbers of rows, scaling and banks start anew from all rows so far: what was
     learned while the running statistics still moved does not fit the later ones."""
 

@@ -286,7 +286,8 @@ class Model(ABC):
 
     def _do_what_is_due(self) -> None:
         if self.rows in self.config.restarts:
-            self.learn_relevance()
+            if self.rows == self.config.restarts[-1]:  # of fewer rows it follows chance
+                self.learn_relevance()
             self.restart()
             self.warn_if_large()
         if self.config.seasons == AUTO and is_look_due(self.rows):
@@ -571,7 +572,7 @@ class Model(ABC):
         weights = np.maximum(self.mean_weights_of_outputs(), self.long_mean_weights())
         before, slots_before = self.selection, self._running_slots()
         anew = self.pool.relevant_slots if self.learn_relevance() else ()
-        after, reasons = revise(self.pool, before, rows, weights)
+        after, reasons = revise(self.pool, before, rows, weights, self.slot_losses())
         self._select(after)
         for kind, number in before.changes(after):
             group = self.pool.groups[number]

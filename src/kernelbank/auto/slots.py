@@ -8,11 +8,11 @@ Each scaling of the inputs has its own, named `scaling: method`:
 - *tree k*: a partition tree on the target; *method + tree k*: on the residual of another slot.
   Their cuts are random, so there are several;
 
-and beside those of each scaling the *last value*, *nearest neighbors*, slots on *relevant*
-and *past* columns (`new_relevance`), and on *seasons*: Gaussian kernels of cosine and sine of the
-phase are periodic kernels (MacKay, Introduction to Gaussian processes, 1998). Reserves do not run
-from the start; `revise` tries them when others have no weight: neighbors on a residual or on a
-random half of the inputs, larger trees on what the trees before them leave, other widths.
+and beside those of each scaling the *last value*, *nearest neighbors*, *boosted trees*, slots on
+*relevant* and *past* columns (`new_relevance`), and on *seasons*: Gaussian kernels of cosine and
+sine of the phase are periodic kernels (MacKay, Introduction to Gaussian processes, 1998). Reserves
+do not run from the start; `revise` tries them when others have no weight: neighbors on a residual
+or on a random half of the inputs, larger trees on what the trees before them leave, other widths.
 
 The strong methods, second-order ones and trees, minimise the squared loss. So the default slots
 learn by it whatever the loss of the bank: they find the conditional mean, quickly. `Joint` chooses
@@ -303,9 +303,7 @@ def slot_price(slot: Slot, width: int) -> float:
     if isinstance(learner, PartitionTree):
         return 0.7 + 0.02 * columns
     if isinstance(learner, BoostedTrees):
-        import os
-
-        return float(os.environ.get("BP", "1")) * (4.0 + 0.2 * columns)
+        return 4.0 + 0.2 * columns
     if isinstance(learner, NearestNeighborGP):
         return 4e-4 * learner.neighbors**3 + 0.006 * learner.neighbors * columns
     return 0.3
@@ -854,6 +852,9 @@ FIRST_REVISION, SECOND_REVISION, PERIOD = 512, 4096, 8192
 NEGLIGIBLE = 1e-3
 """Groups with at most this weight have none."""
 
+CHEAP = 0.01
+"""Groups that cost less than this part of the limit, and need no other, are never retired."""
+
 MOST_ADDED, COSTLY = 3, 0.1
 """How many groups are added at once; one of them may cost more than this part of the limit."""
 
@@ -870,13 +871,15 @@ def revision_is_due(rows: int) -> bool:
 
 
 def revise(
-    pool: SlotPool, before: Selection, rows: int, slot_weights: Floats
+    pool: SlotPool, before: Selection, rows: int, slot_weights: Floats, slot_losses: Floats
 ) -> tuple[Selection, dict[int, str]]:
     """The selection after a revision, and why groups were retired and added.
 
     1. Groups are kept in the order of their weights, each with the bases that it needs, as long as
-       all together cost at most the limit of the pool. Groups that have just been added are kept
-       first: they need time to earn a weight.
+       all together cost at most the limit of the pool. Before them are kept those that have just
+       been added, which need time to earn a weight, and cheap ones: lines of each memory, which a
+       stream may need later. Among nearest neighbors it is chance which has the weight, so that of
+       least loss counts with the weight of all.
     2. Some groups that do not run are added, if they fit: those that were tried least often, and
        among them the ones whose base has most weight. A slot on the residual of another predicts
        the same as that one at first.
@@ -885,6 +888,7 @@ def revise(
     slot_weights : (slots of the pool,), 0 for those that do not run: the present weight of a slot,
         a mean over the outputs, or its long running mean, whichever is larger. The weight of a
         group is the sum of the weights of its slots.
+    slot_losses : (slots of the pool,), their mean losses, NaN for those that do not run.
     """
     pool.rows = rows + rows_to_revision(rows)
     weights = pool.group_weights(slot_weights)
@@ -892,7 +896,13 @@ def revise(
     judged = before.judge(rows, set(before.running).difference(heavy))
     chosen: set[int] = set()
     new = [group for group in before.running if before.idle[group] < 0]
-    for group in [*new, *sorted(heavy, key=lambda g: (-weights[g], g))]:
+    cheap = [
+        group
+        for group in before.running
+        if pool.price([group]) < CHEAP * pool.limit and pool.groups[group].base is None
+    ]
+    worth = _with_common_weight(pool, before.running, weights, slot_losses)
+    for group in [*new, *cheap, *sorted(heavy, key=lambda g: (-worth[g], g))]:
         pool.take(group, chosen)
     _add_groups(pool, before, weights, chosen)
     rest = [group for group in before.running if group not in chosen]
@@ -904,6 +914,21 @@ def revise(
         for kind, group in before.changes(after)
         for tries in [after.tries[group]]
     }
+
+
+def _with_common_weight(
+    pool: SlotPool, running: Sequence[int], weights: Floats, slot_losses: Floats
+) -> Floats:
+    """The weights (groups,), where the best group on nearest neighbors has that of all of them."""
+    slots = {group: list(pool.groups[group].slots) for group in running}
+    searching = [
+        g for g in running if isinstance(pool.slots[slots[g][0]].learner, NearestNeighborGP)
+    ]
+    if searching:
+        best = min(searching, key=lambda group: float(min(slot_losses[slots[group]])))
+        weights = weights.copy()
+        weights[best] = sum(weights[searching])
+    return weights
 
 
 def _add_groups(pool: SlotPool, before: Selection, weights: Floats, chosen: set[int]) -> None:
