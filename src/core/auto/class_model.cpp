@@ -178,7 +178,7 @@ int ClassModel::step(const double* X, const double* y, int n, bool learns, const
   if (!banks.empty()) {
     Array<double> scores(outputs(), outputs() == 1 ? 0.0 : NOT_A_NUMBER);
     for (int k = 0; k < earlier && k + offset < outputs(); ++k) scores[k + offset] = made->scores[k];
-    probabilities.update(scores.data(), int(y[0]));
+    probabilities.update(scores.data(), int(y[0]), double(rows - made->rows_before));
     write_weights(pool_row_.data());
   }
   const int guess = best_class(made->output.data(), int(made->output.size()));
