@@ -1,5 +1,9 @@
 #include "intervals.hpp"
 
+#include <algorithm>
+#include <utility>
+#include <vector>
+
 #include "../math.hpp"
 #include "running_stats.hpp"
 
@@ -157,6 +161,21 @@ double weighted_std(const double* values, double center, const double* weights, 
   for (int p = 0; p < n; ++p)
     if (weights[p] > 0.0) total += weights[p] * (values[p] - center) * (values[p] - center);
   return std::sqrt(total);
+}
+
+double weighted_median(const double* values, const double* weights, int n) {
+  std::vector<std::pair<double, double>> pairs;  // value, weight
+  double total = 0.0;
+  for (int p = 0; p < n; ++p)
+    if (weights[p] > 0.0 && std::isfinite(values[p])) {
+      pairs.push_back({values[p], weights[p]});
+      total += weights[p];
+    }
+  std::sort(pairs.begin(), pairs.end());
+  double sum = 0.0;
+  for (const auto& [value, weight] : pairs)
+    if ((sum += weight) >= 0.5 * total) return value;
+  return 0.0;
 }
 
 }  // namespace kb
