@@ -70,12 +70,12 @@ void ClassModel::write_labels(const double* scaled, const double* pasts, int n, 
 // --- predicting ----------------------------------------------------------------------------------
 
 /// out (classes,): from scores (outputs,); without banks the shares of the classes so far, each counted
-/// once more.
+/// once more. There is one class more, which was not seen, as long as there are fewer than two.
 void ClassModel::write_probabilities(const double* scores, double* out) {
   if (!banks.empty()) return probabilities.predict(scores, out);
   double total = 0.0;
   for (double count : counts) total += count;
-  total = std::max(total + classes(), 1.0);
+  total += std::max(classes(), 2);
   for (int c = 0; c < classes(); ++c) out[c] = (counts[c] + 1.0) / total;
 }
 
