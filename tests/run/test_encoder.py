@@ -167,7 +167,7 @@ def test_labels_without_a_target_are_predicted(tmp_path):
     _, found = read_csv(out)
     assert found[0] == ["1", "", "", ""]
     assert found[1] == ["2", "", "", "up"]
-    assert found[2] == ["3", "up", "1.0", ""]
+    assert found[2] == ["3", "up", repr(2 / 3), ""]  # another label may come
     assert len(found) == 6
 
 
