@@ -5,7 +5,7 @@ after the first 200, the target is moved by a number of its standard deviations 
 errors of the other rows are compared with those on the clean stream. Then lone spikes and jumps are
 planted into one series whose answer is known. A series with two seasons is run with seasons="auto"
 and with both named. With --first, the first rows are compared with those of a ridge regression that
-is fitted anew; with --late, targets come late.
+is fitted anew; with --late, targets and labels come late.
 """
 
 from __future__ import annotations
@@ -141,6 +141,68 @@ def late_targets(streams: dict, console: Console) -> None:
     console.print(table)
 
 
+LATE, LATE_DELAYS = 100, (18, 50, 200)
+"""Rows by which labels are late, and by which targets are where coverage is printed."""
+
+
+def bursts(seed: int, rows: int = 6000) -> tuple[np.ndarray, np.ndarray]:
+    """Six inputs that wander, of which three shift in rare bursts, and whether there is one."""
+    draw = np.random.default_rng(seed)
+    steps, slow = draw.normal(size=(rows, 6)), np.zeros((rows, 6))
+    for t in range(1, rows):
+        slow[t] = 0.9 * slow[t - 1] + np.sqrt(1 - 0.9**2) * steps[t]
+    X = 0.7 * slow + 0.7 * draw.normal(size=(rows, 6))
+    y, start = np.zeros(rows, dtype=int), int(draw.integers(200, 800))
+    while start < rows:
+        length = int(draw.integers(20, 61))
+        y[start : start + length] = 1
+        start += length + int(draw.exponential(1900)) + 100
+    return X + 1.5 * np.outer(y, np.array([1, -1, 1, 0, 0, 0]) / np.sqrt(3)), y
+
+
+def late_labels(console: Console) -> None:
+    """The area under the ROC curve of the second half, with labels of rare bursts that come late.
+
+    Beside a model that has learned the first half at once, and then nothing.
+    """
+    from sklearn.metrics import log_loss, roc_auc_score
+
+    header = (
+        "labels of bursts: seed",
+        f"area, {LATE} rows late",
+        "log loss",
+        "area, learned no more",
+    )
+    table, means = Table(*header), []
+    for seed in range(14):
+        X, y = bursts(seed)
+        half = len(y) // 2
+        if min(y[:half].sum(), y[half:].sum()) < 40:
+            continue
+        late = kb.AutoBank("classification", classes=[0, 1])
+        p = late.run(X, y, delay=LATE).probabilities[half:, 1]
+        static = kb.AutoBank("classification", classes=[0, 1])
+        static.run(X[:half], y[:half])
+        area = roc_auc_score(y[half:], static.predict_proba(X[half:])[:, 1])
+        means.append([roc_auc_score(y[half:], p), log_loss(y[half:], p), area])
+        table.add_row(str(seed), *(f"{figure:.3f}" for figure in means[-1]))
+    table.add_row("mean", *(f"{figure:.3f}" for figure in np.mean(means, axis=0)))
+    console.print(table)
+
+
+def late_coverage(streams: dict, console: Console) -> None:
+    """Coverage of 90 % intervals for several delays, from the first row with errors of its own."""
+    table = Table("coverage of 90 %", *(f"delay {delay}" for delay in LATE_DELAYS))
+    for name, stream in streams.items():
+        row = []
+        for delay in LATE_DELAYS:
+            trace = kb.AutoBank(lags=stream.lags).run(stream.X, stream.y, delay=delay)
+            covered = (trace.lower <= stream.y) & (stream.y <= trace.upper)
+            row.append(f"{covered[2 * delay + FIRST :].mean():.3f}")
+        table.add_row(name, *row)
+    console.print(table)
+
+
 def two_seasons(console: Console) -> None:
     """Errors of a series with days and weeks, with seasons that are found and that are named."""
     draw, t = np.random.default_rng(3), np.arange(4000)
@@ -203,6 +265,8 @@ def main() -> None:
         first_rows(streams, console)
     if options.late:
         late_targets(streams, console)
+        late_coverage(streams, console)
+        late_labels(console)
 
 
 if __name__ == "__main__":

@@ -356,8 +356,9 @@ class KernelBankClassifier(_RiverEstimator, base.MiniBatchClassifier):  # type: 
         return True
 
     def predict_proba_one(self, x: Features, **kwargs: object) -> dict[Any, float]:
-        """The probability of each label so far."""
-        return self._bank.predict_proba_one(self._query(x))
+        """The probability of each label so far; river wants their sum to be 1, also of one."""
+        shares = self._bank.predict_proba_one(self._query(x))
+        return dict.fromkeys(shares, 1.0) if len(shares) == 1 else shares
 
     def predict_proba_many(self, X: Foreign) -> Foreign:
         """A frame of probabilities, one column per label so far, with the frame's index."""

@@ -184,6 +184,17 @@ def test_slots_are_judged_by_their_past_predictions_if_targets_are_delayed():
     assert loss < 1.15 * np.mean((best[rows] - y[rows]) ** 2)
 
 
+def test_late_predictions_may_leave_the_range_of_the_targets_that_are_known():
+    """The inputs double, and the targets with them, of which 40 have not come."""
+    draw = np.random.default_rng(0)
+    X = draw.normal(size=(300, 4))
+    X[220:] *= 2.0
+    y = X @ [1.0, -1.0, 0.5, 2.0] + 0.01 * draw.normal(size=300)
+    late = kb.AutoBank(**SMALL).run(X, y, delay=40).predictions
+    error = np.sqrt(np.mean((late - y)[221:260] ** 2) / y[221:260].var())
+    assert error < 0.07
+
+
 # --- single rows, predicted in any order and learned late -----------------------------------------
 
 

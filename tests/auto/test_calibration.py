@@ -115,6 +115,21 @@ def test_late_and_far_targets_are_scored_as_by_the_naive_form(delay):
     )
 
 
+def test_targets_without_an_error_give_the_range_and_nothing_else():
+    """Rows before the first late target have no prediction, and their targets are no errors."""
+    draw = np.random.default_rng(0)
+    pair = CalibrationPair()
+    for n, y in enumerate(draw.normal(450.0, 17.0, size=60)):
+        pair.own.skip(y, 0.0, 0.0)
+        if n == 0:
+            pair.naive.targets.append(y)
+        else:
+            pair.naive.skip(y)
+    unit, quantiles = pair.naive.ends()
+    assert pair.own.ends() == pytest.approx([unit, *quantiles.ravel()], rel=1e-9)
+    assert 10.0 < unit < 30.0
+
+
 def errors_of(kind, count, draw):
     noise = draw.normal(size=count)
     if kind == "walk of scale":
@@ -158,22 +173,22 @@ def test_share_of_errors_beyond_a_quantile_goes_to_its_tail(kind):
     assert np.all(bound[:, :6] <= 0.02)
 
 
-@pytest.mark.parametrize("sharp", [0.3, 1.0, 100.0])
-def test_probabilities_of_two_classes_equal_the_naive_form(sharp):
+@pytest.mark.parametrize(("sharp", "delay"), [(0.3, 0), (1.0, 0), (100.0, 0), (0.3, 20), (1.0, 3)])
+def test_probabilities_of_two_classes_equal_the_naive_form(sharp, delay):
     draw = np.random.default_rng(1)
-    rows = 1500
+    rows = 300 if delay else 1500
     labels = draw.integers(0, 2, size=rows).astype(float)
     if sharp == 1.0:
         labels[:700] = 1.0
     scores = np.clip(sharp * (2 * labels - 1 + draw.normal(size=rows)), -1e6, 1e6)[:, None]
     own = new_curve()
-    out = own.predict_and_update(scores, labels)
+    out = own.predict_and_update(scores, labels, float(delay))
     curve = naive.Platt()
     for t in range(rows):
         p = curve.probability(scores[t, 0])
         # An error of the line is damped by the Newton steps; 1 - p has the rounding of 1.
         assert np.allclose(out[t], [1 - p, p], rtol=1e-9, atol=1e-12), t
-        curve.learn(scores[t, 0], labels[t])
+        curve.learn(scores[t, 0], labels[t], delay)
     (platt,) = own["curves"]
     assert np.allclose(platt[:2], curve.line, rtol=1e-9, atol=1e-9)
     assert np.allclose(platt[2:], curve.matrix[[0, 0, 1], [0, 1, 1]], rtol=1e-11)
@@ -251,17 +266,18 @@ def stream(classes, rows, sharp, seed=0, rare=False):
 @pytest.mark.parametrize(
     ("classes", "rare"), [(3, True), slow(3, False), slow(8, True), slow(8, False)]
 )
-def test_probabilities_equal_the_naive_form(classes, sharp, rare):
+@pytest.mark.parametrize("delay", [0, 30])
+def test_probabilities_equal_the_naive_form(classes, sharp, rare, delay):
     """A step adds at most some 100 eps to a parameter, because |z| < 100.
 
     Steps solve a convex problem, so that earlier errors do not grow: 800 * 100 * eps < 1e-10.
     """
-    scores, labels = stream(classes, 800, sharp, rare=rare)
+    scores, labels = stream(classes, 200 if delay else 800, sharp, rare=rare)
     own, other = new_softmax(classes, late=[1]), naive.Softmax(classes, late=[1])
-    out = own.predict_and_update(scores, labels)
+    out = own.predict_and_update(scores, labels, float(delay))
     for t, label in enumerate(labels):
         assert np.allclose(out[t], other.probabilities(scores[t]), rtol=1e-10, atol=0), t
-        other.learn(scores[t], label)
+        other.learn(scores[t], label, delay)
     assert np.allclose(own["common"][:2], other.common, rtol=0, atol=1e-10)
     assert np.allclose(own["curves"][:, :2], other.pairs, rtol=0, atol=1e-10)
     assert np.allclose(own["common"][2:], other.common_matrix[[0, 0, 1], [0, 1, 1]], rtol=1e-10)

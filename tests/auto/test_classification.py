@@ -530,3 +530,28 @@ def test_warning_of_a_large_model_has_the_size_of_its_file(monkeypatch, tmp_path
     bank.save(tmp_path / "b.kb")
     saved = (tmp_path / "b.kb").stat().st_size / 1e6
     assert int(size[1]) == pytest.approx(saved, rel=0.1, abs=0.5)
+
+
+def test_labels_that_come_after_a_burst_do_not_bend_the_probabilities():
+    """Bursts of a rare class are over when their labels come; inputs that wander tell of them."""
+    draw = np.random.default_rng(1)
+    rows = 2400
+    y = np.zeros(rows, dtype=int)
+    for start in range(200, rows, 600):
+        y[start : start + 60] = 1
+    wandering, steps = np.zeros((rows, 4)), 0.3 * draw.normal(size=(rows, 4))
+    for t in range(1, rows):
+        wandering[t] = 0.95 * wandering[t - 1] + steps[t]
+    X = wandering + 0.5 * draw.normal(size=(rows, 4)) + np.outer(y, [1.0, -1.0, 0.0, 0.0])
+    bank = kb.AutoBank("classification", classes=[0, 1], **SMALL)
+    p = bank.run(X, y, delay=100).probabilities[1200:, 1]
+    positive, ranks = y[1200:] == 1, np.argsort(np.argsort(p))
+    area = (ranks[positive].mean() - 0.5 * (positive.sum() - 1)) / (~positive).sum()
+    assert area > 0.65
+
+
+def test_a_class_that_is_alone_is_not_certain():
+    bank = kb.AutoBank("classification", **SMALL)
+    for n in range(4):
+        bank.learn_one([float(n)], "a")
+        assert bank.predict_proba_one([0.0]) == {"a": pytest.approx((n + 2) / (n + 3))}

@@ -70,12 +70,12 @@ void ClassModel::write_labels(const double* scaled, const double* pasts, int n, 
 // --- predicting ----------------------------------------------------------------------------------
 
 /// out (classes,): from scores (outputs,); without banks the shares of the classes so far, each counted
-/// once more.
+/// once more. There is one class more, which was not seen, as long as there are fewer than two.
 void ClassModel::write_probabilities(const double* scores, double* out) {
   if (!banks.empty()) return probabilities.predict(scores, out);
   double total = 0.0;
   for (double count : counts) total += count;
-  total = std::max(total + classes(), 1.0);
+  total += std::max(classes(), 2);
   for (int c = 0; c < classes(); ++c) out[c] = (counts[c] + 1.0) / total;
 }
 
@@ -178,7 +178,7 @@ int ClassModel::step(const double* X, const double* y, int n, bool learns, const
   if (!banks.empty()) {
     Array<double> scores(outputs(), outputs() == 1 ? 0.0 : NOT_A_NUMBER);
     for (int k = 0; k < earlier && k + offset < outputs(); ++k) scores[k + offset] = made->scores[k];
-    probabilities.update(scores.data(), int(y[0]));
+    probabilities.update(scores.data(), int(y[0]), double(rows - made->rows_before));
     write_weights(pool_row_.data());
   }
   const int guess = best_class(made->output.data(), int(made->output.size()));

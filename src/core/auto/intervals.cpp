@@ -1,5 +1,9 @@
 #include "intervals.hpp"
 
+#include <algorithm>
+#include <utility>
+
+#include "../math.hpp"
 #include "scaling.hpp"
 
 namespace kb {
@@ -14,7 +18,10 @@ static constexpr double RANGE_AFTER = 30.0;
 static constexpr double STEP = 0.05;
 static constexpr double START = 10.0;   // the first steps are larger: 1 / (rows + this)
 static constexpr double MEMORY = 50.0;  // rows of the running mean square
+/// The standard deviation of some dozens of targets, in their range.
+static constexpr double NORMAL_RANGE = 0.25;
 static constexpr double LONGEST_MEMORY = 1000.0;  // of late targets
+static constexpr double LARGEST_SHARE = 1.0 / 3.0;  // of the rows so far, for longer memories
 static constexpr double LEAP = 100.0;   // a squared error counts as at most this many times the mean
 
 void ErrorStats::widen_range(double y) {
@@ -117,7 +124,8 @@ double Intervals::score(double predicted, double y, double mean, double sd, bool
   if (!far) stats.last_target = y;
   stats.loss += error * error;
   const bool late = delay > 0.0 && ends && ends[0] > 0.0;
-  const double step = std::max(STEP / std::sqrt(1.0 + delay), 1.0 / (stats.rows + START));
+  const double scored = delay > 0.0 ? stats.weight : stats.rows;
+  const double step = std::max(STEP / std::sqrt(std::sqrt(1.0 + delay)), 1.0 / (scored + START));
   const double width = late ? ends[0] : std::sqrt(stats.variance);
   const double* below_ends = late ? ends + 1 : quantiles_[0];
   const double* above_ends = late ? ends + 1 + TRACKED : quantiles_[1];
@@ -127,22 +135,37 @@ double Intervals::score(double predicted, double y, double mean, double sd, bool
     // the next error; it is at least half of p.
     double tail = TAILS[g];
     const double move = step / std::sqrt(tail);
-    tail -= std::min(0.5 * tail, (1.0 - tail) / (stats.rows + 1.0));
+    tail -= std::min(0.5 * tail, (1.0 - tail) / (scored + 1.0));
     const double below = -error > width * below_ends[g] ? 1.0 : 0.0;
     const double above = error > width * above_ends[g] ? 1.0 : 0.0;
     quantiles_[0][g] += move * (below - tail);
     quantiles_[1][g] += move * (above - tail);
   }
   const double width_error = far ? usual - predicted : error;
-  stats.add_square(width_error * width_error, std::min(MEMORY * (1.0 + delay), LONGEST_MEMORY));
+  // Early errors, which were large, must not stay.
+  const double longest = std::min(LONGEST_MEMORY, std::max(LARGEST_SHARE * stats.rows, MEMORY));
+  stats.add_square(width_error * width_error, std::min(MEMORY * (1.0 + delay), longest));
   stats.rows += 1.0;
   return std::fabs(error);
 }
 
 double Intervals::skip(double y, double mean, double sd) {
-  const double loss = stats().loss, error = score(0.0, y, mean, sd);
-  stats().loss = loss;
-  return error;
+  ErrorStats stats = this->stats();
+  if (stats.rows == 0.0) {
+    const double error = score(0.0, y, mean, sd);
+    stats.loss = 0.0;
+    return error;
+  }
+  // Targets come late, and there is still no error: these are of the size of their range.
+  stats.widen_range(y);
+  stats.baseline_loss += (y - stats.last_target) * (y - stats.last_target);
+  stats.last_target = y;
+  const double width = NORMAL_RANGE * (stats.high - stats.low);
+  stats.variance = width * width;
+  stats.weight = 1.0;
+  for (int side = 0; side < 2; ++side) write_normal_quantiles(quantiles_[side]);
+  stats.rows += 1.0;
+  return std::fabs(y);
 }
 
 void Intervals::visit(Archive& archive) {
@@ -158,6 +181,21 @@ double weighted_std(const double* values, double center, const double* weights, 
   for (int p = 0; p < n; ++p)
     if (weights[p] > 0.0) total += weights[p] * (values[p] - center) * (values[p] - center);
   return std::sqrt(total);
+}
+
+double weighted_median(const double* values, const double* weights, int n) {
+  std::vector<std::pair<double, double>> pairs;  // value, weight
+  double total = 0.0;
+  for (int p = 0; p < n; ++p)
+    if (weights[p] > 0.0 && std::isfinite(values[p])) {
+      pairs.push_back({values[p], weights[p]});
+      total += weights[p];
+    }
+  std::sort(pairs.begin(), pairs.end());
+  double sum = 0.0;
+  for (const auto& [value, weight] : pairs)
+    if ((sum += weight) >= 0.5 * total) return value;
+  return 0.0;
 }
 
 }  // namespace kb

@@ -112,4 +112,8 @@ class Intervals {
 /// The weighted standard deviation of values (n,) around a center.
 double weighted_std(const double* values, double center, const double* weights, int n);
 
+/// The first of the finite values (n,) in ascending order up to which they have half of the weight; 0
+/// without any.
+double weighted_median(const double* values, const double* weights, int n);
+
 }  // namespace kb

@@ -63,8 +63,10 @@ double NumberModel::center(int k) const {
 double NumberModel::scale(int k) const { return bank ? scaling->target(k).scale : 0.0; }
 
 /// out (3 K), more (2, levels): from scores (K,), predictions of slots (K, P) and their weights (K, P).
+/// The range of the targets is old if some of them come late: then slots that have half of the weight
+/// agree on a prediction beyond it, whatever the others say.
 void NumberModel::write_outputs(const double* scores, const double* slots, const double* weights,
-                                double tail, double* out, double* more) {
+                                bool late, double tail, double* out, double* more) {
   const int P = int(members_.size());
   for (int k = 0; k < targets(); ++k, out += 3) {
     const double mean = center(k), sd = scale(k);
@@ -72,8 +74,11 @@ void NumberModel::write_outputs(const double* scores, const double* slots, const
       std::fill_n(out, 3, NOT_A_NUMBER);
       continue;
     }
-    const double deviation =
-        bank ? weighted_std(slots + k * P, scores[k], weights + k * P, P) : 0.0;
+    double deviation = bank ? weighted_std(slots + k * P, scores[k], weights + k * P, P) : 0.0;
+    if (bank && late) {
+      const double middle = weighted_median(slots + k * P, weights + k * P, P);
+      deviation = std::min(deviation, std::fabs(scores[k] - middle));
+    }
     Intervals& intervals = tracks[k].intervals;
     const auto ends = [&](double tail) {
       return intervals.predict(bank ? scores[k] : 0.0, deviation, mean, sd, tail);
@@ -103,7 +108,8 @@ void NumberModel::expect_far(int k, const Stay& stay, double tail, double* out) 
   }
 }
 
-void NumberModel::predict(const double* x, const double* row_past, double tail, Prediction& out) {
+void NumberModel::predict(const double* x, const double* row_past, bool late, double tail,
+                          Prediction& out) {
   const int K = targets(), P = int(members_.size());
   out.rows_before = rows;
   out.past.assign(row_past, row_past + past.width());
@@ -124,7 +130,7 @@ void NumberModel::predict(const double* x, const double* row_past, double tail, 
       for (int p = 0; p < pool_; ++p) out.slots[k][p] = center(k) + scale(k) * out.slots[k][p];
     }
   }
-  write_outputs(out.scores.data(), slots_.data(), weights_.data(), tail, out.output.data(),
+  write_outputs(out.scores.data(), slots_.data(), weights_.data(), late, tail, out.output.data(),
                 out.more.data());
 }
 
@@ -143,7 +149,7 @@ void NumberModel::predict_rows(const double* X, const double* pasts, int n, doub
   }
   for (int t = 0; t < n; ++t)
     write_outputs(predictions_.data() + t * K, slots_.data() + std::size_t(t) * K * P, weights_.data(),
-                  tail, outputs + t * 3 * K, more ? more + t * 2 * levels_.size() : nullptr);
+                  false, tail, outputs + t * 3 * K, more ? more + t * 2 * levels_.size() : nullptr);
 }
 
 // --- a step --------------------------------------------------------------------------------------
@@ -170,7 +176,7 @@ int NumberModel::step(const double* X, const double* y, int n, double tail, cons
   if (!made) {
     pasts_ = Matrix<double>(1, past.width());
     past.write(rows, 0, pasts_[0]);
-    predict(X, pasts_[0], tail, made_);
+    predict(X, pasts_[0], false, tail, made_);
     made = &made_;
     write_record(made_, record);
   }

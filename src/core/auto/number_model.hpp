@@ -53,8 +53,8 @@ class NumberModel {
   const std::vector<double>& levels() const { return levels_; }
 
   /// Predict a row x (inputs,) which knows `row_past` (past,). tail : probability beyond each end of the
-  /// interval. Changes nothing.
-  void predict(const double* x, const double* row_past, double tail, Prediction& out);
+  /// interval; late : whether rows before it still wait for their targets. Changes nothing.
+  void predict(const double* x, const double* row_past, bool late, double tail, Prediction& out);
   /// The same for n rows: outputs (n, 3 K), more (n, 2, levels) if there are levels.
   void predict_rows(const double* X, const double* pasts, int n, double tail, double* outputs,
                     double* more);
@@ -74,8 +74,8 @@ class NumberModel {
  private:
   int scale_rows(const double* X, const double* y, int n, const Prediction* made);
   void count_row(const double* x, const double* row_past, const double* y, std::int64_t predicted_at);
-  void write_outputs(const double* scores, const double* slots, const double* weights, double tail,
-                     double* out, double* more);
+  void write_outputs(const double* scores, const double* slots, const double* weights, bool late,
+                     double tail, double* out, double* more);
   void calibrate_block(const double* y, int n, std::int64_t first, double tail, const StepRecord& record);
   void expect_far(int k, const Stay& stay, double tail, double* out);
   std::vector<bool> far_targets(const double* x, const double* row_past, const double* y);

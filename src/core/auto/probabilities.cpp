@@ -14,6 +14,8 @@ static constexpr double CLASS_START[] = {0.0, 0.0, 10.0, 0.0, 30.0};
 static constexpr double LATE_OFFSET = 1.0;
 
 static constexpr double FORGET = 0.998;
+/// Of late labels: how many rows more the start of the offset of two classes is worth.
+static constexpr double LATE_START = 2.0;
 static constexpr double FARTHEST = 1.5;  // scores are clipped here: labels are -1 and 1
 static constexpr double SUREST = 1e-6;   // about the least probability of a class
 static constexpr double FLAT = 1e-3;  // the least curvature of a sample: sure predictions must not freeze
@@ -28,6 +30,22 @@ void Probabilities::start(int scores) {
     std::copy_n(scores == 1 ? LOGISTIC_START : CLASS_START, PAIR, curves_[k]);
   std::copy_n(COMMON_START, PAIR, common_.begin());
   row_.resize(scores);
+  late_errors_.assign(scores, 0.0);
+  late_sums_.assign(2, 0.0);
+}
+
+/// How much is left of the Hessians after a row that counts as much as this part of one.
+static double forgetting(double count) { return count < 1.0 ? 1.0 - count * (1.0 - FORGET) : FORGET; }
+
+double Probabilities::late_count(double delay) {
+  if (!(delay > 0.0)) return 1.0;
+  for (std::size_t k = 0; k < row_.size(); ++k) {
+    late_sums_[0] += row_[k].error * row_[k].error;
+    late_sums_[1] += row_[k].error * late_errors_[k];
+    late_errors_[k] = row_[k].error;
+  }
+  const double rows = 1.0 + delay, r = (late_sums_[1] + rows) / (late_sums_[0] + rows);
+  return std::max((1.0 - r) / (1.0 + std::max(r, 0.0)), 1.0 / rows);
 }
 
 void Probabilities::grow(int scores) {
@@ -52,16 +70,19 @@ double Probabilities::logistic(double score) const {
 }
 
 /// One step of Newton's method for the logistic loss, with forgetting back to the start.
-void Probabilities::update_logistic(double score, double label) {
+void Probabilities::update_logistic(double score, double label, double delay) {
   double* c = curves_[0];
-  const double f = clipped(score, FARTHEST), p = logistic(f), error = label - p;
-  const double weight = std::max(p * (1.0 - p), FLAT);
-  c[FIRST] = FORGET * c[FIRST] + (1.0 - FORGET) + weight * f * f;
-  c[MIXED] = FORGET * c[MIXED] + weight * f;
-  c[SECOND] = FORGET * c[SECOND] + (1.0 - FORGET) + weight;
-  const double determinant = c[FIRST] * c[SECOND] - c[MIXED] * c[MIXED];
+  const double f = clipped(score, FARTHEST), p = logistic(f);
+  row_[0].error = label - p;
+  const double count = late_count(delay), forget = forgetting(count);
+  const double error = count * (label - p), weight = count * std::max(p * (1.0 - p), FLAT);
+  c[FIRST] = forget * c[FIRST] + (1.0 - forget) + weight * f * f;
+  c[MIXED] = forget * c[MIXED] + weight * f;
+  c[SECOND] = forget * c[SECOND] + (1.0 - forget) + weight;
+  const double second = delay > 0.0 ? c[SECOND] + LATE_START : c[SECOND];
+  const double determinant = c[FIRST] * second - c[MIXED] * c[MIXED];
   if (determinant > 0.0) {
-    c[SLOPE] += (c[SECOND] * f - c[MIXED]) * error / determinant;
+    c[SLOPE] += (second * f - c[MIXED]) * error / determinant;
     c[OFFSET] += (c[FIRST] - c[MIXED] * f) * error / determinant;
   }
   if (!(std::isfinite(c[SLOPE]) && std::isfinite(c[OFFSET]) && determinant > 0.0))
@@ -90,7 +111,7 @@ void Probabilities::softmax(const double* scores) {
 }
 
 /// One step for the common pair; its Hessian is the covariance of (s, g(s)) under p.
-void Probabilities::update_common(int label) {
+void Probabilities::update_common(int label, double count) {
   double mean_score = 0.0, mean_curved = 0.0;
   for (const ClassRow& row : row_) {
     mean_score += row.probability * row.score;
@@ -104,18 +125,20 @@ void Probabilities::update_common(int label) {
     second += p * g * g;
   }
   newton_step(common_.data(), COMMON_START, first, mixed, second, row_[label].score - mean_score,
-              row_[label].curved_score - mean_curved, 0.0);
+              row_[label].curved_score - mean_curved, 0.0, count);
 }
 
 /// Add a row to the Hessian of a pair, and move the pair by Hessian^-1 gradient. Parameters stay within
 /// [least, LIMIT]. What is not finite returns to its start.
 void Probabilities::newton_step(double* pair, const double* start, double first, double mixed,
                                 double second, double gradient, double other_gradient,
-                                double least) {
-  pair[FIRST] = FORGET * pair[FIRST] + (1.0 - FORGET) * start[FIRST] + first;
-  pair[MIXED] = FORGET * pair[MIXED] + mixed;
-  pair[SECOND] = FORGET * pair[SECOND] + (1.0 - FORGET) * start[SECOND] + second;
+                                double least, double count) {
+  const double forget = forgetting(count);
+  pair[FIRST] = forget * pair[FIRST] + (1.0 - forget) * start[FIRST] + count * first;
+  pair[MIXED] = forget * pair[MIXED] + count * mixed;
+  pair[SECOND] = forget * pair[SECOND] + (1.0 - forget) * start[SECOND] + count * second;
   const double determinant = pair[FIRST] * pair[SECOND] - pair[MIXED] * pair[MIXED];
+  gradient *= count, other_gradient *= count;
   const double a = pair[0] + (pair[SECOND] * gradient - pair[MIXED] * other_gradient) / determinant;
   const double b = pair[1] + (pair[FIRST] * other_gradient - pair[MIXED] * gradient) / determinant;
   if (std::isfinite(a) && std::isfinite(b) && determinant > 0.0) {
@@ -138,26 +161,31 @@ void Probabilities::predict(const double* scores, double* out) {
   for (const ClassRow& row : row_) *out++ = row.probability;
 }
 
-void Probabilities::update(const double* scores, int label) {
-  const int count = this->scores();
-  if (count == 1) return update_logistic(scores[0], label == 1 ? 1.0 : 0.0);
-  if (std::any_of(scores, scores + count, [](double s) { return std::isnan(s); })) return;
+void Probabilities::update(const double* scores, int label, double delay) {
+  const int classes = this->scores();
+  if (classes == 1) return update_logistic(scores[0], label == 1 ? 1.0 : 0.0, delay);
+  if (std::any_of(scores, scores + classes, [](double s) { return std::isnan(s); })) return;
   softmax(scores);
-  update_common(label);
-  for (int k = 0; k < count; ++k) {
-    const double p = row_[k].probability, s = row_[k].score;
-    const double error = (label == k ? 1.0 : 0.0) - p, weight = p * (1.0 - p);
-    newton_step(curves_[k], CLASS_START, weight * s * s, weight * s, weight, error * s, error,
-                -LIMIT);
+  for (int k = 0; k < classes; ++k) row_[k].error = (label == k ? 1.0 : 0.0) - row_[k].probability;
+  const double count = late_count(delay);
+  update_common(label, count);
+  for (int k = 0; k < classes; ++k) {
+    const double p = row_[k].probability, s = row_[k].score, weight = p * (1.0 - p);
+    newton_step(curves_[k], CLASS_START, weight * s * s, weight * s, weight, row_[k].error * s,
+                row_[k].error, -LIMIT, count);
   }
 }
 
 void Probabilities::visit(Archive& archive) {
   archive("curves", curves_);
   archive("common", common_);
+  archive("late_errors", late_errors_);
+  archive("late_sums", late_sums_);
   if (archive.loaded)
     archive.require(all_finite(curves_[0], curves_.numbers.size()) &&
-                        all_finite(common_.data(), common_.size()),
+                        all_finite(common_.data(), common_.size()) &&
+                        all_finite(late_errors_.data(), late_errors_.size()) &&
+                        all_finite(late_sums_.data(), late_sums_.size()),
                     "all parameters are finite");
 }
 

@@ -18,6 +18,11 @@
 // for the common pair, and one for the pair of every class, each with its own 2 x 2 block of the Hessian.
 // Hessians forget old rows and return to their start, which keeps every step small. The cost of a row is
 // linear in the number of classes.
+//
+// A label may come late, after its prediction. Late errors come in runs, which are often over by then: a
+// run of n alike tells about as much as one row. So a late row counts (1 - r) / (1 + r) of a row, with r
+// the autocorrelation of the errors, of which 1 + delay rows with r = 1 are assumed at first, and at
+// least 1 / (1 + delay). The Hessians forget as much less.
 #pragma once
 #include "../arrays.hpp"
 
@@ -41,7 +46,8 @@ class Probabilities {
   void predict(const double* scores, double* out);
   /// Fit the curves to a row, which has this class. A row of more than two classes that lacks a score
   /// (NaN) is left out: its class was not known when it was predicted.
-  void update(const double* scores, int label);
+  /// delay : how many rows were learned since they were predicted.
+  void update(const double* scores, int label, double delay = 0.0);
 
   void visit(Archive& archive);
 
@@ -50,16 +56,20 @@ class Probabilities {
   enum { SLOPE, OFFSET, FIRST, MIXED, SECOND, PAIR };
 
   double logistic(double score) const;
-  void update_logistic(double score, double label);
+  void update_logistic(double score, double label, double delay);
+  double late_count(double delay);
   void softmax(const double* scores);
-  void update_common(int label);
+  void update_common(int label, double count);
   static void newton_step(double* pair, const double* start, double first, double mixed,
-                          double second, double gradient, double other_gradient, double least);
+                          double second, double gradient, double other_gradient, double least,
+                          double count);
 
   Matrix<double> curves_;  // (scores, PAIR)
   Array<double> common_;   // (PAIR,): linear and curved
+  Array<double> late_errors_;  // (scores,): label minus probability, of the last late row
+  Array<double> late_sums_;    // (2,): of their squares, and of their products with those before them
   struct ClassRow {
-    double probability, score, curved_score;
+    double probability, score, curved_score, error;
   };
   std::vector<ClassRow> row_;  // of each class, for the present row
 };

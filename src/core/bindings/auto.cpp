@@ -313,16 +313,16 @@ void bind_probabilities(nb::module_& m) {
            },
            "scores"_a, "labels"_a)
       .def("predict_and_update",  // each before the next is predicted; -> (n, classes)
-           [=](Self& self, Floats scores, Floats labels) {
+           [=](Self& self, Floats scores, Floats labels, double delay) {
              const std::size_t n = labels.size(), width = self.scores();
              expect(scores, {n, width});
              return new_rows(n, self.classes(), [&](std::size_t t, double* out) {
                const double* row = scores.data() + t * width;
                self.predict(row, out);
-               self.update(row, label_of(self, labels.data()[t]));
+               self.update(row, label_of(self, labels.data()[t]), delay);
              });
            },
-           "scores"_a, "labels"_a);
+           "scores"_a, "labels"_a, "delay"_a = 0.0);
 }
 
 // --- changes -------------------------------------------------------------------------------------

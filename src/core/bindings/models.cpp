@@ -106,7 +106,7 @@ class PyModel {
     if constexpr (std::is_same_v<Model, ClassModel>)
       model.predict(x.data(), past.data(), made);
     else
-      model.predict(x.data(), past.data(), tail, made);
+      model.predict(x.data(), past.data(), waiting > 0, tail, made);
     return made;
   }
 

@@ -382,6 +382,9 @@ NARROWEST, WIDEST = 0.3, 2.4
 DISCOUNT, STACKING_RIDGE = 0.998, 0.1
 """Settings of the combiner: about 500 rows count; the ridge is a tenth of the best slot's error."""
 
+LABEL_DISCOUNT = 0.9995
+"""With labels about 2,000 rows count: where a class is rare, it is in few of them."""
+
 JOINT: dict[str, Any] = {
     "horizon": 300,
     "discount": 0.995,
@@ -432,8 +435,9 @@ def default_combiner(loss: Loss, *, labels: bool) -> Combiner:
     """
     if loss != Squared():
         return Joint("prequential", **JOINT)
-    rule = Stacking if labels else RobustStacking
-    return rule(DISCOUNT, STACKING_RIDGE)
+    if labels:
+        return Stacking(LABEL_DISCOUNT, STACKING_RIDGE)
+    return RobustStacking(DISCOUNT, STACKING_RIDGE)
 
 
 def default_slots(

@@ -4,6 +4,7 @@ Written from the rules, not from the compiled loops: a second opinion on every f
 """
 
 import math
+from itertools import pairwise
 from statistics import NormalDist
 
 import numpy as np
@@ -274,13 +275,13 @@ class Calibration:
             value = np.clip(value, low - room, high + room)
         return float(np.clip(value, *self.bounds))
 
-    def aimed(self):
+    def aimed(self, rows):
         """The share of errors beyond each quantile so far that leaves its tail for the next one.
 
         Of n + 1 exchangeable errors the last is beyond a quantile that has a share s of the n
         others beyond it with probability (s n + 1) / (n + 1); here n + 1 for n, and at least half.
         """
-        return np.maximum(self.levels - (1 - self.levels) / (self.rows + 1), self.levels / 2)
+        return np.maximum(self.levels - (1 - self.levels) / (rows + 1), self.levels / 2)
 
     def quantile(self, side, tail):
         """Smaller tails never have smaller quantiles; beyond the smallest the last line goes on."""
@@ -313,15 +314,40 @@ class Calibration:
         if delay and made[0] > 0:
             unit, ends = made
         if unit > 0:  # without a unit no error is beyond a quantile
-            step = max(0.05 / math.sqrt(1 + delay), 1 / (self.rows + 10)) / np.sqrt(self.levels)
+            rows = self.weight if delay else self.rows
+            step = max(0.05 / (1 + delay) ** 0.25, 1 / (rows + 10)) / np.sqrt(self.levels)
             for side, beyond in enumerate([-error, error]):
                 missed = beyond > unit * ends[side]
-                self.quantiles[side] += step * (missed - self.aimed())
-        self.weight = min(self.weight + 1, 50 * (1 + delay), 1000)
+                self.quantiles[side] += step * (missed - self.aimed(rows))
+        self.weight = min(self.weight + 1, 50 * (1 + delay), max(self.rows / 3, 50), 1000)
         width = usual - value if far else error
         square = min(width**2, 100 * self.variance) if self.variance > 0 else width**2
         self.variance += (square - self.variance) / self.weight
         self.targets.append(usual)
+
+    def skip(self, y):
+        """Take a further target before there is an error: it would be a quarter of the range."""
+        self.targets.append(y)
+        self.variance = ((max(self.targets) - min(self.targets)) / 4) ** 2
+        normal = [NormalDist().inv_cdf(1 - level) for level in self.levels]
+        self.weight, self.quantiles = 1, np.array([normal, normal])
+
+
+class LateRows:
+    """How much of a row a late one counts, by the autocorrelation of the errors."""
+
+    def __init__(self):
+        self.errors = []
+
+    def count(self, error, delay):
+        """(1 - r) / (1 + r); 1 + delay rows of errors that are alike are assumed at first."""
+        if not delay:
+            return 1.0
+        self.errors.append(np.atleast_1d(error))
+        squares = sum(e @ e for e in self.errors)
+        products = sum(e @ f for e, f in pairwise(self.errors))
+        r = (products + 1 + delay) / (squares + 1 + delay)
+        return max((1 - r) / (1 + max(r, 0)), 1 / (1 + delay))
 
 
 class Platt:
@@ -330,17 +356,22 @@ class Platt:
     def __init__(self):
         self.line = np.array([2.0, 0.0])
         self.matrix = np.eye(2)
+        self.late = LateRows()
 
     def probability(self, score):
         p = 1 / (1 + math.exp(-self.line @ [np.clip(score, -1.5, 1.5), 1.0]))
         return float(np.clip(p, 1e-6, 1 - 1e-6))
 
-    def learn(self, score, label):
+    def learn(self, score, label, delay=0):
+        """Where labels are late, the start of b is worth two rows more."""
         p = self.probability(score)
+        count = self.late.count(label - p, delay)
         point = np.array([np.clip(score, -1.5, 1.5), 1.0])
         curvature = max(p * (1 - p), 1e-3)
-        self.matrix = 0.998 * self.matrix + 0.002 * np.eye(2) + curvature * np.outer(point, point)
-        self.line = self.line + np.linalg.solve(self.matrix, point) * (label - p)
+        self.matrix = (1 - 0.002 * count) * self.matrix + 0.002 * count * np.eye(2)
+        self.matrix += count * curvature * np.outer(point, point)
+        hessian = self.matrix + np.diag([0.0, 2.0 if delay else 0.0])
+        self.line = self.line + np.linalg.solve(hessian, point) * count * (label - p)
 
 
 class Softmax:
@@ -354,6 +385,7 @@ class Softmax:
         self.common, self.common_matrix = np.array([2.0, 1.0]), np.eye(2)
         self.pairs = np.array([[0.0, 1.0 if k in late else 0.0] for k in range(classes)])
         self.matrices = [np.diag([10.0, 30.0]) for _ in range(classes)]
+        self.late = LateRows()
 
     def points(self, scores):
         """(K, 2): what the common slopes multiply."""
@@ -366,25 +398,27 @@ class Softmax:
         p = np.exp(z - z.max())
         return (p / p.sum() + 1e-6) / (1 + 1e-6 * len(p))
 
-    def learn(self, scores, label):
+    def learn(self, scores, label, delay=0):
         if np.isnan(scores).any():
             return
         p, points = self.probabilities(scores), self.points(scores)
         error = (np.arange(len(p)) == label) - p
+        count = self.late.count(error, delay)
         hessian = np.diag(p) - np.outer(p, p)  # of the log loss, in z
         slopes = self.common, self.common_matrix, np.eye(2)
-        self.common, self.common_matrix = _step(*slopes, points, error, hessian, (0, 30))
+        self.common, self.common_matrix = _step(*slopes, points, error, hessian, (0, 30), count)
         for k in range(len(p)):
             jacobian = np.zeros((len(p), 2))
             jacobian[k] = points[k, 0], 1.0
             line = self.pairs[k], self.matrices[k], np.diag([10.0, 30.0])
-            self.pairs[k], self.matrices[k] = _step(*line, jacobian, error, hessian, (-30, 30))
+            limits = (-30, 30), count
+            self.pairs[k], self.matrices[k] = _step(*line, jacobian, error, hessian, *limits)
 
 
-def _step(pair, matrix, start, jacobian, error, hessian, limits):
-    """A Newton step on two parameters of z, and their Hessian."""
-    matrix = 0.998 * matrix + 0.002 * start + jacobian.T @ hessian @ jacobian
-    return np.clip(pair + np.linalg.solve(matrix, jacobian.T @ error), *limits), matrix
+def _step(pair, matrix, start, jacobian, error, hessian, limits, count):
+    """A Newton step on two parameters of z, and their Hessian; count : how much the row counts."""
+    matrix = matrix + count * (0.002 * (start - matrix) + jacobian.T @ hessian @ jacobian)
+    return np.clip(pair + count * np.linalg.solve(matrix, jacobian.T @ error), *limits), matrix
 
 
 class ErrorDetector:
