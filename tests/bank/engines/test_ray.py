@@ -255,6 +255,7 @@ def test_output_and_slots_are_added_on_ray_with_the_bits_of_serial(cluster):
 # --- what cannot be sent --------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_c_function_is_refused_on_ray_in_one_line():
     address = 4096  # nobody calls it
     parts = [
