@@ -257,7 +257,6 @@ def test_a_target_that_comes_late_is_unknown_before_and_learned_then():
         {"window": 3},
         {"combiner": kb.combiners.Simplex()},
         {"horizons": [1, 3]},
-        {"quantiles": [0.1, 0.9]},
     ],
 )
 def test_settings_that_cannot_leave_targets_out_are_refused_at_the_first_row(settings):

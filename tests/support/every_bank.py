@@ -147,7 +147,9 @@ def shared_cases():
     cases["AutoBank with quantiles and bounds of a skewed target"] = auto_case(
         X, np.exp(2 * NUMBERS), quantiles=(0.1, 0.5, 0.9), lower=0.0, upper=20.0
     )
-    cases["AutoBank for several targets"] = auto_case(MISSING, SEVERAL, lags=2)
+    cases["AutoBank for several targets"] = auto_case(
+        MISSING, SEVERAL, lags=2, quantiles=(0.1, 0.9)
+    )
     cases["AutoBank for another loss"] = auto_case(X, NUMBERS, loss="absolute")
     cases["AutoBank for two classes"] = auto_case(
         MISSING, LABELS, task="classification", classes=[-1.0, 1.0], lags=1

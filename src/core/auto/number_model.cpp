@@ -62,13 +62,13 @@ double NumberModel::center(int k) const {
 
 double NumberModel::scale(int k) const { return bank ? scaling->target(k).scale : 0.0; }
 
-/// out (3 K), more (2, levels): from scores (K,), predictions of slots (K, P) and their weights (K, P).
+/// out (3 K), more (2, K, levels): from scores (K,), predictions of slots (K, P) and their weights (K, P).
 /// The range of the targets is old if some of them come late: then slots that have half of the weight
 /// agree on a prediction beyond it, whatever the others say.
 void NumberModel::write_outputs(const double* scores, const double* slots, const double* weights,
                                 bool late, double tail, double* out, double* more) {
-  const int P = int(members_.size());
-  for (int k = 0; k < targets(); ++k, out += 3) {
+  const int K = targets(), P = int(members_.size()), levels = int(levels_.size());
+  for (int k = 0; k < K; ++k, out += 3) {
     const double mean = center(k), sd = scale(k);
     if (std::isnan(mean)) {
       std::fill_n(out, 3, NOT_A_NUMBER);
@@ -87,9 +87,9 @@ void NumberModel::write_outputs(const double* scores, const double* slots, const
     const Interval found = ends(stay.probability > 0.0 ? UNCLEAR * tail : tail);
     out[0] = found.value, out[1] = found.low, out[2] = found.high;
     if (stay.probability > 0.0) expect_far(k, stay, tail, out);
-    for (std::size_t i = 0; more && i < levels_.size(); ++i) {
-      const Interval own = ends(std::min(levels_[i], 1.0 - levels_[i]));
-      more[levels_.size() + i] = levels_[i] < 0.5 ? own.low : own.high;
+    for (int i = 0; more && i < levels; ++i) {
+      const Interval level = ends(std::min(levels_[i], 1.0 - levels_[i]));
+      more[(K + k) * levels + i] = levels_[i] < 0.5 ? level.low : level.high;
     }
   }
 }
@@ -115,7 +115,7 @@ void NumberModel::predict(const double* x, const double* row_past, bool late, do
   out.past.assign(row_past, row_past + past.width());
   out.scores.assign(K, 0.0);
   out.output.resize(3 * K);
-  out.more.assign(2 * levels_.size(), NOT_A_NUMBER);
+  out.more.assign(2 * K * levels_.size(), NOT_A_NUMBER);
   out.ends.resize(K * INTERVAL_ENDS);
   for (int k = 0; k < K; ++k) tracks[k].intervals.write_ends(out.ends.data() + k * INTERVAL_ENDS);
   out.slots = Matrix<double>(bank ? K : 0, pool_);
@@ -149,7 +149,7 @@ void NumberModel::predict_rows(const double* X, const double* pasts, int n, doub
   }
   for (int t = 0; t < n; ++t)
     write_outputs(predictions_.data() + t * K, slots_.data() + std::size_t(t) * K * P, weights_.data(),
-                  false, tail, outputs + t * 3 * K, more ? more + t * 2 * levels_.size() : nullptr);
+                  false, tail, outputs + t * 3 * K, more ? more + t * 2 * K * levels_.size() : nullptr);
 }
 
 // --- a step --------------------------------------------------------------------------------------

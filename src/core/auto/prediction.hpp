@@ -13,7 +13,7 @@ struct Prediction {
   /// before there is a bank.
   Matrix<double> slots;
   Array<double> output;          // (targets, 3): prediction, lower, upper; or (classes,): probabilities
-  Array<double> more;            // (2, levels): quantiles and calibrated ends, if they are asked for
+  Array<double> more;            // (2, K, levels): quantiles and calibrated ends, if they are asked for
   Array<double> ends;            // (targets, INTERVAL_ENDS): see `Intervals`; nothing for classes
 };
 

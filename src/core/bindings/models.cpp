@@ -110,7 +110,7 @@ class PyModel {
     return made;
   }
 
-  /// (n, 3 K) and (n, 2, levels); or (n, classes) and nothing
+  /// (n, 3 K) and (n, 2, K, levels); or (n, classes) and nothing
   nb::tuple predict_rows(Floats X, Floats pasts, double tail) {
     const std::size_t n = X.shape(0);
     expect(X, {n, std::size_t(inputs())});
@@ -121,8 +121,9 @@ class PyModel {
       model.predict_rows(X.data(), pasts.data(), int(n), outputs);
       return nb::make_tuple(result, nb::none());
     } else {
-      Result result = new_array({n, 3 * std::size_t(model.targets())}, &outputs);
-      Result ends = new_array({n, 2, model.levels().size()}, &more);
+      const auto targets = std::size_t(model.targets());
+      Result result = new_array({n, 3 * targets}, &outputs);
+      Result ends = new_array({n, 2, targets, model.levels().size()}, &more);
       model.predict_rows(X.data(), pasts.data(), int(n), tail, outputs, more);
       return nb::make_tuple(result, ends);
     }

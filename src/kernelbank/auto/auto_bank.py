@@ -403,6 +403,8 @@ class AutoBank:
     def predict_quantiles(self, X: object) -> Floats:
         """(n, Q): the quantiles of the targets of rows (n, d), at the levels `quantiles`.
 
+        (n, K, Q) for several targets.
+
         >>> import numpy as np, kernelbank as kb
         >>> draw = np.random.default_rng(0)
         >>> x = draw.uniform(0, 1, 500)
@@ -422,7 +424,8 @@ class AutoBank:
             rows = self._read(X, "X")[1]
             part = cast(NumberModel, self._model_for(rows.shape[1])).quantile_part
             assert part is not None
-            return part.predict(rows)
+            quantiles = part.predict(rows)
+            return quantiles if self._several else quantiles[:, 0]
 
     def predict_proba(self, X: object) -> Floats:
         """(n, classes): probabilities, columns in the order of `classes`."""
@@ -893,7 +896,7 @@ class AutoBank:
         if config.horizons:
             model.forecaster = self._new_forecaster(dimension, model.periods)
         if config.quantiles:
-            model.quantile_part = Quantiles(config, dimension)
+            model.quantile_part = Quantiles(config, dimension, outputs)
         return model
 
     def _new_forecaster(self, dimension: int, periods: tuple[int, ...]) -> Forecaster:

@@ -127,10 +127,9 @@ class AutoConfig:
 
         A target that is missing or far is left out, so all parts of a bank have to be able to.
         """
-        for name, setting in (("horizons", self.horizons), ("quantiles", self.quantiles)):
-            if setting:
-                remedy = f"Leave {name} out, or use an AutoBank for each target."
-                raise check.refuse(name, "be left out for several targets", setting, remedy)
+        if self.horizons:
+            remedy = "Leave horizons out, or use an AutoBank for each target."
+            raise check.refuse("horizons", "be left out for several targets", self.horizons, remedy)
         why = self.first_bank(self.make_scaling(1)).no_missing_because
         if why:
             remedy = "Use an AutoBank for each target, or the default parts."

@@ -725,7 +725,7 @@ class NumberModel(Model):
         prediction = self.core.predict_next(x, waiting, tail)
         if self.quantile_part is not None:
             more = prediction.more
-            more[: len(more) // 2] = self.quantile_part.predict(x[None])[0]
+            more[: len(more) // 2] = self.quantile_part.predict(x[None]).ravel()
             prediction.more = more
         return prediction
 
@@ -746,7 +746,8 @@ class NumberModel(Model):
     def record(self, prediction: _core.Prediction) -> Record:
         record = super().record(prediction)
         if self.quantile_part is not None:
-            record["quantiles"] = prediction.more[: len(self.quantile_part.levels)][None]
+            quantiles = prediction.more.reshape(2, 1, self.target_count, -1)[0]
+            record["quantiles"] = quantiles if self.target_count > 1 else quantiles[:, 0]
         return record
 
     def update(
@@ -761,13 +762,14 @@ class NumberModel(Model):
         if part is None:
             return super().update(X, targets, tail, fields, earlier)
         records = []
-        for x, y in zip(X, targets, strict=True):  # compared with ends of intervals, row by row
+        rows = targets.reshape(len(X), self.target_count)
+        for x, y in zip(X, rows, strict=True):  # compared with ends of intervals, row by row
             prediction = self.predict_next(x, 0, tail) if earlier is None else earlier
             records.append(self.record(prediction))
-            quantiles, ends = prediction.more.reshape(2, -1)
-            part.score(quantiles, ends, float(y))
-            part.update(x[None], float(y))
-            self._step(x[None], np.array([[y]]), tail, prediction, slots=False)
+            quantiles, ends = prediction.more.reshape(2, self.target_count, -1)
+            part.score(quantiles, ends, y[:, None])
+            part.update(x[None], y[None])
+            self._step(x[None], y[None], tail, prediction, slots=False)
         return records if earlier is None else []
 
     def restart(self) -> None:
@@ -821,7 +823,7 @@ class NumberModel(Model):
         return errors[0], errors[1]
 
 
-# --- quantiles of one target ----------------------------------------------------------------------
+# --- quantiles of the targets ---------------------------------------------------------------------
 
 
 class QuantileScore(NamedTuple):
@@ -833,69 +835,79 @@ class QuantileScore(NamedTuple):
     conformal : the same of the end, at this level, of the interval that is calibrated by past
         errors (`predict_interval`).
     below : the share of targets below.
+
+    For several targets all but the level are arrays (K,).
     """
 
     level: float
-    scored: int
-    pinball: float
-    conformal: float
-    below: float
+    scored: int | Floats
+    pinball: float | Floats
+    conformal: float | Floats
+    below: float | Floats
 
 
 class Quantiles:
-    """Quantiles of the target as outputs of one bank, each with its pinball loss.
+    """Q quantiles of each of K targets as K Q outputs of one bank, each with its pinball loss.
 
-    All outputs have the same target. The slots learn its mean by squares, which they share; some
-    are shifted by gradient steps on the pinball loss of their output, and every output has its own
-    weights. Predictions of a row are put in order, so that no quantiles cross; this never raises
+    The outputs of a target are side by side. The slots learn its mean by squares, which they share;
+    some are shifted by gradient steps on the pinball loss of their output, and every output has its
+    own weights. Those of a row are put in order, so that no quantiles cross; this never raises
     the sum of their losses (Chernozhukov, Fernandez-Val and Galichon 2010).
 
     Parameters
     ----------
-    config : the settings of an AutoBank for one target, with levels of quantiles.
+    config : the settings of an AutoBank, with levels of quantiles.
     dimension : number of inputs.
+    targets : K.
     """
 
-    def __init__(self, config: AutoConfig, dimension: int) -> None:
+    def __init__(self, config: AutoConfig, dimension: int, targets: int) -> None:
         self.levels = config.quantiles
         losses = tuple(Pinball(level) for level in self.levels)
-        config = replace(config, loss=losses[len(losses) // 2], losses=losses)
+        config = replace(config, loss=losses[len(losses) // 2], losses=targets * losses)
         config = replace(config, seasons=None, horizons=(), known=(), quantiles=())
-        self.model = NumberModel(config, dimension, outputs=len(losses))
-        self.totals = np.zeros((len(losses), 3))
-        """Sums of pinball losses, of those of calibrated ends, and how many targets lay below."""
-        self.scored = 0
+        self.model = NumberModel(config, dimension, targets, outputs=targets * len(losses))
+        self.totals = np.zeros((targets, len(losses), 4))
+        """Sums of pinball losses, of those of calibrated ends, how many targets lay below, how many
+        there were."""
 
     def predict(self, X: Floats) -> Floats:
-        """(n, Q): quantiles of rows (n, d), each as the next one; changes nothing."""
+        """(n, K, Q): quantiles of rows (n, d), each as the next one; changes nothing."""
         pasts = np.tile(self.model.past_row(), (len(X), 1))
-        return np.sort(self.model.predict_rows(X, pasts, 0.05)[:, ::3], axis=1)
+        outputs = self.model.predict_rows(X, pasts, 0.05)[:, ::3]
+        return np.sort(outputs.reshape(len(X), *self.totals.shape[:2]), axis=2)
 
-    def update(self, X: Floats, y: float) -> None:
-        """Learn a row (1, d)."""
-        self.model.update(X, np.full((1, len(self.levels)), y), 0.05)
+    def update(self, X: Floats, targets: Floats) -> None:
+        """Learn a row (1, d) with its targets (1, K)."""
+        self.model.update(X, np.repeat(targets, len(self.levels), axis=1), 0.05)
 
-    def score(self, quantiles: Floats, conformal: Floats, y: float) -> None:
-        """Add up the losses of quantiles and calibrated ends (Q,) of a row."""
-        if np.isnan(quantiles).any():
-            return
+    def score(self, quantiles: Floats, conformal: Floats, targets: Floats) -> None:
+        """Add up the losses of quantiles and calibrated ends (K, Q); targets (K, 1)."""
+        scored = ~np.isnan(quantiles + targets)
         levels = np.array(self.levels)
         for column, ends in enumerate((quantiles, conformal)):
             # level * (y - q) above a quantile q, (1 - level) * (q - y) below
-            self.totals[:, column] += np.maximum(levels * (y - ends), (levels - 1.0) * (y - ends))
-        self.totals[:, 2] += y <= quantiles
-        self.scored += 1
+            loss = np.maximum(levels * (targets - ends), (levels - 1.0) * (targets - ends))
+            self.totals[..., column] += np.where(scored, loss, 0.0)
+        self.totals[..., 2] += scored & (targets <= quantiles)
+        self.totals[..., 3] += scored
 
     def scores(self) -> tuple[QuantileScore, ...]:
         """How good the quantiles were, by level."""
-        means = self.totals / self.scored if self.scored else np.full(self.totals.shape, np.nan)
-        pairs = zip(self.levels, means.tolist(), strict=True)
-        return tuple(QuantileScore(level, self.scored, *values) for level, values in pairs)
+        sums, counts = self.totals[..., :3], self.totals[..., 3:]
+        means = np.divide(sums, counts, out=np.full(sums.shape, np.nan), where=counts > 0)
+        scores = []
+        for i, level in enumerate(self.levels):
+            parts = (counts[:, i, 0].astype(int), *means[:, i].T)
+            scores.append(
+                QuantileScore(level, *(part if len(part) > 1 else part[0].item() for part in parts))
+            )
+        return tuple(scores)
 
     def describe(self) -> tuple[Json, Arrays]:
-        """The model, the totals and how many count, as JSON data and arrays."""
+        """The model and the totals, as JSON data and arrays."""
         header, arrays = self.model.describe()
-        return header | {"scored": self.scored}, arrays | {"totals": self.totals.copy()}
+        return header, arrays | {"totals": self.totals.copy()}
 
     def restore(self, header: Json, arrays: Arrays, reading: Reading) -> None:
         """Continue, with nothing learned so far, from what `describe` returned."""
@@ -903,7 +915,8 @@ class Quantiles:
         if totals.shape != self.totals.shape or not np.isfinite(totals).all():
             raise FileRefused("its quantiles do not fit its settings.")
         self.model.restore(header, arrays, reading)
-        self.scored = whole_number(header["scored"], 0, self.model.rows, "quantiles")
+        for count in totals[..., 3].ravel():
+            whole_number(count, 0, self.model.rows, "quantiles")
         self.totals[:] = totals
 
 
@@ -1121,7 +1134,7 @@ class AutoTrace(Trace):
 
     Arrays (n, Q), one column per level (`AutoBank(quantiles=...)`):
 
-    - quantiles: of the target, made before it was known
+    - quantiles: of the target, made before it was known; (n, K, Q) for several targets
 
     Arrays (n, classes):
 
@@ -1204,7 +1217,8 @@ class AutoTrace(Trace):
     def _columns(self) -> dict[str, list[tuple[str, ...]]]:
         columns = super()._columns()
         columns["probabilities"] = [tuple(map(str, self.classes))]
-        columns["quantiles"] = [tuple(f"{level:g}" for level in self.levels)]
+        levels = tuple(f"{level:g}" for level in self.levels)
+        columns["quantiles"] = [*columns.get("quantiles", []), levels]
         ahead = [tuple(f"+{horizon}" for horizon in self.horizons)]
         return columns | dict.fromkeys(BY_HORIZON, ahead)
 
@@ -1361,7 +1375,8 @@ class PendingPredictions:
             or outputs > max(model.outputs, model.target_count)
         ):
             raise FileRefused("its pending predictions do not fit its settings.")
-        several, more = model.target_count, 2 * len(model.config.quantiles)
+        several = model.target_count
+        more = 2 * several * len(model.config.quantiles)
         limits = (outputs, outputs, arrays["results"].shape[1])
         for i in range(count):
             scores, slots, output = (

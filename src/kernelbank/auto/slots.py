@@ -43,7 +43,7 @@ from ..bank.slot import Slot
 from ..bank.slot_history import Selection
 from ..combiners import Combiner, Joint, RobustStacking, Stacking
 from ..kernels import ActiveDims, Additive, Gaussian, Kernel, Linear, Matern, NoKernel, TreeKernel
-from ..kernels.base import active_coordinates
+from ..kernels.base import active_coordinates, active_width
 from ..kernels.random_features import feature_counts
 from ..learners import (
     BoostedTrees,
@@ -294,7 +294,7 @@ def slot_price(slot: Slot, width: int) -> float:
     measures the same for all learners.
     """
     learner = slot.learner
-    columns = len(active_coordinates(slot.kernel, width))
+    columns = active_width(slot.kernel, width)
     if isinstance(learner, FourierRLS):
         count = feature_counts(slot.kernel, learner.features, width)[1]
         return 1.2e-4 * count**2 + 4e-3 * count
@@ -314,7 +314,7 @@ def search_price(slot: Slot, width: int) -> tuple[float, int]:
     learner = slot.learner
     if not isinstance(learner, NearestNeighborGP):
         return 0.0, 0
-    return 1.3e-4 * len(active_coordinates(slot.kernel, width)), learner.memory
+    return 1.3e-4 * active_width(slot.kernel, width), learner.memory
 
 
 def output_price(slot: Slot, width: int) -> float:
@@ -324,7 +324,7 @@ def output_price(slot: Slot, width: int) -> float:
         return 4e-3 * learner.neighbors**2
     if not isinstance(learner, (FourierRLS, FourierSGD, LinearRLS, Norma)):  # shares nothing
         return slot_price(slot, width)
-    columns = len(active_coordinates(slot.kernel, width))
+    columns = active_width(slot.kernel, width)
     return 0.1 + 2.5e-3 * (getattr(learner, "features", 0) + columns + 1)
 
 
@@ -335,7 +335,7 @@ def output_size(slots: Sequence[Slot], width: int) -> int:
     remembered samples (once for four slots), trees all of their cells and entries.
     """
     kernel, learner = slots[0].kernel, slots[0].learner
-    columns = len(active_coordinates(kernel, width))
+    columns = active_width(kernel, width)
     numbers = 0
     if isinstance(learner, FourierRLS):
         numbers = len(slots) * feature_counts(kernel, learner.features, width)[1]

@@ -105,7 +105,8 @@ class AutoLedger:
     @property
     def quantiles(self) -> tuple[QuantileScore, ...]:
         """How good the quantiles were, for each level: `QuantileScore`s with level, scored,
-        pinball, conformal (of the ends of intervals at that level) and below."""
+        pinball, conformal (of the ends of intervals at that level) and below; of several targets
+        as arrays (K,)."""
         part: Quantiles | None = getattr(self._bank.model, "quantile_part", None)
         return () if part is None else part.scores()
 

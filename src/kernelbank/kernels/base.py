@@ -287,6 +287,14 @@ def active_coordinates(kernel: Kernel, dimension: int) -> tuple[int, ...]:
     return active
 
 
+def active_width(kernel: Kernel, dimension: int) -> int:
+    """How many there are; takes no memory, whatever the dimension that a file claims."""
+    kernel.check_width(dimension, "X")
+    while isinstance(kernel, ActiveDims):
+        dimension, kernel = len(kernel.coordinates), kernel.base
+    return dimension
+
+
 @dataclass(frozen=True)
 class Additive(Kernel):
     """k(x, t) = the mean of base(x_S, t_S) over all subsets S of `order` coordinates.

@@ -23,6 +23,7 @@ from .base import (
     Scaled,
     Sum,
     active_coordinates,
+    active_width,
     require_kernel,
     without_active_dims,
 )
@@ -144,7 +145,7 @@ def feature_counts(kernel: Kernel, count: int, dimension: int) -> tuple[int, int
     require_kernel("kernel", kernel, owner)
     check.count("dimension", dimension, owner, "Give the number of columns of the inputs.")
     kernel.check_width(dimension, "dimension")
-    used = len(active_coordinates(kernel, dimension))
+    used = active_width(kernel, dimension)
     terms = _as_terms(without_active_dims(kernel), tuple(range(used)))
     remedy = "Features come in pairs, a cosine and a sine: give an even number, such as 100."
     if check.count("count", count, owner, remedy, least=2) % 2:

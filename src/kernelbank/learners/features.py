@@ -16,7 +16,7 @@ import numpy as np
 
 from ..errors import InvalidArgument
 from ..kernels import FeatureMap, Kernel, Linear, feature_counts, feature_map
-from ..kernels.base import active_coordinates
+from ..kernels.base import active_width
 from ..losses import Objective
 from ..utils import validation as check
 from .base import MOST, Learner, count_of, forgetting_field
@@ -252,7 +252,7 @@ class LinearRLS(_Recursive):
     constant_forgetting: float | None = _constant_field()
 
     def weight_count(self, kernel: Kernel, dimension: int) -> int:
-        return len(active_coordinates(kernel, dimension)) + 1
+        return active_width(kernel, dimension) + 1
 
 
 # --- landmarks --------------------------------------------------------------------------------
