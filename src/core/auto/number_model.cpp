@@ -134,7 +134,7 @@ void NumberModel::predict(const double* x, const double* row_past, bool late, do
                 out.more.data());
 }
 
-void NumberModel::predict_rows(const double* X, const double* pasts, int n, double tail,
+void NumberModel::predict_rows(const double* X, const double* pasts, int n, bool late, double tail,
                                double* outputs, double* more) {
   const int K = targets(), P = int(members_.size());
   const int inputs = scaling->layout().inputs;
@@ -149,7 +149,7 @@ void NumberModel::predict_rows(const double* X, const double* pasts, int n, doub
   }
   for (int t = 0; t < n; ++t)
     write_outputs(predictions_.data() + t * K, slots_.data() + std::size_t(t) * K * P, weights_.data(),
-                  false, tail, outputs + t * 3 * K, more ? more + t * 2 * K * levels_.size() : nullptr);
+                  late, tail, outputs + t * 3 * K, more ? more + t * 2 * K * levels_.size() : nullptr);
 }
 
 // --- a step --------------------------------------------------------------------------------------

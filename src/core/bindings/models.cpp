@@ -110,8 +110,8 @@ class PyModel {
     return made;
   }
 
-  /// (n, 3 K) and (n, 2, K, levels); or (n, classes) and nothing
-  nb::tuple predict_rows(Floats X, Floats pasts, double tail) {
+  /// (n, 3 K) and (n, 2, K, levels); or (n, classes) and nothing. late : as in NumberModel::predict
+  nb::tuple predict_rows(Floats X, Floats pasts, bool late, double tail) {
     const std::size_t n = X.shape(0);
     expect(X, {n, std::size_t(inputs())});
     expect(pasts, {n, std::size_t(model.past.width())});
@@ -124,7 +124,7 @@ class PyModel {
       const auto targets = std::size_t(model.targets());
       Result result = new_array({n, 3 * targets}, &outputs);
       Result ends = new_array({n, 2, targets, model.levels().size()}, &more);
-      model.predict_rows(X.data(), pasts.data(), int(n), tail, outputs, more);
+      model.predict_rows(X.data(), pasts.data(), int(n), late, tail, outputs, more);
       return nb::make_tuple(result, ends);
     }
   }
@@ -235,7 +235,7 @@ nb::class_<PyModel<Model>> bind_model(nb::module_& m, const char* name) {
       .def("use_banks", &Self::use_banks, "banks"_a)
       .def("past_row", &Self::past_row, "waiting"_a = 0)
       .def("predict_next", &Self::predict_next, "x"_a, "waiting"_a, "tail"_a)
-      .def("predict_rows", &Self::predict_rows, "X"_a, "pasts"_a, "tail"_a)
+      .def("predict_rows", &Self::predict_rows, "X"_a, "pasts"_a, "late"_a, "tail"_a)
       .def("step", &Self::step, "X"_a, "y"_a, "tail"_a, "made"_a.none(), "slots"_a)
       .def("latest", &Self::latest)
       .def("set_periods", &Self::set_periods, "periods"_a)

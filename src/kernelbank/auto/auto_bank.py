@@ -494,7 +494,8 @@ class AutoBank:
         with self._turn:
             model = self._model_for(rows.shape[1])
             pasts = np.tile(model.past_row(self._pending.fresh), (len(rows), 1))
-            output = model.predict_rows(rows, pasts, tail_of(checked_coverage(coverage)))
+            late = self._pending.fresh > 0
+            output = model.predict_rows(rows, pasts, tail_of(checked_coverage(coverage)), late)
             return self._by_target(output)
 
     def _by_target(self, output: Floats) -> Floats:
@@ -529,14 +530,18 @@ class AutoBank:
             model, fresh = self._model_for(rows.shape[1]), self._pending.fresh
             waiting = range(fresh, fresh + len(rows))
             pasts = np.array([model.past_row(n) for n in waiting]).reshape(len(rows), -1)
+            tail = tail_of(coverage)
             if not (self.lags or (model.previous and self.seasons is not None)):
-                return model.predict_rows(rows, pasts, tail_of(coverage))
+                outputs = [model.predict_rows(rows[:1], pasts[:1], tail, fresh > 0)]
+                if len(rows) > 1:
+                    outputs.append(model.predict_rows(rows[1:], pasts[1:], tail, late=True))
+                return np.concatenate(outputs)
             targets, inputs_at = model.core.known_targets, pasts.shape[1] - model.previous
             lagged, before = pasts[0, :targets], pasts[0, inputs_at:]
             outputs = []
-            for row, past in zip(rows, pasts, strict=True):
+            for count, row, past in zip(waiting, rows, pasts, strict=True):
                 past[:targets], past[inputs_at:] = lagged, before
-                output = model.predict_rows(row[None], past[None], tail_of(coverage))
+                output = model.predict_rows(row[None], past[None], tail, count > 0)
                 lagged = np.append(model.as_target(output[0]), lagged)[:targets]
                 before = row[: model.previous]
                 outputs.append(output)

@@ -214,9 +214,12 @@ class Model(ABC):
         """
         return self.core.predict_next(x, waiting, tail)
 
-    def predict_rows(self, X: Floats, pasts: Floats, tail: float) -> Floats:
-        """(n, 3 K) or (n, classes): the same for rows (n, d) that know pasts (n, past)."""
-        output: Floats = self.core.predict_rows(X, pasts, tail)[0]
+    def predict_rows(self, X: Floats, pasts: Floats, tail: float, late: bool = False) -> Floats:
+        """(n, 3 K) or (n, classes): the same for rows (n, d) that know pasts (n, past).
+
+        late : whether rows before them wait for their targets.
+        """
+        output: Floats = self.core.predict_rows(X, pasts, late, tail)[0]
         return output
 
     def record(self, prediction: _core.Prediction) -> Record:
