@@ -629,8 +629,8 @@ class _OtherPast(Serial):
 
     x: Floats = field(kw_only=True)
 
-    def open(self, *arguments: Any, **named: Any) -> EngineBank:
-        bank = super().open(*arguments, **named)
+    def open(self, *arguments: Any) -> EngineBank:
+        bank = self.to_local(super().open(*arguments))
         bank.begin(self.x)
         bank.restore(bank.state() | {"output0/recent": np.array([1000.0, 2000.0])})
         return bank

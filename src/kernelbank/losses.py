@@ -8,7 +8,7 @@ counts are replaced by their Moreau envelopes, which are finite and have such a 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -37,22 +37,16 @@ __all__ = [
 class Loss(check.Settings):
     """A convex loss of a prediction f and a target y; `Custom` is for a user's own."""
 
-    core_name: ClassVar[str]
-    """The name of its formulas in the core, and in `loss=`."""
-
     labels: ClassVar[bool] = False
     """Whether targets must be -1 or +1."""
-
     targets: tuple[float, float] = (-np.inf, np.inf)
     """The least and the largest target for which the loss is defined."""
-
     curvature: float | None = None
     """A bound of the second derivative in f; None if there is none."""
 
     def core_spec(self) -> tuple[object, ...]:
         """What the core makes the loss of: its name and its parameters."""
-        parameters = tuple(float(getattr(self, field.name)) for field in fields(self))  # type: ignore[arg-type]
-        return (self.core_name, parameters)
+        return (self.core_name, tuple(map(float, self.values().values())))
 
     @property
     def in_python(self) -> bool:

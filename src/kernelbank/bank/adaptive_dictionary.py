@@ -79,8 +79,7 @@ class AdaptiveDictionary(check.Settings):
         super().__post_init__()
         if self.size > len(self.kernels):
             rule = f"be at most the number of kernels in the pool ({len(self.kernels)})"
-            remedy = "Give more kernels, or a smaller size."
-            raise check.refuse("size", rule, self.size, remedy, _OWNER)
+            raise self.refuse("size", rule, "Give more kernels, or a smaller size.")
 
     def __repr__(self) -> str:
         pool = len(self.kernels)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, ClassVar, NoReturn
 
 import numpy as np
@@ -51,21 +51,12 @@ class Combiner(check.Settings):
     """
 
     core_name: ClassVar[str] = ""
-    """Its name in the core, which is that of its class; empty for a rule in Python."""
-
-    def __init_subclass__(cls) -> None:
-        if cls.__module__.startswith(f"{__package__}.") and "core_name" not in vars(cls):
-            cls.core_name = cls.__name__
-
     on_simplex: ClassVar[bool] = True
     """Whether the weights are non-negative with sum 1."""
-
     needs: ClassVar[frozenset[str]] = frozenset()
     """The extra evidence that the rule reads: "values", the slots' values on the window."""
-
     accepts_missing: ClassVar[bool] = False
     """Whether samples without a target may be left out: the rule does not read sample numbers."""
-
     fixed_slots: ClassVar[str] = ""
     """Why a bank with this rule cannot continue with other slots, if it cannot."""
 
@@ -80,14 +71,13 @@ class Combiner(check.Settings):
         (name, settings) of a rule that the core has; (None, an object for each output) for one in
         Python: with choose(evidence, weights), copy() and `arrays`.
         """
-        if not self.in_python:
-            return (self.core_name, self.core_settings(objectives[0]))
-        states = [_State(self, objective, slots) for objective in objectives]
-        return (None, states)
+        if self.in_python:
+            return (None, [_State(self, objective, slots) for objective in objectives])
+        return (self.core_name, self.core_settings(objectives[0]))
 
     def core_settings(self, objective: Objective) -> dict[str, object]:
         """What the core makes the rule of, by name: the fields."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+        return self.values()
 
     def first_weights(self, slots: int) -> Floats:
         """The weights before the first sample."""

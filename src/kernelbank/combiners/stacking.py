@@ -201,7 +201,7 @@ class Joint(Combiner):
         super().__post_init__()
         if self.evidence == "window" and self.discount != 1:
             remedy = 'Use evidence="prequential", or leave discount at 1.'
-            raise check.refuse("discount", "be 1 for the window", self.discount, remedy, "Joint")
+            raise self.refuse("discount", "be 1 for the window", remedy)
 
     @property
     def accepts_missing(self) -> bool:  # type: ignore[override]

@@ -327,7 +327,7 @@ class Additive(Kernel):
             remedy = "Lower it, choose coordinates by ActiveDims, or use a learner on random "
             remedy += "features (kb.kernels.feature_map), which draws subsets."
             rule = f"leave at most {MAX_SUBSETS} subsets of the {dimension} coordinates"
-            raise check.refuse("order", rule, self.order, remedy, "Additive")
+            raise self.refuse("order", rule, remedy)
         base = self.base.core_spec(self.order)
         subsets = combinations(range(dimension), self.order)
         parts = tuple(_on_coordinates(base, subset) for subset in subsets)

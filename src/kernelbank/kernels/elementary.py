@@ -270,8 +270,7 @@ class TreeKernel(Kernel):
         super().__post_init__()
         if self.variances()[-1] < 1 / check.LARGEST:
             rule = f"leave the last level a variance of at least {1 / check.LARGEST:g}"
-            remedy = "Raise decay or use fewer levels."
-            raise check.refuse("decay", rule, self.decay, remedy, "TreeKernel")
+            raise self.refuse("decay", rule, "Raise decay or use fewer levels.")
 
     def variances(self) -> tuple[float, ...]:
         """v_0 .. v_{levels - 1}."""

@@ -87,8 +87,7 @@ class Norma(_Centres):
     def check(self, objective: Objective) -> None:
         if self.budget < objective.window:
             rule = f"be >= window ({objective.window})"
-            remedy = "Raise budget or shorten window."
-            raise check.refuse("budget", rule, self.budget, remedy, "Norma")
+            raise self.refuse("budget", rule, "Raise budget or shorten window.")
         super().check(objective)
 
     def room(self, objective: Objective) -> int:

@@ -270,11 +270,25 @@ class Settings:
     raises `InvalidArgument`. `number_field`, `count_field` and `choice_field` make such fields.
     """
 
+    core_name: ClassVar[str] = ""
+    """What the core calls it: the class's name, unless it says another; empty if it is Python's."""
+
+    def __init_subclass__(cls) -> None:
+        if cls.__module__.startswith("kernelbank.") and "core_name" not in vars(cls):
+            cls.core_name = cls.__name__
+
+    def refuse(self, name: str, rule: str, remedy: str) -> InvalidArgument:
+        """The error to raise when a setting breaks a rule."""
+        return refuse(name, rule, getattr(self, name), remedy, type(self).__name__)
+
+    def values(self) -> dict[str, Any]:
+        """The settings by name."""
+        return {setting.name: getattr(self, setting.name) for setting in fields(self)}  # type: ignore[arg-type]
+
     def __post_init__(self) -> None:
         for setting in fields(self):  # type: ignore[arg-type]
-            if "rule" in setting.metadata:
-                value = getattr(self, setting.name)
-                value = setting.metadata["rule"](setting.name, value, type(self).__name__)
+            if rule := setting.metadata.get("rule"):
+                value = rule(setting.name, getattr(self, setting.name), type(self).__name__)
                 object.__setattr__(self, setting.name, value)
 
 
@@ -309,6 +323,28 @@ def choice_field(default: str, *others: str) -> Any:
     """One of a few words."""
     words = (default, *others)
     return _checked_field(default, lambda name, value, owner: choice(name, value, owner, words))
+
+
+def flag_field(default: bool, remedy: str) -> Any:
+    """True or False."""
+
+    def rule(name: str, value: object, owner: str) -> bool:
+        if not isinstance(value, bool):
+            raise refuse(name, "be True or False", value, remedy, owner)
+        return value
+
+    return _checked_field(default, rule)
+
+
+def instance_of(kinds: Any, what: str, remedy: str) -> dict[str, Any]:
+    """Metadata of a field that holds an object of these classes; `what` names them in an error."""
+
+    def rule(name: str, value: object, owner: str) -> object:
+        if not isinstance(value, kinds):
+            raise refuse(name, f"be {what}", value, remedy, owner)
+        return value
+
+    return {"rule": rule}
 
 
 def elementwise(function: Callable[..., Floats], spec: tuple[object, ...], *numbers: object) -> Any:

@@ -35,18 +35,9 @@ class Engine(check.Settings):
     """Samples that `run` gives to the bank at a time; between two of these calls signals are
     handled."""
 
-    def open(
-        self,
-        settings: BankSettings,
-        dimension: int,
-        models: Models | None = None,
-        most_bytes: int | None = None,
-    ) -> EngineBank:
-        """A bank that has learned nothing, for inputs with that many columns.
-
-        models : as for `BankSettings.describe`. most_bytes : the memory that its arrays may take.
-        """
-        return _core.Bank(settings.describe(dimension, models), most_bytes)
+    def open(self, settings: BankSettings, dimension: int) -> EngineBank:
+        """A bank that has learned nothing, for inputs with that many columns."""
+        return _core.Bank(settings.describe(dimension))
 
     def local_options(self) -> dict[str, int | None]:
         """`threads` and `block` of a bank of the core in this process."""
