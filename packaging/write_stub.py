@@ -19,6 +19,8 @@ RULES = [
     (r"def state\((.*)\) -> dict:", r"def state(\1) -> dict[str, NDArray[Any]]:"),
     (r"def restore\(self, arrays: dict\)", "def restore(self, arrays: dict[str, NDArray[Any]])"),
     (r"def copy\(self\) -> \w+:", "def copy(self) -> Self:"),
+    (r"@property\n +def (\w+)\(self\) -> (.*): \.\.\.", r"\1: \2"),
+    (r"    @\w+\.setter\n.*\n\n", ""),
     (r"def ledger\(self\) -> dict:", "def ledger(self) -> dict[str, Floats]:"),
     (r"def models\(self\) -> dict:", "def models(self) -> dict[int, list[Any]]:"),
     (

@@ -16,7 +16,7 @@ import numpy as np
 from . import _core
 from .io.specs import callable_field
 from .utils import validation as check
-from .utils.validation import Floats, UsersFunctions, elementwise, quiet
+from .utils.validation import Floats, UsersFunctions, built_in, elementwise, quiet
 
 __all__ = [
     "Absolute",
@@ -312,22 +312,14 @@ class Custom(UsersFunctions, Loss):
         return ("c_function", value, derivative, bound or 0.0)
 
 
-BUILT_IN: dict[str, type[Loss]] = {
-    kind.core_name: kind
-    for kind in [globals()[name] for name in __all__]
-    if kind not in (Custom, Loss)
-}
+BUILT_IN: dict[str, type[Loss]] = {kind.core_name: kind for kind in built_in(__all__, globals())}
 """The losses by their names, as `loss=` accepts them."""
 
 
 def as_loss(loss: object) -> Loss:
     """A loss from a loss or from its name."""
-    if isinstance(loss, Loss):
-        return loss
-    if isinstance(loss, str) and loss in BUILT_IN:
-        return BUILT_IN[loss]()
     remedy = "Use a name, one of kb.losses, or kb.losses.Custom for your own."
-    raise check.refuse("loss", f"be a loss or one of the names {sorted(BUILT_IN)}", loss, remedy)
+    return check.by_name("loss", loss, Loss, BUILT_IN, remedy)
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """Rules for the weights of the slots."""
 
+from ..utils.validation import built_in
 from .base import Combiner
 from .experts import Best, FixedShare, Hedge, Uniform
 from .simplex import OMKR, Simplex
@@ -18,9 +19,5 @@ __all__ = [
     "Uniform",
 ]
 
-BUILT_IN: tuple[type[Combiner], ...] = tuple(
-    kind
-    for kind in [globals()[name] for name in __all__]
-    if issubclass(kind, Combiner) and kind is not Combiner
-)
+BUILT_IN: tuple[type[Combiner], ...] = built_in(__all__, globals())
 """Every combiner that a file may name."""

@@ -1,5 +1,6 @@
 """Kernels: one formula each, sums and products (`+`, `*`), and `Custom` for a user's own."""
 
+from ..utils.validation import built_in
 from .base import ActiveDims, Additive, Kernel, Product, Scaled, Sum
 from .elementary import (
     Custom,
@@ -39,9 +40,5 @@ __all__ = [
     "feature_map",
 ]
 
-BUILT_IN: tuple[type[Kernel], ...] = tuple(
-    kind
-    for kind in [globals()[name] for name in __all__]
-    if isinstance(kind, type) and issubclass(kind, Kernel) and kind not in (Kernel, Custom)
-)
+BUILT_IN: tuple[type[Kernel], ...] = built_in(__all__, globals())
 """All kernels that a saved file may contain."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import MISSING, field, fields
+from dataclasses import MISSING, field, fields, is_dataclass
 from datetime import date
 from functools import wraps
 from numbers import Integral, Real
@@ -25,6 +25,10 @@ LARGEST_COUNT = 2**63 - 1
 """Whole numbers beyond this are refused: compiled code takes 64 bits."""
 
 _FLOAT64 = np.dtype(np.float64)
+
+P = ParamSpec("P")
+R = TypeVar("R")
+T = TypeVar("T")
 
 
 def refuse(
@@ -347,15 +351,30 @@ def instance_of(kinds: Any, what: str, remedy: str) -> dict[str, Any]:
     return {"rule": rule}
 
 
+def by_name(
+    name: str, value: object, kind: type[T], kinds: Mapping[str, type[T]], remedy: str
+) -> T:
+    """An object of a class, or one of its subclasses with its defaults, by a name."""
+    if isinstance(value, kind):
+        return value
+    if isinstance(value, str) and value in kinds:
+        return kinds[value]()
+    article = "an" if name[0] in "aeiou" else "a"
+    raise refuse(name, f"be {article} {name} or one of the names {sorted(kinds)}", value, remedy)
+
+
+def built_in(names: Iterable[str], namespace: Mapping[str, Any]) -> tuple[type[Any], ...]:
+    """The settings with these names in a module, but for those of users' functions."""
+    kinds = [namespace[name] for name in names if isinstance(namespace[name], type)]
+    settings: list[Any] = [k for k in kinds if issubclass(k, Settings) and is_dataclass(k)]
+    return tuple(kind for kind in settings if not issubclass(kind, UsersFunctions))
+
+
 def elementwise(function: Callable[..., Floats], spec: tuple[object, ...], *numbers: object) -> Any:
     """function(spec, *vectors) of the core for numbers or arrays, which are broadcast."""
     arrays = np.broadcast_arrays(*(np.asarray(x, float) for x in numbers))
     values = function(spec, *(np.ravel(array) for array in arrays))
     return values.reshape(arrays[0].shape)[()]
-
-
-P = ParamSpec("P")
-R = TypeVar("R")
 
 
 def quiet(function: Callable[P, R]) -> Callable[P, R]:
