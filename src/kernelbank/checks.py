@@ -125,10 +125,10 @@ class _Check:
             raise self.fails(property, example(*map(int, index)))
 
     def same(
-        self, property: str, one: object, other: object, name: Callable[..., str], way: str
+        self, property: str, values: object, other: object, name: Callable[..., str], way: str
     ) -> None:
         """Fail unless two arrays have the same bits; `name` says what stands at an index."""
-        a, b = np.asarray(one), np.asarray(other)
+        a, b = np.asarray(values), np.asarray(other)
         fine = (a == b) | (np.isnan(a) & np.isnan(b))
         self.holds(property, fine, lambda *at: f"{name(*at)} is {a[at]!s}, but {b[at]!s} {way}.")
 

@@ -23,7 +23,7 @@ from ..utils.validation import Floats
 from . import serialization
 from .diagnostics import Diagnostics
 from .engines import Engine, Serial
-from .engines.base import EngineBank
+from .engines.base import EngineBank, bank_from, with_models
 from .ledger import Ledger
 from .settings import BankSettings
 from .slot import Slot, SlotNames, slot_tuple
@@ -427,7 +427,7 @@ class KernelBank:
                 return
         settings, past = self._settings, None
         point = check.one_sample(x, self.dimension)
-        target = settings.check_targets(y, 1, one=True)
+        target = settings.check_targets(y, 1, single=True)
         if past_predictions is not None:
             past = settings.check_past_predictions(past_predictions)[None]
         settings.check_inputs(point, "x", first=self._bank is None)
@@ -697,14 +697,14 @@ class KernelBank:
             bank.clear_weight_sums()
             return
         slots = settings.selected_slots(after)
-        kept = continued_slots(settings.selected_slots(before), slots)
+        sources = continued_slots(settings.selected_slots(before), slots)
         reasons = {
             (kind, place): why.get(kernel, "")
             for kind, selection in (("retired", before), ("added", after))
             for place, kernel in enumerate(selection.running)
         }
         places = range(len(slots))  # a new slot is judged like the one in whose place it comes
-        change = (tuple(slots.values()), kept, places)
+        change = (tuple(slots.values()), sources, places)
         self._use(*self._continued(*change, reasons=reasons, selection=after))
 
     def _refuse_revised(self, method: str) -> None:
@@ -763,7 +763,7 @@ class KernelBank:
             models[pack].insert(output, model)
         losses = (*settings.losses[:output], alone.loss, *settings.losses[output:])
         new = replace(settings, losses=losses)
-        local = _core.Bank(new.describe(dimension, models))
+        local = _core.Bank(with_models(new.describe(dimension), models))
         local.continue_with_output(before, single, output, past_target)
         return self._of(*self._state_from(new, local))
 
@@ -815,23 +815,19 @@ class KernelBank:
         bank = None if self._bank is None else self._bank.copy()
         return self._of(self._settings, bank, self._dimension, self._diagnostics.warned)
 
-    def __deepcopy__(self, memo: dict[int, object]) -> Self:
+    def __deepcopy__(self, copies: dict[int, object]) -> Self:
         return self.__copy__()
 
-    def __reduce__(self) -> tuple[object, ...]:
+    def __getstate__(self) -> tuple[Any, ...]:
         """For pickle, which keeps user-made parts and models behind adapters too."""
         bank, warned = self._bank, sorted(self._diagnostics.warned)
-        state = None if bank is None else (self._dimension, bank.state(), bank.models())
-        return _unpickled, (type(self), self._settings, warned, state)
+        state = None if bank is None else (bank.state(), bank.models())
+        return self._settings, self._dimension, warned, state
 
-
-def _unpickled(
-    kind: type[KernelBank], settings: BankSettings, warned: Iterable[str], state: Any
-) -> KernelBank:
-    if state is None:
-        return kind._of(settings, None, None, warned)
-    dimension, arrays, models = state
-    local = _core.Bank(settings.describe(dimension, models))
-    local.restore(arrays)
-    bank = settings.engine.from_local(settings, dimension, local)
-    return kind._of(settings, bank, dimension, warned)
+    def __setstate__(self, saved: tuple[Any, ...]) -> None:
+        settings, dimension, warned, state = saved
+        bank = None
+        if state is not None:
+            local = bank_from(settings.describe(dimension), state)
+            bank = settings.engine.from_local(settings, dimension, local)
+        self._use(settings, bank, dimension, warned)

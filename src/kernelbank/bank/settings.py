@@ -24,7 +24,7 @@ from ..utils import validation as check
 from ..utils.validation import Floats
 from .adaptive_dictionary import AdaptiveDictionary
 from .engines import Engine, as_engine
-from .engines.base import Description, Models
+from .engines.base import Description
 from .slot import Method, Slot, bank_slots
 from .slot_history import Selection, SlotHistory
 
@@ -211,11 +211,8 @@ class BankSettings:
         lengths = (m.learner.history_length(m.objective(self.objective)) for m in methods)
         return max(self.window, *lengths)
 
-    def describe(self, dimension: int, models: Models | None = None) -> Description:
-        """What a bank of the core is made from, for inputs with that many columns.
-
-        models : those to begin with; by default new ones.
-        """
+    def describe(self, dimension: int) -> Description:
+        """What a bank of the core is made from, for inputs with that many columns."""
         options = self.engine.local_options()
         objectives = [replace(self.objective, loss=loss) for loss in self.losses]
         packs: list[Description] = []
@@ -234,9 +231,8 @@ class BankSettings:
             }
             if not slot.learner.core_name:
                 objective = slot.method.objective(self.objective)
-                pack["models"] = (models or {}).get(number) or [
-                    slot.learner.core_model(slot.kernel, dimension, objective) for _ in self.losses
-                ]
+                make = slot.learner.core_model
+                pack["models"] = [make(slot.kernel, dimension, objective) for _ in self.losses]
             else:
                 identity = self.history.identities[indices[0]]
                 pack["settings"] = slot.learner.core_settings(kernels, dimension, identity)
@@ -333,19 +329,19 @@ class BankSettings:
         check.within_range(name, np.where(np.isfinite(values), values, 0.0))
         return values.reshape(self.outputs, slots)
 
-    def check_targets(self, y: object, count: int, *, one: bool = False) -> Floats:
+    def check_targets(self, y: object, count: int, *, single: bool = False) -> Floats:
         """(n, K): targets; with several outputs NaN is a missing one, if that is possible."""
         if self.outputs == 1:
-            targets = check.one_target(y) if one else check.targets(y, count)
+            targets = check.one_target(y) if single else check.targets(y, count)
             self.losses[0].check_targets(targets)
             return targets[:, None]
         outputs = self.outputs
         remedy = f"Give {outputs} numbers for each row of X, NaN where a target is missing."
         values = check.floats("y", y, remedy)
-        if one and values.ndim == 1:
+        if single and values.ndim == 1:
             values = values[None]
         if values.shape != (count, outputs):
-            shape = (outputs,) if one else (count, outputs)
+            shape = (outputs,) if single else (count, outputs)
             raise check.refuse("y", f"have the shape {shape}", values.shape, remedy)
         missing = np.isnan(values)
         if missing.any() and self.no_missing_because:
@@ -372,7 +368,7 @@ class BankSettings:
         for loss in dict.fromkeys(self.losses):
             objective = method.objective(replace(self.objective, loss=loss))
             method.learner.check(objective)
-            if method.has_own_target and not objective.loss.any_target:
+            if method.changes_target and not objective.loss.any_target:
                 remedy = (
                     'Use a loss for regression, or kb.Slot(..., loss="squared") for these slots.'
                 )
@@ -380,7 +376,7 @@ class BankSettings:
                 raise check.refuse("loss", rule, objective.loss, remedy)
         if self.initial is not None:
             terms = len(self.initial.points)
-            if method.has_own_target:
+            if method.changes_target:
                 remedy = "Leave it out, or use slots without residual_of and transform."
                 rule = "be left out for slots that learn a residual or have a transform"
                 raise check.refuse("initial", rule, terms, remedy)

@@ -27,7 +27,7 @@ class Method(NamedTuple):
     transform: ShiftedLog | None
 
     @property
-    def has_own_target(self) -> bool:
+    def changes_target(self) -> bool:
         """Whether the learner has another target than the bank."""
         return self.residual_of is not None or self.transform is not None
 

@@ -79,17 +79,17 @@ class SlotHistory:
 
     def changed(
         self,
-        kept: Sequence[int | None],
+        sources: Sequence[int | None],
         samples: int,
         held_from: int,
         changes: Sequence[SlotChange],
     ) -> SlotHistory:
-        """The history after a change: new slot i continues slot kept[i], or is new."""
-        added = [i for i, before in enumerate(kept) if before is None]
+        """The history after a change: new slot i continues slot sources[i], or is new."""
+        added = [i for i, before in enumerate(sources) if before is None]
         new = {index: self.next_identity + k for k, index in enumerate(added)}
         return SlotHistory(
-            tuple(new[i] if p is None else self.identities[p] for i, p in enumerate(kept)),
-            tuple(samples if p is None else self.since[p] for p in kept),
+            tuple(new[i] if p is None else self.identities[p] for i, p in enumerate(sources)),
+            tuple(samples if p is None else self.since[p] for p in sources),
             self.next_identity + len(added),
             held_from,
             newest_changes(*self.changes, *changes),

@@ -202,8 +202,8 @@ def bank_status(
     if out:
         notes["quarantined"] = quarantine_note(out, len(costs), names.__getitem__)
     metrics = {
-        "mean loss": _beside_best(np.mean(ledger.mean_loss), losses, names),
-        "cumulative cost": _beside_best(np.mean(ledger.cumulative_cost), costs, names),
+        "mean loss": _with_best_slot(np.mean(ledger.mean_loss), losses, names),
+        "cumulative cost": _with_best_slot(np.mean(ledger.cumulative_cost), costs, names),
     }
     heading = "weights"
     if settings.outputs > 1:
@@ -213,7 +213,7 @@ def bank_status(
     return Status(title, shown, ledger.samples, metrics, notes, *slots, heading)
 
 
-def _beside_best(value: float | np.floating, of_slots: Floats, names: Sequence[str]) -> Metric:
+def _with_best_slot(value: float | np.floating, of_slots: Floats, names: Sequence[str]) -> Metric:
     """The value of the bank beside that of the best slot alone."""
     finite = np.where(np.isfinite(of_slots), of_slots, np.inf)
     best = int(np.argmin(finite))

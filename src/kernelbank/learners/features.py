@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from math import exp, log
+from math import exp, inf, log
 from typing import Any, ClassVar
 
 import numpy as np
@@ -53,8 +53,8 @@ class _RandomFeatures(Learner):
             words = str(error).replace("'count' of feature_map", f"'features' of {owner}")
             raise InvalidArgument(words.replace("of feature_map", f"of {owner}")) from None
 
-    def check_initial(self, objective: Objective, terms: int) -> None:
-        """Any number of terms: weights = sum_j c_j phi(points_j)."""
+    def most_initial_terms(self, objective: Objective) -> float:
+        return inf  # weights = sum_j c_j phi(points_j)
 
     def feature_map(self, kernel: Kernel, dimension: int, identity: int) -> FeatureMap:
         """The features of a slot with that identity."""

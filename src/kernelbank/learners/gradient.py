@@ -35,16 +35,8 @@ class _Centres(Learner):
 
     budget: int
 
-    def room(self, objective: Objective) -> int:
-        """The most points of an initial function."""
+    def most_initial_terms(self, objective: Objective) -> float:
         return self.budget
-
-    def check_initial(self, objective: Objective, terms: int) -> None:
-        most = self.room(objective)
-        if terms > most:
-            remedy = "Give fewer points, or raise budget."
-            rule = f"have at most {most} points for {type(self).__name__}"
-            raise check.refuse("initial", rule, terms, remedy)
 
 
 @dataclass(frozen=True)
@@ -90,7 +82,7 @@ class Norma(_Centres):
             raise self.refuse("budget", rule, "Raise budget or shorten window.")
         super().check(objective)
 
-    def room(self, objective: Objective) -> int:
+    def most_initial_terms(self, objective: Objective) -> float:
         return self.budget - objective.window
 
     def history_length(self, objective: Objective) -> int:

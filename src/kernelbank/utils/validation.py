@@ -453,5 +453,5 @@ class UsersFunctions:
     def __copy__(self) -> Self:
         return self  # it is frozen, and a copy must not be pickled
 
-    def __deepcopy__(self, memo: object) -> Self:
+    def __deepcopy__(self, copies: object) -> Self:
         return self

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
+import numpy as np
+
 from ... import _core
 from ...utils import validation as check
 
@@ -20,6 +22,25 @@ Description = dict[str, Any]
 
 Models = Mapping[int, list[object]]
 """By pack: the models of its outputs, behind a slot whose state is not arrays."""
+
+Snapshot = tuple[dict[str, np.ndarray], Models]
+"""The arrays of a bank by name, and its models."""
+
+
+def with_models(description: Description, models: Models) -> Description:
+    """The same bank with these models."""
+    packs = enumerate(description["packs"])
+    changed = [{**pack, "models": models[n]} if n in models else pack for n, pack in packs]
+    return {**description, "packs": changed}
+
+
+def bank_from(description: Description, snapshot: Snapshot) -> _core.Bank:
+    """A bank of the core with that state."""
+    arrays, models = snapshot
+    bank = _core.Bank(with_models(description, models))
+    bank.restore(arrays)
+    return bank
+
 
 EngineBank: TypeAlias = "_core.Bank | RayBank"
 """A bank as `KernelBank` uses it: that of the core, or one whose slots run elsewhere."""

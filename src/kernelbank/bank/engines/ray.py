@@ -37,18 +37,16 @@ from ...errors import KernelBankError, KernelBankWarning, ShardLost
 from ...utils import validation as check
 from ...utils.validation import Floats
 from ...utils.whole_steps import defer_signals
-from .base import Description, Engine, EngineBank, Models
+from .base import Description, Engine, EngineBank, Models, Snapshot, bank_from
 from .ray_worker import (
     OutOfOrder,
     Samples,
     ShardWorker,
-    Snapshot,
     build_fingerprint,
     describe_driver,
     describe_shard,
     partition,
     renumbered,
-    with_models,
 )
 
 if TYPE_CHECKING:
@@ -121,21 +119,21 @@ class Ray(Engine):
             raise self.refuse("address", "be a text or None", remedy)
 
     def open(self, settings: BankSettings, dimension: int) -> RayBank:
-        return self._bank(settings, settings.describe(dimension))
+        return self._bank(settings, dimension)
 
     def to_local(self, bank: EngineBank) -> _core.Bank:
         assert isinstance(bank, RayBank)
         return bank.to_local()
 
     def from_local(self, settings: BankSettings, dimension: int, bank: _core.Bank) -> RayBank:
-        return self._bank(settings, settings.describe(dimension, bank.models()), bank)
+        return self._bank(settings, dimension, bank)
 
     def _bank(
-        self, settings: BankSettings, description: Description, local: _core.Bank | None = None
+        self, settings: BankSettings, dimension: int, local: _core.Bank | None = None
     ) -> RayBank:
         # C functions are refused here: a description has their addresses only.
         import_ray().cloudpickle.dumps((settings.slots, settings.losses))
-        return RayBank(self, description, local)
+        return RayBank(self, settings.describe(dimension), local)
 
     def block_length(self, description: Description) -> int:
         """Samples that are sent at a time."""
@@ -557,11 +555,7 @@ class RayBank:
 
     def to_local(self) -> _core.Bank:
         """The same bank in this process."""
-        arrays, models = self._parts()
-        local = _core.Bank(with_models(self._description, models))
-        local.restore(arrays)
-        return local
+        return bank_from(self._description, self._parts())
 
     def copy(self) -> RayBank:
-        local = self.to_local()
-        return RayBank(self._settings, with_models(self._description, local.models()), local)
+        return RayBank(self._settings, self._description, self.to_local())
