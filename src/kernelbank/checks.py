@@ -28,8 +28,7 @@ from .bank.slot import Slot
 from .combiners import Combiner, Uniform
 from .errors import CheckFailed, InvalidArgument
 from .io.specs import from_spec, to_spec
-from .kernels import Gaussian, Kernel, Linear
-from .kernels.base import kernel_matrix
+from .kernels import Gaussian, Kernel, Linear, kernel_matrix
 from .learners import Learner, Norma
 from .losses import Loss, as_loss
 from .utils import validation

@@ -8,8 +8,7 @@ from math import floor
 
 import numpy as np
 
-from ..kernels import Kernel
-from ..kernels.base import kernel_list
+from ..kernels import Kernel, kernel_list
 from ..utils import validation as check
 from ..utils.validation import Floats
 from .slot_history import Selection

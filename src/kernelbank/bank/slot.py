@@ -8,9 +8,16 @@ from functools import cached_property, partial
 from types import NoneType
 from typing import Any, NamedTuple
 
-from ..kernels import ActiveDims, Kernel, Product, Scaled, Sum
-from ..kernels.base import kernel_list, require_kernel
-from ..kernels.elementary import gaussian_grid
+from ..kernels import (
+    ActiveDims,
+    Kernel,
+    Product,
+    Scaled,
+    Sum,
+    gaussian_grid,
+    kernel_list,
+    require_kernel,
+)
 from ..learners import Learner, Norma
 from ..losses import Custom, Loss, Objective, as_loss
 from ..transforms import ShiftedLog

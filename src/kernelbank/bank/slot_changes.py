@@ -16,7 +16,7 @@ import numpy as np
 from .. import _core
 from ..combiners import Uniform
 from ..errors import InvalidArgument
-from ..kernels.base import active_coordinates, without_active_dims
+from ..kernels import active_coordinates, without_active_dims
 from ..utils import validation as check
 from ..utils.validation import Floats
 from .ledger import Ledger

@@ -2,9 +2,20 @@
 
 from ..utils.validation import built_in
 from .base import Learner
+from .centres import (
+    KLMS,
+    KNLMS,
+    KRLS,
+    POLK,
+    QKLMS,
+    FixedBudgetKRLS,
+    Forgetron,
+    KRLSTracker,
+    Norma,
+    Projectron,
+    SlidingWindowKRLS,
+)
 from .features import FourierRLS, FourierSGD, LinearRLS, NystromSGD
-from .gradient import KLMS, KNLMS, POLK, QKLMS, Forgetron, Norma, Projectron
-from .kernel_least_squares import KRLS, FixedBudgetKRLS, KRLSTracker, SlidingWindowKRLS
 from .nonparametric import BoostedTrees, LastValue, NearestNeighborGP, PartitionTree
 from .python_learner import Adapter, PythonLearner
 

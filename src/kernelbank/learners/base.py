@@ -13,8 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..kernels import Kernel, NoKernel
-from ..kernels.base import CoreSpec, active_coordinates, without_active_dims
+from ..kernels import CoreSpec, Kernel, NoKernel, active_coordinates, without_active_dims
 from ..losses import Objective, Squared
 from ..utils import validation as check
 

@@ -15,12 +15,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..errors import InvalidArgument
-from ..kernels import FeatureMap, Kernel, Linear, feature_counts, feature_map
-from ..kernels.base import active_coordinates
+from ..kernels import FeatureMap, Kernel, Linear, active_coordinates, feature_counts, feature_map
 from ..losses import Objective
 from ..utils import validation as check
 from .base import MOST, Learner, Values, count_of, forgetting_field, seed_field
-from .gradient import step_size_field
+from .centres import step_size_field
 
 # --- random features --------------------------------------------------------------------------
 

@@ -9,8 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from .. import _core
-from ..kernels import Kernel, NoKernel, TreeKernel
-from ..kernels.base import without_active_dims
+from ..kernels import Kernel, NoKernel, TreeKernel, without_active_dims
 from ..utils import validation as check
 from .base import MOST, Learner, Values, count_of, seed_field
 

@@ -12,8 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..errors import SlotQuarantined
-from ..kernels import NoKernel
-from ..kernels.base import Kernel
+from ..kernels import Kernel, NoKernel
 from ..losses import Objective
 from ..utils import validation as check
 from ..utils.validation import Floats, quiet
