@@ -500,10 +500,11 @@ class KernelBank:
         """The bank of the engine, made with the first input; see `BankSettings.initial`."""
         if self._bank is None:
             settings, width = self._settings, points.shape[1]
-            bank, start = settings.engine.open(settings, width), settings.initial
-            if start is not None:
-                local = settings.engine.to_local(bank)
-                local.begin(start.points[0], start.points, start.coefficients)
+            if settings.initial is None:
+                bank = settings.engine.open(settings, width)
+            else:
+                local, points = _core.Bank(settings.describe(width)), settings.initial.points
+                local.begin(points[0], points, settings.initial.coefficients)
                 bank = settings.engine.from_local(settings, width, local)
             self._bank, self._dimension = bank, width
         return self._bank
