@@ -596,7 +596,9 @@ class KernelBank:
         self._refuse_revised("with_inputs")
         arguments = {**self._settings.arguments(), "slots": self.slots if slots is None else slots}
         if self._settings.initial is not None:
-            arguments["initial"] = self._settings.initial.with_columns(width)
+            points, coefficients = arguments["initial"]
+            more = width - points.shape[1]  # columns, which are 0
+            arguments["initial"] = np.pad(points, ((0, 0), (0, more))), coefficients
         new = replace(BankSettings.checked(**arguments), history=self._settings.history)
         if self._bank is None or self._dimension is None:
             return self._of(new)

@@ -67,11 +67,6 @@ class InitialFunction:
         check.within_range("initial", coefficients)
         return cls(points, coefficients.copy())
 
-    def with_columns(self, dimension: int) -> tuple[Floats, Floats]:
-        """The same on inputs with more columns, which are 0; as `checked` takes it."""
-        more = dimension - self.points.shape[1]
-        return np.pad(self.points, ((0, 0), (0, more))), self.coefficients
-
 
 @dataclass(frozen=True)
 class BankSettings:
@@ -220,23 +215,26 @@ class BankSettings:
         for number, indices in enumerate(self.packs):
             place |= {slot: [number, lane] for lane, slot in enumerate(indices)}
             slot, kernels = self.slots[indices[0]], [self.slots[i].kernel for i in indices]
+            learner, of_kernels = slot.learner, kernels if slot.learner.uses_values else []
             pack: Description = {
                 "slots": list(indices),
-                "learner": slot.learner.core_name,
+                "learner": learner.core_name,
                 "loss": None if slot.loss is None else slot.loss.core_spec(),
                 "base": None if slot.residual_of is None else place[slot.residual_of],
                 "transform": None if slot.transform is None else slot.transform.core_spec(),
                 "settings": {},
                 "kernels": [],
             }
-            if not slot.learner.core_name:
-                objective = slot.method.objective(self.objective)
-                make = slot.learner.core_model
-                pack["models"] = [make(slot.kernel, dimension, objective) for _ in self.losses]
-            else:
+            if learner.core_name:
                 identity = self.history.identities[indices[0]]
-                pack["settings"] = slot.learner.core_settings(kernels, dimension, identity)
-                pack["kernels"] = slot.learner.core_kernels(kernels, dimension)
+                pack["settings"] = learner.core_settings(kernels, dimension, identity)
+                pack["kernels"] = [kernel.core_spec(dimension) for kernel in of_kernels]
+            else:
+                objective = slot.method.objective(self.objective)
+                models = (
+                    learner.core_model(slot.kernel, dimension, objective) for _ in self.losses
+                )
+                pack["models"] = list(models)
             packs.append(pack)
         return {
             "window": self.window,

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..kernels import CoreSpec, Kernel, NoKernel, active_coordinates, without_active_dims
+from ..kernels import Kernel, NoKernel, active_coordinates, without_active_dims
 from ..losses import Objective, Squared
 from ..utils import validation as check
 
@@ -62,10 +62,6 @@ class Learner(check.Settings):
             parts = [values["seed"] >> 32, values["seed"] & 0xFFFFFFFF]
             values |= {"seed_parts": np.array(parts, dtype=float), "identity": float(identity)}
         return values | {"coordinates": np.array(coordinates, dtype=float)}
-
-    def core_kernels(self, kernels: Sequence[Kernel], dimension: int) -> list[CoreSpec]:
-        """What the core makes the kernels of the slots of."""
-        return [kernel.core_spec(dimension) for kernel in kernels] if self.uses_values else []
 
     def core_model(self, kernel: Kernel, dimension: int, objective: Objective) -> Any:
         """A new model in Python that the core calls for one output of a slot; None: it needs none.
