@@ -339,9 +339,7 @@ class KernelBank:
     # --- predicting ------------------------------------------------------------------------------
 
     def predict_one(self, x: object) -> Any:
-        """The prediction at one input, a number or a (d,) array. Learns nothing.
-
-        A float; for several outputs (K,).
+        """The prediction at one input, a number or a (d,) array: a float, or (K,). Learns nothing.
 
         `learn_one` of the same input right afterwards does not evaluate the kernels again.
         """
@@ -352,9 +350,7 @@ class KernelBank:
         return self.predict_slots_one(x)[0]
 
     def predict_slots_one(self, x: object) -> tuple[Any, Floats]:
-        """The prediction at one input, and (P,) the predictions of all slots. Learns nothing.
-
-        For several outputs (K,) and (K, P).
+        """The prediction at one input, and (P,) or (K, P) those of all slots. Learns nothing.
 
         The slots' predictions can be given to `learn_one` later, if the target is delayed.
         """
@@ -367,24 +363,20 @@ class KernelBank:
         return (predictions, slots) if self.outputs > 1 else (float(predictions[0]), slots[0])
 
     def predict(self, X: object) -> Floats:
-        """(n,): the predictions at the rows of an (n, d) array. Learns nothing.
-
-        For several outputs (n, K).
-        """
+        """(n,) or (n, K): the predictions at the rows of an (n, d) array. Learns nothing."""
         return self._predict_rows(X, "predict")
 
     def predict_slots(self, X: object) -> Floats:
-        """(n, P): the prediction of every slot at the rows of an (n, d) array. Learns nothing.
+        """(n, P) or (n, K, P): predictions of all slots at the rows of an (n, d) array.
 
-        For several outputs (n, K, P).
+        Learns nothing.
         """
         return self._predict_rows(X, "predict_slots")
 
     def predict_variance_slots(self, X: object) -> Floats:
-        """(n, P): predictive variance of every slot's function, NaN for methods without one.
+        """(n, P) or (n, K, P): variance of every slot's function, NaN for methods without one.
 
-        Without the noise, and in units of the noise's variance. Learns nothing. For several outputs
-        (n, K, P).
+        Without the noise, and in units of the noise's variance. Learns nothing.
         """
         return self._predict_rows(X, "variance_slots")
 

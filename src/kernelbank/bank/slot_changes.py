@@ -1,10 +1,4 @@
-"""Continuing a bank with other slots, or on inputs with more columns.
-
-Slots that are kept go on bit for bit. A new slot that learns the residual of one that goes on
-starts at 0, so its function is that of its base. Any other new slot first learns some samples,
-together with its base if it has one, as if the stream had begun with the oldest of them: those that
-are given, or those that the bank still has.
-"""
+"""A bank that goes on with other slots (`KernelBank.with_slots`), or on inputs with more columns."""
 
 from __future__ import annotations
 
