@@ -1,4 +1,4 @@
-"""A bank that goes on with other slots (`KernelBank.with_slots`), or on inputs with more columns."""
+"""A bank that goes on with other slots (`KernelBank.with_slots`) or on more columns of inputs."""
 
 from __future__ import annotations
 
