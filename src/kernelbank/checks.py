@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from . import kernels, losses
+from . import _core, kernels, losses
 from .auto.loading import load
 from .bank.bank import KernelBank
 from .bank.engines import Serial
@@ -629,7 +629,8 @@ class _OtherPast(Serial):
     x: Floats = field(kw_only=True)
 
     def open(self, *arguments: Any) -> EngineBank:
-        bank = self.to_local(super().open(*arguments))
+        bank = super().open(*arguments)
+        assert isinstance(bank, _core.Bank)
         bank.begin(self.x)
         bank.restore(bank.state() | {"output0/recent": np.array([1000.0, 2000.0])})
         return bank

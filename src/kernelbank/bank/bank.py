@@ -156,8 +156,9 @@ class KernelBank:
 
     def _local(self) -> _core.Bank:
         """The bank of the core, in this process."""
-        assert self._bank is not None
-        return self._settings.engine.to_local(self._bank)
+        bank = self._bank
+        assert bank is not None
+        return bank if isinstance(bank, _core.Bank) else bank.to_local()
 
     def _state_from(
         self, settings: BankSettings, local: _core.Bank | None, dimension: int | None = None
@@ -169,7 +170,7 @@ class KernelBank:
         width, warned = dimension or self._dimension, self._diagnostics.warned
         if local is None or width is None:
             return settings, None, None, warned
-        return settings, settings.engine.from_local(settings, width, local), width, warned
+        return settings, settings.engine.open(settings, width, local), width, warned
 
     # --- what the bank is ------------------------------------------------------------------------
 
@@ -492,13 +493,11 @@ class KernelBank:
         """The bank of the engine, made with the first input; see `BankSettings.initial`."""
         if self._bank is None:
             settings, width = self._settings, points.shape[1]
-            if settings.initial is None:
-                bank = settings.engine.open(settings, width)
-            else:
-                local, points = _core.Bank(settings.describe(width)), settings.initial.points
-                local.begin(points[0], points, settings.initial.coefficients)
-                bank = settings.engine.from_local(settings, width, local)
-            self._bank, self._dimension = bank, width
+            local, start = None, settings.initial
+            if start is not None:
+                local = _core.Bank(settings.describe(width))
+                local.begin(start.points[0], start.points, start.coefficients)
+            self._bank, self._dimension = settings.engine.open(settings, width, local), width
         return self._bank
 
     def _learn(self, X: Floats, y: Floats, past: Floats | None, trace: dict[str, Floats]) -> None:
@@ -824,5 +823,5 @@ class KernelBank:
         bank = None
         if state is not None:
             local = bank_from(settings.describe(dimension), state)
-            bank = settings.engine.from_local(settings, dimension, local)
+            bank = settings.engine.open(settings, dimension, local)
         self._use(settings, bank, dimension, warned)

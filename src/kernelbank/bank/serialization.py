@@ -156,7 +156,7 @@ def restored_bank(
     if not local.samples:
         raise FileRefused("its number of samples does not fit its inputs.")
     settings.history.check(local.samples)
-    return settings.engine.from_local(settings, width, local)
+    return settings.engine.open(settings, width, local)
 
 
 def check_memory(settings: BankSettings, dimension: int | None, most_memory: int) -> None:

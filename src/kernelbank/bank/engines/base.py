@@ -56,22 +56,18 @@ class Engine(check.Settings):
     """Samples that `run` gives to the bank at a time; between two of these calls signals are
     handled."""
 
-    def open(self, settings: BankSettings, dimension: int) -> EngineBank:
-        """A bank that has learned nothing, for inputs with that many columns."""
-        return _core.Bank(settings.describe(dimension))
+    def open(
+        self, settings: BankSettings, dimension: int, local: _core.Bank | None = None
+    ) -> EngineBank:
+        """A bank for inputs with that many columns, which has learned nothing.
+
+        local : a bank of the core in this process, from which it goes on.
+        """
+        return local or _core.Bank(settings.describe(dimension))
 
     def local_options(self) -> dict[str, int | None]:
         """`threads` and `block` of a bank of the core in this process."""
         return {}
-
-    def to_local(self, bank: EngineBank) -> _core.Bank:
-        """A bank of this engine as one of the core in this process."""
-        assert isinstance(bank, _core.Bank)
-        return bank
-
-    def from_local(self, settings: BankSettings, dimension: int, bank: _core.Bank) -> EngineBank:
-        """A bank of this engine that goes on from one of the core in this process."""
-        return bank
 
 
 def _block_field() -> Any:

@@ -37,7 +37,7 @@ from ...errors import KernelBankError, KernelBankWarning, ShardLost
 from ...utils import validation as check
 from ...utils.validation import Floats
 from ...utils.whole_steps import defer_signals
-from .base import Description, Engine, EngineBank, Models, Snapshot, bank_from
+from .base import Description, Engine, Models, Snapshot, bank_from
 from .ray_worker import (
     OutOfOrder,
     Samples,
@@ -118,17 +118,7 @@ class Ray(Engine):
             remedy = 'Give "auto" or the head node\'s host:port, or None for this machine.'
             raise self.refuse("address", "be a text or None", remedy)
 
-    def open(self, settings: BankSettings, dimension: int) -> RayBank:
-        return self._bank(settings, dimension)
-
-    def to_local(self, bank: EngineBank) -> _core.Bank:
-        assert isinstance(bank, RayBank)
-        return bank.to_local()
-
-    def from_local(self, settings: BankSettings, dimension: int, bank: _core.Bank) -> RayBank:
-        return self._bank(settings, dimension, bank)
-
-    def _bank(
+    def open(
         self, settings: BankSettings, dimension: int, local: _core.Bank | None = None
     ) -> RayBank:
         # C functions are refused here: a description has their addresses only.
