@@ -65,7 +65,7 @@ def stub() -> str:
 
 def fold(text: str, used: set[str]) -> str:
     """The declarations of what has one of the names that are used."""
-    others: list[str] = []
+    module: list[str] = []
     classes: dict[str, list[str]] = {}
     for part in re.split(r"\n\n+", text.strip()):
         if part.startswith("class "):
@@ -74,21 +74,22 @@ def fold(text: str, used: set[str]) -> str:
         elif part.startswith("    "):
             classes[next(reversed(classes))].append(part)
         elif part.startswith("from ") or declared_name(part) in {*used, "Floats"}:
-            others.append(part)
+            module.append(part)
     classes = {
         head: [member for member in members if declared_name(member) in {*used, "pass"}]
         for head, members in classes.items()
         if declared_name(head) in used
     }
     for base, names in BASES.items():
-        of_names = [classes[f"class {name}:"] for name in names]
-        shared = [member for member in of_names[0] if all(member in of for of in of_names)]
-        for name in names:
-            members = classes.pop(f"class {name}:")
-            classes[f"class {name}({base}):"] = [m for m in members if m not in shared]
+        heads = [f"class {name}:" for name in names if f"class {name}:" in classes]
+        first, *others = (classes[head] for head in heads)
+        shared = [member for member in first if all(member in members for members in others)]
+        for head in heads:
+            members = classes.pop(head)
+            classes[f"{head[:-1]}({base}):"] = [m for m in members if m not in shared]
         classes = {f"class {base}:": shared} | classes
     written = ["\n".join([head, *members]) for head, members in classes.items()]
-    return "\n\n".join(["\n".join(others), *written]) + "\n"
+    return "\n\n".join(["\n".join(module), *written]) + "\n"
 
 
 def declared_name(declaration: str) -> str:

@@ -456,9 +456,11 @@ class RayBank:
     ) -> None:
         """Let the driver learn a block."""
         records, snapshots = zip(*answers, strict=True)
-        handed = [(shard.packs, of) for shard, of in zip(self._shards, records, strict=True)]
+        packs = [shard.packs for shard in self._shards]
         with defer_signals():  # shards and driver must fit together
-            self._driver.learn_elsewhere(*samples, past, trace, handed)
+            self._driver.learn_elsewhere(
+                *samples, past, trace, list(zip(packs, records, strict=True))
+            )
             self._dropped = self._by_slot([record["dropped"] for record in records])
             self._step_ratio = self._by_slot([record["step_ratio"] for record in records])
             self._failures.clear()
