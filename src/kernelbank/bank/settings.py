@@ -149,16 +149,12 @@ class BankSettings:
     def arguments(self) -> dict[str, Any]:
         """Arguments with which `KernelBank` makes an equal bank, at its start."""
         start, adaptive = self.initial, self.dictionary
-        return {
+        same = ("combiner", "outputs", "window", "regularization", "engine")
+        return {name: getattr(self, name) for name in same} | {
             "dictionary": adaptive,
             "learner": None if adaptive is None else self.slots[0].learner,
             "slots": self.slots if adaptive is None else None,
-            "combiner": self.combiner,
             "loss": list(self.losses) if len(set(self.losses)) > 1 else self.losses[0],
-            "outputs": self.outputs,
-            "window": self.window,
-            "regularization": self.regularization,
-            "engine": self.engine,
             "initial": None if start is None else (start.points, start.coefficients),
         }
 
