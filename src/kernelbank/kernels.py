@@ -847,8 +847,7 @@ def feature_counts(kernel: Kernel, count: int, dimension: int) -> tuple[int, int
     used = len(active_coordinates(kernel, dimension))
     terms = _as_terms(without_active_dims(kernel), tuple(range(used)))
     remedy = "Features come in pairs, a cosine and a sine: give an even number, such as 100."
-    if check.count("count", count, owner, remedy, least=2) % 2:
-        raise check.refuse("count", "be even", count, remedy, owner)
+    check.count("count", count, owner, remedy, least=2, even=True)
     random = sum(not term.linear for term in terms)
     if count < 2 * random:
         remedy = "Each random part of a sum needs a pair of features of its own."

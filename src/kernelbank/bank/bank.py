@@ -582,8 +582,8 @@ class KernelBank:
         True
         """
         remedy, least = "Give how many columns inputs have from now on.", self.dimension or 1
-        bounds = {"least": least, "most": 2**31 - 1}
-        width = check.count("dimension", dimension, "with_inputs", remedy, **bounds)
+        most, owner = 2**31 - 1, "with_inputs"
+        width = check.count("dimension", dimension, owner, remedy, least=least, most=most)
         self._refuse_revised("with_inputs")
         arguments = {**self._settings.arguments(), "slots": self.slots if slots is None else slots}
         if self._settings.initial is not None:

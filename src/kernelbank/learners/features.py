@@ -23,11 +23,10 @@ from .centres import step_size_field
 
 # --- random features --------------------------------------------------------------------------
 
-_EVEN = "Features come in pairs, a cosine and a sine: give an even number, such as 100."
-
 
 def _features_field() -> Any:
-    return check.count_field(100, _EVEN, least=2, most=MOST)
+    remedy = "Features come in pairs, a cosine and a sine: give an even number, such as 100."
+    return check.count_field(100, remedy, least=2, most=MOST, even=True)
 
 
 class _RandomFeatures(Learner):
@@ -37,11 +36,6 @@ class _RandomFeatures(Learner):
     uses_values: ClassVar[bool] = False
     features: int
     seed: int
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.features % 2:
-            raise self.refuse("features", "be even", _EVEN)
 
     def check_kernel(self, kernel: Kernel) -> None:
         super().check_kernel(kernel)

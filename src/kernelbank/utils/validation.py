@@ -85,10 +85,17 @@ def number(
 
 
 def count(
-    name: str, value: object, owner: str, remedy: str, *, least: int = 1, most: int = LARGEST_COUNT
+    name: str,
+    value: object,
+    owner: str,
+    remedy: str,
+    *,
+    least: int = 1,
+    most: int = LARGEST_COUNT,
+    even: bool = False,
 ) -> int:
-    """A whole number of at least `least`, as an int."""
-    if type(value) is int and least <= value <= most:
+    """A whole number of at least `least`, as an int; an even one, if it has to be."""
+    if type(value) is int and least <= value <= most and not even:
         return value
     whole = isinstance(value, Integral) and not isinstance(value, (bool, np.bool_))
     result = int(value) if whole else least - 1  # type: ignore[call-overload]
@@ -97,6 +104,8 @@ def count(
         if most < LARGEST_COUNT or result > most:
             rule += f" and <= {most}"
         raise refuse(name, rule, value, remedy, owner)
+    if even and result % 2:
+        raise refuse(name, "be even", value, remedy, owner)
     return int(result)
 
 
@@ -316,7 +325,7 @@ def scale_field(default: Any = MISSING, remedy: str = "") -> Any:
     return number_field(default, remedy, least=1 / LARGEST, most=LARGEST)
 
 
-def count_field(default: Any, remedy: str, **bounds: int) -> Any:
+def count_field(default: Any, remedy: str, **bounds: Any) -> Any:
     """A whole number within the bounds of `count`; also None, if that is the default."""
     return _checked_field(
         default, lambda name, value, owner: count(name, value, owner, remedy, **bounds)
