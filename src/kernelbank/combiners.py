@@ -95,7 +95,7 @@ class Combiner(check.Settings):
 
     def core_settings(self, objective: Objective) -> dict[str, object]:
         """What the core makes the rule of, by name: the fields."""
-        return self.values()
+        return self._values()
 
     def first_weights(self, slots: int) -> Floats:
         """The weights before the first sample."""
@@ -695,7 +695,7 @@ class Joint(Combiner):
         super().__post_init__()
         if self.evidence == "window" and self.discount != 1:
             remedy = 'Use evidence="prequential", or leave discount at 1.'
-            raise self.refuse("discount", "be 1 for the window", remedy)
+            raise self._refuse("discount", "be 1 for the window", remedy)
 
     @property
     def accepts_missing(self) -> bool:  # type: ignore[override]

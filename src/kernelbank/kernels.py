@@ -355,7 +355,7 @@ class Additive(Kernel):
             remedy = "Lower it, choose coordinates by ActiveDims, or use a learner on random "
             remedy += "features (kb.kernels.feature_map), which draws subsets."
             rule = f"leave at most {MAX_SUBSETS} subsets of the {dimension} coordinates"
-            raise self.refuse("order", rule, remedy)
+            raise self._refuse("order", rule, remedy)
         base = self.base.core_spec(self.order)
         subsets = combinations(range(dimension), self.order)
         parts = tuple(_on_coordinates(base, subset) for subset in subsets)
@@ -633,7 +633,7 @@ class TreeKernel(Kernel):
         super().__post_init__()
         if self.variances()[-1] < 1 / check.LARGEST:
             rule = f"leave the last level a variance of at least {1 / check.LARGEST:g}"
-            raise self.refuse("decay", rule, "Raise decay or use fewer levels.")
+            raise self._refuse("decay", rule, "Raise decay or use fewer levels.")
 
     def variances(self) -> tuple[float, ...]:
         """v_0 .. v_{levels - 1}."""

@@ -46,7 +46,7 @@ class Loss(check.Settings):
 
     def core_spec(self) -> tuple[object, ...]:
         """What the core makes the loss of: its name and its parameters."""
-        return (self.core_name, tuple(map(float, self.values().values())))
+        return (self.core_name, tuple(map(float, self._values().values())))
 
     @property
     def in_python(self) -> bool:

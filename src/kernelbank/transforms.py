@@ -46,7 +46,7 @@ class ShiftedLog(check.Settings):
         super().__post_init__()
         if not 1e-9 <= abs(self.shift) <= 1e9:
             rule = "lie between 1e-9 and 1e9, or between their negatives"
-            raise self.refuse("shift", rule, _REMEDY)
+            raise self._refuse("shift", rule, _REMEDY)
 
     def core_spec(self) -> tuple[object, ...]:
         """What the core makes the transform of: its name and its parameter."""

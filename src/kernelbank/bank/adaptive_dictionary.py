@@ -78,7 +78,7 @@ class AdaptiveDictionary(check.Settings):
         super().__post_init__()
         if self.size > len(self.kernels):
             rule = f"be at most the number of kernels in the pool ({len(self.kernels)})"
-            raise self.refuse("size", rule, "Give more kernels, or a smaller size.")
+            raise self._refuse("size", rule, "Give more kernels, or a smaller size.")
 
     def __repr__(self) -> str:
         pool = len(self.kernels)

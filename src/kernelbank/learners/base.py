@@ -57,7 +57,7 @@ class Learner(check.Settings):
 
         identity : of the pack's first slot; random draws follow from it and from a seed.
         """
-        values, coordinates = self.values(), active_coordinates(kernels[0], dimension)
+        values, coordinates = self._values(), active_coordinates(kernels[0], dimension)
         if "seed" in values:
             parts = [values["seed"] >> 32, values["seed"] & 0xFFFFFFFF]
             values |= {"seed_parts": np.array(parts, dtype=float), "identity": float(identity)}
@@ -96,7 +96,7 @@ class Learner(check.Settings):
         if self.decays and getattr(self, "step_size", "") != "adagrad" and rate >= 1:
             rule = f"be < 1 / regularization ({1 / objective.regularization:g})"
             remedy = "Lower learning_rate or regularization: their product must stay below 1."
-            raise self.refuse("learning_rate", rule, remedy)
+            raise self._refuse("learning_rate", rule, remedy)
 
     def fewest_columns(self) -> int:
         """The fewest columns of inputs that the method can work with."""

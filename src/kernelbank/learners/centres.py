@@ -79,7 +79,7 @@ class Norma(_Centres):
     def check(self, objective: Objective) -> None:
         if self.budget < objective.window:
             rule = f"be >= window ({objective.window})"
-            raise self.refuse("budget", rule, "Raise budget or shorten window.")
+            raise self._refuse("budget", rule, "Raise budget or shorten window.")
         super().check(objective)
 
     def most_initial_terms(self, objective: Objective) -> float:

@@ -130,7 +130,7 @@ class _Recursive(Learner):
         if self.constant_forgetting is not None and not to_prior:
             remedy = 'Use forget="prior" with forgetting below 1.'
             rule = "be given with forgetting to the prior only"
-            raise self.refuse("constant_forgetting", rule, remedy)
+            raise self._refuse("constant_forgetting", rule, remedy)
 
     def weight_count(self, kernel: Kernel, dimension: int) -> int:
         """The number of weights of a slot."""
@@ -142,7 +142,7 @@ class _Recursive(Learner):
             least = f"{exp(-_MAX_GROWTH / size):.4g}"
             rule = f"be >= {least} for {size} features, if it is exponential"
             remedy = 'Raise it, use fewer features, or forget="prior".'
-            raise self.refuse("forgetting", rule, remedy)
+            raise self._refuse("forgetting", rule, remedy)
         return super().core_settings(kernels, dimension, identity)
 
 

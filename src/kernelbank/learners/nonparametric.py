@@ -48,7 +48,7 @@ class LastValue(Learner):
 
     def check_width(self, width: int) -> None:
         if width < self.fewest_columns():
-            raise self.refuse("column", f"be the index of one of {width} inputs", _COLUMN)
+            raise self._refuse("column", f"be the index of one of {width} inputs", _COLUMN)
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class NearestNeighborGP(Learner):
         super().__post_init__()
         if self.memory <= self.neighbors:
             rule = f"be a whole number >= {self.neighbors + 1}"
-            raise self.refuse("memory", rule, "Raise memory, or lower neighbors.")
+            raise self._refuse("memory", rule, "Raise memory, or lower neighbors.")
 
 
 @dataclass(frozen=True)

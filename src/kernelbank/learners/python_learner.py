@@ -190,14 +190,14 @@ class Adapter(Learner):
         if not any(all(hasattr(self.model, name) for name in pair) for pair in pairs):
             rule = "have predict_one and learn_one, or predict and partial_fit"
             remedy = "Give a River or scikit-learn model, or an object of your own."
-            raise self.refuse("model", rule, remedy)
+            raise self._refuse("model", rule, remedy)
         super().__post_init__()
         object.__setattr__(self, "model", copy.deepcopy(self.model))
 
     def check(self, objective: Objective) -> None:
         if self.curvature > 0 and objective.regularization == 0:
             remedy = "Give a curvature of 0, or a regularization above 0."
-            raise self.refuse("curvature", "be 0 in a bank without regularization", remedy)
+            raise self._refuse("curvature", "be 0 in a bank without regularization", remedy)
 
     def core_model(self, kernel: Kernel, dimension: int, objective: Objective) -> Any:
         half = 0.5 * objective.regularization

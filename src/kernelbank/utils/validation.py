@@ -290,11 +290,11 @@ class Settings:
         if cls.__module__.startswith("kernelbank.") and "core_name" not in vars(cls):
             cls.core_name = cls.__name__
 
-    def refuse(self, name: str, rule: str, remedy: str) -> InvalidArgument:
+    def _refuse(self, name: str, rule: str, remedy: str) -> InvalidArgument:
         """The error to raise when a setting breaks a rule."""
         return refuse(name, rule, getattr(self, name), remedy, type(self).__name__)
 
-    def values(self) -> dict[str, Any]:
+    def _values(self) -> dict[str, Any]:
         """The settings by name."""
         return {setting.name: getattr(self, setting.name) for setting in fields(self)}  # type: ignore[arg-type]
 

@@ -116,7 +116,7 @@ class Ray(Engine):
         super().__post_init__()
         if not (self.address is None or (isinstance(self.address, str) and self.address)):
             remedy = 'Give "auto" or the head node\'s host:port, or None for this machine.'
-            raise self.refuse("address", "be a text or None", remedy)
+            raise self._refuse("address", "be a text or None", remedy)
 
     def open(
         self, settings: BankSettings, dimension: int, local: _core.Bank | None = None
