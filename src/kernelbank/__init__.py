@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from .auto import AutoBank, AutoLedger, AutoTrace, Change
     from .auto.loading import from_bytes, load
     from .bank import AdaptiveDictionary, KernelBank, Ledger, Slot, Trace, engines
-    from .combiners.simplex import kkt_residual, simplex_qp
+    from .combiners import kkt_residual, simplex_qp
     from .io import sources
-    from .kernels.elementary import gaussian_grid
+    from .kernels import gaussian_grid
     from .research import datasets, plots, regret, rivals
     from .research.batch import BatchSolution, batch_solution
     from .research.comparison import compare
@@ -38,10 +38,10 @@ _NAMES = {
     **dict.fromkeys(("AutoBank", "AutoLedger", "AutoTrace", "Change"), "auto"),
     **dict.fromkeys(("BatchSolution", "batch_solution"), "research.batch"),
     **dict.fromkeys(("from_bytes", "load"), "auto.loading"),
-    **dict.fromkeys(("kkt_residual", "simplex_qp"), "combiners.simplex"),
+    **dict.fromkeys(("kkt_residual", "simplex_qp"), "combiners"),
     "Comparison": "research.results",
     "compare": "research.comparison",
-    "gaussian_grid": "kernels.elementary",
+    "gaussian_grid": "kernels",
 }
 """Public names and the modules that define them."""
 

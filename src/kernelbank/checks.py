@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from . import kernels, losses
+from . import _core, kernels, losses
 from .auto.loading import load
 from .bank.bank import KernelBank
 from .bank.engines import Serial
@@ -28,8 +28,7 @@ from .bank.slot import Slot
 from .combiners import Combiner, Uniform
 from .errors import CheckFailed, InvalidArgument
 from .io.specs import from_spec, to_spec
-from .kernels import Gaussian, Kernel, Linear
-from .kernels.base import kernel_matrix
+from .kernels import Gaussian, Kernel, Linear, kernel_matrix
 from .learners import Learner, Norma
 from .losses import Loss, as_loss
 from .utils import validation
@@ -125,10 +124,10 @@ class _Check:
             raise self.fails(property, example(*map(int, index)))
 
     def same(
-        self, property: str, one: object, other: object, name: Callable[..., str], way: str
+        self, property: str, values: object, other: object, name: Callable[..., str], way: str
     ) -> None:
         """Fail unless two arrays have the same bits; `name` says what stands at an index."""
-        a, b = np.asarray(one), np.asarray(other)
+        a, b = np.asarray(values), np.asarray(other)
         fine = (a == b) | (np.isnan(a) & np.isnan(b))
         self.holds(property, fine, lambda *at: f"{name(*at)} is {a[at]!s}, but {b[at]!s} {way}.")
 
@@ -629,8 +628,9 @@ class _OtherPast(Serial):
 
     x: Floats = field(kw_only=True)
 
-    def open(self, *arguments: Any, **named: Any) -> EngineBank:
-        bank = super().open(*arguments, **named)
+    def open(self, *arguments: Any) -> EngineBank:
+        bank = super().open(*arguments)
+        assert isinstance(bank, _core.Bank)
         bank.begin(self.x)
         bank.restore(bank.state() | {"output0/recent": np.array([1000.0, 2000.0])})
         return bank

@@ -8,7 +8,7 @@ counts are replaced by their Moreau envelopes, which are finite and have such a 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,7 +16,7 @@ import numpy as np
 from . import _core
 from .io.specs import callable_field
 from .utils import validation as check
-from .utils.validation import Floats, UsersFunctions, elementwise, quiet
+from .utils.validation import Floats, UsersFunctions, built_in, elementwise, quiet
 
 __all__ = [
     "Absolute",
@@ -37,22 +37,16 @@ __all__ = [
 class Loss(check.Settings):
     """A convex loss of a prediction f and a target y; `Custom` is for a user's own."""
 
-    core_name: ClassVar[str]
-    """The name of its formulas in the core, and in `loss=`."""
-
     labels: ClassVar[bool] = False
     """Whether targets must be -1 or +1."""
-
     targets: tuple[float, float] = (-np.inf, np.inf)
     """The least and the largest target for which the loss is defined."""
-
     curvature: float | None = None
     """A bound of the second derivative in f; None if there is none."""
 
     def core_spec(self) -> tuple[object, ...]:
         """What the core makes the loss of: its name and its parameters."""
-        parameters = tuple(float(getattr(self, field.name)) for field in fields(self))  # type: ignore[arg-type]
-        return (self.core_name, parameters)
+        return (self.core_name, tuple(map(float, self._values().values())))
 
     @property
     def in_python(self) -> bool:
@@ -318,22 +312,14 @@ class Custom(UsersFunctions, Loss):
         return ("c_function", value, derivative, bound or 0.0)
 
 
-BUILT_IN: dict[str, type[Loss]] = {
-    kind.core_name: kind
-    for kind in [globals()[name] for name in __all__]
-    if kind not in (Custom, Loss)
-}
+BUILT_IN: dict[str, type[Loss]] = {kind.core_name: kind for kind in built_in(__all__, globals())}
 """The losses by their names, as `loss=` accepts them."""
 
 
 def as_loss(loss: object) -> Loss:
     """A loss from a loss or from its name."""
-    if isinstance(loss, Loss):
-        return loss
-    if isinstance(loss, str) and loss in BUILT_IN:
-        return BUILT_IN[loss]()
     remedy = "Use a name, one of kb.losses, or kb.losses.Custom for your own."
-    raise check.refuse("loss", f"be a loss or one of the names {sorted(BUILT_IN)}", loss, remedy)
+    return check.by_name("loss", loss, Loss, BUILT_IN, remedy)
 
 
 @dataclass(frozen=True)

@@ -46,11 +46,11 @@ class ShiftedLog(check.Settings):
         super().__post_init__()
         if not 1e-9 <= abs(self.shift) <= 1e9:
             rule = "lie between 1e-9 and 1e9, or between their negatives"
-            raise check.refuse("shift", rule, self.shift, _REMEDY, "ShiftedLog")
+            raise self._refuse("shift", rule, _REMEDY)
 
     def core_spec(self) -> tuple[object, ...]:
         """What the core makes the transform of: its name and its parameter."""
-        return ("ShiftedLog", self.shift)
+        return (self.core_name, self.shift)
 
     def forward(self, y: object) -> Any:
         """T(y), element by element; NaN stays NaN."""

@@ -205,7 +205,7 @@ def test_revision_that_fails_is_made_before_the_next_sample(single, monkeypatch,
     bank.run(X[: EVERY - 1], Y[: EVERY - 1])
     with monkeypatch.context() as patch:
 
-        def fail(*_):
+        def fail(*_, **__):
             raise Interrupted
 
         patch.setattr("kernelbank.bank.bank.continue_with_slots", fail)

@@ -7,7 +7,7 @@ import numpy as np
 
 import kernelbank as kb
 from kernelbank import _core
-from kernelbank.combiners.base import Evidence
+from kernelbank.combiners import Evidence
 from kernelbank.losses import Objective
 
 

@@ -13,8 +13,8 @@ import numpy as np
 
 from ..bank.bank import KernelBank
 from ..bank.engines import Engine
-from ..bank.serialization import KNOWN
-from ..bank.slot import Slot, SlotNames, given_slots
+from ..bank.serialization import BUILT_IN
+from ..bank.slot import Slot, SlotNames, slot_tuple
 from ..bank.slot_changes import accepts_columns
 from ..combiners import Combiner
 from ..errors import FileRefused
@@ -279,7 +279,7 @@ def _only_numbers(name: str, setting: object, task: str, remedy: str = "Leave it
 def checked_slots(slots: Iterable[Slot]) -> tuple[Slot, ...]:
     """The user's own slots."""
     remedy = "Give a list of kb.Slot(kernel, learner), or leave it out for the default ones."
-    return given_slots(slots, OWNER, remedy)
+    return slot_tuple(slots, OWNER, remedy)
 
 
 def checked_loss(loss: Loss | str, task: str) -> Loss:
@@ -446,7 +446,7 @@ class Reading:
 
     def component(self, spec: Json) -> Any:
         """A slot, loss or combiner."""
-        return from_spec(spec, KNOWN, self.components)
+        return from_spec(spec, BUILT_IN, self.components)
 
     def bank(self, header: Json, arrays: Arrays, template: KernelBank) -> KernelBank:
         """The bank of a file, if its settings are those of the template."""

@@ -42,9 +42,19 @@ from ..bank.bank import KernelBank
 from ..bank.slot import Slot
 from ..bank.slot_history import Selection
 from ..combiners import Combiner, Joint, RobustStacking, Stacking
-from ..kernels import ActiveDims, Additive, Gaussian, Kernel, Linear, Matern, NoKernel, TreeKernel
-from ..kernels.base import active_coordinates, active_width
-from ..kernels.random_features import feature_counts
+from ..kernels import (
+    ActiveDims,
+    Additive,
+    Gaussian,
+    Kernel,
+    Linear,
+    Matern,
+    NoKernel,
+    TreeKernel,
+    active_coordinates,
+    active_width,
+    feature_counts,
+)
 from ..learners import (
     BoostedTrees,
     FourierRLS,

@@ -8,8 +8,7 @@ from math import floor
 
 import numpy as np
 
-from ..kernels import Kernel
-from ..kernels.base import kernel_list
+from ..kernels import Kernel, kernel_list
 from ..utils import validation as check
 from ..utils.validation import Floats
 from .slot_history import Selection
@@ -79,8 +78,7 @@ class AdaptiveDictionary(check.Settings):
         super().__post_init__()
         if self.size > len(self.kernels):
             rule = f"be at most the number of kernels in the pool ({len(self.kernels)})"
-            remedy = "Give more kernels, or a smaller size."
-            raise check.refuse("size", rule, self.size, remedy, _OWNER)
+            raise self._refuse("size", rule, "Give more kernels, or a smaller size.")
 
     def __repr__(self) -> str:
         pool = len(self.kernels)

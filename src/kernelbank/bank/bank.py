@@ -13,7 +13,7 @@ import numpy as np
 
 from .. import _core
 from ..combiners import Combiner
-from ..errors import FileRefused, KernelBankError
+from ..errors import KernelBankError
 from ..io import checkpoint
 from ..io.specs import check_names
 from ..kernels import Kernel
@@ -23,12 +23,12 @@ from ..utils.validation import Floats
 from . import serialization
 from .diagnostics import Diagnostics
 from .engines import Engine, Serial
-from .engines.base import EngineBank
+from .engines.base import EngineBank, bank_from, with_models
 from .ledger import Ledger
 from .settings import BankSettings
-from .slot import Slot, SlotNames, given_slots
+from .slot import Slot, SlotNames, slot_tuple
 from .slot_changes import Samples, check_wider, continue_with_slots
-from .slot_history import Selection, SlotHistory, continued_slots
+from .slot_history import continued_slots
 from .status import Status, bank_status, bank_title
 from .trace import Trace, chosen_fields
 
@@ -125,10 +125,10 @@ class KernelBank:
         self._use(BankSettings.checked(*bank, slots, initial, outputs))
 
     @classmethod
-    def _of(cls, settings: BankSettings, *state: Any) -> Self:
+    def _of(cls, *state: Any) -> Self:
         """The bank with these settings and this state: the arguments of `_use`."""
         self = cls.__new__(cls)
-        self._use(settings, *state)
+        self._use(*state)
         return self
 
     def _use(
@@ -139,7 +139,7 @@ class KernelBank:
         warned: Iterable[str] = (),
     ) -> None:
         """Be the bank with these settings and this state; None: nothing is learned."""
-        diagnostics = Diagnostics(settings.slots, settings.objective.loss)
+        diagnostics = Diagnostics(settings.slots, settings.losses[0])
         diagnostics.warned = set(warned)
         if bank is not None and bank.samples:
             diagnostics.quarantined = Ledger.of(settings, bank).quarantined
@@ -153,6 +153,24 @@ class KernelBank:
             # Whether the core can check a sample by itself.
             _plain=not settings.restricted_kernels and settings.dictionary is None,
         )
+
+    def _local(self) -> _core.Bank:
+        """The bank of the core, in this process."""
+        bank = self._bank
+        assert bank is not None
+        return bank if isinstance(bank, _core.Bank) else bank.to_local()
+
+    def _state_from(
+        self, settings: BankSettings, local: _core.Bank | None, dimension: int | None = None
+    ) -> tuple[Any, ...]:
+        """The arguments of `_use` to go on with other settings, from a bank in this process.
+
+        dimension : columns of its inputs; by default as many as there are.
+        """
+        width, warned = dimension or self._dimension, self._diagnostics.warned
+        if local is None or width is None:
+            return settings, None, None, warned
+        return settings, settings.engine.open(settings, width, local), width, warned
 
     # --- what the bank is ------------------------------------------------------------------------
 
@@ -179,17 +197,17 @@ class KernelBank:
     @property
     def loss(self) -> Loss:
         """The loss, of the first output."""
-        return self._settings.objective.loss
+        return self._settings.losses[0]
 
     @property
     def window(self) -> int:
         """How many recent samples a cost is taken over."""
-        return self._settings.objective.window
+        return self._settings.window
 
     @property
     def regularization(self) -> float:
         """Weight of half the squared norm in the cost."""
-        return self._settings.objective.regularization
+        return self._settings.regularization
 
     @property
     def outputs(self) -> int:
@@ -322,9 +340,7 @@ class KernelBank:
     # --- predicting ------------------------------------------------------------------------------
 
     def predict_one(self, x: object) -> Any:
-        """The prediction at one input, a number or a (d,) array. Learns nothing.
-
-        A float; for several outputs (K,).
+        """The prediction at one input, a number or a (d,) array: a float, or (K,). Learns nothing.
 
         `learn_one` of the same input right afterwards does not evaluate the kernels again.
         """
@@ -335,9 +351,7 @@ class KernelBank:
         return self.predict_slots_one(x)[0]
 
     def predict_slots_one(self, x: object) -> tuple[Any, Floats]:
-        """The prediction at one input, and (P,) the predictions of all slots. Learns nothing.
-
-        For several outputs (K,) and (K, P).
+        """The prediction at one input, and (P,) or (K, P) those of all slots. Learns nothing.
 
         The slots' predictions can be given to `learn_one` later, if the target is delayed.
         """
@@ -350,24 +364,20 @@ class KernelBank:
         return (predictions, slots) if self.outputs > 1 else (float(predictions[0]), slots[0])
 
     def predict(self, X: object) -> Floats:
-        """(n,): the predictions at the rows of an (n, d) array. Learns nothing.
-
-        For several outputs (n, K).
-        """
+        """(n,) or (n, K): the predictions at the rows of an (n, d) array. Learns nothing."""
         return self._predict_rows(X, "predict")
 
     def predict_slots(self, X: object) -> Floats:
-        """(n, P): the prediction of every slot at the rows of an (n, d) array. Learns nothing.
+        """(n, P) or (n, K, P): predictions of all slots at the rows of an (n, d) array.
 
-        For several outputs (n, K, P).
+        Learns nothing.
         """
         return self._predict_rows(X, "predict_slots")
 
     def predict_variance_slots(self, X: object) -> Floats:
-        """(n, P): predictive variance of every slot's function, NaN for methods without one.
+        """(n, P) or (n, K, P): variance of every slot's function, NaN for methods without one.
 
-        Without the noise, and in units of the noise's variance. Learns nothing. For several outputs
-        (n, K, P).
+        Without the noise, and in units of the noise's variance. Learns nothing.
         """
         return self._predict_rows(X, "variance_slots")
 
@@ -410,7 +420,7 @@ class KernelBank:
                 return
         settings, past = self._settings, None
         point = check.one_sample(x, self.dimension)
-        target = settings.check_targets(y, 1, one=True)
+        target = settings.check_targets(y, 1, single=True)
         if past_predictions is not None:
             past = settings.check_past_predictions(past_predictions)[None]
         settings.check_inputs(point, "x", first=self._bank is None)
@@ -482,11 +492,12 @@ class KernelBank:
     def _open(self, points: Floats) -> EngineBank:
         """The bank of the engine, made with the first input; see `BankSettings.initial`."""
         if self._bank is None:
-            bank = self._settings.engine.open(self._settings, points.shape[1])
-            initial = self._settings.initial
-            if initial is not None:
-                bank.begin(initial.points[0], initial.points, initial.coefficients)
-            self._bank, self._dimension = bank, points.shape[1]
+            settings, width = self._settings, points.shape[1]
+            local, start = None, settings.initial
+            if start is not None:
+                local = _core.Bank(settings.describe(width))
+                local.begin(start.points[0], start.points, start.coefficients)
+            self._bank, self._dimension = settings.engine.open(settings, width, local), width
         return self._bank
 
     def _learn(self, X: Floats, y: Floats, past: Floats | None, trace: dict[str, Floats]) -> None:
@@ -543,12 +554,10 @@ class KernelBank:
         remedy = "Give the index of an output, from 0."
         most = self.outputs - 1
         number = check.count("output", output, "rescale", remedy, least=0, most=most)
-        if self._bank is None or self._dimension is None:
-            return
-        engine = self._settings.engine
-        local = engine.to_local(self._bank)
-        local.rescale(number, factor, offset)
-        self._bank = engine.from_local(self._settings, self._dimension, local)
+        if self._bank is not None:
+            local = self._local()
+            local.rescale(number, factor, offset)
+            self._bank = self._state_from(self._settings, local)[1]
 
     def with_inputs(self, dimension: int, slots: Iterable[Slot] | None = None) -> Self:
         """A bank on inputs with more columns that continues from this one.
@@ -573,12 +582,14 @@ class KernelBank:
         True
         """
         remedy, least = "Give how many columns inputs have from now on.", self.dimension or 1
-        bounds = {"least": least, "most": 2**31 - 1}
-        width = check.count("dimension", dimension, "with_inputs", remedy, **bounds)
+        most, owner = 2**31 - 1, "with_inputs"
+        width = check.count("dimension", dimension, owner, remedy, least=least, most=most)
         self._refuse_revised("with_inputs")
         arguments = {**self._settings.arguments(), "slots": self.slots if slots is None else slots}
         if self._settings.initial is not None:
-            arguments["initial"] = self._settings.initial.with_columns(width)
+            points, coefficients = arguments["initial"]
+            more = width - points.shape[1]  # columns, which are 0
+            arguments["initial"] = np.pad(points, ((0, 0), (0, more))), coefficients
         new = replace(BankSettings.checked(**arguments), history=self._settings.history)
         if self._bank is None or self._dimension is None:
             return self._of(new)
@@ -586,13 +597,12 @@ class KernelBank:
         check_wider(self._settings, self._dimension, new, width)
         local = _core.Bank(new.describe(width))
         try:
-            local.continue_from(new.engine.to_local(self._bank))
+            local.continue_from(self._local())
         except ValueError as error:
             rule = f"be ones that can take up new columns ({error})"
             remedy = "Give all columns from the start, with NaN or 0 where one is not known."
             raise check.refuse("slots", rule, new.slots, remedy, "with_inputs") from None
-        bank = new.engine.from_local(new, width, local)
-        return self._of(new, bank, width, self._diagnostics.warned)
+        return self._of(*self._state_from(new, local, width))
 
     def with_slots(
         self,
@@ -640,9 +650,10 @@ class KernelBank:
         np.True_
         """
         self._refuse_revised("with_slots")
-        new_slots = given_slots(slots, "with_slots", "Give a list of kb.Slot, such as bank.slots.")
+        remedy = "Give a list of kb.Slot, such as bank.slots."
+        new_slots = slot_tuple(slots, "with_slots", remedy)
         samples = None if replay is None else self._checked_replay(*replay)
-        return self._of(*self._continued(new_slots, kept, previous, samples))
+        return self._of(*self._continued(new_slots, kept, previous, replay=samples))
 
     def _checked_replay(self, X: object, y: object) -> Samples:
         """(m, d) and (m, K): the newest samples, for new slots to begin with."""
@@ -657,29 +668,10 @@ class KernelBank:
         check.within_range("replay", np.where(np.isnan(targets), 0.0, targets))
         return points, targets
 
-    def _continued(
-        self,
-        slots: tuple[Slot, ...],
-        kept: Iterable[int | None],
-        previous: Iterable[int | None] | None,
-        replay: Samples | None = None,
-        reasons: Mapping[str, Mapping[int, str]] | None = None,
-        selection: Selection | None = None,
-    ) -> tuple[BankSettings, EngineBank | None, int | None, set[str]]:
-        """The arguments of `_use` to continue with other slots; see `with_slots`.
-
-        reasons : why slots are "retired" and "added", by their indices.
-        selection : the kernels of the adaptive dictionary from now on, if there is one.
-        """
-        settings, engine = self._settings, self._settings.engine
-        costs = self.ledger.slot_cumulative_cost.reshape(-1, len(self.slots)).sum(axis=0)
-        local = engine.to_local(self._bank) if self._bank is not None and self.samples else None
-        change = (costs, slots, kept, previous, replay, reasons, selection)
-        new, other = continue_with_slots(settings, local, self._dimension or 0, *change)
-        if other is None or self._dimension is None:
-            return new, None, None, self._diagnostics.warned
-        bank = engine.from_local(new, self._dimension, other)
-        return new, bank, self._dimension, self._diagnostics.warned
+    def _continued(self, *change: Any, **options: Any) -> tuple[Any, ...]:
+        """The arguments of `_use` after a change of slots; see `continue_with_slots`."""
+        before = self._settings, self._local() if self.samples else None, self._dimension
+        return self._state_from(*continue_with_slots(*before, *change, **options))
 
     def _revise_if_due(self) -> None:
         """Exchange slots at the sample numbers that an adaptive dictionary has for it.
@@ -699,14 +691,15 @@ class KernelBank:
             bank.clear_weight_sums()
             return
         slots = settings.selected_slots(after)
-        kept = continued_slots(settings.selected_slots(before), slots)
+        sources = continued_slots(settings.selected_slots(before), slots)
         reasons = {
-            kind: {place: why.get(kernel, "") for place, kernel in enumerate(selection.running)}
+            (kind, place): why.get(kernel, "")
             for kind, selection in (("retired", before), ("added", after))
+            for place, kernel in enumerate(selection.running)
         }
         places = range(len(slots))  # a new slot is judged like the one in whose place it comes
-        chosen = (tuple(slots.values()), kept, places)
-        self._use(*self._continued(*chosen, reasons=reasons, selection=after))
+        change = (tuple(slots.values()), sources, places)
+        self._use(*self._continued(*change, reasons=reasons, selection=after))
 
     def _refuse_revised(self, method: str) -> None:
         if self._settings.dictionary is not None:
@@ -728,10 +721,8 @@ class KernelBank:
             remedy = "Make a bank with more outputs, or let this one learn a sample before."
             rule = "be one of a bank with samples"
             raise check.refuse("first", rule, first, remedy, "new_output")
-        new = replace(self._settings.with_losses([self.loss]), engine=Serial())
-        new = replace(new, first_sample=start)
-        bank = _core.Bank(new.describe(dimension))
-        return self._of(new, bank, dimension, self._diagnostics.warned)
+        new = replace(self._settings, losses=(self.loss,), engine=Serial(), first_sample=start)
+        return self._of(*self._state_from(new, _core.Bank(new.describe(dimension))))
 
     def with_output(self, output: int, alone: Self, past_target: float = float("nan")) -> Self:
         """A bank with one more output that continues from this one; other outputs go on as before.
@@ -759,19 +750,16 @@ class KernelBank:
             remedy = "Give what new_output returned, after it has learned all newer samples."
             rule = "be one output of this bank that has learned as many samples"
             raise check.refuse("alone", rule, alone.samples, remedy, "with_output")
-        assert self._bank is not None
-        assert alone._bank is not None
         assert dimension is not None
-        before, single = settings.engine.to_local(self._bank), Serial().to_local(alone._bank)
+        before, single = self._local(), alone._local()
         models = {pack: [*pack_models] for pack, pack_models in before.models().items()}
         for pack, (model,) in single.models().items():
             models[pack].insert(output, model)
-        losses = [*settings.losses[:output], alone.loss, *settings.losses[output:]]
-        new = settings.with_losses(losses)
-        local = _core.Bank(new.describe(dimension, models))
+        losses = (*settings.losses[:output], alone.loss, *settings.losses[output:])
+        new = replace(settings, losses=losses)
+        local = _core.Bank(with_models(new.describe(dimension), models))
         local.continue_with_output(before, single, output, past_target)
-        bank = new.engine.from_local(new, dimension, local)
-        return self._of(new, bank, dimension, self._diagnostics.warned)
+        return self._of(*self._state_from(new, local))
 
     # --- saving and copying ----------------------------------------------------------------------
 
@@ -798,8 +786,6 @@ class KernelBank:
             **serialization.describe_settings(self._settings),
             "dimension": self._dimension if has_learned else None,
             "warned": sorted(self._diagnostics.warned),
-            "first_sample": self._settings.first_sample,
-            **self._settings.history.describe(),
         }
         return header, self.state() if has_learned else {}
 
@@ -813,46 +799,29 @@ class KernelBank:
         most_memory: int,
     ) -> Self:
         """The bank that `describe` described, checked in every respect; see `kb.load`."""
-        arguments = serialization.parse_settings(header, components)
-        settings = BankSettings.checked(**arguments, engine=engine)
-        selection = None
-        if settings.dictionary is not None:
-            selection = Selection.parse(header["selection"], len(settings.dictionary.kernels))
-            if len(selection.running) != settings.dictionary.size:
-                raise FileRefused("its selection of slots does not fit its dictionary.")
-        slots = settings.slots
-        if selection is not None:
-            slots = tuple(settings.selected_slots(selection).values())
-        history = SlotHistory.parse(header, len(slots))
-        if selection is not None:
-            settings = settings.with_slots(slots, history, selection)
-        first = check.count("first_sample", header["first_sample"], "the file", "", least=0)
-        settings = replace(settings, history=history, first_sample=first)
+        settings = serialization.parse_settings(header, components, engine)
         bank = serialization.restored_bank(settings, header["dimension"], arrays, most_memory)
-        history.check(0 if bank is None else bank.samples)
-        warned = [str(name) for name in header["warned"]]
-        return cls._of(settings, bank, header["dimension"], warned)
+        return cls._of(
+            settings, bank, header["dimension"], [str(name) for name in header["warned"]]
+        )
 
     def __copy__(self) -> Self:
         bank = None if self._bank is None else self._bank.copy()
         return self._of(self._settings, bank, self._dimension, self._diagnostics.warned)
 
-    def __deepcopy__(self, memo: dict[int, object]) -> Self:
+    def __deepcopy__(self, copies: dict[int, object]) -> Self:
         return self.__copy__()
 
-    def __reduce__(self) -> tuple[object, ...]:
+    def __getstate__(self) -> tuple[Any, ...]:
         """For pickle, which keeps user-made parts and models behind adapters too."""
         bank, warned = self._bank, sorted(self._diagnostics.warned)
-        state = None if bank is None else (self._dimension, bank.state(), bank.models())
-        return _unpickled, (type(self), self._settings, warned, state)
+        state = None if bank is None else (bank.state(), bank.models())
+        return self._settings, self._dimension, warned, state
 
-
-def _unpickled(
-    kind: type[KernelBank], settings: BankSettings, warned: Iterable[str], state: Any
-) -> KernelBank:
-    if state is None:
-        return kind._of(settings, None, None, warned)
-    dimension, arrays, models = state
-    bank = settings.engine.open(settings, dimension, models=models)
-    bank.restore(arrays)
-    return kind._of(settings, bank, dimension, warned)
+    def __setstate__(self, saved: tuple[Any, ...]) -> None:
+        settings, dimension, warned, state = saved
+        bank = None
+        if state is not None:
+            local = bank_from(settings.describe(dimension), state)
+            bank = settings.engine.open(settings, dimension, local)
+        self._use(settings, bank, dimension, warned)

@@ -63,13 +63,11 @@ class Ledger:
             totals |= {name: np.zeros(shape) for name in ("slot_cost", "slot_loss", "dropped")}
         return cls(samples, totals, on_simplex, settings.history, outputs > 1)
 
-    def _shown(self, values: np.ndarray) -> Figure:
-        """Figures (K,) of all outputs, or the number of the only one."""
-        return values.copy() if self._several else values.item(0)
-
-    def _shown_slots(self, values: Floats) -> Floats:
-        """Figures (K, P) of all outputs, or (P,) of the only one."""
-        return values.copy() if self._several else np.array(values[0])
+    def _shown(self, values: np.ndarray) -> Floats:
+        """Figures (K,) or (K, P) of all outputs, or those of the only one: a number, or (P,)."""
+        if self._several or values.ndim > 1:
+            return values.copy() if self._several else np.array(values[0])
+        return values.item(0)  # type: ignore[no-any-return]
 
     @property
     def outputs(self) -> tuple[Ledger, ...]:
@@ -81,8 +79,7 @@ class Ledger:
     @property
     def missing(self) -> Figure:
         """How many samples had no target; of one of several outputs only."""
-        missing = self._totals["missing"].astype(np.int64)
-        return missing if self._several else int(missing[0])
+        return self._shown(self._totals["missing"].astype(np.int64))
 
     @property
     def scored(self) -> Figure:
@@ -97,7 +94,7 @@ class Ledger:
     @property
     def slot_cumulative_cost(self) -> Floats:
         """(P,): cumulative cost of every slot alone; infinite for a slot that is out."""
-        return self._shown_slots(self._totals["slot_cost"])
+        return self._shown(self._totals["slot_cost"])
 
     @property
     def loss(self) -> Figure:
@@ -112,13 +109,13 @@ class Ledger:
     @property
     def slot_loss(self) -> Floats:
         """(P,): sum of the one-step-ahead losses of every slot alone."""
-        return self._shown_slots(self._totals["slot_loss"])
+        return self._shown(self._totals["slot_loss"])
 
     @property
     def slot_mean_loss(self) -> Floats:
         """(P,): mean one-step-ahead loss of every slot alone; infinite for a slot that is out."""
         out = np.isinf(self._totals["slot_cost"])
-        return self._shown_slots(self._per_sample(np.where(out, np.inf, self._totals["slot_loss"])))
+        return self._shown(self._per_sample(np.where(out, np.inf, self._totals["slot_loss"])))
 
     def _per_sample(self, totals: Floats) -> Floats:
         """Totals (K,) or (K, P) by the samples that had a target; NaN without any."""
@@ -133,6 +130,11 @@ class Ledger:
         """The slots that became non-finite, for one output at least, and are out for good."""
         out = np.isinf(self._totals["slot_cost"]).any(axis=0)
         return tuple(np.flatnonzero(out).tolist())
+
+    def slot_costs(self) -> Floats:
+        """(P,): cumulative cost of every slot alone, summed over the outputs."""
+        costs: Floats = self._totals["slot_cost"].sum(axis=0)
+        return costs
 
     @property
     def best_slot(self) -> Figure:
@@ -153,7 +155,7 @@ class Ledger:
     @property
     def dropped(self) -> Floats:
         """(P,): sum of norm^2 of the terms that each slot has dropped beyond its budget."""
-        return self._shown_slots(self._totals["dropped"])
+        return self._shown(self._totals["dropped"])
 
     @property
     def slot_since(self) -> tuple[int, ...]:

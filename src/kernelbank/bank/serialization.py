@@ -13,17 +13,18 @@ from typing import Any
 import numpy as np
 
 from .. import combiners, kernels, learners, losses, transforms
-from .._core import TooLarge
+from .._core import Bank, TooLarge
 from ..errors import FileRefused, InvalidArgument
 from ..io.specs import from_spec, to_spec
 from ..utils import validation as check
 from .adaptive_dictionary import AdaptiveDictionary
-from .engines import Serial
+from .engines import Engine
 from .engines.base import EngineBank
 from .settings import BankSettings
 from .slot import Slot
+from .slot_history import Selection, SlotHistory
 
-KNOWN = (
+BUILT_IN = (
     *kernels.BUILT_IN,
     *learners.BUILT_IN,
     *combiners.BUILT_IN,
@@ -58,7 +59,7 @@ _METHOD = ("learner", "loss", "transform")
 
 def describe_settings(settings: BankSettings) -> dict[str, object]:
     """The settings, without the engine, as JSON data."""
-    slots, objective, start = settings.slots, settings.objective, settings.initial
+    slots, start = settings.slots, settings.initial
     methods = [tuple(getattr(slot, name) for name in _METHOD) for slot in slots]
     number = {method: i for i, method in enumerate(dict.fromkeys(methods))}
     header: dict[str, object] = {
@@ -70,45 +71,37 @@ def describe_settings(settings: BankSettings) -> dict[str, object]:
         "method_of": [number[method] for method in methods],
         "residual_of": [slot.residual_of for slot in slots],
         "combiner": to_spec(settings.combiner),
-        "loss": to_spec(objective.loss),
+        "loss": to_spec(settings.losses[0]),
     }
     if settings.outputs > 1:
         header["outputs"] = settings.outputs
         if len(set(settings.losses)) > 1:
             header["losses"] = [to_spec(loss) for loss in settings.losses]
-    header |= {"window": objective.window, "regularization": objective.regularization}
+    header |= {"window": settings.window, "regularization": settings.regularization}
     if settings.dictionary is not None and settings.selection is not None:
         header["dictionary"] = to_spec(settings.dictionary)
         header["selection"] = asdict(settings.selection)
     if start is not None:
         header["initial"] = [start.points.tolist(), start.coefficients.tolist()]
-    return header
+    return header | {"first_sample": settings.first_sample} | settings.history.describe()
 
 
-def parse_settings(header: Mapping[str, Any], components: Mapping[str, object]) -> dict[str, Any]:
-    """The arguments of a `KernelBank` from what `describe_settings` returned.
+def parse_settings(
+    header: Mapping[str, Any], components: Mapping[str, object], engine: Engine
+) -> BankSettings:
+    """The settings that `describe_settings` described.
 
     components : user-made parts by name; see `kb.load`.
     """
 
     def part(spec: object) -> Any:
-        return from_spec(spec, KNOWN, components)
+        return from_spec(spec, BUILT_IN, components)
 
     methods: list[dict[str, Any]] = [
         {name: method.get(name) and part(method[name]) for name in _METHOD}
         for method in header["methods"]
     ]
-    columns = (header["kernels"], header["method_of"], header["residual_of"])
-    slots: dict[str, object] = {}
-    if "dictionary" in header:
-        slots = {"dictionary": part(header["dictionary"]), "learner": methods[0]["learner"]}
-    else:
-        slots["slots"] = [
-            Slot(part(kernel), residual_of=residual_of, **methods[int(method)])
-            for kernel, method, residual_of in zip(*columns, strict=True)
-        ]
-    return {
-        **slots,
+    arguments: dict[str, Any] = {
         "combiner": part(header["combiner"]),
         "loss": [part(loss) for loss in header.get("losses", [])] or part(header["loss"]),
         "outputs": header.get("outputs", 1),
@@ -116,6 +109,26 @@ def parse_settings(header: Mapping[str, Any], components: Mapping[str, object]) 
         "regularization": header["regularization"],
         "initial": header.get("initial"),
     }
+    if "dictionary" in header:
+        arguments["dictionary"] = part(header["dictionary"])
+        arguments["learner"] = methods[0]["learner"]
+    else:
+        columns = (header["kernels"], header["method_of"], header["residual_of"])
+        arguments["slots"] = [
+            Slot(part(kernel), residual_of=residual_of, **methods[int(method)])
+            for kernel, method, residual_of in zip(*columns, strict=True)
+        ]
+    settings = BankSettings.checked(**arguments, engine=engine)
+    slots, selection, dictionary = settings.slots, None, settings.dictionary
+    if dictionary is not None:
+        selection = Selection.parse(header["selection"], len(dictionary.kernels))
+        if len(selection.running) != dictionary.size:
+            raise FileRefused("its selection of slots does not fit its dictionary.")
+        slots = tuple(settings.selected_slots(selection).values())
+        settings = settings.with_slots(slots, settings.history, selection)
+    first = check.count("first_sample", header["first_sample"], "the file", "", least=0)
+    history = SlotHistory.parse(header, len(slots))
+    return replace(settings, history=history, first_sample=first)
 
 
 def restored_bank(
@@ -129,6 +142,7 @@ def restored_bank(
         if arrays:
             raise FileRefused("it has arrays, but has learned nothing.")
         check_memory(settings, None, most_memory)
+        settings.history.check(0)
         return None
     width = check.count("dimension", dimension, "the file", "", most=2**31 - 1)
     inputs = arrays["samples/inputs"]  # (dimension, samples)
@@ -137,11 +151,12 @@ def restored_bank(
     if settings.initial is not None and settings.initial.points.shape[1] != width:
         raise FileRefused("its inputs do not fit its initial function.")
     settings.check_width(width, "X")
-    bank = _opened(settings, width, most_memory)
-    bank.restore(dict(arrays))
-    if not bank.samples:
+    local = _local_bank(settings, width, most_memory)
+    local.restore(dict(arrays))
+    if not local.samples:
         raise FileRefused("its number of samples does not fit its inputs.")
-    return bank
+    settings.history.check(local.samples)
+    return settings.engine.open(settings, width, local)
 
 
 def check_memory(settings: BankSettings, dimension: int | None, most_memory: int) -> None:
@@ -151,16 +166,16 @@ def check_memory(settings: BankSettings, dimension: int | None, most_memory: int
     """
     try:
         width = settings.fewest_columns() if dimension is None else dimension
-        _opened(replace(settings, engine=Serial()), width, most_memory)
+        _local_bank(settings, width, most_memory)
     except InvalidArgument as error:  # a kernel that does not exist for inputs of this width
         raise FileRefused(str(error)) from None
 
 
-def _opened(settings: BankSettings, dimension: int, most_memory: int) -> EngineBank:
-    """A bank that has learned nothing, if it does not need too much memory."""
+def _local_bank(settings: BankSettings, dimension: int, most_memory: int) -> Bank:
+    """A bank in this process that has learned nothing, if it does not need too much memory."""
     try:
         settings.check_size(dimension, most_memory)
-        return settings.engine.open(settings, dimension, most_bytes=most_memory)
+        return Bank(settings.describe(dimension), most_memory)
     except (TooLarge, MemoryError, OverflowError):
         raise FileRefused(
             "The file holds a bank that needs more memory to run than most_memory "

@@ -8,7 +8,7 @@ bits wherever the packs run.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -24,7 +24,7 @@ from ..utils import validation as check
 from ..utils.validation import Floats
 from .adaptive_dictionary import AdaptiveDictionary
 from .engines import Engine, as_engine
-from .engines.base import Description, Models
+from .engines.base import Description
 from .slot import Method, Slot, bank_slots
 from .slot_history import Selection, SlotHistory
 
@@ -67,26 +67,20 @@ class InitialFunction:
         check.within_range("initial", coefficients)
         return cls(points, coefficients.copy())
 
-    def with_columns(self, dimension: int) -> tuple[Floats, Floats]:
-        """The same on inputs with more columns, which are 0; as `checked` takes it."""
-        more = dimension - self.points.shape[1]
-        return np.pad(self.points, ((0, 0), (0, more))), self.coefficients
-
 
 @dataclass(frozen=True)
 class BankSettings:
     """What a bank is, apart from what it has learned."""
 
     slots: tuple[Slot, ...]
-    objective: Objective
-    """With the loss of the first output."""
+    losses: tuple[Loss, ...]
+    """Of the outputs, one for each."""
+    window: int
+    regularization: float
     combiner: Combiner
     engine: Engine
     history: SlotHistory
     """Since when the bank has had its slots, and their identities."""
-    outputs: int = 1
-    losses: tuple[Loss, ...] = ()
-    """Of the outputs, one for each."""
     initial: InitialFunction | None = None
     dictionary: AdaptiveDictionary | None = None
     """What chooses the slots in the course of the stream, if anything."""
@@ -115,17 +109,14 @@ class BankSettings:
         length = check.count("window", window, _OWNER, remedy, most=10**6)
         remedy = "Give 0 or a small positive number, such as 0.01."
         ridge = check.number("regularization", regularization, _OWNER, remedy, least=0)
-        remedy = "Give how many targets a sample has, 1 or more."
-        count = check.count("outputs", outputs, _OWNER, remedy, most=10**6)
-        losses = _checked_losses(loss, count)
-        objective = Objective(losses[0], length, ridge)
+        losses = _checked_losses(loss, outputs)
         rule = Simplex() if combiner is None else combiner
         if not isinstance(rule, Combiner):
             remedy = "Use one of kb.combiners, such as kb.combiners.Simplex()."
             raise check.refuse("combiner", "be a combiner", combiner, remedy, _OWNER)
-        adaptive = dictionary if isinstance(dictionary, AdaptiveDictionary) else None
-        selection = None if adaptive is None else adaptive.first_selection()
-        if adaptive is not None and selection is not None:
+        adaptive, selection = None, None
+        if isinstance(dictionary, AdaptiveDictionary):
+            adaptive, selection = dictionary, dictionary.first_selection()
             dictionary = [adaptive.kernels[k] for k in selection.running]
         members = bank_slots(dictionary, learner, slots)
         if adaptive is not None:
@@ -135,32 +126,35 @@ class BankSettings:
         start = InitialFunction.checked(initial, len(members))
         for index, slot in enumerate(members):
             _check_place(slot, index)
-        for method in dict.fromkeys(slot.method for slot in members):  # many have the same one
-            _check_method(method, objective, losses, start)
         history, where = SlotHistory.of(len(members)), as_engine(engine)
-        more = (start, adaptive, selection)
-        settings = cls(members, objective, rule, where, history, count, losses, *more)
+        more = (history, start, adaptive, selection)
+        settings = cls(members, losses, length, ridge, rule, where, *more)
+        for method in dict.fromkeys(slot.method for slot in members):  # many have the same one
+            settings.check_method(method)
         settings.first_weights()
         if start is not None:
             settings.check_inputs(start.points, "initial", first=True)
         return settings
 
+    @property
+    def outputs(self) -> int:
+        """How many targets a sample has, K."""
+        return len(self.losses)
+
+    @cached_property
+    def objective(self) -> Objective:
+        """What the slots of the first output minimise."""
+        return Objective(self.losses[0], self.window, self.regularization)
+
     def arguments(self) -> dict[str, Any]:
         """Arguments with which `KernelBank` makes an equal bank, at its start."""
-        if self.dictionary is None:
-            return {"slots": self.slots} | self._other_arguments()
-        adaptive = {"dictionary": self.dictionary, "learner": self.slots[0].learner}
-        return adaptive | self._other_arguments()
-
-    def _other_arguments(self) -> dict[str, Any]:
-        start = self.initial
-        return {
-            "combiner": self.combiner,
-            "loss": list(self.losses) if len(set(self.losses)) > 1 else self.objective.loss,
-            "outputs": self.outputs,
-            "window": self.objective.window,
-            "regularization": self.objective.regularization,
-            "engine": self.engine,
+        start, adaptive = self.initial, self.dictionary
+        same = ("combiner", "outputs", "window", "regularization", "engine")
+        return {name: getattr(self, name) for name in same} | {
+            "dictionary": adaptive,
+            "learner": None if adaptive is None else self.slots[0].learner,
+            "slots": self.slots if adaptive is None else None,
+            "loss": list(self.losses) if len(set(self.losses)) > 1 else self.losses[0],
             "initial": None if start is None else (start.points, start.coefficients),
         }
 
@@ -168,13 +162,9 @@ class BankSettings:
         self, slots: Iterable[Slot], history: SlotHistory, selection: Selection | None = None
     ) -> BankSettings:
         """The same settings for other slots."""
-        settings = self.checked(**self._other_arguments(), slots=slots)
+        alone = {"slots": slots, "dictionary": None, "learner": None}
+        settings = self.checked(**{**self.arguments(), **alone})
         return replace(settings, history=history, dictionary=self.dictionary, selection=selection)
-
-    def with_losses(self, losses: Sequence[Loss]) -> BankSettings:
-        """The same settings for other outputs, with a loss for each."""
-        objective = replace(self.objective, loss=losses[0])
-        return replace(self, objective=objective, outputs=len(losses), losses=tuple(losses))
 
     def selected_slots(self, selection: Selection) -> dict[int, Slot]:
         """The slots of these kernels of the adaptive dictionary, by their indices in it."""
@@ -210,39 +200,41 @@ class BankSettings:
         """How many past inputs the slots need."""
         methods = dict.fromkeys(slot.method for slot in self.slots)
         lengths = (m.learner.history_length(m.objective(self.objective)) for m in methods)
-        return max(self.objective.window, *lengths)
+        return max(self.window, *lengths)
 
-    def describe(self, dimension: int, models: Models | None = None) -> Description:
-        """What a bank of the core is made from, for inputs with that many columns.
-
-        models : those to begin with; by default new ones.
-        """
+    def describe(self, dimension: int) -> Description:
+        """What a bank of the core is made from, for inputs with that many columns."""
         options = self.engine.local_options()
+        objectives = [replace(self.objective, loss=loss) for loss in self.losses]
         packs: list[Description] = []
         place: dict[int, list[int]] = {}
-        objectives = [replace(self.objective, loss=loss) for loss in self.losses]
         for number, indices in enumerate(self.packs):
             place |= {slot: [number, lane] for lane, slot in enumerate(indices)}
             slot, kernels = self.slots[indices[0]], [self.slots[i].kernel for i in indices]
+            learner, of_kernels = slot.learner, kernels if slot.learner.uses_values else []
             pack: Description = {
                 "slots": list(indices),
-                "learner": slot.learner.core_name,
+                "learner": learner.core_name,
                 "loss": None if slot.loss is None else slot.loss.core_spec(),
                 "base": None if slot.residual_of is None else place[slot.residual_of],
                 "transform": None if slot.transform is None else slot.transform.core_spec(),
                 "settings": {},
                 "kernels": [],
             }
-            if not slot.learner.core_name:
-                pack["models"] = self._models(number, dimension, models)
-            else:
+            if learner.core_name:
                 identity = self.history.identities[indices[0]]
-                pack["settings"] = slot.learner.core_settings(kernels, dimension, identity)
-                pack["kernels"] = slot.learner.core_kernels(kernels, dimension)
+                pack["settings"] = learner.core_settings(kernels, dimension, identity)
+                pack["kernels"] = [kernel.core_spec(dimension) for kernel in of_kernels]
+            else:
+                objective = slot.method.objective(self.objective)
+                models = (
+                    learner.core_model(slot.kernel, dimension, objective) for _ in self.losses
+                )
+                pack["models"] = list(models)
             packs.append(pack)
         return {
-            "window": self.objective.window,
-            "regularization": float(self.objective.regularization),
+            "window": self.window,
+            "regularization": float(self.regularization),
             "losses": [loss.core_spec() for loss in self.losses],
             "target_rules": [(*loss.targets, loss.labels) for loss in self.losses],
             "dimension": dimension,
@@ -263,21 +255,13 @@ class BankSettings:
         """The arrays of a bank that has learned nothing, for the fewest columns of inputs."""
         return _core.Bank(self.describe(self.fewest_columns())).state()
 
-    def _models(self, pack: int, dimension: int, models: Models | None) -> list[object]:
-        if models is not None and pack in models:
-            return models[pack]
-        slot = self.slots[self.packs[pack][0]]
-        objective = slot.method.objective(self.objective)
-        make = slot.learner.core_model
-        return [make(slot.kernel, dimension, objective) for _ in range(self.outputs)]
-
     def _block_length(self) -> int:
         """Samples of the longest block: a slide period, or fewer where it would fill the caches.
 
         Long blocks are good for the caches: the terms and kernel rows of a pack are loaded once and
         used for the whole block. Only the arrays that grow with the block set a limit.
         """
-        values = self.outputs * len(self.packs) * 4 * (self.objective.window + 5)
+        values = self.outputs * len(self.packs) * 4 * (self.window + 5)
         most = _BLOCK_BYTES // (8 * (values + self.history_length))
         if self.outputs > 1:
             most = min(most, _OUTPUT_SAMPLES // self.outputs)
@@ -339,19 +323,19 @@ class BankSettings:
         check.within_range(name, np.where(np.isfinite(values), values, 0.0))
         return values.reshape(self.outputs, slots)
 
-    def check_targets(self, y: object, count: int, *, one: bool = False) -> Floats:
+    def check_targets(self, y: object, count: int, *, single: bool = False) -> Floats:
         """(n, K): targets; with several outputs NaN is a missing one, if that is possible."""
         if self.outputs == 1:
-            targets = check.one_target(y) if one else check.targets(y, count)
-            self.objective.loss.check_targets(targets)
+            targets = check.one_target(y) if single else check.targets(y, count)
+            self.losses[0].check_targets(targets)
             return targets[:, None]
         outputs = self.outputs
         remedy = f"Give {outputs} numbers for each row of X, NaN where a target is missing."
         values = check.floats("y", y, remedy)
-        if one and values.ndim == 1:
+        if single and values.ndim == 1:
             values = values[None]
         if values.shape != (count, outputs):
-            shape = (outputs,) if one else (count, outputs)
+            shape = (outputs,) if single else (count, outputs)
             raise check.refuse("y", f"have the shape {shape}", values.shape, remedy)
         missing = np.isnan(values)
         if missing.any() and self.no_missing_because:
@@ -366,12 +350,31 @@ class BankSettings:
     @property
     def no_missing_because(self) -> str:
         """Why missing targets are not possible; empty if they are."""
-        if self.objective.window > 1:
-            return f"unless window is 1 (it is {self.objective.window})"
+        if self.window > 1:
+            return f"unless window is 1 (it is {self.window})"
         if not self.combiner.accepts_missing:
             rule = type(self.combiner).__name__
             return f"with the combiner {rule}; Stacking and Hedge allow them"
         return ""
+
+    def check_method(self, method: Method) -> None:
+        """Refuse a way of learning that cannot work in a bank with these settings."""
+        for loss in dict.fromkeys(self.losses):
+            objective = method.objective(replace(self.objective, loss=loss))
+            method.learner.check(objective)
+            if method.changes_target and not objective.loss.any_target:
+                remedy = (
+                    'Use a loss for regression, or kb.Slot(..., loss="squared") for these slots.'
+                )
+                rule = "be one for all numbers where slots learn a residual or have a transform"
+                raise check.refuse("loss", rule, objective.loss, remedy)
+        if self.initial is not None:
+            terms = len(self.initial.points)
+            if method.changes_target:
+                remedy = "Leave it out, or use slots without residual_of and transform."
+                rule = "be left out for slots that learn a residual or have a transform"
+                raise check.refuse("initial", rule, terms, remedy)
+            method.learner.check_initial(method.objective(self.objective), terms)
 
     def check_saveable(self, done: str, remedy: str) -> None:
         """Refuse what cannot be done with slots whose state is not arrays."""
@@ -383,13 +386,15 @@ class BankSettings:
                 )
 
 
-def _checked_losses(loss: object, outputs: int) -> tuple[Loss, ...]:
+def _checked_losses(loss: object, outputs: object) -> tuple[Loss, ...]:
     """The loss of every output: one for all, or a list with one for each."""
+    remedy = "Give how many targets a sample has, 1 or more."
+    count = check.count("outputs", outputs, _OWNER, remedy, most=10**6)
     if not isinstance(loss, (list, tuple)):
-        return (as_loss(loss),) * outputs
-    if len(loss) != outputs:
+        return (as_loss(loss),) * count
+    if len(loss) != count:
         remedy = "Give one loss for all outputs, or a list with one for each."
-        raise check.refuse("loss", f"be one, or a list of {outputs}", loss, remedy, _OWNER)
+        raise check.refuse("loss", f"be one, or a list of {count}", loss, remedy, _OWNER)
     return tuple(as_loss(output_loss) for output_loss in loss)
 
 
@@ -400,27 +405,3 @@ def _check_place(slot: Slot, index: int) -> None:
         remedy = f"This is slot {index}: give the index of one before it."
         raise check.refuse("residual_of", rule, slot.residual_of, remedy)
     slot.learner.check_kernel(slot.kernel)
-
-
-def _check_method(
-    method: Method,
-    objective: Objective,
-    losses: tuple[Loss, ...],
-    initial: InitialFunction | None,
-) -> None:
-    """Refuse a method that cannot work in a bank with that objective and these losses."""
-    for loss in dict.fromkeys(losses):
-        slot_objective = replace(objective, loss=method.loss or loss)
-        method.learner.check(slot_objective)
-        if method.has_own_target and not slot_objective.loss.any_target:
-            remedy = 'Use a loss for regression, or kb.Slot(..., loss="squared") for these slots.'
-            rule = "be one for all numbers where slots learn a residual or have a transform"
-            raise check.refuse("loss", rule, slot_objective.loss, remedy)
-    if initial is None:
-        return
-    if method.has_own_target:
-        remedy = "Leave it out, or use slots without residual_of and transform."
-        rule = "be left out for slots that learn a residual or have a transform"
-        raise check.refuse("initial", rule, len(initial.points), remedy)
-    slot_objective = replace(objective, loss=method.loss or losses[0])
-    method.learner.check_initial(slot_objective, len(initial.points))

@@ -5,11 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cached_property, partial
+from types import NoneType
 from typing import Any, NamedTuple
 
-from ..kernels import ActiveDims, Kernel, Product, Scaled, Sum
-from ..kernels.base import kernel_list, require_kernel
-from ..kernels.elementary import gaussian_grid
+from ..kernels import (
+    ActiveDims,
+    Kernel,
+    Product,
+    Scaled,
+    Sum,
+    gaussian_grid,
+    kernel_list,
+    require_kernel,
+)
 from ..learners import Learner, Norma
 from ..losses import Custom, Loss, Objective, as_loss
 from ..transforms import ShiftedLog
@@ -26,13 +34,26 @@ class Method(NamedTuple):
     transform: ShiftedLog | None
 
     @property
-    def has_own_target(self) -> bool:
+    def changes_target(self) -> bool:
         """Whether the learner has another target than the bank."""
         return self.residual_of is not None or self.transform is not None
 
     def objective(self, objective: Objective) -> Objective:
         """The objective by which the slot learns, in a bank with that one."""
         return objective if self.loss is None else replace(objective, loss=self.loss)
+
+
+_LEARNERS = "Use one of kb.learners, such as kb.learners.Norma()."
+_TRANSFORMS = "Use one of kb.transforms, such as kb.transforms.ShiftedLog(2.0), or None."
+
+
+def _slot_loss(name: str, value: object, owner: str) -> Loss | None:
+    """The loss by which a slot learns: the targets of the slot may be any numbers."""
+    loss = None if value is None else as_loss(value)
+    if loss is not None and (not loss.any_target or isinstance(loss, Custom)):
+        remedy = 'Use "squared" or another loss for all numbers; Custom is for the bank.'
+        raise check.refuse(name, "be a built-in loss for all numbers", loss, remedy, owner)
+    return loss
 
 
 @dataclass(frozen=True)
@@ -82,37 +103,25 @@ class Slot(check.Settings):
     """
 
     kernel: Kernel = field(metadata={"rule": partial(require_kernel, pairwise=False)})
-    learner: Learner
-    loss: Loss | None = None
+    learner: Learner = field(metadata=check.instance_of(Learner, "a learner", _LEARNERS))
+    loss: Loss | None = field(default=None, metadata={"rule": _slot_loss})
     residual_of: int | None = check.count_field(
         None, "Give the index, from 0, of an earlier slot of the bank, or None.", least=0
     )
-    transform: ShiftedLog | None = None
+    transform: ShiftedLog | None = field(
+        default=None,
+        metadata=check.instance_of(
+            (ShiftedLog, NoneType), "a transform of the target", _TRANSFORMS
+        ),
+    )
 
     @property
     def method(self) -> Method:
         """How the slot learns."""
         return Method(self.learner, self.loss, self.residual_of, self.transform)
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not isinstance(self.learner, Learner):
-            remedy = "Use one of kb.learners, such as kb.learners.Norma()."
-            raise check.refuse("learner", "be a learner", self.learner, remedy, "Slot")
-        if self.loss is not None:
-            loss = as_loss(self.loss)
-            if not loss.any_target or isinstance(loss, Custom):  # targets may be any numbers
-                remedy = 'Use "squared" or another loss for all numbers; Custom is for the bank.'
-                rule = "be a built-in loss for all numbers"
-                raise check.refuse("loss", rule, loss, remedy, "Slot")
-            object.__setattr__(self, "loss", loss)
-        if self.transform is not None and not isinstance(self.transform, ShiftedLog):
-            remedy = "Use one of kb.transforms, such as kb.transforms.ShiftedLog(2.0), or None."
-            rule = "be a transform of the target"
-            raise check.refuse("transform", rule, self.transform, remedy, "Slot")
 
-
-def given_slots(slots: object, owner: str, remedy: str) -> tuple[Slot, ...]:
+def slot_tuple(slots: object, owner: str, remedy: str) -> tuple[Slot, ...]:
     """The slots that a user gives, checked."""
     listed = tuple(slots) if isinstance(slots, Iterable) else ()
     if not listed or not all(isinstance(slot, Slot) for slot in listed):
@@ -126,7 +135,7 @@ def bank_slots(dictionary: Any, learner: Any, slots: object) -> tuple[Slot, ...]
     if slots is not None:
         if dictionary is not None or learner is not None:
             raise check.refuse("slots", "be given alone", slots, remedy, "KernelBank")
-        return given_slots(slots, "KernelBank", remedy)
+        return slot_tuple(slots, "KernelBank", remedy)
     chosen = gaussian_grid(0.1, 10, 20) if dictionary is None else dictionary
     method = Norma() if learner is None else learner
     return tuple(Slot(kernel, method) for kernel in kernel_list(chosen, "dictionary", "KernelBank"))

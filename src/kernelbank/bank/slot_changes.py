@@ -1,10 +1,4 @@
-"""Continuing a bank with other slots, or on inputs with more columns.
-
-Slots that are kept go on bit for bit. A new slot that learns the residual of one that goes on
-starts at 0, so its function is that of its base. Any other new slot first learns some samples,
-together with its base if it has one, as if the stream had begun with the oldest of them: those that
-are given, or those that the bank still holds.
-"""
+"""A bank that goes on with other slots (`KernelBank.with_slots`) or on more columns of inputs."""
 
 from __future__ import annotations
 
@@ -16,9 +10,10 @@ import numpy as np
 from .. import _core
 from ..combiners import Uniform
 from ..errors import InvalidArgument
-from ..kernels.base import active_coordinates, without_active_dims
+from ..kernels import active_coordinates, without_active_dims
 from ..utils import validation as check
 from ..utils.validation import Floats
+from .ledger import Ledger
 from .settings import BankSettings
 from .slot import Slot, SlotNames
 from .slot_history import Selection, SlotChange, SlotHistory
@@ -35,57 +30,51 @@ _REMEDY = "Give for each slot the index of the one that it continues, or None fo
 def continue_with_slots(
     settings: BankSettings,
     bank: _core.Bank | None,
-    dimension: int,
-    costs: Floats,
+    dimension: int | None,
     slots: Sequence[Slot],
     kept: Iterable[int | None],
     previous: Iterable[int | None] | None,
+    *,
     replay: Samples | None = None,
-    reasons: Mapping[str, Mapping[int, str]] | None = None,
+    reasons: Mapping[tuple[str, int], str] | None = None,
     selection: Selection | None = None,
 ) -> tuple[BankSettings, _core.Bank | None]:
     """The settings and the bank of `KernelBank.with_slots`; the bank is None without samples.
 
-    costs : (P,), the slots' cumulative costs. replay : what new slots begin with; by default the
-    samples that the bank still holds. reasons : why slots were "retired" and "added", by their
-    indices. selection : the kernels of the adaptive dictionary from now on, if there is one.
+    replay : what new slots begin with; by default the samples that the bank still has. reasons :
+    why slots were ("retired" or "added", their index). selection : the kernels of the adaptive
+    dictionary from now on, if there is one.
     """
     sources = _checked_sources(settings, slots, kept)
-    judged_like = _judged_like(settings, costs, slots, sources, previous)
+    judged_like = _judged_like(settings, bank, slots, sources, previous)
     samples = 0 if bank is None else bank.samples
-    retired = sorted(set(range(len(settings.slots))).difference(sources))
     added = [index for index, source in enumerate(sources) if source is None]
-    why = reasons or {"retired": {}, "added": {}}
-    changes = [
-        SlotChange(samples, kind, i, names[i].partition("] ")[2], why[kind].get(i, ""))
-        for kind, indices, names in (
-            ("retired", retired, SlotNames(settings.slots)),
-            ("added", added, SlotNames(slots)),
-        )
-        for i in indices
-    ]
-    held_from = oldest_held(settings, samples)
-    history = settings.history.changed(sources, samples, held_from, changes)
+    retired = sorted(set(range(len(settings.slots))).difference(sources))
+    names = {"retired": SlotNames(settings.slots), "added": SlotNames(slots)}
+    changes = []
+    for kind, index in [*(("retired", i) for i in retired), *(("added", i) for i in added)]:
+        name, reason = names[kind][index].partition("] ")[2], (reasons or {}).get((kind, index), "")
+        changes.append(SlotChange(samples, kind, index, name, reason))
+    first = oldest_buffered(settings, samples)
+    history = settings.history.changed(sources, samples, first, changes)
     new = settings.with_slots(slots, history, selection)
-    if bank is None:
+    if bank is None or dimension is None:
         return new, None
     new.check_width(dimension, "slots")
-    X, y = _held_samples(bank, settings) if replay is None else replay
+    X, y = _buffered_samples(bank, settings) if replay is None else replay
     X, y = X[-samples:], y[-samples:]
-    parts: list[tuple[list[int], Floats, Floats, bool]] = [
-        ([], X, y, False),
-        # A slot on a base that goes on has to begin at 0. If it reads the whole window in each
-        # step, it learns the inputs with targets 0; if not, it learns none.
-        ([], X, np.zeros_like(y), True),
-        ([], X[:0], y[:0], True),
-    ]
+    # A slot on a base that goes on has to begin at 0. If it reads the whole window in each step, it
+    # learns the inputs with targets 0; if not, it learns none.
+    beginnings = {"learn": (X, y), "zeros": (X, np.zeros_like(y)), "nothing": (X[:0], y[:0])}
+    begins: dict[str, list[int]] = {how: [] for how in beginnings}
     for index in added:
         slot = slots[index]
         on_base = slot.residual_of is not None and sources[slot.residual_of] is not None
-        parts[0 if not on_base else 1 if slot.learner.learns_window else 2][0].append(index)
+        how = "learn" if not on_base else "zeros" if slot.learner.learns_window else "nothing"
+        begins[how].append(index)
     new_slots = [
-        (_first_bank(new, indices, samples, inputs, targets), indices, alone)
-        for indices, inputs, targets, alone in parts
+        (_first_bank(new, indices, samples, *beginnings[how]), indices, how != "learn")
+        for how, indices in begins.items()
         if indices
     ]
     result = _core.Bank(new.describe(dimension))
@@ -129,7 +118,7 @@ def _checked_sources(
 
 def _judged_like(
     settings: BankSettings,
-    costs: Floats,
+    bank: _core.Bank | None,
     slots: Sequence[Slot],
     sources: Sequence[int | None],
     previous: Iterable[int | None] | None,
@@ -137,6 +126,7 @@ def _judged_like(
     """For each slot the one before whose totals it continues, and like which it is judged."""
     chosen = [None] * len(slots) if previous is None else previous
     before_each = _indices("previous", chosen, len(slots), len(settings.slots))
+    costs = Ledger.of(settings, bank).slot_costs()
     finite = np.isfinite(costs)
     highest = int(np.argmax(np.where(finite, costs, -np.inf)))
     result: list[int] = []
@@ -160,19 +150,19 @@ def _indices(name: str, entries: object, count: int, slots: int) -> tuple[int | 
     )
 
 
-def oldest_held(settings: BankSettings, samples: int) -> int:
-    """The number of the oldest of `samples` samples that a bank still holds."""
+def oldest_buffered(settings: BankSettings, samples: int) -> int:
+    """The number of the oldest of `samples` samples that a bank still has."""
     filled = 0 if samples == 0 else (samples - 1) % _core.SLIDE_PERIOD + 1
     return max(settings.history.held_from, samples - filled - settings.history_length, 0)
 
 
-def _held_samples(bank: _core.Bank, settings: BankSettings) -> Samples:
-    """The samples that a bank still holds."""
+def _buffered_samples(bank: _core.Bank, settings: BankSettings) -> Samples:
+    """The samples that a bank still has."""
     samples, state = bank.samples, bank.state("samples/")
     end = settings.history_length + (samples - 1) % _core.SLIDE_PERIOD + 1
-    held = slice(end - (samples - oldest_held(settings, samples)), end)
-    targets = [state[f"samples/output{k}/targets"][held, 0] for k in range(settings.outputs)]
-    return np.ascontiguousarray(state["samples/inputs"][:, held].T), np.column_stack(targets)
+    rows = slice(end - (samples - oldest_buffered(settings, samples)), end)
+    targets = [state[f"samples/output{k}/targets"][rows, 0] for k in range(settings.outputs)]
+    return np.ascontiguousarray(state["samples/inputs"][:, rows].T), np.column_stack(targets)
 
 
 def _first_bank(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import count
 from typing import Any
 
 from ..errors import FileRefused
@@ -79,18 +80,17 @@ class SlotHistory:
 
     def changed(
         self,
-        kept: Sequence[int | None],
+        sources: Sequence[int | None],
         samples: int,
         held_from: int,
         changes: Sequence[SlotChange],
     ) -> SlotHistory:
-        """The history after a change: new slot i continues slot kept[i], or is new."""
-        added = [i for i, before in enumerate(kept) if before is None]
-        new = {index: self.next_identity + k for k, index in enumerate(added)}
+        """The history after a change: new slot i continues slot sources[i], or is new."""
+        fresh = count(self.next_identity)
         return SlotHistory(
-            tuple(new[i] if p is None else self.identities[p] for i, p in enumerate(kept)),
-            tuple(samples if p is None else self.since[p] for p in kept),
-            self.next_identity + len(added),
+            tuple(next(fresh) if p is None else self.identities[p] for p in sources),
+            tuple(samples if p is None else self.since[p] for p in sources),
+            next(fresh),
             held_from,
             newest_changes(*self.changes, *changes),
             self.change_count + len(changes),

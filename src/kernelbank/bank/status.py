@@ -157,12 +157,11 @@ class Status:
 
 def bank_title(settings: BankSettings, samples: int | str) -> str:
     """The title of a `KernelBank`; samples : how many it has learned."""
-    objective = settings.objective
     outputs = "" if settings.outputs == 1 else f"{settings.outputs} outputs, "
     return (
         f"KernelBank({len(settings.slots)} slots, {outputs}{full_name(settings.combiner)}, "
-        f"{full_name(objective.loss)}, window={objective.window}, "
-        f"regularization={objective.regularization:g}, {samples} samples)"
+        f"{full_name(settings.losses[0])}, window={settings.window}, "
+        f"regularization={settings.regularization:g}, {samples} samples)"
     )
 
 
@@ -175,16 +174,15 @@ def bank_status(
     names: Sequence[str],
 ) -> Status:
     """The status of a `KernelBank`."""
-    objective, engine = settings.objective, settings.engine
     title, methods = bank_title(settings, ledger.samples), distinct_methods(settings.slots)
     listed = "; ".join(method_name(slot, full_name) for slot in methods[:8])
     shown = {
         "combiner": full_name(settings.combiner),
-        "loss": full_name(objective.loss),
-        "window": str(objective.window),
-        "regularization": f"{objective.regularization:g}",
+        "loss": full_name(settings.losses[0]),
+        "window": str(settings.window),
+        "regularization": f"{settings.regularization:g}",
         "learners": shortened(listed, 1000),
-        "engine": full_name(engine),
+        "engine": full_name(settings.engine),
     }
     if settings.initial is not None:
         shown["initial"] = f"{len(settings.initial.points)} points"
@@ -195,7 +193,7 @@ def bank_status(
     notes = {"inputs": columns_note(dimension)}
     if len(methods) == 1:
         notes["learner"] = method_name(methods[0])
-    notes |= engine_note(engine)
+    notes |= engine_note(settings.engine)
     if settings.dictionary is not None:
         notes["dictionary"] = settings.dictionary.note(settings.selection)
     figures = (ledger.slot_cumulative_cost, ledger.slot_mean_loss, weights)
@@ -204,8 +202,8 @@ def bank_status(
     if out:
         notes["quarantined"] = quarantine_note(out, len(costs), names.__getitem__)
     metrics = {
-        "mean loss": _beside_best(np.mean(ledger.mean_loss), losses, names),
-        "cumulative cost": _beside_best(np.mean(ledger.cumulative_cost), costs, names),
+        "mean loss": _with_best_slot(np.mean(ledger.mean_loss), losses, names),
+        "cumulative cost": _with_best_slot(np.mean(ledger.cumulative_cost), costs, names),
     }
     heading = "weights"
     if settings.outputs > 1:
@@ -215,7 +213,7 @@ def bank_status(
     return Status(title, shown, ledger.samples, metrics, notes, *slots, heading)
 
 
-def _beside_best(value: float | np.floating, of_slots: Floats, names: Sequence[str]) -> Metric:
+def _with_best_slot(value: float | np.floating, of_slots: Floats, names: Sequence[str]) -> Metric:
     """The value of the bank beside that of the best slot alone."""
     finite = np.where(np.isfinite(of_slots), of_slots, np.inf)
     best = int(np.argmin(finite))

@@ -82,7 +82,8 @@ class Trace:
         outputs: int = 1,
         target_names: Sequence[str] = (),
     ) -> None:
-        self._fields = fields
+        self.fields = fields
+        """The names of the recorded arrays."""
         self._samples = samples
         self.outputs = outputs
         """How many targets a sample has; with more than one, arrays have that axis after the
@@ -92,16 +93,11 @@ class Trace:
         """The names of several targets; empty for one."""
         self._names = names
         self._later_names: list[tuple[int, Sequence[str]]] = []
-        for name in self._fields:
+        for name in self.fields:
             shape: tuple[int, ...] = (samples,) if outputs == 1 else (samples, outputs)
             if name in self.by_slot:
                 shape += (len(names),)
             setattr(self, name, np.empty(shape) if arrays is None else arrays[name])
-
-    @property
-    def fields(self) -> tuple[str, ...]:
-        """The names of the recorded arrays."""
-        return self._fields
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -143,7 +139,7 @@ class Trace:
             return self
         trace = copy.copy(self)
         trace.outputs, trace.target_names = 1, ()
-        for name in self._fields:
+        for name in self.fields:
             setattr(trace, name, getattr(self, name)[:, index])
         return trace
 
@@ -173,14 +169,14 @@ class Trace:
         >>> list(trace.to_frame())
         ['predictions', 'weights: [0] Gaussian(width=0.5)', 'weights: [1] Gaussian(width=2)']
         """
-        arrays = {name: getattr(self, name) for name in self._fields}
+        arrays = {name: getattr(self, name) for name in self.fields}
         return frame(len(self), arrays, self._columns())
 
     def _columns(self) -> dict[str, list[tuple[str, ...]]]:
         """By field, the names along each axis after the first."""
         outputs = [self.target_names] if self.outputs > 1 else []
         by_slot = [*outputs, self.names]
-        return {name: by_slot if name in self.by_slot else outputs for name in self._fields}
+        return {name: by_slot if name in self.by_slot else outputs for name in self.fields}
 
     def jensen_gap(self) -> Floats:
         """(n,): how far the looser bound, with Jensen's inequality on the norm, is above the cost.
@@ -210,11 +206,11 @@ class Trace:
         remedy = 'Run with record="all", or with this name in the list.'
         if name not in self.possible:
             remedy = "The bank or the task of this run does not have it."
-        raise AttributeError(f"this trace has no {name!r}: it holds {list(self._fields)}. {remedy}")
+        raise AttributeError(f"this trace has no {name!r}: it holds {list(self.fields)}. {remedy}")
 
     def __repr__(self) -> str:
         several = f", {self.outputs} {self._output}s" if self.outputs > 1 else ""
-        return f"Trace({len(self)} samples{several}; {', '.join(self._fields)})"
+        return f"Trace({len(self)} samples{several}; {', '.join(self.fields)})"
 
     def write(self, start: int, arrays: Mapping[str, Floats]) -> None:
         """Fill rows start, start + 1, ... of the arrays that are given."""

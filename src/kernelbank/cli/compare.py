@@ -18,8 +18,7 @@ from ..auto import AutoBank
 from ..bank.bank import KernelBank
 from ..errors import FileRefused, InvalidArgument, KernelBankWarning
 from ..io import cells
-from ..kernels import Gaussian, Kernel
-from ..kernels.elementary import gaussian_grid
+from ..kernels import Gaussian, Kernel, gaussian_grid
 from ..losses import Squared, as_loss
 from ..research import datasets, rivals
 from ..research.comparison import compare as run_comparison

@@ -1,9 +1,21 @@
 """Single-kernel online methods: what the slots of a bank run."""
 
+from ..utils.validation import built_in
 from .base import Learner
+from .centres import (
+    KLMS,
+    KNLMS,
+    KRLS,
+    POLK,
+    QKLMS,
+    FixedBudgetKRLS,
+    Forgetron,
+    KRLSTracker,
+    Norma,
+    Projectron,
+    SlidingWindowKRLS,
+)
 from .features import FourierRLS, FourierSGD, LinearRLS, NystromSGD
-from .gradient import KLMS, KNLMS, POLK, QKLMS, Forgetron, Norma, Projectron
-from .kernel_least_squares import KRLS, FixedBudgetKRLS, KRLSTracker, SlidingWindowKRLS
 from .nonparametric import BoostedTrees, LastValue, NearestNeighborGP, PartitionTree
 from .python_learner import Adapter, PythonLearner
 
@@ -32,11 +44,7 @@ __all__ = [
     "SlidingWindowKRLS",
 ]
 
-BUILT_IN: tuple[type[Learner], ...] = tuple(
-    kind
-    for kind in [globals()[name] for name in __all__]
-    if issubclass(kind, Learner) and kind not in (Learner, PythonLearner)
-)
+BUILT_IN: tuple[type[Learner], ...] = built_in(__all__, globals())
 """Every learner that a saved file may name."""
 
 

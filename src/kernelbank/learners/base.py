@@ -9,18 +9,19 @@ in `src/core/learners/`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields
 from typing import Any, ClassVar
 
 import numpy as np
 
-from ..kernels import Kernel, NoKernel
-from ..kernels.base import CoreSpec, active_coordinates, without_active_dims
-from ..losses import Objective
+from ..kernels import Kernel, NoKernel, active_coordinates, without_active_dims
+from ..losses import Objective, Squared
 from ..utils import validation as check
 
 MOST = 10**9
 """Larger budgets are refused: the core counts in 32 bits."""
+
+Values = dict[str, Any]
+"""Settings by name, as the core takes them."""
 
 
 class Learner(check.Settings):
@@ -30,53 +31,37 @@ class Learner(check.Settings):
     """
 
     core_name: ClassVar[str] = ""
-    """Its name in the core, which is that of its class; empty for a learner in Python."""
-
-    def __init_subclass__(cls) -> None:
-        if cls.__module__.startswith(f"{__package__}.") and "core_name" not in vars(cls):
-            cls.core_name = cls.__name__
-
     pack_width: ClassVar[int] = 1
     """Slots per pack: four where they run side by side, one where a slot is a matrix itself."""
-
     saveable: ClassVar[bool] = True
     """Whether the state is arrays, so that a file can keep it."""
-
     second_order: ClassVar[bool] = False
     """Whether the step uses the loss's second derivative, or a bound: the loss must have one."""
-
     needs_labels: ClassVar[bool] = False
     """Whether the loss must be one for labels -1 and +1."""
-
+    needs_squared: ClassVar[bool] = False
+    """Whether the loss must be the squared one."""
     decays: ClassVar[bool] = False
     """Whether a step multiplies f by 1 - learning_rate * regularization, which must be positive."""
-
     learns_window: ClassVar[bool] = False
     """Whether a step changes f by all samples of the window, not only by the newest."""
-
     accepts_new_inputs: ClassVar[bool] = True
     """Whether the slots can use columns that are added later."""
-
     uses_values: ClassVar[bool] = True
     """Whether the core needs values of the kernels."""
-
     only_kernel: ClassVar[type[Kernel] | None] = None
     """The one kernel that the method works with, if there is only one."""
 
-    def core_settings(
-        self, kernels: Sequence[Kernel], dimension: int, identity: int
-    ) -> dict[str, object]:
+    def core_settings(self, kernels: Sequence[Kernel], dimension: int, identity: int) -> Values:
         """What the core makes the learner of a pack of, by name: fields, coordinates, and more.
 
-        identity : of the pack's first slot; the number from which its random draws follow.
+        identity : of the pack's first slot; random draws follow from it and from a seed.
         """
-        values = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
-        coordinates = active_coordinates(kernels[0], dimension)
+        values, coordinates = self._values(), active_coordinates(kernels[0], dimension)
+        if "seed" in values:
+            parts = [values["seed"] >> 32, values["seed"] & 0xFFFFFFFF]
+            values |= {"seed_parts": np.array(parts, dtype=float), "identity": float(identity)}
         return values | {"coordinates": np.array(coordinates, dtype=float)}
-
-    def core_kernels(self, kernels: Sequence[Kernel], dimension: int) -> list[CoreSpec]:
-        """What the core makes the kernels of the slots of."""
-        return [kernel.core_spec(dimension) for kernel in kernels] if self.uses_values else []
 
     def core_model(self, kernel: Kernel, dimension: int, objective: Objective) -> Any:
         """A new model in Python that the core calls for one output of a slot; None: it needs none.
@@ -102,12 +87,16 @@ class Learner(check.Settings):
             rule = f"be one for labels -1 and +1 for {type(self).__name__}"
             remedy = 'Use "hinge", "squared_hinge" or "logistic", or another learner.'
             raise check.refuse("loss", rule, objective.loss, remedy)
-        if self.decays and getattr(self, "step_size", "") != "adagrad":
-            rate = getattr(self, "learning_rate", 0.0)
-            if rate * objective.regularization >= 1:
-                rule = f"be < 1 / regularization ({1 / objective.regularization:g})"
-                remedy = "Lower learning_rate or regularization: their product must stay below 1."
-                raise check.refuse("learning_rate", rule, rate, remedy, type(self).__name__)
+        if self.needs_squared and objective.loss != Squared():
+            rule = f"be the squared one for {type(self).__name__}"
+            remedy = 'Use "squared", another learner, or let this one learn by squares all the '
+            remedy += 'same: kb.Slot(..., loss="squared").'
+            raise check.refuse("loss", rule, objective.loss, remedy)
+        rate = getattr(self, "learning_rate", 0.0) * objective.regularization
+        if self.decays and getattr(self, "step_size", "") != "adagrad" and rate >= 1:
+            rule = f"be < 1 / regularization ({1 / objective.regularization:g})"
+            remedy = "Lower learning_rate or regularization: their product must stay below 1."
+            raise self._refuse("learning_rate", rule, remedy)
 
     def fewest_columns(self) -> int:
         """The fewest columns of inputs that the method can work with."""
@@ -130,11 +119,20 @@ class Learner(check.Settings):
                 rule += f", or ActiveDims({only.__name__}(...), coordinates)"
             raise check.refuse("kernel", rule, kernel, remedy, owner)
 
+    def most_initial_terms(self, objective: Objective) -> float | None:
+        """The most terms of an initial function; None: the method starts at 0."""
+        return None
+
     def check_initial(self, objective: Objective, terms: int) -> None:
-        """Refuse an initial function of that many terms; by default every one."""
-        rule = f"be left out for {type(self).__name__}, which starts at 0"
-        remedy = "Use kb.learners.Norma, KLMS, KNLMS, QKLMS or a learner on random features."
-        raise check.refuse("initial", rule, f"{terms} terms", remedy)
+        """Refuse an initial function of that many terms, if it must have fewer, or none."""
+        most, owner = self.most_initial_terms(objective), type(self).__name__
+        if most is None:
+            rule = f"be left out for {owner}, which starts at 0"
+            remedy = "Use kb.learners.Norma, KLMS, KNLMS, QKLMS or a learner on random features."
+            raise check.refuse("initial", rule, f"{terms} terms", remedy)
+        if terms > most:
+            rule, remedy = f"have at most {most} points for {owner}", "Give fewer, or raise budget."
+            raise check.refuse("initial", rule, terms, remedy)
 
     def history_length(self, objective: Objective) -> int:
         """The number of past inputs that the method reads, at least the window."""
@@ -150,3 +148,8 @@ def count_of(things: str, default: int, *, least: int = 1) -> Any:
 def forgetting_field() -> Any:
     """The factor per step of the weight of the past."""
     return check.number_field(1.0, "Give 1, or a little less, such as 0.999.", above=0, most=1)
+
+
+def seed_field() -> Any:
+    """The number from which random draws follow, with the slot's identity."""
+    return check.count_field(0, "Give a whole number; the same one draws the same.", least=0)

@@ -9,30 +9,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from math import exp, log
+from math import exp, inf, log
 from typing import Any, ClassVar
 
 import numpy as np
 
 from ..errors import InvalidArgument
-from ..kernels import FeatureMap, Kernel, Linear, feature_counts, feature_map
-from ..kernels.base import active_width
+from ..kernels import FeatureMap, Kernel, Linear, active_width, feature_counts, feature_map
 from ..losses import Objective
 from ..utils import validation as check
-from .base import MOST, Learner, count_of, forgetting_field
-from .gradient import step_size_field
+from .base import MOST, Learner, Values, count_of, forgetting_field, seed_field
+from .centres import step_size_field
 
 # --- random features --------------------------------------------------------------------------
 
-_EVEN = "Features come in pairs, a cosine and a sine: give an even number, such as 100."
-
 
 def _features_field() -> Any:
-    return check.count_field(100, _EVEN, least=2, most=MOST)
-
-
-def _seed_field() -> Any:
-    return check.count_field(0, "Give a whole number; the same draws the same features.", least=0)
+    remedy = "Features come in pairs, a cosine and a sine: give an even number, such as 100."
+    return check.count_field(100, remedy, least=2, most=MOST, even=True)
 
 
 class _RandomFeatures(Learner):
@@ -43,11 +37,6 @@ class _RandomFeatures(Learner):
     features: int
     seed: int
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.features % 2:
-            raise check.refuse("features", "be even", self.features, _EVEN, type(self).__name__)
-
     def check_kernel(self, kernel: Kernel) -> None:
         super().check_kernel(kernel)
         try:
@@ -57,16 +46,14 @@ class _RandomFeatures(Learner):
             words = str(error).replace("'count' of feature_map", f"'features' of {owner}")
             raise InvalidArgument(words.replace("of feature_map", f"of {owner}")) from None
 
-    def check_initial(self, objective: Objective, terms: int) -> None:
-        """Any number of terms: weights = sum_j c_j phi(points_j)."""
+    def most_initial_terms(self, objective: Objective) -> float:
+        return inf  # weights = sum_j c_j phi(points_j)
 
     def feature_map(self, kernel: Kernel, dimension: int, identity: int) -> FeatureMap:
         """The features of a slot with that identity."""
         return _draw_features(kernel, self.features, dimension, self.seed, identity)
 
-    def core_settings(
-        self, kernels: Sequence[Kernel], dimension: int, identity: int
-    ) -> dict[str, object]:
+    def core_settings(self, kernels: Sequence[Kernel], dimension: int, identity: int) -> Values:
         phi = self.feature_map(kernels[0], dimension, identity)
         return super().core_settings(kernels, dimension, identity) | {
             "frequencies": phi.frequencies,
@@ -116,7 +103,7 @@ class FourierSGD(_RandomFeatures):
     decays: ClassVar[bool] = True
     features: int = _features_field()
     learning_rate: float = check.number_field(0.1, above=0)
-    seed: int = _seed_field()
+    seed: int = seed_field()
     step_size: str = step_size_field()
     restart: int | None = check.count_field(
         None, "Give a number of samples, or None to learn on without end.", most=MOST
@@ -139,28 +126,23 @@ class _Recursive(Learner):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        constant = self.constant_forgetting
-        if constant is not None and (self.forget != "prior" or self.forgetting == 1):
+        to_prior = self.forget == "prior" and self.forgetting < 1
+        if self.constant_forgetting is not None and not to_prior:
             remedy = 'Use forget="prior" with forgetting below 1.'
             rule = "be given with forgetting to the prior only"
-            raise check.refuse("constant_forgetting", rule, constant, remedy, type(self).__name__)
+            raise self._refuse("constant_forgetting", rule, remedy)
 
     def weight_count(self, kernel: Kernel, dimension: int) -> int:
         """The number of weights of a slot."""
         raise NotImplementedError
 
-    def core_settings(
-        self, kernels: Sequence[Kernel], dimension: int, identity: int
-    ) -> dict[str, object]:
+    def core_settings(self, kernels: Sequence[Kernel], dimension: int, identity: int) -> Values:
         size = self.weight_count(kernels[0], dimension)
         if self.forget == "exponential" and -size * log(self.forgetting) > _MAX_GROWTH:
-            raise check.refuse(
-                "forgetting",
-                f"be >= {exp(-_MAX_GROWTH / size):.4g} for {size} features, if it is exponential",
-                self.forgetting,
-                'Raise it, use fewer features, or forget="prior".',
-                type(self).__name__,
-            )
+            least = f"{exp(-_MAX_GROWTH / size):.4g}"
+            rule = f"be >= {least} for {size} features, if it is exponential"
+            remedy = 'Raise it, use fewer features, or forget="prior".'
+            raise self._refuse("forgetting", rule, remedy)
         return super().core_settings(kernels, dimension, identity)
 
 
@@ -219,7 +201,7 @@ class FourierRLS(_Recursive, _RandomFeatures):
     features: int = _features_field()
     forgetting: float = forgetting_field()
     ridge: float = check.number_field(0.01, above=0)
-    seed: int = _seed_field()
+    seed: int = seed_field()
     forget: str = _forget_field()
     constant_forgetting: float | None = _constant_field()
 

@@ -9,13 +9,10 @@ from typing import ClassVar
 import numpy as np
 
 from .. import _core
-from ..kernels import Kernel, NoKernel, TreeKernel
-from ..kernels.base import without_active_dims
-from ..losses import Objective, Squared
+from ..kernels import Kernel, NoKernel, TreeKernel, without_active_dims
 from ..utils import validation as check
-from .base import MOST, Learner, count_of
+from .base import MOST, Learner, Values, count_of, seed_field
 
-_SEED = "Give a whole number below 2**63; another one draws others."
 _COLUMN = "Give the index, from 0, of an input, or None."
 
 
@@ -51,8 +48,7 @@ class LastValue(Learner):
 
     def check_width(self, width: int) -> None:
         if width < self.fewest_columns():
-            rule = f"be the index of one of {width} inputs"
-            raise check.refuse("column", rule, self.column, _COLUMN, "LastValue")
+            raise self._refuse("column", f"be the index of one of {width} inputs", _COLUMN)
 
 
 @dataclass(frozen=True)
@@ -93,6 +89,7 @@ class NearestNeighborGP(Learner):
     """
 
     pack_width: ClassVar[int] = _core.WIDTH
+    needs_squared: ClassVar[bool] = True
     neighbors: int = count_of("neighbors", 32)
     memory: int = count_of("samples", 4096)
     noise: float = check.scale_field(0.1)
@@ -101,12 +98,8 @@ class NearestNeighborGP(Learner):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.memory <= self.neighbors:
-            remedy = "Raise memory, or lower neighbors."
             rule = f"be a whole number >= {self.neighbors + 1}"
-            raise check.refuse("memory", rule, self.memory, remedy, "NearestNeighborGP")
-
-    def check(self, objective: Objective) -> None:
-        _check_squared(objective, "NearestNeighborGP")
+            raise self._refuse("memory", rule, "Raise memory, or lower neighbors.")
 
 
 @dataclass(frozen=True)
@@ -164,16 +157,13 @@ class PartitionTree(Learner):
     nodes: int = count_of("cells", 1023)
     split_after: int = count_of("samples in a cell", 20, least=2)
     noise: float = check.scale_field(0.1)
-    seed: int = check.count_field(0, _SEED, least=0)
+    seed: int = seed_field()
 
-    def core_settings(
-        self, kernels: Sequence[Kernel], dimension: int, identity: int
-    ) -> dict[str, object]:
+    def core_settings(self, kernels: Sequence[Kernel], dimension: int, identity: int) -> Values:
         tree = without_active_dims(kernels[0])
         assert isinstance(tree, TreeKernel)
-        settings = super().core_settings(kernels, dimension, identity)
-        settings["variances"] = np.array(tree.variances())
-        return settings | _random_key(self.seed, identity)
+        variances = np.array(tree.variances())
+        return super().core_settings(kernels, dimension, identity) | {"variances": variances}
 
 
 @dataclass(frozen=True)
@@ -218,38 +208,15 @@ class BoostedTrees(Learner):
     [1.0, -1.0]
     """
 
-    core_name: ClassVar[str] = "BoostedTrees"
     only_kernel: ClassVar[type[Kernel]] = NoKernel
     uses_values: ClassVar[bool] = False
+    needs_squared: ClassVar[bool] = True
     trees: int = count_of("trees", 50)
     leaves: int = count_of("leaves", 32, least=2)
     learning_rate: float = check.number_field(0.1, above=0, most=1)
     adaptation: float = check.number_field(8.0, least=0)
     memory: int = count_of("samples", 4096, least=16)
-    seed: int = check.count_field(0, _SEED, least=0)
-
-    def check(self, objective: Objective) -> None:
-        _check_squared(objective, "BoostedTrees")
+    seed: int = seed_field()
 
     def check_kernel(self, kernel: Kernel) -> None:
         super().check_kernel(without_active_dims(kernel))
-
-    def core_settings(
-        self, kernels: Sequence[Kernel], dimension: int, identity: int
-    ) -> dict[str, object]:
-        settings = super().core_settings(kernels, dimension, identity)
-        return settings | _random_key(self.seed, identity)
-
-
-def _check_squared(objective: Objective, owner: str) -> None:
-    """Refuse another loss than the squared one."""
-    if objective.loss != Squared():
-        remedy = 'Use "squared", another learner, or let this one learn by squares all the '
-        remedy += 'same: kb.Slot(..., loss="squared").'
-        raise check.refuse("loss", f"be the squared one for {owner}", objective.loss, remedy)
-
-
-def _random_key(seed: int, identity: int) -> dict[str, object]:
-    """What random draws of a slot follow from."""
-    parts = np.array([seed >> 32, seed & 0xFFFFFFFF], dtype=float)
-    return {"seed_parts": parts, "identity": float(identity)}

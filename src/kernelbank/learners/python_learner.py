@@ -5,15 +5,14 @@ from __future__ import annotations
 import contextlib
 import copy
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from ..errors import SlotQuarantined
-from ..kernels import NoKernel
-from ..kernels.base import Kernel
+from ..kernels import Kernel, NoKernel
 from ..losses import Objective
 from ..utils import validation as check
 from ..utils.validation import Floats, quiet
@@ -191,15 +190,14 @@ class Adapter(Learner):
         if not any(all(hasattr(self.model, name) for name in pair) for pair in pairs):
             rule = "have predict_one and learn_one, or predict and partial_fit"
             remedy = "Give a River or scikit-learn model, or an object of your own."
-            raise check.refuse("model", rule, self.model, remedy, "Adapter")
+            raise self._refuse("model", rule, remedy)
         super().__post_init__()
         object.__setattr__(self, "model", copy.deepcopy(self.model))
 
     def check(self, objective: Objective) -> None:
         if self.curvature > 0 and objective.regularization == 0:
             remedy = "Give a curvature of 0, or a regularization above 0."
-            rule = "be 0 in a bank without regularization"
-            raise check.refuse("curvature", rule, self.curvature, remedy, "Adapter")
+            raise self._refuse("curvature", "be 0 in a bank without regularization", remedy)
 
     def core_model(self, kernel: Kernel, dimension: int, objective: Objective) -> Any:
         half = 0.5 * objective.regularization
@@ -216,9 +214,7 @@ class _AdaptedModel:
 
     def __init__(self, model: Any, norm: float = 0.0) -> None:
         self.arrays: dict[str, Floats] = {}  # the model is not arrays
-        self._model = model
-        self._norm = norm
-        self._failed = False
+        self._model, self._norm, self._failed = model, norm, False
         self._width: int | None = None
         self._started = hasattr(model, "predict_one")
         self._from_river = type(model).__module__.split(".")[0] == "river"
@@ -230,12 +226,10 @@ class _AdaptedModel:
             self._probabilities = isinstance(model, Classifier)
 
     def value(self, x: Floats) -> float:
-        if not self._failed:
-            try:
-                return self._value(x)
-            except Exception as error:
-                self._fail("predicting", error)
-        return float("nan")
+        return self._call("predicting", self._value, x)
+
+    def learn(self, x: Floats, y: float, slope: float = 0.0) -> None:
+        self._call("learning", self._learn, x, y)
 
     def norm(self) -> float:
         return self._norm
@@ -246,20 +240,33 @@ class _AdaptedModel:
     def copy(self) -> _AdaptedModel:
         return copy.deepcopy(self)
 
-    def learn(self, x: Floats, y: float, slope: float = 0.0) -> None:
+    def _call(self, doing: str, function: Callable[..., float], *arguments: object) -> float:
+        """What a function returns; NaN once the model has raised an error."""
         if self._failed:
-            return
+            return float("nan")
+        try:
+            return function(*arguments)
+        except Exception as error:
+            self._failed, kind = True, type(self._model).__name__
+            with contextlib.suppress(Warning):  # where they are errors, the quarantine raises one
+                warnings.warn(
+                    f"the model {kind} behind an Adapter failed while {doing} ({error!r}); its "
+                    "slot has no weight from now on. Repair the model, or leave it out.",
+                    SlotQuarantined,
+                    stacklevel=3,
+                )
+            return float("nan")
+
+    def _learn(self, x: Floats, y: float) -> float:
         if self._width is None and not self._from_river:
             self._width = len(x)  # only models of River take columns that are added later
-        try:
-            if hasattr(self._model, "learn_one"):
-                self._model.learn_one(self._input(x), y)
-            else:
-                classes = {"classes": [-1.0, 1.0]} if self._needs_classes else {}
-                self._model.partial_fit(self._input(x)[None], [y], **classes)
-            self._started = True
-        except Exception as error:
-            self._fail("learning", error)
+        if hasattr(self._model, "learn_one"):
+            self._model.learn_one(self._input(x), y)
+        else:
+            classes = {"classes": [-1.0, 1.0]} if self._needs_classes else {}
+            self._model.partial_fit(self._input(x)[None], [y], **classes)
+        self._started = True
+        return 0.0
 
     def _input(self, x: Floats) -> Any:
         if self._from_river:
@@ -277,14 +284,3 @@ class _AdaptedModel:
         else:
             value = self._model.predict(self._input(x)[None])[0]
         return 0.0 if value is None else float(value)
-
-    def _fail(self, what: str, error: Exception) -> None:
-        self._failed = True
-        kind = type(self._model).__name__
-        with contextlib.suppress(Warning):  # where warnings are errors, the quarantine raises one
-            warnings.warn(
-                f"the model {kind} behind an Adapter failed while {what} ({error!r}); its slot has "
-                "no weight from now on. Repair the model, or leave it out.",
-                SlotQuarantined,
-                stacklevel=2,
-            )

@@ -20,8 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..kernels import Kernel
-from ..kernels.base import kernel_list, require_kernel
+from ..kernels import Kernel, kernel_list, require_kernel
 from ..utils import validation as check
 from ..utils.validation import Floats
 

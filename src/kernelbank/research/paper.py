@@ -21,7 +21,7 @@ import numpy as np
 
 from ..bank.bank import KernelBank
 from ..combiners import OMKR, Combiner, Simplex
-from ..kernels.elementary import gaussian_grid
+from ..kernels import gaussian_grid
 from ..learners import Norma
 from ..utils.validation import Floats
 from . import plots

@@ -15,11 +15,8 @@ import numpy as np
 
 from ..bank.bank import KernelBank
 from ..bank.slot import Slot
-from ..combiners import Combiner, Hedge
-from ..combiners.base import Evidence, State
-from ..kernels import Kernel
-from ..kernels.base import kernel_list
-from ..kernels.elementary import gaussian_grid
+from ..combiners import Combiner, Evidence, Hedge, State
+from ..kernels import Kernel, gaussian_grid, kernel_list
 from ..learners import FourierSGD
 from ..losses import Objective
 from ..utils import validation as check

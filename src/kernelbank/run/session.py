@@ -25,7 +25,7 @@ from ..bank.slot import Slot
 from ..combiners import Simplex
 from ..errors import FileRefused, KernelBankWarning, RunRefused
 from ..io.sinks import Row
-from ..kernels.elementary import gaussian_grid
+from ..kernels import gaussian_grid
 from ..learners import Norma
 from ..utils.validation import Floats
 from . import Saved

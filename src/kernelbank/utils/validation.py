@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import MISSING, field, fields
+from dataclasses import MISSING, field, fields, is_dataclass
 from datetime import date
 from functools import wraps
 from numbers import Integral, Real
@@ -25,6 +25,10 @@ LARGEST_COUNT = 2**63 - 1
 """Whole numbers beyond this are refused: compiled code takes 64 bits."""
 
 _FLOAT64 = np.dtype(np.float64)
+
+P = ParamSpec("P")
+R = TypeVar("R")
+T = TypeVar("T")
 
 
 def refuse(
@@ -81,10 +85,17 @@ def number(
 
 
 def count(
-    name: str, value: object, owner: str, remedy: str, *, least: int = 1, most: int = LARGEST_COUNT
+    name: str,
+    value: object,
+    owner: str,
+    remedy: str,
+    *,
+    least: int = 1,
+    most: int = LARGEST_COUNT,
+    even: bool = False,
 ) -> int:
-    """A whole number of at least `least`, as an int."""
-    if type(value) is int and least <= value <= most:
+    """A whole number of at least `least`, as an int; an even one, if it has to be."""
+    if type(value) is int and least <= value <= most and not even:
         return value
     whole = isinstance(value, Integral) and not isinstance(value, (bool, np.bool_))
     result = int(value) if whole else least - 1  # type: ignore[call-overload]
@@ -93,6 +104,8 @@ def count(
         if most < LARGEST_COUNT or result > most:
             rule += f" and <= {most}"
         raise refuse(name, rule, value, remedy, owner)
+    if even and result % 2:
+        raise refuse(name, "be even", value, remedy, owner)
     return int(result)
 
 
@@ -270,11 +283,25 @@ class Settings:
     raises `InvalidArgument`. `number_field`, `count_field` and `choice_field` make such fields.
     """
 
+    core_name: ClassVar[str] = ""
+    """What the core calls it: the class's name, unless it says another; empty if it is Python's."""
+
+    def __init_subclass__(cls) -> None:
+        if cls.__module__.startswith("kernelbank.") and "core_name" not in vars(cls):
+            cls.core_name = cls.__name__
+
+    def _refuse(self, name: str, rule: str, remedy: str) -> InvalidArgument:
+        """The error to raise when a setting breaks a rule."""
+        return refuse(name, rule, getattr(self, name), remedy, type(self).__name__)
+
+    def _values(self) -> dict[str, Any]:
+        """The settings by name."""
+        return {setting.name: getattr(self, setting.name) for setting in fields(self)}  # type: ignore[arg-type]
+
     def __post_init__(self) -> None:
         for setting in fields(self):  # type: ignore[arg-type]
-            if "rule" in setting.metadata:
-                value = getattr(self, setting.name)
-                value = setting.metadata["rule"](setting.name, value, type(self).__name__)
+            if rule := setting.metadata.get("rule"):
+                value = rule(setting.name, getattr(self, setting.name), type(self).__name__)
                 object.__setattr__(self, setting.name, value)
 
 
@@ -298,7 +325,7 @@ def scale_field(default: Any = MISSING, remedy: str = "") -> Any:
     return number_field(default, remedy, least=1 / LARGEST, most=LARGEST)
 
 
-def count_field(default: Any, remedy: str, **bounds: int) -> Any:
+def count_field(default: Any, remedy: str, **bounds: Any) -> Any:
     """A whole number within the bounds of `count`; also None, if that is the default."""
     return _checked_field(
         default, lambda name, value, owner: count(name, value, owner, remedy, **bounds)
@@ -311,15 +338,52 @@ def choice_field(default: str, *others: str) -> Any:
     return _checked_field(default, lambda name, value, owner: choice(name, value, owner, words))
 
 
+def flag_field(default: bool, remedy: str) -> Any:
+    """True or False."""
+
+    def rule(name: str, value: object, owner: str) -> bool:
+        if not isinstance(value, bool):
+            raise refuse(name, "be True or False", value, remedy, owner)
+        return value
+
+    return _checked_field(default, rule)
+
+
+def instance_of(kinds: Any, what: str, remedy: str) -> dict[str, Any]:
+    """Metadata of a field that holds an object of these classes; `what` names them in an error."""
+
+    def rule(name: str, value: object, owner: str) -> object:
+        if not isinstance(value, kinds):
+            raise refuse(name, f"be {what}", value, remedy, owner)
+        return value
+
+    return {"rule": rule}
+
+
+def by_name(
+    name: str, value: object, kind: type[T], kinds: Mapping[str, type[T]], remedy: str
+) -> T:
+    """An object of a class, or one of its subclasses with its defaults, by a name."""
+    if isinstance(value, kind):
+        return value
+    if isinstance(value, str) and value in kinds:
+        return kinds[value]()
+    article = "an" if name[0] in "aeiou" else "a"
+    raise refuse(name, f"be {article} {name} or one of the names {sorted(kinds)}", value, remedy)
+
+
+def built_in(names: Iterable[str], namespace: Mapping[str, Any]) -> tuple[type[Any], ...]:
+    """The settings with these names in a module, but for those of users' functions."""
+    kinds = [namespace[name] for name in names if isinstance(namespace[name], type)]
+    settings: list[Any] = [k for k in kinds if issubclass(k, Settings) and is_dataclass(k)]
+    return tuple(kind for kind in settings if not issubclass(kind, UsersFunctions))
+
+
 def elementwise(function: Callable[..., Floats], spec: tuple[object, ...], *numbers: object) -> Any:
     """function(spec, *vectors) of the core for numbers or arrays, which are broadcast."""
     arrays = np.broadcast_arrays(*(np.asarray(x, float) for x in numbers))
     values = function(spec, *(np.ravel(array) for array in arrays))
     return values.reshape(arrays[0].shape)[()]
-
-
-P = ParamSpec("P")
-R = TypeVar("R")
 
 
 def quiet(function: Callable[P, R]) -> Callable[P, R]:
@@ -398,5 +462,5 @@ class UsersFunctions:
     def __copy__(self) -> Self:
         return self  # it is frozen, and a copy must not be pickled
 
-    def __deepcopy__(self, memo: object) -> Self:
+    def __deepcopy__(self, copies: object) -> Self:
         return self

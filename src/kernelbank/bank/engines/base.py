@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
+import numpy as np
+
 from ... import _core
 from ...utils import validation as check
 
@@ -20,6 +22,25 @@ Description = dict[str, Any]
 
 Models = Mapping[int, list[object]]
 """By pack: the models of its outputs, behind a slot whose state is not arrays."""
+
+Snapshot = tuple[dict[str, np.ndarray], Models]
+"""The arrays of a bank by name, and its models."""
+
+
+def with_models(description: Description, models: Models) -> Description:
+    """The same bank with these models."""
+    packs = enumerate(description["packs"])
+    changed = [{**pack, "models": models[n]} if n in models else pack for n, pack in packs]
+    return {**description, "packs": changed}
+
+
+def bank_from(description: Description, snapshot: Snapshot) -> _core.Bank:
+    """A bank of the core with that state."""
+    arrays, models = snapshot
+    bank = _core.Bank(with_models(description, models))
+    bank.restore(arrays)
+    return bank
+
 
 EngineBank: TypeAlias = "_core.Bank | RayBank"
 """A bank as `KernelBank` uses it: that of the core, or one whose slots run elsewhere."""
@@ -36,30 +57,17 @@ class Engine(check.Settings):
     handled."""
 
     def open(
-        self,
-        settings: BankSettings,
-        dimension: int,
-        models: Models | None = None,
-        most_bytes: int | None = None,
+        self, settings: BankSettings, dimension: int, local: _core.Bank | None = None
     ) -> EngineBank:
-        """A bank that has learned nothing, for inputs with that many columns.
+        """A bank for inputs with that many columns, which has learned nothing.
 
-        models : as for `BankSettings.describe`. most_bytes : the memory that its arrays may take.
+        local : a bank of the core in this process, from which it goes on.
         """
-        return _core.Bank(settings.describe(dimension, models), most_bytes)
+        return local or _core.Bank(settings.describe(dimension))
 
     def local_options(self) -> dict[str, int | None]:
         """`threads` and `block` of a bank of the core in this process."""
         return {}
-
-    def to_local(self, bank: EngineBank) -> _core.Bank:
-        """A bank of this engine as one of the core in this process."""
-        assert isinstance(bank, _core.Bank)
-        return bank
-
-    def from_local(self, settings: BankSettings, dimension: int, bank: _core.Bank) -> EngineBank:
-        """A bank of this engine that goes on from one of the core in this process."""
-        return bank
 
 
 def _block_field() -> Any:

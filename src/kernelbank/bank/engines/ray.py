@@ -37,18 +37,16 @@ from ...errors import KernelBankError, KernelBankWarning, ShardLost
 from ...utils import validation as check
 from ...utils.validation import Floats
 from ...utils.whole_steps import defer_signals
-from .base import Description, Engine, EngineBank, Models
+from .base import Description, Engine, Models, Snapshot, bank_from
 from .ray_worker import (
     OutOfOrder,
     Samples,
     ShardWorker,
-    Snapshot,
     build_fingerprint,
     describe_driver,
     describe_shard,
     partition,
     renumbered,
-    with_models,
 )
 
 if TYPE_CHECKING:
@@ -109,43 +107,23 @@ class Ray(Engine):
     patience: float = check.number_field(60.0, "Give seconds, such as 60.", above=0)
     replay: int = check.count_field(16_384, "Give a number of samples, such as 16384.")
     cpus: float = check.number_field(0.0, "Give 0 or more, such as 1.", least=0)
-    allow_unauthenticated: bool = False
+    allow_unauthenticated: bool = check.flag_field(
+        False, "Give True if nobody else can reach the cluster."
+    )
     rows: ClassVar[int] = 2**16  # long calls: after each, the shards wait for the next one
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if not (self.address is None or (isinstance(self.address, str) and self.address)):
             remedy = 'Give "auto" or the head node\'s host:port, or None for this machine.'
-            raise check.refuse("address", "be a text or None", self.address, remedy, "Ray")
-        if not isinstance(self.allow_unauthenticated, bool):
-            name, remedy = (
-                "allow_unauthenticated",
-                "Give True if nobody else can reach the cluster.",
-            )
-            raise check.refuse(name, "be True or False", self.allow_unauthenticated, remedy, "Ray")
+            raise self._refuse("address", "be a text or None", remedy)
 
     def open(
-        self,
-        settings: BankSettings,
-        dimension: int,
-        models: Models | None = None,
-        most_bytes: int | None = None,
+        self, settings: BankSettings, dimension: int, local: _core.Bank | None = None
     ) -> RayBank:
-        description = settings.describe(dimension, models)
-        if most_bytes is not None:
-            _core.Bank(description, most_bytes)  # refused, if it is too large
         # C functions are refused here: a description has their addresses only.
         import_ray().cloudpickle.dumps((settings.slots, settings.losses))
-        return RayBank(self, description)
-
-    def to_local(self, bank: EngineBank) -> _core.Bank:
-        assert isinstance(bank, RayBank)
-        return bank.to_local()
-
-    def from_local(self, settings: BankSettings, dimension: int, bank: _core.Bank) -> RayBank:
-        ray_bank = self.open(settings, dimension, models=bank.models())
-        ray_bank.continue_from(bank)
-        return ray_bank
+        return RayBank(self, settings.describe(dimension), local)
 
     def block_length(self, description: Description) -> int:
         """Samples that are sent at a time."""
@@ -237,42 +215,34 @@ def _first_line(error: Exception) -> str:
 # --- the processes --------------------------------------------------------------------------------
 
 
+@dataclass
 class Shard:
     """Some packs of a bank, and the process in which they are."""
 
-    def __init__(
-        self,
-        ray: RayModule,
-        settings: Ray,
-        label: str,
-        packs: list[int],
-        whole: Description,
-        block: int,
-    ) -> None:
-        """`whole`: the bank, of which the shard has some packs; `block`: its longest block."""
-        self.label = label
-        self.packs = packs
-        self.slots = np.concatenate([whole["packs"][number]["slots"] for number in packs])
-        self.description = describe_shard(whole, packs, block)
-        self.snapshot: Snapshot | None = None  # None: nothing learned
-        self.process_id = 0
-        self.actor: Reference = None
-        self._ray = ray
-        self._settings = settings
+    ray: RayModule
+    settings: Ray
+    label: str
+    packs: list[int]
+    slots: Any  # (S,): those of the packs
+    description: Description
+    snapshot: Snapshot | None = None  # None: nothing learned
+    process_id: int = 0
+    actor: Reference = None
+    started: Reference = None
 
     def start(self, idle: Reference = None) -> None:
         """Take a process, an idle one or a new one, which starts in the background."""
         if self.actor is not None:
-            self._ray.kill(self.actor)
-        cpus = self._settings.cpus
-        remote = self._ray.remote(num_cpus=cpus, max_restarts=0, scheduling_strategy="SPREAD")
+            self.ray.kill(self.actor)
+        cpus = self.settings.cpus
+        remote = self.ray.remote(num_cpus=cpus, max_restarts=0, scheduling_strategy="SPREAD")
         self.actor = idle or remote(ShardWorker).remote()
-        self._started = self.actor.check_build.remote(build_fingerprint())
+        self.started = self.actor.check_build.remote(build_fingerprint())
 
     def wait(self) -> Reference:
         """Wait until the process runs, or has failed to; the reference to its number."""
-        patience = self._settings.patience
-        ready, waiting = self._ray.wait([self._started], timeout=min(_WARN_AFTER, patience))
+        patience = self.settings.patience
+        ready, waiting = self.ray.wait([self.started], timeout=min(_WARN_AFTER, patience))
         if waiting:
             warnings.warn(
                 f"{self.label} waits for a process in the Ray cluster, {patience:g} seconds at "
@@ -280,10 +250,10 @@ class Shard:
                 KernelBankWarning,
                 stacklevel=2,
             )
-            ready, _ = self._ray.wait(waiting, timeout=max(0.0, patience - _WARN_AFTER))
+            ready, _ = self.ray.wait(waiting, timeout=max(0.0, patience - _WARN_AFTER))
         if not ready:
             raise self.lost(f"it got no process within its patience of {patience:g} seconds")
-        return self._started
+        return self.started
 
     def lost(self, reason: str) -> ShardLost:
         """The error to raise when the shard cannot be brought back."""
@@ -299,13 +269,8 @@ class Shard:
         return renumbered(arrays, place), {i: models[n] for n, i in place.items() if n in models}
 
 
-@dataclass
-class SentBlock:
-    """A block of samples that was sent to the shards."""
-
-    samples: Samples
-    answers: list[Reference]  # what `ShardWorker.learn` returns, of every shard
-
+SentBlock = tuple[Samples, list[Reference]]
+"""The samples of a block, and what `ShardWorker.learn` returns for it, of every shard."""
 
 _idle: dict[str, list[Reference]] = {}
 """By cluster: processes of banks that are gone, for the next banks. Cheaper than new ones."""
@@ -337,7 +302,10 @@ def _in_turn(method: Method) -> Method:
 class RayBank:
     """A bank whose slots run in processes of a Ray cluster; methods are those of `EngineBank`."""
 
-    def __init__(self, settings: Ray, description: Description) -> None:
+    def __init__(
+        self, settings: Ray, description: Description, local: _core.Bank | None = None
+    ) -> None:
+        """local : a bank in this process with the same slots, from which this one goes on."""
         self._ray = ray = connect(settings)
         self._settings = settings
         self._description = description
@@ -349,11 +317,12 @@ class RayBank:
         self.clear_weight_sums, self.combiner_step = driver.clear_weight_sums, driver.combiner_step
         self.alerts = driver.alerts
         self._block = settings.block_length(description)
-        length = min(_core.SLIDE_PERIOD, description["block"] * len(shards))
-        self._shards = [
-            Shard(ray, settings, f"Shard {k} of {len(shards)}", packs, description, length)
-            for k, packs in enumerate(shards)
-        ]
+        length, self._shards = min(_core.SLIDE_PERIOD, description["block"] * len(shards)), []
+        for k, packs in enumerate(shards):
+            slots = np.concatenate([description["packs"][number]["slots"] for number in packs])
+            part = describe_shard(description, packs, length)
+            label = f"Shard {k} of {len(shards)}"
+            self._shards.append(Shard(ray, settings, label, packs, slots, part))
         self._learned: list[Samples] = []  # by the driver, since the snapshots
         self._apart = True  # shards may not have learned what the driver has
         self._failures: Counter[str] = Counter()  # of shards in a row, by label
@@ -366,6 +335,11 @@ class RayBank:
             weakref.finalize(self, _release, idle, self._shards)
         for shard in self._shards:
             shard.start(idle.pop() if idle else None)
+        if local is not None:
+            arrays, models = local.state(), local.models()
+            driver.restore({name: arrays[name] for name in driver.state()})
+            self._dropped, self._step_ratio = local.ledger()["dropped"], local.step_ratio()
+            self._begin_with([shard.part_of(arrays, models) for shard in self._shards])
 
     # --- calls ------------------------------------------------------------------------------------
 
@@ -399,13 +373,10 @@ class RayBank:
                 continue
             for shard, number in zip(self._shards, numbers, strict=True):
                 shard.process_id = number
-            opened = self._collect(
-                [
-                    shard.actor.open.remote(shard.description, shard.snapshot, samples)
-                    for shard in self._shards
-                ]
-            )
-            self._apart = opened is None
+            opening = [
+                s.actor.open.remote(s.description, s.snapshot, samples) for s in self._shards
+            ]
+            self._apart = self._collect(opening) is None
 
     def _since_snapshots(self) -> Samples | None:
         """The samples that the driver has learned since the snapshots, if any."""
@@ -455,13 +426,13 @@ class RayBank:
                     sent.clear()
                     self._synchronize()
                 send(2)
-                answers = self._collect(sent[0].answers)
+                answers = self._collect(sent[0][1])
                 if answers is None:
                     continue
                 send(3)  # for the time in which the driver works
-                rows = blocks[done]
+                rows, (samples, _) = blocks[done], sent.popleft()
                 arrays = {name: array[rows] for name, array in trace.items()}
-                self._finish(sent.popleft(), answers, None if past is None else past[rows], arrays)
+                self._finish(samples, answers, None if past is None else past[rows], arrays)
                 done += 1
         except BaseException:
             self._apart = True
@@ -474,11 +445,11 @@ class RayBank:
         replay = self._settings.replay
         with_snapshot = first // replay < (first + len(X)) // replay
         answers = [s.actor.learn.remote(first, reference, with_snapshot) for s in self._shards]
-        return SentBlock(samples, answers)
+        return samples, answers
 
     def _finish(
         self,
-        block: SentBlock,
+        samples: Samples,
         answers: Sequence[tuple[dict[str, Floats], Snapshot | None]],
         past: Floats | None,
         trace: dict[str, Floats],
@@ -487,12 +458,13 @@ class RayBank:
         records, snapshots = zip(*answers, strict=True)
         packs = [shard.packs for shard in self._shards]
         with defer_signals():  # shards and driver must fit together
-            handed = list(zip(packs, records, strict=True))
-            self._driver.learn_elsewhere(*block.samples, past, trace, handed)
+            self._driver.learn_elsewhere(
+                *samples, past, trace, list(zip(packs, records, strict=True))
+            )
             self._dropped = self._by_slot([record["dropped"] for record in records])
             self._step_ratio = self._by_slot([record["step_ratio"] for record in records])
             self._failures.clear()
-            self._learned.append(block.samples)
+            self._learned.append(samples)
             if None not in snapshots:
                 self._begin_with(snapshots)
 
@@ -575,31 +547,7 @@ class RayBank:
 
     def to_local(self) -> _core.Bank:
         """The same bank in this process."""
-        arrays, models = self._parts()
-        local = _core.Bank(with_models(self._description, models))
-        local.restore(arrays)
-        return local
-
-    def continue_from(self, bank: _core.Bank) -> None:
-        """Go on as a bank in this process with the same slots. (For a bank without callers.)"""
-        arrays, models = bank.state(), bank.models()
-        self._driver.restore({name: arrays[name] for name in self._driver.state()})
-        self._dropped, self._step_ratio = bank.ledger()["dropped"], bank.step_ratio()
-        self._begin_with([shard.part_of(arrays, models) for shard in self._shards])
-        self._apart = True
-
-    def begin(self, *initial: Floats) -> None:
-        local = _core.Bank(self._description)
-        local.begin(*initial)
-        self.continue_from(local)
-
-    def restore(self, arrays: dict[str, np.ndarray]) -> None:
-        local = _core.Bank(self._description)
-        local.restore(arrays)  # it checks everything, before a shard gets it
-        self.continue_from(local)
+        return bank_from(self._description, self._parts())
 
     def copy(self) -> RayBank:
-        local = self.to_local()
-        other = RayBank(self._settings, with_models(self._description, local.models()))
-        other.continue_from(local)
-        return other
+        return RayBank(self._settings, self._description, self.to_local())

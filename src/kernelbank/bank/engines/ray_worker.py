@@ -17,7 +17,7 @@ import numpy as np
 from ... import __version__, _core
 from ...errors import KernelBankError
 from ...utils.validation import Floats
-from .base import Description, Models
+from .base import Description, Snapshot, with_models
 
 Samples = tuple[Floats, Floats]
 """Inputs (n, d) and targets (n, K) of a block."""
@@ -94,14 +94,10 @@ class ShardWorker:
         return self._bank.variance_slots(X)
 
     def snapshot(self) -> Snapshot:
-        """Everything that the next block depends on; models are copied on their way."""
+        """What the next block depends on, without outputs; models are copied on their way."""
         arrays = self._bank.state()
         of_slots = {name: array for name, array in arrays.items() if not name.startswith("output")}
         return of_slots, self._bank.models()
-
-
-Snapshot = tuple[dict[str, np.ndarray], Models]
-"""The arrays of a shard by name, without its outputs, and its models, by pack."""
 
 
 def partition(packs: Sequence[Description], shards: int) -> list[list[int]]:
@@ -156,15 +152,6 @@ def describe_driver(whole: Description, shards: Sequence[Sequence[int]]) -> Desc
             pack.pop("models", None)
             column += width
     return {**whole, "packs": packs}
-
-
-def with_models(description: Description, models: Mapping[int, list[object]]) -> Description:
-    """The same bank with these models, by pack."""
-    packs = [
-        {**pack, "models": models[number]} if number in models else pack
-        for number, pack in enumerate(description["packs"])
-    ]
-    return {**description, "packs": packs}
 
 
 def renumbered(arrays: Mapping[str, np.ndarray], place: Mapping[int, int]) -> dict[str, np.ndarray]:
