@@ -11,7 +11,6 @@ the source is refused; with `allow_gaps` it goes on at the start of the present 
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import stat
@@ -41,14 +40,12 @@ from .text import (
     wait_until_settled,
 )
 
-_LAST_BYTES = 256
-"""How many bytes before the present place are compared again, to notice a file that was cut."""
+_LAST_BYTES = 256  # before the present place are compared again, to notice a file that was cut
 
 _COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".zip")
 _NUMBER = r"[.-]\d[\dT:._-]*"
 
-Identity = tuple[int, int]
-"""Device and inode."""
+Identity = tuple[int, int]  # device and inode
 
 
 class _FileWasCut(Exception):
@@ -78,10 +75,6 @@ class OpenedFile(NamedTuple):
         return os.pread(self.file.fileno(), count, begin)
 
 
-Match = tuple[OpenedFile, TextPosition, "hashlib._Hash"]
-"""The file of a position, the position, and the hash of the bytes before it."""
-
-
 class FollowedFile(Source):
     """A plain .csv or .jsonl file to which rows are added.
 
@@ -106,9 +99,6 @@ class FollowedFile(Source):
         self._idle = idle
         self._allow_gaps = allow_gaps
         self._is_idle = False
-        self._verified: tuple[tuple[Identity, TextPosition, bytes], hashlib._Hash] | None = None
-        """The file that `_find` returned last, for which position, its last bytes before it, and
-        the hash of all of them."""
         if not path.parent.is_dir():
             raise FileRefused(f"{path}: there is no folder {path.parent}. Check its name.")
         if os.path.lexists(path):
@@ -117,9 +107,9 @@ class FollowedFile(Source):
 
     def verify(self, fingerprint: dict[str, Any], position: Position | None = None) -> None:
         super().verify(fingerprint)
-        match = None if position is None else self._find(position)
-        if match is not None:
-            match[0].file.close()
+        opened = None if position is None else self._find(position)
+        if opened is not None:
+            opened.file.close()
 
     def _parsed(self, position: Position | None) -> Position | None:
         if position is not None:
@@ -130,11 +120,10 @@ class FollowedFile(Source):
         self, position: Position | None, size: int, columns: Sequence[str] | None
     ) -> Iterator[RowBlock]:
         """The rows of one file after another; `position` is that of the last row so far."""
-        match = None if position is None else self._find(position)
-        opened = None
+        opened = None if position is None else self._find(position)
+        start = None if opened is None else TextPosition.parse(position or {}, self.name)
         while True:
             rows = 0 if position is None else int(position["rows"])
-            opened = opened if match is None else match[0]
             if opened is None:
                 opened = yield from self._wait_for_file(rows)
             if opened is None:
@@ -142,40 +131,34 @@ class FollowedFile(Source):
             following = None
             with opened.file:
                 try:
-                    for block in self._read_file(opened, match, rows, size):
+                    for block in self._read_file(opened, start, rows, size):
                         if len(block):
                             position = block.position(len(block) - 1)
                         yield block
                     if self._is_idle:
                         return
-                    match, following = None, self._open_following(opened)
+                    following, start = self._open_following(opened), None
                 except _FileWasCut:
-                    match = None
+                    start = None
                     if position is not None and _identity_in(position) == opened.identity:
-                        match = self._find(position, was_cut=True)
+                        following = self._find(position, was_cut=True)
+                    if following is not None:
+                        start = TextPosition.parse(position or {}, self.name)
             opened = following
 
     # --- one file ---------------------------------------------------------------------------------
 
     def _read_file(
-        self, opened: OpenedFile, match: Match | None, rows: int, size: int
+        self, opened: OpenedFile, start: TextPosition | None, rows: int, size: int
     ) -> Iterator[RowBlock]:
         """The rows of a file, from its first one or from a position on; `rows` came before."""
-        pieces, rest = self._pieces(opened, 0 if match is None else match[1].bytes), b""
-        if match is None:
-            start, head = yield from self._read_header(opened, pieces, rows)
-            pieces = chain([head], pieces)
-            prefix_hash, rest = yield from skip_read(start, pieces, opened.name, CHANGED)
-        else:
-            _, start, prefix_hash = match
-            if self.columns is None:
-                yield from self._read_header(opened, self._pieces(opened, 0), rows)
+        pieces = self._pieces(opened)
+        if start is None or self.columns is None:
+            first, head = yield from self._read_header(opened, pieces, rows)
+            start, pieces = start or first, chain([head] if head else [], pieces)
         more = dict(zip(("device", "inode"), opened.identity, strict=True))
-        reader = TextReader(self, opened.name, self._dialect, start, size, prefix_hash, more)
-        if reader.start is not None:
-            self.start = reader.start  # also if no row comes from it
-        for piece in chain([rest], pieces):
-            yield from reader.feed(piece)
+        reader = TextReader(self, opened.name, self._dialect, start, size, more)
+        yield from reader.read(pieces, CHANGED)
         if not self._is_idle:  # else the last line may be incomplete
             yield from reader.feed(b"", last=True)
 
@@ -205,9 +188,9 @@ class FollowedFile(Source):
             start = TextPosition()
         return replace(start, rows=rows), bytes(head)
 
-    def _pieces(self, opened: OpenedFile, begin: int) -> Iterator[bytes]:
+    def _pieces(self, opened: OpenedFile) -> Iterator[bytes]:
         """The bytes of a file until it is rotated and settled; b"" while none comes."""
-        done, last = begin, opened.read_at(max(begin - _LAST_BYTES, 0), min(begin, _LAST_BYTES))
+        done, last = 0, b""
         last_read = time.monotonic()
         while True:
             if opened.read_at(done - len(last), len(last)) != last:
@@ -295,14 +278,12 @@ class FollowedFile(Source):
             if following is not None:  # it was renamed meanwhile
                 following.file.close()
 
-    def _find(self, position: Position, was_cut: bool = False) -> Match | None:
-        """The file of a position: that with the same bytes before it, whose hash is returned too.
+    def _find(self, position: Position, was_cut: bool = False) -> OpenedFile | None:
+        """The file of a position: that with the same bytes before it.
 
         If there is none it is refused; None with `allow_gaps`, or if the file was cut just now.
         """
         start = TextPosition.parse(position, self.name)
-        if was_cut:
-            self._verified = None
         present = self._present()
         candidates = [file for file in self._rotated() if not file.name.endswith(_COMPRESSED)]
         candidates += [present] if present is not None else []
@@ -313,9 +294,11 @@ class FollowedFile(Source):
                 if opened is None:
                     continue
                 try:
-                    return opened, start, self._matching_hash(opened, start)
+                    result_of(skip_read(start, read_plain(opened.file), opened.name, CHANGED))
                 except FileRefused:
                     opened.file.close()
+                    continue
+                return opened
         if was_cut:
             warnings.warn(
                 f"{self.name}: the file was emptied or rewritten while it was being read, and "
@@ -331,15 +314,6 @@ class FollowedFile(Source):
             "compressed or rewritten, so rows may be lost."
         )
         return None
-
-    def _matching_hash(self, opened: OpenedFile, start: TextPosition) -> hashlib._Hash:
-        """The hash of the bytes of a file before a position; refused if they are others."""
-        last = opened.read_at(max(start.end - _LAST_BYTES, 0), min(start.end, _LAST_BYTES))
-        place = opened.identity, start, last  # the file may have been cut since it was verified
-        if self._verified is None or self._verified[0] != place:
-            skipped = skip_read(start, read_plain(opened.file), opened.name, CHANGED)
-            self._verified = place, result_of(skipped)[0]
-        return self._verified[1].copy()
 
     def _present(self) -> RotatedFile | None:
         """The file that has the name now; None if there is none."""

@@ -293,7 +293,7 @@ class Source(ABC):
     """The names in order; None until the first row has come from a stream."""
 
     start: Position | None = None
-    """Where the first row begins, once the first block has come, and what identifies its rows.
+    """Where the first row begins, once that is known, and later what identifies its first block.
 
     So a run that is killed before it commits any row begins there again, or is refused.
     """

@@ -18,7 +18,7 @@ import sys
 import time
 import zlib
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from types import SimpleNamespace
@@ -42,12 +42,8 @@ from .source import (
 
 Result = TypeVar("Result")
 
-CHUNK_BYTES = 1 << 18
-"""How many bytes of a file are read at once."""
-
-READ_BYTES = 1 << 16
-"""How many bytes of standard input are read at once, at most."""
-
+CHUNK_BYTES = 1 << 18  # of a file, read at once
+READ_BYTES = 1 << 16  # of standard input, at most
 SETTLE_SECONDS = 2.0
 """A last line without its end is taken as it is when the file has not changed for this long."""
 
@@ -55,16 +51,12 @@ CHANGED = (
     "They must stay as they were, or the results could not be repeated; later rows may be changed. "
     "Restore them, or start a new run."
 )
-"""What to do about rows that were read before and have changed since."""
-
 SEND_AGAIN = "Send the same rows from the start, or start a new run."
 GZIP_MAGIC = b"\x1f\x8b"
 UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 _PACKED_BYTES = 256
 _BLANK = b" \t\r\n\xef\xbb\xbf"
-
-_PIECES_PER_SIGN = 64
-"""How many pieces are skipped between two empty blocks, at which a reader can stop."""
+_PIECES_PER_SIGN = 64  # are skipped between two empty blocks, at which a reader can stop
 
 
 # --- positions and the bytes before them ----------------------------------------------------------
@@ -90,6 +82,12 @@ class TextPosition:
     def end(self) -> int:
         """How many bytes are compared."""
         return self.bytes if self.witness is None else self.witness[0]
+
+    @property
+    def data(self) -> Position:
+        """The position as JSON data, but for the rows and the witness."""
+        unended = {"open": True} if self.unended else {}
+        return {"bytes": self.bytes, "lines": self.lines, "sha256": self.sha256, **unended}
 
     @classmethod
     def parse(cls, position: Position, name: str) -> TextPosition:
@@ -235,8 +233,8 @@ def read_header(
 class TextReader:
     """Bytes of a text to blocks of at most `size` rows, from `start` on.
 
-    `prefix_hash` is that of the bytes before, `more` is JSON data for every position. The columns
-    of the source are set when the first object of JSON lines has come.
+    `more` is JSON data for every position. The columns of the source are set when the first object
+    of JSON lines has come.
     """
 
     def __init__(
@@ -246,32 +244,36 @@ class TextReader:
         dialect: CsvDialect | None,
         start: TextPosition,
         size: int,
-        prefix_hash: hashlib._Hash,
         more: Mapping[str, object] | None = None,
     ) -> None:
         self._source = source
         self._name = name
         self._size = size
         self._dialect = dialect
-        line = start.lines + (not start.unended)
-        self._splitter = LineSplitter(dialect, start.bytes, line)
+        self._start = start
+        self._splitter = LineSplitter(dialect, start.bytes, start.lines + (not start.unended))
         self._must_end_line = start.unended
         """Whether the next bytes must be the line end of a row that had none."""
-        self._prefix_hash = prefix_hash
+        self._prefix_hash = hashlib.sha256()
         self._more = more or {}
         self._rows = start.rows
-        self.start: Position | None = None
-        """The position of the first row of the source; None after it, or if rows have come."""
-        if not start.rows and start.witness is None:
-            counts = {"rows": 0, "bytes": start.bytes, "lines": start.lines}
-            self.start = {**counts, "sha256": prefix_hash.hexdigest(), **self._more}
-            if start.unended:
-                self.start["open"] = True
+        self._needs_witness = not start.rows and start.witness is None
+        """Whether the start of the source is known, and its first block has not come."""
 
     @property
     def has_rest(self) -> bool:
         """Whether bytes have come that are not part of a complete row."""
         return self._splitter.has_rest
+
+    def read(self, pieces: Iterator[bytes], remedy: str) -> Iterator[RowBlock]:
+        """The blocks in the pieces of a whole text; what is before `start` is only compared."""
+        start = self._start
+        self._prefix_hash, rest = yield from skip_read(start, pieces, self._name, remedy)
+        if self._needs_witness:
+            before = replace(start, sha256=self._prefix_hash.hexdigest())
+            self._source.start = {"rows": 0, **before.data, **self._more}
+        for piece in chain([rest] if rest else [], pieces):
+            yield from self.feed(piece)
 
     def feed(
         self, data: bytes, last: bool = False, provisional: bool = False
@@ -294,38 +296,31 @@ class TextReader:
             if source.columns is None:
                 source.columns = first_object_keys(chunk.rows)
             for begin in range(0, len(chunk.rows), self._size):
-                rows = chunk.rows[begin : begin + self._size]
-                values: RowData = DictRows(rows)
-                if self._dialect is not None:
-                    values = CsvRows(rows, source.columns or (), self._dialect)
-                block = self._block(values, chunk, begin, hash_up_to, provisional)
-                if self.start is not None:
-                    if not provisional:  # else the last row may still become another
-                        reached = block.position(len(rows) - 1)
-                        witness = {key: reached[key] for key in ("bytes", "sha256")}
-                        self.start = {**self.start, "witness": witness}
-                    source.start, self.start = self.start, None
+                block = self._block(chunk, begin, hash_up_to, provisional)
+                if self._needs_witness and not provisional:  # else its last row may still change
+                    reached = block.position(len(block) - 1)
+                    witness = {key: reached[key] for key in ("bytes", "sha256")}
+                    source.start = {**(source.start or {}), "witness": witness}
+                self._needs_witness = False
                 yield block
-                self._rows += len(rows)
+                self._rows += len(block)
 
     def _block(
-        self,
-        values: RowData,
-        chunk: TextChunk,
-        begin: int,
-        hash_up_to: Callable[[int], str],
-        provisional: bool,
+        self, chunk: TextChunk, begin: int, hash_up_to: Callable[[int], str], provisional: bool
     ) -> RowBlock:
         """The next rows, which are rows `begin` and on of a chunk."""
+        rows = chunk.rows[begin : begin + self._size]
+        values: RowData = DictRows(rows)
+        if self._dialect is not None:
+            values = CsvRows(rows, self._source.columns or (), self._dialect)
 
         def place(row: int) -> str:
             return f"line {chunk.first_line(begin + row)}"
 
         def reached(row: int) -> Position:
             end, line = chunk.end(begin + row), chunk.last_line(begin + row)
-            unended = {"open": True} if chunk.is_unended(begin + row) else {}
-            counts = {"bytes": end, "lines": line, "sha256": hash_up_to(end)}
-            return {**counts, **self._more, **unended}
+            unended, sha256 = chunk.is_unended(begin + row), hash_up_to(end)
+            return {**TextPosition(0, end, line, unended, sha256).data, **self._more}
 
         return RowBlock(values, self._name, self._rows, provisional, place, reached)
 
@@ -348,8 +343,6 @@ class TextFile(Source):
         self._path = path
         self._dialect = dialect if self.is_csv else None
         self.share = 0.0
-        self._verified: tuple[TextPosition, hashlib._Hash] | None = None
-        """A position that was verified, and the hash of the bytes before it."""
         with open_file(path) as file:
             self._size = os.fstat(file.fileno()).st_size
             if not self._size:
@@ -361,8 +354,9 @@ class TextFile(Source):
                 )
             # A gzip file says itself where it ends.
             self._complete = complete or self._is_gzip
-            pieces, is_complete = self._pieces(file, 0), lambda: self._complete
-            header = read_header(pieces, self._dialect, self.name, bytearray(), is_complete)
+            header = read_header(
+                self._pieces(file), self._dialect, self.name, bytearray(), lambda: self._complete
+            )
             self.columns, self._start = result_of(header)
 
     def verify(self, fingerprint: dict[str, Any], position: Position | None = None) -> None:
@@ -370,11 +364,10 @@ class TextFile(Source):
         if position is not None:
             start = self._parsed(position)
             with open_file(self._path) as file:
-                pieces = self._pieces(file, 0)
-                prefix_hash, rest = result_of(skip_read(start, pieces, self.name, CHANGED))
+                pieces = self._pieces(file)
+                _, rest = result_of(skip_read(start, pieces, self.name, CHANGED))
                 if start.unended:
                     check_line_end(rest or next(pieces, b""), self.name)
-            self._verified = start, prefix_hash
 
     def _parsed(self, position: Position | None) -> TextPosition:
         return self._start if position is None else TextPosition.parse(position, self.name)
@@ -382,17 +375,11 @@ class TextFile(Source):
     def _read(
         self, start: TextPosition, size: int, columns: Sequence[str] | None
     ) -> Iterator[RowBlock]:
+        reader = TextReader(self, self.name, self._dialect, start, size)
         with open_file(self._path) as file:
-            if self._verified is not None and self._verified[0] == start:
-                prefix_hash, pieces = self._verified[1].copy(), self._pieces(file, start.bytes)
-            else:
-                pieces = self._pieces(file, 0)
-                prefix_hash, rest = yield from skip_read(start, pieces, self.name, CHANGED)
-                pieces = chain([rest] if rest else [], pieces)
-            reader = TextReader(self, self.name, self._dialect, start, size, prefix_hash)
-            for data in pieces:
+            for block in reader.read(self._pieces(file), CHANGED):
                 self.share = min(file.tell() / self._size, 1.0)
-                yield from reader.feed(data)
+                yield block
             while not self._complete and reader.has_rest:
                 for _ in wait_until_settled(file, file.tell()):
                     yield from reader.feed(b"")
@@ -403,17 +390,10 @@ class TextFile(Source):
             yield from reader.feed(b"", last=True, provisional=not self._complete)
             self.share = 1.0
 
-    def _pieces(self, file: BinaryIO, begin: int) -> Iterator[bytes]:
-        """The bytes of the text from byte `begin` on."""
-        if not self._is_gzip:
-            file.seek(begin)
-            yield from read_plain(file)
-            return
+    def _pieces(self, file: BinaryIO) -> Iterator[bytes]:
+        """The bytes of the text."""
         file.seek(0)
-        for data in read_gzip(file, self.name):
-            if begin < len(data):
-                yield data[begin:]
-            begin = max(begin - len(data), 0)
+        return read_gzip(file, self.name) if self._is_gzip else read_plain(file)
 
 
 def check_encoding(path: Path, first: bytes) -> bool:
@@ -535,12 +515,9 @@ class StandardInput(Source):
             if self.columns is None:
                 return
             start = after_header if start.sha256 is None else start
-        pieces = chain([bytes(head)], pieces)
-        prefix_hash, rest = yield from skip_read(start, pieces, self.name, SEND_AGAIN)
         dialect = self._dialect if self.is_csv else None
-        reader = TextReader(self, self.name, dialect, start, size, prefix_hash)
-        for piece in chain([rest] if rest else [], pieces):
-            yield from reader.feed(piece)
+        reader = TextReader(self, self.name, dialect, start, size)
+        yield from reader.read(chain([bytes(head)], pieces), SEND_AGAIN)
         if self._ended:  # else the last line may be incomplete
             # A sender that was killed may have stopped in the middle of a line.
             yield from reader.feed(b"", last=True, provisional=not self._complete)
