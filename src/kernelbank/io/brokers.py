@@ -285,9 +285,9 @@ class BrokerSource(Source):
         self,
         address: RedisAddress | KafkaAddress,
         name: str,
-        idle: float | None,
-        patience: float,
-        allow_gaps: bool,
+        idle: float | None = None,
+        patience: float = PATIENCE,
+        allow_gaps: bool = False,
     ) -> None:
         self.name = name
         self.address = address.shown

@@ -21,9 +21,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import FileRefused, InvalidArgument, KernelBankWarning
+from ..errors import FileRefused, KernelBankWarning
+from ..utils import validation as check
 from ..utils.validation import Floats, reads_as_number
-from .cells import Fault, parse_numbers, with_points
+from .cells import Fault, copied_text, parse_numbers, with_points
 from .source import BrokenRow, RowData, column_index
 
 MAX_ROW_BYTES = 1 << 18
@@ -76,15 +77,11 @@ class CsvDialect:
         """The checked dialect."""
         character = delimiter_character(delimiter)
         if character is None:
-            raise InvalidArgument(
-                f"'delimiter' must {DELIMITER_RULE}; got {delimiter!r}. Give what stands between "
-                "the cells, such as ',' or ';'."
-            )
+            remedy = "Give what stands between the cells, such as ',' or ';'."
+            raise check.refuse("delimiter", DELIMITER_RULE, delimiter, remedy)
         if decimal not in (".", ","):
-            raise InvalidArgument(
-                f"'decimal' must {DECIMAL_RULE}; got {decimal!r}. Give what stands before the "
-                "fraction of a number."
-            )
+            remedy = "Give what stands before the fraction of a number."
+            raise check.refuse("decimal", DECIMAL_RULE, decimal, remedy)
         return cls(character, decimal)
 
 
@@ -378,11 +375,9 @@ def header_names(header: Sequence[str], source: str, line: int) -> tuple[str, ..
                 f"{source}, line {line}: more than one column is called {name!r}. "
                 "Give every column a name of its own."
             )
-        try:
-            name.encode("utf-8")
-        except UnicodeEncodeError:
+        if copied_text(name) != name:
             raise FileRefused(
                 f"{source}, line {line}: the name of column {index + 1} is not UTF-8 text. "
                 "Save the table as UTF-8."
-            ) from None
+            )
     return names

@@ -197,15 +197,8 @@ class RedisStream(BrokerSource):
 
     kind = "redis"
 
-    def __init__(
-        self,
-        address: RedisAddress,
-        idle: float | None = None,
-        patience: float = PATIENCE,
-        *,
-        allow_gaps: bool = False,
-    ) -> None:
-        super().__init__(address, f"stream {address.stream}", idle, patience, allow_gaps)
+    def __init__(self, address: RedisAddress, **options: Any) -> None:
+        super().__init__(address, f"stream {address.stream}", **options)
         self._stream = address.stream
         self._connection = RedisConnection(address, self._retries)
 

@@ -21,7 +21,6 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, BinaryIO, TypeVar
 
 from ..errors import FileRefused
@@ -54,7 +53,6 @@ CHANGED = (
 SEND_AGAIN = "Send the same rows from the start, or start a new run."
 GZIP_MAGIC = b"\x1f\x8b"
 UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
-_PACKED_BYTES = 256
 _BLANK = b" \t\r\n\xef\xbb\xbf"
 _PIECES_PER_SIGN = 64  # are skipped between two empty blocks, at which a reader can stop
 
@@ -435,23 +433,15 @@ def read_gzip(file: BinaryIO, name: str) -> Iterator[bytes]:
     late: gzip has a single checksum, at the end, and what is decompressed between the damage and
     the end can look like rows.
     """
-    # In small pieces: the bytes before the damage in the same piece are lost.
-    pieces: Any = SimpleNamespace(read=lambda size: file.read(min(size, _PACKED_BYTES)))
-    reason, is_complete = "", False
-    with gzip.GzipFile(fileobj=pieces, mode="rb") as unpacked:
-        while not (reason or is_complete):
-            data = bytearray()
-            try:
-                while not is_complete and len(data) < CHUNK_BYTES:
-                    piece = unpacked.read1(CHUNK_BYTES)
-                    data += piece
-                    is_complete = not piece
-            except EOFError:
-                reason = "ends too early; the rows before its end"
-            except (gzip.BadGzipFile, zlib.error):
-                reason = "is damaged; the rows before the damage"
-            if data:
-                yield bytes(data)
+    reason = ""
+    with gzip.GzipFile(fileobj=file, mode="rb") as unpacked:
+        try:
+            while data := unpacked.read1(CHUNK_BYTES):
+                yield data
+        except EOFError:
+            reason = "ends too early; the rows before its end"
+        except (gzip.BadGzipFile, zlib.error):
+            reason = "is damaged; the rows before the damage"
     if reason:
         raise FileRefused(
             f"{name}: the gzip file {reason} have been read. Fetch or compress it again."

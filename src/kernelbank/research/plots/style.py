@@ -11,12 +11,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-import numpy as np
-
 from ...errors import KernelBankError
 from ...utils import validation as check
 from ...utils.rendering import one_line
-from ...utils.validation import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -246,25 +243,3 @@ def _reduced(png: bytes) -> bytes:
         few = image.convert("RGB").quantize(256, dither=Image.Dither.NONE)
     few.save(file, "png", optimize=True)
     return file.getvalue()
-
-
-POINTS = 2000
-"""The most points of a line."""
-
-
-def draw_line(axes: Axes, values: Floats, **style: Any) -> None:
-    """A line over samples. Of a long one each interval keeps its lowest and its highest value.
-
-    An interval without finite values keeps its first, so that the line is broken there.
-    """
-    x = np.arange(len(values))
-    if len(values) > POINTS:
-        length = -(-len(values) // (POINTS // 2 - 1))
-        first = x[::length]
-        intervals = np.full((len(first), length), np.nan)
-        intervals.ravel()[: len(values)] = values
-        finite = np.isfinite(intervals)
-        lowest = np.where(finite, intervals, np.inf).argmin(axis=1)
-        highest = np.where(finite, intervals, -np.inf).argmax(axis=1)
-        x = np.unique(np.concatenate([x[[0, -1]], first + lowest, first + highest]))
-    axes.plot(x, values[x], **style)

@@ -25,7 +25,6 @@ from .style import (
     SMALL,
     Style,
     canvas,
-    draw_line,
     figure_of,
     fix_tick_style,
     need_matplotlib,
@@ -177,7 +176,7 @@ def cumulative_loss(trace: Trace, y: object = None, ax: Axes | None = None) -> F
 def _sums(axes: Axes, bank: Floats, slots: Floats | None, names: tuple[str, ...]) -> None:
     """Running sums of the bank, and of the slots behind it."""
     total = np.cumsum(bank)
-    draw_line(axes, total, color=BLUE, lw=1.8, zorder=4, label="the bank")
+    axes.plot(total, color=BLUE, lw=1.8, zorder=4, label="the bank")
     top = total[-1]
     if slots is not None:
         with np.errstate(over="ignore", invalid="ignore"):
@@ -190,10 +189,10 @@ def _sums(axes: Axes, bank: Floats, slots: Floats | None, names: tuple[str, ...]
         style: Style = {"color": GREY, "lw": 0.2 if many else 0.6, "rasterized": many}
         for slot, column in enumerate(sums.T):
             label = None if slot else f"every slot alone{beyond}"
-            draw_line(axes, column, zorder=1, label=label, **style)
+            axes.plot(column, zorder=1, label=label, **style)
         best = int(np.argmin(last))
         style = {"color": GREEN, "lw": 1.2, "ls": "--", "zorder": 3}
-        draw_line(axes, sums[:, best], label=f"best slot: {plain(names[best])}", **style)
+        axes.plot(sums[:, best], label=f"best slot: {plain(names[best])}", **style)
     axes.set(xlabel="sample", xlim=(0, max(len(total) - 1, 1)))
     if np.isfinite(top) and top > 0:
         axes.set_ylim(0, 1.06 * top)
@@ -315,11 +314,11 @@ def _numbers(axes: Axes, trace: Trace, y: object) -> None:
         style = {"color": INK, "ls": "none", "marker": "o", "ms": 2.2, "mew": 0.0}
         if len(target) > DOTS:
             style = {"color": GREY, "lw": 0.8}
-        draw_line(axes, target, label="target", zorder=2, **style)
+        axes.plot(target, label="target", zorder=2, **style)
         axes.set_ylabel("target")
         shown.append(target)
     width = 1.3 if len(predicted) <= DOTS else 0.7
-    draw_line(axes, predicted, color=BLUE, lw=width, label="prediction", zorder=3)
+    axes.plot(predicted, color=BLUE, lw=width, label="prediction", zorder=3)
     if "lower" in trace.fields and "upper" in trace.fields:
         style = {"color": BLUE, "alpha": 0.22, "lw": 0, "rasterized": len(predicted) > 9999}
         x = np.arange(len(predicted))
@@ -355,7 +354,7 @@ def _probability_of_truth(axes: Axes, trace: Trace, y: object) -> None:
     start = np.maximum(end - length, 0)
     sums = np.append(0.0, np.cumsum(height))
     mean = (sums[end] - sums[start]) / (end - start)
-    draw_line(axes, mean, color=INK, lw=1.2, label=f"mean of the last {length}")
+    axes.plot(mean, color=INK, lw=1.2, label=f"mean of the last {length}")
     axes.set(ylim=(-0.02, 1.02), ylabel="probability of the true label")
 
 
