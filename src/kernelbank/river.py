@@ -120,9 +120,9 @@ class _RiverEstimator(base.Estimator):  # type: ignore[misc]
         remedy = "Give how many features may become columns."
         self._most = check.count("most_features", most, "KernelBank", remedy)
         self._has_warned = False
-        missing = self._bank.missing_values
+        gaps = self._bank.missing_values
         fill = np.nan if fill is None else fill
-        self._columns = NamedColumns("feature", "x", _ENCODE, missing, fill)
+        self._columns = NamedColumns("feature", "x", _ENCODE, gaps, fill)
 
     @property
     def bank(self) -> AutoBank:

@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import MISSING, field, fields
 from datetime import date
-from functools import wraps
 from numbers import Integral, Real
-from typing import Any, ClassVar, ParamSpec, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
@@ -21,10 +20,11 @@ Floats = np.ndarray[Any, np.dtype[np.float64]]  # numpy.typing is slow to import
 LARGEST = 1e150
 """Inputs and targets beyond this are refused: the square of a difference must not overflow."""
 
-LARGEST_COUNT = 2**63 - 1
-"""Whole numbers beyond this are refused: compiled code takes 64 bits."""
+LARGEST_COUNT = 2**63 - 1  # beyond this whole numbers are refused: compiled code takes 64 bits
 
 _FLOAT64 = np.dtype(np.float64)
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def refuse(
@@ -150,7 +150,6 @@ def _not_numbers(name: str, array: np.ndarray, remedy: str) -> InvalidArgument:
     """The error for an array that does not hold numbers; it has the first wrong value."""
     wrong = ((where, value) for where, value in np.ndenumerate(array) if not _is_number(value))
     where, value = next(wrong, ((), array.tolist()))
-    index = f" at index {where if len(where) > 1 else where[0]}" if where else ""
     missing, other = _ADVICE.get(name.lower(), (remedy, remedy))
     if value is None or type(value).__name__ == "NAType":
         remedy = missing
@@ -161,7 +160,12 @@ def _not_numbers(name: str, array: np.ndarray, remedy: str) -> InvalidArgument:
     elif isinstance(value, dict):
         remedy = f"Make a table of them: pandas.DataFrame({name})."
     shown = str(value) if isinstance(value, np.str_) else value
-    return refuse(name, "hold numbers", shown, remedy, where=index)
+    return refuse(name, "hold numbers", shown, remedy, where=_at_index(where))
+
+
+def _at_index(where: tuple[int, ...]) -> str:
+    """A place in an array for a message."""
+    return f" at index {where if len(where) > 1 else where[0]}" if where else ""
 
 
 def _is_number(value: object) -> bool:
@@ -188,14 +192,11 @@ def within_range(name: str, array: Floats) -> None:
         return
     bad = ~(np.abs(array) <= LARGEST)
     where = tuple(int(i) for i in np.argwhere(bad)[0])
-    index = f" at index {where if len(where) > 1 else where[0]}" if where else ""
     remedy = "Remove or repair such samples before they reach the bank."
     if name == "y" and np.isnan(array[where]):
         remedy = _ADVICE["y"][0]
-    raise InvalidArgument(
-        f"'{name}' must be finite and at most {LARGEST:g} in size; got {array[where]!s}{index}. "
-        f"{remedy}"
-    )
+    rule = f"be finite and at most {LARGEST:g} in size"
+    raise refuse(name, rule, float(array[where]), remedy, where=_at_index(where))
 
 
 def samples(X: object, dimension: int | None, name: str = "X") -> Floats:
@@ -318,19 +319,9 @@ def elementwise(function: Callable[..., Floats], spec: tuple[object, ...], *numb
     return values.reshape(arrays[0].shape)[()]
 
 
-P = ParamSpec("P")
-R = TypeVar("R")
-
-
-def quiet(function: Callable[P, R]) -> Callable[P, R]:
+def quiet(function: Function) -> Function:
     """The function without NumPy's warnings of overflow: a bank reports a slot that diverges."""
-
-    @wraps(function)
-    def call(*arguments: P.args, **options: P.kwargs) -> R:
-        with np.errstate(over="ignore", invalid="ignore"):
-            return function(*arguments, **options)
-
-    return call
+    return np.errstate(over="ignore", invalid="ignore")(function)
 
 
 def real_numbers(value: object, shape: tuple[int, ...], name: str) -> Floats:
@@ -398,5 +389,5 @@ class UsersFunctions:
     def __copy__(self) -> Self:
         return self  # it is frozen, and a copy must not be pickled
 
-    def __deepcopy__(self, memo: object) -> Self:
+    def __deepcopy__(self, copies: object) -> Self:
         return self
