@@ -21,8 +21,7 @@ import sys
 import threading
 import warnings
 import weakref
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any, NoReturn, Protocol
 
 from ..errors import HalfLearned
@@ -149,8 +148,6 @@ class _Steps(threading.local):
     def __init__(self) -> None:
         self.warnings: list[tuple[type[Warning], str]] = []
         """Warnings that wait for the end of the outermost step."""
-        self.owner = ""
-        """Who runs, where several do in turn."""
 
 
 _steps = _Steps()
@@ -187,24 +184,9 @@ class whole_step:  # noqa: N801
             self._deferred.__exit__()
 
 
-@contextmanager
-def named_warnings(owner: str) -> Iterator[None]:
-    """Begin the warnings of this thread with the name of the one who runs."""
-    before, _steps.owner = _steps.owner, owner
-    try:
-        yield
-    finally:
-        _steps.owner = before
-
-
-def with_owner(message: str) -> str:
-    """The message, with the name that `named_warnings` was given."""
-    return f"{_steps.owner}: {message}" if _steps.owner else message
-
-
 def warn_after_step(kind: type[Warning], message: str) -> None:
     """Warn, attributed to the line outside this package that called it, once the bank is whole."""
-    _steps.warnings.append((kind, with_owner(message)))
+    _steps.warnings.append((kind, message))
     if not _steps.depth:
         _give_warnings()
 

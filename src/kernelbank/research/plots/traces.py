@@ -18,10 +18,7 @@ from .style import (
     GREEN,
     GREY,
     INK,
-    ORANGE,
     PAGE,
-    RED,
-    SKY,
     SMALL,
     Style,
     canvas,
@@ -70,28 +67,26 @@ def _check_trace(trace: object, *fields: str) -> Trace:
     return trace
 
 
-def _check_shape(name: str, shape: tuple[int, ...], length: int, remedy: str) -> None:
-    if shape != (length,):
-        rule = f"hold one value for each of the trace's {length} samples"
-        raise check.refuse(name, rule, shape, remedy)
-
-
 def _targets(trace: Trace, y: object) -> Floats:
     """Targets that are numbers, one for each sample."""
-    remedy = "Give the targets that the bank was run on."
-    array = check.floats("y", y, remedy)
-    _check_shape("y", array.shape, len(trace), remedy)
+    array = check.floats("y", y, "Give the targets that the bank was run on.")
+    _check_length(trace, array.shape)
     return array
 
 
 def _labels(trace: Trace, y: object) -> list[object]:
     """Targets that are labels, one for each sample."""
-    remedy = "Give the labels that the bank was run on."
     if y is None:
-        raise check.refuse("y", "be given", y, remedy)
+        raise check.refuse("y", "be given", y, "Give the labels that the bank was run on.")
     labels = y.tolist() if isinstance(y, np.ndarray) else list(y)  # type: ignore[call-overload]
-    _check_shape("y", (len(labels),), len(trace), remedy)
+    _check_length(trace, (len(labels),))
     return list(labels)
+
+
+def _check_length(trace: Trace, shape: tuple[int, ...]) -> None:
+    if shape != (len(trace),):
+        rule = f"hold one value for each of the trace's {len(trace)} samples"
+        raise check.refuse("y", rule, shape, "Give what the bank was run on.")
 
 
 def _losses(trace: Trace, y: object) -> tuple[Floats, Floats | None, str]:
@@ -166,10 +161,10 @@ def cumulative_loss(trace: Trace, y: object = None, ax: Axes | None = None) -> F
     >>> figure.axes[0].get_ylabel()
     'wrong labels so far'
     """
-    losses, alone, unit = _losses(_check_trace(trace), y)
+    losses, alone, what = _losses(_check_trace(trace), y)
     with canvas(ax, COLUMN, 2.6) as axes:
         _sums(axes, losses, alone, trace.names)
-        axes.set_ylabel(f"{unit} so far")
+        axes.set_ylabel(f"{what} so far")
     return figure_of(axes)
 
 
@@ -250,18 +245,13 @@ def _draw_image(axes: Axes, image: Floats, label: str, extent: tuple[float, ...]
     A few cells far above all others must not make the others pale: they are just as dark, and the
     bar has an arrow.
     """
-    from matplotlib.colors import LinearSegmentedColormap
-
     sizes, signed = np.abs(image[image != 0]), bool((image < 0).any())
     most = float(np.quantile(sizes, 0.998)) if len(sizes) else 1.0
     beyond = sizes.max(initial=0.0) > 1.5 * most
     darkest = most if beyond else sizes.max(initial=most)
-    below, above = ["#3D1A00", RED, ORANGE], [SKY, BLUE, "#001F33"]
-    ramp = [*below, "white", *above] if signed else ["white", *above]
     style: Style = {"aspect": "auto", "interpolation": "nearest", "extent": extent}
     style |= {"vmin": -darkest if signed else 0.0, "vmax": darkest}
-    colours = LinearSegmentedColormap.from_list("weights", ramp)
-    drawn = axes.imshow(image, cmap=colours, **style)
+    drawn = axes.imshow(image, cmap="PuOr" if signed else "Blues", **style)
     axes.spines[:].set_visible(True)
     extend = ("both" if signed else "max") if beyond else "neither"
     bar = axes.figure.colorbar(drawn, ax=axes, pad=0.01, aspect=30, extend=extend)
