@@ -114,16 +114,19 @@ def _refusal(path: PathName, mode: int) -> RunRefused:
     return RunRefused(f"{path} is {kind}, not a file. {remedy}.")
 
 
+_NOT_OPENED = {
+    FileNotFoundError: "there is no such file. Check its name and folder.",
+    IsADirectoryError: "this is a folder. Give one of the files in it.",
+    PermissionError: "this file may not be read. Change its permissions.",
+}
+
+
 def open_file(path: Path) -> io.BufferedReader:
     """The file, opened for reading; the error says why it cannot be."""
     try:
         file = open_for_reading(path, open_at_once)
-    except FileNotFoundError:
-        raise FileRefused(f"{path}: there is no such file. Check its name and folder.") from None
-    except IsADirectoryError:
-        raise FileRefused(f"{path}: this is a folder. Give one of the files in it.") from None
-    except PermissionError:
-        raise FileRefused(f"{path}: this file may not be read. Change its permissions.") from None
+    except (FileNotFoundError, IsADirectoryError, PermissionError) as error:
+        raise FileRefused(f"{path}: {_NOT_OPENED[type(error)]}") from None
     except (OSError, ValueError) as error:
         raise FileRefused(f"{path}: this file cannot be read ({error}).") from None
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from ..errors import FileRefused, RunRefused
+from ..utils import validation as check
 from .files import (
     cannot_lock,
     check_regular,
@@ -130,7 +131,7 @@ class LineFileSink(Sink):
         self._hash = hashlib.sha256()
         self._length = 0
         self._file: BinaryIO = io.BytesIO()  # until it is opened
-        self._is_new = self._was_made = False
+        self._is_new = self._was_absent = False
         """Whether the folder does not know its name yet; whether there was none before."""
 
     @abstractmethod
@@ -151,7 +152,7 @@ class LineFileSink(Sink):
         )
 
     def start(self) -> None:
-        self._was_made = not os.path.lexists(self.path)
+        self._was_absent = not os.path.lexists(self.path)
         self._open()
         self.check_vacant()  # again: now that the file is locked
         self._is_new = True
@@ -226,7 +227,7 @@ class LineFileSink(Sink):
         self._hash, self._length = hashlib.sha256(), 0
 
     def discard(self) -> None:
-        if self._was_made and self._length <= len(self._header):
+        if self._was_absent and self._length <= len(self._header):
             with suppress(OSError):
                 self.path.unlink()
 
@@ -279,12 +280,8 @@ class ParquetSink(Sink):
     """
 
     def __init__(self, folder: Path, columns: Sequence[str], copied: Sequence[str] = ()) -> None:
-        try:
+        with check.optional("Predictions as .parquet need", "pyarrow", "files"):
             import pyarrow  # noqa: F401
-        except ModuleNotFoundError as error:
-            raise RunRefused(
-                "Predictions as .parquet need pyarrow. Install it: pip install 'kernelbank[files]'"
-            ) from error
         self.path = folder
         self.address = str(folder.resolve())
         self._columns = list(columns)

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import KernelBankError
 from ..utils import validation as check
 from ..utils.validation import Floats
 
@@ -129,13 +128,8 @@ LEVEL = 0.05
 
 def scipy_stats() -> Any:
     """The module scipy.stats; an error that names the extra if it is not installed."""
-    try:
+    with check.optional("Tests over several streams need", "SciPy", "research"):
         from scipy import stats  # slow to import
-    except ImportError:
-        raise KernelBankError(
-            "Tests over several streams need SciPy. Install it with: "
-            "pip install 'kernelbank[research]'"
-        ) from None
     return stats
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..errors import KernelBankError
+from .validation import optional
 
 if TYPE_CHECKING:
     import pandas
@@ -145,12 +145,8 @@ def frame(
     names : by field, the names along each axis after the first; equal ones get a number, from the
         second on.
     """
-    try:
+    with optional("to_frame() needs", "pandas", ""):
         import pandas
-    except ImportError:
-        raise KernelBankError(
-            "to_frame() needs pandas, which is not installed. Install it with: pip install pandas"
-        ) from None
     rows = pandas.RangeIndex(samples, name="sample")
     parts = [pandas.DataFrame(index=rows)]
     for field, array in arrays.items():

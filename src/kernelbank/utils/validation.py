@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self, TypeVar
 import numpy as np
 
 from .. import _core
-from ..errors import InvalidArgument
+from ..errors import InvalidArgument, PackageMissing
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]  # numpy.typing is slow to import
 
@@ -40,13 +40,13 @@ def refuse(
 
 @contextmanager
 def optional(what: str, package: str, extra: str) -> Iterator[None]:
-    """Imports of a package that only an extra installs; the error names the command."""
+    """Imports of a package that an extra installs, if any; the error names the command."""
     try:
         yield
     except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            f"{what} {package}, which is not installed. Install both: "
-            f"pip install 'kernelbank[{extra}]'"
+        wanted = f"'kernelbank[{extra}]'" if extra else package
+        raise PackageMissing(
+            f"{what} {package}, which is not installed. Install it: pip install {wanted}"
         ) from error
 
 

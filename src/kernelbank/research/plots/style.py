@@ -11,7 +11,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from ...errors import KernelBankError
 from ...utils import validation as check
 from ...utils.rendering import one_line
 
@@ -72,12 +71,8 @@ _BARE: dict[str, dict[str, None]] = {
 
 def need_matplotlib() -> ModuleType:
     """The module matplotlib; an error that names the extra if it is not installed."""
-    try:
+    with check.optional("Plots need", "matplotlib", "plot"):
         import matplotlib
-    except ImportError:
-        raise KernelBankError(
-            "Plots need matplotlib. Install it with: pip install 'kernelbank[plot]'"
-        ) from None
     return matplotlib
 
 
