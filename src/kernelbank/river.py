@@ -44,11 +44,9 @@ from .utils.whole_steps import defer_signals
 with check.optional("kernelbank.river needs", "River", "river"):
     from river import base
 
-Features = dict[Hashable, object]
-"""A row: the values of features by their names."""
+Features = dict[Hashable, object]  # a row: the values of features by their names
 
-Foreign = Any
-"""A data frame, a series or a model of another library."""
+Foreign = Any  # a data frame, a series or a model of another library
 
 __all__ = [
     "KernelBankClassifier",

@@ -195,12 +195,8 @@ def typed_without_password(word: str) -> str:
 
 Result = TypeVar("Result")
 
-PATIENCE = 30.0
-"""Seconds for which a broker that cannot be reached is tried again."""
-
-PAUSES = 0.25, 8.0
-"""Seconds of the first and of the longest pause."""
-
+PATIENCE = 30.0  # seconds for which a broker that cannot be reached is tried again
+PAUSES = 0.25, 8.0  # seconds of the first and of the longest pause
 TIMEOUTS = 1.5, 10.0
 """Seconds that the first attempt may take, so that a user is told within two, and later ones."""
 

@@ -41,7 +41,6 @@ from .text import (
 )
 
 _LAST_BYTES = 256  # before the present place are compared again, to notice a file that was cut
-
 _COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".zip")
 _NUMBER = r"[.-]\d[\dT:._-]*"
 

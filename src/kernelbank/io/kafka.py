@@ -28,11 +28,8 @@ from .source import (
 with check.optional("Kafka topics need", "confluent-kafka", "kafka"):
     from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-PARTITION_PERIOD = 30.0
-"""Seconds between two queries for partitions that were added to the topic."""
-
-SLOW_START_SECONDS = 10.0
-"""Seconds to wait for messages that are known to be there."""
+PARTITION_PERIOD = 30.0  # seconds between two queries for partitions that were added to the topic
+SLOW_START_SECONDS = 10.0  # seconds to wait for messages that are known to be there
 
 
 @dataclass
@@ -55,8 +52,7 @@ class KafkaTopic(BrokerSource):
     def __init__(self, address: KafkaAddress, **options: Any) -> None:
         super().__init__(address, f"topic {address.topic}", **options)
         self._topic = address.topic
-        self._is_down = False
-        """Whether the client has lost all brokers."""
+        self._is_down = False  # whether the client has lost all brokers
         ours = {
             "bootstrap.servers": address.servers,
             "enable.auto.commit": "false",

@@ -27,9 +27,7 @@ from ..utils.validation import Floats, reads_as_number
 from .cells import Fault, copied_text, parse_numbers, with_points
 from .source import BrokenRow, RowData, column_index
 
-MAX_ROW_BYTES = 1 << 18
-"""The most bytes of one row, without its last line end."""
-
+MAX_ROW_BYTES = 1 << 18  # the most bytes of one row, without its last line end
 BYTE_ORDER_MARK = "\ufeff"
 TOO_LONG = f"is the beginning of a row longer than {MAX_ROW_BYTES} bytes"
 INVALID_JSON = "is broken JSON"

@@ -39,18 +39,13 @@ with check.optional("Redis streams need", "the package redis", "redis"):
     from redis.retry import Retry
 
 
-Client = Any
-"""A client or pipeline of redis-py, whose stubs do not say what commands return."""
+Client = Any  # a client or pipeline of redis-py, whose stubs do not say what commands return
 
 Entry = tuple[str, dict[str, str]]
-Id = tuple[int, int]
-"""The two numbers of an id such as 1700000000000-0."""
+Id = tuple[int, int]  # the two numbers of an id such as 1700000000000-0
 
-FIRST_ID: Id = (0, 0)
-"""Below the id of every entry."""
-
-BROKEN = (redis.ConnectionError, redis.TimeoutError)
-"""The errors after which trying again may help."""
+FIRST_ID: Id = (0, 0)  # below the id of every entry
+BROKEN = (redis.ConnectionError, redis.TimeoutError)  # the errors after which trying again may help
 
 
 class RedisConnection:
@@ -320,18 +315,12 @@ class RedisStream(BrokerSource):
 # stay here: before rows are sent, and at each commit, the server is asked how far the stream is,
 # on the connection that is then used; what it has lost is written again.
 
-BATCH_ROWS = 256
-"""Rows that are sent together."""
-
+BATCH_ROWS = 256  # rows that are sent together
 REWRITABLE_ROWS = 10_000
 """Rows before the last commit that can be written again too, if the server loses them later."""
 
-WAIT_SECONDS = 10.0
-"""Seconds in which the replicas must have acknowledged a commit."""
-
-_SEQUENCE = 1
-"""The second number of every id."""
-
+WAIT_SECONDS = 10.0  # seconds in which the replicas must have acknowledged a commit
+_SEQUENCE = 1  # the second number of every id
 _APPENDONLY = "Set `appendonly yes` on the server, so that it keeps what it has acknowledged."
 
 
@@ -370,12 +359,9 @@ class RedisSink(Sink):
         self._columns = list(columns)
         self._connection = RedisConnection(parts, Retries(parts.shown, patience))
         self._wait = wait
-        self._newest: list[Row] = []
-        """The rows since the last commit, and the newest ones before."""
-        self._sent = 0
-        """How many of them the server has acknowledged."""
-        self._before = 0
-        """The number of the last row before the newest."""
+        self._newest: list[Row] = []  # the rows since the last commit, and the newest ones before
+        self._sent = 0  # how many of them the server has acknowledged
+        self._before = 0  # the number of the last row before the newest
         self._added: int | None = None
         """How many entries the server has counted, at least; None if it does not count."""
 

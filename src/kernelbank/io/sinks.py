@@ -29,15 +29,11 @@ from .files import (
     open_regular,
 )
 
-Row = tuple[Any, ...]
-"""The plain values of one prediction, None where there is none."""
+Row = tuple[Any, ...]  # the plain values of one prediction, None where there is none
 
-Commit = dict[str, Any]
-"""How far a sink is: JSON data for the checkpoint."""
+Commit = dict[str, Any]  # how far a sink is: JSON data for the checkpoint
 
-CHUNK_BYTES = 1 << 20
-"""How many bytes are read at once when a file is compared with its hash."""
-
+CHUNK_BYTES = 1 << 20  # how many bytes are read at once when a file is compared with its hash
 _LONGEST_HEADER = 1 << 20
 
 RESTORE = "Restore what was there, or start a new run with another --state and other outputs."
@@ -260,9 +256,7 @@ class JsonLinesSink(LineFileSink):
         return "".join(f"{json.dumps(record, ensure_ascii=False)}\n" for (record,) in rows)
 
 
-PART_ROWS = 50_000
-"""Rows of one file."""
-
+PART_ROWS = 50_000  # rows of one file
 _PART = re.compile(r"\.?part-\d{6,}\.parquet")
 
 

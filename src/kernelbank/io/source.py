@@ -27,11 +27,8 @@ from .cells import (
     shown_cell,
 )
 
-DEFAULT_BLOCK_ROWS = 1024
-"""The most rows of a block, by default."""
-
-POLL_SECONDS = 0.2
-"""Seconds after which a source without new rows yields an empty block."""
+DEFAULT_BLOCK_ROWS = 1024  # the most rows of a block, by default
+POLL_SECONDS = 0.2  # seconds after which a source without new rows yields an empty block
 
 Position = dict[str, Any]
 """Where to continue after a row: JSON data, made and understood by one kind of source.
@@ -39,8 +36,7 @@ Position = dict[str, Any]
 `rows` is in all of them: how many rows of the source, valid or not, have come so far.
 """
 
-BrokenRow = tuple[object, str]
-"""What came instead of a row, and why it is not one."""
+BrokenRow = tuple[object, str]  # what came instead of a row, and why it is not one
 
 
 @dataclass(frozen=True)
@@ -159,8 +155,7 @@ class RowBlock:
         self.first = first
         """How many rows of the source came before this block."""
         self.provisional = provisional
-        self._place = place
-        """Where in the source a row is; by default its number."""
+        self._place = place  # where in the source a row is; by default its number
         self._reached = reached
         """Up to where the source is read after a row, if its number does not say that."""
         self._ids = ids

@@ -26,8 +26,7 @@ from .datasets import CLASSIFICATION, REGRESSION, Stream
 
 BANK, RIVAL, BASELINE = "bank", "rival", "baseline"
 PERSISTENCE, RUNNING_MEAN = "persistence", "running mean"
-WARM_UP = 200
-"""Rows that every competitor runs over before it is timed."""
+WARM_UP = 200  # rows that every competitor runs over before it is timed
 
 
 class OnlineModel(Protocol):

@@ -31,9 +31,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 WINDOW = 10
-LENGTHS = (300, 500, 1000, 2000, 5000)
-"""Numbers of samples: the paper does not say how many it ran."""
-
+LENGTHS = (300, 500, 1000, 2000, 5000)  # numbers of samples: the paper does not say how many it ran
 READINGS = ("variance", "std")
 """What 0.71519837 may be of the noise u: its variance or its standard deviation."""
 
@@ -176,8 +174,7 @@ def standings(runs: Sequence[PaperRun], lengths: Sequence[int]) -> list[Standing
     return rows
 
 
-Row = tuple[str, list[float]]
-"""The name of a quantity, and its value on each seed."""
+Row = tuple[str, list[float]]  # the name of a quantity, and its value on each seed
 
 
 def table(runs: Sequence[PaperRun]) -> list[tuple[str, int, list[Row]]]:

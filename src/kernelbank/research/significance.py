@@ -16,8 +16,7 @@ import numpy as np
 from ..utils import validation as check
 from ..utils.validation import Floats
 
-FEWEST = 30
-"""With fewer differences than this the normal approximation is not reliable."""
+FEWEST = 30  # with fewer differences than this the normal approximation is not reliable
 
 
 @dataclass(frozen=True)

@@ -25,9 +25,7 @@ if TYPE_CHECKING:
 Pairs = tuple[tuple[str, str], ...]
 Bars = Sequence[tuple[str, float]]
 
-CELLS = 20
-"""Length of the longest bar in a terminal, in characters."""
-
+CELLS = 20  # length of the longest bar in a terminal, in characters
 EIGHTHS = " ▏▎▍▌▋▊▉█"
 NEGATIVE = "░"
 

@@ -38,8 +38,7 @@ class _Handlers:
         """The main thread while it defers signals, else 0."""
         self._replaced: dict[int, Callable[[int, object], object]] = {}
         """The handlers that are replaced, by signal."""
-        self._came: list[int] = []
-        """The signals that came since then, each once."""
+        self._came: list[int] = []  # the signals that came since then, each once
         self._last: list[object] = []
         self._to_replace: list[tuple[int, Callable[[int, object], object]]] = []
         """The handlers of all signals last time, and those to be replaced: seldom others."""
@@ -216,8 +215,7 @@ class CutOff:
 
 # --- forks ----------------------------------------------------------------------------------------
 
-_banks: dict[int, weakref.ref[Stepping]] = {}
-"""All banks of this process, by their address."""
+_banks: dict[int, weakref.ref[Stepping]] = {}  # all banks of this process, by their address
 
 
 def new_turn(bank: Stepping) -> threading.RLock:

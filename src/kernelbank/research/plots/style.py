@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Style = dict[str, Any]
-"""Keyword arguments for matplotlib."""
+Style = dict[str, Any]  # keyword arguments for matplotlib
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -32,8 +31,7 @@ CLASS_COLOURS = (BLUE, ORANGE, GREEN, PURPLE, SKY, RED)
 ABOVE: Style = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2}
 """A legend above the axes, where it hides nothing."""
 
-COLUMN, PAGE = 3.5, 7.2
-"""Inches: the width of one column of a two-column paper, and of both."""
+COLUMN, PAGE = 3.5, 7.2  # inches: the width of one column of a two-column paper, and of both
 
 _STYLE: Style = {
     "figure.dpi": 150,

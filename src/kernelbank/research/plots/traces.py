@@ -34,15 +34,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-NAMED = 40
-"""Up to this many slots have their names at the left of an image; more have numbers."""
+NAMED = 40  # up to this many slots have their names at the left of an image; more have numbers
 
 ROWS, COLUMNS = 250, 500
 """An image has at most so many rows; beyond that, several slots share one. It has at least so many
 columns, if there are as many samples: each has a pixel in a figure as wide as a page."""
 
-VECTOR_LINES = 100
-"""More lines are an image inside a vector file, which would otherwise be huge."""
+VECTOR_LINES = 100  # more lines are an image inside a vector file, which would otherwise be huge
 
 
 # --- what is plotted ------------------------------------------------------------------------------
@@ -260,9 +258,7 @@ def _draw_image(axes: Axes, image: Floats, label: str, extent: tuple[float, ...]
     fix_tick_style(bar.ax)
 
 
-DOTS = 400
-"""Up to this many targets are drawn as dots, more as a line."""
-
+DOTS = 400  # up to this many targets are drawn as dots, more as a line
 MARKERS = ("o", "s", "^", "D", "v")
 
 
