@@ -161,10 +161,8 @@ class LineSplitter:
         complete, rest = data[:cut], data[cut:]
         too_long = len(rest) > self.max_row_bytes
         if complete:
-            text, lines, ends = self._lines(complete)
-            rows = self._plain_rows(text, lines, ends)
-            if rows is None:
-                rows = self._rows(lines, ends, None if last else len(rest))
+            lines, ends = self._lines(complete)
+            rows = self._rows(lines, ends, None if last else len(rest))
             line_count = rows[-1]
             if line_count < len(lines):  # the last row is not complete: its bytes wait
                 cut = int(ends[line_count - 1]) if line_count else 0
@@ -184,21 +182,6 @@ class LineSplitter:
         self._offset += len(raw)
         self._line += chunk.line_count
         return chunk
-
-    def _plain_rows(self, text: str, lines: list[str], ends: Integers) -> Rows | None:
-        """The rows of CSV without quotes, in a quicker way; None if that cannot be used."""
-        if self._dialect is None or '"' in text or self._open_lines:
-            return None
-        longest = min(self.max_row_bytes, csv.field_size_limit())
-        if (np.diff(ends, prepend=0) - 1).max() > longest:
-            return None
-        if "\r" in text:
-            lines = [line.removesuffix("\r") for line in lines]
-            if any("\r" in line for line in lines):
-                return None
-        filled = [index for index, line in enumerate(lines) if line]
-        rows = [lines[index].split(self._dialect.delimiter) for index in filled]
-        return rows, filled, filled, len(lines)
 
     def _rows(self, lines: list[str], ends: Integers, following: int | None) -> Rows:
         """The rows of lines, with the broken ones between them, in linear time.
@@ -267,9 +250,12 @@ class LineSplitter:
         """
         if self._dialect is None:
             return parse_object(lines[0]) if lines[0].strip() else []
+        delimiter, plain = self._dialect.delimiter, lines[0].removesuffix("\r")
+        if '"' not in plain and "\r" not in plain and len(plain) < csv.field_size_limit():
+            return plain.split(delimiter) if plain else []  # quicker
         ended_lines = [line + "\n" for line in lines]
         try:
-            return next(csv.reader(ended_lines, delimiter=self._dialect.delimiter, strict=True))
+            return next(csv.reader(ended_lines, delimiter=delimiter, strict=True))
         except csv.Error as error:
             text = str(error)
         if "unexpected end" in text:
@@ -277,20 +263,19 @@ class LineSplitter:
         reasons = (reason for part, reason in _REASONS.items() if part in text)
         return next(reasons, f"is not a row ({text})")
 
-    def _lines(self, data: bytes) -> tuple[str, list[str], Integers]:
-        """The text, its lines without their ends, and the bytes up to the end of each.
+    def _lines(self, data: bytes) -> tuple[list[str], Integers]:
+        """The lines of a text without their ends, and the bytes up to the end of each.
 
         Bytes that are not UTF-8 become lone surrogates: they are rejected only where they are used.
         """
         ends = np.flatnonzero(np.frombuffer(data, np.uint8) == 10) + 1
-        text = data.decode("utf-8", "surrogateescape")
-        lines = text.split("\n")
+        lines = data.decode("utf-8", "surrogateescape").split("\n")
         if data.endswith(b"\n"):
             lines.pop()
         else:
             ends = np.append(ends, len(data))
         lines[0] = lines[0].removeprefix(self._mark)
-        return text, lines, ends
+        return lines, ends
 
     @property
     def _mark(self) -> str:
