@@ -362,7 +362,7 @@ def _iso(text: str) -> str:
 def _as_seconds(text: str) -> float | None:
     """A number as seconds since 1970, in the one unit in which it is plausible; else None."""
     number = _as_number(text)
-    seconds = [] if number is None else [number / unit for unit in UNITS]
+    seconds = [] if number is None else [number / per_second for per_second in UNITS]
     return next((second for second in seconds if _FIRST <= second < _END), None)
 
 

@@ -356,7 +356,7 @@ class RedisSink(Sink):
         parts = redis_address(address, password)
         self.address = parts.shown  # without a password
         self._stream = parts.stream
-        self._columns = list(columns)
+        self.set_columns(columns)
         self._connection = RedisConnection(parts, Retries(parts.shown, patience))
         self._wait = wait
         self._newest: list[Row] = []  # the rows since the last commit, and the newest ones before
@@ -364,9 +364,6 @@ class RedisSink(Sink):
         self._before = 0  # the number of the last row before the newest
         self._added: int | None = None
         """How many entries the server has counted, at least; None if it does not count."""
-
-    def set_columns(self, columns: Sequence[str]) -> None:
-        self._columns = list(columns)
 
     def check_vacant(self) -> None:
         if self._connection.call(self._info).last != FIRST_ID:

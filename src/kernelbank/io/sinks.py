@@ -52,8 +52,9 @@ class Sink(ABC):
     can_rewind = True
     """Whether `rewind` removes what was written after a commit."""
 
-    def set_columns(self, columns: Sequence[str]) -> None:  # noqa: B027  (bad rows have none)
+    def set_columns(self, columns: Sequence[str]) -> None:
         """Before `start` or `check`: the columns, where they follow from the first rows."""
+        self._columns = list(columns)
 
     @abstractmethod
     def check_vacant(self) -> None:
@@ -278,15 +279,12 @@ class ParquetSink(Sink):
             import pyarrow  # noqa: F401
         self.path = folder
         self.address = str(folder.resolve())
-        self._columns = list(columns)
+        self.set_columns(columns)
         self._copied = list(copied)
         self._parts = 0
         self._hash = hashlib.sha256()
         self._waiting: list[Row] = []
         self._is_new = False
-
-    def set_columns(self, columns: Sequence[str]) -> None:
-        self._columns = list(columns)
 
     def check_vacant(self) -> None:
         if os.path.lexists(self.path) and (not self.path.is_dir() or any(self.path.iterdir())):

@@ -220,10 +220,7 @@ def one_sample(x: object, dimension: int | None) -> Floats:
     array = floats("x", x, remedy)
     if array.ndim > 1 or array.size == 0:
         raise refuse("x", "be a number or have the shape (d,)", array.shape, remedy)
-    array = array.reshape(1, -1)
-    check_width(array.shape[1], dimension, "x")
-    within_range("x", array)
-    return array
+    return samples(array.reshape(1, -1), dimension, "x")
 
 
 def check_width(width: int, dimension: int | None, name: str) -> None:
@@ -259,9 +256,7 @@ def one_target(y: object) -> Floats:
     array = floats("y", y, remedy)
     if array.size != 1:
         raise refuse("y", "be one number", array.shape, remedy)
-    array = array.reshape(1)
-    within_range("y", array)
-    return array
+    return targets(array.reshape(1), 1)
 
 
 class Settings:
