@@ -18,8 +18,6 @@ import time
 import warnings
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
-from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -33,7 +31,6 @@ from .text import (
     TextPosition,
     TextReader,
     check_encoding,
-    read_header,
     read_plain,
     result_of,
     skip_read,
@@ -151,41 +148,11 @@ class FollowedFile(Source):
         self, opened: OpenedFile, start: TextPosition | None, rows: int, size: int
     ) -> Iterator[RowBlock]:
         """The rows of a file, from its first one or from a position on; `rows` came before."""
-        pieces = self._pieces(opened)
-        if start is None or self.columns is None:
-            first, head = yield from self._read_header(opened, pieces, rows)
-            start, pieces = start or first, chain([head] if head else [], pieces)
         more = dict(zip(("device", "inode"), opened.identity, strict=True))
-        reader = TextReader(self, opened.name, self._dialect, start, size, more)
-        yield from reader.read(pieces, CHANGED)
+        reader = TextReader(self, opened.name, self._dialect, start, size, rows, more)
+        yield from reader.read(self._pieces(opened), CHANGED)
         if not self._is_idle:  # else the last line may be incomplete
             yield from reader.feed(b"", last=True)
-
-    def _read_header(
-        self, opened: OpenedFile, pieces: Iterator[bytes], rows: int
-    ) -> Generator[RowBlock, None, tuple[TextPosition, bytes]]:
-        """Where the rows of a file begin, and the bytes that were read to know it.
-
-        In CSV, the first line of the first file is the header; the first line of a later one only
-        if it is the same.
-        """
-        head, columns, start = bytearray(), None, TextPosition()
-        if self.is_csv:
-
-            def is_complete() -> bool | None:
-                return None if self._is_idle or not head.strip() else True
-
-            try:
-                columns, start = yield from read_header(
-                    pieces, self._dialect, opened.name, head, is_complete, rows
-                )
-            except FileRefused:
-                if self.columns is None:
-                    raise
-            self.columns = self.columns or columns
-        if columns is None or columns != self.columns:
-            start = TextPosition()
-        return replace(start, rows=rows), bytes(head)
 
     def _pieces(self, opened: OpenedFile) -> Iterator[bytes]:
         """The bytes of a file until it is rotated and settled; b"" while none comes."""

@@ -332,12 +332,17 @@ class CsvRows(RowData):
         return parse_numbers(cells, kinds=frozenset((str,)))
 
 
+def column_names(header: Sequence[str]) -> tuple[str, ...]:
+    """The names in a header; a column without one is called by its number."""
+    return tuple(cell.strip() or f"column {n}" for n, cell in enumerate(header, start=1))
+
+
 def header_names(header: Sequence[str], source: str, line: int) -> tuple[str, ...]:
     """The names in a header; repeated ones are refused.
 
-    A column without a name, such as the index that pandas writes, is called by its number.
+    Warns of a column without a name, such as the index that pandas writes.
     """
-    names = tuple(cell.strip() or f"column {n}" for n, cell in enumerate(header, start=1))
+    names = column_names(header)
     if all(reads_as_number(cell) for cell in header):
         warnings.warn(
             f"{source}, line {line}: the first line looks like a row, not like the names of the "

@@ -26,8 +26,17 @@ from typing import Any, BinaryIO, TypeVar
 from ..errors import FileRefused
 from ..utils import validation as check
 from .files import open_file
-from .lines import CsvDialect, CsvRows, LineSplitter, TextChunk, first_object_keys, header_names
+from .lines import (
+    CsvDialect,
+    CsvRows,
+    LineSplitter,
+    TextChunk,
+    column_names,
+    first_object_keys,
+    header_names,
+)
 from .source import (
+    DEFAULT_BLOCK_ROWS,
     POLL_SECONDS,
     DictRows,
     Position,
@@ -177,62 +186,18 @@ def _hashes_in(chunk: TextChunk, prefix_hash: hashlib._Hash) -> Callable[[int], 
     return hash_up_to
 
 
-Columns = tuple[str, ...] | None
-
-
-def read_header(
-    pieces: Iterator[bytes],
-    dialect: CsvDialect | None,
-    name: str,
-    head: bytearray,
-    is_complete: Callable[[], bool | None],
-    rows: int = 0,
-) -> Generator[RowBlock, None, tuple[Columns, TextPosition]]:
-    """Read a text, to `head`, until the columns are known; returns them and where rows begin.
-
-    In CSV the header names them, and rows begin after it; in JSON lines the first object does, and
-    is a row itself. After the last piece `is_complete` says whether the text may still grow; None
-    if that is not its end: then it has no columns yet. `rows` came before it.
-    """
-    splitter = LineSplitter(dialect)
-    for piece in chain(pieces, (None,)):
-        if piece == b"":
-            yield empty_block(rows)
-            continue
-        complete = is_complete() if piece is None else False
-        if complete is None:
-            break
-        if piece is None and dialect is not None and not complete and splitter.has_rest:
-            raise FileRefused(
-                f"{name}: the header has no end yet: a line end or a closing quote may still "
-                "come. Start when it is written; if the text is complete, say so with --complete."
-            )
-        head += piece or b""
-        for chunk in splitter.feed(piece or b"", last=piece is None):
-            if dialect is None:
-                columns = first_object_keys(chunk.rows)
-                if columns is not None:
-                    return columns, TextPosition()
-            elif chunk.rows:
-                line, header = chunk.first_line(0), chunk.rows[0]
-                if isinstance(header, tuple):
-                    value, reason = header
-                    raise FileRefused(
-                        f"{name}, line {line}: the header {value[:60]!r} {reason}. "
-                        "Repair the first line: it must name the columns."
-                    )
-                start = TextPosition(0, chunk.end(0), chunk.last_line(0), chunk.is_unended(0))
-                return header_names(header, name, line), start
-        if piece is None and dialect is not None:
-            raise FileRefused(f"{name}: there is no header. The first line must name the columns.")
-    return None, TextPosition()
+def _position_after(chunk: TextChunk, row: int, hash_up_to: Callable[[int], str]) -> TextPosition:
+    """The position after a row of a chunk, but for the rows before it."""
+    end, unended = chunk.end(row), chunk.is_unended(row)
+    return TextPosition(0, end, chunk.last_line(row), unended, hash_up_to(end))
 
 
 class TextReader:
-    """Bytes of a text to blocks of at most `size` rows, from `start` on.
+    """Bytes of a text to blocks of at most `size` rows, after the position `start` if there is one.
 
-    `more` is JSON data for every position. The columns of the source are set when the first object
-    of JSON lines has come.
+    In CSV the first row names the columns, unless others are known: then it is a row like any other
+    of a file that goes on after another. In JSON lines the first object does. `rows` came before
+    the text, `more` is JSON data for every position.
     """
 
     def __init__(
@@ -240,8 +205,9 @@ class TextReader:
         source: Source,
         name: str,
         dialect: CsvDialect | None,
-        start: TextPosition,
-        size: int,
+        start: TextPosition | None,
+        size: int = DEFAULT_BLOCK_ROWS,
+        rows: int = 0,
         more: Mapping[str, object] | None = None,
     ) -> None:
         self._source = source
@@ -249,13 +215,15 @@ class TextReader:
         self._size = size
         self._dialect = dialect
         self._start = start
+        self._awaits_header = start is None and dialect is not None
+        start = start or TextPosition(rows)
         self._splitter = LineSplitter(dialect, start.bytes, start.lines + (not start.unended))
         self._must_end_line = start.unended
         """Whether the next bytes must be the line end of a row that had none."""
         self._prefix_hash = hashlib.sha256()
         self._more = more or {}
         self._rows = start.rows
-        self._needs_witness = not start.rows and start.witness is None
+        self._needs_witness = False
         """Whether the start of the source is known, and its first block has not come."""
 
     @property
@@ -265,13 +233,42 @@ class TextReader:
 
     def read(self, pieces: Iterator[bytes], remedy: str) -> Iterator[RowBlock]:
         """The blocks in the pieces of a whole text; what is before `start` is only compared."""
-        start = self._start
-        self._prefix_hash, rest = yield from skip_read(start, pieces, self._name, remedy)
-        if self._needs_witness:
-            before = replace(start, sha256=self._prefix_hash.hexdigest())
-            self._source.start = {"rows": 0, **before.data, **self._more}
+        start, rest = self._start, b""
+        if start is not None:
+            if self._dialect is not None and self._source.columns is None:
+                pieces = self._named_by(pieces)
+            self._prefix_hash, rest = yield from skip_read(start, pieces, self._name, remedy)
+        if not self._awaits_header and (start is None or start.witness is None):
+            self._set_start(replace(start or TextPosition(), sha256=self._prefix_hash.hexdigest()))
         for piece in chain([rest] if rest else [], pieces):
             yield from self.feed(piece)
+
+    def finish(self, complete: bool) -> Iterator[RowBlock]:
+        """The blocks that are left at the end; `complete` says whether the text cannot grow."""
+        if self._awaits_header and self._splitter.has_rest and not complete:
+            raise FileRefused(
+                f"{self._name}: the header has no end yet: a line end or a closing quote may still "
+                "come. Start when it is written; if the text is complete, say so with --complete."
+            )
+        yield from self.feed(b"", last=True, provisional=not complete)
+        if self._awaits_header:
+            raise FileRefused(
+                f"{self._name}: there is no header. The first line must name the columns."
+            )
+
+    def _named_by(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
+        """The pieces of a whole text, of which the first ones name the columns."""
+        header = TextReader(self._source, self._name, self._dialect, None)
+        for piece in pieces:
+            if self._source.columns is None:
+                list(header.feed(piece))
+            yield piece
+
+    def _set_start(self, start: TextPosition) -> None:
+        """Tell the source where its first row begins, if none has come."""
+        if not self._rows:
+            self._needs_witness = True
+            self._source.start = {"rows": 0, **start.data, **self._more}
 
     def feed(
         self, data: bytes, last: bool = False, provisional: bool = False
@@ -291,9 +288,11 @@ class TextReader:
         for chunk in self._splitter.feed(data, last):
             hash_up_to = _hashes_in(chunk, self._prefix_hash.copy())
             self._prefix_hash.update(chunk.raw)
-            if source.columns is None:
+            if source.columns is None and self._dialect is None:
                 source.columns = first_object_keys(chunk.rows)
-            for begin in range(0, len(chunk.rows), self._size):
+            is_first = self._awaits_header and len(chunk.rows) > 0
+            first = self._skip_header(chunk, hash_up_to) if is_first else 0
+            for begin in range(first, len(chunk.rows), self._size):
                 block = self._block(chunk, begin, hash_up_to, provisional)
                 if self._needs_witness and not provisional:  # else its last row may still change
                     reached = block.position(len(block) - 1)
@@ -302,6 +301,23 @@ class TextReader:
                 self._needs_witness = False
                 yield block
                 self._rows += len(block)
+
+    def _skip_header(self, chunk: TextChunk, hash_up_to: Callable[[int], str]) -> int:
+        """How many rows the header has: 1, or 0 if other columns are known."""
+        header, line = chunk.rows[0], chunk.first_line(0)
+        if self._source.columns is None and isinstance(header, tuple):
+            raise FileRefused(
+                f"{self._name}, line {line}: the header {header[0][:60]!r} {header[1]}. "
+                "Repair the first line: it must name the columns."
+            )
+        if self._source.columns is None:
+            self._source.columns = header_names(header, self._name, line)
+        self._awaits_header = False
+        if isinstance(header, tuple) or column_names(header) != self._source.columns:
+            self._set_start(TextPosition(sha256=hashlib.sha256().hexdigest()))
+            return 0
+        self._set_start(_position_after(chunk, 0, hash_up_to))
+        return 1
 
     def _block(
         self, chunk: TextChunk, begin: int, hash_up_to: Callable[[int], str], provisional: bool
@@ -316,9 +332,7 @@ class TextReader:
             return f"line {chunk.first_line(begin + row)}"
 
         def reached(row: int) -> Position:
-            end, line = chunk.end(begin + row), chunk.last_line(begin + row)
-            unended, sha256 = chunk.is_unended(begin + row), hash_up_to(end)
-            return {**TextPosition(0, end, line, unended, sha256).data, **self._more}
+            return {**_position_after(chunk, begin + row, hash_up_to).data, **self._more}
 
         return RowBlock(values, self._name, self._rows, provisional, place, reached)
 
@@ -352,26 +366,26 @@ class TextFile(Source):
                 )
             # A gzip file says itself where it ends.
             self._complete = complete or self._is_gzip
-            header = read_header(
-                self._pieces(file), self._dialect, self.name, bytearray(), lambda: self._complete
-            )
-            self.columns, self._start = result_of(header)
+            reader = TextReader(self, self.name, self._dialect, None)
+            for _ in chain(reader.read(self._pieces(file), ""), reader.finish(self._complete)):
+                if self.columns is not None:
+                    break
 
     def verify(self, fingerprint: dict[str, Any], position: Position | None = None) -> None:
         super().verify(fingerprint)
         if position is not None:
-            start = self._parsed(position)
+            start = TextPosition.parse(position, self.name)
             with open_file(self._path) as file:
                 pieces = self._pieces(file)
                 _, rest = result_of(skip_read(start, pieces, self.name, CHANGED))
                 if start.unended:
                     check_line_end(rest or next(pieces, b""), self.name)
 
-    def _parsed(self, position: Position | None) -> TextPosition:
-        return self._start if position is None else TextPosition.parse(position, self.name)
+    def _parsed(self, position: Position | None) -> TextPosition | None:
+        return None if position is None else TextPosition.parse(position, self.name)
 
     def _read(
-        self, start: TextPosition, size: int, columns: Sequence[str] | None
+        self, start: TextPosition | None, size: int, columns: Sequence[str] | None
     ) -> Iterator[RowBlock]:
         reader = TextReader(self, self.name, self._dialect, start, size)
         with open_file(self._path) as file:
@@ -385,7 +399,7 @@ class TextFile(Source):
                 if not data:
                     break
                 yield from reader.feed(data)
-            yield from reader.feed(b"", last=True, provisional=not self._complete)
+            yield from reader.finish(self._complete)
             self.share = 1.0
 
     def _pieces(self, file: BinaryIO) -> Iterator[bytes]:
@@ -472,16 +486,16 @@ class StandardInput(Source):
         self._used = False
         self._ended = False
 
-    def _parsed(self, position: Position | None) -> TextPosition:
+    def _parsed(self, position: Position | None) -> TextPosition | None:
         if self._used:
             remedy = "Use the iterator of the first call."
             raise check.refuse("blocks", "be called once", "a second call", remedy, self.name)
-        start = TextPosition() if position is None else TextPosition.parse(position, self.name)
+        start = None if position is None else TextPosition.parse(position, self.name)
         self._used = True
         return start
 
     def _read(
-        self, start: TextPosition, size: int, columns: Sequence[str] | None
+        self, start: TextPosition | None, size: int, columns: Sequence[str] | None
     ) -> Iterator[RowBlock]:
         # The beginning, from which the format and the columns are known, is hashed later.
         pieces, head = self._pieces(), bytearray()
@@ -492,28 +506,19 @@ class StandardInput(Source):
             if piece is None:
                 raise FileRefused(f"{self.name}: nothing came. Send rows, or give a file.")
             if not piece:
-                yield empty_block(start.rows)
+                yield empty_block(0 if start is None else start.rows)
             head += piece
         if head.startswith(GZIP_MAGIC):
             raise FileRefused(f"{self.name}: these bytes are compressed. Send them uncompressed.")
         self.is_csv = head.strip(_BLANK)[:1] != b"{"
-        if self.is_csv:
-            pieces, head = chain([bytes(head)], pieces), bytearray()
-            self.columns, after_header = yield from read_header(
-                pieces, self._dialect, self.name, head, self._is_complete, start.rows
-            )
-            if self.columns is None:
-                return
-            start = after_header if start.sha256 is None else start
+        if start is None:
+            self.columns = None  # the rows name them
         dialect = self._dialect if self.is_csv else None
         reader = TextReader(self, self.name, dialect, start, size)
         yield from reader.read(chain([bytes(head)], pieces), SEND_AGAIN)
         if self._ended:  # else the last line may be incomplete
             # A sender that was killed may have stopped in the middle of a line.
-            yield from reader.feed(b"", last=True, provisional=not self._complete)
-
-    def _is_complete(self) -> bool | None:
-        return self._complete if self._ended else None
+            yield from reader.finish(self._complete)
 
     def _pieces(self) -> Iterator[bytes]:
         """Bytes as soon as they come; no bytes when none has come for a while."""
