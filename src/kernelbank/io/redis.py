@@ -246,8 +246,8 @@ class RedisStream(BrokerSource):
         self, at: Progress, size: int, pipeline: Client
     ) -> tuple[StreamInfo, list[Entry]]:
         """The stream and its next entries at one moment; waits a while if there are none."""
-        info, entries = self._read_now(at, size, pipeline)
         wait = "BLOCK", int(POLL_SECONDS * 1000), "STREAMS", self._stream, shown_id(at.last)
+        info, entries = self._read_now(at, size, pipeline)
         if not entries and pipeline.immediate_execute_command("XREAD", *wait):
             pipeline.reset()
             info, entries = self._read_now(at, size, pipeline)
@@ -436,36 +436,29 @@ class RedisSink(Sink):
     def flush(self) -> None:
         """Send all rows that are not sent, and return when Redis has them."""
         while self._sent < len(self._newest):
-            batch = self._newest[self._sent : self._sent + BATCH_ROWS]
-            replies = self._connection.call(partial(self._send, batch))
-            if not replies:  # earlier rows are lost: these first
-                continue
-            refused = []
-            for row, reply in zip(batch, replies, strict=True):
-                if not isinstance(reply, Exception):
-                    continue
-                if "equal or smaller" not in str(reply):
-                    raise FileRefused(f"{self.address}: Redis refuses: {reply}.")
-                refused.append(row)
+            refused = self._connection.call(self._send)
             if refused:
                 self._check_present(refused)
-            self._sent += len(batch)
-            if self._added is not None:
-                self._added += len(batch) - len(refused)
 
-    def _send(self, batch: Sequence[Row], pipeline: Client) -> list[object]:
-        """The replies to the rows; none if rows before them are lost."""
+    def _send(self, pipeline: Client) -> list[Row]:
+        """Send the next rows, or find that earlier ones are lost; returns those refused by id."""
         # One connection for both: a server that restarts between them would break it.
         if not self._is_whole(self._info(pipeline)):
             return []
+        batch, refused = self._newest[self._sent : self._sent + BATCH_ROWS], []
         for row in batch:
             pipeline.xadd(self._stream, self._fields(row), id=_id(row))
-        replies = list(pipeline.execute(raise_on_error=False))
-        for reply in replies:
-            # The server is still loading, or the connection broke: send the whole batch again.
-            if isinstance(reply, BROKEN):
+        for row, reply in zip(batch, pipeline.execute(raise_on_error=False), strict=True):
+            if isinstance(reply, BROKEN):  # or the server is still loading: send them all again
                 raise reply
-        return replies
+            if isinstance(reply, Exception):
+                if "equal or smaller" not in str(reply):
+                    raise FileRefused(f"{self.address}: Redis refuses: {reply}.")
+                refused.append(row)
+        self._sent += len(batch)
+        if self._added is not None:
+            self._added += len(batch) - len(refused)
+        return refused
 
     def _fields(self, row: Row) -> dict[str, str]:
         return {name: cell_text(value) for name, value in zip(self._columns, row, strict=True)}
