@@ -511,8 +511,8 @@ class StandardInput(Source):
         if head.startswith(GZIP_MAGIC):
             raise FileRefused(f"{self.name}: these bytes are compressed. Send them uncompressed.")
         self.is_csv = head.strip(_BLANK)[:1] != b"{"
-        if start is None:
-            self.columns = None  # the rows name them
+        if start is None and self.is_csv:
+            self.columns = None  # the header names them
         dialect = self._dialect if self.is_csv else None
         reader = TextReader(self, self.name, dialect, start, size)
         yield from reader.read(chain([bytes(head)], pieces), SEND_AGAIN)
