@@ -425,7 +425,7 @@ class NamedColumns:
     Parameters
     ----------
     what, argument : "feature" in "x", or "target" in "y".
-    remedy : what to do about a value that is no number.
+    remedy : what to do about a value that is not a number.
     missing : values that mean that there is none, beside None and NaN.
     fill : the value of an absent feature or target.
     """

@@ -83,7 +83,7 @@ class KafkaAddress:
 def redis_address(address: str, password: str | None = None) -> RedisAddress:
     """The parts of redis://user:password@host:port/stream-name?db=0.
 
-    If the address has no password, it is `password`, or that of the environment.
+    If the address has no password, it is `password`, or else the environment variable.
     """
     parts, stream, options = _split(address, REDIS_FORM)
     database = options.pop("db", "0")
@@ -103,7 +103,7 @@ def redis_address(address: str, password: str | None = None) -> RedisAddress:
 def kafka_address(address: str) -> KafkaAddress:
     """The parts of kafka://host:port,host:port/topic?setting=value.
 
-    If there is a `sasl.username` and no `sasl.password`, this is that of the environment.
+    If there is a `sasl.username` and no `sasl.password`, the environment variable gives it.
     """
     parts, topic, settings = _split(address, KAFKA_FORM)
     if not (parts.netloc and topic) or "@" in parts.netloc or "/" in topic:

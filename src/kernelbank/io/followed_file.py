@@ -115,7 +115,7 @@ class FollowedFile(Source):
     def _read(
         self, position: Position | None, size: int, columns: Sequence[str] | None
     ) -> Iterator[RowBlock]:
-        """The rows of one file after another; `position` is that of the last row so far."""
+        """The rows of one file after another; `position` is where the last row ended."""
         opened = None if position is None else self._find(position)
         start = None if opened is None else TextPosition.parse(position or {}, self.name)
         while True:
@@ -275,7 +275,7 @@ class FollowedFile(Source):
             return None
         read = f"row {start.rows} was" if start.witness is None else "the first rows were"
         self._report_gap(
-            f"{self.name}: no file of this name, or beside it with a name that begins with it, has "
+            f"{self.name}: no file of this name, or next to it with a name that begins with it, has "
             f"the same first {start.end} bytes as that in which {read} read. It was removed, "
             "compressed or rewritten, so rows may be lost."
         )
@@ -290,7 +290,7 @@ class FollowedFile(Source):
         return RotatedFile(status.st_mtime_ns, 0, self.name, _identity_of(status))
 
     def _rotated(self) -> list[RotatedFile]:
-        """The other regular files in the folder whose names begin with that of the file."""
+        """The other regular files in the folder whose names begin with its name."""
         path, files = self._path, []
         with os.scandir(path.parent) as entries:
             for entry in entries:
@@ -327,7 +327,7 @@ def _identity_of(status: os.stat_result) -> Identity:
 
 
 def numbering(name: str, path: Path) -> str:
-    """How a name is made of that of the file by a number or a date: "after" it or "inside"; or "".
+    """How a name is made of the file's name by a number or a date: "after" it or "inside"; or "".
 
     >>> path = Path("log.csv")
     >>> [numbering(name, path) for name in ("log.csv.1", "log.csv-20240131.gz", "log.1.csv")]

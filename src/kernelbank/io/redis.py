@@ -483,7 +483,7 @@ class RedisSink(Sink):
     # --- what the server has ----------------------------------------------------------------------
 
     def _info(self, pipeline: Client) -> StreamInfo:
-        """The stream now; the connection stays that of the pipeline."""
+        """The stream now, asked on the connection of the pipeline."""
         reply: Any
         try:
             reply = pipeline.immediate_execute_command("XINFO STREAM", self._stream)

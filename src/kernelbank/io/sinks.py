@@ -123,7 +123,7 @@ class LineFileSink(Sink):
 
     def __init__(self, path: Path, header: str = "") -> None:
         self.path = path
-        self.address = str(path.parent.resolve() / path.name)  # the file itself is no link
+        self.address = str(path.parent.resolve() / path.name)  # the file itself is not a link
         self._header = header.encode()
         self._hash = hashlib.sha256()
         self._length = 0

@@ -81,8 +81,8 @@ def open_source(
         and begun again, as `tail -F` does.
     allow_gaps : go on where rows are lost: if a broker has deleted them before they were read
         (`Source.missing_rows` counts them), or a followed file is not found.
-    redis_password : the password of Redis if the address has none; by default that of the
-        environment, KERNELBANK_REDIS_PASSWORD (for Kafka: KERNELBANK_KAFKA_PASSWORD).
+    redis_password : the password of Redis if the address has none; by default the
+        environment variable KERNELBANK_REDIS_PASSWORD (for Kafka: KERNELBANK_KAFKA_PASSWORD).
 
     >>> import pathlib, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:

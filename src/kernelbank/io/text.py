@@ -426,7 +426,7 @@ def wait_until_settled(file: BinaryIO, done: int) -> Iterator[None]:
         state = status.st_size, status.st_mtime_ns
         if state != seen:
             seen, since = state, time.monotonic()
-        # The second clause is for files whose times are not those of this machine's clock.
+        # The second clause is for files whose times come from the clock of another machine.
         quiet = max(time.time() - status.st_mtime, time.monotonic() - since)
         if status.st_size > done or quiet >= SETTLE_SECONDS:
             return

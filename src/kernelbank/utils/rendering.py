@@ -70,7 +70,7 @@ def render_html(
 ) -> str:
     """The same text for a notebook, with settings, (label, text), folded away below.
 
-    No script, no address, no style but that of the page, dark or light.
+    No script, no address, and the page's style only, dark or light.
     """
     text = f"<pre>{escape(render_text(title, facts, heading, bars, rest))}</pre>"
     if settings:

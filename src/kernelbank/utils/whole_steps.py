@@ -8,7 +8,7 @@ raised here, no memory, a fork in the middle), the bank refuses every further us
 Python runs the handler of a signal between any two instructions of the main thread, and a handler
 may raise: Ctrl-C does, and so do soft timeouts by SIGALRM. Inside `defer_signals` every handler
 that is a Python function is replaced by one that only notes the signal. At the end the handlers are
-put back, and those of the signals that came are called.
+put back, and the handlers of the signals that came are called.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ POINTS = 300  # inputs at which a function is drawn
 def bars(bank: KernelBank | AutoBank, most: int = 15, ax: Axes | None = None) -> Figure:
     """The present weights as bars, in the order of the slots. Slots without weight have no bar.
 
-    With more than two classes an `AutoBank` has a bank for each: their mean is drawn, as that of
+    With more than two classes an `AutoBank` has a bank for each: their mean is drawn, as of
     several outputs.
 
     Parameters

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 NAMED = 40  # up to this many slots have their names at the left of an image; more have numbers
 
 ROWS, COLUMNS = 250, 500
-"""An image has at most so many rows; beyond that, several slots share one. It has at least so many
+"""The most rows of an image, of which several slots share one beyond that, and the least number of
 columns, if there are as many samples: each has a pixel in a figure as wide as a page."""
 
 VECTOR_LINES = 100  # more lines are an image inside a vector file, which would otherwise be huge
