@@ -275,9 +275,9 @@ class FollowedFile(Source):
             return None
         read = f"row {start.rows} was" if start.witness is None else "the first rows were"
         self._report_gap(
-            f"{self.name}: no file of this name, or next to it with a name that begins with it, has "
-            f"the same first {start.end} bytes as that in which {read} read. It was removed, "
-            "compressed or rewritten, so rows may be lost."
+            f"{self.name}: no file whose name begins with this one has the same first {start.end} "
+            f"bytes as the file in which {read} read. It was removed, compressed or rewritten, so "
+            "rows may be lost."
         )
         return None
 
