@@ -75,11 +75,6 @@ def as_slot(model: Foreign, curvature: float = 0.0) -> Slot:
     return Slot(NoKernel(), Adapter(model, curvature))
 
 
-def _settings(variables: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters of a constructor, from its `locals()`; River asks for an attribute of each."""
-    return {name: value for name, value in variables.items() if name not in ("self", "__class__")}
-
-
 _ENCODE = (
     "Encode text and categories first, for instance with a one-hot encoder; kb.AutoBank takes them "
     "as they are."
@@ -108,8 +103,9 @@ class _RiverEstimator(base.Estimator):  # type: ignore[misc]
         seasons: str | int | Iterable[int] | None = None,
         missing: float | str | Iterable[float | str] | None = None,
     ) -> None:
-        settings = _settings(locals())
-        vars(self).update(settings)
+        settings = dict(locals())
+        del settings["self"]
+        vars(self).update(settings)  # River asks for an attribute of each
         fill, most = settings.pop("absent"), settings.pop("most_features")
         self._bank = AutoBank(self._task, scalings=settings.pop("scaling"), **settings)
         if fill is not None:
@@ -251,7 +247,7 @@ class KernelBankMultiTargetRegressor(_RiverEstimator, base.MultiTargetRegressor)
     ----------
     lags : how many of the last targets are inputs too, of all targets.
     size, slots, combiner, loss, window, regularization, scaling : as of `KernelBankRegressor`.
-    engine, absent, most_features, seed, missing : likewise.
+    engine, absent, most_features, seed, seasons, missing : likewise.
     targets : the names of all targets; by default the first learned row has all of them.
 
     >>> from kernelbank.river import KernelBankMultiTargetRegressor
@@ -264,26 +260,9 @@ class KernelBankMultiTargetRegressor(_RiverEstimator, base.MultiTargetRegressor)
 
     _task = "regression"
 
-    def __init__(
-        self,
-        lags: int = 0,
-        size: str = "default",
-        slots: Iterable[Slot] | None = None,
-        combiner: Combiner | None = None,
-        loss: Loss | str = "squared",
-        window: int = 1,
-        regularization: float = 0.0,
-        scaling: str | Iterable[str] | None = None,
-        engine: Engine | str = "serial",
-        absent: float | None = None,
-        most_features: int = 1000,
-        seed: int = 0,
-        targets: Iterable[Hashable] | None = None,
-        missing: float | str | Iterable[float | str] | None = None,
-    ) -> None:
-        settings = _settings(locals())
-        self.targets = settings.pop("targets")
+    def __init__(self, *, targets: Iterable[Hashable] | None = None, **settings: Any) -> None:
         super().__init__(**settings)
+        self.targets, self.settings = targets, settings  # River asks for these names
         remedy = "Give a number, or leave the target out where it is missing."
         self._targets = NamedColumns("target", "y", remedy, self._bank.missing_values)
         if targets is not None:
