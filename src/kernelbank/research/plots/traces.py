@@ -18,7 +18,10 @@ from .style import (
     GREEN,
     GREY,
     INK,
+    ORANGE,
     PAGE,
+    RED,
+    SKY,
     SMALL,
     Style,
     canvas,
@@ -243,13 +246,18 @@ def _draw_image(axes: Axes, image: Floats, label: str, extent: tuple[float, ...]
     A few cells far above all others must not make the others pale: they are just as dark, and the
     bar has an arrow.
     """
+    from matplotlib.colors import LinearSegmentedColormap
+
     sizes, signed = np.abs(image[image != 0]), bool((image < 0).any())
     most = float(np.quantile(sizes, 0.998)) if len(sizes) else 1.0
     beyond = sizes.max(initial=0.0) > 1.5 * most
     darkest = most if beyond else sizes.max(initial=most)
     style: Style = {"aspect": "auto", "interpolation": "nearest", "extent": extent}
     style |= {"vmin": -darkest if signed else 0.0, "vmax": darkest}
-    drawn = axes.imshow(image, cmap="PuOr" if signed else "Blues", **style)
+    below, above = ["#3D1A00", RED, ORANGE], [SKY, BLUE, "#001F33"]
+    ramp = [*below, "white", *above] if signed else ["white", *above]
+    colours = LinearSegmentedColormap.from_list("weights", ramp)
+    drawn = axes.imshow(image, cmap=colours, **style)
     axes.spines[:].set_visible(True)
     extend = ("both" if signed else "max") if beyond else "neither"
     bar = axes.figure.colorbar(drawn, ax=axes, pad=0.01, aspect=30, extend=extend)
