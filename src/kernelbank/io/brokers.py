@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
-from ..errors import BrokerConnection, FileRefused, KernelBankWarning, RunRefused, SourceLost
+from ..errors import BrokerConnection, FileRefused, RunRefused, SourceLost
 from ..utils import validation as check
 from .files import open_file
 from .source import POLL_SECONDS, DictRows, Position, RowBlock, Source, empty_block
@@ -288,7 +288,7 @@ class BrokerSource(Source):
         self.name = name
         self.address = address.shown
         self._idle = idle
-        self._allow_gaps = allow_gaps
+        self.allow_gaps = allow_gaps
         self._retries = Retries(address.shown, patience)
 
     def _read(self, start: Any, size: int, columns: Sequence[str] | None) -> Iterator[RowBlock]:
@@ -334,10 +334,3 @@ class BrokerSource(Source):
     def _has_ended(self, at: Any, late: float) -> bool:
         """Whether a stream has ended that is idle for `late` seconds more than allowed."""
         return True
-
-    def _report_gap(self, text: str, missing: int) -> None:
-        """Refuse, or with `allow_gaps` count, rows that were deleted before they were read."""
-        if not self._allow_gaps:
-            raise FileRefused(f"{text} Restore them, or go on without them with --allow-gaps.")
-        warnings.warn(text, KernelBankWarning, stacklevel=2)
-        self.missing_rows += missing

@@ -93,7 +93,7 @@ class FollowedFile(Source):
         self._path = path
         self._dialect = dialect if self.is_csv else None
         self._idle = idle
-        self._allow_gaps = allow_gaps
+        self.allow_gaps = allow_gaps
         self._is_idle = False
         if not path.parent.is_dir():
             raise FileRefused(f"{path}: there is no folder {path.parent}. Check its name.")
@@ -231,7 +231,7 @@ class FollowedFile(Source):
                 if other > me if me is not None else other.mtime_ns >= changed:
                     later.append(other)
             elif other.mtime_ns > changed and other.name.rpartition(".")[0] not in names:
-                self._report_gap(f"{other.name} was compressed before it was read.")
+                self.report_gap(f"{other.name} was compressed before it was read.")
         return later[0] if later else present
 
     def _open_following(self, opened: OpenedFile) -> OpenedFile | None:
@@ -274,7 +274,7 @@ class FollowedFile(Source):
             )
             return None
         read = f"row {start.rows} was" if start.witness is None else "the first rows were"
-        self._report_gap(
+        self.report_gap(
             f"{self.name}: no file whose name begins with this one has the same first {start.end} "
             f"bytes as the file in which {read} read. It was removed, compressed or rewritten, so "
             "rows may be lost."
@@ -306,15 +306,6 @@ class FollowedFile(Source):
                         identity = _identity_of(status)
                         files.append(RotatedFile(status.st_mtime_ns, number, name, identity))
         return sorted(files)
-
-    def _report_gap(self, text: str) -> None:
-        """Refuse, or with `allow_gaps` warn."""
-        if not self._allow_gaps:
-            raise FileRefused(
-                f"{text} Decompress or restore it beside {self.name}, or go on without its rows "
-                "with --allow-gaps."
-            )
-        warnings.warn(f"{text} Going on without its rows.", KernelBankWarning, stacklevel=2)
 
 
 def _identity_in(position: Position) -> tuple[object, object]:

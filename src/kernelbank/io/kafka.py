@@ -157,7 +157,7 @@ class KafkaTopic(BrokerSource):
         if offset < low:
             missing = low - offset
             deleted = f"{missing:,} messages were deleted before they were read."
-            self._report_gap(f"{holds} {deleted}", missing)
+            self.report_gap(f"{holds} {deleted}", missing)
             at.offsets[partition] = low
         return at.offsets[partition]
 

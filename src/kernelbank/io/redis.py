@@ -303,7 +303,7 @@ class RedisStream(BrokerSource):
             )
             if missing is None:
                 text += " How many is not known: the server has not counted all entries."
-            self._report_gap(text, missing or 0)
+            self.report_gap(text, missing or 0)
         at.added, at.first = reached, None
 
     def close(self) -> None:

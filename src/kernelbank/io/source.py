@@ -5,6 +5,7 @@ A block is a few rows, where each of them stands, and their columns as numbers o
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import FileRefused
+from ..errors import FileRefused, KernelBankWarning
 from ..utils import validation as check
 from ..utils.validation import Floats
 from .cells import (
@@ -296,6 +297,9 @@ class Source(ABC):
     is_csv = False
     """Whether the rows are CSV, as far as that is known."""
 
+    allow_gaps = False
+    """Whether to go on where rows are lost before they were read."""
+
     missing_rows = 0
     """Rows that were deleted before they were read; with `allow_gaps` they may be."""
 
@@ -353,6 +357,13 @@ class Source(ABC):
     @abstractmethod
     def _read(self, start: Any, size: int, columns: Sequence[str] | None) -> Iterator[RowBlock]:
         """As `blocks`, from what `_parsed` returned."""
+
+    def report_gap(self, text: str, missing: int = 0) -> None:
+        """Refuse rows that were lost before they were read, or warn of them and count them."""
+        if not self.allow_gaps:
+            raise FileRefused(f"{text} Restore them, or go on without them with --allow-gaps.")
+        warnings.warn(f"{text} Going on without them.", KernelBankWarning, stacklevel=3)
+        self.missing_rows += missing
 
     def close(self) -> None:  # noqa: B027  (files are closed where their iterators end)
         """Close connections."""
