@@ -124,10 +124,10 @@ class _Check:
             raise self.fails(property, example(*map(int, index)))
 
     def same(
-        self, property: str, values: object, other: object, name: Callable[..., str], way: str
+        self, property: str, expected: object, other: object, name: Callable[..., str], way: str
     ) -> None:
         """Fail unless two arrays have the same bits; `name` says what stands at an index."""
-        a, b = np.asarray(values), np.asarray(other)
+        a, b = np.asarray(expected), np.asarray(other)
         fine = (a == b) | (np.isnan(a) & np.isnan(b))
         self.holds(property, fine, lambda *at: f"{name(*at)} is {a[at]!s}, but {b[at]!s} {way}.")
 
@@ -470,9 +470,9 @@ def check_learner(
     offered = (Gaussian(0.6), Linear(0.5), kernels.TreeKernel(), kernels.NoKernel())
     names = sorted(losses.BUILT_IN, key=lambda name: name != "squared") if loss is None else [loss]
     trials: list[_Trial] = []
-    for one in offered if kernel is None else (kernel,):
+    for candidate in offered if kernel is None else (kernel,):
         for name in names[:1] if trials else names:
-            trials += _accepted_trial(check, learner, one, as_loss(name))
+            trials += _accepted_trial(check, learner, candidate, as_loss(name))
     if not trials:
         raise check.fails("clear about what it refuses", f"all was refused: {check.refusal}")
     trial, special = trials[0], ("independent of its neighbours", "beside another such slot")

@@ -13,6 +13,10 @@ class FileRefused(KernelBankError, ValueError):
     """A file or another source cannot be read: foreign, truncated, damaged or too new."""
 
 
+class PackageMissing(KernelBankError, ModuleNotFoundError):
+    """A package that only an extra installs is not there; the message has the command."""
+
+
 class SourceLost(KernelBankError, ConnectionError):
     """A source of rows has been out of reach for longer than it may; its position still holds."""
 

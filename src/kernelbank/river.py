@@ -44,11 +44,9 @@ from .utils.whole_steps import defer_signals
 with check.optional("kernelbank.river needs", "River", "river"):
     from river import base
 
-Features = dict[Hashable, object]
-"""A row: the values of features by their names."""
+Features = dict[Hashable, object]  # a row: the values of features by their names
 
-Foreign = Any
-"""A data frame, a series or a model of another library."""
+Foreign = Any  # a data frame, a series or a model of another library
 
 __all__ = [
     "KernelBankClassifier",
@@ -77,9 +75,10 @@ def as_slot(model: Foreign, curvature: float = 0.0) -> Slot:
     return Slot(NoKernel(), Adapter(model, curvature))
 
 
-def _settings(variables: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters of a constructor, from its `locals()`; River asks for an attribute of each."""
-    return {name: value for name, value in variables.items() if name not in ("self", "__class__")}
+_ENCODE = (
+    "Encode text and categories first, for instance with a one-hot encoder; kb.AutoBank takes them "
+    "as they are."
+)
 
 
 class _RiverEstimator(base.Estimator):  # type: ignore[misc]
@@ -104,12 +103,20 @@ class _RiverEstimator(base.Estimator):  # type: ignore[misc]
         seasons: str | int | Iterable[int] | None = None,
         missing: float | str | Iterable[float | str] | None = None,
     ) -> None:
-        settings = _settings(locals())
-        vars(self).update(settings)
-        features = settings.pop("absent"), settings.pop("most_features")
+        settings = dict(locals())
+        del settings["self"]
+        vars(self).update(settings)  # River asks for an attribute of each
+        fill, most = settings.pop("absent"), settings.pop("most_features")
         self._bank = AutoBank(self._task, scalings=settings.pop("scaling"), **settings)
-        self._columns = FeatureColumns(*features)
-        self._columns.missing = self._bank.missing_values
+        if fill is not None:
+            remedy = "Give None if absent features are unknown, or their value, such as 0."
+            fill = check.number("absent", fill, "KernelBank", remedy)
+        remedy = "Give how many features may become columns."
+        self._most = check.count("most_features", most, "KernelBank", remedy)
+        self._has_warned = False
+        gaps = self._bank.missing_values
+        fill = np.nan if fill is None else fill
+        self._columns = NamedColumns("feature", "x", _ENCODE, gaps, fill)
 
     @property
     def bank(self) -> AutoBank:
@@ -123,7 +130,7 @@ class _RiverEstimator(base.Estimator):  # type: ignore[misc]
 
     def learn_one(self, x: Features, y: object) -> None:
         """Learn a row. If `predict_one` was called for it before, that prediction is scored."""
-        new = self._columns.new(x)
+        new = self._new_features(x)
         row = self._columns.row(x, new)
         with defer_signals():  # the bank and its columns change together
             self._bank.learn_one(row, y, added=self._added(new))
@@ -132,7 +139,7 @@ class _RiverEstimator(base.Estimator):  # type: ignore[misc]
     def learn_many(self, X: Foreign, y: Foreign) -> None:
         """Learn the rows of a data frame, in their order, as `learn_one` would."""
         if len(X):
-            new = self._columns.new(X)
+            new = self._new_features(X)
             rows = self._columns.rows(X, new)
             try:
                 self._bank.run(rows, y, added=self._added(new))
@@ -141,13 +148,29 @@ class _RiverEstimator(base.Estimator):  # type: ignore[misc]
                     if self._bank.samples and len(self._bank.input_names) == rows.shape[1]:
                         self._columns.add(new)
 
+    def _new_features(self, values: Foreign) -> list[Hashable]:
+        """The names in a row or frame that are to become columns; changes nothing."""
+        new = self._columns.new(values)
+        if not new and not len(self._columns):
+            new = ["(nothing)"]  # the only column where rows have no features
+        space = self._most - len(self._columns)
+        if len(new) > space and not self._has_warned:
+            self._has_warned = True
+            warnings.warn(
+                f"there are more than most_features ({self._most}) features: {new[space]!r} and "
+                "others to come are ignored. Raise most_features, or select features.",
+                FeaturesIgnored,
+                stacklevel=4,
+            )
+        return new[:space]
+
     def _added(self, new: list[Hashable]) -> int:
         return len(new) if self._bank.samples else 0
 
     def _query(self, x: Features) -> Floats:
         """An input to predict, as a row. Before the first learned row it also adds features."""
         if not self._bank.samples:
-            new = self._columns.new(x)
+            new = self._new_features(x)
             self._columns.row(x, new)  # refuses what is not a row
             self._columns.add(new)
         return self._columns.row(x)
@@ -224,7 +247,7 @@ class KernelBankMultiTargetRegressor(_RiverEstimator, base.MultiTargetRegressor)
     ----------
     lags : how many of the last targets are inputs too, of all targets.
     size, slots, combiner, loss, window, regularization, scaling : as of `KernelBankRegressor`.
-    engine, absent, most_features, seed, missing : likewise.
+    engine, absent, most_features, seed, seasons, missing : likewise.
     targets : the names of all targets; by default the first learned row has all of them.
 
     >>> from kernelbank.river import KernelBankMultiTargetRegressor
@@ -237,28 +260,18 @@ class KernelBankMultiTargetRegressor(_RiverEstimator, base.MultiTargetRegressor)
 
     _task = "regression"
 
-    def __init__(
-        self,
-        lags: int = 0,
-        size: str = "default",
-        slots: Iterable[Slot] | None = None,
-        combiner: Combiner | None = None,
-        loss: Loss | str = "squared",
-        window: int = 1,
-        regularization: float = 0.0,
-        scaling: str | Iterable[str] | None = None,
-        engine: Engine | str = "serial",
-        absent: float | None = None,
-        most_features: int = 1000,
-        seed: int = 0,
-        targets: Iterable[Hashable] | None = None,
-        missing: float | str | Iterable[float | str] | None = None,
-    ) -> None:
-        settings = _settings(locals())
-        self.targets = settings.pop("targets")
+    def __init__(self, *, targets: Iterable[Hashable] | None = None, **settings: Any) -> None:
         super().__init__(**settings)
-        self._targets = TargetColumns(targets)
-        self._targets.missing = self._bank.missing_values
+        self.targets, self.settings = targets, settings  # River asks for these names
+        remedy = "Give a number, or leave the target out where it is missing."
+        self._targets = NamedColumns("target", "y", remedy, self._bank.missing_values)
+        if targets is not None:
+            is_list = isinstance(targets, Iterable) and not isinstance(targets, str)
+            names = list(targets) if is_list else []
+            if not names or len(set(names)) < len(names):
+                remedy = 'Give a list of different names, such as ["load", "price"], or None.'
+                raise check.refuse("targets", "be a list of different names", targets, remedy)
+            self._targets.add(names)
 
     @property
     def target_names(self) -> tuple[Hashable, ...]:
@@ -267,13 +280,23 @@ class KernelBankMultiTargetRegressor(_RiverEstimator, base.MultiTargetRegressor)
 
     def learn_one(self, x: Features, y: Any, **kwargs: object) -> None:
         """Learn a row. If `predict_one` was called for it before, that prediction is scored."""
-        new = self._targets.new(y)
+        new = self._new_targets(y)
         values = self._targets.row(y, new)
         if len(values) == 1 and np.isnan(values[0]):
             return  # there is nothing to learn
         with defer_signals():  # the bank, its columns and its targets change together
             super().learn_one(x, self._named(new, values))
             self._targets.add(new)
+
+    def _new_targets(self, y: Any) -> list[Hashable]:
+        """The names in a first row or frame, sorted; later ones must have the same."""
+        new, names = self._targets.new(y), list(self._targets.names)
+        if new if names else not new:
+            rule = f"have targets from {names}" if names else "have a target"
+            remedy = "Name all targets that may come: targets=[...]; some may be missing in a row."
+            shown = y if isinstance(y, Mapping) else list(y.columns)
+            raise check.refuse("y", rule, shown, remedy)
+        return new
 
     def _named(self, new: list[Hashable], values: Floats) -> object:
         """The targets of a row; the first one gives the bank their names."""
@@ -288,7 +311,7 @@ class KernelBankMultiTargetRegressor(_RiverEstimator, base.MultiTargetRegressor)
         """Learn the rows of a data frame, with a frame of targets, as `learn_one` would."""
         if not len(X):
             return
-        new = self._targets.new(y)
+        new = self._new_targets(y)
         rows = self._targets.rows(y, new)
         if rows.shape[1] == 1:
             present = ~np.isnan(rows[:, 0])
@@ -377,24 +400,39 @@ class NamedColumns:
     """Maps features, or targets, by name to columns, in the order in which they were added.
 
     New names of one row are sorted, so the order of a dictionary does not matter.
+
+    Parameters
+    ----------
+    what, argument : "feature" in "x", or "target" in "y".
+    remedy : what to do about a value that is not a number.
+    missing : values that mean that there is none, beside None and NaN.
+    fill : the value of an absent feature or target.
     """
 
-    what: str
-    argument: str
-    remedy: str
-    """What to do about a value that is no number."""
-    fill = np.nan
-    """The value of an absent feature or target."""
-    missing: MissingValues | None = None
-    """Values that mean that there is none, beside None and NaN."""
-
-    def __init__(self) -> None:
+    def __init__(
+        self,
+        what: str,
+        argument: str,
+        remedy: str,
+        missing: MissingValues | None,
+        fill: float = np.nan,
+    ) -> None:
+        self._what, self._argument, self._remedy = what, argument, remedy
+        self._missing, self._fill = missing, fill
         self._index: dict[Hashable, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._index)
 
     @property
     def names(self) -> tuple[Hashable, ...]:
         """The names, in the order of their columns."""
         return tuple(self._index)
+
+    def new(self, values: Foreign) -> list[Hashable]:
+        """The names in a dictionary or a frame that are not columns yet, sorted."""
+        names = values.columns if hasattr(values, "columns") else self._checked_row(values)
+        return sorted((name for name in names if name not in self._index), key=_by_kind)
 
     def add(self, new: Iterable[Hashable]) -> None:
         """Make columns of new names."""
@@ -403,7 +441,7 @@ class NamedColumns:
     def row(self, values: Foreign, new: Sequence[Hashable] = ()) -> Floats:
         """(columns,): the values of one dictionary; `new` are columns to be added."""
         index = self._with(new)
-        row = np.full(max(len(index), 1), self.fill)
+        row = np.full(max(len(index), 1), self._fill)
         for name, value in self._checked_row(values).items():
             if name in index:
                 row[index[name]] = self._number(name, value)
@@ -412,22 +450,22 @@ class NamedColumns:
     def rows(self, frame: Foreign, new: Sequence[Hashable] = ()) -> Floats:
         """(n, columns): the values of a data frame."""
         index = self._with(new)
-        rows = np.full((len(frame), max(len(index), 1)), self.fill)
+        rows = np.full((len(frame), max(len(index), 1)), self._fill)
         for position, name in enumerate(frame.columns):
-            if name in index:
-                rows[:, index[name]] = self._numbers(name, frame.iloc[:, position])
+            column = frame.iloc[:, position]
+            if name not in index:
+                continue
+            if column.dtype.kind in "biuf":
+                numbers = column.to_numpy(dtype=np.float64, na_value=np.nan)
+                rows[:, index[name]] = with_gaps(numbers, self._missing)
+            else:
+                rows[:, index[name]] = [self._number(name, value) for value in column]
         return rows
 
-    def _numbers(self, name: Hashable, column: Foreign) -> Floats:
-        if column.dtype.kind in "biuf":
-            numbers = column.to_numpy(dtype=np.float64, na_value=np.nan)
-            return np.asarray(with_gaps(numbers, self.missing))
-        return np.array([self._number(name, value) for value in column])
-
     def _number(self, name: Hashable, value: Foreign) -> float:
-        if value is None or np.ma.is_masked(value) or means_none(value, self.missing):
+        if value is None or np.ma.is_masked(value) or means_none(value, self._missing):
             return np.nan
-        rule, shown, remedy = "be a number, a boolean or None", repr(value), self.remedy
+        rule, shown, remedy = "be a number, a boolean or None", repr(value), self._remedy
         try:
             if not isinstance(value, (str, bytes)):
                 return float(value)
@@ -436,17 +474,12 @@ class NamedColumns:
         except OverflowError:
             rule, shown = f"be finite and at most {LARGEST:g} in size", "a number beyond all floats"
             remedy = "Repair it, or leave it out if it is missing."
-        raise InvalidArgument(f"{self.what} {name!r} must {rule}; got {shown}. {remedy}") from None
-
-    def _unknown(self, values: Foreign) -> list[Hashable]:
-        """The names in a dictionary or a frame that are not columns yet, sorted."""
-        names = values.columns if hasattr(values, "columns") else self._checked_row(values)
-        return sorted((name for name in names if name not in self._index), key=_by_kind)
+        raise InvalidArgument(f"{self._what} {name!r} must {rule}; got {shown}. {remedy}") from None
 
     def _checked_row(self, values: Foreign) -> Mapping[Hashable, object]:
         if not isinstance(values, Mapping):
-            remedy = f"Give a dictionary from names of {self.what}s to numbers."
-            raise check.refuse(self.argument, "be a dictionary", values, remedy)
+            remedy = f"Give a dictionary from names of {self._what}s to numbers."
+            raise check.refuse(self._argument, "be a dictionary", values, remedy)
         return values
 
     def _with(self, new: Iterable[Hashable]) -> dict[Hashable, int]:
@@ -454,68 +487,6 @@ class NamedColumns:
         if not added:
             return self._index
         return self._index | {name: len(self._index) + i for i, name in enumerate(added)}
-
-
-class FeatureColumns(NamedColumns):
-    """Features become columns when they are first learned, at most `most` of them."""
-
-    what, argument = "feature", "x"
-    remedy = (
-        "Encode text and categories first, for instance with a one-hot encoder; kb.AutoBank takes "
-        "them as they are."
-    )
-
-    def __init__(self, absent: float | None, most: int) -> None:
-        super().__init__()
-        if absent is not None:
-            remedy = "Give None if absent features are unknown, or their value, such as 0."
-            self.fill = check.number("absent", absent, "KernelBank", remedy)
-        remedy = "Give how many features may become columns."
-        self._most = check.count("most_features", most, "KernelBank", remedy)
-        self._has_warned = False
-
-    def new(self, values: Foreign) -> list[Hashable]:
-        """The names in a row or frame that are to become columns; changes nothing."""
-        new = self._unknown(values)
-        if not new and not self._index:
-            new = ["(nothing)"]  # the only column where rows have no features
-        space = self._most - len(self._index)
-        if len(new) > space and not self._has_warned:
-            self._has_warned = True
-            warnings.warn(
-                f"there are more than most_features ({self._most}) features: {new[space]!r} and "
-                "others to come are ignored. Raise most_features, or select features.",
-                FeaturesIgnored,
-                stacklevel=4,
-            )
-        return new[:space]
-
-
-class TargetColumns(NamedColumns):
-    """The first learned row names all targets, if the user has not."""
-
-    what, argument = "target", "y"
-    remedy = "Give a number, or leave the target out where it is missing."
-
-    def __init__(self, names: Iterable[Hashable] | None) -> None:
-        super().__init__()
-        if names is None:
-            return
-        targets = list(names) if isinstance(names, Iterable) and not isinstance(names, str) else []
-        if not targets or len(set(targets)) < len(targets):
-            remedy = 'Give a list of different names, such as ["load", "price"], or None.'
-            raise check.refuse("targets", "be a list of different names", names, remedy)
-        self.add(targets)
-
-    def new(self, values: Foreign) -> list[Hashable]:
-        """The names in a first row or frame, sorted; later ones must have the same."""
-        new, names = self._unknown(values), list(self._index)
-        if new if names else not new:
-            rule = f"have targets from {names}" if names else "have a target"
-            remedy = "Name all targets that may come: targets=[...]; some may be missing in a row."
-            shown = values if isinstance(values, Mapping) else list(values.columns)
-            raise check.refuse("y", rule, shown, remedy)
-        return new
 
 
 def _by_kind(name: Hashable) -> tuple[str, str]:

@@ -32,8 +32,7 @@ with check.optional("kernelbank.sklearn needs", "scikit-learn (1.6 or newer)", "
 
 __all__ = ["KernelBankClassifier", "KernelBankRegressor"]
 
-Foreign = Any
-"""What scikit-learn returns."""
+Foreign = Any  # what scikit-learn returns
 
 
 class _SklearnEstimator(BaseEstimator):  # type: ignore[misc]

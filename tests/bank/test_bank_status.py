@@ -83,7 +83,7 @@ def test_status_before_the_first_sample_is_one_line():
     assert "\n" in repr(bank)
     bank.reset()
     assert repr(bank) == repr(bank.fresh()) == line
-    assert [element.tag for element in parsed_html(bank._repr_html_())] == ["div", "details"]
+    assert [element.tag for element in parsed_html(bank._repr_html_())] == ["pre", "details"]
 
 
 # --- odd states ---------------------------------------------------------------------------------

@@ -86,7 +86,7 @@ def test_bad_cell_is_refused_in_one_line_with_line_and_column(tmp_path):
     path = write_text(tmp_path / "t.csv", "a,y\n1,2\nyes,3\n")
     result = run("compare", path, "--out", tmp_path / "out")
     assert result.exit_code == 2
-    assert result.output.startswith(f"kernelbank: {path}, line 3, column 'a': 'yes' is no")
+    assert result.output.startswith(f"kernelbank: {path.name}, line 3, column 'a': 'yes' is no")
     assert len(result.output.strip().splitlines()) == 1
     assert "name columns that have them with --features and --target" in result.output
     path.write_text("a,y\n1,2\n,3\n")

@@ -62,7 +62,7 @@ def test_bad_csv_file_is_refused_with_line_and_column(tmp_path, text, words):
     path = write_text(tmp_path / "t.csv", text)
     with pytest.raises(ValueError, match=words) as caught:
         kb.datasets.read_csv(path)
-    assert str(path) in str(caught.value)
+    assert path.name in str(caught.value)
 
 
 def test_file_or_column_that_is_not_there_is_refused(tmp_path):

@@ -185,26 +185,6 @@ def test_trace_of_one_target_has_all_panels(two_targets):
     assert sums[-1] == pytest.approx(np.nansum(errors))  # missing targets have no error
 
 
-def test_line_of_many_samples_keeps_the_extremes_of_each_interval_and_its_gaps():
-    trace = zero_trace(("predictions",), samples=20_000)
-    values = trace.predictions
-    values[:] = np.random.default_rng(0).normal(size=20_000)
-    values[[12_345, 7_000]] = 70.0, -80.0
-    values[4_000:5_000] = np.nan
-    x, shown = drawn_line(P.predictions(trace).axes[0], "prediction").T
-    assert len(x) <= 2_000
-    assert (x[0], x[-1]) == (0, 19_999)
-    assert np.array_equal(shown, values[x.astype(int)], equal_nan=True)
-    for low in range(0, 20_000, 100):  # intervals have 21 samples
-        part = values[low : low + 100]
-        if np.isfinite(part).all():
-            drawn = shown[(x >= low - 21) & (x < low + 121)]
-            assert np.nanmax(drawn) >= part.max()
-            assert np.nanmin(drawn) <= part.min()
-    assert np.isnan(shown[(x >= 4_021) & (x < 4_979)]).all()
-    assert {70.0, -80.0} <= set(shown)
-
-
 @pytest.mark.slow
 def test_file_of_a_trace_of_a_million_samples_is_small(tmp_path):
     fields = ("predictions", "cost", "slot_cost", "weights")

@@ -1,6 +1,5 @@
 """Streams, banks and parsers for the tests of what a bank shows."""
 
-import re
 import threading
 from xml.etree import ElementTree
 
@@ -15,34 +14,28 @@ SCRIPT = "<script>alert('x')</script>"
 
 
 def parsed_html(page):
-    """The tree of the HTML; it holds nothing that runs, nothing from elsewhere, nothing too wide."""
+    """The tree of the HTML; it holds nothing that runs, nothing from elsewhere, no colours."""
     tree = ElementTree.fromstring(page)
     for element in tree.iter():
-        assert element.tag in ["div", "table", "tbody", "tr", "th", "td", "details", "summary"]
-        assert set(element.attrib) <= {"class", "style", "scope", "aria-hidden"}
-        style = element.get("style", "")
-        assert all(int(pixels) <= 700 for pixels in re.findall(r"(\d+)px", style))
-        assert "url" not in style
-        assert not re.search(r"#[0-9a-f]{3}|rgb|white;|black", style)
+        assert element.tag in ["div", "pre", "details", "summary"]
+        assert set(element.attrib) <= {"class", "style"}
+        assert element.get("style") in (None, "overflow-x:auto")
     return tree
 
 
 def shown(bank):
-    """Lines of the text, facts by label, and bars; the page shows the same facts and bars."""
+    """Lines of the text, facts by label, and bars; the page shows the same text."""
     text = repr(bank)
     lines = text.split("\n")
     assert all(line.isprintable() for line in lines)
     tree = parsed_html(bank._repr_html_())
-    assert tree[0].text == lines[0]
+    assert tree[0].text == text
     glance = bank.status()
     assert text == str(bank) == glance.text()
-    rows = [["".join(cell.itertext()) for cell in row] for row in tree.iter("tr")]
     for label, value in glance.facts:
         assert any(line.strip().startswith(label) and value in line for line in lines[1:])
-        assert [label, value] in rows
     for name, share in glance.bars:
         assert any(number(share) in line and line.endswith(name) for line in lines[1:])
-        assert [number(share), "", name] in rows
     if glance.rest:
         assert lines[-1].strip() == glance.rest
     return lines, dict(glance.facts), glance.bars

@@ -30,8 +30,6 @@ def test_bars_have_lengths_in_proportion_to_their_values():
     assert [name for *_, name in found] == [name for name, _ in bars]
     drawn = [bar.rstrip() for _, bar, _ in found]
     assert drawn == ["█" * CELLS, "█" * 10, "▏", "", "░" * 5]
-    widths = re.findall(r"width:([0-9.]+)%", render_html("title", bars=bars))
-    assert widths == ["100.0", "50.0", "0.0", "0.0", "25.0"]
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "cp1252", "no such"])
@@ -57,8 +55,8 @@ def test_hostile_text_is_drawn_as_text_only():
     assert len(text.split("\n")) == 5
     assert text.replace("\n", "").isprintable()
     assert "<script" not in page
-    words = list(parsed_html(page).itertext())
-    assert words.count(one_line(bad)) == 8
+    assert parsed_html(page)[0].text == text
+    assert one_line(bad) in text
     assert page.encode("utf-8")
     assert unescape(page).count(SCRIPT) == 8
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
-from ..errors import BrokerConnection, FileRefused, KernelBankWarning, RunRefused, SourceLost
+from ..errors import BrokerConnection, FileRefused, RunRefused, SourceLost
 from ..utils import validation as check
 from .files import open_file
 from .source import POLL_SECONDS, DictRows, Position, RowBlock, Source, empty_block
@@ -83,7 +83,7 @@ class KafkaAddress:
 def redis_address(address: str, password: str | None = None) -> RedisAddress:
     """The parts of redis://user:password@host:port/stream-name?db=0.
 
-    If the address has no password, it is `password`, or that of the environment.
+    If the address has no password, it is `password`, or else the environment variable.
     """
     parts, stream, options = _split(address, REDIS_FORM)
     database = options.pop("db", "0")
@@ -103,7 +103,7 @@ def redis_address(address: str, password: str | None = None) -> RedisAddress:
 def kafka_address(address: str) -> KafkaAddress:
     """The parts of kafka://host:port,host:port/topic?setting=value.
 
-    If there is a `sasl.username` and no `sasl.password`, this is that of the environment.
+    If there is a `sasl.username` and no `sasl.password`, the environment variable gives it.
     """
     parts, topic, settings = _split(address, KAFKA_FORM)
     if not (parts.netloc and topic) or "@" in parts.netloc or "/" in topic:
@@ -195,12 +195,8 @@ def typed_without_password(word: str) -> str:
 
 Result = TypeVar("Result")
 
-PATIENCE = 30.0
-"""Seconds for which a broker that cannot be reached is tried again."""
-
-PAUSES = 0.25, 8.0
-"""Seconds of the first and of the longest pause."""
-
+PATIENCE = 30.0  # seconds for which a broker that cannot be reached is tried again
+PAUSES = 0.25, 8.0  # seconds of the first and of the longest pause
 TIMEOUTS = 1.5, 10.0
 """Seconds that the first attempt may take, so that a user is told within two, and later ones."""
 
@@ -285,14 +281,14 @@ class BrokerSource(Source):
         self,
         address: RedisAddress | KafkaAddress,
         name: str,
-        idle: float | None,
-        patience: float,
-        allow_gaps: bool,
+        idle: float | None = None,
+        patience: float = PATIENCE,
+        allow_gaps: bool = False,
     ) -> None:
         self.name = name
         self.address = address.shown
         self._idle = idle
-        self._allow_gaps = allow_gaps
+        self.allow_gaps = allow_gaps
         self._retries = Retries(address.shown, patience)
 
     def _read(self, start: Any, size: int, columns: Sequence[str] | None) -> Iterator[RowBlock]:
@@ -338,10 +334,3 @@ class BrokerSource(Source):
     def _has_ended(self, at: Any, late: float) -> bool:
         """Whether a stream has ended that is idle for `late` seconds more than allowed."""
         return True
-
-    def _report_gap(self, text: str, missing: int) -> None:
-        """Refuse, or with `allow_gaps` count, rows that were deleted before they were read."""
-        if not self._allow_gaps:
-            raise FileRefused(f"{text} Restore them, or go on without them with --allow-gaps.")
-        warnings.warn(text, KernelBankWarning, stacklevel=2)
-        self.missing_rows += missing

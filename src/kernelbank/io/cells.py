@@ -35,20 +35,16 @@ from ..utils.validation import LARGEST, Floats
 _MISSING_WORDS = frozenset(("", "na", "n/a", "nan", "null", "none"))
 _BOOLEANS = {"true": 1.0, "false": 0.0}
 
-LONGEST_SHOWN = 80
-"""Characters of a value in a message."""
-
+LONGEST_SHOWN = 80  # characters of a value in a message
 NOT_A_NUMBER = "is not a number"
 MISSING = "is missing"
 TOO_LARGE = f"is an overflow, beyond {LARGEST:g}"
 NESTED = "is nested"
 NOT_TEXT = "is not UTF-8 text"
 
-Values = Sequence[Any]
-"""The values of a column, as they came."""
+Values = Sequence[Any]  # the values of a column, as they came
 
-Fault = tuple[int, str]
-"""The index of an invalid value, and why it is invalid."""
+Fault = tuple[int, str]  # the index of an invalid value, and why it is invalid
 
 _POINT = "(point)"
 """Stands for a point where commas are decimal points: what holds it is not a number."""
@@ -216,12 +212,8 @@ def _to_text(value: object) -> str | None:
 
 # --- times ----------------------------------------------------------------------------------------
 
-NUMBER_YEARS = (1980, 2199)
-"""The first and the last year of times that are numbers."""
-
-TEXT_YEARS = (1700, 2199)
-"""The first and the last year of times that name their year."""
-
+NUMBER_YEARS = (1980, 2199)  # the first and the last year of times that are numbers
+TEXT_YEARS = (1700, 2199)  # the first and the last year of times that name their year
 UNITS = (1.0, 1e3, 1e6, 1e9)
 """How many seconds, milliseconds, microseconds and nanoseconds a second has."""
 
@@ -370,7 +362,7 @@ def _iso(text: str) -> str:
 def _as_seconds(text: str) -> float | None:
     """A number as seconds since 1970, in the one unit in which it is plausible; else None."""
     number = _as_number(text)
-    seconds = [] if number is None else [number / unit for unit in UNITS]
+    seconds = [] if number is None else [number / per_second for per_second in UNITS]
     return next((second for second in seconds if _FIRST <= second < _END), None)
 
 

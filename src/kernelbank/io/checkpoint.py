@@ -40,8 +40,7 @@ _PREFIX = struct.Struct("<IQQ")
 _DIGEST = 32
 _DTYPES: dict[str, np.dtype[np.generic]] = {kind: np.dtype(kind) for kind in ("<f8", "<f4", "<i8")}
 
-Header = dict[str, Any]
-"""JSON data."""
+Header = dict[str, Any]  # JSON data
 
 Arrays = dict[str, NDArray[Any]]
 

@@ -7,7 +7,6 @@ are opened by `open_regular`, never through a link. The folder itself may be a l
 
 from __future__ import annotations
 
-import errno
 import io
 import os
 import stat
@@ -67,9 +66,6 @@ _KINDS = {
     stat.S_IFDIR: "a folder",
 }
 
-_NOT_REGULAR = (errno.ELOOP, errno.ENXIO, errno.EISDIR, errno.ENODEV, errno.EMLINK)
-"""Errors of opening what is no regular file: a link, a FIFO or socket, a folder, a device."""
-
 
 def open_regular(path: PathName, flags: int) -> int:
     """As an `opener` of `open`: a descriptor of a regular file; anything else is refused.
@@ -80,9 +76,8 @@ def open_regular(path: PathName, flags: int) -> int:
         # O_TRUNC changes regular files only, and none that a link points to.
         safe = flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         descriptor = os.open(path, safe, 0o666)
-    except OSError as error:
-        if error.errno in _NOT_REGULAR:
-            check_regular(path)
+    except OSError:
+        check_regular(path)  # says what is there if it is a link, a FIFO, a folder, ...
         raise
     try:
         mode = os.fstat(descriptor).st_mode
@@ -114,16 +109,19 @@ def _refusal(path: PathName, mode: int) -> RunRefused:
     return RunRefused(f"{path} is {kind}, not a file. {remedy}.")
 
 
+_NOT_OPENED = {
+    FileNotFoundError: "there is no such file. Check its name and folder.",
+    IsADirectoryError: "this is a folder. Give one of the files in it.",
+    PermissionError: "this file may not be read. Change its permissions.",
+}
+
+
 def open_file(path: Path) -> io.BufferedReader:
     """The file, opened for reading; the error says why it cannot be."""
     try:
         file = open_for_reading(path, open_at_once)
-    except FileNotFoundError:
-        raise FileRefused(f"{path}: there is no such file. Check its name and folder.") from None
-    except IsADirectoryError:
-        raise FileRefused(f"{path}: this is a folder. Give one of the files in it.") from None
-    except PermissionError:
-        raise FileRefused(f"{path}: this file may not be read. Change its permissions.") from None
+    except (FileNotFoundError, IsADirectoryError, PermissionError) as error:
+        raise FileRefused(f"{path}: {_NOT_OPENED[type(error)]}") from None
     except (OSError, ValueError) as error:
         raise FileRefused(f"{path}: this file cannot be read ({error}).") from None
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):

@@ -11,7 +11,6 @@ the source is refused; with `allow_gaps` it goes on at the start of the present 
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import stat
@@ -19,8 +18,6 @@ import time
 import warnings
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
-from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -34,21 +31,17 @@ from .text import (
     TextPosition,
     TextReader,
     check_encoding,
-    read_header,
     read_plain,
     result_of,
     skip_read,
     wait_until_settled,
 )
 
-_LAST_BYTES = 256
-"""How many bytes before the present place are compared again, to notice a file that was cut."""
-
+_LAST_BYTES = 256  # before the present place are compared again, to notice a file that was cut
 _COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".zip")
 _NUMBER = r"[.-]\d[\dT:._-]*"
 
-Identity = tuple[int, int]
-"""Device and inode."""
+Identity = tuple[int, int]  # device and inode
 
 
 class _FileWasCut(Exception):
@@ -78,10 +71,6 @@ class OpenedFile(NamedTuple):
         return os.pread(self.file.fileno(), count, begin)
 
 
-Match = tuple[OpenedFile, TextPosition, "hashlib._Hash"]
-"""The file of a position, the position, and the hash of the bytes before it."""
-
-
 class FollowedFile(Source):
     """A plain .csv or .jsonl file to which rows are added.
 
@@ -104,11 +93,8 @@ class FollowedFile(Source):
         self._path = path
         self._dialect = dialect if self.is_csv else None
         self._idle = idle
-        self._allow_gaps = allow_gaps
+        self.allow_gaps = allow_gaps
         self._is_idle = False
-        self._verified: tuple[tuple[Identity, TextPosition, bytes], hashlib._Hash] | None = None
-        """The file that `_find` returned last, for which position, its last bytes before it, and
-        the hash of all of them."""
         if not path.parent.is_dir():
             raise FileRefused(f"{path}: there is no folder {path.parent}. Check its name.")
         if os.path.lexists(path):
@@ -117,9 +103,9 @@ class FollowedFile(Source):
 
     def verify(self, fingerprint: dict[str, Any], position: Position | None = None) -> None:
         super().verify(fingerprint)
-        match = None if position is None else self._find(position)
-        if match is not None:
-            match[0].file.close()
+        opened = None if position is None else self._find(position)
+        if opened is not None:
+            opened.file.close()
 
     def _parsed(self, position: Position | None) -> Position | None:
         if position is not None:
@@ -129,12 +115,11 @@ class FollowedFile(Source):
     def _read(
         self, position: Position | None, size: int, columns: Sequence[str] | None
     ) -> Iterator[RowBlock]:
-        """The rows of one file after another; `position` is that of the last row so far."""
-        match = None if position is None else self._find(position)
-        opened = None
+        """The rows of one file after another; `position` is where the last row ended."""
+        opened = None if position is None else self._find(position)
+        start = None if opened is None else TextPosition.parse(position or {}, self.name)
         while True:
             rows = 0 if position is None else int(position["rows"])
-            opened = opened if match is None else match[0]
             if opened is None:
                 opened = yield from self._wait_for_file(rows)
             if opened is None:
@@ -142,72 +127,36 @@ class FollowedFile(Source):
             following = None
             with opened.file:
                 try:
-                    for block in self._read_file(opened, match, rows, size):
+                    for block in self._read_file(opened, start, rows, size):
                         if len(block):
                             position = block.position(len(block) - 1)
                         yield block
                     if self._is_idle:
                         return
-                    match, following = None, self._open_following(opened)
+                    following, start = self._open_following(opened), None
                 except _FileWasCut:
-                    match = None
+                    start = None
                     if position is not None and _identity_in(position) == opened.identity:
-                        match = self._find(position, was_cut=True)
+                        following = self._find(position, was_cut=True)
+                    if following is not None:
+                        start = TextPosition.parse(position or {}, self.name)
             opened = following
 
     # --- one file ---------------------------------------------------------------------------------
 
     def _read_file(
-        self, opened: OpenedFile, match: Match | None, rows: int, size: int
+        self, opened: OpenedFile, start: TextPosition | None, rows: int, size: int
     ) -> Iterator[RowBlock]:
         """The rows of a file, from its first one or from a position on; `rows` came before."""
-        pieces, rest = self._pieces(opened, 0 if match is None else match[1].bytes), b""
-        if match is None:
-            start, head = yield from self._read_header(opened, pieces, rows)
-            pieces = chain([head], pieces)
-            prefix_hash, rest = yield from skip_read(start, pieces, opened.name, CHANGED)
-        else:
-            _, start, prefix_hash = match
-            if self.columns is None:
-                yield from self._read_header(opened, self._pieces(opened, 0), rows)
         more = dict(zip(("device", "inode"), opened.identity, strict=True))
-        reader = TextReader(self, opened.name, self._dialect, start, size, prefix_hash, more)
-        if reader.start is not None:
-            self.start = reader.start  # also if no row comes from it
-        for piece in chain([rest], pieces):
-            yield from reader.feed(piece)
+        reader = TextReader(self, opened.name, self._dialect, start, size, rows, more)
+        yield from reader.read(self._pieces(opened), CHANGED)
         if not self._is_idle:  # else the last line may be incomplete
             yield from reader.feed(b"", last=True)
 
-    def _read_header(
-        self, opened: OpenedFile, pieces: Iterator[bytes], rows: int
-    ) -> Generator[RowBlock, None, tuple[TextPosition, bytes]]:
-        """Where the rows of a file begin, and the bytes that were read to know it.
-
-        In CSV, the first line of the first file is the header; the first line of a later one only
-        if it is the same.
-        """
-        head, columns, start = bytearray(), None, TextPosition()
-        if self.is_csv:
-
-            def is_complete() -> bool | None:
-                return None if self._is_idle or not head.strip() else True
-
-            try:
-                columns, start = yield from read_header(
-                    pieces, self._dialect, opened.name, head, is_complete, rows
-                )
-            except FileRefused:
-                if self.columns is None:
-                    raise
-            self.columns = self.columns or columns
-        if columns is None or columns != self.columns:
-            start = TextPosition()
-        return replace(start, rows=rows), bytes(head)
-
-    def _pieces(self, opened: OpenedFile, begin: int) -> Iterator[bytes]:
+    def _pieces(self, opened: OpenedFile) -> Iterator[bytes]:
         """The bytes of a file until it is rotated and settled; b"" while none comes."""
-        done, last = begin, opened.read_at(max(begin - _LAST_BYTES, 0), min(begin, _LAST_BYTES))
+        done, last = 0, b""
         last_read = time.monotonic()
         while True:
             if opened.read_at(done - len(last), len(last)) != last:
@@ -282,7 +231,7 @@ class FollowedFile(Source):
                 if other > me if me is not None else other.mtime_ns >= changed:
                     later.append(other)
             elif other.mtime_ns > changed and other.name.rpartition(".")[0] not in names:
-                self._report_gap(f"{other.name} was compressed before it was read.")
+                self.report_gap(f"{other.name} was compressed before it was read.")
         return later[0] if later else present
 
     def _open_following(self, opened: OpenedFile) -> OpenedFile | None:
@@ -295,14 +244,12 @@ class FollowedFile(Source):
             if following is not None:  # it was renamed meanwhile
                 following.file.close()
 
-    def _find(self, position: Position, was_cut: bool = False) -> Match | None:
-        """The file of a position: that with the same bytes before it, whose hash is returned too.
+    def _find(self, position: Position, was_cut: bool = False) -> OpenedFile | None:
+        """The file of a position: that with the same bytes before it.
 
         If there is none it is refused; None with `allow_gaps`, or if the file was cut just now.
         """
         start = TextPosition.parse(position, self.name)
-        if was_cut:
-            self._verified = None
         present = self._present()
         candidates = [file for file in self._rotated() if not file.name.endswith(_COMPRESSED)]
         candidates += [present] if present is not None else []
@@ -313,9 +260,11 @@ class FollowedFile(Source):
                 if opened is None:
                     continue
                 try:
-                    return opened, start, self._matching_hash(opened, start)
+                    result_of(skip_read(start, read_plain(opened.file), opened.name, CHANGED))
                 except FileRefused:
                     opened.file.close()
+                    continue
+                return opened
         if was_cut:
             warnings.warn(
                 f"{self.name}: the file was emptied or rewritten while it was being read, and "
@@ -325,21 +274,12 @@ class FollowedFile(Source):
             )
             return None
         read = f"row {start.rows} was" if start.witness is None else "the first rows were"
-        self._report_gap(
-            f"{self.name}: no file of this name, or beside it with a name that begins with it, has "
-            f"the same first {start.end} bytes as that in which {read} read. It was removed, "
-            "compressed or rewritten, so rows may be lost."
+        self.report_gap(
+            f"{self.name}: no file whose name begins with this one has the same first {start.end} "
+            f"bytes as the file in which {read} read. It was removed, compressed or rewritten, so "
+            "rows may be lost."
         )
         return None
-
-    def _matching_hash(self, opened: OpenedFile, start: TextPosition) -> hashlib._Hash:
-        """The hash of the bytes of a file before a position; refused if they are others."""
-        last = opened.read_at(max(start.end - _LAST_BYTES, 0), min(start.end, _LAST_BYTES))
-        place = opened.identity, start, last  # the file may have been cut since it was verified
-        if self._verified is None or self._verified[0] != place:
-            skipped = skip_read(start, read_plain(opened.file), opened.name, CHANGED)
-            self._verified = place, result_of(skipped)[0]
-        return self._verified[1].copy()
 
     def _present(self) -> RotatedFile | None:
         """The file that has the name now; None if there is none."""
@@ -350,7 +290,7 @@ class FollowedFile(Source):
         return RotatedFile(status.st_mtime_ns, 0, self.name, _identity_of(status))
 
     def _rotated(self) -> list[RotatedFile]:
-        """The other regular files in the folder whose names begin with that of the file."""
+        """The other regular files in the folder whose names begin with its name."""
         path, files = self._path, []
         with os.scandir(path.parent) as entries:
             for entry in entries:
@@ -367,15 +307,6 @@ class FollowedFile(Source):
                         files.append(RotatedFile(status.st_mtime_ns, number, name, identity))
         return sorted(files)
 
-    def _report_gap(self, text: str) -> None:
-        """Refuse, or with `allow_gaps` warn."""
-        if not self._allow_gaps:
-            raise FileRefused(
-                f"{text} Decompress or restore it beside {self.name}, or go on without its rows "
-                "with --allow-gaps."
-            )
-        warnings.warn(f"{text} Going on without its rows.", KernelBankWarning, stacklevel=2)
-
 
 def _identity_in(position: Position) -> tuple[object, object]:
     """The device and inode of the file of a position; a file that was not followed has none."""
@@ -387,7 +318,7 @@ def _identity_of(status: os.stat_result) -> Identity:
 
 
 def numbering(name: str, path: Path) -> str:
-    """How a name is made of that of the file by a number or a date: "after" it or "inside"; or "".
+    """How a name is made of the file's name by a number or a date: "after" it or "inside"; or "".
 
     >>> path = Path("log.csv")
     >>> [numbering(name, path) for name in ("log.csv.1", "log.csv-20240131.gz", "log.1.csv")]

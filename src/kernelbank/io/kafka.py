@@ -9,10 +9,11 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from ..errors import FileRefused, SourceLost
 from ..utils import validation as check
-from .brokers import PATIENCE, BrokerSource, KafkaAddress, Result
+from .brokers import BrokerSource, KafkaAddress, Result
 from .lines import first_object_keys, parse_object
 from .source import (
     POLL_SECONDS,
@@ -27,11 +28,8 @@ from .source import (
 with check.optional("Kafka topics need", "confluent-kafka", "kafka"):
     from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-PARTITION_PERIOD = 30.0
-"""Seconds between two queries for partitions that were added to the topic."""
-
-SLOW_START_SECONDS = 10.0
-"""Seconds to wait for messages that are known to be there."""
+PARTITION_PERIOD = 30.0  # seconds between two queries for partitions that were added to the topic
+SLOW_START_SECONDS = 10.0  # seconds to wait for messages that are known to be there
 
 
 @dataclass
@@ -51,18 +49,10 @@ class KafkaTopic(BrokerSource):
 
     kind = "kafka"
 
-    def __init__(
-        self,
-        address: KafkaAddress,
-        idle: float | None = None,
-        patience: float = PATIENCE,
-        *,
-        allow_gaps: bool = False,
-    ) -> None:
-        super().__init__(address, f"topic {address.topic}", idle, patience, allow_gaps)
+    def __init__(self, address: KafkaAddress, **options: Any) -> None:
+        super().__init__(address, f"topic {address.topic}", **options)
         self._topic = address.topic
-        self._is_down = False
-        """Whether the client has lost all brokers."""
+        self._is_down = False  # whether the client has lost all brokers
         ours = {
             "bootstrap.servers": address.servers,
             "enable.auto.commit": "false",
@@ -145,7 +135,9 @@ class KafkaTopic(BrokerSource):
         new = [
             TopicPartition(self._topic, n) for n in sorted(set(metadata.partitions) - at.assigned)
         ]
-        ranges = [self._consumer.get_watermark_offsets(one, timeout=timeout) for one in new]
+        ranges = [
+            self._consumer.get_watermark_offsets(partition, timeout=timeout) for partition in new
+        ]
         for partition, (low, high) in zip(new, ranges, strict=True):
             partition.offset = self._checked_offset(at, partition.partition, low, high)
         if new:
@@ -165,7 +157,7 @@ class KafkaTopic(BrokerSource):
         if offset < low:
             missing = low - offset
             deleted = f"{missing:,} messages were deleted before they were read."
-            self._report_gap(f"{holds} {deleted}", missing)
+            self.report_gap(f"{holds} {deleted}", missing)
             at.offsets[partition] = low
         return at.offsets[partition]
 

@@ -21,14 +21,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import FileRefused, InvalidArgument, KernelBankWarning
+from ..errors import FileRefused, KernelBankWarning
+from ..utils import validation as check
 from ..utils.validation import Floats, reads_as_number
-from .cells import Fault, parse_numbers, with_points
+from .cells import Fault, copied_text, parse_numbers, with_points
 from .source import BrokenRow, RowData, column_index
 
-MAX_ROW_BYTES = 1 << 18
-"""The most bytes of one row, without its last line end."""
-
+MAX_ROW_BYTES = 1 << 18  # the most bytes of one row, without its last line end
 BYTE_ORDER_MARK = "\ufeff"
 TOO_LONG = f"is the beginning of a row longer than {MAX_ROW_BYTES} bytes"
 INVALID_JSON = "is broken JSON"
@@ -76,15 +75,11 @@ class CsvDialect:
         """The checked dialect."""
         character = delimiter_character(delimiter)
         if character is None:
-            raise InvalidArgument(
-                f"'delimiter' must {DELIMITER_RULE}; got {delimiter!r}. Give what stands between "
-                "the cells, such as ',' or ';'."
-            )
+            remedy = "Give what stands between the cells, such as ',' or ';'."
+            raise check.refuse("delimiter", DELIMITER_RULE, delimiter, remedy)
         if decimal not in (".", ","):
-            raise InvalidArgument(
-                f"'decimal' must {DECIMAL_RULE}; got {decimal!r}. Give what stands before the "
-                "fraction of a number."
-            )
+            remedy = "Give what stands before the fraction of a number."
+            raise check.refuse("decimal", DECIMAL_RULE, decimal, remedy)
         return cls(character, decimal)
 
 
@@ -166,10 +161,8 @@ class LineSplitter:
         complete, rest = data[:cut], data[cut:]
         too_long = len(rest) > self.max_row_bytes
         if complete:
-            text, lines, ends = self._lines(complete)
-            rows = self._plain_rows(text, lines, ends)
-            if rows is None:
-                rows = self._rows(lines, ends, None if last else len(rest))
+            lines, ends = self._lines(complete)
+            rows = self._rows(lines, ends, None if last else len(rest))
             line_count = rows[-1]
             if line_count < len(lines):  # the last row is not complete: its bytes wait
                 cut = int(ends[line_count - 1]) if line_count else 0
@@ -189,21 +182,6 @@ class LineSplitter:
         self._offset += len(raw)
         self._line += chunk.line_count
         return chunk
-
-    def _plain_rows(self, text: str, lines: list[str], ends: Integers) -> Rows | None:
-        """The rows of CSV without quotes, in a quicker way; None if that cannot be used."""
-        if self._dialect is None or '"' in text or self._open_lines:
-            return None
-        longest = min(self.max_row_bytes, csv.field_size_limit())
-        if (np.diff(ends, prepend=0) - 1).max() > longest:
-            return None
-        if "\r" in text:
-            lines = [line.removesuffix("\r") for line in lines]
-            if any("\r" in line for line in lines):
-                return None
-        filled = [index for index, line in enumerate(lines) if line]
-        rows = [lines[index].split(self._dialect.delimiter) for index in filled]
-        return rows, filled, filled, len(lines)
 
     def _rows(self, lines: list[str], ends: Integers, following: int | None) -> Rows:
         """The rows of lines, with the broken ones between them, in linear time.
@@ -272,9 +250,12 @@ class LineSplitter:
         """
         if self._dialect is None:
             return parse_object(lines[0]) if lines[0].strip() else []
+        delimiter, plain = self._dialect.delimiter, lines[0].removesuffix("\r")
+        if '"' not in plain and "\r" not in plain and len(plain) < csv.field_size_limit():
+            return plain.split(delimiter) if plain else []  # quicker
         ended_lines = [line + "\n" for line in lines]
         try:
-            return next(csv.reader(ended_lines, delimiter=self._dialect.delimiter, strict=True))
+            return next(csv.reader(ended_lines, delimiter=delimiter, strict=True))
         except csv.Error as error:
             text = str(error)
         if "unexpected end" in text:
@@ -282,20 +263,19 @@ class LineSplitter:
         reasons = (reason for part, reason in _REASONS.items() if part in text)
         return next(reasons, f"is not a row ({text})")
 
-    def _lines(self, data: bytes) -> tuple[str, list[str], Integers]:
-        """The text, its lines without their ends, and the bytes up to the end of each.
+    def _lines(self, data: bytes) -> tuple[list[str], Integers]:
+        """The lines of a text without their ends, and the bytes up to the end of each.
 
         Bytes that are not UTF-8 become lone surrogates: they are rejected only where they are used.
         """
         ends = np.flatnonzero(np.frombuffer(data, np.uint8) == 10) + 1
-        text = data.decode("utf-8", "surrogateescape")
-        lines = text.split("\n")
+        lines = data.decode("utf-8", "surrogateescape").split("\n")
         if data.endswith(b"\n"):
             lines.pop()
         else:
             ends = np.append(ends, len(data))
         lines[0] = lines[0].removeprefix(self._mark)
-        return text, lines, ends
+        return lines, ends
 
     @property
     def _mark(self) -> str:
@@ -352,12 +332,17 @@ class CsvRows(RowData):
         return parse_numbers(cells, kinds=frozenset((str,)))
 
 
+def column_names(header: Sequence[str]) -> tuple[str, ...]:
+    """The names in a header; a column without one is called by its number."""
+    return tuple(cell.strip() or f"column {n}" for n, cell in enumerate(header, start=1))
+
+
 def header_names(header: Sequence[str], source: str, line: int) -> tuple[str, ...]:
     """The names in a header; repeated ones are refused.
 
-    A column without a name, such as the index that pandas writes, is called by its number.
+    Warns of a column without a name, such as the index that pandas writes.
     """
-    names = tuple(cell.strip() or f"column {n}" for n, cell in enumerate(header, start=1))
+    names = column_names(header)
     if all(reads_as_number(cell) for cell in header):
         warnings.warn(
             f"{source}, line {line}: the first line looks like a row, not like the names of the "
@@ -378,11 +363,9 @@ def header_names(header: Sequence[str], source: str, line: int) -> tuple[str, ..
                 f"{source}, line {line}: more than one column is called {name!r}. "
                 "Give every column a name of its own."
             )
-        try:
-            name.encode("utf-8")
-        except UnicodeEncodeError:
+        if copied_text(name) != name:
             raise FileRefused(
                 f"{source}, line {line}: the name of column {index + 1} is not UTF-8 text. "
                 "Save the table as UTF-8."
-            ) from None
+            )
     return names

@@ -39,18 +39,13 @@ with check.optional("Redis streams need", "the package redis", "redis"):
     from redis.retry import Retry
 
 
-Client = Any
-"""A client or pipeline of redis-py, whose stubs do not say what commands return."""
+Client = Any  # a client or pipeline of redis-py, whose stubs do not say what commands return
 
 Entry = tuple[str, dict[str, str]]
-Id = tuple[int, int]
-"""The two numbers of an id such as 1700000000000-0."""
+Id = tuple[int, int]  # the two numbers of an id such as 1700000000000-0
 
-FIRST_ID: Id = (0, 0)
-"""Below the id of every entry."""
-
-BROKEN = (redis.ConnectionError, redis.TimeoutError)
-"""The errors after which trying again may help."""
+FIRST_ID: Id = (0, 0)  # below the id of every entry
+BROKEN = (redis.ConnectionError, redis.TimeoutError)  # the errors after which trying again may help
 
 
 class RedisConnection:
@@ -197,15 +192,8 @@ class RedisStream(BrokerSource):
 
     kind = "redis"
 
-    def __init__(
-        self,
-        address: RedisAddress,
-        idle: float | None = None,
-        patience: float = PATIENCE,
-        *,
-        allow_gaps: bool = False,
-    ) -> None:
-        super().__init__(address, f"stream {address.stream}", idle, patience, allow_gaps)
+    def __init__(self, address: RedisAddress, **options: Any) -> None:
+        super().__init__(address, f"stream {address.stream}", **options)
         self._stream = address.stream
         self._connection = RedisConnection(address, self._retries)
 
@@ -258,8 +246,8 @@ class RedisStream(BrokerSource):
         self, at: Progress, size: int, pipeline: Client
     ) -> tuple[StreamInfo, list[Entry]]:
         """The stream and its next entries at one moment; waits a while if there are none."""
-        info, entries = self._read_now(at, size, pipeline)
         wait = "BLOCK", int(POLL_SECONDS * 1000), "STREAMS", self._stream, shown_id(at.last)
+        info, entries = self._read_now(at, size, pipeline)
         if not entries and pipeline.immediate_execute_command("XREAD", *wait):
             pipeline.reset()
             info, entries = self._read_now(at, size, pipeline)
@@ -315,7 +303,7 @@ class RedisStream(BrokerSource):
             )
             if missing is None:
                 text += " How many is not known: the server has not counted all entries."
-            self._report_gap(text, missing or 0)
+            self.report_gap(text, missing or 0)
         at.added, at.first = reached, None
 
     def close(self) -> None:
@@ -327,18 +315,12 @@ class RedisStream(BrokerSource):
 # stay here: before rows are sent, and at each commit, the server is asked how far the stream is,
 # on the connection that is then used; what it has lost is written again.
 
-BATCH_ROWS = 256
-"""Rows that are sent together."""
-
+BATCH_ROWS = 256  # rows that are sent together
 REWRITABLE_ROWS = 10_000
 """Rows before the last commit that can be written again too, if the server loses them later."""
 
-WAIT_SECONDS = 10.0
-"""Seconds in which the replicas must have acknowledged a commit."""
-
-_SEQUENCE = 1
-"""The second number of every id."""
-
+WAIT_SECONDS = 10.0  # seconds in which the replicas must have acknowledged a commit
+_SEQUENCE = 1  # the second number of every id
 _APPENDONLY = "Set `appendonly yes` on the server, so that it keeps what it has acknowledged."
 
 
@@ -374,20 +356,14 @@ class RedisSink(Sink):
         parts = redis_address(address, password)
         self.address = parts.shown  # without a password
         self._stream = parts.stream
-        self._columns = list(columns)
+        self.set_columns(columns)
         self._connection = RedisConnection(parts, Retries(parts.shown, patience))
         self._wait = wait
-        self._newest: list[Row] = []
-        """The rows since the last commit, and the newest ones before."""
-        self._sent = 0
-        """How many of them the server has acknowledged."""
-        self._before = 0
-        """The number of the last row before the newest."""
+        self._newest: list[Row] = []  # the rows since the last commit, and the newest ones before
+        self._sent = 0  # how many of them the server has acknowledged
+        self._before = 0  # the number of the last row before the newest
         self._added: int | None = None
         """How many entries the server has counted, at least; None if it does not count."""
-
-    def set_columns(self, columns: Sequence[str]) -> None:
-        self._columns = list(columns)
 
     def check_vacant(self) -> None:
         if self._connection.call(self._info).last != FIRST_ID:
@@ -460,36 +436,29 @@ class RedisSink(Sink):
     def flush(self) -> None:
         """Send all rows that are not sent, and return when Redis has them."""
         while self._sent < len(self._newest):
-            batch = self._newest[self._sent : self._sent + BATCH_ROWS]
-            replies = self._connection.call(partial(self._send, batch))
-            if not replies:  # earlier rows are lost: these first
-                continue
-            refused = []
-            for row, reply in zip(batch, replies, strict=True):
-                if not isinstance(reply, Exception):
-                    continue
-                if "equal or smaller" not in str(reply):
-                    raise FileRefused(f"{self.address}: Redis refuses: {reply}.")
-                refused.append(row)
+            refused = self._connection.call(self._send)
             if refused:
                 self._check_present(refused)
-            self._sent += len(batch)
-            if self._added is not None:
-                self._added += len(batch) - len(refused)
 
-    def _send(self, batch: Sequence[Row], pipeline: Client) -> list[object]:
-        """The replies to the rows; none if rows before them are lost."""
+    def _send(self, pipeline: Client) -> list[Row]:
+        """Send the next rows, or find that earlier ones are lost; returns those refused by id."""
         # One connection for both: a server that restarts between them would break it.
         if not self._is_whole(self._info(pipeline)):
             return []
+        batch, refused = self._newest[self._sent : self._sent + BATCH_ROWS], []
         for row in batch:
             pipeline.xadd(self._stream, self._fields(row), id=_id(row))
-        replies = list(pipeline.execute(raise_on_error=False))
-        for reply in replies:
-            # The server is still loading, or the connection broke: send the whole batch again.
-            if isinstance(reply, BROKEN):
+        for row, reply in zip(batch, pipeline.execute(raise_on_error=False), strict=True):
+            if isinstance(reply, BROKEN):  # or the server is still loading: send them all again
                 raise reply
-        return replies
+            if isinstance(reply, Exception):
+                if "equal or smaller" not in str(reply):
+                    raise FileRefused(f"{self.address}: Redis refuses: {reply}.")
+                refused.append(row)
+        self._sent += len(batch)
+        if self._added is not None:
+            self._added += len(batch) - len(refused)
+        return refused
 
     def _fields(self, row: Row) -> dict[str, str]:
         return {name: cell_text(value) for name, value in zip(self._columns, row, strict=True)}
@@ -514,7 +483,7 @@ class RedisSink(Sink):
     # --- what the server has ----------------------------------------------------------------------
 
     def _info(self, pipeline: Client) -> StreamInfo:
-        """The stream now; the connection stays that of the pipeline."""
+        """The stream now, asked on the connection of the pipeline."""
         reply: Any
         try:
             reply = pipeline.immediate_execute_command("XINFO STREAM", self._stream)

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from ..errors import FileRefused, RunRefused
+from ..utils import validation as check
 from .files import (
     cannot_lock,
     check_regular,
@@ -28,15 +29,11 @@ from .files import (
     open_regular,
 )
 
-Row = tuple[Any, ...]
-"""The plain values of one prediction, None where there is none."""
+Row = tuple[Any, ...]  # the plain values of one prediction, None where there is none
 
-Commit = dict[str, Any]
-"""How far a sink is: JSON data for the checkpoint."""
+Commit = dict[str, Any]  # how far a sink is: JSON data for the checkpoint
 
-CHUNK_BYTES = 1 << 20
-"""How many bytes are read at once when a file is compared with its hash."""
-
+CHUNK_BYTES = 1 << 20  # how many bytes are read at once when a file is compared with its hash
 _LONGEST_HEADER = 1 << 20
 
 RESTORE = "Restore what was there, or start a new run with another --state and other outputs."
@@ -55,8 +52,9 @@ class Sink(ABC):
     can_rewind = True
     """Whether `rewind` removes what was written after a commit."""
 
-    def set_columns(self, columns: Sequence[str]) -> None:  # noqa: B027  (bad rows have none)
+    def set_columns(self, columns: Sequence[str]) -> None:
         """Before `start` or `check`: the columns, where they follow from the first rows."""
+        self._columns = list(columns)
 
     @abstractmethod
     def check_vacant(self) -> None:
@@ -125,12 +123,12 @@ class LineFileSink(Sink):
 
     def __init__(self, path: Path, header: str = "") -> None:
         self.path = path
-        self.address = str(path.parent.resolve() / path.name)  # the file itself is no link
+        self.address = str(path.parent.resolve() / path.name)  # the file itself is not a link
         self._header = header.encode()
         self._hash = hashlib.sha256()
         self._length = 0
         self._file: BinaryIO = io.BytesIO()  # until it is opened
-        self._is_new = self._was_made = False
+        self._is_new = self._was_absent = False
         """Whether the folder does not know its name yet; whether there was none before."""
 
     @abstractmethod
@@ -151,7 +149,7 @@ class LineFileSink(Sink):
         )
 
     def start(self) -> None:
-        self._was_made = not os.path.lexists(self.path)
+        self._was_absent = not os.path.lexists(self.path)
         self._open()
         self.check_vacant()  # again: now that the file is locked
         self._is_new = True
@@ -226,7 +224,7 @@ class LineFileSink(Sink):
         self._hash, self._length = hashlib.sha256(), 0
 
     def discard(self) -> None:
-        if self._was_made and self._length <= len(self._header):
+        if self._was_absent and self._length <= len(self._header):
             with suppress(OSError):
                 self.path.unlink()
 
@@ -259,9 +257,7 @@ class JsonLinesSink(LineFileSink):
         return "".join(f"{json.dumps(record, ensure_ascii=False)}\n" for (record,) in rows)
 
 
-PART_ROWS = 50_000
-"""Rows of one file."""
-
+PART_ROWS = 50_000  # rows of one file
 _PART = re.compile(r"\.?part-\d{6,}\.parquet")
 
 
@@ -279,23 +275,16 @@ class ParquetSink(Sink):
     """
 
     def __init__(self, folder: Path, columns: Sequence[str], copied: Sequence[str] = ()) -> None:
-        try:
+        with check.optional("Predictions as .parquet need", "pyarrow", "files"):
             import pyarrow  # noqa: F401
-        except ModuleNotFoundError as error:
-            raise RunRefused(
-                "Predictions as .parquet need pyarrow. Install it: pip install 'kernelbank[files]'"
-            ) from error
         self.path = folder
         self.address = str(folder.resolve())
-        self._columns = list(columns)
+        self.set_columns(columns)
         self._copied = list(copied)
         self._parts = 0
         self._hash = hashlib.sha256()
         self._waiting: list[Row] = []
         self._is_new = False
-
-    def set_columns(self, columns: Sequence[str]) -> None:
-        self._columns = list(columns)
 
     def check_vacant(self) -> None:
         if os.path.lexists(self.path) and (not self.path.is_dir() or any(self.path.iterdir())):

@@ -5,6 +5,7 @@ A block is a few rows, where each of them stands, and their columns as numbers o
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import FileRefused
+from ..errors import FileRefused, KernelBankWarning
 from ..utils import validation as check
 from ..utils.validation import Floats
 from .cells import (
@@ -27,11 +28,8 @@ from .cells import (
     shown_cell,
 )
 
-DEFAULT_BLOCK_ROWS = 1024
-"""The most rows of a block, by default."""
-
-POLL_SECONDS = 0.2
-"""Seconds after which a source without new rows yields an empty block."""
+DEFAULT_BLOCK_ROWS = 1024  # the most rows of a block, by default
+POLL_SECONDS = 0.2  # seconds after which a source without new rows yields an empty block
 
 Position = dict[str, Any]
 """Where to continue after a row: JSON data, made and understood by one kind of source.
@@ -39,8 +37,7 @@ Position = dict[str, Any]
 `rows` is in all of them: how many rows of the source, valid or not, have come so far.
 """
 
-BrokenRow = tuple[object, str]
-"""What came instead of a row, and why it is not one."""
+BrokenRow = tuple[object, str]  # what came instead of a row, and why it is not one
 
 
 @dataclass(frozen=True)
@@ -159,8 +156,7 @@ class RowBlock:
         self.first = first
         """How many rows of the source came before this block."""
         self.provisional = provisional
-        self._place = place
-        """Where in the source a row is; by default its number."""
+        self._place = place  # where in the source a row is; by default its number
         self._reached = reached
         """Up to where the source is read after a row, if its number does not say that."""
         self._ids = ids
@@ -293,13 +289,16 @@ class Source(ABC):
     """The names in order; None until the first row has come from a stream."""
 
     start: Position | None = None
-    """Where the first row begins, once the first block has come, and what identifies its rows.
+    """Where the first row begins, once that is known, and later what identifies its first block.
 
     So a run that is killed before it commits any row begins there again, or is refused.
     """
 
     is_csv = False
     """Whether the rows are CSV, as far as that is known."""
+
+    allow_gaps = False
+    """Whether to go on where rows are lost before they were read."""
 
     missing_rows = 0
     """Rows that were deleted before they were read; with `allow_gaps` they may be."""
@@ -358,6 +357,13 @@ class Source(ABC):
     @abstractmethod
     def _read(self, start: Any, size: int, columns: Sequence[str] | None) -> Iterator[RowBlock]:
         """As `blocks`, from what `_parsed` returned."""
+
+    def report_gap(self, text: str, missing: int = 0) -> None:
+        """Refuse rows that were lost before they were read, or warn of them and count them."""
+        if not self.allow_gaps:
+            raise FileRefused(f"{text} Restore them, or go on without them with --allow-gaps.")
+        warnings.warn(f"{text} Going on without them.", KernelBankWarning, stacklevel=3)
+        self.missing_rows += missing
 
     def close(self) -> None:  # noqa: B027  (files are closed where their iterators end)
         """Close connections."""

@@ -29,6 +29,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -80,8 +81,8 @@ def open_source(
         and begun again, as `tail -F` does.
     allow_gaps : go on where rows are lost: if a broker has deleted them before they were read
         (`Source.missing_rows` counts them), or a followed file is not found.
-    redis_password : the password of Redis if the address has none; by default that of the
-        environment, KERNELBANK_REDIS_PASSWORD (for Kafka: KERNELBANK_KAFKA_PASSWORD).
+    redis_password : the password of Redis if the address has none; by default the
+        environment variable KERNELBANK_REDIS_PASSWORD (for Kafka: KERNELBANK_KAFKA_PASSWORD).
 
     >>> import pathlib, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -111,15 +112,15 @@ def open_source(
         return FollowedFile(path, _TEXT_KINDS[suffix], dialect, idle, allow_gaps)
     if text == "-":
         return StandardInput(dialect, idle, complete=complete)
+    waiting: dict[str, Any] = {"idle": idle, "patience": patience, "allow_gaps": allow_gaps}
     if text.startswith(("redis://", "rediss://")):
         from .redis import RedisStream
 
-        place = redis_address(text, redis_password)
-        return RedisStream(place, idle, patience, allow_gaps=allow_gaps)
+        return RedisStream(redis_address(text, redis_password), **waiting)
     if text.startswith("kafka://"):
         from .kafka import KafkaTopic
 
-        return KafkaTopic(kafka_address(text), idle, patience, allow_gaps=allow_gaps)
+        return KafkaTopic(kafka_address(text), **waiting)
     suffix = Path(path.name.removesuffix(".gz")).suffix.lower()
     if path.name.endswith(".parquet"):
         from .parquet import ParquetFile

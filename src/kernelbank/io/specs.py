@@ -12,11 +12,9 @@ from typing import Any
 from ..errors import FileRefused
 from ..utils.validation import refuse
 
-Component = Any
-"""A kernel, loss, learner or combiner: a frozen dataclass, perhaps of a user."""
+Component = Any  # a kernel, loss, learner or combiner: a frozen dataclass, perhaps of a user
 
-Spec = dict[str, Any]
-"""JSON data."""
+Spec = dict[str, Any]  # JSON data
 
 _PLAIN = (bool, int, float, str, type(None))
 

@@ -18,17 +18,25 @@ import sys
 import time
 import zlib
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, BinaryIO, TypeVar
 
 from ..errors import FileRefused
 from ..utils import validation as check
 from .files import open_file
-from .lines import CsvDialect, CsvRows, LineSplitter, TextChunk, first_object_keys, header_names
+from .lines import (
+    CsvDialect,
+    CsvRows,
+    LineSplitter,
+    TextChunk,
+    column_names,
+    first_object_keys,
+    header_names,
+)
 from .source import (
+    DEFAULT_BLOCK_ROWS,
     POLL_SECONDS,
     DictRows,
     Position,
@@ -42,12 +50,8 @@ from .source import (
 
 Result = TypeVar("Result")
 
-CHUNK_BYTES = 1 << 18
-"""How many bytes of a file are read at once."""
-
-READ_BYTES = 1 << 16
-"""How many bytes of standard input are read at once, at most."""
-
+CHUNK_BYTES = 1 << 18  # of a file, read at once
+READ_BYTES = 1 << 16  # of standard input, at most
 SETTLE_SECONDS = 2.0
 """A last line without its end is taken as it is when the file has not changed for this long."""
 
@@ -55,16 +59,11 @@ CHANGED = (
     "They must stay as they were, or the results could not be repeated; later rows may be changed. "
     "Restore them, or start a new run."
 )
-"""What to do about rows that were read before and have changed since."""
-
 SEND_AGAIN = "Send the same rows from the start, or start a new run."
 GZIP_MAGIC = b"\x1f\x8b"
 UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
-_PACKED_BYTES = 256
 _BLANK = b" \t\r\n\xef\xbb\xbf"
-
-_PIECES_PER_SIGN = 64
-"""How many pieces are skipped between two empty blocks, at which a reader can stop."""
+_PIECES_PER_SIGN = 64  # are skipped between two empty blocks, at which a reader can stop
 
 
 # --- positions and the bytes before them ----------------------------------------------------------
@@ -90,6 +89,12 @@ class TextPosition:
     def end(self) -> int:
         """How many bytes are compared."""
         return self.bytes if self.witness is None else self.witness[0]
+
+    @property
+    def data(self) -> Position:
+        """The position as JSON data, but for the rows and the witness."""
+        unended = {"open": True} if self.unended else {}
+        return {"bytes": self.bytes, "lines": self.lines, "sha256": self.sha256, **unended}
 
     @classmethod
     def parse(cls, position: Position, name: str) -> TextPosition:
@@ -181,62 +186,18 @@ def _hashes_in(chunk: TextChunk, prefix_hash: hashlib._Hash) -> Callable[[int], 
     return hash_up_to
 
 
-Columns = tuple[str, ...] | None
-
-
-def read_header(
-    pieces: Iterator[bytes],
-    dialect: CsvDialect | None,
-    name: str,
-    head: bytearray,
-    is_complete: Callable[[], bool | None],
-    rows: int = 0,
-) -> Generator[RowBlock, None, tuple[Columns, TextPosition]]:
-    """Read a text, to `head`, until the columns are known; returns them and where rows begin.
-
-    In CSV the header names them, and rows begin after it; in JSON lines the first object does, and
-    is a row itself. After the last piece `is_complete` says whether the text may still grow; None
-    if that is not its end: then it has no columns yet. `rows` came before it.
-    """
-    splitter = LineSplitter(dialect)
-    for piece in chain(pieces, (None,)):
-        if piece == b"":
-            yield empty_block(rows)
-            continue
-        complete = is_complete() if piece is None else False
-        if complete is None:
-            break
-        if piece is None and dialect is not None and not complete and splitter.has_rest:
-            raise FileRefused(
-                f"{name}: the header has no end yet: a line end or a closing quote may still "
-                "come. Start when it is written; if the text is complete, say so with --complete."
-            )
-        head += piece or b""
-        for chunk in splitter.feed(piece or b"", last=piece is None):
-            if dialect is None:
-                columns = first_object_keys(chunk.rows)
-                if columns is not None:
-                    return columns, TextPosition()
-            elif chunk.rows:
-                line, header = chunk.first_line(0), chunk.rows[0]
-                if isinstance(header, tuple):
-                    value, reason = header
-                    raise FileRefused(
-                        f"{name}, line {line}: the header {value[:60]!r} {reason}. "
-                        "Repair the first line: it must name the columns."
-                    )
-                start = TextPosition(0, chunk.end(0), chunk.last_line(0), chunk.is_unended(0))
-                return header_names(header, name, line), start
-        if piece is None and dialect is not None:
-            raise FileRefused(f"{name}: there is no header. The first line must name the columns.")
-    return None, TextPosition()
+def _position_after(chunk: TextChunk, row: int, hash_up_to: Callable[[int], str]) -> TextPosition:
+    """The position after a row of a chunk, but for the rows before it."""
+    end, unended = chunk.end(row), chunk.is_unended(row)
+    return TextPosition(0, end, chunk.last_line(row), unended, hash_up_to(end))
 
 
 class TextReader:
-    """Bytes of a text to blocks of at most `size` rows, from `start` on.
+    """Bytes of a text to blocks of at most `size` rows, after the position `start` if there is one.
 
-    `prefix_hash` is that of the bytes before, `more` is JSON data for every position. The columns
-    of the source are set when the first object of JSON lines has come.
+    In CSV the first row names the columns, unless others are known: then it is a row like any other
+    of a file that goes on after another. In JSON lines the first object does. `rows` came before
+    the text, `more` is JSON data for every position.
     """
 
     def __init__(
@@ -244,34 +205,70 @@ class TextReader:
         source: Source,
         name: str,
         dialect: CsvDialect | None,
-        start: TextPosition,
-        size: int,
-        prefix_hash: hashlib._Hash,
+        start: TextPosition | None,
+        size: int = DEFAULT_BLOCK_ROWS,
+        rows: int = 0,
         more: Mapping[str, object] | None = None,
     ) -> None:
         self._source = source
         self._name = name
         self._size = size
         self._dialect = dialect
-        line = start.lines + (not start.unended)
-        self._splitter = LineSplitter(dialect, start.bytes, line)
+        self._start = start
+        self._awaits_header = start is None and dialect is not None
+        start = start or TextPosition(rows)
+        self._splitter = LineSplitter(dialect, start.bytes, start.lines + (not start.unended))
         self._must_end_line = start.unended
         """Whether the next bytes must be the line end of a row that had none."""
-        self._prefix_hash = prefix_hash
+        self._prefix_hash = hashlib.sha256()
         self._more = more or {}
         self._rows = start.rows
-        self.start: Position | None = None
-        """The position of the first row of the source; None after it, or if rows have come."""
-        if not start.rows and start.witness is None:
-            counts = {"rows": 0, "bytes": start.bytes, "lines": start.lines}
-            self.start = {**counts, "sha256": prefix_hash.hexdigest(), **self._more}
-            if start.unended:
-                self.start["open"] = True
+        self._needs_witness = False
+        """Whether the start of the source is known, and its first block has not come."""
 
     @property
     def has_rest(self) -> bool:
         """Whether bytes have come that are not part of a complete row."""
         return self._splitter.has_rest
+
+    def read(self, pieces: Iterator[bytes], remedy: str) -> Iterator[RowBlock]:
+        """The blocks in the pieces of a whole text; what is before `start` is only compared."""
+        start, rest = self._start, b""
+        if start is not None:
+            if self._dialect is not None and self._source.columns is None:
+                pieces = self._named_by(pieces)
+            self._prefix_hash, rest = yield from skip_read(start, pieces, self._name, remedy)
+        if not self._awaits_header and (start is None or start.witness is None):
+            self._set_start(replace(start or TextPosition(), sha256=self._prefix_hash.hexdigest()))
+        for piece in chain([rest] if rest else [], pieces):
+            yield from self.feed(piece)
+
+    def finish(self, complete: bool) -> Iterator[RowBlock]:
+        """The blocks that are left at the end; `complete` says whether the text cannot grow."""
+        if self._awaits_header and self._splitter.has_rest and not complete:
+            raise FileRefused(
+                f"{self._name}: the header has no end yet: a line end or a closing quote may still "
+                "come. Start when it is written; if the text is complete, say so with --complete."
+            )
+        yield from self.feed(b"", last=True, provisional=not complete)
+        if self._awaits_header:
+            raise FileRefused(
+                f"{self._name}: there is no header. The first line must name the columns."
+            )
+
+    def _named_by(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
+        """The pieces of a whole text, of which the first ones name the columns."""
+        header = TextReader(self._source, self._name, self._dialect, None)
+        for piece in pieces:
+            if self._source.columns is None:
+                list(header.feed(piece))
+            yield piece
+
+    def _set_start(self, start: TextPosition) -> None:
+        """Tell the source where its first row begins, if none has come."""
+        if not self._rows:
+            self._needs_witness = True
+            self._source.start = {"rows": 0, **start.data, **self._more}
 
     def feed(
         self, data: bytes, last: bool = False, provisional: bool = False
@@ -291,41 +288,51 @@ class TextReader:
         for chunk in self._splitter.feed(data, last):
             hash_up_to = _hashes_in(chunk, self._prefix_hash.copy())
             self._prefix_hash.update(chunk.raw)
-            if source.columns is None:
+            if source.columns is None and self._dialect is None:
                 source.columns = first_object_keys(chunk.rows)
-            for begin in range(0, len(chunk.rows), self._size):
-                rows = chunk.rows[begin : begin + self._size]
-                values: RowData = DictRows(rows)
-                if self._dialect is not None:
-                    values = CsvRows(rows, source.columns or (), self._dialect)
-                block = self._block(values, chunk, begin, hash_up_to, provisional)
-                if self.start is not None:
-                    if not provisional:  # else the last row may still become another
-                        reached = block.position(len(rows) - 1)
-                        witness = {key: reached[key] for key in ("bytes", "sha256")}
-                        self.start = {**self.start, "witness": witness}
-                    source.start, self.start = self.start, None
+            is_first = self._awaits_header and len(chunk.rows) > 0
+            first = self._skip_header(chunk, hash_up_to) if is_first else 0
+            for begin in range(first, len(chunk.rows), self._size):
+                block = self._block(chunk, begin, hash_up_to, provisional)
+                if self._needs_witness and not provisional:  # else its last row may still change
+                    reached = block.position(len(block) - 1)
+                    witness = {key: reached[key] for key in ("bytes", "sha256")}
+                    source.start = {**(source.start or {}), "witness": witness}
+                self._needs_witness = False
                 yield block
-                self._rows += len(rows)
+                self._rows += len(block)
+
+    def _skip_header(self, chunk: TextChunk, hash_up_to: Callable[[int], str]) -> int:
+        """How many rows the header has: 1, or 0 if other columns are known."""
+        header, line = chunk.rows[0], chunk.first_line(0)
+        if self._source.columns is None and isinstance(header, tuple):
+            raise FileRefused(
+                f"{self._name}, line {line}: the header {header[0][:60]!r} {header[1]}. "
+                "Repair the first line: it must name the columns."
+            )
+        if self._source.columns is None:
+            self._source.columns = header_names(header, self._name, line)
+        self._awaits_header = False
+        if isinstance(header, tuple) or column_names(header) != self._source.columns:
+            self._set_start(TextPosition(sha256=hashlib.sha256().hexdigest()))
+            return 0
+        self._set_start(_position_after(chunk, 0, hash_up_to))
+        return 1
 
     def _block(
-        self,
-        values: RowData,
-        chunk: TextChunk,
-        begin: int,
-        hash_up_to: Callable[[int], str],
-        provisional: bool,
+        self, chunk: TextChunk, begin: int, hash_up_to: Callable[[int], str], provisional: bool
     ) -> RowBlock:
         """The next rows, which are rows `begin` and on of a chunk."""
+        rows = chunk.rows[begin : begin + self._size]
+        values: RowData = DictRows(rows)
+        if self._dialect is not None:
+            values = CsvRows(rows, self._source.columns or (), self._dialect)
 
         def place(row: int) -> str:
             return f"line {chunk.first_line(begin + row)}"
 
         def reached(row: int) -> Position:
-            end, line = chunk.end(begin + row), chunk.last_line(begin + row)
-            unended = {"open": True} if chunk.is_unended(begin + row) else {}
-            counts = {"bytes": end, "lines": line, "sha256": hash_up_to(end)}
-            return {**counts, **self._more, **unended}
+            return {**_position_after(chunk, begin + row, hash_up_to).data, **self._more}
 
         return RowBlock(values, self._name, self._rows, provisional, place, reached)
 
@@ -348,8 +355,6 @@ class TextFile(Source):
         self._path = path
         self._dialect = dialect if self.is_csv else None
         self.share = 0.0
-        self._verified: tuple[TextPosition, hashlib._Hash] | None = None
-        """A position that was verified, and the hash of the bytes before it."""
         with open_file(path) as file:
             self._size = os.fstat(file.fileno()).st_size
             if not self._size:
@@ -361,38 +366,32 @@ class TextFile(Source):
                 )
             # A gzip file says itself where it ends.
             self._complete = complete or self._is_gzip
-            pieces, is_complete = self._pieces(file, 0), lambda: self._complete
-            header = read_header(pieces, self._dialect, self.name, bytearray(), is_complete)
-            self.columns, self._start = result_of(header)
+            reader = TextReader(self, self.name, self._dialect, None)
+            for _ in chain(reader.read(self._pieces(file), ""), reader.finish(self._complete)):
+                if self.columns is not None:
+                    break
 
     def verify(self, fingerprint: dict[str, Any], position: Position | None = None) -> None:
         super().verify(fingerprint)
         if position is not None:
-            start = self._parsed(position)
+            start = TextPosition.parse(position, self.name)
             with open_file(self._path) as file:
-                pieces = self._pieces(file, 0)
-                prefix_hash, rest = result_of(skip_read(start, pieces, self.name, CHANGED))
+                pieces = self._pieces(file)
+                _, rest = result_of(skip_read(start, pieces, self.name, CHANGED))
                 if start.unended:
                     check_line_end(rest or next(pieces, b""), self.name)
-            self._verified = start, prefix_hash
 
-    def _parsed(self, position: Position | None) -> TextPosition:
-        return self._start if position is None else TextPosition.parse(position, self.name)
+    def _parsed(self, position: Position | None) -> TextPosition | None:
+        return None if position is None else TextPosition.parse(position, self.name)
 
     def _read(
-        self, start: TextPosition, size: int, columns: Sequence[str] | None
+        self, start: TextPosition | None, size: int, columns: Sequence[str] | None
     ) -> Iterator[RowBlock]:
+        reader = TextReader(self, self.name, self._dialect, start, size)
         with open_file(self._path) as file:
-            if self._verified is not None and self._verified[0] == start:
-                prefix_hash, pieces = self._verified[1].copy(), self._pieces(file, start.bytes)
-            else:
-                pieces = self._pieces(file, 0)
-                prefix_hash, rest = yield from skip_read(start, pieces, self.name, CHANGED)
-                pieces = chain([rest] if rest else [], pieces)
-            reader = TextReader(self, self.name, self._dialect, start, size, prefix_hash)
-            for data in pieces:
+            for block in reader.read(self._pieces(file), CHANGED):
                 self.share = min(file.tell() / self._size, 1.0)
-                yield from reader.feed(data)
+                yield block
             while not self._complete and reader.has_rest:
                 for _ in wait_until_settled(file, file.tell()):
                     yield from reader.feed(b"")
@@ -400,20 +399,13 @@ class TextFile(Source):
                 if not data:
                     break
                 yield from reader.feed(data)
-            yield from reader.feed(b"", last=True, provisional=not self._complete)
+            yield from reader.finish(self._complete)
             self.share = 1.0
 
-    def _pieces(self, file: BinaryIO, begin: int) -> Iterator[bytes]:
-        """The bytes of the text from byte `begin` on."""
-        if not self._is_gzip:
-            file.seek(begin)
-            yield from read_plain(file)
-            return
+    def _pieces(self, file: BinaryIO) -> Iterator[bytes]:
+        """The bytes of the text."""
         file.seek(0)
-        for data in read_gzip(file, self.name):
-            if begin < len(data):
-                yield data[begin:]
-            begin = max(begin - len(data), 0)
+        return read_gzip(file, self.name) if self._is_gzip else read_plain(file)
 
 
 def check_encoding(path: Path, first: bytes) -> bool:
@@ -434,7 +426,7 @@ def wait_until_settled(file: BinaryIO, done: int) -> Iterator[None]:
         state = status.st_size, status.st_mtime_ns
         if state != seen:
             seen, since = state, time.monotonic()
-        # The second clause is for files whose times are not those of this machine's clock.
+        # The second clause is for files whose times come from the clock of another machine.
         quiet = max(time.time() - status.st_mtime, time.monotonic() - since)
         if status.st_size > done or quiet >= SETTLE_SECONDS:
             return
@@ -455,23 +447,15 @@ def read_gzip(file: BinaryIO, name: str) -> Iterator[bytes]:
     late: gzip has a single checksum, at the end, and what is decompressed between the damage and
     the end can look like rows.
     """
-    # In small pieces: the bytes before the damage in the same piece are lost.
-    pieces: Any = SimpleNamespace(read=lambda size: file.read(min(size, _PACKED_BYTES)))
-    reason, is_complete = "", False
-    with gzip.GzipFile(fileobj=pieces, mode="rb") as unpacked:
-        while not (reason or is_complete):
-            data = bytearray()
-            try:
-                while not is_complete and len(data) < CHUNK_BYTES:
-                    piece = unpacked.read1(CHUNK_BYTES)
-                    data += piece
-                    is_complete = not piece
-            except EOFError:
-                reason = "ends too early; the rows before its end"
-            except (gzip.BadGzipFile, zlib.error):
-                reason = "is damaged; the rows before the damage"
-            if data:
-                yield bytes(data)
+    reason = ""
+    with gzip.GzipFile(fileobj=file, mode="rb") as unpacked:
+        try:
+            while data := unpacked.read1(CHUNK_BYTES):
+                yield data
+        except EOFError:
+            reason = "ends too early; the rows before its end"
+        except (gzip.BadGzipFile, zlib.error):
+            reason = "is damaged; the rows before the damage"
     if reason:
         raise FileRefused(
             f"{name}: the gzip file {reason} have been read. Fetch or compress it again."
@@ -502,16 +486,16 @@ class StandardInput(Source):
         self._used = False
         self._ended = False
 
-    def _parsed(self, position: Position | None) -> TextPosition:
+    def _parsed(self, position: Position | None) -> TextPosition | None:
         if self._used:
             remedy = "Use the iterator of the first call."
             raise check.refuse("blocks", "be called once", "a second call", remedy, self.name)
-        start = TextPosition() if position is None else TextPosition.parse(position, self.name)
+        start = None if position is None else TextPosition.parse(position, self.name)
         self._used = True
         return start
 
     def _read(
-        self, start: TextPosition, size: int, columns: Sequence[str] | None
+        self, start: TextPosition | None, size: int, columns: Sequence[str] | None
     ) -> Iterator[RowBlock]:
         # The beginning, from which the format and the columns are known, is hashed later.
         pieces, head = self._pieces(), bytearray()
@@ -522,31 +506,19 @@ class StandardInput(Source):
             if piece is None:
                 raise FileRefused(f"{self.name}: nothing came. Send rows, or give a file.")
             if not piece:
-                yield empty_block(start.rows)
+                yield empty_block(0 if start is None else start.rows)
             head += piece
         if head.startswith(GZIP_MAGIC):
             raise FileRefused(f"{self.name}: these bytes are compressed. Send them uncompressed.")
         self.is_csv = head.strip(_BLANK)[:1] != b"{"
-        if self.is_csv:
-            pieces, head = chain([bytes(head)], pieces), bytearray()
-            self.columns, after_header = yield from read_header(
-                pieces, self._dialect, self.name, head, self._is_complete, start.rows
-            )
-            if self.columns is None:
-                return
-            start = after_header if start.sha256 is None else start
-        pieces = chain([bytes(head)], pieces)
-        prefix_hash, rest = yield from skip_read(start, pieces, self.name, SEND_AGAIN)
+        if start is None and self.is_csv:
+            self.columns = None  # the header names them
         dialect = self._dialect if self.is_csv else None
-        reader = TextReader(self, self.name, dialect, start, size, prefix_hash)
-        for piece in chain([rest] if rest else [], pieces):
-            yield from reader.feed(piece)
+        reader = TextReader(self, self.name, dialect, start, size)
+        yield from reader.read(chain([bytes(head)], pieces), SEND_AGAIN)
         if self._ended:  # else the last line may be incomplete
             # A sender that was killed may have stopped in the middle of a line.
-            yield from reader.feed(b"", last=True, provisional=not self._complete)
-
-    def _is_complete(self) -> bool | None:
-        return self._complete if self._ended else None
+            yield from reader.finish(self._complete)
 
     def _pieces(self) -> Iterator[bytes]:
         """Bytes as soon as they come; no bytes when none has come for a while."""

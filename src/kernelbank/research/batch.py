@@ -54,10 +54,7 @@ class BatchSolution:
 
 def _matrix(dictionary: list[Kernel], points: Floats, inputs: Floats) -> Floats:
     """(m, n): the sum of all kernels."""
-    total = np.zeros((len(points), len(inputs)))
-    for kernel in dictionary:
-        total += kernel(points, inputs)
-    return total
+    return np.asarray(sum(kernel(points, inputs) for kernel in dictionary))
 
 
 def batch_solution(

@@ -98,7 +98,7 @@ def compare(
         labels=scoring is not None and scoring.labels,
         check_units=any(competitor.needs_standard_units for competitor in competitors),
     )
-    sources = {name: options.opened(name, given) for name, given in _named(streams).items()}
+    sources = {name: options.opened(name, entry) for name, entry in _named(streams).items()}
     if len(sources) > 1:
         scipy_stats()  # refused before the work, not after it
     comparison = Comparison(
@@ -147,8 +147,7 @@ def _seed_list(seeds: object) -> list[int]:
     return list(range(check.count("seeds", seeds, "compare", remedy)))
 
 
-_LENGTH = 1000
-"""Samples of a synthetic stream, unless given."""
+_LENGTH = 1000  # samples of a synthetic stream, by default
 _UNUSUAL = 10.0
 """Targets are far from standard units if their mean or deviation is larger than this, or their
 deviation smaller than its inverse."""
@@ -173,34 +172,34 @@ class StreamOptions:
     labels: bool
     check_units: bool
 
-    def opened(self, name: str, given: object) -> Stream | Callable[[int], object]:
+    def opened(self, name: str, entry: object) -> Stream | Callable[[int], object]:
         """The stream, or the function from a seed to it, of what the user gave."""
-        if isinstance(given, str) and given in datasets.BUILT_IN:
-            maker, length = datasets.BUILT_IN[given], self.samples or _LENGTH
+        if isinstance(entry, str) and entry in datasets.BUILT_IN:
+            maker, length = datasets.BUILT_IN[entry], self.samples or _LENGTH
             return lambda seed: maker(seed, length)
-        if callable(given):
-            return given
-        if isinstance(given, (str, os.PathLike)):
-            if not os.fspath(given).endswith((".csv", ".csv.gz")):
+        if callable(entry):
+            return entry
+        if isinstance(entry, (str, os.PathLike)):
+            if not os.fspath(entry).endswith((".csv", ".csv.gz")):
                 rule = f"be a stream's name {sorted(datasets.BUILT_IN)} or a .csv or .csv.gz file"
                 remedy = "Correct it, or give arrays: (X, y)."
-                raise check.refuse(f"streams[{name!r}]", rule, os.fspath(given), remedy)
-            given = datasets.read_csv(given, self.target, samples=self.samples)
-        stream = self.prepared(name, given)
+                raise check.refuse(f"streams[{name!r}]", rule, os.fspath(entry), remedy)
+            entry = datasets.read_csv(entry, self.target, samples=self.samples)
+        stream = self.prepared(name, entry)
         if self.check_units and not (self._has_labels(stream) or self.standardise):
             _warn_of_units(name, stream)
         return stream
 
-    def prepared(self, name: str, given: object) -> Stream:
+    def prepared(self, name: str, entry: object) -> Stream:
         """The checked stream, in standard units if asked for; something of it is scored."""
-        if isinstance(given, (tuple, list)) and len(given) == 2:
-            given = Stream(*given)
-        if not isinstance(given, Stream):
+        if isinstance(entry, (tuple, list)) and len(entry) == 2:
+            entry = Stream(*entry)
+        if not isinstance(entry, Stream):
             remedy = (
                 "Give (X, y), a kb.datasets.Stream, a function from a seed to it, a name or a path."
             )
-            raise check.refuse(f"streams[{name!r}]", "be a pair (X, y)", given, remedy, "compare")
-        stream = given if self.samples is None else given.head(self.samples)
+            raise check.refuse(f"streams[{name!r}]", "be a pair (X, y)", entry, remedy, "compare")
+        stream = entry if self.samples is None else entry.head(self.samples)
         if len(stream) <= self.skip:
             rule = f"be shorter than stream {name!r} ({len(stream)} samples)"
             remedy = f"Score more samples: skip, or standardise, could be {len(stream) // 5}."

@@ -22,13 +22,11 @@ from ..bank.bank import KernelBank
 from ..errors import KernelBankWarning
 from ..utils import validation as check
 from ..utils.validation import Floats
-from ..utils.whole_steps import named_warnings, with_owner
 from .datasets import CLASSIFICATION, REGRESSION, Stream
 
 BANK, RIVAL, BASELINE = "bank", "rival", "baseline"
 PERSISTENCE, RUNNING_MEAN = "persistence", "running mean"
-WARM_UP = 200
-"""Rows that every competitor runs over before it is timed."""
+WARM_UP = 200  # rows that every competitor runs over before it is timed
 
 
 class OnlineModel(Protocol):
@@ -87,8 +85,11 @@ class Competitor:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the second run says the same
             before = self.run(seed, first).predictions[: len(first)]
-        with named_warnings(self.name):
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("default")
             whole = self.run(seed, stream)
+        for warning in said:
+            warnings.warn(f"{self.name}: {warning.message}", warning.category, stacklevel=2)
         # With fewer labels in the first rows, a model may be built in another way.
         comparable = first.classes == stream.classes
         if comparable and not np.array_equal(
@@ -107,10 +108,12 @@ class Competitor:
 def baselines() -> list[Competitor]:
     """What every model should beat: the last target, and for numbers the mean of all so far."""
 
-    def predicting(next_one: Callable[[Floats], Floats]) -> Callable[[int, Stream], CompetitorRun]:
+    def predicting(
+        predict_all: Callable[[Floats], Floats],
+    ) -> Callable[[int, Stream], CompetitorRun]:
         def run(seed: int, stream: Stream) -> CompetitorRun:  # noqa: ARG001
             start = time.perf_counter()
-            predictions = np.append(0.0, next_one(stream.y[:-1]))
+            predictions = np.append(0.0, predict_all(stream.y[:-1]))
             return CompetitorRun(predictions, _seconds_per_row(start, stream))
 
         return run
@@ -129,23 +132,23 @@ def _seconds_per_row(start: float, stream: Stream) -> float:
 # --- from what the user gave ----------------------------------------------------------------------
 
 
-def as_competitor(name: str, given: object) -> Competitor:
+def as_competitor(name: str, entry: object) -> Competitor:
     """A competitor from a bank, a model with predict_one and learn_one, or a maker of either."""
     if name in (PERSISTENCE, RUNNING_MEAN):
         remedy = "Choose another name: this baseline stands in every table."
         raise check.refuse("banks", "not use a baseline's name", name, remedy, "compare")
-    if isinstance(given, Competitor):
-        return replace(given, name=name)
-    is_maker = callable(given) and not _is_model(given)
+    if isinstance(entry, Competitor):
+        return replace(entry, name=name)
+    is_maker = callable(entry) and not _is_model(entry)
 
     def new_model(seed: int) -> OnlineModel:
-        model = given
+        model = entry
         if is_maker:
             try:
-                inspect.signature(given).bind(seed)  # type: ignore[arg-type]
+                inspect.signature(entry).bind(seed)  # type: ignore[arg-type]
             except (TypeError, ValueError):
-                raise _refuse(name, given) from None
-            model = given(seed)  # type: ignore[operator]
+                raise _refuse(name, entry) from None
+            model = entry(seed)  # type: ignore[operator]
         if not _is_model(model):
             raise _refuse(name, model)
         if isinstance(model, (KernelBank, AutoBank)) and model.samples:
@@ -166,15 +169,15 @@ def as_competitor(name: str, given: object) -> Competitor:
     )
 
 
-def _is_model(given: object) -> TypeGuard[OnlineModel]:
-    methods = (getattr(given, name, None) for name in ("predict_one", "learn_one"))
-    return not isinstance(given, type) and all(callable(method) for method in methods)
+def _is_model(entry: object) -> TypeGuard[OnlineModel]:
+    methods = (getattr(entry, name, None) for name in ("predict_one", "learn_one"))
+    return not isinstance(entry, type) and all(callable(method) for method in methods)
 
 
-def _refuse(name: str, given: object) -> Exception:
+def _refuse(name: str, entry: object) -> Exception:
     rule = "be a bank, a model with predict_one and learn_one, or a function from a seed to one"
     remedy = "Give for example kb.KernelBank(), or lambda seed: kb.KernelBank()."
-    return check.refuse(f"banks[{name!r}]", rule, given, remedy, "compare")
+    return check.refuse(f"banks[{name!r}]", rule, entry, remedy, "compare")
 
 
 # --- running --------------------------------------------------------------------------------------
@@ -183,7 +186,7 @@ def _refuse(name: str, given: object) -> Exception:
 def run_model(model: OnlineModel, stream: Stream) -> CompetitorRun:
     """Run a bank or a model that has learned nothing over a stream."""
     if not isinstance(model, (AutoBank, KernelBank)):
-        return _run_one_by_one(model, stream)
+        return _run_rival(model, stream)
     makes_lags = isinstance(model, AutoBank) and model.lags  # by itself
     X = stream.X if makes_lags else stream.inputs
     start = time.perf_counter()
@@ -204,7 +207,7 @@ def numeric_predictions(predictions: np.ndarray, task: str) -> Floats:
     return np.asarray(np.nan_to_num(predictions, nan=0.0), dtype=np.float64)
 
 
-def _run_one_by_one(model: OnlineModel, stream: Stream) -> CompetitorRun:
+def _run_rival(model: OnlineModel, stream: Stream) -> CompetitorRun:
     """One sample after the other. A model that fails predicts nothing from there on.
 
     River's models take dictionaries and labels as truth values or whole numbers; all others take
@@ -230,5 +233,5 @@ def _run_one_by_one(model: OnlineModel, stream: Stream) -> CompetitorRun:
     except Exception as error:
         note = f"failed at sample {n}: {error!r}"[:200]
         if not isinstance(error, ArithmeticError):  # it broke rather than diverged: say so
-            warnings.warn(with_owner(f"{type(model).__name__} {note}"), stacklevel=2)
+            warnings.warn(f"{type(model).__name__} {note}", stacklevel=2)
     return CompetitorRun(predictions, _seconds_per_row(start, stream), note=note)

@@ -113,15 +113,10 @@ def read_csv(
         raise check.refuse("path", "end with .csv or .csv.gz", str(path), remedy, "read_csv")
     if samples is not None:
         check.count("samples", samples, "read_csv", "Give how many rows to read, or None.")
-    try:
-        with open_source(file, delimiter=delimiter, decimal=decimal) as source:
-            assert source.columns is not None  # a file has a header
-            columns = _columns(file, source.columns, target, inputs)
-            table = read_columns(source, columns, limit=samples)
-    except FileRefused as error:  # a source says its name only: add the folder
-        text = str(error)
-        whole = text.startswith(str(file))
-        raise FileRefused(text if whole else text.replace(file.name, str(file), 1)) from None
+    with open_source(file, delimiter=delimiter, decimal=decimal) as source:
+        assert source.columns is not None  # a file has a header
+        columns = _columns(file, source.columns, target, inputs)
+        table = read_columns(source, columns, limit=samples)
     if not len(table):
         raise FileRefused(f"{file}: there are no rows below the header.")
     return np.ascontiguousarray(table[:, :-1]), np.ascontiguousarray(table[:, -1])
@@ -172,8 +167,8 @@ def standardised(X: object, y: object, rows: int = 100) -> tuple[Floats, Floats]
     deviation = np.sqrt(variance)
     scale = np.where(deviation > floor, deviation, 1.0)
     centred = np.where(deviation > floor, shifted - mean, 0.0)
-    unit = float(targets[:first].std()) or 1.0
-    scaled_targets = (targets - targets[:first].mean()) / unit
+    target_scale = float(targets[:first].std()) or 1.0
+    scaled_targets = (targets - targets[:first].mean()) / target_scale
     return np.clip(centred / scale, -10.0, 10.0), scaled_targets
 
 

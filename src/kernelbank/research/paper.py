@@ -31,9 +31,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 WINDOW = 10
-LENGTHS = (300, 500, 1000, 2000, 5000)
-"""Numbers of samples: the paper does not say how many it ran."""
-
+LENGTHS = (300, 500, 1000, 2000, 5000)  # numbers of samples: the paper does not say how many it ran
 READINGS = ("variance", "std")
 """What 0.71519837 may be of the noise u: its variance or its standard deviation."""
 
@@ -88,7 +86,7 @@ class PaperRun:
     slot_loss: Floats
 
     def until(self, samples: int) -> PaperRun:
-        """The run up to this sample: the same bits as a run of so many samples."""
+        """The run up to this sample: the same bits as a run of that length."""
         cost, loss = (
             {name: values[:samples] for name, values in series.items()}
             for series in (self.cost, self.loss)
@@ -176,8 +174,7 @@ def standings(runs: Sequence[PaperRun], lengths: Sequence[int]) -> list[Standing
     return rows
 
 
-Row = tuple[str, list[float]]
-"""The name of a quantity, and its value on each seed."""
+Row = tuple[str, list[float]]  # the name of a quantity, and its value on each seed
 
 
 def table(runs: Sequence[PaperRun]) -> list[tuple[str, int, list[Row]]]:
@@ -240,7 +237,7 @@ def claims(runs: Sequence[PaperRun]) -> dict[str, int]:
 
 @plots.styled
 def cumulative_cost(run: PaperRun) -> Figure:
-    """Figure 2 of the paper, and beside it the same as distance to the best NORMA."""
+    """Figure 2 of the paper, and next to it the same as distance to the best NORMA."""
     figure, (axes, lead) = plots.new_figure(10.5, 4.8, 2, width_ratios=[1.55, 1])
     n, best = run.x, run.best_by_cost
     styles = ((plots.BLUE, "-", 2.6), (plots.RED, "--", 1.6), (plots.ORANGE, ":", 1.8))

@@ -30,7 +30,7 @@ _REMEDY = "Give trace.loss and trace.slot_loss, or trace.cost and trace.slot_cos
 
 
 def best_slot(loss: object, slot_loss: object) -> Floats:
-    """(n,): the sum of the losses minus that of the best slot so far.
+    """(n,): the sum of the losses minus the sum of the best slot so far.
 
     R_n = sum_{t <= n} l_t - min_p sum_{t <= n} l_{t,p}.
 
@@ -48,7 +48,7 @@ def best_slot(loss: object, slot_loss: object) -> Floats:
 
 
 def best_slot_per_interval(loss: object, slot_loss: object, length: int) -> Floats:
-    """(n,): the sum of the losses minus that of the best slot of each interval.
+    """(n,): the sum of the losses minus the sum of the best slot of each interval.
 
     Intervals have `length` samples, the last one perhaps fewer. In the interval of sample n the
     best slot is the best one from its first sample to n. With one interval this is `best_slot`.
@@ -76,7 +76,7 @@ def best_slot_per_interval(loss: object, slot_loss: object, length: int) -> Floa
 
 
 def best_slot_sequence(loss: object, slot_loss: object, switches: int) -> Floats:
-    """(n,): the sum of the losses minus that of the best sequence of slots with few switches.
+    """(n,): the sum of the losses minus the sum of the best sequence of slots with few switches.
 
     By dynamic programming: with D_{s,p} the least sum of a sequence that ends in slot p after at
     most s switches,

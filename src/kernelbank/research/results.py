@@ -406,14 +406,14 @@ def overall(results: Sequence[Result]) -> tuple[Overall, ...]:
     ranks = scipy_stats().rankdata(losses, axis=0)  # (names, streams)
     mean_ranks = dict(zip(by_name, ranks.mean(axis=1).tolist(), strict=True))
     first = dict(zip(by_name, (ranks == ranks.min(axis=0)).sum(axis=1).tolist(), strict=True))
-    leader = min(mean_ranks, key=lambda name: mean_ranks[name])
+    best = min(mean_ranks, key=lambda name: mean_ranks[name])
     with np.errstate(divide="ignore", over="ignore"):  # losses of 0 and infinity
         logs = {
-            name: np.log([_ratio(*pair) for pair in zip(rows, by_name[leader], strict=True)])
+            name: np.log([_ratio(*pair) for pair in zip(rows, by_name[best], strict=True)])
             for name, rows in by_name.items()
         }
         ratios = {name: float(np.exp(np.mean(values))) for name, values in logs.items()}
-    others = [name for name in by_name if name != leader]
+    others = [name for name in by_name if name != best]
     # Ratios of 1 are left out. Exact for up to 50 ratios, or 13 if some are equal.
     ratios_apart = [[log for log in logs[name].tolist() if log] for name in others]
     stats = scipy_stats()

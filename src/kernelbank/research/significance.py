@@ -13,12 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import KernelBankError
 from ..utils import validation as check
 from ..utils.validation import Floats
 
-FEWEST = 30
-"""With fewer differences than this the normal approximation is not reliable."""
+FEWEST = 30  # with fewer differences than this the normal approximation is not reliable
 
 
 @dataclass(frozen=True)
@@ -129,13 +127,8 @@ LEVEL = 0.05
 
 def scipy_stats() -> Any:
     """The module scipy.stats; an error that names the extra if it is not installed."""
-    try:
+    with check.optional("Tests over several streams need", "SciPy", "research"):
         from scipy import stats  # slow to import
-    except ImportError:
-        raise KernelBankError(
-            "Tests over several streams need SciPy. Install it with: "
-            "pip install 'kernelbank[research]'"
-        ) from None
     return stats
 
 

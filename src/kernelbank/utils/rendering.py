@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..errors import KernelBankError
+from .validation import optional
 
 if TYPE_CHECKING:
     import pandas
@@ -25,9 +25,7 @@ if TYPE_CHECKING:
 Pairs = tuple[tuple[str, str], ...]
 Bars = Sequence[tuple[str, float]]
 
-CELLS = 20
-"""Length of the longest bar in a terminal, in characters."""
-
+CELLS = 20  # length of the longest bar in a terminal, in characters
 EIGHTHS = " ▏▎▍▌▋▊▉█"
 NEGATIVE = "░"
 
@@ -70,24 +68,15 @@ def render_html(
     rest: str = "",
     settings: Pairs = (),
 ) -> str:
-    """Draw for a notebook: no script, no address, the colours of the page, dark or light.
+    """The same text for a notebook, with settings, (label, text), folded away below.
 
-    As `render_text`, with settings, (label, text), folded away below.
+    No script, no address, and the page's style only, dark or light.
     """
-    parts = [_div("font-family:monospace;font-weight:bold", _safe(title))]
-    if facts:
-        parts.append(_table(facts))
-    if heading:
-        parts.append(_div("opacity:.7", _safe(heading)))
-    if bars:
-        rows = [_row(*bar, length) for bar, length in zip(bars, _lengths(bars), strict=True)]
-        parts.append(f'<table style="{_TABLE}"><tbody>{"".join(rows)}</tbody></table>')
-    if rest:
-        parts.append(_div("", _safe(rest)))
+    text = f"<pre>{escape(render_text(title, facts, heading, bars, rest))}</pre>"
     if settings:
-        summary = '<summary style="cursor:pointer;opacity:.7">settings</summary>'
-        parts.append(f"<details>{summary}{_table(settings)}</details>")
-    return f'<div class="kernelbank-status" style="{_FRAME}">{"".join(parts)}</div>'
+        listed = escape(render_text("", settings).strip("\n"))
+        text += f"<details><summary>settings</summary><pre>{listed}</pre></details>"
+    return f'<div class="kernelbank-status" style="overflow-x:auto">{text}</div>'
 
 
 def _lengths(bars: Bars) -> list[float]:
@@ -115,9 +104,6 @@ def shortened(text: str, most: int) -> str:
     return text if len(text) <= most else text[: most - 3] + "..."
 
 
-# --- in a terminal ------------------------------------------------------------------------------
-
-
 def _bar(length: float, *, negative: bool) -> str:
     eighths = round(length * CELLS * 8)
     if length > 0:
@@ -139,48 +125,6 @@ def _shows_blocks() -> bool:
     return True
 
 
-# --- in a notebook ------------------------------------------------------------------------------
-# Notebooks style tables (stripes, numbers to the right). Styles on the elements override that, and
-# touch nothing else on the page.
-
-_FRAME = "max-width:700px;color:inherit;background:transparent;overflow-wrap:anywhere"
-_TABLE = (
-    "border-collapse:collapse;border:0;margin:.3em 0;table-layout:auto;color:inherit;"
-    "background:transparent"
-)
-_CELL = "border:0;padding:.1em 1em .1em 0;text-align:left;vertical-align:top;max-width:none"
-
-
-def _safe(text: str) -> str:
-    return escape(one_line(text), quote=True)
-
-
-def _div(style: str, inside: str) -> str:
-    return f'<div style="{style}">{inside}</div>' if style else f"<div>{inside}</div>"
-
-
-def _table(pairs: Pairs) -> str:
-    rows = [
-        '<tr style="background:transparent">'
-        f'<th scope="row" style="{_CELL};font-weight:normal;opacity:.7;white-space:nowrap">'
-        f'{_safe(label)}</th><td style="{_CELL}">{_safe(text)}</td></tr>'
-        for label, text in pairs
-    ]
-    return f'<table style="{_TABLE}"><tbody>{"".join(rows)}</tbody></table>'
-
-
-def _row(name: str, value: float, length: float) -> str:
-    fill = "border:1px solid currentColor" if value < 0 else "background:currentColor"
-    size = f"box-sizing:border-box;width:{100 * length:.1f}%;height:.7em;margin-top:.35em"
-    bar = f'<div aria-hidden="true" style="{size};{fill};opacity:.6"></div>'
-    return (
-        '<tr style="background:transparent">'
-        f'<td style="{_CELL};font-family:monospace">{number(value)}</td>'
-        f'<td style="{_CELL};width:9em;min-width:9em">{bar}</td>'
-        f'<td style="{_CELL}">{_safe(name)}</td></tr>'
-    )
-
-
 def frame(
     samples: int,
     arrays: Mapping[str, np.ndarray],
@@ -199,12 +143,8 @@ def frame(
     names : by field, the names along each axis after the first; equal ones get a number, from the
         second on.
     """
-    try:
+    with optional("to_frame() needs", "pandas", ""):
         import pandas
-    except ImportError:
-        raise KernelBankError(
-            "to_frame() needs pandas, which is not installed. Install it with: pip install pandas"
-        ) from None
     rows = pandas.RangeIndex(samples, name="sample")
     parts = [pandas.DataFrame(index=rows)]
     for field, array in arrays.items():

@@ -7,28 +7,25 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import MISSING, field, fields, is_dataclass
 from datetime import date
-from functools import wraps
 from numbers import Integral, Real
-from typing import Any, ClassVar, ParamSpec, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
 from .. import _core
-from ..errors import InvalidArgument
+from ..errors import InvalidArgument, PackageMissing
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]  # numpy.typing is slow to import
 
 LARGEST = 1e150
 """Inputs and targets beyond this are refused: the square of a difference must not overflow."""
 
-LARGEST_COUNT = 2**63 - 1
-"""Whole numbers beyond this are refused: compiled code takes 64 bits."""
+LARGEST_COUNT = 2**63 - 1  # beyond this whole numbers are refused: compiled code takes 64 bits
 
 _FLOAT64 = np.dtype(np.float64)
 
-P = ParamSpec("P")
-R = TypeVar("R")
 T = TypeVar("T")
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def refuse(
@@ -44,13 +41,13 @@ def refuse(
 
 @contextmanager
 def optional(what: str, package: str, extra: str) -> Iterator[None]:
-    """Imports of a package that only an extra installs; the error names the command."""
+    """Imports of a package that an extra installs, if any; the error names the command."""
     try:
         yield
     except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            f"{what} {package}, which is not installed. Install both: "
-            f"pip install 'kernelbank[{extra}]'"
+        wanted = f"'kernelbank[{extra}]'" if extra else package
+        raise PackageMissing(
+            f"{what} {package}, which is not installed. Install it: pip install {wanted}"
         ) from error
 
 
@@ -163,7 +160,6 @@ def _not_numbers(name: str, array: np.ndarray, remedy: str) -> InvalidArgument:
     """The error for an array that does not hold numbers; it has the first wrong value."""
     wrong = ((where, value) for where, value in np.ndenumerate(array) if not _is_number(value))
     where, value = next(wrong, ((), array.tolist()))
-    index = f" at index {where if len(where) > 1 else where[0]}" if where else ""
     missing, other = _ADVICE.get(name.lower(), (remedy, remedy))
     if value is None or type(value).__name__ == "NAType":
         remedy = missing
@@ -174,7 +170,12 @@ def _not_numbers(name: str, array: np.ndarray, remedy: str) -> InvalidArgument:
     elif isinstance(value, dict):
         remedy = f"Make a table of them: pandas.DataFrame({name})."
     shown = str(value) if isinstance(value, np.str_) else value
-    return refuse(name, "hold numbers", shown, remedy, where=index)
+    return refuse(name, "hold numbers", shown, remedy, where=_at_index(where))
+
+
+def _at_index(where: tuple[int, ...]) -> str:
+    """A place in an array for a message."""
+    return f" at index {where if len(where) > 1 else where[0]}" if where else ""
 
 
 def _is_number(value: object) -> bool:
@@ -201,14 +202,11 @@ def within_range(name: str, array: Floats) -> None:
         return
     bad = ~(np.abs(array) <= LARGEST)
     where = tuple(int(i) for i in np.argwhere(bad)[0])
-    index = f" at index {where if len(where) > 1 else where[0]}" if where else ""
     remedy = "Remove or repair such samples before they reach the bank."
     if name == "y" and np.isnan(array[where]):
         remedy = _ADVICE["y"][0]
-    raise InvalidArgument(
-        f"'{name}' must be finite and at most {LARGEST:g} in size; got {array[where]!s}{index}. "
-        f"{remedy}"
-    )
+    rule = f"be finite and at most {LARGEST:g} in size"
+    raise refuse(name, rule, float(array[where]), remedy, where=_at_index(where))
 
 
 def samples(X: object, dimension: int | None, name: str = "X") -> Floats:
@@ -232,10 +230,7 @@ def one_sample(x: object, dimension: int | None) -> Floats:
     array = floats("x", x, remedy)
     if array.ndim > 1 or array.size == 0:
         raise refuse("x", "be a number or have the shape (d,)", array.shape, remedy)
-    array = array.reshape(1, -1)
-    check_width(array.shape[1], dimension, "x")
-    within_range("x", array)
-    return array
+    return samples(array.reshape(1, -1), dimension, "x")
 
 
 def check_width(width: int, dimension: int | None, name: str) -> None:
@@ -271,9 +266,7 @@ def one_target(y: object) -> Floats:
     array = floats("y", y, remedy)
     if array.size != 1:
         raise refuse("y", "be one number", array.shape, remedy)
-    array = array.reshape(1)
-    within_range("y", array)
-    return array
+    return targets(array.reshape(1), 1)
 
 
 class Settings:
@@ -386,15 +379,9 @@ def elementwise(function: Callable[..., Floats], spec: tuple[object, ...], *numb
     return values.reshape(arrays[0].shape)[()]
 
 
-def quiet(function: Callable[P, R]) -> Callable[P, R]:
+def quiet(function: Function) -> Function:
     """The function without NumPy's warnings of overflow: a bank reports a slot that diverges."""
-
-    @wraps(function)
-    def call(*arguments: P.args, **options: P.kwargs) -> R:
-        with np.errstate(over="ignore", invalid="ignore"):
-            return function(*arguments, **options)
-
-    return call
+    return np.errstate(over="ignore", invalid="ignore")(function)
 
 
 def real_numbers(value: object, shape: tuple[int, ...], name: str) -> Floats:

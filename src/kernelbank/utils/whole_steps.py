@@ -8,7 +8,7 @@ raised here, no memory, a fork in the middle), the bank refuses every further us
 Python runs the handler of a signal between any two instructions of the main thread, and a handler
 may raise: Ctrl-C does, and so do soft timeouts by SIGALRM. Inside `defer_signals` every handler
 that is a Python function is replaced by one that only notes the signal. At the end the handlers are
-put back, and those of the signals that came are called.
+put back, and the handlers of the signals that came are called.
 """
 
 from __future__ import annotations
@@ -21,8 +21,7 @@ import sys
 import threading
 import warnings
 import weakref
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any, NoReturn, Protocol
 
 from ..errors import HalfLearned
@@ -39,8 +38,7 @@ class _Handlers:
         """The main thread while it defers signals, else 0."""
         self._replaced: dict[int, Callable[[int, object], object]] = {}
         """The handlers that are replaced, by signal."""
-        self._came: list[int] = []
-        """The signals that came since then, each once."""
+        self._came: list[int] = []  # the signals that came since then, each once
         self._last: list[object] = []
         self._to_replace: list[tuple[int, Callable[[int, object], object]]] = []
         """The handlers of all signals last time, and those to be replaced: seldom others."""
@@ -149,8 +147,6 @@ class _Steps(threading.local):
     def __init__(self) -> None:
         self.warnings: list[tuple[type[Warning], str]] = []
         """Warnings that wait for the end of the outermost step."""
-        self.owner = ""
-        """Who runs, where several do in turn."""
 
 
 _steps = _Steps()
@@ -187,24 +183,9 @@ class whole_step:  # noqa: N801
             self._deferred.__exit__()
 
 
-@contextmanager
-def named_warnings(owner: str) -> Iterator[None]:
-    """Begin the warnings of this thread with the name of the one who runs."""
-    before, _steps.owner = _steps.owner, owner
-    try:
-        yield
-    finally:
-        _steps.owner = before
-
-
-def with_owner(message: str) -> str:
-    """The message, with the name that `named_warnings` was given."""
-    return f"{_steps.owner}: {message}" if _steps.owner else message
-
-
 def warn_after_step(kind: type[Warning], message: str) -> None:
     """Warn, attributed to the line outside this package that called it, once the bank is whole."""
-    _steps.warnings.append((kind, with_owner(message)))
+    _steps.warnings.append((kind, message))
     if not _steps.depth:
         _give_warnings()
 
@@ -234,8 +215,7 @@ class CutOff:
 
 # --- forks ----------------------------------------------------------------------------------------
 
-_banks: dict[int, weakref.ref[Stepping]] = {}
-"""All banks of this process, by their address."""
+_banks: dict[int, weakref.ref[Stepping]] = {}  # all banks of this process, by their address
 
 
 def new_turn(bank: Stepping) -> threading.RLock:

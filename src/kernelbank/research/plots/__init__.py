@@ -29,27 +29,7 @@ from .style import (
 from .traces import cumulative_cost, cumulative_loss, predictions, trace, weights
 
 __all__ = [
-    "BLUE",
-    "COLUMN",
-    "GREEN",
-    "GREY",
-    "INK",
-    "ORANGE",
-    "PAGE",
-    "PALE",
-    "PURPLE",
-    "RED",
-    "SKY",
-    "bars",
-    "critical_difference",
-    "cumulative_cost",
-    "cumulative_loss",
-    "forecast",
-    "function",
-    "new_figure",
-    "predictions",
-    "save",
-    "styled",
-    "trace",
-    "weights",
-]
+    "BLUE", "COLUMN", "GREEN", "GREY", "INK", "ORANGE", "PAGE", "PALE", "PURPLE", "RED", "SKY",
+    "bars", "critical_difference", "cumulative_cost", "cumulative_loss", "forecast", "function",
+    "new_figure", "predictions", "save", "styled", "trace", "weights",
+]  # fmt: skip

@@ -32,14 +32,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-POINTS = 300
-"""Inputs at which a function is drawn."""
+POINTS = 300  # inputs at which a function is drawn
 
 
 def bars(bank: KernelBank | AutoBank, most: int = 15, ax: Axes | None = None) -> Figure:
     """The present weights as bars, in the order of the slots. Slots without weight have no bar.
 
-    With more than two classes an `AutoBank` has a bank for each: their mean is drawn, as that of
+    With more than two classes an `AutoBank` has a bank for each: their mean is drawn, as of
     several outputs.
 
     Parameters
@@ -162,11 +161,8 @@ def _index(argument: str, value: object, names: Sequence[object], count: int) ->
 _BANDS = ((0.05, 0.95, "#D3E4F0"), (0.1, 0.9, "#ABCDE3"), (0.25, 0.75, "#78AFD3"))
 """Levels of the ends of each band, and its colour; each lies on the one before."""
 
-_FEW = 12
-"""Up to this many forecasts have dots."""
-
-_LONGEST = 200
-"""How many of the last targets are drawn at most."""
+_FEW = 12  # up to this many forecasts have dots
+_LONGEST = 200  # how many of the last targets are drawn at most
 
 
 def forecast(forecast: Forecast, ax: Axes | None = None) -> Figure:

@@ -11,19 +11,14 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-import numpy as np
-
-from ...errors import KernelBankError
 from ...utils import validation as check
 from ...utils.rendering import one_line
-from ...utils.validation import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Style = dict[str, Any]
-"""Keyword arguments for matplotlib."""
+Style = dict[str, Any]  # keyword arguments for matplotlib
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -36,8 +31,7 @@ CLASS_COLOURS = (BLUE, ORANGE, GREEN, PURPLE, SKY, RED)
 ABOVE: Style = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2}
 """A legend above the axes, where it hides nothing."""
 
-COLUMN, PAGE = 3.5, 7.2
-"""Inches: the width of one column of a two-column paper, and of both."""
+COLUMN, PAGE = 3.5, 7.2  # inches: the width of one column of a two-column paper, and of both
 
 _STYLE: Style = {
     "figure.dpi": 150,
@@ -75,12 +69,8 @@ _BARE: dict[str, dict[str, None]] = {
 
 def need_matplotlib() -> ModuleType:
     """The module matplotlib; an error that names the extra if it is not installed."""
-    try:
+    with check.optional("Plots need", "matplotlib", "plot"):
         import matplotlib
-    except ImportError:
-        raise KernelBankError(
-            "Plots need matplotlib. Install it with: pip install 'kernelbank[plot]'"
-        ) from None
     return matplotlib
 
 
@@ -246,25 +236,3 @@ def _reduced(png: bytes) -> bytes:
         few = image.convert("RGB").quantize(256, dither=Image.Dither.NONE)
     few.save(file, "png", optimize=True)
     return file.getvalue()
-
-
-POINTS = 2000
-"""The most points of a line."""
-
-
-def draw_line(axes: Axes, values: Floats, **style: Any) -> None:
-    """A line over samples. Of a long one each interval keeps its lowest and its highest value.
-
-    An interval without finite values keeps its first, so that the line is broken there.
-    """
-    x = np.arange(len(values))
-    if len(values) > POINTS:
-        length = -(-len(values) // (POINTS // 2 - 1))
-        first = x[::length]
-        intervals = np.full((len(first), length), np.nan)
-        intervals.ravel()[: len(values)] = values
-        finite = np.isfinite(intervals)
-        lowest = np.where(finite, intervals, np.inf).argmin(axis=1)
-        highest = np.where(finite, intervals, -np.inf).argmax(axis=1)
-        x = np.unique(np.concatenate([x[[0, -1]], first + lowest, first + highest]))
-    axes.plot(x, values[x], **style)

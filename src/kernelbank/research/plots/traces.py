@@ -25,7 +25,6 @@ from .style import (
     SMALL,
     Style,
     canvas,
-    draw_line,
     figure_of,
     fix_tick_style,
     need_matplotlib,
@@ -38,15 +37,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-NAMED = 40
-"""Up to this many slots have their names at the left of an image; more have numbers."""
+NAMED = 40  # up to this many slots have their names at the left of an image; more have numbers
 
 ROWS, COLUMNS = 250, 500
-"""An image has at most so many rows; beyond that, several slots share one. It has at least so many
+"""The most rows of an image, of which several slots share one beyond that, and the least number of
 columns, if there are as many samples: each has a pixel in a figure as wide as a page."""
 
-VECTOR_LINES = 100
-"""More lines are an image inside a vector file, which would otherwise be huge."""
+VECTOR_LINES = 100  # more lines are an image inside a vector file, which would otherwise be huge
 
 
 # --- what is plotted ------------------------------------------------------------------------------
@@ -71,28 +68,26 @@ def _check_trace(trace: object, *fields: str) -> Trace:
     return trace
 
 
-def _check_shape(name: str, shape: tuple[int, ...], length: int, remedy: str) -> None:
-    if shape != (length,):
-        rule = f"hold one value for each of the trace's {length} samples"
-        raise check.refuse(name, rule, shape, remedy)
-
-
 def _targets(trace: Trace, y: object) -> Floats:
     """Targets that are numbers, one for each sample."""
-    remedy = "Give the targets that the bank was run on."
-    array = check.floats("y", y, remedy)
-    _check_shape("y", array.shape, len(trace), remedy)
+    array = check.floats("y", y, "Give the targets that the bank was run on.")
+    _check_length(trace, array.shape)
     return array
 
 
 def _labels(trace: Trace, y: object) -> list[object]:
     """Targets that are labels, one for each sample."""
-    remedy = "Give the labels that the bank was run on."
     if y is None:
-        raise check.refuse("y", "be given", y, remedy)
+        raise check.refuse("y", "be given", y, "Give the labels that the bank was run on.")
     labels = y.tolist() if isinstance(y, np.ndarray) else list(y)  # type: ignore[call-overload]
-    _check_shape("y", (len(labels),), len(trace), remedy)
+    _check_length(trace, (len(labels),))
     return list(labels)
+
+
+def _check_length(trace: Trace, shape: tuple[int, ...]) -> None:
+    if shape != (len(trace),):
+        rule = f"hold one value for each of the trace's {len(trace)} samples"
+        raise check.refuse("y", rule, shape, "Give what the bank was run on.")
 
 
 def _losses(trace: Trace, y: object) -> tuple[Floats, Floats | None, str]:
@@ -167,17 +162,17 @@ def cumulative_loss(trace: Trace, y: object = None, ax: Axes | None = None) -> F
     >>> figure.axes[0].get_ylabel()
     'wrong labels so far'
     """
-    losses, alone, unit = _losses(_check_trace(trace), y)
+    losses, alone, what = _losses(_check_trace(trace), y)
     with canvas(ax, COLUMN, 2.6) as axes:
         _sums(axes, losses, alone, trace.names)
-        axes.set_ylabel(f"{unit} so far")
+        axes.set_ylabel(f"{what} so far")
     return figure_of(axes)
 
 
 def _sums(axes: Axes, bank: Floats, slots: Floats | None, names: tuple[str, ...]) -> None:
     """Running sums of the bank, and of the slots behind it."""
     total = np.cumsum(bank)
-    draw_line(axes, total, color=BLUE, lw=1.8, zorder=4, label="the bank")
+    axes.plot(total, color=BLUE, lw=1.8, zorder=4, label="the bank")
     top = total[-1]
     if slots is not None:
         with np.errstate(over="ignore", invalid="ignore"):
@@ -190,10 +185,10 @@ def _sums(axes: Axes, bank: Floats, slots: Floats | None, names: tuple[str, ...]
         style: Style = {"color": GREY, "lw": 0.2 if many else 0.6, "rasterized": many}
         for slot, column in enumerate(sums.T):
             label = None if slot else f"every slot alone{beyond}"
-            draw_line(axes, column, zorder=1, label=label, **style)
+            axes.plot(column, zorder=1, label=label, **style)
         best = int(np.argmin(last))
         style = {"color": GREEN, "lw": 1.2, "ls": "--", "zorder": 3}
-        draw_line(axes, sums[:, best], label=f"best slot: {plain(names[best])}", **style)
+        axes.plot(sums[:, best], label=f"best slot: {plain(names[best])}", **style)
     axes.set(xlabel="sample", xlim=(0, max(len(total) - 1, 1)))
     if np.isfinite(top) and top > 0:
         axes.set_ylim(0, 1.06 * top)
@@ -257,10 +252,10 @@ def _draw_image(axes: Axes, image: Floats, label: str, extent: tuple[float, ...]
     most = float(np.quantile(sizes, 0.998)) if len(sizes) else 1.0
     beyond = sizes.max(initial=0.0) > 1.5 * most
     darkest = most if beyond else sizes.max(initial=most)
-    below, above = ["#3D1A00", RED, ORANGE], [SKY, BLUE, "#001F33"]
-    ramp = [*below, "white", *above] if signed else ["white", *above]
     style: Style = {"aspect": "auto", "interpolation": "nearest", "extent": extent}
     style |= {"vmin": -darkest if signed else 0.0, "vmax": darkest}
+    below, above = ["#3D1A00", RED, ORANGE], [SKY, BLUE, "#001F33"]
+    ramp = [*below, "white", *above] if signed else ["white", *above]
     colours = LinearSegmentedColormap.from_list("weights", ramp)
     drawn = axes.imshow(image, cmap=colours, **style)
     axes.spines[:].set_visible(True)
@@ -271,9 +266,7 @@ def _draw_image(axes: Axes, image: Floats, label: str, extent: tuple[float, ...]
     fix_tick_style(bar.ax)
 
 
-DOTS = 400
-"""Up to this many targets are drawn as dots, more as a line."""
-
+DOTS = 400  # up to this many targets are drawn as dots, more as a line
 MARKERS = ("o", "s", "^", "D", "v")
 
 
@@ -315,11 +308,11 @@ def _numbers(axes: Axes, trace: Trace, y: object) -> None:
         style = {"color": INK, "ls": "none", "marker": "o", "ms": 2.2, "mew": 0.0}
         if len(target) > DOTS:
             style = {"color": GREY, "lw": 0.8}
-        draw_line(axes, target, label="target", zorder=2, **style)
+        axes.plot(target, label="target", zorder=2, **style)
         axes.set_ylabel("target")
         shown.append(target)
     width = 1.3 if len(predicted) <= DOTS else 0.7
-    draw_line(axes, predicted, color=BLUE, lw=width, label="prediction", zorder=3)
+    axes.plot(predicted, color=BLUE, lw=width, label="prediction", zorder=3)
     if "lower" in trace.fields and "upper" in trace.fields:
         style = {"color": BLUE, "alpha": 0.22, "lw": 0, "rasterized": len(predicted) > 9999}
         x = np.arange(len(predicted))
@@ -355,7 +348,7 @@ def _probability_of_truth(axes: Axes, trace: Trace, y: object) -> None:
     start = np.maximum(end - length, 0)
     sums = np.append(0.0, np.cumsum(height))
     mean = (sums[end] - sums[start]) / (end - start)
-    draw_line(axes, mean, color=INK, lw=1.2, label=f"mean of the last {length}")
+    axes.plot(mean, color=INK, lw=1.2, label=f"mean of the last {length}")
     axes.set(ylim=(-0.02, 1.02), ylabel="probability of the true label")
 
 
