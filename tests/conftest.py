@@ -1,7 +1,9 @@
 import pytest
 from hypothesis import settings
 
+from kernelbank.run import session
 from support import crash_scenarios, source_fixtures
+from support.run_command import one_slot_model
 
 # Examples are drawn the same way in every run, so that a failure here is a failure everywhere.
 settings.register_profile("house", deadline=None, max_examples=60, derandomize=True)
@@ -55,6 +57,12 @@ def pytest_xdist_make_scheduler(config, log):
             return nodeid if name in APART else TOGETHER.get(name, path)
 
     return ByFile(config, log) if config.getvalue("dist") == "loadgroup" else None
+
+
+@pytest.fixture
+def light(monkeypatch):
+    """Runs have a model of one cheap slot: for tests of what is around it."""
+    monkeypatch.setattr(session, "make_model", one_slot_model)
 
 
 @pytest.fixture(scope="session")
