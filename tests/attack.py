@@ -153,7 +153,7 @@ def main() -> int:
     with ProcessPoolExecutor(options.jobs, context) as pool:
         for piece, (counts, failure) in zip(pieces, pool.map(work, pieces), strict=True):
             outcomes[piece.kind] += counts
-            print(f"{piece.command}: {'FAILED' if failure else 'passed'}\n{failure}", flush=True)
+            print(f"{piece.command}: {failure or 'passed'}", flush=True)
             has_failed |= bool(failure)
     for kind, counts in outcomes.items():
         print(kind, ", ".join(f"{name} {count:,}" for name, count in counts.most_common(12)))

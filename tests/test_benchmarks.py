@@ -1,6 +1,5 @@
 """Benchmarks: figures against plain loops, ranking, kept runs, and no forecast from the future."""
 
-import gzip
 import hashlib
 import json
 import math
@@ -24,7 +23,7 @@ from forecast_rivals import Forecasts, Task
 import kernelbank as kb
 from kernelbank.research.competitors import RIVAL, Competitor, CompetitorRun
 from kernelbank.research.results import Comparison
-from support.comparisons import result_row
+from support.comparisons import result_row, write_text
 from support.marks import slow, slow_unless
 
 ROWS, SKIP = 260, 100
@@ -73,12 +72,8 @@ def folder(tmp_path):
 
 
 def _write(path, X, y):
-    lines = [
-        "a,b,y",
-        *(",".join(repr(float(v)) for v in (*row, t)) for row, t in zip(X, y, strict=True)),
-    ]
-    with gzip.open(path, "wt") as file:
-        file.write("\n".join(lines) + "\n")
+    rows = [",".join(map(repr, [*map(float, row), float(t)])) for row, t in zip(X, y, strict=True)]
+    write_text(path, "\n".join(["a,b,y", *rows]) + "\n")
 
 
 def _stream(task="regression", rows=200, lags=0):

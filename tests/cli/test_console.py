@@ -94,18 +94,14 @@ def test_terminal_shows_one_updated_line_and_a_summary(columns, source, tmp_path
 
 
 def check_end(text, columns, out):
+    """The table has two columns: labels, and what they say, which begin at the same place."""
     lines = text.splitlines()
-    assert all(text == text.rstrip() for text in lines)
-    short = [text for text in lines if str(out) not in text]
-    assert all(len(text) <= columns for text in short)
-    # Two columns: labels, and what they say, which begin at the same place in every line.
+    assert all(len(line) <= columns for line in lines if str(out) not in line)
     place = re.match(r"rows +", lines[0]).end()
-    assert all(text[place - 1] == " " and text[place] != " " for text in lines)
-    labels = [text[:place].strip() for text in lines]
-    for label in ("rows", "time", "RMSE", "bad rows", "predictions"):
-        assert label in labels
-    assert lines[labels.index("rows")].endswith("  3,000")
-    assert lines[labels.index("predictions")].endswith(f"  {out}")
+    assert all(line[place - 1] == " " and line[place] != " " for line in lines)
+    said = {line[:place].strip(): line[place:] for line in lines}
+    assert {"time", "RMSE", "bad rows"} <= set(said)
+    assert (said["rows"], said["predictions"]) == ("3,000", str(out))
 
 
 @pytest.mark.usefixtures("often")

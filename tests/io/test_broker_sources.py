@@ -6,7 +6,6 @@ import random
 import socket
 import threading
 import uuid
-from unittest import mock
 
 import pytest
 
@@ -461,17 +460,6 @@ def test_kafka_refuses_unknown_offsets_and_topics(kafka_broker):
     odd = f"kafka://{kafka_broker.servers}/t?no.such.setting=1"
     with pytest.raises(FileRefused, match=r"no\.such\.setting"):
         open_source(odd)
-
-
-@pytest.mark.slow
-def test_kafka_out_of_reach_is_refused_after_patience():
-    with (
-        mock.patch.object(brokers, "TIMEOUTS", (0.3, 10.0)),
-        pytest.warns(BrokerConnection, match="kafka://127.0.0.1:1/t cannot be reached"),
-        open_source("kafka://127.0.0.1:1/t", patience=0.8) as source,
-        pytest.raises(SourceLost, match=r"no connection for 0\.8 seconds"),
-    ):
-        list(source.blocks())
 
 
 def test_kafka_messages_deleted_before_a_resumed_run(topic):

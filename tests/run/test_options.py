@@ -91,6 +91,7 @@ def test_names_with_an_open_quote_are_refused():
         ("delimiter", ";;", "--delimiter must be one character, or the word tab; got ';;'."),
         ("decimal", ";", "--decimal must be '.' or ','; got ';'."),
         ("ray_address", "head:6379", "--ray-address needs --engine ray"),
+        ("ray_allow_unauthenticated", True, "--ray-allow-unauthenticated needs --engine ray"),
         ("shards", 2, "--shards needs --engine threads or --engine ray"),
     ],
 )

@@ -77,8 +77,8 @@ def test_standard_input_when_closed_is_refused(monkeypatch):
         (("--delay", 7, "--lags", 2), {"lags": 2}, {"delay": 7}),
         (("--delay", 7, "--seasons", "12,3"), {"seasons": (3, 12)}, {"delay": 7}),
         (("--seasons", "auto"), {"seasons": "auto"}, {}),
-        (("--lower", 14, "--upper", 22), {"lower": 14.0, "upper": 22.0}, {}),
-        (("--engine", "threads"), {}, {}),
+        (("--lower", 12.4, "--upper", 27), {"lower": 12.4, "upper": 27.0}, {}),
+        (("--engine", "threads", "--shards", 2), {}, {}),
         (("--size", "default"), {"size": "default"}, {}),
     ],
 )
@@ -184,14 +184,6 @@ def test_warnings_are_printed_as_notes(source, monkeypatch):
 
 
 # --- `kernelbank run --engine ray`: the same predictions, and a clear end when a shard cannot be had ---
-
-
-def test_ray_options_without_ray_are_refused(source):
-    threads = ("--engine", "threads", "--ray-address", "x:1")
-    assert "--ray-address" in refusal(source, "--target", "y", *threads)
-    allowed = "--ray-allow-unauthenticated"
-    assert f"{allowed} needs --engine ray" in refusal(source, "--target", "y", allowed)
-    succeed(source, "--target", "y", "--engine", "threads", "--shards", 2, "--max-rows", 9)
 
 
 @pytest.fixture(scope="module")
