@@ -18,7 +18,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from kernelbank.cli.commands import run_command
 from kernelbank.cli.console import status_line
 from kernelbank.cli.run import stop_on_signals
 from support.run_command import leftovers, make_rows, read_state, run, succeed, write_csv
@@ -166,21 +165,6 @@ def test_status_line_fits_every_width(labels):
             assert ("errors 50.00 %" if labels else "RMSE 0.500") in text
     for part in ("2,346/s", "3 bad", " 75 s left", "0.31 standard: tree"):
         assert part in text
-
-
-@pytest.mark.usefixtures("often")
-def test_help_at_80_columns_shows_every_option_in_its_group():
-    context = run_command.make_context("run", ["x", "--target", "y"], terminal_width=80)
-    text = run_command.get_help(context)
-    lines = text.splitlines()
-    assert max(map(len, lines)) <= 80
-    headings = [text for text in lines if re.fullmatch(r"[A-Z][a-z]+:", text)]
-    assert headings == ["Columns:", "Learning:", "Results:", "Rows:", "Other:"]
-    shown = re.findall(r"^  (--[a-z-]+)", text, flags=re.MULTILINE)
-    assert shown[0] == "--target"
-    options = [p.opts[0] for p in run_command.params if p.opts[0].startswith("--")]
-    assert sorted(shown) == sorted(options)
-    assert shown.index("--quiet") < shown.index("--on-bad-row")
 
 
 # --- Standard error that is full, closed or gone: the run goes on, with the same results ---

@@ -80,6 +80,14 @@ def test_foreign_positions_and_fingerprints_are_refused(fixture):
             source.verify(other)
 
 
+def test_deep_json_and_bombs_of_numbers_are_broken_rows(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"a": 1}\n{"a": ' + "1" * 5000 + "}\n" + "[" * 100_000 + '\n{"a": 2}\n')
+    rows, bad, _ = read(open_source(path), numeric="a", text=())
+    assert rows == [(1,), (2,)]
+    assert ["is broken JSON" in text for text in bad] == [True, True]
+
+
 def test_columns_without_a_name_and_tabs(tmp_path):
     path = tmp_path / "some.csv"
     path.write_bytes(b",a, \n0,1,2\n")

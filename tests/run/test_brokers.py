@@ -1,7 +1,10 @@
 """`kernelbank run` with Redis and Kafka, whose passwords nobody sees."""
 
 import json
+import os
 import signal
+import subprocess
+import sys
 import uuid
 
 import numpy as np
@@ -10,6 +13,7 @@ import pytest
 import kernelbank as kb
 from kernelbank.cli.run import StopFlag
 from support import run_command
+from support.live_viewers import wait_until
 from support.marks import slow
 from support.run_command import X, Y, read_state, refusal, run, succeed, write_csv
 from support.source_fixtures import KafkaFixture, RedisFixture
@@ -198,6 +202,27 @@ def test_password_of_file_or_environment_is_in_no_command(
     if way == "file":
         secret.chmod(0o644)
         assert "chmod 600" in run(*words).err
+
+
+@pytest.mark.slow
+def test_password_of_the_environment_is_not_in_the_commands_of_a_run(
+    guarded_server, stream, tmp_path
+):
+    """As `ps` shows them: the run, and the server of the live page."""
+    words = options_with_password(guarded_server, stream, tmp_path, password="")
+    words[words.index("--stop-when-idle") + 1] = 60
+    process = subprocess.Popen(
+        [sys.executable, "-m", "kernelbank", "run", *map(str, [*words, "--live"])],
+        env={**os.environ, "KERNELBANK_REDIS_PASSWORD": PLAIN},
+    )
+    try:
+        assert wait_until(lambda: guarded_server.client.xlen(f"{stream}-out") == 60, 60)
+        shown = subprocess.run(["ps", "-ww", "-eo", "args"], capture_output=True, check=True).stdout
+        assert stream.encode() in shown
+        assert MARK.encode() not in shown
+    finally:
+        process.terminate()
+        process.wait(30)
 
 
 @pytest.mark.parametrize(

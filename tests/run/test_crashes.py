@@ -148,18 +148,6 @@ def test_signal_commits_and_exits_with_its_code(scenarios, number, call, part):
     scenarios.finish("messy", folder, wanted, number)
 
 
-def test_parquet_run_after_a_signal_has_all_rows(scenarios):
-    import pyarrow.parquet as pq
-
-    wanted, folder = scenarios.undisturbed("parts"), scenarios.folder()
-    fault = CallFault("rename", SAVED, 4, "signal", int(signal.SIGTERM))
-    assert scenarios.run("parts", folder, fault).code == 128 + signal.SIGTERM
-    header, _ = checkpoint.read(folder / "state/state.kb")
-    rows = sum(pq.read_metadata(f).num_rows for f in (folder / "predictions.parquet").iterdir())
-    assert rows == header["rows"]
-    scenarios.finish("parts", folder, wanted, fault)
-
-
 # --- two at once ----------------------------------------------------------------------------------
 
 

@@ -101,6 +101,24 @@ def test_viewer_that_takes_nothing_is_dropped():
         )  # a viewer that waits for events is not stuck
 
 
+def test_slow_viewer_skips_old_versions_and_ends_with_the_newest():
+    with open_page(stall_timeout=1.0) as (page, stack):
+        slow = stack.enter_context(closing(stuck_viewer(page.address)))
+        slow.settimeout(0.05)
+        taken = b""
+        for row in range(60):  # longer than the timeout, which is for viewers that take nothing
+            page.publish(report(row))
+            time.sleep(0.03)
+            with contextlib.suppress(TimeoutError):
+                taken += slow.recv(30_000)
+        slow.settimeout(20.0)
+        while not taken.endswith(b"}\n\n") or b'"status":{"rows": 59}' not in taken:
+            more = slow.recv(100_000)
+            assert more
+            taken += more
+        assert taken.count(b"\nid: ") < 30  # old versions were skipped
+
+
 def test_stopped_server_does_not_hold_up_the_run_or_fill_memory_and_disk():
     with open_page() as (page, stack):
         good = stack.enter_context(closing(Viewer(page.address)))
