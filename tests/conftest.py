@@ -15,7 +15,6 @@ TOGETHER = {
     "test_ray.py": "ray",
     "test_ray_clusters.py": "ray",
     "test_ray_faults.py": "ray",
-    "test_runner.py": "ray",
     "test_docs.py": "ray",
     "test_site.py": "ray",
     "test_crashes.py": "scenarios",

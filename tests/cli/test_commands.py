@@ -145,8 +145,8 @@ def test_demo_summary_names_a_change_soon_after_the_change_of_the_stream(played)
     assert 0 <= int(row.replace(",", "")) - demo.CHANGE_ROW < 14 * 24
 
 
-def test_demo_does_not_replace_files_of_others(tmp_path):
-    name = "predictions.csv"
+@pytest.mark.parametrize("name", ["heat_pump.csv", "predictions.csv"])
+def test_demo_does_not_replace_files_of_others(name, tmp_path):
     (tmp_path / name).write_text("mine\n")
     result = kernelbank_demo(tmp_path)
     assert result.exit_code == 2

@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 import kernelbank as kb
-from kernelbank.cli import commands
+from kernelbank.cli import commands, compare
 from support.comparisons import noisy_stream, write_text
 from support.marks import slow
 
@@ -49,6 +49,7 @@ def test_compare_command_writes_table_and_figure(tmp_path):
     ("arguments", "words"),
     [
         (["nothing.csv"], "nothing.csv: there is no such file"),
+        (["nothing"], "not the name of a stream"),
         (["ar1", "--learners", "Norm"], "--learners: there is no 'Norm'. Use "),
         (["ar1", "--learners", "Norma(budget=3)"], "Settings of components are for kb.compare"),
         (["ar1", "--learners", "Norma", "--window", 200], "Norma Simplex: 'budget' of Norma"),
@@ -64,6 +65,11 @@ def test_wrong_options_are_refused_in_one_line(arguments, words, tmp_path):
     assert result.exit_code == 2
     assert words in result.output
     assert len(result.output.strip().splitlines()) == 1
+
+
+def test_widths_are_a_list_or_a_range_in_equal_ratios():
+    assert compare.parse_widths("1:4:3") == pytest.approx([1, 2, 4])
+    assert compare.parse_widths("0.5,2") == [0.5, 2.0]
 
 
 def test_bad_cell_is_refused_in_one_line_with_line_and_column(tmp_path):

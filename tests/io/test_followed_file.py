@@ -247,6 +247,20 @@ def test_file_that_is_removed_while_it_is_read_is_followed_by_those_changed_afte
     follower.catch_up()
 
 
+def test_file_that_was_compressed_between_two_others_is_a_gap(tmp_path):
+    log, follower = followed_log(tmp_path)
+    log.rotate()
+    (tmp_path / "log.csv.1").rename(tmp_path / "log.csv.2")
+    log.write(3)
+    packed = tmp_path / "log.csv.1.gz"
+    packed.write_bytes(gzip.compress(log.path.read_bytes()))
+    os.utime(packed, ns=(log.path.stat().st_mtime_ns,) * 2)
+    log.path.unlink()
+    log.write(3)
+    with pytest.raises(FileRefused, match=r"log\.csv\.1\.gz was compressed before it was read"):
+        follower.read_all()
+
+
 def test_file_that_is_cut_and_written_anew_after_it_was_verified_is_not_read_on(log):
     log.write(1)
     follower = Follower(log)

@@ -51,6 +51,8 @@ def test_redis_sink_with_entries_of_others_is_refused(server, open_sink):
         with pytest.raises(FileRefused, match=match):
             other.commit()
 
+    with pytest.raises(RunRefused, match="exists, and belongs to no run"):
+        open_sink().check_vacant()
     refused((3, "something else"), r"not written \(at id 3-1\)")
     refused((5, 0.5), "at id 5-1")
     server.client.xadd(first._stream, {"p": 1})  # with an id of Redis, which is a time

@@ -25,7 +25,7 @@ from kernelbank.io.files import check_regular, open_regular
 from kernelbank.io.lines import LineSplitter
 from kernelbank.io.sources import open_source
 from kernelbank.io.text import StandardInput
-from support.fuzzed_sources import CountedReader, attack
+from support.fuzzed_sources import CountedReader, Reading, attack
 from support.source_fixtures import (
     COLUMNS,
     EXPECTED,
@@ -288,7 +288,18 @@ TYPES = {  # by column: values, its numbers, its texts, and why others are rejec
     ),
     "kind": (["x", None, "2"], [NAN, 2], ["x", None, "2"], [cells.NOT_A_NUMBER]),
     "list": ([[1], None, []], [NAN], [None], [cells.NESTED] * 2),
-    "time": ([NOON, None], [1704110400, NAN], ["2024-01-01T12:00:00", None], []),
+    "time": (
+        pyarrow.array([NOON, None], pyarrow.timestamp("ns")),
+        [1704110400, NAN],
+        ["2024-01-01T12:00:00", None],
+        [],
+    ),
+    "ancient": (
+        pyarrow.array([0, 2**53], pyarrow.timestamp("s")),
+        [0],
+        ["1970-01-01T00:00:00"],
+        [cells.NOT_A_NUMBER],
+    ),
 }
 
 
@@ -468,6 +479,25 @@ def test_quotes_that_never_fit_take_linear_time(tmp_path, line):
             ):
                 assert sum(map(len, open_source(path).blocks()))
             assert CountedReader.parsed < 10 * path.stat().st_size
+
+
+@pytest.mark.parametrize("end", [b"", b"\n", b"\n9\n"])
+@pytest.mark.parametrize(
+    ("form", "begin", "close"),
+    [("csv", b"", b""), ("quoted.csv", b'"\n', b'"'), ("jsonl", b'{"a": ', b"}")],
+)
+def test_row_of_the_maximum_length_is_accepted(tmp_path, form, begin, close, end, monkeypatch):
+    monkeypatch.setattr(LineSplitter, "max_row_bytes", 20)
+    path = tmp_path / f"rows.{form}"
+    header = b'{"a": 1}\n' if form == "jsonl" else b"a\n"
+    for size, is_accepted in ((20, True), (21, False)):
+        digits = b"1" * (size - len(begin + close))
+        path.write_bytes(header + begin + digits + close + end)
+        for piece in (1, 8, 1000):
+            monkeypatch.setattr(io_text, "CHUNK_BYTES", piece)
+            row = str(Reading(path).rows[form == "jsonl"])
+            assert f"rows.{form}, line 2" in row
+            assert (" 262144 bytes" in row) != is_accepted, (size, piece)
 
 
 def test_slow_pipe_yields_rows_as_they_come():

@@ -229,6 +229,26 @@ def test_warnings_of_a_comparison_begin_with_the_name_of_the_competitor():
         banks["hasty"].fresh().run(x, np.sin(9 * x))
 
 
+def test_rival_that_fails_in_a_comparison_is_named():
+    class Breaks(Counts):
+        def predict_one(self, x):
+            raise TypeError("no")
+
+    x = np.linspace(0, 1, 20)
+    with pytest.warns(UserWarning, match="^mine: Breaks failed at sample 0"):
+        kb.compare({"mine": Breaks()}, {"line": (x, x)}, seeds=1)
+
+
+def test_targets_far_from_standard_units_warn_for_a_bank_with_fixed_widths():
+    X, y = noisy_stream(0)
+    with pytest.warns(KernelBankWarning, match="targets of far have mean 1e.05"):
+        kb.compare({"a": scheme()}, {"far": (X, y + 1e5)})
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message="The targets")
+        kb.compare({"a": Counts()}, {"far": (X, y + 1e5)})
+        kb.compare({"a": scheme()}, {"far": (X, y + 1e5)}, standardise=50)
+
+
 # --- the run before the timed one -----------------------------------------------------------------
 
 

@@ -257,6 +257,7 @@ def test_one_target_of_several_is_drawn():
         (lambda bank, trace: P.weights(trace, ax=Figure()), "'ax'"),
         (lambda bank, trace: P.bars(trace), "'bank'"),
         (lambda bank, trace: P.bars(bank, most=0), "'most'"),
+        (lambda bank, trace: P.bars(kb.AutoBank()), "weights"),
         (lambda bank, trace: P.save(P.bars(bank), "nowhere", "x", ["gif"]), "'formats'"),
         (lambda bank, trace: kb.AutoBank().input_ranges(), "Learn"),
         (lambda bank, trace: P.predictions("no trace"), "'trace'"),

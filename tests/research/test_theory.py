@@ -242,3 +242,16 @@ def test_regret_after_each_sample_is_that_of_the_best_comparator_so_far(samples)
     for switches in (0, 1, 3, 8):
         found = R.best_slot_sequence(LOSS, SLOT_LOSS, switches)[samples - 1]
         assert found == pytest.approx(naive_regret.best_slot_sequence(loss, alone, switches))
+
+
+@pytest.mark.parametrize(
+    ("loss", "slot_loss", "message"),
+    [
+        ([], np.zeros((0, 2)), "'loss' must have the shape"),
+        (LOSS, SLOT_LOSS[:5], "'slot_loss' must have the shape"),
+        ([np.nan], [[1.0]], "'loss' must have no NaN"),
+    ],
+)
+def test_wrong_arguments_of_regret_are_named(loss, slot_loss, message):
+    with pytest.raises(InvalidArgument, match=message):
+        R.best_slot(loss, slot_loss)

@@ -204,6 +204,19 @@ def test_password_of_file_or_environment_is_in_no_command(
         assert "chmod 600" in run(*words).err
 
 
+@pytest.mark.usefixtures("stop_at_once")
+def test_password_of_kafka_is_not_shown(kafka_broker, tmp_path):
+    rows = [{"a": a, "y": y} for a, y in zip(X[:20, 0].tolist(), Y[:20].tolist(), strict=True)]
+    topic = KafkaFixture(kafka_broker, rows)
+    address = f"{topic.address}?sasl.username=me&sasl.password={SECRET}"
+    done = run(address, "--target", "y", "--state", tmp_path / "run")
+    assert done.code == 128 + signal.SIGTERM
+    assert MARK not in done.err
+    assert f"'{topic.address}?sasl.username=me'" in done.err
+    assert "KERNELBANK_KAFKA_PASSWORD" in done.err
+    assert MARK.encode() not in written(tmp_path)
+
+
 @pytest.mark.slow
 def test_password_of_the_environment_is_not_in_the_commands_of_a_run(
     guarded_server, stream, tmp_path

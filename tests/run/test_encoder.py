@@ -269,6 +269,17 @@ def test_words_for_missing_values_are_read_as_empty_cells(tmp_path, table, words
     assert "is missing. To predict rows without a target, use --predict-missing." in refused
 
 
+def test_missing_words_hold_for_categories_and_labels(tmp_path):
+    text = "k,y\n" + "north,up\n?,down\nsouth,?\n" * 20
+    path, same = tmp_path / "codes.csv", tmp_path / "empty.csv"
+    path.write_text(text)
+    same.write_text(text.replace("?", ""))
+    more = ("--categorical", "k", "--task", "classification", "--predict-missing")
+    succeed(path, *outputs(tmp_path, "p"), *more, "--missing", "?")
+    succeed(same, *outputs(tmp_path, "q"), *more, "--allow-missing")
+    assert (tmp_path / "p.csv").read_bytes() == (tmp_path / "q.csv").read_bytes()
+
+
 # --- `kernelbank run` says once what is probably not what its user means, and goes on. ---
 
 

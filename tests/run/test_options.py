@@ -27,15 +27,6 @@ def test_command_without_options_has_the_declared_defaults():
     assert DEFAULTS["coverage"] == given["coverage"] == 0.9
 
 
-def test_command_with_options_gives_their_values():
-    words = "s.csv --target y --features a,\\ b --live --state run --stop-when-idle 2 --quiet"
-    context = run_command.make_context("run", words.replace("\\ ", "").split())
-    options = RunOptions(**{n: value for n, value in context.params.items() if value is not None})
-    assert options.features == ("a", "b")
-    assert (options.live, options.state, options.stop_when_idle) == (0, Path("run"), 2.0)
-    assert options.quiet
-
-
 def given(*words):
     return run_command.make_context("run", ["--target", "y", *words]).params
 

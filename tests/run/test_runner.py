@@ -24,7 +24,6 @@ from support.run_command import (
     open_run,
     options_of,
     read_csv,
-    read_state,
     refusal,
     run,
     succeed,
@@ -183,28 +182,11 @@ def test_warnings_are_printed_as_notes(source, monkeypatch):
     assert json.loads(first) == {"event": "note", "message": "a slot is out"}
 
 
-# --- `kernelbank run --engine ray`: the same predictions, and a clear end when a shard cannot be had ---
-
-
-@pytest.fixture(scope="module")
-def ray():
-    import ray
-
-    yield ray
-    ray.shutdown()
-
-
-@pytest.mark.slow
-def test_ray_engine_gives_the_same_predictions(source, tmp_path, ray):
-    found = []
-    for words in (("serial",), ("ray", "--shards", 2)):
-        out, state = tmp_path / f"{words[0]}.csv", tmp_path / words[0]
-        options = ("--engine", *words, "--predictions", out, "--state", state)
-        succeed(source, "--target", "y", *options, "--checkpoint-every", 120)
-        _, arrays = read_state(state)
-        found.append((out.read_bytes(), {name: a.tobytes() for name, a in arrays.items()}))
-    assert found[0] == found[1]
-    assert ray.is_initialized()
+def test_missing_library_is_refused_with_its_install_command(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    monkeypatch.delitem(sys.modules, "kernelbank.io.parquet", raising=False)
+    (tmp_path / "s.parquet").write_bytes(b"PAR1")
+    assert "kernelbank[files]" in refusal(tmp_path / "s.parquet", "--target", "y")
 
 
 # --- A million rows through the whole loop, in memory that does not grow ---

@@ -173,3 +173,11 @@ def test_rejected_rows_keeps_the_first_and_the_last(count):
     other = RejectedRows()
     other.restore(rejected.to_json())
     assert other.to_json() == rejected.to_json()
+
+
+def test_forged_rejected_rows_are_refused():
+    plain = taken(31).to_json()
+    wrong_fields = [{"row": 1}] * SHOWN
+    for forged in ({"count": 31.0}, {"first": []}, {"last": []}, {"last": wrong_fields}):
+        with pytest.raises(FileRefused):
+            RejectedRows().restore({**plain, **forged})

@@ -176,12 +176,3 @@ def count_pixels(shown, chart, colour, near=12):
 def count_colours(shown, chart):
     """The number of different colours of a chart's canvas."""
     return shown.page.evaluate(READ_CANVAS, [f"#{chart}-chart .chart canvas", [], 0])[1]
-
-
-def heat_position(shown, report, at, slot, within=0.5):
-    """The position in the heat map of the weight of a slot at a point."""
-    rows = column(report, "rows")
-    box = shown.page.locator("#weights-chart .u-over").bounding_box()
-    across = (sum(rows[:at]) + rows[at] / 2) / sum(rows)
-    down = (slot + within) / len(report["run"]["slots"])
-    return {"x": across * box["width"], "y": down * box["height"]}

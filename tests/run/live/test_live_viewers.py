@@ -217,15 +217,3 @@ def test_malformed_requests_are_refused_and_change_nothing():
         page.publish(report(1))
         good.follow_until(lambda parts: rows(parts) == 1)
         assert is_alive(pid(page))
-
-
-def test_flood_of_requests_renders_few_pages():
-    with open_page(page_interval=60.0) as (page, stack):
-        good = stack.enter_context(closing(Viewer(page.address)))
-        page.publish({"status": '{"rows": 0}'})
-        good.follow_until(lambda parts: rows(parts) == 0)
-        first = request(page.address)[2]
-        for row in range(1, 20):
-            page.publish({"status": json.dumps({"rows": row})})
-            good.follow_until(lambda parts, row=row: rows(parts) == row)
-            assert request(page.address)[2] == first

@@ -18,7 +18,6 @@ from support.browser import (
     column,
     count_colours,
     count_pixels,
-    heat_position,
     press,
     readout,
     tile,
@@ -180,18 +179,6 @@ def test_axes_and_readouts_are_in_time(show):
     assert "30 Jan 2024, 03:00" in readout(shown, "recent")
 
 
-def test_heat_map_under_the_mouse_reads_out_its_weight(show):
-    report = sample_report()
-    shown = show(report)
-    for at, slot, within in ((17, 12, 0.2), (300, 25, 0.8), (0, 0, 0.5), (348, 38, 0.5)):
-        over = shown.page.locator("#weights-chart .u-over")
-        over.hover(position=heat_position(shown, report, at, slot, within))
-        text = readout(shown, "weights")
-        assert report["run"]["slots"][slot] in text
-        assert f"mean weight {column(report, 'weights')[at][slot] / 100:.2f} %" in text
-        assert f"highest {column(report, 'weights_high')[at][slot] / 100:.2f} %" in text
-
-
 def test_curves_are_those_of_the_chosen_row_and_input(show):
     report = sample_report()
     shown = show(report)
@@ -235,22 +222,6 @@ def test_one_far_value_does_not_set_an_axis(show):
         drawn = [count_pixels(shown, chart, LIGHT_MODEL, 90) for shown in (far, usual)]
         assert drawn[0] > 0.9 * drawn[1]
         assert far.text(f"#{chart}-chart .note").startswith(f"1 {what} leaves the chart")
-
-
-def test_first_sentence_says_how_good_the_last_predictions_were(show):
-    report = sample_report()
-    recent = report["status"]["recent_errors"]
-    recent["absolute_error"] = 3.14159
-    for baseline, end in (
-        (5.4, ", 42 % better than repeating the last value."),
-        (0.5, ", 6.3 times the error of repeating the last value."),
-        (None, "."),
-    ):
-        recent["baseline_absolute_error"] = baseline
-        start = "The last 24 hours of load were predicted to within ±3.1 on average"
-        assert show(report).text("#headline") == start + end
-    report["status"]["recent_errors"] = None
-    assert show(report).text("#headline").startswith("Too few rows")
 
 
 def test_forecasts_are_drawn_as_a_fan_with_their_errors(show):
