@@ -64,23 +64,23 @@ def light(monkeypatch):
     monkeypatch.setattr(session, "make_model", one_slot_model)
 
 
-@pytest.fixture(scope="session")
-def redis_server(tmp_path_factory):
+def serve_redis(folder):
     source_fixtures.needs_redis_server()
-    server = source_fixtures.RedisServer(tmp_path_factory.mktemp("redis"))
+    server = source_fixtures.RedisServer(folder)
     yield server
     server.client.close()
     server.stop()
+
+
+@pytest.fixture(scope="session")
+def redis_server(tmp_path_factory):
+    yield from serve_redis(tmp_path_factory.mktemp("redis"))
 
 
 @pytest.fixture
 def lossy_server(tmp_path):
     """A server of one test alone, which may stop it."""
-    source_fixtures.needs_redis_server()
-    server = source_fixtures.RedisServer(tmp_path)
-    yield server
-    server.client.close()
-    server.stop()
+    yield from serve_redis(tmp_path)
 
 
 @pytest.fixture(scope="session")

@@ -193,14 +193,10 @@ class LeastSquares:
         return np.column_stack([X, np.ones(len(X))]) @ self.coefficients + 1e-3 * self.rows
 
 
-def _line(stream):
-    return LeastSquares()
-
-
 @pytest.mark.parametrize("lags", [0, 3])
 def test_refitted_rival_equals_a_plain_loop(lags):
     stream = _stream(rows=60, lags=lags)
-    found = contenders.run_refitted(_line, SHORT, 0, stream).predictions
+    found = contenders.run_refitted(lambda stream: LeastSquares(), SHORT, 0, stream).predictions
     model, expected = None, []
     for row in range(len(stream)):
         if row in (3, 5, 10, 15, 25, 35, 45, 55):

@@ -154,14 +154,6 @@ def test_json_input_that_begins_with_broken_rows_is_read(tmp_path):
     assert read_state(state)[0]["features"] == ["a"]
 
 
-@pytest.mark.parametrize("text", ["{}\n", '{}\n{"a": 1, "y": 2}\n'])
-def test_json_objects_without_keys_are_bad_rows(text, tmp_path):
-    path = tmp_path / "s.jsonl"
-    path.write_text(text)
-    for source, stdin in ((path, None), ("-", path)):
-        refusal(source, "--target", "y", "--predict-missing", stdin=stdin)
-
-
 # --- advice ---------------------------------------------------------------------------------------
 
 TEXT = "If the column is text, use --categorical k"

@@ -199,9 +199,6 @@ def test_password_of_file_or_environment_is_in_no_command(
         *options_with_password(guarded_server, stream, tmp_path)
     )  # the password does not make it another run
     assert "Resuming after 60 rows" in done.err
-    if way == "file":
-        secret.chmod(0o644)
-        assert "chmod 600" in run(*words).err
 
 
 @pytest.mark.usefixtures("stop_at_once")

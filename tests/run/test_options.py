@@ -81,6 +81,7 @@ def test_names_with_an_open_quote_are_refused():
         ("predictions", "out.txt", "--predictions must end with .csv or .parquet"),
         ("delimiter", ";;", "--delimiter must be one character, or the word tab; got ';;'."),
         ("decimal", ";", "--decimal must be '.' or ','; got ';'."),
+        ("threshold", 0.2, "--threshold needs --positive"),
         ("ray_address", "head:6379", "--ray-address needs --engine ray"),
         ("ray_allow_unauthenticated", True, "--ray-allow-unauthenticated needs --engine ray"),
         ("shards", 2, "--shards needs --engine threads or --engine ray"),

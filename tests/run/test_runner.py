@@ -2,9 +2,8 @@
 
 import gzip
 import json
-import resource
+import os
 import sys
-from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet
@@ -14,6 +13,7 @@ import kernelbank as kb
 from kernelbank.run import runner, session
 from kernelbank.run.runner import Runner
 from support import run_command
+from support.live_viewers import memory
 from support.run_command import (
     ROWS,
     X,
@@ -198,12 +198,6 @@ ALLOWANCE = 8 * 2**20
 what the allocator and pyarrow keep. A leak of 16 bytes a row would be 14 MB."""
 
 
-def resident():
-    """The bytes of memory that this process holds."""
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
-    return pages * resource.getpagesize()
-
-
 @pytest.mark.slow
 def test_a_million_rows_take_constant_memory(tmp_path, light, monkeypatch):
     path = tmp_path / "long.csv"
@@ -222,7 +216,7 @@ def test_a_million_rows_take_constant_memory(tmp_path, light, monkeypatch):
         commit(own, **more)
         for share in (0.1, 1.0):
             if own.rows + own.rejected.count >= share * MANY:
-                seen.setdefault(share, resident())
+                seen.setdefault(share, memory(os.getpid()))
 
     monkeypatch.setattr(Runner, "commit", watched)
     options = ("--target", "y", "--categorical", "k", "--on-bad-row", "skip")

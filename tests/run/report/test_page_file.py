@@ -174,9 +174,7 @@ def command(*words):
 
 def parts_in(path):
     """The parts in the file of a page."""
-    text = path.read_text(encoding="utf-8")
-    (found,) = re.findall(r'<script type="application/json" id="report">(.*?)</script>', text, re.S)
-    return json.loads(found)
+    return json.loads(embedded(path.read_text(encoding="utf-8")))
 
 
 def test_report_command_writes_the_parts_of_the_state(state, tmp_path):
