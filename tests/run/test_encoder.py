@@ -58,7 +58,7 @@ TIME = ("--target", "y", "--time", "a")
         (("--target", "y", "--categorical", "a,a"), "--categorical: column 'a'"),
     ],
 )
-def test_columns_and_times_that_cannot_be_are_refused(options, message, source, tmp_path):
+def test_columns_and_formats_that_do_not_exist_are_refused(options, message, source, tmp_path):
     assert message in refusal(source, *options)
     # A state that nothing was written to does not hold the mistake.
     more = ("--state", tmp_path / "state", "--predictions", tmp_path / "out.csv")
