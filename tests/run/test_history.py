@@ -315,6 +315,16 @@ def test_categories_are_drawn_one_by_one(status):
     assert np.allclose(np.column_stack([prediction, low, high])[:3], expected, rtol=1e-12)
 
 
+def test_lagged_targets_are_drawn_alone(status):
+    _, (where, prediction, _, _) = present(status)["y, 2 before"]
+    model = status.bank.model
+    lagged = np.tile(model.past_row(), (len(where), 1))
+    lagged[:, 1] = where
+    rows = np.tile(usual_row(status), (len(where), 1))
+    expected = model.predict_rows(rows, lagged, 0.05)
+    assert np.allclose(prediction, expected[:, 0], rtol=1e-12)
+
+
 def test_time_is_drawn_where_there_were_rows(status):
     _, (shares, prediction, _, _) = present(status)["when: time of day"]
     seen = np.isfinite(shares)

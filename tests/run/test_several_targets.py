@@ -86,7 +86,7 @@ def expected_errors(out, name):
 
 def test_log_and_summary_have_the_errors_of_each_target(source, tmp_path):
     out = tmp_path / "out.csv"
-    done = succeed(source, *OPTIONS, "--log-json", "--predictions", out)
+    done = succeed(source, *OPTIONS, "--log-json", "--predictions", out, "--checkpoint-every", 50)
     end = json.loads(done.err.splitlines()[-1])
     assert end["rows"] == COUNT
     assert end["rows_without_target"] == NONE.sum()
