@@ -14,11 +14,10 @@ import os
 import random
 import sys
 import tempfile
-import time
 import traceback
 import warnings
 from collections import Counter
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
 from functools import cache
 from multiprocessing import get_context
@@ -124,40 +123,14 @@ KINDS = {
 # --- the command ----------------------------------------------------------------------------------
 
 
-def work(piece: Piece) -> tuple[Counter[str], float, str]:
-    """Do a piece: its outcomes, seconds, and the traceback if it has failed."""
+def work(piece: Piece) -> tuple[Counter[str], str]:
+    """Do a piece: its outcomes, and the traceback if it has failed."""
     warnings.simplefilter("ignore")
-    start, outcomes, failure = time.monotonic(), Counter[str](), ""
     try:
-        outcomes = KINDS[piece.kind][0](piece.count, piece.seed)
+        return KINDS[piece.kind][0](piece.count, piece.seed), ""
     except (Exception, SystemExit):
-        failure = traceback.format_exc()
         scenarios.cache_clear()
-    return outcomes, time.monotonic() - start, failure
-
-
-def attack(pieces: list[Piece], jobs: int) -> bool:
-    """Do all pieces in some processes, and print what came of them; whether all have passed."""
-    outcomes = {kind: Counter[str]() for kind in KINDS}
-    done, seconds, failed = Counter[str](), Counter[str](), list[Piece]()
-    context = get_context("spawn")  # nothing of one process is in another
-    with ProcessPoolExecutor(jobs, context) as pool:
-        futures = {pool.submit(work, piece): piece for piece in pieces}
-        for future in as_completed(futures):
-            piece, (counts, time_taken, failure) = futures[future], future.result()
-            outcomes[piece.kind] += counts
-            done[piece.kind] += piece.count
-            seconds[piece.kind] += round(time_taken)
-            if failure:
-                failed.append(piece)
-                print(f"FAILED: {piece.command}\n{failure}", flush=True)
-            print(", ".join(f"{kind} {count:,}" for kind, count in done.items()), flush=True)
-    for kind in done:
-        text = ", ".join(f"{name} {count:,}" for name, count in outcomes[kind].most_common(12))
-        print(f"{kind:<12}{done[kind]:>9,} in {seconds[kind]:,} seconds: {text}")
-    for piece in failed:
-        print(f"repeat: {piece.command}")
-    return not failed
+        return Counter(), traceback.format_exc()
 
 
 def main() -> int:
@@ -175,8 +148,16 @@ def main() -> int:
     ]
     if not pieces:
         parser.error("say what to do, such as --kills 100")
-    random.Random(options.seed).shuffle(pieces)  # all kinds from the start
-    return int(not attack(pieces, options.jobs))
+    outcomes, has_failed = {piece.kind: Counter[str]() for piece in pieces}, False
+    context = get_context("spawn")  # nothing of one process is in another
+    with ProcessPoolExecutor(options.jobs, context) as pool:
+        for piece, (counts, failure) in zip(pieces, pool.map(work, pieces), strict=True):
+            outcomes[piece.kind] += counts
+            print(f"{piece.command}: {failure or 'passed'}", flush=True)
+            has_failed |= bool(failure)
+    for kind, counts in outcomes.items():
+        print(kind, ", ".join(f"{name} {count:,}" for name, count in counts.most_common(12)))
+    return int(has_failed)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,9 @@
 import pytest
 from hypothesis import settings
 
+from kernelbank.run import session
 from support import crash_scenarios, source_fixtures
+from support.run_command import one_slot_model
 
 # Examples are drawn the same way in every run, so that a failure here is a failure everywhere.
 settings.register_profile("house", deadline=None, max_examples=60, derandomize=True)
@@ -13,7 +15,6 @@ TOGETHER = {
     "test_ray.py": "ray",
     "test_ray_clusters.py": "ray",
     "test_ray_faults.py": "ray",
-    "test_runner.py": "ray",
     "test_docs.py": "ray",
     "test_site.py": "ray",
     "test_crashes.py": "scenarios",
@@ -57,23 +58,29 @@ def pytest_xdist_make_scheduler(config, log):
     return ByFile(config, log) if config.getvalue("dist") == "loadgroup" else None
 
 
-@pytest.fixture(scope="session")
-def redis_server(tmp_path_factory):
+@pytest.fixture
+def light(monkeypatch):
+    """Runs have a model of one cheap slot: for tests of what is around it."""
+    monkeypatch.setattr(session, "make_model", one_slot_model)
+
+
+def serve_redis(folder):
     source_fixtures.needs_redis_server()
-    server = source_fixtures.RedisServer(tmp_path_factory.mktemp("redis"))
+    server = source_fixtures.RedisServer(folder)
     yield server
     server.client.close()
     server.stop()
+
+
+@pytest.fixture(scope="session")
+def redis_server(tmp_path_factory):
+    yield from serve_redis(tmp_path_factory.mktemp("redis"))
 
 
 @pytest.fixture
 def lossy_server(tmp_path):
     """A server of one test alone, which may stop it."""
-    source_fixtures.needs_redis_server()
-    server = source_fixtures.RedisServer(tmp_path)
-    yield server
-    server.client.close()
-    server.stop()
+    yield from serve_redis(tmp_path)
 
 
 @pytest.fixture(scope="session")

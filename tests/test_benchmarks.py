@@ -1,6 +1,5 @@
 """Benchmarks: figures against plain loops, ranking, kept runs, and no forecast from the future."""
 
-import gzip
 import hashlib
 import json
 import math
@@ -20,12 +19,11 @@ import many_classes
 import numpy as np
 import pytest
 from forecast_rivals import Forecasts, Task
-from many_classes import LabelledRows
 
 import kernelbank as kb
 from kernelbank.research.competitors import RIVAL, Competitor, CompetitorRun
 from kernelbank.research.results import Comparison
-from support.comparisons import result_row
+from support.comparisons import result_row, write_text
 from support.marks import slow, slow_unless
 
 ROWS, SKIP = 260, 100
@@ -74,25 +72,8 @@ def folder(tmp_path):
 
 
 def _write(path, X, y):
-    lines = [
-        "a,b,y",
-        *(",".join(repr(float(v)) for v in (*row, t)) for row, t in zip(X, y, strict=True)),
-    ]
-    with gzip.open(path, "wt") as file:
-        file.write("\n".join(lines) + "\n")
-
-
-def _run(folder, out, *more, names="autobank,linear,logistic,knn,paper,raker"):
-    options = ["--data", str(folder), "--out", str(out), "--rows", str(ROWS)]
-    accuracy.main([*options, "--competitors", names, *more])
-    return json.loads((out / "accuracy.json").read_text())
-
-
-def _by_stream(content):
-    rows = {}
-    for result in content["results"]:
-        rows.setdefault(result["stream"], {})[result["name"]] = result
-    return rows
+    rows = [",".join(map(repr, [*map(float, row), float(t)])) for row, t in zip(X, y, strict=True)]
+    write_text(path, "\n".join(["a,b,y", *rows]) + "\n")
 
 
 def _stream(task="regression", rows=200, lags=0):
@@ -104,8 +85,11 @@ def _stream(task="regression", rows=200, lags=0):
 def test_accuracy_figures_equal_plain_loops(folder, tmp_path, stand_in, capsys):
     from river import linear_model, preprocessing
 
-    content = _run(folder, tmp_path / "out")
-    rows = _by_stream(content)
+    options = ["--data", str(folder), "--out", str(tmp_path), "--rows", str(ROWS)]
+    accuracy.main([*options, "--competitors", "autobank,linear,logistic,knn,paper,raker"])
+    rows = {}
+    for result in json.loads((tmp_path / "accuracy.json").read_text())["results"]:
+        rows.setdefault(result["stream"], {})[result["name"]] = result
     assert list(rows) == ["labels", "memory", "memory +3"]
     X, y = kb.datasets.read_csv(folder / "memory.csv.gz")
     model = preprocessing.StandardScaler() | linear_model.LinearRegression()
@@ -183,17 +167,6 @@ def test_file_is_recognised_by_its_numbers(tmp_path, monkeypatch):
         accuracy_streams.load("tiny", tmp_path)
 
 
-@pytest.mark.filterwarnings("error")  # other numbers would warn
-@pytest.mark.parametrize(
-    "name",
-    slow_unless(lambda name: name == "iris", [n for n, one in BENCHMARKS.items() if one.package]),
-)
-def test_streams_of_river_and_scikit_learn_have_their_numbers(name):
-    stream = accuracy_streams.load(name, None)
-    size = f"{len(stream):,} rows, {stream.X.shape[1]} inputs"
-    assert BENCHMARKS[name].about.endswith(f"; {size}")
-
-
 def test_lorenz_series_equals_the_file_of_the_toolbox():
     X, y = lorenz.stream(10_001)
     assert X.shape == (10_000, 6)
@@ -201,12 +174,6 @@ def test_lorenz_series_equals_the_file_of_the_toolbox():
     assert y[:4].round(6).tolist() == [34.766667, 34.443866, 34.040837, 33.568386]
     assert y[-3:].round(6).tolist() == [13.304219, 14.489282, 15.888197]
     assert X[9].tolist() == y[8:2:-1].tolist()
-
-
-@pytest.mark.slow
-def test_lorenz_errors_reach_the_published_ones():
-    for learner, decibels, published, _ in lorenz.run_learners(10_001):
-        assert published is None or decibels < published + 1.5, learner
 
 
 # --- refitted rivals ------------------------------------------------------------------------------
@@ -226,14 +193,10 @@ class LeastSquares:
         return np.column_stack([X, np.ones(len(X))]) @ self.coefficients + 1e-3 * self.rows
 
 
-def _line(stream):
-    return LeastSquares()
-
-
 @pytest.mark.parametrize("lags", [0, 3])
 def test_refitted_rival_equals_a_plain_loop(lags):
     stream = _stream(rows=60, lags=lags)
-    found = contenders.run_refitted(_line, SHORT, 0, stream).predictions
+    found = contenders.run_refitted(lambda stream: LeastSquares(), SHORT, 0, stream).predictions
     model, expected = None, []
     for row in range(len(stream)):
         if row in (3, 5, 10, 15, 25, 35, 45, 55):
@@ -244,16 +207,6 @@ def test_refitted_rival_equals_a_plain_loop(lags):
         else:
             expected.append(model.predict(stream.inputs[row : row + 1])[0])
     assert found == pytest.approx(expected, rel=1e-9)
-
-
-def test_no_prediction_depends_on_a_later_row():
-    stream = _stream(rows=60, lags=3)
-    y = stream.y.copy()
-    y[40:] += 100.0
-    other = Stream(stream.X, y, lags=3)
-    one, two = (contenders.run_refitted(_line, SHORT, 0, s).predictions for s in (stream, other))
-    assert (one[:41] == two[:41]).all()
-    assert (one[41:] != two[41:]).all()
 
 
 # --- kept runs ------------------------------------------------------------------------------------
@@ -282,42 +235,6 @@ def test_run_is_kept_and_a_damaged_file_is_as_if_it_were_not_there(tmp_path):
 # --- make ablation --------------------------------------------------------------------------------
 
 
-def _waves(task="regression", lags=0, rows=170):
-    random = np.random.default_rng(5)
-    X = random.normal(size=(rows, 2))
-    y = np.sin(2 * X[:, 0]) * X[:, 1] + 0.1 * random.normal(size=rows)
-    if task == "classification":
-        y = (y > 0) * 1.0
-    return Stream(X, y, task, lags)
-
-
-@pytest.mark.slow
-def test_slot_variants_leave_out_what_their_names_say():
-    stream, initial = _waves(), {}
-    for name in ablation.SLOTS:
-        variant = ablation.BY_NAME[name]
-        with variant.in_force():
-            bank = variant.bank(stream)
-            bank.run(stream.X[:6], stream.y[:6])
-        names = bank.names
-        assert names
-        assert all(ablation.SLOTS[name](ablation.without_scaling(own)) for own in names)
-        initial[name] = len(names)
-    assert len(set(initial.values())) > 4  # different parts
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("task", "lags"), [("regression", 0), ("regression", 3), ("classification", 0)]
-)
-def test_full_variant_has_the_bits_of_an_auto_bank(task, lags):
-    stream = _waves(task, lags)
-    for name, seed in (("full", 0), ("full, seed 2", 2)):
-        plain = kb.AutoBank(task, lags, seed=seed).run(stream.X, stream.y).predictions
-        found = ablation.BY_NAME[name].run(0, stream).predictions
-        assert (found[1:] == plain[1:]).all()
-
-
 def test_summary_of_a_variant_equals_plain_sums():
     table = {"full": [1.0, 1.0], "no trees": [1.2, 0.9], "Hedge": [0.5, 0.7]}
     table |= dict(zip(ablation.OTHER_SEEDS, ([1.1, 1.0], [0.9, 0.8], [1.0, 1.25]), strict=True))
@@ -336,7 +253,7 @@ def test_summary_of_a_variant_equals_plain_sums():
     assert (found.worse, found.better) == (0, 2)
 
 
-# --- make forecasts -------------------------------------------------------------------------------
+# --- make forecasts: streams, scores and rivals -----------------------------------------------------
 
 LENGTH, START = 90, 40
 
@@ -346,9 +263,6 @@ def _ahead(rows=LENGTH, periods=(6, 12), known=(0,), name="waves"):
     X = random.normal(size=(rows, 2))
     y = np.sin(np.arange(rows) * math.tau / 6) + X[:, 0] + 0.1 * random.normal(size=rows)
     return streams.ForecastStream(name, X, y, known, periods)
-
-
-# --- scores and tables ----------------------------------------------------------------------------
 
 
 def test_scores_equal_plain_loops():
@@ -368,9 +282,6 @@ def test_scores_equal_plain_loops():
         assert one.squared == pytest.approx(np.mean(np.square(errors)) / sd**2)
         assert one.coverage == pytest.approx(np.mean(inside))
         assert one.width == pytest.approx(1.5 / sd)
-
-
-# --- rivals ---------------------------------------------------------------------------------------
 
 
 def _installed():
@@ -461,13 +372,8 @@ def test_no_forecast_depends_on_later_rows(rival, t):
 # --- many classes ---------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def all_rows(monkeypatch):
+def test_scores_of_classes_are_those_computed_by_hand(monkeypatch):
     monkeypatch.setattr(many_classes, "SKIP", 0)
-
-
-@pytest.mark.usefixtures("all_rows")
-def test_scores_of_classes_are_those_computed_by_hand():
     p = np.array([[0.7, 0.2, 0.1], [0.1, 0.68, 0.22], [0.0, 0.5, 0.5], [0.95, 0.05, 0.0]])
     found = many_classes.score(p, np.array([0, 2, 1, 2]), 8.0)
     assert found.error == 0.5
@@ -478,20 +384,3 @@ def test_scores_of_classes_are_those_computed_by_hand():
     distances = [abs(0.7 + 0.68 - 1), abs(0.5 - 1), abs(0.95 - 0)]
     assert found.calibration_error == pytest.approx(sum(distances) / 4)
     assert found.seconds == 2.0
-
-
-def _classes():
-    draw = np.random.default_rng(1)
-    X = draw.normal(size=(120, 2))
-    return LabelledRows("small", X, np.digitize(X[:, 0], [-0.5, 0.5]))
-
-
-def test_columns_of_a_bank_are_put_in_the_order_of_the_classes(monkeypatch):
-    """Classes are found in the order of the stream; the scores need that of their numbers."""
-    monkeypatch.setattr(many_classes, "SKIP", 50)
-    stream = _classes()
-    bank = kb.AutoBank("classification")
-    trace = bank.run(stream.X, stream.labels)
-    assert list(trace.classes) != [0, 1, 2]
-    found = many_classes.run_auto_bank(stream)
-    assert found.error == np.mean(trace.predictions[50:] != stream.labels[50:])

@@ -19,7 +19,6 @@ from docstring_markdown import as_markdown
 from kernelbank import combiners
 from kernelbank.cli.commands import cli
 from kernelbank.research import paper
-from support import browser
 
 ROOT = Path(__file__).parents[1]
 README, PAPER, COMBINERS, RELIABILITY, ARCHITECTURE = (
@@ -272,41 +271,3 @@ def test_site_links_lead_somewhere(pages):
             assert target.exists(), (path.name, href)
             if anchor and anchor != "__comments" and target in pages:
                 assert anchor in ID.findall(pages[target]), (path.name, href)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("scheme", "widths"), [("light", (1280, 360)), ("dark", (1280,))])
-def test_site_from_the_disk_shows_every_page_and_can_be_searched(site, pages, scheme, widths):
-    browser.needs_chromium()
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=browser.CHROMIUM, args=browser.FLAGS)
-        page = chromium.new_context(color_scheme=scheme, offline=True).new_page()
-        check_every_page(page, pages, scheme, widths)
-        page.set_viewport_size({"width": 1280, "height": 800})
-        page.goto((site / "gallery" / "index.html").as_uri())
-        page.locator(".md-search__input").click()
-        page.keyboard.type("kkt_residual")
-        page.wait_for_selector(".md-search-result__link")
-        links = page.locator(".md-search-result__link").evaluate_all("all => all.map(a => a.href)")
-        assert any("reference/index.html" in link for link in links), links
-        chromium.close()
-
-
-def check_every_page(page, pages, scheme, widths):
-    asked, told = [], []
-    page.on("request", lambda request: asked.append(request.url))
-    page.on("pageerror", lambda error: told.append(str(error)))
-    page.on("console", lambda message: told.append(message.text) if message.type == "error" else 0)
-    for path in pages:
-        page.set_viewport_size({"width": widths[0], "height": 800})
-        page.goto(path.as_uri())
-        for width in widths:
-            page.set_viewport_size({"width": width, "height": 800})
-            assert page.evaluate("document.documentElement.scrollWidth") <= width, path.name
-        assert page.evaluate("[...document.images].every(image => image.naturalWidth > 0)"), path
-        shown = page.locator("body").get_attribute("data-md-color-scheme")
-        assert shown == {"light": "default", "dark": "slate"}[scheme]
-    assert told == []
-    assert [url for url in asked if not url.startswith(("file:", "data:", "blob:", "about:"))] == []

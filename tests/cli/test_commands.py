@@ -1,6 +1,5 @@
 """The command line, as its user meets it: help, `reproduce` and `demo`."""
 
-import csv
 import json
 import os
 import re
@@ -24,21 +23,18 @@ def kernelbank(*arguments, **options):
     )
 
 
-def test_help_imports_no_heavy_library():
+@pytest.mark.parametrize("command", [[], ["compare"]])
+def test_help_imports_no_heavy_library(command):
     code = (
         "import sys; from kernelbank.cli import commands\n"
-        "try: commands.cli(['--help'], prog_name='kernelbank')\n"
+        f"try: commands.cli([*{command}, '--help'], prog_name='kernelbank')\n"
         "except SystemExit: pass\n"
         "heavy = {'numpy', 'matplotlib', 'rich'} & set(sys.modules)\n"
         "assert not heavy, heavy"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert "kernelbank reproduce" in done.stdout
-
-
-def test_version_option_prints_the_version():
-    assert "kernelbank, version 0." in kernelbank("--version").stdout
+    assert "Usage: kernelbank" in done.stdout
 
 
 @pytest.mark.slow
@@ -47,28 +43,16 @@ def test_reproduce_writes_figures_and_tables(tmp_path):
     options = ["--out", str(out), "--seeds", "1", "--samples", "60"]
     result = CliRunner().invoke(commands.cli, ["reproduce", *options])
     assert result.exit_code == 0, result.output
-    files = {"cumulative_cost.png", "cumulative_cost.svg"}
-    assert set(os.listdir(out)) == files | {"tables.json"}
-    assert all((out / name).stat().st_size > 5000 for name in files)
+    assert set(os.listdir(out)) == {"cumulative_cost.png", "cumulative_cost.svg", "tables.json"}
     assert "[b] with [/b]" in result.output.replace("\n", "")
-    for phrase in (
-        "1 seed, 60 samples",
-        "best NORMA",
-        "What holds for the scheme",
-        "one step ahead",
-    ):
-        assert phrase.lower() in result.output.lower()
     written = json.loads((out / "tables.json").read_text())
     assert set(written["verdict"]) == {"variance", "std", "generator"}
     rows = {(r["samples"], r["rival"]): r for r in written["verdict"]["variance"]}
-    assert {samples for samples, _ in rows} == {60, 300, 500, 1000, 2000, 5000}
     assert len(rows) == 6 * 3
     assert (rows[300, "OMKR"]["below"], rows[5000, "OMKR"]["below"]) == (1, 0)
-    assert len(written["table"]["cumulative cost at the end"]["scheme"]) == 1
     lines = result.output.splitlines()
     last = next(n for n, line in enumerate(lines) if line.startswith("Written to"))
     assert max(map(len, lines[:last])) <= 80
-    assert re.search(r"300 │ +1 +\+\d", result.output)
 
 
 def test_summary_of_reproduce_is_the_table_of_costs(tmp_path, monkeypatch):
@@ -87,9 +71,7 @@ def test_summary_of_reproduce_is_the_table_of_costs(tmp_path, monkeypatch):
     ("arguments", "message"),
     [
         (["reproduce", "--seeds", "0"], "--seeds"),
-        (["reproduce", "--samples", "many"], "--samples"),
         (["reproduce", "--samples", "1000000000000"], "--samples"),
-        (["reproduce", "--noise", "loud"], "--noise"),
         (["reproduc"], "No such command"),
         (["reproduce", "extra"], "unexpected extra argument"),
     ],
@@ -163,16 +145,7 @@ def test_demo_summary_names_a_change_soon_after_the_change_of_the_stream(played)
     assert 0 <= int(row.replace(",", "")) - demo.CHANGE_ROW < 14 * 24
 
 
-def test_demo_shows_predictions_from_the_file(played):
-    out, printed = played
-    with open(out / "predictions.csv", newline="") as file:
-        rows = {row["row"]: row for row in csv.DictReader(file)}
-    row = rows[str(demo.CHANGE_ROW)]
-    line = rf"{demo.CHANGE_ROW:,} +{float(row['prediction']):.2f} .* {row['target']} "
-    assert re.search(line, printed)
-
-
-@pytest.mark.parametrize("name", ["heat_pump.csv", "predictions.csv", "report.html"])
+@pytest.mark.parametrize("name", ["heat_pump.csv", "predictions.csv"])
 def test_demo_does_not_replace_files_of_others(name, tmp_path):
     (tmp_path / name).write_text("mine\n")
     result = kernelbank_demo(tmp_path)
@@ -180,20 +153,6 @@ def test_demo_does_not_replace_files_of_others(name, tmp_path):
     assert f"{name} exists, and is not from an earlier demo. Give another folder" in result.output
     assert [path.name for path in tmp_path.iterdir()] == [name]
     assert (tmp_path / name).read_text() == "mine\n"
-
-
-def test_demo_stream_has_what_the_demo_tells_of_it(tmp_path):
-    path = tmp_path / "stream.csv"
-    demo.write_stream(path)
-    header, rows = read_csv(path)
-    assert tuple(header) == demo.COLUMNS
-    assert len(rows) == demo.ROWS
-    assert path.stat().st_size < 200_000
-    assert {row[3] for row in rows} == {"heating", "hot water", "holiday"}
-    silent = [n for n, row in enumerate(rows, 1) if not row[1]]
-    assert 40 < len(silent) < 100
-    before, after = rows[demo.CHANGE_ROW - 2 : demo.CHANGE_ROW]
-    assert abs(float(after[4]) - float(before[4]) - demo.CHANGE_KW) < 0.3
 
 
 @pytest.mark.slow

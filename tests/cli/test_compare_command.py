@@ -1,8 +1,6 @@
 """The command `kernelbank compare`."""
 
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -54,14 +52,10 @@ def test_compare_command_writes_table_and_figure(tmp_path):
         (["nothing"], "not the name of a stream"),
         (["ar1", "--learners", "Norm"], "--learners: there is no 'Norm'. Use "),
         (["ar1", "--learners", "Norma(budget=3)"], "Settings of components are for kb.compare"),
-        (["ar1", "--learners", ""], "there is no ''"),
         (["ar1", "--learners", "Norma", "--window", 200], "Norma Simplex: 'budget' of Norma"),
         (["ar1", "--kernels", "Sum"], "no 'Sum'"),
-        (["ar1", "--kernels", "Periodic"], "no 'Periodic'"),
         (["ar1", "--rivals", "rakers"], "no 'rakers'. Use adaraker, raker"),
-        (["ar1", "--widths", "1:2"], "--widths must be"),
         (["ar1", "--widths", "1,-2"], "--widths must be"),
-        (["ar1", "--widths", "-1:2:3"], "--widths must be"),
         (["ar1", "--widths", "2:1:3"], "--widths must be"),
         (["ar1", "--loss", "unheard"], "'loss' must be"),
     ],
@@ -73,12 +67,8 @@ def test_wrong_options_are_refused_in_one_line(arguments, words, tmp_path):
     assert len(result.output.strip().splitlines()) == 1
 
 
-def test_kernels_come_in_every_width_that_they_have():
-    K = kb.kernels
-    made = compare.make_kernels("Matern,Linear", compare.parse_widths("1:4:3"))
-    assert [type(kernel) for kernel in made] == [K.Matern] * 3 + [K.Linear]
-    assert [kernel.width for kernel in made[:3]] == pytest.approx([1, 2, 4])
-    assert compare.parse_widths("3:3:1") == [3.0]
+def test_widths_are_a_list_or_a_range_in_equal_ratios():
+    assert compare.parse_widths("1:4:3") == pytest.approx([1, 2, 4])
     assert compare.parse_widths("0.5,2") == [0.5, 2.0]
 
 
@@ -96,11 +86,6 @@ def test_bad_cell_is_refused_in_one_line_with_line_and_column(tmp_path):
     )
 
 
-def _figures(path):
-    rows = json.loads(path.read_text())["results"]
-    return {row["name"]: row["mean_loss"] for row in rows}
-
-
 @pytest.mark.parametrize("rows", [slow(0), 30])
 def test_path_arrays_and_command_are_standardised_by_one_rule(tmp_path, rows):
     X, y = noisy_stream(5, 80)
@@ -115,7 +100,8 @@ def test_path_arrays_and_command_are_standardised_by_one_rule(tmp_path, rows):
     )  # fmt: skip
     assert result.exit_code == 0, result.output
     assert ("KernelBank starts at 0" in " ".join(result.output.split())) == (rows == 0)
-    by_command = _figures(tmp_path / "out" / "table.json")
+    written = json.loads((tmp_path / "out" / "table.json").read_text())["results"]
+    by_command = {row["name"]: row["mean_loss"] for row in written}
     banks = {"Norma Simplex": kb.KernelBank(kb.gaussian_grid(1, 2, 2))}
     for stream in (path, (X, y), kb.datasets.Stream(X, y), lambda seed: (X, y)):
         found = kb.compare(banks, {"t": stream}, standardise=rows)
@@ -125,14 +111,3 @@ def test_path_arrays_and_command_are_standardised_by_one_rule(tmp_path, rows):
     scaled = kb.datasets.standardised(X, y, rows)[1] if rows else y
     last = np.concatenate([[0.0], scaled[:-1]])
     assert by_command["persistence"] == pytest.approx(((last - scaled)[rows:] ** 2).mean())
-
-
-def test_help_of_a_command_imports_no_numpy():
-    code = (
-        "import sys; from kernelbank.cli import commands\n"
-        "try: commands.cli(['compare', '--help'], prog_name='kernelbank')\n"
-        "except SystemExit: pass\n"
-        "assert not {'numpy', 'matplotlib', 'rich'} & set(sys.modules)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr

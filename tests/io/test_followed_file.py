@@ -99,12 +99,6 @@ class Follower:
         self.position = block.position(len(block) - 1)
         self.fingerprint = self.source.fingerprint
 
-    def read_start(self):
-        """Begin, and take no row."""
-        while self.source.start is None:
-            next(self.blocks)
-        self.position, self.fingerprint = self.source.start, self.source.fingerprint
-
     def read_all(self):
         """Everything there is, until the source is idle; then begin again where it stopped."""
         for block in self.blocks:
@@ -267,25 +261,6 @@ def test_file_that_was_compressed_between_two_others_is_a_gap(tmp_path):
         follower.read_all()
 
 
-def test_every_position_of_a_followed_file_can_be_resumed(log):
-    log.write(3)
-    follower = Follower(log, idle=None)
-    positions = []
-    for rotation in range(2):
-        log.write(2, end=False)
-        for count in range(len(follower.rows) + 1, log.count):
-            follower.blocks = follower.source.blocks(follower.position, size=1)
-            follower.read_to(count)
-            positions.append(follower.position)
-        log.rotate()
-        log.write(1 + rotation)
-    for position in positions:
-        source = open_source(log.path, follow=True, idle=0.05)
-        parsed = [block.parse(numeric=["n"]) for block in source.blocks(position)]
-        later = [int(n) for one in parsed for n in one.numbers[:, 0]]
-        assert later == list(range(position["rows"] + 1, log.count + 1))
-
-
 def test_file_that_is_cut_and_written_anew_after_it_was_verified_is_not_read_on(log):
     log.write(1)
     follower = Follower(log)
@@ -293,16 +268,6 @@ def test_file_that_is_cut_and_written_anew_after_it_was_verified_is_not_read_on(
     log.write(2)
     log.copy_and_truncate()
     log.write(1)  # as many bytes as were read before
-    follower.catch_up()
-
-
-def test_run_that_has_read_no_row_knows_its_first_file(log):
-    log.write(3)
-    follower = Follower(log)
-    follower.read_start()
-    log.rotate()
-    log.write(3)
-    follower.restart()
     follower.catch_up()
 
 

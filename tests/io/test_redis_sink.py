@@ -5,12 +5,7 @@ import uuid
 
 import pytest
 
-from kernelbank.errors import (
-    BrokerConnection,
-    FileRefused,
-    KernelBankWarning,
-    RunRefused,
-)
+from kernelbank.errors import BrokerConnection, FileRefused, KernelBankWarning, RunRefused
 from kernelbank.io import redis as redis_sink
 from kernelbank.io.redis import RedisSink
 from support.marks import slow
@@ -45,28 +40,6 @@ def rows(begin, end):
     return [(number, number / 7) for number in range(begin, end)]
 
 
-def test_redis_sink_after_a_kill_holds_every_row_once(server, open_sink, monkeypatch):
-    monkeypatch.setattr(redis_sink, "BATCH_ROWS", 4)
-    first, second = open_sink(), open_sink()
-    first.check_vacant()
-    first.start()
-    first.write(rows(0, 10))
-    name = first._stream
-    assert server.client.xlen(name) == 8  # two full batches; then the process is killed
-    second.check({"last": 4})
-    second.rewind({"last": 4})
-    second.write(rows(5, 20))
-    assert second.commit() == {"last": 19}
-    entries = server.client.xrange(name)
-    assert [(key.decode(), float(fields[b"p"])) for key, fields in entries] == [
-        (f"{number}-1", number / 7) for number in range(20)
-    ]
-    with pytest.raises(RunRefused, match="exists, and belongs to no run"):
-        second.check_vacant()
-    with pytest.raises(RunRefused, match="has lost rows 20 to 20, which were written"):
-        second.check({"last": 20})
-
-
 def test_redis_sink_with_entries_of_others_is_refused(server, open_sink):
     first = open_sink()
     first.write([*rows(0, 5), *rows(6, 8)])
@@ -78,6 +51,8 @@ def test_redis_sink_with_entries_of_others_is_refused(server, open_sink):
         with pytest.raises(FileRefused, match=match):
             other.commit()
 
+    with pytest.raises(RunRefused, match="exists, and belongs to no run"):
+        open_sink().check_vacant()
     refused((3, "something else"), r"not written \(at id 3-1\)")
     refused((5, 0.5), "at id 5-1")
     server.client.xadd(first._stream, {"p": 1})  # with an id of Redis, which is a time
@@ -128,23 +103,6 @@ def test_rows_that_are_no_longer_held_are_missed(server, sink, monkeypatch, more
     ):
         sink.commit()
     assert numbers(server, sink) == [1, 2, 3, 4, 5]  # no hole: it can be restored
-
-
-def test_loss_before_a_resumed_run_is_refused(server, sink, open_sink):
-    write(sink, 1, 6)
-    server.client.save()
-    write(sink, 6, 11)
-    commit = sink.commit()
-    server.lose()
-    resumed = open_sink()
-    with pytest.raises(RunRefused, match="has lost rows 6 to 10, which were written"):
-        resumed.check(commit)
-    resumed.check({"last": 5})
-    resumed.rewind({"last": 5})
-    server.client.delete(sink._stream)
-    resumed.write(rows(6, 7))
-    with pytest.raises(FileRefused, match=r"has lost rows 1 to 5, .* only those from row 6 on"):
-        resumed.commit()
 
 
 def test_stream_that_is_removed_while_rows_are_sent_is_noticed(server, sink, monkeypatch):

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import kernelbank as kb
-from kernelbank.cli import experiments
 from kernelbank.research import paper
 from support import naive
 
@@ -48,11 +47,6 @@ def test_overtaking_step_is_final(runs):
 def test_claims_hold_on_so_many_seeds(runs):
     assert list(paper.claims(runs).values()) == [0, 4, 4, 0, 1]
     assert list(paper.claims(runs[:1]).values())[-1] == 1  # OMKR is beaten on seed 0 only
-
-
-def test_cells_of_seeds_without_value_say_never():
-    assert experiments._cells([np.inf, 5.0, 7.0], 0) == ["never", "6 (1 never)", "5", "7"]
-    assert experiments._cells([np.inf], 0) == ["never"] * 4
 
 
 def test_figure_says_from_which_step_on_each_is_below_the_best_norma(runs):

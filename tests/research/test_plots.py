@@ -1,10 +1,5 @@
 """Plots: what is drawn, what is refused, the style of figures, and fewer points of a long run."""
 
-import hashlib
-import os
-import subprocess
-import sys
-
 import matplotlib
 import numpy as np
 import pytest
@@ -12,16 +7,17 @@ from matplotlib.figure import Figure
 
 import kernelbank as kb
 from kernelbank.bank.trace import Trace
-from kernelbank.errors import InvalidArgument, KernelBankError
+from kernelbank.errors import InvalidArgument
 
 P = kb.plots
 
 
-def run_bank(samples=60, record="all"):
+def run_bank(samples=60, record="all", outputs=1):
     """A bank, its trace and its targets."""
-    bank = kb.KernelBank(kb.gaussian_grid(0.5, 4, 5), window=5)
+    bank = kb.KernelBank(kb.gaussian_grid(0.5, 4, 5), window=5, outputs=outputs)
     x = np.arange(samples) / 4
-    return bank, bank.run(x, np.sin(x), record=record), np.sin(x)
+    y = np.sin(x) if outputs == 1 else np.column_stack([np.sin(x)] * outputs)
+    return bank, bank.run(x, y, record=record), y
 
 
 def zero_trace(fields, samples=50, slots=3):
@@ -54,25 +50,6 @@ def classification_run():
     y = np.where(X[:, 0] > 0.5, "hot", np.where(X[:, 0] < -0.5, "cold", "fine"))
     bank = kb.AutoBank("classification", size="small")
     return bank, bank.run(X, y, record="all"), y
-
-
-@pytest.fixture(scope="module")
-def two_targets():
-    """An AutoBank, its trace and targets, of which some are missing."""
-    draw = np.random.default_rng(0)
-    X = draw.uniform(-2, 2, (150, 2))
-    Y = np.column_stack([np.sin(X[:, 0]), 100 + 30 * X[:, 1]])
-    Y[::7, 1] = np.nan
-    bank = kb.AutoBank(size="small")
-    bank.learn_one(X[0], {"load": Y[0, 0], "$ price": Y[0, 1]})
-    return bank, bank.run(X, Y, record="all"), Y
-
-
-def kernel_bank():
-    x = np.arange(60) / 4
-    bank = kb.KernelBank(kb.gaussian_grid(0.5, 4, 5), outputs=2)
-    Y = np.column_stack([np.sin(x), np.cos(x)])
-    return bank, bank.run(x, Y), Y
 
 
 # --- traces ---------------------------------------------------------------------------------------
@@ -164,25 +141,13 @@ def test_predictions_of_labels_show_the_probability_of_the_true_one(classificati
         assert np.array_equal(dots[:, 1], np.nan_to_num(trace.probabilities[y == label, index]))
 
 
-def test_trace_has_one_panel_per_recorded_kind(regression_run, classification_run):
+def test_trace_has_one_panel_per_recorded_kind(classification_run):
     _, trace, y = run_bank()
     assert len(P.trace(trace, y).axes) == 4  # the fourth is the scale of the weights
-    _, trace, _ = run_bank(record=["cost", "weights"])
-    assert len(P.trace(trace).axes) == 2
-    _, trace, y = regression_run
-    assert len(P.trace(trace).axes) == 3
+    assert len(P.trace(run_bank(record=["cost", "weights"])[1]).axes) == 2
     _, trace, y = classification_run
     assert len(P.trace(trace, y).axes) == 4
     assert len(P.trace(trace).axes) == 2
-
-
-def test_trace_of_one_target_has_all_panels(two_targets):
-    _, trace, Y = two_targets
-    figure = P.trace(trace.of_output("$ price"), Y[:, 1])
-    assert len(figure.axes) == 4
-    errors = (trace.predictions - Y)[:, 1] ** 2
-    sums = drawn_line(figure.axes[1], "the bank")[:, 1]
-    assert sums[-1] == pytest.approx(np.nansum(errors))  # missing targets have no error
 
 
 @pytest.mark.slow
@@ -223,15 +188,6 @@ def test_function_of_an_auto_bank_is_its_prediction_along_an_input(
     assert len(P.function(bank).axes[0].lines) == 3
 
 
-def test_function_of_a_target_is_its_prediction(two_targets):
-    bank, _, _ = two_targets
-    axes = P.function(bank, 1, target="$ price").axes[0]
-    grid, values = drawn_line(axes, "prediction").T
-    rows = np.column_stack([np.full(300, bank.input_ranges()[0, 0]), grid])
-    assert np.array_equal(values, bank.predict_at(rows)[:, 1, 0])
-    assert axes.get_ylabel() == r"prediction of \$ price"
-
-
 @pytest.fixture(scope="module")
 def forecaster():
     draw = np.random.default_rng(0)
@@ -251,6 +207,30 @@ def test_a_fan_has_the_last_targets_the_forecasts_and_their_quantiles(forecaster
     for own, levels in zip(ends, [(0.05, 0.95), (0.1, 0.9), (0.25, 0.75)], strict=True):
         wanted = np.concatenate([forecast.quantiles[level] for level in levels])
         assert {*wanted, forecast.history[-1]} == own
+
+
+def test_one_target_of_several_is_drawn():
+    draw = np.random.default_rng(0)
+    X = draw.uniform(-2, 2, (150, 2))
+    Y = np.column_stack([np.sin(X[:, 0]), 100 + 30 * X[:, 1]])
+    Y[::7, 1] = np.nan
+    bank = kb.AutoBank(size="small")
+    bank.learn_one(X[0], {"load": Y[0, 0], "$ price": Y[0, 1]})
+    trace = bank.run(X, Y, record="all")
+    figure = P.trace(trace.of_output("$ price"), Y[:, 1])
+    assert len(figure.axes) == 4
+    errors = (trace.predictions - Y)[:, 1] ** 2
+    sums = drawn_line(figure.axes[1], "the bank")[:, 1]
+    assert sums[-1] == pytest.approx(np.nansum(errors))  # missing targets have no error
+    axes = P.function(bank, 1, target="$ price").axes[0]
+    grid, values = drawn_line(axes, "prediction").T
+    rows = np.column_stack([np.full(300, bank.input_ranges()[0, 0]), grid])
+    assert np.array_equal(values, bank.predict_at(rows)[:, 1, 0])
+    assert axes.get_ylabel() == r"prediction of \$ price"
+    with pytest.raises(InvalidArgument, match=r"'along' of function.*0 to 1, or"):
+        P.function(bank, 2)
+    with pytest.raises(InvalidArgument, match=r"'target' of function.*'load', '\$ price'"):
+        P.function(bank, target="price")
 
 
 # --- what is refused ------------------------------------------------------------------------------
@@ -278,36 +258,17 @@ def test_wrong_arguments_are_refused(call, words):
         call(bank, trace)
 
 
-def test_unknown_input_or_target_of_a_function_is_refused(two_targets):
-    bank, _, _ = two_targets
-    with pytest.raises(InvalidArgument, match=r"'along' of function.*0 to 1, or"):
-        P.function(bank, 2)
-    with pytest.raises(InvalidArgument, match=r"'target' of function.*'load', '\$ price'"):
-        P.function(bank, target="price")
-
-
 def test_traces_that_a_plot_cannot_draw_are_refused(regression_run, classification_run):
-    fields = {
-        P.cumulative_cost: "slot_cost",
-        P.cumulative_loss: "loss",
-        P.weights: "weights",
-        P.predictions: "predictions",
-    }
-    with pytest.raises(InvalidArgument, match=r"must have one output.*of_output\(0\)"):
-        P.trace(kernel_bank()[1])
-    _, trace, _ = run_bank(record=["cost", "regret"])
-    for draw, field in fields.items():
-        with pytest.raises(InvalidArgument, match=rf"hold '{field}'.*record=\"all\""):
-            draw(trace)
+    bare, several = run_bank(record=["regret"])[1], run_bank(outputs=2)[1]
+    for draw in (P.cumulative_cost, P.cumulative_loss, P.weights, P.predictions, P.trace):
+        with pytest.raises(InvalidArgument, match=r"record=\"all\""):
+            draw(bare)
         with pytest.raises(InvalidArgument, match=r"must have one output.*of_output\(0\)"):
-            draw(kernel_bank()[1])
-    with pytest.raises(InvalidArgument, match=r"record=\"all\""):
-        P.trace(run_bank(record=["regret"])[1])
-    _, trace, _ = regression_run
+            draw(several)
     with pytest.raises(InvalidArgument, match="cumulative_loss"):
-        P.cumulative_cost(trace)
+        P.cumulative_cost(regression_run[1])
     with pytest.raises(InvalidArgument, match=r"'y'.*targets"):
-        P.cumulative_loss(trace)
+        P.cumulative_loss(regression_run[1])
     _, trace, y = classification_run
     with pytest.raises(InvalidArgument, match="lukewarm"):
         P.predictions(trace, [*y[:-1], "lukewarm"])
@@ -316,23 +277,6 @@ def test_traces_that_a_plot_cannot_draw_are_refused(regression_run, classificati
 
 
 # --- style ----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("missing", ["matplotlib", "pandas"])
-def test_missing_library_is_refused_with_the_install_command(missing, monkeypatch):
-    bank, trace, _ = run_bank()
-    monkeypatch.setitem(sys.modules, missing, None)
-    calls = [trace.to_frame]
-    if missing == "matplotlib":
-        calls = [
-            lambda: P.trace(trace),
-            lambda: P.bars(bank),
-            lambda: P.new_figure(1, 1),
-            lambda: P.weights(trace),
-        ]
-    for call in calls:
-        with pytest.raises(KernelBankError, match="pip install"):
-            call()
 
 
 def test_given_axes_are_drawn_into_and_nothing_else_changes(regression_run):
@@ -362,29 +306,3 @@ def test_odd_names_are_drawn_as_text():
     trace = kb.AutoBank("classification", size="small").run(y, labels)
     texts = [text.get_text() for text in P.trace(trace, labels).axes[0].get_legend().get_texts()]
     assert {" _up", r"\$x\$"} <= set(texts)
-
-
-DIGEST = """
-import hashlib, sys, numpy as np, kernelbank as kb
-x = np.arange(60) / 4
-bank = kb.KernelBank(kb.gaussian_grid(0.5, 4, 5), window=5)
-trace = bank.run(x, np.sin(x))
-paths = kb.plots.save(kb.plots.weights(trace), sys.argv[1], "a", ["png", "svg", "pdf"])
-print(*(hashlib.sha256(path.read_bytes()).hexdigest() for path in paths))
-print("matplotlib.pyplot" in sys.modules)
-"""
-
-
-@pytest.mark.slow
-def test_figure_in_another_process_has_the_same_bytes_without_pyplot(tmp_path):
-    figure = P.weights(run_bank()[1])
-    paths = P.save(figure, tmp_path, "a", ["png", "svg", "pdf"])
-    found = [hashlib.sha256(path.read_bytes()).hexdigest() for path in paths]
-    done = subprocess.run(
-        [sys.executable, "-c", DIGEST, str(tmp_path / "other")],
-        env={**os.environ, "PYTHONHASHSEED": "5"},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stdout.split() == [*found, "False"]

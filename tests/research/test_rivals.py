@@ -149,13 +149,3 @@ def test_file_of_an_adaraker_needs_its_class(tmp_path):
         kb.load(tmp_path / "bank.kb")
     again = kb.load(tmp_path / "bank.kb", components={"AdaRaker": kb.rivals.AdaRaker})
     assert np.array_equal(again.run(X[40:], y[40:]).weights, bank.run(X[40:], y[40:]).weights)
-
-
-def test_weights_follow_the_next_best_slot_if_the_best_fails():
-    losses = np.tile([0.0, 500.0, 600.0], (200, 1))
-    losses[150:, 0] = np.inf
-    predictions = np.where(np.isfinite(losses), np.sqrt(np.minimum(losses, 1e6)), np.nan)
-    rule = kb.rivals.AdaRaker(kernels=3, normalize=False, learning_rate=0.3)
-    weights = run_combiner(rule, losses, values=predictions, targets=np.zeros(200)).weights
-    assert weights[149].tolist() == [1.0, 0.0, 0.0]
-    assert weights[150].tolist() == [0.0, 1.0, 0.0]

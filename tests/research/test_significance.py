@@ -44,26 +44,11 @@ def test_correlated_differences_have_a_larger_p_value():
     assert plain > 15
 
 
-def test_independent_runs_have_a_pooled_error():
-    runs = [autoregressive(seed, 200, 0.0) + 0.1 for seed in range(8)]
-    one = significance.diebold_mariano(runs[:1])
-    all_of_them = significance.diebold_mariano(runs)
-    assert all_of_them.mean == pytest.approx(np.mean(runs))
-    assert all_of_them.standard_error == pytest.approx(one.standard_error / math.sqrt(8), rel=0.25)
-    assert all_of_them.p_value < 0.001
-
-
 def test_constant_or_few_differences_have_a_defined_p_value():
     assert significance.diebold_mariano([np.zeros(100)]).p_value == 1.0
     assert significance.diebold_mariano([np.full(100, 0.1)]).p_value == 0.0
     assert math.isnan(significance.diebold_mariano([np.arange(10.0)]).p_value)
     assert math.isnan(significance.diebold_mariano([np.array([np.inf] * 50)]).p_value)
-
-
-def test_holm_leaves_out_tests_that_were_not_made():
-    adjusted = significance.holm([0.01, math.nan, 0.03])
-    assert adjusted[0] == 0.02
-    assert math.isnan(adjusted[1])
 
 
 def test_leader_over_streams_has_the_least_mean_rank():
@@ -138,9 +123,7 @@ def test_missing_scipy_is_named_before_any_work(monkeypatch):
     ("call", "words"),
     [
         (lambda: significance.rank_test({"a": [1.0, 2.0]}), "'losses' of rank_test must hold two"),
-        (lambda: significance.rank_test({"a": [1.0], "b": [2.0]}), "'losses'"),
         (lambda: significance.rank_test({"a": [1.0, 2.0], "b": [2.0]}), "'losses'"),
-        (lambda: significance.rank_test({"a": [1.0, 2.0], "b": [2.0, 1.0]}, 0), "'level'"),
         (lambda: significance.rank_test({"a": [1.0, 2.0], "b": [2.0, 1.0]}, 1), "'level'"),
         (lambda: significance.diebold_mariano([]), "'series'"),
         (lambda: kb.plots.critical_difference({"a": 1.0}, 3), "'ranks'"),

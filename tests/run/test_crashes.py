@@ -1,6 +1,5 @@
 """Kills at any moment, full disks, signals and second processes: nothing is lost."""
 
-import errno
 import os
 import random
 import signal
@@ -25,26 +24,12 @@ from support.crash_scenarios import (
 from support.failing_calls import CallFault
 from support.marks import slow
 
-FULL = errno.ENOSPC
-
 HOW_MANY = 32
 """Kills at random for each case, of which there are eight: over 250."""
 
 
-def need_server(scenarios, name):
-    if name == "redis" and scenarios.redis is None:
-        pytest.skip("there is no redis-server")
-
-
 MOMENTS = {
-    "the first state half written": [CallFault("write", STATE, 3, "half")],
-    "before the first checkpoint": [CallFault("write", PREDICTIONS, 1, "before")],
-    "before the state is durable": [CallFault("fsync", STATE, 3, "before")],
-    "the state is durable under another name": [CallFault("fsync", STATE, 3, "after")],
-    "renamed, the folder is not durable": [CallFault("rename", SAVED, 3, "after")],
-    "predictions are durable, the state is not": [CallFault("fsync", PREDICTIONS, 3, "after")],
     "in the middle of predictions": [CallFault("write", PREDICTIONS, 3, "half")],
-    "in the middle of a bad row": [CallFault("write", BAD_ROWS, 2, "half")],
     "rewinding": [
         CallFault("write", PREDICTIONS, 3, "after"),
         CallFault("ftruncate", PREDICTIONS, 1, "before"),
@@ -53,10 +38,11 @@ MOMENTS = {
     ],
     "many in a row": [CallFault("write", STATE, n, "half") for n in (90, 30, 5, 60, 1)],
 }
-SHORT = ("rewinding",)
 
 
-@pytest.mark.parametrize("moment", [m if m in SHORT else slow(m) for m in MOMENTS])
+@pytest.mark.parametrize(
+    "moment", [slow("many in a row"), "in the middle of predictions", "rewinding"]
+)
 def test_run_killed_at_a_chosen_moment_leaves_the_same_bytes(scenarios, moment):
     assert scenarios.kill("messy", MOMENTS[moment]) == len(MOMENTS[moment])
 
@@ -73,7 +59,7 @@ def test_parquet_run_killed_while_writing_leaves_the_same_bytes(scenarios):
 
 
 def test_redis_run_killed_while_sending_leaves_the_same_entries(scenarios):
-    need_server(scenarios, "redis")
+    scenarios.needs_servers("redis")
     faults = [  # after rows that no commit holds; in the middle of others
         CallFault("send", "socket:", 16, "after"),
         CallFault("send", "socket:", 11, "half"),
@@ -82,26 +68,13 @@ def test_redis_run_killed_while_sending_leaves_the_same_entries(scenarios):
     assert scenarios.kill("redis", faults) == 3
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        *("late", "followed"),
-        *(
-            slow(name)
-            for name in (
-                *("plain", "unended", "classes", "refused", "input"),
-                *("forecasts", "late forecasts"),
-            )
-        ),
-    ],
-)
+OTHERS = ["plain", "unended", "classes", "refused", "input", "forecasts", "late forecasts"]
+ONCE = [CallFault("rename", SAVED, 3, "after"), CallFault("fsync", STATE, 2, "before")]
+
+
+@pytest.mark.parametrize("name", ["late", "followed", "targets", *map(slow, OTHERS)])
 def test_every_scenario_killed_once_leaves_the_same_bytes(scenarios, name):
-    assert (
-        scenarios.kill(
-            name, [CallFault("rename", SAVED, 3, "after"), CallFault("fsync", STATE, 2, "before")]
-        )
-        == 2
-    )
+    assert scenarios.kill(name, ONCE) == 2
 
 
 @pytest.mark.parametrize("name", ["messy", slow("parts")])
@@ -141,7 +114,7 @@ def in_order(calls):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_run_killed_at_random_moments_leaves_the_same_bytes(scenarios, name):
-    need_server(scenarios, name)
+    scenarios.needs_servers(name)
     scenarios.undisturbed(name)
     draw = random.Random(name)
     kills = 0
@@ -154,46 +127,12 @@ def test_run_killed_at_random_moments_leaves_the_same_bytes(scenarios, name):
 # --- Full disks, Ctrl-C and second processes: one line says it, and nothing is lost ---
 
 
-FULL_DISKS = [
-    ("messy", "write", PREDICTIONS, 2),
-    slow("messy", "write", STATE, 1),
-    slow("messy", "write", BAD_ROWS, 2),
-    slow("parts", "write", PART, 2),
-]
-
-
-@pytest.mark.parametrize(("name", "call", "part", "nth"), FULL_DISKS)
-def test_full_disk_is_refused_and_loses_nothing(scenarios, name, call, part, nth):
-    wanted, folder = scenarios.undisturbed(name), scenarios.folder()
-    for number, how in ((nth, "short"), (1, "fail")):
-        ended = scenarios.run(name, folder, CallFault(call, part, number, how, FULL, lasting=True))
-        check_one_line(ended, "No space left on device", "cannot be written to")
-    scenarios.finish(name, folder, wanted, call)
-
-
-@pytest.mark.slow
-def test_disk_full_for_a_moment_loses_nothing(scenarios):
-    """A write that failed is never tried again by chance, by closing the file for example."""
-    wanted, folder = scenarios.undisturbed("messy"), scenarios.folder()
-    ended = scenarios.run("messy", folder, CallFault("write", PREDICTIONS, 3, "fail", FULL))
-    check_one_line(ended, "No space left on device", "give the same command again")
-    scenarios.finish("messy", folder, wanted, "a full disk")
-
-
-@pytest.mark.parametrize("limit", [slow(1000), 8000, slow(200_000)])
-def test_file_size_limit_is_refused_and_loses_nothing(scenarios, limit):
-    wanted, folder = scenarios.undisturbed("messy"), scenarios.folder()
-    check_one_line(scenarios.run("messy", folder, limit=limit), os.strerror(errno.EFBIG))
-    scenarios.finish("messy", folder, wanted, limit)
-
-
 # --- signals --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("number", [slow(signal.SIGINT), signal.SIGTERM])
+@pytest.mark.parametrize("number", [slow(signal.SIGINT), signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize(
-    ("call", "part"),
-    [("fsync", STATE), slow("write", PREDICTIONS), slow("rename", SAVED)],
+    ("call", "part"), [("fsync", STATE), slow("write", PREDICTIONS), slow("rename", SAVED)]
 )
 def test_signal_commits_and_exits_with_its_code(scenarios, number, call, part):
     wanted, folder = scenarios.undisturbed("messy"), scenarios.folder()
@@ -207,18 +146,6 @@ def test_signal_commits_and_exits_with_its_code(scenarios, number, call, part):
     assert header["sinks"][0]["bytes"] == (folder / "predictions.csv").stat().st_size
     assert 0 < header["rows"] < wanted["state"][0]["rows"]
     scenarios.finish("messy", folder, wanted, number)
-
-
-def test_parquet_run_after_a_signal_has_all_rows(scenarios):
-    import pyarrow.parquet as pq
-
-    wanted, folder = scenarios.undisturbed("parts"), scenarios.folder()
-    fault = CallFault("rename", SAVED, 4, "signal", int(signal.SIGTERM))
-    assert scenarios.run("parts", folder, fault).code == 128 + signal.SIGTERM
-    header, _ = checkpoint.read(folder / "state/state.kb")
-    rows = sum(pq.read_metadata(f).num_rows for f in (folder / "predictions.parquet").iterdir())
-    assert rows == header["rows"]
-    scenarios.finish("parts", folder, wanted, fault)
 
 
 # --- two at once ----------------------------------------------------------------------------------

@@ -11,7 +11,6 @@ import pytest
 
 import kernelbank as kb
 from kernelbank.auto.inputs import OWN_INPUTS, encode_time
-from kernelbank.run import session
 from kernelbank.run.status import RunStatus
 from support import run_command
 from support.run_command import (
@@ -21,7 +20,6 @@ from support.run_command import (
     check_predictions,
     make_rows,
     one_slot_model,
-    options_of,
     read_column,
     read_csv,
     read_state,
@@ -31,7 +29,7 @@ from support.run_command import (
     succeed,
     write_csv,
 )
-from support.source_fixtures import KafkaFixture, RedisFixture
+from support.source_fixtures import RedisFixture
 
 folder, source = run_command.folder, run_command.source
 
@@ -39,21 +37,28 @@ folder, source = run_command.folder, run_command.source
 # --- columns --------------------------------------------------------------------------------------
 
 
+TIME = ("--target", "y", "--time", "a")
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         (("--target", "z"), "--target: there is no column 'z'. There are: a, b, y."),
         (("--target", "y", "--features", "a,c"), "--features: there is no column 'c'"),
-        (("--target", "y", "--categorical", "c"), "--categorical: there is no column 'c'"),
         (("--target", "y", "--time", "c"), "--time: there is no column 'c'"),
         (("--target", "y", "--features", "a,a"), "--features: column 'a' is named twice"),
         (("--target", "y", "--features", "y"), "--target and --features: column 'y'"),
-        (("--target", "y", "--categorical", "y"), "--target and --categorical: column 'y'"),
+        (("--target", "y", "--keep", "z"), "--keep: there is no column 'z'. There are: a, b, y."),
+        (("--target", "y", "--keep", "a,a"), "--keep: the predictions have a column 'a' already."),
+        (("--target", "y", "--time-format", "%d.%m.%Y"), "--time-format needs --time"),
+        (("--target", "y", "--timezone", "Europe/Berlin"), "--timezone needs --time"),
+        ((*TIME, "--time-format", "%H:%M"), "must name at least day, month and year"),
+        ((*TIME, "--time-format", "%d.%m.%q"), "must name at least day, month and year"),
+        ((*TIME, "--timezone", "../etc/passwd"), "must be the name of a time zone"),
         (("--target", "y", "--categorical", "a,a"), "--categorical: column 'a'"),
-        (("--target", "y", "--time", "y"), "--target and --time: column 'y'"),
     ],
 )
-def test_unknown_or_repeated_columns_are_refused(options, message, source, tmp_path):
+def test_columns_and_formats_that_do_not_exist_are_refused(options, message, source, tmp_path):
     assert message in refusal(source, *options)
     # A state that nothing was written to does not hold the mistake.
     more = ("--state", tmp_path / "state", "--predictions", tmp_path / "out.csv")
@@ -61,10 +66,9 @@ def test_unknown_or_repeated_columns_are_refused(options, message, source, tmp_p
     succeed(source, "--target", "y", "--max-rows", 5, *more)
 
 
-def test_categories_beyond_the_limit_are_counted(tmp_path, monkeypatch):
+def test_categories_beyond_the_limit_are_counted(tmp_path, light):
     words = [f"k{n % 130}" for n in range(ROWS)]
     path = write_csv(tmp_path / "s.csv", ["a", "k", "y"], zip(X[:, 0], words, Y, strict=True))
-    monkeypatch.setattr(session, "make_model", one_slot_model)
     out = tmp_path / "out.csv"
     options = ("--target", "y", "--categorical", "k", "--state", tmp_path / "state")
     page = tmp_path / "page.html"
@@ -87,24 +91,26 @@ def test_time_in_every_format_gives_the_same_inputs(tmp_path):
     start = datetime(2024, 2, 28, 22, 30, tzinfo=UTC)
     moments = [start + timedelta(minutes=17 * n) for n in range(ROWS)]
     east = timezone(timedelta(hours=5, minutes=30))
-    forms = {
-        "epoch": [repr(moment.timestamp()) for moment in moments],
-        "zulu": [moment.isoformat().replace("+00:00", "Z") for moment in moments],
-        "none": [moment.replace(tzinfo=None).isoformat(sep=" ") for moment in moments],
-        "east": [moment.astimezone(east).isoformat() for moment in moments],
-        "digits": [moment.strftime("%Y%m%d%H%M%S") for moment in moments],
-        "milliseconds": [f"{moment.timestamp() * 1000:.0f}" for moment in moments],
-        "microseconds": [f"{moment.timestamp() * 1000:.0f}000" for moment in moments],
-        "nanoseconds": [f"{moment.timestamp() * 1000:.0f}000000" for moment in moments],
+    forms = {  # by name: how a time is written, and options
+        "epoch": (lambda t: repr(t.timestamp()), ()),
+        "zulu": (lambda t: t.isoformat().replace("+00:00", "Z"), ()),
+        "none": (lambda t: t.replace(tzinfo=None).isoformat(sep=" "), ()),
+        "east": (lambda t: t.astimezone(east).isoformat(), ()),
+        "digits": ("{:%Y%m%d%H%M%S}".format, ()),
+        "milliseconds": (lambda t: f"{t.timestamp() * 1000:.0f}", ()),
+        "points": ("{:%d.%m.%Y %H:%M}".format, ()),
+        "named": ("{:%d/%m/%y %H:%M}".format, ("--time-format", "%d/%m/%y %H:%M")),
+        "clock": ("{:%Y-%m-%d %H:%M}".format, ("--timezone", "Europe/Berlin")),
+        "zone": ("{:%Y-%m-%dT%H:%M}-01:00".format, ("--timezone", "Etc/GMT+1")),
     }
     waves = np.array([encode_time(moment.timestamp()) for moment in moments])
     trace = one_slot_model().run(np.column_stack([X[:, 0], waves]), Y)
-    for name, cells in forms.items():
-        path = write_csv(
-            tmp_path / f"{name}.csv", ["t", "a", "y"], zip(cells, X[:, 0], Y, strict=True)
-        )
-        succeed(path, "--target", "y", "--time", "t", "--predictions", tmp_path / f"{name}.out.csv")
-        check_predictions(tmp_path / f"{name}.out.csv", trace, Y)
+    for name, (form, options) in forms.items():
+        rows = zip(map(form, moments), X[:, 0], Y, strict=True)
+        path = write_csv(tmp_path / f"{name}.csv", ["t", "a", "y"], rows)
+        out = tmp_path / f"{name}.out.csv"
+        succeed(path, "--target", "y", "--time", "t", "--predictions", out, *options)
+        check_predictions(out, trace, Y)
     table = pd.DataFrame({"t": moments, "a": X[:, 0]})
     assert same_bits(one_slot_model().run(table, Y).predictions, trace.predictions)
 
@@ -118,16 +124,6 @@ def test_labels_one_and_one_point_zero_are_one_class(tmp_path):
     assert header["bank"]["classes"] == ["1", "2", "-3", "1.5", "one.0", "01"]
     _, rows = read_csv(tmp_path / "o.csv")
     assert [row[3] for row in rows[:6]] == ["1", "1", "2", "2", "-3", "-3"]
-
-
-def test_saved_bank_of_a_run_knows_its_columns(tmp_path):
-    words = ["north" if x > 0 else "south" for x in X[:, 1]]
-    path = write_csv(tmp_path / "s.csv", ["site", "a", "y"], zip(words, X[:, 0], Y, strict=True))
-    succeed(path, "--target", "y", "--categorical", "site", "--state", tmp_path / "state")
-    bank = kb.load(tmp_path / "state" / "state.kb")
-    assert bank.feature_names_in_.tolist() == ["a", "site"]
-    near, far = (bank.predict_one({"site": s, "a": 0.0}) for s in ("north", "south"))
-    assert near != far
 
 
 # --- how many rows --------------------------------------------------------------------------------
@@ -158,21 +154,6 @@ def test_rows_without_a_target_are_predicted_not_learned(delay, tmp_path):
     assert same_bits(read_column(out, "prediction"), found)
 
 
-def test_labels_without_a_target_are_predicted(tmp_path):
-    rows = [(0.5, ""), (1.0, "up"), (2.0, ""), (1.5, "up"), (0.1, "down"), (0.2, "")]
-    path = write_csv(tmp_path / "s.csv", ["a", "y"], rows)
-    out = tmp_path / "out.csv"
-    succeed(
-        path, "--target", "y", "--task", "classification", "--predict-missing", "--predictions", out
-    )
-    _, found = read_csv(out)
-    alone = repr(2 / 3)  # another label may come
-    assert found[0] == ["1", "", "", "", "", "", ""]
-    assert found[1] == ["2", "", "", "up", "", "", ""]
-    assert found[2] == ["3", "up", alone, "", alone, "0.0", "0.0"]
-    assert len(found) == 6
-
-
 def test_missing_inputs_are_refused_or_given_to_the_model(tmp_path):
     inputs = X.copy()
     inputs[5::7, 0] = np.nan
@@ -185,43 +166,14 @@ def test_missing_inputs_are_refused_or_given_to_the_model(tmp_path):
     check_predictions(tmp_path / "out.csv", kb.AutoBank(size="small").run(inputs, Y), Y)
 
 
-@pytest.mark.parametrize("delay", [0, 3])
-@pytest.mark.parametrize("task", ["regression", "classification"])
-def test_many_categories_resumed_anywhere_give_the_same_bytes(delay, task, tmp_path, monkeypatch):
-    monkeypatch.setattr(session, "make_model", one_slot_model)
-    words = [f"k{(n * n) % 61}" for n in range(ROWS)]
-    targets = (
-        Y if task == "regression" else np.where(Y > 20, "high", np.where(Y > 18, "mid", "low"))
-    )
-    path = write_csv(tmp_path / "s.csv", ["a", "k", "y"], zip(X[:, 0], words, targets, strict=True))
-    options = ("--target", "y", "--categorical", "k", "--task", task, "--delay", delay)
-    succeed(path, *options, "--predictions", tmp_path / "whole.csv")
-    two = (*options, "--predictions", tmp_path / "two.csv", "--state", tmp_path / "state")
-    for rows in (2, 37, 150):
-        succeed(path, *two, "--max-rows", rows)
-    succeed(path, *two)
-    assert (tmp_path / "two.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()
-    model = one_slot_model(options_of(task=task))
-    trace = model.run(pd.DataFrame({"a": X[:, 0], "k": words}), targets, delay=delay)
-    _, rows = read_csv(tmp_path / "two.csv")
-    expected = [None if x is None or x != x else x for x in trace.predictions.tolist()]  # noqa: PLR0124
-    assert [row[1] for row in rows] == ["" if x is None else str(x) for x in expected]
-
-
 # --- `--keep`: columns of the source beside the predictions ---
 
 
 COUNT = 40
 KEPT_X, KEPT_Y = make_rows(COUNT)
-light_model = pytest.mark.usefixtures("light")
 WHEN = [f"2024-01-{1 + n % 28:02d}" for n in range(COUNT)]
 SITE = [["north", "", 'a, "b"', "été"][n % 4] for n in range(COUNT)]
 OWN = ["row", "prediction", "lower", "upper", "target"]
-
-
-@pytest.fixture
-def light(monkeypatch):
-    monkeypatch.setattr(session, "make_model", one_slot_model)
 
 
 @pytest.fixture
@@ -234,7 +186,7 @@ def kept_source(tmp_path):
 OPTIONS = ("--target", "y", "--features", "a", "--on-bad-row", "skip", "--keep", 'when,"site, 1",a')
 
 
-@light_model
+@pytest.mark.usefixtures("light")
 def test_kept_columns_are_copied_beside_the_predictions_and_survive_resuming(kept_source, tmp_path):
     out = tmp_path / "out.csv"
     succeed(kept_source, *OPTIONS, "--predictions", out)
@@ -251,7 +203,7 @@ def test_kept_columns_are_copied_beside_the_predictions_and_survive_resuming(kep
     assert "--keep was when,site, 1,a, now none" in refusal(kept_source, *OPTIONS[:-2], *state)
 
 
-@light_model
+@pytest.mark.usefixtures("light")
 def test_kept_values_of_every_kind_are_copied_and_reject_no_row(tmp_path):
     values = [1, 0.5, True, None, [1, "é"], {"b": 2}, "\ud800", "text"]
     path = tmp_path / "s.jsonl"
@@ -263,7 +215,7 @@ def test_kept_values_of_every_kind_are_copied_and_reject_no_row(tmp_path):
     ]  # fmt: skip
 
 
-@light_model
+@pytest.mark.usefixtures("light")
 def test_kept_columns_of_a_redis_stream_have_its_ids(redis_server, tmp_path):
     rows = [{"a": a, "y": y, "when": w} for a, y, w in zip(KEPT_X[:, 0], KEPT_Y, WHEN, strict=True)]
     fixture = RedisFixture(redis_server, rows)
@@ -278,34 +230,6 @@ def test_kept_columns_of_a_redis_stream_have_its_ids(redis_server, tmp_path):
     header, found = read_csv(tmp_path / "out.csv")
     assert header == [*OWN, "id"]
     assert [row[5].encode() for row in found] == sent
-
-
-@light_model
-def test_kept_columns_of_a_kafka_topic_have_partition_and_offset(kafka_broker, tmp_path):
-    rows = [{"a": a, "y": y, "id": 7} for a, y in zip(KEPT_X[:3, 0], KEPT_Y, strict=False)]
-    fixture = KafkaFixture(kafka_broker, rows)
-    out = tmp_path / "out.csv"
-    more = ("--target", "y", "--features", "a", "--stop-when-idle", "0.1", "--keep", "a")
-    succeed(fixture.address, *more, "--predictions", out)
-    header, found = read_csv(out)
-    assert header == [*OWN, "id", "a"]
-    assert [row[5:] for row in found] == [[f"0-{n}", repr(KEPT_X[n, 0].item())] for n in range(3)]
-
-
-@light_model
-@pytest.mark.parametrize(
-    ("keep", "message"),
-    [
-        ("nothing", "--keep: there is no column 'nothing'. There are: row, a, y."),
-        ("row", "--keep: the predictions have a column 'row' already."),
-        ("a,a", "--keep: the predictions have a column 'a' already."),
-    ],
-)
-def test_columns_that_cannot_be_kept_are_refused(keep, message, tmp_path):
-    path = write_csv(tmp_path / "s.csv", ["row", "a", "y"], np.ones((3, 3)))
-    out = tmp_path / "out.csv"
-    assert message in refusal(path, "--target", "y", "--keep", keep, "--predictions", out)
-    assert not out.exists()
 
 
 # --- `kernelbank run` on files whose missing values and times are written in their own way. ---
@@ -356,117 +280,60 @@ def test_missing_words_hold_for_categories_and_labels(tmp_path):
     assert (tmp_path / "p.csv").read_bytes() == (tmp_path / "q.csv").read_bytes()
 
 
-@pytest.mark.parametrize(
-    ("form", "options"),
-    [
-        ("{:%d.%m.%Y %H:%M}", ()),
-        ("{:%d/%m/%y %H:%M}", ("--time-format", "%d/%m/%y %H:%M")),
-        ("{:%Y-%m-%d %H:%M}", ("--timezone", "Europe/Berlin")),
-        ("{:%Y-%m-%dT%H:%M-01:00}", ("--timezone", "Etc/GMT+1")),
-    ],
-)
-def test_times_in_other_formats_give_the_same_predictions(tmp_path, form, options):
-    X, y = make_rows(NOTED_ROWS)
-    moments = np.datetime64("2024-01-30T00:00") + np.arange(NOTED_ROWS) * np.timedelta64(37, "m")
-    for name, write in (("iso", "{:%Y-%m-%dT%H:%M}"), ("other", form)):
-        rows = [
-            [write.format(moment), *x, target]
-            for moment, x, target in zip(moments.tolist(), X.tolist(), y.tolist(), strict=True)
-        ]
-        path = write_csv(tmp_path / f"{name}-rows.csv", ["when", "a", "b", "y"], rows)
-        more = options if name == "other" else ()
-        succeed(path, *outputs(tmp_path, name), "--time", "when", *more)
-    assert (tmp_path / "iso.csv").read_bytes() == (tmp_path / "other.csv").read_bytes()
-    assert np.isfinite(read_column(tmp_path / "iso.csv", "prediction")).sum() == NOTED_ROWS - 1
-
-
-@pytest.mark.parametrize(
-    ("options", "text"),
-    [
-        (("--time-format", "%d.%m.%Y"), "--time-format needs --time"),
-        (("--timezone", "Europe/Berlin"), "--timezone needs --time"),
-        (("--time", "t", "--time-format", "%H:%M"), "must name at least day, month and year"),
-        (("--time", "t", "--time-format", "%d.%m.%q"), "must name at least day, month and year"),
-        (("--time", "t", "--timezone", "Berlin"), "must be the name of a time zone"),
-        (("--time", "t", "--timezone", "../etc/passwd"), "must be the name of a time zone"),
-    ],
-)
-def test_impossible_formats_and_zones_are_refused(tmp_path, options, text):
-    path = tmp_path / "rows.csv"
-    path.write_text("t,y\n1.1.2024,2\n")
-    assert text in refusal(path, *outputs(tmp_path, "p"), *options)
-
-
 # --- `kernelbank run` says once what is probably not what its user means, and goes on. ---
 
 
-def notes(folder, columns, table_noted, *options):
-    """What a command notes about a table, without the summary."""
-    path = write_csv(folder / "rows.csv", columns, table_noted)
-    done = succeed(path, "--target", "y", *options)
-    return [line for line in done.err.splitlines() if line.startswith("note: ")]
+N = np.arange(NOTED_ROWS)
+FAR = np.where(N % 20 == 10, -999, np.sin(N))
+CLOCK = ["2024-03-31T01:30", "2024-03-31T02:30", "2024-10-27T02:00", "2024-10-27T02:30"]
+CLOCK += ["2024-10-27T02:00", "2024-10-27T02:30", "2024-10-27T03:00"]
+BACKWARDS = ["2024-01-01T00:00", "2024-01-01T01:00", "2024-01-01T01:00", "2024-01-01T00:30"]
+BERLIN = ("--time", "t", "--timezone", "Europe/Berlin")
+LONG = r"column 'c' has whole numbers beyond 2\^53, which are rounded"
+NOTED = {  # by name: columns besides a, b and y; options; what is noted
+    "ordinary columns": ({"flag": N % 50 == 0, "rain": np.where(N % 4, 0, N % 13)}, (), []),
+    "far value": (
+        {"c": FAR},
+        ("--missing", "NA"),
+        [r"-999 has come \d+ times in 'c', far from all other values.*use --missing NA,-999\.$"],
+    ),
+    "far target": ({"y": FAR}, (), ["times in 'y', far from all other values"]),
+    "far value that is named": ({"c": FAR}, ("--missing", "NA,-999"), []),
+    "one value": ({"c": np.full(NOTED_ROWS, 7)}, (), ["column 'c' has been 7 in all 150 rows"]),
+    "no value": (
+        {"c": np.full(NOTED_ROWS, math.nan)},
+        ("--allow-missing",),
+        ["column 'c' has had no value in 150 rows so far"],
+    ),
+    "one target": ({"y": np.full(NOTED_ROWS, 3)}, (), ["Is --target the right column?"]),
+    "long numbers": ({"c": 2**55 + 8 * N}, (), [LONG]),
+    "times that repeat or run backwards": (
+        {"t": BACKWARDS},
+        ("--time", "t"),
+        [
+            "line 4: its time is that of the row before",
+            "line 5: its time is before that of the row",
+        ],
+    ),
+    "hours of a changed clock": (
+        {"t": CLOCK},
+        BERLIN,
+        ["line 3: the clock of Europe/Berlin .* never", "line 4: the clock of .* shows .* twice"],
+    ),
+}
 
 
-@pytest.fixture
-def table_noted():
+@pytest.mark.parametrize("name", NOTED)
+def test_what_is_probably_not_meant_is_noted_once(tmp_path, name):
+    columns, options, expected = NOTED[name]
     X, y = make_rows(NOTED_ROWS)
-    return np.column_stack([X, y])
-
-
-def test_ordinary_columns_are_not_noted(tmp_path, table_noted):
-    flags = np.arange(NOTED_ROWS) % 50 == 0  # 0 and 1, of which one is rare
-    rain = np.where(np.arange(NOTED_ROWS) % 4, 0, table_noted[:, 1] ** 2)
-    columns = np.column_stack([table_noted, flags, rain])
-    assert notes(tmp_path, ["a", "b", "y", "flag", "rain"], columns) == []
-
-
-@pytest.mark.parametrize(("code", "column"), [(-999, 0), (9999, 1), (-999, 2)])
-def test_far_value_that_repeats_is_noted_once(tmp_path, table_noted, code, column):
-    table_noted[10::20, column] = code
-    name = "aby"[column]
-    [note] = notes(tmp_path, ["a", "b", "y"], table_noted, "--missing", "NA")
-    assert note.startswith(f"note: {code} has come ")
-    assert f"times in {name!r}, far from all other values" in note
-    assert note.endswith(f"use --missing NA,{code}.")
-    more = ("--missing", f"NA,{code}", "--predict-missing")
-    assert notes(tmp_path, ["a", "b", "y"], table_noted, *more) == []
-
-
-def test_columns_of_one_value_or_none_are_noted(tmp_path, table_noted):
-    columns = np.column_stack([table_noted, np.full(NOTED_ROWS, 7), np.full(NOTED_ROWS, np.nan)])
-    found = notes(tmp_path, ["a", "b", "y", "seven", "empty"], columns, "--allow-missing")
-    assert found == [
-        "note: column 'seven' has been 7 in all 150 rows so far.",
-        "note: column 'empty' has had no value in 150 rows so far.",
-    ]
-    table_noted[:, 2] = 3
-    [note] = notes(tmp_path, ["a", "b", "y"], table_noted)
-    assert note.endswith("'y' has been 3 in all 150 rows so far. Is --target the right column?")
-
-
-def test_long_numbers_are_noted(tmp_path, table_noted):
-    ids = 2**55 + 8 * np.arange(NOTED_ROWS)
-    [note] = notes(tmp_path, ["a", "b", "y", "id"], np.column_stack([table_noted, ids]))
-    assert "column 'id' has whole numbers beyond 2^53, which are rounded" in note
-
-
-def test_times_that_repeat_or_run_backwards_are_noted_with_their_row(tmp_path, table_noted):
-    times = ["2024-01-01T00:00", "2024-01-01T01:00", "2024-01-01T01:00", "2024-01-01T00:30"]
-    times += [f"2024-01-0{2 + n // 24}T{n % 24:02}:00" for n in range(NOTED_ROWS - 4)]
-    rows = [[time, *row] for time, row in zip(times, table_noted.tolist(), strict=True)]
-    same, back = notes(tmp_path, ["t", "a", "b", "y"], rows, "--time", "t")
-    assert same.startswith("note: rows.csv, line 4: its time is that of the row before.")
-    assert back.startswith("note: rows.csv, line 5: its time is before that of the row before.")
-
-
-def test_hours_of_a_changed_clock_are_noted(tmp_path, table_noted):
-    days = ("2024-03-31T01:30", "2024-03-31T02:30", "2024-10-27T02:00", "2024-10-27T02:30")
-    times = [*days, "2024-10-27T02:00", "2024-10-27T02:30", "2024-10-27T03:00"]
-    rows = [[time, *row] for time, row in zip(times, table_noted.tolist(), strict=False)]
-    options = ("--time", "t", "--timezone", "Europe/Berlin")
-    never, twice = notes(tmp_path, ["t", "a", "b", "y"], rows, *options)
-    assert "line 3: the clock of Europe/Berlin shows this time never" in never
-    assert "line 4: the clock of Europe/Berlin shows this time twice" in twice
+    columns = {"a": X[:, 0], "b": X[:, 1], "y": y, **columns}
+    path = write_csv(tmp_path / "rows.csv", list(columns), zip(*columns.values(), strict=False))
+    text = succeed(path, "--target", "y", *options).err
+    notes = [line for line in text.splitlines() if line.startswith("note: ")]
+    assert len(notes) == len(expected), notes
+    for note, words in zip(notes, expected, strict=True):
+        assert re.search(words, note)
 
 
 def test_first_line_that_looks_like_a_row_is_noted(tmp_path):
@@ -474,13 +341,6 @@ def test_first_line_that_looks_like_a_row_is_noted(tmp_path):
     path.write_text("1.5,2.5\n1,2\n3,4\n")
     done = succeed(path, "--target", "2.5")
     assert "line 1: the first line looks like a row, not like the names" in done.err
-
-
-def test_folder_that_is_not_there_is_named(tmp_path, table_noted):
-    path = write_csv(tmp_path / "rows.csv", ["a", "b", "y"], table_noted)
-    place = tmp_path / "nodir" / "p.csv"
-    text = refusal(path, "--target", "y", "--predictions", place)
-    assert f"there is no folder {place.parent}. Create it, or give another name." in text
 
 
 def test_refused_run_leaves_no_output_that_only_has_a_header(tmp_path):

@@ -5,62 +5,13 @@ import math
 import numpy as np
 import pytest
 
-from kernelbank.cli import console
 from kernelbank.errors import FileRefused
 from kernelbank.io.sources import RejectedRow
-from kernelbank.run import session
 from kernelbank.run.history import EXTREMES, FIELDS, TOTALS, History
-from kernelbank.run.runner import SHOWN, RejectedRows, RunTimes
+from kernelbank.run.runner import SHOWN, RejectedRows
 from kernelbank.run.scores import LEAST_PROBABILITY, STEPS, LabelScores, log_loss
-from kernelbank.run.status import RunStatus, recent_errors
-from support.run_command import make_rows, one_slot_model, read_csv, same_bits, succeed, write_csv
-
-COUNT = 200
-
-
-@pytest.fixture
-def finished(tmp_path, monkeypatch):
-    """The status of a run at its end, its folder, and its predictions."""
-    found = {}
-
-    def keep(self, status, reason, places):
-        found["status"] = status
-
-    monkeypatch.setattr(console.Console, "summary", keep)
-    monkeypatch.setattr(session, "make_model", one_slot_model)
-    X, y = make_rows(COUNT)
-    source = write_csv(tmp_path / "s.csv", ["a", "b", "y"], np.column_stack([X, y]))
-    out, state = tmp_path / "out.csv", tmp_path / "state"
-    succeed(source, "--target", "y", "--state", state, "--predictions", out)
-    return found["status"], state, read_csv(out)[1]
-
-
-def test_status_of_a_run_and_of_its_checkpoint_agree(finished):
-    running, state, _ = finished
-    saved = RunStatus.of_state(state)
-    times = {"seconds", "rows_per_second"}
-    mine, other = ({k: v for k, v in s.to_json().items() if k not in times}
-                   for s in (running, saved))  # fmt: skip
-    assert mine == other
-    assert (running.phase, saved.phase) == ("ended", "saved")
-    assert running.predictions == saved.predictions
-    assert running.features == saved.features == ["a", "b"]
-
-
-def test_status_errors_are_rmse_over_scored_predictions(finished):
-    status, _, rows = finished
-    prediction, lower, upper, target = np.array(
-        [[cell or "nan" for cell in row[1:]] for row in rows], dtype=float
-    ).T
-    assert status.scored == COUNT - 1  # the first row has no baseline
-    error, baseline = (prediction - target)[1:], np.diff(target)
-    assert status.error == pytest.approx(math.sqrt(np.mean(error**2)))
-    assert status.baseline_error == pytest.approx(math.sqrt(np.mean(baseline**2)))
-    inside = (lower <= target) & (target <= upper)
-    assert status.coverage == pytest.approx(np.mean(inside[1:]))
-    assert status.best_slot == (status.bank.names[0], pytest.approx(status.best_slot[1]))
-    assert [name for name, _ in status.largest_weights] == list(status.bank.names)
-
+from kernelbank.run.status import recent_errors
+from support.run_command import same_bits
 
 # --- The period of the first sentence, and its errors ---
 
@@ -203,45 +154,13 @@ def test_log_loss_of_an_unknown_label_is_bounded():
     assert log_loss(0.0) == -math.log(LEAST_PROBABILITY)
 
 
-# --- the times of all processes of a run ---
-
-
-@pytest.mark.parametrize(
-    "forged",
-    [
-        {"starts": 0},
-        {"starts": True},
-        {"starts": 1.5},
-        {"starts": 2**53},
-        {"started": "yesterday"},
-        {"started": "<script>"},
-        {"seconds": -1.0},
-        {"seconds": float("nan")},
-        {"seconds": float("inf")},
-        {"seconds": "much"},
-    ],
-)
-def test_forged_times_are_refused(forged):
-    with pytest.raises((FileRefused, ValueError)):
-        RunTimes().restore({**RunTimes().to_json(), **forged})
-
-
 # --- Rejected rows: counted, and the first and last kept ---
 
 
 def taken(count):
     rejected = RejectedRows()
     for n in range(count):
-        one = RejectedRow(n, f"line {n}", "a", str(n), "is bad")
-        words = rejected.add(one, 101 + n, "Repair it.")
-        assert words == {
-            "row": 101 + n,
-            "where": f"line {n}",
-            "column": "a",
-            "value": str(n),
-            "reason": "is bad",
-            "advice": "Repair it.",
-        }
+        rejected.add(RejectedRow(n, f"line {n}", "a", str(n), "is bad"), 101 + n, "Repair it.")
     return rejected
 
 
@@ -256,20 +175,9 @@ def test_rejected_rows_keeps_the_first_and_the_last(count):
     assert other.to_json() == rejected.to_json()
 
 
-@pytest.mark.parametrize(
-    "forged",
-    [
-        {"count": 5},
-        {"count": True},
-        {"count": 31.0},
-        {"first": []},
-        {"last": []},
-        {"last": [{"row": 1}] * 11},
-        {"last": [{"row": 1, "where": "", "column": "", "value": "", "reason": "", "x": ""}] * 11},
-    ],
-)
-def test_forged_rejected_rows_are_refused(forged):
+def test_forged_rejected_rows_are_refused():
     plain = taken(31).to_json()
-    RejectedRows().restore(plain)
-    with pytest.raises(FileRefused):
-        RejectedRows().restore({**plain, **forged})
+    wrong_fields = [{"row": 1}] * SHOWN
+    for forged in ({"count": 31.0}, {"first": []}, {"last": []}, {"last": wrong_fields}):
+        with pytest.raises(FileRefused):
+            RejectedRows().restore({**plain, **forged})

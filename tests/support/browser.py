@@ -1,30 +1,23 @@
-"""A browser for the tests of pages, a small server for a live page, and ways to read a canvas."""
+"""A browser for the tests of pages, and ways to read a canvas."""
 
 import contextlib
-import http.server
 import json
 import os
 import shutil
-import threading
 import time
 
 import pytest
 
-from kernelbank.run.report.page import content_security_policy, render_page
+from kernelbank.run.live.page import LivePage
+from kernelbank.run.live.server import Limits
+from kernelbank.run.report.page import render_page
 
 CHARTS = ("recent", "targets", "error", "loss", "weights", "curves", "coverage", "width")
 LIGHT_MODEL, DARK_MODEL = (0x00, 0x72, 0xB2), (0x56, 0xB4, 0xE9)  # the colour of the model
 
 CHROMIUM = shutil.which("chromium")
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"]
+FLAGS += ["--disable-background-networking", "--disable-component-update"]
 
 
 def needs_chromium():
@@ -36,73 +29,6 @@ def needs_chromium():
 
 def as_parts(report):
     return {name: json.dumps(value) for name, value in report.items()}
-
-
-def write_page(folder, report, name="report.html"):
-    """Write a report to a file; its URL."""
-    path = folder / name
-    path.write_text(render_page(as_parts(report)), encoding="utf-8")
-    return path.as_uri()
-
-
-class EventServer:
-    """A small server of a live page: sends events to everybody who follows them."""
-
-    def __init__(self, report):
-        self.report, self.sent, self.streams = report, [], 0
-        self.changed = threading.Condition()
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self.server.daemon_threads = True
-        self.thread = threading.Thread(target=self.server.serve_forever, args=(0.05,))
-        self.thread.start()
-        self.address = f"http://127.0.0.1:{self.server.server_port}/"
-        self.open = True
-
-    def send(self, parts, event=None):
-        with self.changed:
-            self.sent.append((event, json.dumps(parts)))
-            self.changed.notify_all()
-
-    def disconnect(self):
-        """End all streams."""
-        with self.changed:
-            self.open = False
-            self.changed.notify_all()
-
-    def close(self):
-        self.disconnect()
-        self.server.shutdown()
-        self.server.server_close()
-        self.thread.join()
-
-    def _handler(events):  # noqa: N805
-        class Handler(http.server.BaseHTTPRequestHandler):
-            def do_GET(self):
-                self.send_response(200)
-                if self.path != "/events":
-                    self.send_header("Content-Type", "text/html; charset=utf-8")
-                    self.send_header("Content-Security-Policy", content_security_policy(live=True))
-                    self.end_headers()
-                    self.wfile.write(render_page(as_parts(events.report), "events").encode())
-                    return
-                self.send_header("Content-Type", "text/event-stream")
-                self.end_headers()
-                self.wfile.write(b"retry: 100\n\n")
-                events.streams += 1
-                done = len(events.sent) if events.streams == 1 else 0
-                with events.changed, contextlib.suppress(ConnectionError):
-                    while events.open:
-                        for event, data in events.sent[done:]:
-                            name = f"event: {event}\n" if event else ""
-                            self.wfile.write(f"{name}data: {data}\n\n".encode())
-                        self.wfile.flush()
-                        done = len(events.sent)
-                        events.changed.wait(5)
-
-            def log_message(self, *_):
-                pass
-
-        return Handler
 
 
 class ShownPage:
@@ -173,7 +99,9 @@ def show(chromium, tmp_path):
     opened = []
 
     def open_file(report, **options):
-        shown = chromium.open(write_page(tmp_path, report), **options)
+        path = tmp_path / "report.html"
+        path.write_text(render_page(as_parts(report)), encoding="utf-8")
+        shown = chromium.open(path.as_uri(), **options)
         opened.append(shown)
         return shown
 
@@ -187,21 +115,19 @@ def show(chromium, tmp_path):
 
 @pytest.fixture
 def show_live(chromium):
-    """Open a live page of a report; returns the server of its events, and the page."""
-    opened = []
+    """Open the live page of a report; returns it, and the page in the browser."""
+    with contextlib.ExitStack() as stack:
 
-    def open_live(report, **options):
-        server = EventServer(report)
-        opened.append(server)
-        shown = chromium.open(server.address, **options)
-        opened.append(shown)
-        shown.wait_until(lambda: server.streams)
-        return server, shown
+        def open_live(report, **options):
+            live = stack.enter_context(LivePage(limits=Limits(poll_interval=0.02)))
+            live.publish(as_parts(report))
+            shown = chromium.open(live.address, **options)
+            stack.callback(shown.page.context.close)
+            title = report.get("run", {"title": ""})["title"]
+            shown.wait_until(lambda: title in shown.text("#title"))
+            return live, shown
 
-    yield open_live
-    server, shown = opened
-    shown.page.context.close()
-    server.close()
+        yield open_live
 
 
 def column(report, name):
@@ -218,6 +144,13 @@ def tile(shown, name):
 
 def readout(shown, chart):
     return shown.text(f"#{chart}-chart-readout")
+
+
+def press(shown, chart, *keys):
+    """Press keys while a chart has the focus."""
+    shown.page.locator(f"#{chart}-chart .chart").focus()
+    for key in keys:
+        shown.page.keyboard.press(key)
 
 
 # A copy is read: browsers warn if a canvas on its way to the screen is read again and again.
@@ -243,12 +176,3 @@ def count_pixels(shown, chart, colour, near=12):
 def count_colours(shown, chart):
     """The number of different colours of a chart's canvas."""
     return shown.page.evaluate(READ_CANVAS, [f"#{chart}-chart .chart canvas", [], 0])[1]
-
-
-def heat_position(shown, report, at, slot, within=0.5):
-    """The position in the heat map of the weight of a slot at a point."""
-    rows = column(report, "rows")
-    box = shown.page.locator("#weights-chart .u-over").bounding_box()
-    across = (sum(rows[:at]) + rows[at] / 2) / sum(rows)
-    down = (slot + within) / len(report["run"]["slots"])
-    return {"x": across * box["width"], "y": down * box["height"]}

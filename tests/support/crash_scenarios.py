@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pytest
 
 from kernelbank.io import checkpoint
 from support.failing_calls import ERRORS, CallFault, compile_failing_calls
@@ -140,6 +141,11 @@ class ScenarioRunner:
         self.outcomes: Counter[str] = Counter()
         """How often a run with faults ended in which way."""
 
+    def needs_servers(self, name: str) -> None:
+        """Skip the test if the server of a scenario is not installed."""
+        if name == "redis" and self.redis is None:
+            pytest.skip("there is no redis-server")
+
     def folder(self) -> Path:
         self._folders += 1
         path = self.root / f"run{self._folders}"
@@ -147,12 +153,7 @@ class ScenarioRunner:
         return path
 
     def run(
-        self,
-        name: str,
-        folder: Path,
-        fault: CallFault | None = None,
-        more: str = "",
-        **how: Any,
+        self, name: str, folder: Path, fault: CallFault | None = None, more: str = "", **how: Any
     ) -> CommandEnd:
         args = SCENARIOS[name].args(folder, self.redis.port if self.redis else None)
         if SCENARIOS[name].source == "-":

@@ -20,7 +20,7 @@ SOURCE = Path(__file__).with_suffix(".c")
 ERRORS = {
     "open": (errno.EMFILE, errno.EIO, errno.EROFS),
     "read": (errno.EIO, errno.EINTR),
-    "write": (errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EINTR),
+    "write": (errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EFBIG, errno.EINTR),
     "fsync": (errno.EIO, errno.ENOSPC, errno.EDQUOT),
     "rename": (errno.EIO, errno.ENOSPC, errno.EROFS),
     "ftruncate": (errno.EIO, errno.EROFS),

@@ -1,6 +1,6 @@
 """`kernelbank run` in processes of its own that can be killed: fifty milliseconds each.
 
-The fork server is a process in which everything is imported and compiled; it forks a child for each
+The fork server is a process in which everything is imported; it forks a child for each
 command, so that a kill hits the child alone. Run as a script, this file is the server.
 """
 
@@ -9,7 +9,6 @@ from __future__ import annotations
 import gc
 import json
 import os
-import resource
 import signal
 import subprocess
 import sys
@@ -74,13 +73,11 @@ class ForkServer:
         *,
         stdin: str | None = None,
         seconds: float | None = None,
-        limit: int | None = None,
         calls: str | None = None,
     ) -> dict[str, Any]:
         """Start a command in `folder`, or Python code after "-c"; give what this returns to `wait`.
 
-        seconds : after which it is killed. limit : the most bytes of a file. calls : a file that
-        gets all calls of the system on files beside `folder` and in it, and on sockets.
+        seconds : after which it is killed. calls : a file that gets all calls of the system on files beside `folder` and in it, and on sockets.
         """
         self._reports += 1
         stderr = str(folder / f"stderr-{self._reports}.txt")
@@ -89,15 +86,10 @@ class ForkServer:
             "folder": str(folder),
             "fault": fault,
             "calls": calls,
-            "limit": limit,
             "stdin": stdin,
             "stderr": stderr,
         }
-        return {
-            "pid": self._ask(job),
-            "stderr": stderr,
-            "seconds": seconds,
-        }
+        return {"pid": self._ask(job), "stderr": stderr, "seconds": seconds}
 
     def wait(self, started: dict[str, Any]) -> CommandEnd:
         status = self._ask({"wait": started["pid"], "seconds": started["seconds"]})
@@ -124,7 +116,7 @@ class ForkServer:
 
 
 def warm() -> None:
-    """Import and compile what every child needs. Nothing here may start a thread."""
+    """Import what every child needs. Nothing here may start a thread."""
     import pandas  # noqa: F401  (pyarrow looks for it)
     import pyarrow.parquet  # noqa: F401
     import redis  # noqa: F401
@@ -137,18 +129,7 @@ def warm() -> None:
     import kernelbank.io.redis
     import kernelbank.run.report.data
 
-    for task, lags in (("regression", 2), ("classification", 0)):
-        bank = kb.AutoBank(task, lags=lags, size="small")
-        rows = [[float(n % 7), float(n % 5)] for n in range(40)]
-        targets = [float(n % 3) if task == "regression" else "ab"[n % 2] for n in range(40)]
-        bank.run(rows, targets, record="all", coverage=0.9)
-        if task == "regression":
-            bank.predict_trace_one(rows[0], record="all", coverage=0.9)
-        bank.learn_one(rows[0], targets[0])
-        bank.add_inputs(1)
-        bank.predict([[1.0, 2.0, 3.0]])
-        if task == "regression":
-            bank.predict_at([[1.0, 2.0, 3.0]], 0.9)
+    kb.AutoBank(size="small").learn_one([1.0], 2.0)
 
 
 def child(job: dict[str, Any]) -> int:
@@ -161,9 +142,6 @@ def child(job: dict[str, Any]) -> int:
         log_calls(job["calls"], str(Path(job["folder"]).parent))
     if job["fault"] is not None:
         set_fault(CallFault(*job["fault"]))
-    if job["limit"] is not None:
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (job["limit"], job["limit"]))
     from kernelbank.cli import commands
     from kernelbank.errors import KernelBankError
     from kernelbank.io import sinks as parquet

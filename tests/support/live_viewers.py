@@ -8,12 +8,9 @@ import socket
 import subprocess
 import sys
 import time
-from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
-
-import pytest
 
 from support.run_command import make_rows
 
@@ -121,7 +118,6 @@ class Viewer:
         self.parts: dict[str, Any] = {}
         self.version = 0
         self.ended = False
-        self.comments = 0
         self.messages: list[dict[str, Any]] = []
 
     def read_event(self):
@@ -130,7 +126,6 @@ class Viewer:
         while line := self.response.readline():
             text = line.decode().rstrip("\n")
             if text.startswith(":"):
-                self.comments += 1
                 return True
             if text:
                 name, _, value = text.partition(": ")
@@ -203,26 +198,14 @@ class LiveCommand:
         self.lines += self.process.stderr.readlines()
         return code
 
-    def get(self, path=""):
-        url = urlsplit(self.address)
-        connection = HTTPConnection(url.hostname, url.port, timeout=20)
-        connection.request("GET", url.path + path)
-        response = connection.getresponse()
-        text = response.read().decode()
-        connection.close()
-        return response.status, text
-
     def rows(self):
         """The number of rows on the page."""
-        found = re.search(r'id="report"[^>]*>(.*?)</script>', self.get()[1], re.DOTALL)
+        page = request(self.address)[2].decode()
+        found = re.search(r'id="report"[^>]*>(.*?)</script>', page, re.DOTALL)
         return json.loads(found.group(1)).get("status", {}).get("rows", 0)
 
     def wait_for_rows(self, rows):
-        for _ in range(3600):
-            if self.rows() == rows:
-                return
-            time.sleep(0.05)
-        pytest.fail(f"the page never showed {rows} rows")
+        assert wait_until(lambda: self.rows() == rows, 180)
 
     def __enter__(self):
         return self

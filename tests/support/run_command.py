@@ -138,6 +138,15 @@ def read_state(folder):
     return checkpoint.read(folder / "state.kb")
 
 
+def leftovers(folder):
+    """All that a run leaves in a folder but times and places: what must not depend on how it ran."""
+    header, arrays = read_state(folder / "state")
+    del header["times"], header["predictions"], header["source"]["address"]
+    bits = {name: (array.shape, array.tobytes()) for name, array in arrays.items()}
+    bad_rows = (folder / "state/bad-rows.jsonl").read_bytes()
+    return (folder / "out.csv").read_bytes(), bad_rows, header, bits
+
+
 def same_bits(mine, other):
     """Whether two arrays agree in every bit."""
     mine, other = np.asarray(mine), np.asarray(other)

@@ -91,10 +91,13 @@ class PipeFixture:
 
 class RedisFixture:
     def __init__(self, server, rows):
-        self.name = uuid.uuid4().hex
-        for row in rows:
-            server.client.xadd(self.name, {k: str(v) for k, v in row.items()})
+        self.name, self.client = uuid.uuid4().hex, server.client
         self.address = f"redis://127.0.0.1:{server.port}/{self.name}"
+        self.add(rows)
+
+    def add(self, rows):
+        for row in rows:
+            self.client.xadd(self.name, {k: str(v) for k, v in row.items()})
 
     def open(self, **options):
         return open_source(self.address, idle=0.05, **options)
@@ -103,10 +106,13 @@ class RedisFixture:
 class KafkaFixture:
     def __init__(self, broker, rows):
         self.topic, self.broker = uuid.uuid4().hex, broker
-        for row in rows:
-            broker.produce(self.topic, json.dumps(row).encode(), partition=0)
-        broker.flush()
         self.address = f"kafka://{broker.servers}/{self.topic}"
+        self.add(rows)
+
+    def add(self, rows):
+        for row in rows:
+            self.broker.produce(self.topic, json.dumps(row).encode(), partition=0)
+        self.broker.flush()
 
     def open(self, **options):
         return open_source(self.address, idle=0.1, **options)
@@ -126,8 +132,7 @@ MAKERS = {
         folder / "rows.csv", b"\xef\xbb\xbf" + as_csv(ROWS, "\r\n", ";"), delimiter=";"
     ),
     "csv.gz of two members": lambda folder, _: FileFixture(
-        folder / "rows.csv.gz",
-        gzip.compress(as_csv(ROWS)[:50]) + gzip.compress(as_csv(ROWS)[50:]),
+        folder / "rows.csv.gz", gzip.compress(as_csv(ROWS)[:50]) + gzip.compress(as_csv(ROWS)[50:])
     ),
     "jsonl without a last line end": lambda folder, _: FileFixture(
         folder / "rows.jsonl", as_json_lines(ROWS)[:-1]
