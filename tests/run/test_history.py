@@ -24,7 +24,6 @@ from kernelbank.run.history import (
     TOTALS,
     DrawnInput,
     History,
-    KeptRows,
     SeenInputs,
     Snapshot,
     some_of_each_kind,
@@ -178,10 +177,13 @@ def test_history_with_forged_arrays_is_refused():
 # --- The last rows of a run, and where its inputs have been ---
 
 
+EMPTY = History(SLOTS).arrays()
+
+
 @pytest.mark.parametrize("shape", [(3,), (2, len(FIELDS) + 1), (RECENT + 1, len(FIELDS))])
 def test_forged_last_rows_are_refused(shape):
     with pytest.raises(FileRefused):
-        KeptRows(FIELDS, RECENT).restore(np.zeros(shape))
+        History.restore(History(SLOTS).to_json(), {**EMPTY, "recent": np.zeros(shape)}, SLOTS)
 
 
 def hours(first, count):

@@ -54,11 +54,11 @@ def test_status_errors_are_rmse_over_scored_predictions(finished):
     ).T
     assert status.scored == COUNT - 1  # the first row has no baseline
     error, baseline = (prediction - target)[1:], np.diff(target)
-    assert status.error == pytest.approx(math.sqrt(np.mean(error**2)))
-    assert status.baseline_error == pytest.approx(math.sqrt(np.mean(baseline**2)))
+    assert status.scores.error == pytest.approx(math.sqrt(np.mean(error**2)))
+    assert status.scores.baseline_error == pytest.approx(math.sqrt(np.mean(baseline**2)))
     inside = (lower <= target) & (target <= upper)
-    assert status.coverage == pytest.approx(np.mean(inside[1:]))
-    assert status.best_slot == (status.bank.names[0], pytest.approx(status.best_slot[1]))
+    assert status.scores.coverage == pytest.approx(np.mean(inside[1:]))
+    assert status.scores.best_slot == status.bank.names[0]
     assert [name for name, _ in status.largest_weights] == list(status.bank.names)
 
 

@@ -16,7 +16,7 @@ import click
 
 from .. import __version__
 from ..errors import KernelBankError
-from ..run.options import DEFAULTS, KINDS, OPTIONS, OptionSpec, column_names, flag
+from ..run.options import KIND_WORDS, OPTIONS, OptionSpec, column_names, flag
 from . import error_text
 
 
@@ -52,33 +52,26 @@ def _column_names(text: str) -> tuple[str, ...]:
         raise click.BadParameter(str(error)) from None
 
 
-def _click_type(kind: type, spec: OptionSpec) -> Any:
-    if spec.choices:
-        return click.Choice(spec.choices)
-    if kind is int:
-        bounds: list[Any] = [spec.low, spec.high]
-        return click.IntRange(*bounds)
-    if kind is float:
-        opened = {
-            "min_open": spec.open_range,
-            "max_open": spec.open_range and spec.high is not None,
-        }
-        return click.FloatRange(spec.low, spec.high, **opened)
-    if kind is Path:
-        return click.Path(path_type=Path)
-    return _column_names if kind is tuple else click.STRING
-
-
 def _click_option(name: str, spec: OptionSpec) -> click.Option:
-    default = DEFAULTS[name]
-    settings: dict[str, Any] = {"help": spec.help}
-    if KINDS[name] is bool:
+    settings: dict[str, Any] = {"help": spec.help, "required": spec.default is MISSING}
+    if spec.kind is bool:
         return click.Option([flag(name)], is_flag=True, **settings)
-    settings |= {"type": _click_type(KINDS[name], spec), "metavar": spec.metavar}
-    if default is MISSING:
-        settings["required"] = True
-    elif default not in (None, ()):
-        settings |= {"default": default, "show_default": True}
+    types: dict[type, Any] = {
+        int: click.IntRange(spec.low, spec.high),  # type: ignore[arg-type]
+        float: click.FloatRange(
+            spec.low,
+            spec.high,
+            min_open=spec.open_range,
+            max_open=spec.open_range and spec.high is not None,
+        ),
+        Path: click.Path(path_type=Path),
+        str: click.Choice(spec.choices) if spec.choices else click.STRING,
+        tuple: _column_names,
+    }
+    metavar = spec.metavar or (None if spec.choices else KIND_WORDS[spec.kind][0])
+    settings |= {"type": types[spec.kind], "metavar": metavar}
+    if spec.default not in (MISSING, None, ()):
+        settings |= {"default": spec.default, "show_default": True}
     if spec.bare_value is not None:
         settings |= {"is_flag": False, "flag_value": spec.bare_value}
     return click.Option([flag(name)], **settings)

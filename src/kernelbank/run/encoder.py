@@ -15,7 +15,7 @@ from ..io.sinks import Row
 from ..io.sources import RejectedRow, RowBlock
 from ..utils.validation import Floats
 from .notes import DataNotes
-from .options import ID, PROBABILITY, RunOptions, as_label, check_known, prediction_columns
+from .options import ID, PROBABILITY, RunOptions, as_label, prediction_columns
 
 Targets = tuple[Any, ...]
 """The targets of a row: K numbers, None where one is missing, or one label."""
@@ -77,7 +77,13 @@ class FeatureEncoder:
             raise RunRefused(f"{flags}: column {twice!r} is named twice. Use it once.")
         if self._features is None:
             self._features = [name for name in columns if name not in reserved]
-        check_known(options.known, [*self._features, *([options.time] if options.time else [])])
+        usable = [*self._features, *([options.time] if options.time else [])]
+        for name in options.known:
+            if name not in usable:
+                raise RunRefused(
+                    f"--known: {name!r} is not a numeric input or the time. There are: "
+                    f"{', '.join(usable) or 'none'}."
+                )
         past = options.lags or options.seasons
         if not (self._features or options.categorical or options.time is not None or past):
             raise RunRefused(

@@ -21,8 +21,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ..auto.model import AutoTrace
-from ..errors import FileRefused
 from ..utils.validation import Floats
+from .checkpoint import Shapes, checked_arrays, require
 
 TOTALS = (
     "rows", "scored", "loss", "baseline_loss", "covered", "width",
@@ -218,29 +218,22 @@ class LabelScores:
         return float(areas.mean()) if len(areas) else math.nan
 
     def arrays(self) -> dict[str, Floats]:
-        return {
-            "confusion": self.confusion.copy(),
-            "reliability": self.reliability.copy(),
-            "odds": self.odds.copy(),
-        }
+        return {name: getattr(self, name).copy() for name in ("confusion", "reliability", "odds")}
 
     @classmethod
     def restore(cls, state: Mapping[str, Floats]) -> LabelScores:
         """What `arrays` returned, checked."""
-        scores = cls()
-        odds = state["odds"]
-        classes = len(odds) if odds.ndim == 3 else MOST_LABELS + 1
-        shapes = {
-            "confusion": (classes + 1, classes + 1),
+        labels = len(state["odds"])
+        shapes: Shapes = {
+            "confusion": (labels + 1, labels + 1),
             "reliability": (3, STEPS),
-            "odds": (classes, 2, ODDS_STEPS),
+            "odds": (range(MOST_LABELS + 1), 2, ODDS_STEPS),
         }
-        if classes > MOST_LABELS or any(state[name].shape != s for name, s in shapes.items()):
-            raise FileRefused("the scores of its labels have an impossible shape.")
-        for name in shapes:
-            if not (np.isfinite(state[name]).all() and (state[name] >= 0).all()):
-                raise FileRefused("the scores of its labels are not counts.")
-            setattr(scores, name, state[name].copy())
+        scores = cls()
+        for name, counts in checked_arrays(state, shapes, "the scores of its labels").items():
+            are_counts = np.isfinite(counts).all() and (counts >= 0).all()
+            require(are_counts, "the scores of its labels are not counts.")
+            setattr(scores, name, counts)
         return scores
 
 
