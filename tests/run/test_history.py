@@ -26,7 +26,7 @@ from kernelbank.run.history import (
     History,
     SeenInputs,
     Snapshot,
-    some_of_each_kind,
+    chosen_of_each_kind,
 )
 from kernelbank.run.report.data import ReportData
 from kernelbank.run.status import RunStatus
@@ -374,7 +374,7 @@ def test_numbers_are_drawn_inside_the_range_in_which_they_were_seen(tmp_path):
 def test_drawn_inputs_are_some_of_every_kind(numbers, times, categories, lags, most):
     counts = {"number": numbers, "day": times, "category": categories, "lag": lags}
     inputs = [DrawnInput(kind, "x", k) for kind, count in counts.items() for k in range(count)]
-    chosen = some_of_each_kind(inputs, most)
+    chosen = chosen_of_each_kind(inputs, most)
     assert len(chosen) == min(len(inputs), most)
     assert {inputs[k].kind for k in chosen} == {kind for kind, count in counts.items() if count}
 

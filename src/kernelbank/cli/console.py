@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import shlex
 import sys
 import time
 from collections import deque
@@ -298,8 +297,3 @@ def _duration(seconds: float) -> str:
     hours, rest = divmod(whole, 3600)
     minutes, left = divmod(rest, 60)
     return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {left:02d} s"
-
-
-def shell_command(words: Sequence[str]) -> str:
-    """A command as it can be typed again."""
-    return " ".join(shlex.quote(word) for word in words)

@@ -235,13 +235,13 @@ class History:
             if self.rows == POINTS * self.stride:
                 self._merge()
             point, inside = divmod(self.rows, self.stride)
-            some = rows[done : done + self.stride - inside]
+            added = rows[done : done + self.stride - inside]
             # `accumulate` adds row by row, wherever a block begins: the same bits.
-            self._sums[point] = np.add.accumulate(np.vstack([self._sums[point], some]))[-1]
-            highest = np.fmax.reduce(tops[done : done + len(some)])  # ignores NaN
+            self._sums[point] = np.add.accumulate(np.vstack([self._sums[point], added]))[-1]
+            highest = np.fmax.reduce(tops[done : done + len(added)])  # ignores NaN
             self._tops[point] = np.fmax(self._tops[point], highest)
-            self.rows += len(some)
-            done += len(some)
+            self.rows += len(added)
+            done += len(added)
 
     def _merge(self) -> None:
         half = POINTS // 2
@@ -399,7 +399,7 @@ class DrawnInput(NamedTuple):
     """The categories."""
 
 
-def some_of_each_kind(inputs: Sequence[DrawnInput], most: int) -> list[int]:
+def chosen_of_each_kind(inputs: Sequence[DrawnInput], most: int) -> list[int]:
     """The indices of at most so many inputs: the first of each kind, the second of each, ..."""
     kinds = ["time" if drawn.kind in PERIODS else drawn.kind for drawn in inputs]
     order = sorted(range(len(inputs)), key=lambda k: (kinds[:k].count(kinds[k]), k))
@@ -430,9 +430,9 @@ class FunctionCurves:
         for k in range(lags):
             name = f"{options.targets[output]}, {k + 1} before"
             inputs.append(DrawnInput("lag", name, len(options.targets) * k + output))
-        self.inputs = [inputs[k] for k in some_of_each_kind(inputs, MOST_INPUTS)]
+        self.inputs = [inputs[k] for k in chosen_of_each_kind(inputs, MOST_INPUTS)]
         """Those along which the present function is drawn."""
-        self.recorded = some_of_each_kind(self.inputs, DRAWN)
+        self.recorded = chosen_of_each_kind(self.inputs, DRAWN)
         """The indices of those along which snapshots are recorded."""
 
     def snapshot(self, history: History, *, recorded: bool) -> Snapshot | None:
@@ -455,9 +455,8 @@ class FunctionCurves:
                     low, high = np.clip([low, high], *seen[0])
                 values[k, 0] = rows[grid, drawn.place] = np.linspace(low, high, GRID)
             elif drawn.kind == "lag":
-                values[k, 0] = lagged[grid, drawn.place] = np.linspace(
-                    *_target_range(history), GRID
-                )
+                low, high = _target_range(history)
+                values[k, 0] = lagged[grid, drawn.place] = np.linspace(low, high, GRID)
             elif drawn.kind == "category":
                 frequent = sorted(self._frequent(drawn.name)[:GRID])
                 for number, (category, row) in enumerate(zip(frequent, rows[grid], strict=False)):

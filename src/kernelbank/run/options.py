@@ -378,16 +378,6 @@ class RunOptions:
         for problem in _problems(self):
             raise RunRefused(problem)
 
-    def beyond_bounds(self, target: float | None) -> str:
-        """Why a target is beyond --lower or --upper, as the end of a sentence; "" if it is not."""
-        if target is None:
-            return ""
-        if self.lower is not None and target < self.lower:
-            return f"is below --lower {self.lower:g}: correct it, or begin anew with a lower bound"
-        if self.upper is not None and target > self.upper:
-            return f"is above --upper {self.upper:g}: correct it, or begin anew with a higher bound"
-        return ""
-
     # --- what follows from them -------------------------------------------------------------------
 
     @cached_property
@@ -441,7 +431,7 @@ class RunOptions:
         return self.source.startswith(BROKER_SCHEMES)
 
     @property
-    def kept_columns(self) -> tuple[str, ...]:
+    def copied_columns(self) -> tuple[str, ...]:
         """The columns of the predictions that are copied from the source, an id first."""
         if not self.keep or not self.is_broker:
             return self.keep

@@ -35,7 +35,7 @@ from ..utils.validation import Floats
 from . import Saved
 from .advice import bad_row_advice, first_row_advice, header_advice
 from .checkpoint import CheckpointDir, require, saved_count
-from .encoder import Batch, FeatureEncoder, KeptColumns
+from .encoder import Batch, CopiedColumns, FeatureEncoder
 from .notes import JUDGED_ROWS
 from .options import RunOptions, prediction_columns
 from .session import Session
@@ -179,7 +179,7 @@ class Runner:
         self.all_sinks = sinks if bad_rows is None else [*sinks, bad_rows]
         self.checkpoints = checkpoints
         self.encoder = FeatureEncoder(options)
-        self._kept = KeptColumns(options)
+        self._copied = CopiedColumns(options)
         self.times = RunTimes()
         self.rejected = RejectedRows()
         self.session = Session(options, engine)
@@ -192,7 +192,7 @@ class Runner:
         self._uncommitted_rows = 0
         self._has_data_commit = False
         """Whether a commit holds a row: from then on its position says which rows were read."""
-        self._columns_known = False
+        self._has_columns = False
         self._running: Sequence[int] = ()
         """The rows of the block that are being worked on."""
         self._sinks_started = False
@@ -217,7 +217,7 @@ class Runner:
         """
         for block in self._blocks():
             if len(block):
-                if not self._columns_known:
+                if not self._has_columns:
                     self._set_columns(self.source.columns)
                 self._rewind()  # not before: a source whose rows are gone is refused until then
                 if not self._sinks_started:
@@ -262,7 +262,7 @@ class Runner:
         return self.options.max_rows is not None and self.rows >= self.options.max_rows
 
     def _blocks(self) -> Iterator[RowBlock]:
-        if not self._columns_known:
+        if not self._has_columns:
             self._set_columns(self.source.columns)
         # The first block gives labels their columns, which must not depend on checkpoints.
         by_labels = self.options.task == "classification" and self.options.classes is None
@@ -299,15 +299,15 @@ class Runner:
         except RunRefused as error:
             advice = header_advice(self.options, columns, self.source)
             raise RunRefused(f"{error} {advice}".rstrip()) from None
-        self._kept.check(columns)
+        self._copied.check(columns)
         self.session.set_columns(self.encoder.columns)
-        self._columns_known = True
+        self._has_columns = True
 
     def _run_block(self, block: RowBlock) -> None:
         """Run the rows of a block in order: batches, and bad rows, which stop it or are skipped."""
         batches, rejected = self.encoder.encode(block)
-        copies = self._kept.cells(block)
-        if batches and not self._columns_known:  # JSON objects without any key
+        copies = self._copied.cells(block)
+        if batches and not self._has_columns:  # JSON objects without any key
             self._set_columns(())
         steps: list[tuple[int, Batch | RejectedRow]] = [(part.rows[0], part) for part in batches]
         steps += [(part.row, part) for part in rejected]
@@ -430,7 +430,7 @@ class Runner:
 
         first : the rows that follow, so that this commit does not say that there were none.
         """
-        labels = [] if first is None or not self._columns_known else self.encoder.labels(first)
+        labels = [] if first is None or not self._has_columns else self.encoder.labels(first)
         self.session.name_labels(labels)
         self._set_prediction_columns()
         for sink in self.all_sinks:
@@ -445,7 +445,7 @@ class Runner:
         """Columns for the probabilities of the labels."""
         columns = prediction_columns(self.options, self.session.named_labels)
         for sink in self.sinks:
-            sink.set_columns((*columns, *self.options.kept_columns))
+            sink.set_columns((*columns, *self.options.copied_columns))
 
     def _advance(self, block: RowBlock, row: int, count: int) -> None:
         """`count` more rows are done, up to row `row` of the block; commit if it is time."""
@@ -521,7 +521,7 @@ class Runner:
             "times": self.times.to_json(),
             "sinks": commits,
             "predictions": [sink.address for sink in self.sinks],
-            "features": self.encoder.features if self._columns_known else None,
+            "features": self.encoder.features if self._has_columns else None,
             **facts,
         }
         checkpoints.write(header, arrays)

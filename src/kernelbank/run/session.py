@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,7 @@ from .checkpoint import require, saved_count
 from .encoder import Batch, Targets
 from .history import DRAWN_TARGETS, EARLY, FIELDS, FunctionCurves, History
 from .options import OTHER, PROBABILITY, RunOptions, forecast_columns
-from .scores import RowScores, class_numbers, probability_of, score_labels, score_numbers
+from .scores import RowScores, probability_of, score_labels, score_numbers
 
 
 def make_model(options: RunOptions, engine: Engine | str) -> AutoBank:
@@ -281,18 +282,25 @@ class Session:
         if not self.histories:
             self.histories = [History(trace.weights.shape[-1]) for _ in range(self._outputs)]
             self._share_inputs()
-        baseline = self._baseline(targets)
-        score = self._score_labels if self._labels else self._score_numbers
-        scores = score(trace, targets, baseline)
-        for k, (history, of_target) in enumerate(zip(self.histories, scores, strict=True)):
-            of_target.set_times(keys[:, 1])
-            totals, extremes, losses = of_target
-            history.add(totals, extremes, trace.of_output(k).weights, losses)
+        # For each row the last known targets before it; with a delay those that were learned.
+        baseline = [self._last_target] * len(targets)
+        if not self.options.delay:
+            newest = accumulate(targets, lambda *two: _newest(two), initial=self._last_target)
+            *baseline, self._last_target = newest
+        scores: list[RowScores] = []
+        for k, history in enumerate(self.histories):
+            of_target, times = trace.of_output(k), keys[:, 1]
+            y, last = ([row[k] for row in rows] for rows in (targets, baseline))
+            if self._labels:
+                predicted = self._predicted(trace.probabilities)
+                scores.append(score_labels(trace, y, last, predicted, times, history.labels))
+            else:
+                scores.append(score_numbers(of_target, _as_array(y), _as_array(last), times))
+            totals, extremes, losses = scores[k]
+            history.add(totals, extremes, of_target.weights, losses)
             scored = totals[:, 1] > 0
             history.categories.add(keys[scored, 2:], totals[scored, 2:4])
         self._snapshot_due = self.histories[0].due(self.histories[0].rows)
-        if not self.options.delay:
-            self._last_target = _newest([*baseline, targets[-1]])
         if self._labels:
             rows = self._label_cells(trace.probabilities, targets)
         else:
@@ -300,42 +308,6 @@ class Session:
             rows = _number_cells(values.reshape(len(targets), self._outputs, 3), targets)
         self._add_recent(keys, rows, baseline, scores)
         return rows
-
-    def _score_numbers(
-        self, trace: AutoTrace, targets: list[Targets], baseline: list[Targets]
-    ) -> list[RowScores]:
-        Y, before = _as_array(targets), _as_array(baseline)
-        scores = []
-        for k in range(self._outputs):
-            of_target, y = trace.of_output(k), Y[:, k]
-            unscored = np.isnan(of_target.predictions) | np.isnan(y)
-            last = np.where(unscored | np.isnan(before[:, k]), y, before[:, k])
-            scores.append(score_numbers(of_target, y, last))
-            scores[-1].leave_out(unscored)
-        return scores
-
-    def _score_labels(
-        self, trace: AutoTrace, targets: list[Targets], baseline: list[Targets]
-    ) -> list[RowScores]:
-        (history,) = self.histories
-        labels, before = [label for (label,) in targets], [label for (label,) in baseline]
-        unscored = np.array([label is None for label in before])  # no label was known before
-        classes = class_numbers(trace, labels)
-        predicted = self._predicted(trace.probabilities)
-        scores = score_labels(trace, labels, before, classes, predicted)
-        scores.leave_out(unscored)
-        probabilities = trace.probabilities[~unscored]
-        history.labels.add(classes[~unscored], predicted[~unscored], probabilities)
-        return [scores]
-
-    def _baseline(self, targets: list[Targets]) -> list[Targets]:
-        """For each row the last known targets before it; with a delay those that were learned."""
-        baseline, last = [], self._last_target
-        for target in targets:
-            baseline.append(last)
-            if not self.options.delay:
-                last = _newest([last, target])
-        return baseline
 
     def _add_recent(
         self,
@@ -500,8 +472,8 @@ class Session:
         self.bank.add_classes(named)
 
 
-def _as_array(targets: Sequence[Targets]) -> Floats:
-    """(n, K): targets, NaN where one is missing."""
+def _as_array(targets: Sequence[object]) -> Floats:
+    """(n,) or (n, K): targets, NaN where one is missing."""
     return np.array(targets, dtype=np.float64)  # None becomes NaN
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -17,7 +17,6 @@ from ..auto import AutoBank
 from ..auto.forecaster import HorizonScore
 from ..auto.loading import DAMAGE
 from ..auto.status import Change
-from ..bank.status import Status
 from ..errors import FileRefused, RunRefused
 from ..io.checkpoint import damage_text
 from . import Saved
@@ -44,12 +43,13 @@ def forecast_scores(bank: AutoBank) -> list[HorizonScore]:
     ]
 
 
-def as_json(record: Mapping[str, object]) -> dict[str, object]:
-    """A record of the JSON log: None for what is unknown."""
-    return {
-        name: None if isinstance(value, float) and not math.isfinite(value) else value
-        for name, value in record.items()
-    }
+def finite(value: Any) -> Any:
+    """For JSON: numbers that are not finite become None, tuples become lists."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {name: finite(member) for name, member in value.items()}
+    return [finite(member) for member in value] if isinstance(value, (list, tuple)) else value
 
 
 OF_TARGET = (
@@ -192,11 +192,6 @@ class RunStatus:
         histories = self.session.histories
         return histories[self.output] if histories else None
 
-    @cached_property
-    def model(self) -> Status:
-        """The status of the model: its slots, weights, metrics and notes."""
-        return self.bank.status()
-
     @property
     def categories(self) -> Sequence[tuple[str, str]]:
         """(column, category) of the inputs of single categories."""
@@ -318,7 +313,7 @@ class RunStatus:
 
     def to_json(self) -> dict[str, object]:
         """The status, with the errors of its target, as JSON data; None for what is unknown."""
-        record = {
+        record: dict[str, object] = {
             "rows": self.rows,
             "bad_rows": self.rejected.count,
             "missing_rows": self.missing_rows,
@@ -333,8 +328,8 @@ class RunStatus:
         if self.is_classification:
             record["labels"] = {name: s._asdict() for name, s in self.label_scores.items()}
         if self.options.horizons:
-            record["forecasts"] = [as_json(score._asdict()) for score in self.chosen_forecasts]
-        return as_json(record)
+            record["forecasts"] = [score._asdict() for score in self.chosen_forecasts]
+        return dict(finite(record))
 
 
 class ChangeGroup(NamedTuple):
@@ -421,25 +416,17 @@ def recent_errors(history: History) -> dict[str, object] | None:
     if np.isfinite(low).all() and np.isfinite(high).all() and (np.diff(high) >= 0).all():
         for period, seconds in PERIODS.items():
             start = high[-1] - seconds
-            if low[0] > start:
+            after = np.flatnonzero(low > start)
+            if low[0] > start or not len(after):
                 continue
-            means = _of_points(history, start, seconds)
-            if means is not None:
-                return {"period": period, "whole": False, **means}
+            first = int(after[0])  # the points from there on must be most of the period
+            is_covered = high[-1] - low[first] >= LEAST_SHARE * seconds
+            if is_covered and totals["scored"][first:].sum() >= LEAST_ROWS:
+                return {"period": period, "whole": False, **_sums(history, first)}
     wanted = max(LATEST, history.rows // 10)
     counted = np.cumsum(totals["rows"][::-1])
     first = max(0, history.points - 1 - int(np.searchsorted(counted, wanted)))
     return {"period": None, "whole": first == 0, **_sums(history, first)}
-
-
-def _of_points(history: History, start: float, seconds: float) -> dict[str, object] | None:
-    """The means over the points after `start`, if these are most of the period."""
-    low, end = history.extremes["time_low"], history.extremes["time_high"][-1]
-    after = np.flatnonzero(low > start)
-    if not len(after) or end - low[after[0]] < LEAST_SHARE * seconds:
-        return None
-    first = int(after[0])
-    return None if history.totals["scored"][first:].sum() < LEAST_ROWS else _sums(history, first)
 
 
 def _sums(history: History, first: int) -> dict[str, object]:

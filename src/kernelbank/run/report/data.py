@@ -37,7 +37,7 @@ from ...io.files import named_os_errors
 from ...utils.validation import Floats
 from ..history import DRAWN_TARGETS, FIELDS, NO_CATEGORY, History, Snapshot
 from ..scores import EXTREMES, TOTALS
-from ..status import RunStatus, forecast_scores, recent_errors
+from ..status import RunStatus, finite, forecast_scores, recent_errors
 from .page import render_page
 
 POINTS_PER_PART = 32
@@ -282,7 +282,7 @@ def run_details(status: RunStatus) -> dict[str, object]:
     classes = [str(label) for label in bank.classes]
     source = _source(status)
     return {
-        "title": f"{_some(options.targets)} from {PurePath(source).name or source}",
+        "title": f"{_first_names(options.targets)} from {PurePath(source).name or source}",
         "task": options.task,
         "target": status.target,
         "targets": list(options.targets[:DRAWN_TARGETS]),
@@ -303,7 +303,7 @@ def run_details(status: RunStatus) -> dict[str, object]:
     }
 
 
-def _some(names: Sequence[str]) -> str:
+def _first_names(names: Sequence[str]) -> str:
     """The first names, and how many more there are."""
     more = f" and {len(names) - 3} more" if len(names) > 4 else ""
     return ", ".join(names[:3] if more else names) + more
@@ -501,15 +501,7 @@ def encode(value: object) -> str:
     try:
         return json.dumps(value, allow_nan=False, separators=(",", ":"))
     except ValueError:
-        return json.dumps(_finite(value), separators=(",", ":"))
-
-
-def _finite(value: object) -> object:
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, dict):
-        return {name: _finite(member) for name, member in value.items()}
-    return [_finite(member) for member in value] if isinstance(value, (list, tuple)) else value
+        return json.dumps(finite(value), separators=(",", ":"))
 
 
 def json_object(texts: dict[str, str]) -> str:
