@@ -40,7 +40,7 @@ def errors_as_one_line() -> Iterator[None]:
 
 Command = TypeVar("Command", bound=Callable[..., object])
 
-CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 96}
+CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 96, "show_default": True}
 """The settings of every command."""
 
 
@@ -71,7 +71,7 @@ def _click_option(name: str, spec: OptionSpec) -> click.Option:
     metavar = spec.metavar or (None if spec.choices else KIND_WORDS[spec.kind][0])
     settings |= {"type": types[spec.kind], "metavar": metavar}
     if spec.default not in (MISSING, None, ()):
-        settings |= {"default": spec.default, "show_default": True}
+        settings["default"] = spec.default
     if spec.bare_value is not None:
         settings |= {"is_flag": False, "flag_value": spec.bare_value}
     return click.Option([flag(name)], **settings)
@@ -143,7 +143,7 @@ run_command.params += [_click_option(name, spec) for name, spec in OPTIONS.items
 def _folder(default: str, text: str) -> Callable[[Command], Command]:
     """The option `--out` of a command."""
     kind = click.Path(file_okay=False, path_type=Path)
-    return click.option("--out", type=kind, default=Path(default), show_default=True, help=text)
+    return click.option("--out", type=kind, default=Path(default), help=text)
 
 
 def _count(
@@ -151,7 +151,7 @@ def _count(
 ) -> Callable[[Command], Command]:
     """An option that is a whole number."""
     kind = click.IntRange(least, most)
-    return click.option(name, type=kind, default=default, show_default=True, help=text)
+    return click.option(name, type=kind, default=default, help=text)
 
 
 @click.group(context_settings=CONTEXT)
@@ -201,7 +201,6 @@ def demo(context: click.Context, out: Path) -> None:
     "--noise",
     type=click.Choice(["variance", "std"]),
     default="variance",
-    show_default=True,
     help="Whether the paper's 0.71519837 is the variance or the standard deviation of the noise, "
     "in the figure, the table and the claims; the costs are compared in both cases.",
 )
@@ -230,19 +229,23 @@ def reproduce(out: Path, seeds: int, samples: int, noise: str, summary: bool) ->
     metavar="A,B,C",
     help="Input columns in files; by default all others.",
 )
-@click.option("--learners", default="FourierSGD", show_default=True, help="Learners, with commas.")
-@click.option("--combiners", default="Simplex", show_default=True, help="Combiners, with commas.")
-@click.option("--kernels", default="Gaussian", show_default=True, help="Kernels, with commas.")
-@click.option("--rivals", default="", help="Banks of kb.rivals, with commas: raker,adaraker.")
+@click.option("--learners", default="FourierSGD", help="Learners, with commas.")
+@click.option("--combiners", default="Simplex", help="Combiners, with commas.")
+@click.option("--kernels", default="Gaussian", help="Kernels, with commas.")
+@click.option(
+    "--rivals",
+    default="",
+    show_default=False,
+    help="Banks of kb.rivals, with commas: raker,adaraker.",
+)
 @click.option(
     "--widths",
     default="0.1:10:20",
-    show_default=True,
     help="Widths of kernels given without one: 0.5,1,2 or low:high:count in equal ratios.",
 )
-@click.option("--loss", default="squared", show_default=True, help="The loss, learned and scored.")
-@click.option("--window", type=click.IntRange(min=1), default=10, show_default=True)
-@click.option("--regularization", type=click.FloatRange(min=0), default=0.01, show_default=True)
+@click.option("--loss", default="squared", help="The loss, learned and scored.")
+@click.option("--window", type=click.IntRange(min=1), default=10)
+@click.option("--regularization", type=click.FloatRange(min=0), default=0.01)
 @_count(
     "--seeds", 1, 10_000, 1, "How often to play streams that depend on chance: seeds 0, 1, 2, ..."
 )
@@ -256,7 +259,6 @@ def reproduce(out: Path, seeds: int, samples: int, noise: str, summary: bool) ->
     type=click.IntRange(min=0),
     metavar="ROWS",
     default=0,
-    show_default=True,
     help="Bring all streams to standard units, the targets by so many first rows, such as 100. "
     "0: as they are.",
 )
@@ -265,12 +267,8 @@ def reproduce(out: Path, seeds: int, samples: int, noise: str, summary: bool) ->
     type=click.IntRange(min=0),
     help="First samples that are learned but not scored; by default the rows of --standardise.",
 )
-@click.option(
-    "--delimiter", default=",", show_default=True, help="Between the cells of files, or tab."
-)
-@click.option(
-    "--decimal", default=".", show_default=True, help="Decimal point of numbers in files: . or ,"
-)
+@click.option("--delimiter", default=",", help="Between the cells of files, or tab.")
+@click.option("--decimal", default=".", help="Decimal point of numbers in files: . or ,")
 @_folder("comparison", "Folder for tables (JSON, Markdown) and a figure; created if needed.")
 def compare(**options: Any) -> None:
     """Compare AutoBank, learners and combiners on streams.
@@ -296,7 +294,6 @@ def compare(**options: Any) -> None:
     "--out",
     type=click.Path(path_type=Path),
     default=Path("report.html"),
-    show_default=True,
     help="The .html file to write; an existing one is replaced.",
 )
 def report(state: Path, out: Path) -> None:

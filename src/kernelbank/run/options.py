@@ -7,6 +7,7 @@ checkpoint holds all follow from the fields of `RunOptions` and their metadata.
 from __future__ import annotations
 
 import csv
+import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import MISSING, dataclass, field, fields, replace
@@ -98,10 +99,12 @@ class OptionSpec:
             return False
         if self.choices:
             return value in self.choices
-        value = cast(Any, value)  # only numbers have a range
-        low = self.low is None or (value > self.low if self.open_range else value >= self.low)
-        high = self.high is None or (value < self.high if self.open_range else value <= self.high)
-        return low and high
+        if self.low is None and self.high is None:
+            return True
+        low = -math.inf if self.low is None else self.low
+        high = math.inf if self.high is None else self.high
+        number = cast(float, value)
+        return low < number < high if self.open_range else low <= number <= high
 
     def allowed(self) -> str:
         """The values that the option may have, in words."""
