@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from ..auto.inputs import NUMBER, PERIODS, CategoryStatistics, encode_time
 from ..auto.scaling import MEAN
 from ..utils.validation import Floats
 from . import Saved
-from .checkpoint import Shapes, checked_arrays, require
+from .checkpoint import Shapes, checked_arrays, require, saved_count
 from .options import RunOptions
 from .scores import EXTREMES, TOTALS, LabelScores
 
@@ -299,26 +299,18 @@ class History:
         slots : of the model whose history it must be.
         """
         history = cls(slots)
-        rows, stride, snapshot_rows = facts["rows"], facts["stride"], facts["snapshots"]
-        history.rows, history.stride = rows, stride
-        history.snapshot_stride = facts["snapshot_stride"]
-        claims = {
-            "slots": type(facts["slots"]) is int and facts["slots"] == slots,
-            "rows": _is_whole(rows, 0, _MOST_ROWS),
-            "stride": _is_doubled(stride, 1),
-            "snapshot_stride": _is_doubled(history.snapshot_stride, FIRST_SNAPSHOT),
-            "snapshots": len(snapshot_rows) <= SNAPSHOTS + len(EARLY),
-        }
-        # Only if these hold, the others can be asked for.
-        if all(claims.values()):
-            points = history.points
-            claims["rows"] = points <= POINTS and (stride == 1 or points > POINTS // 2)
-            claims["snapshots"] = all(
-                _is_whole(row, before + 1, rows) and history.due(row)
-                for before, row in zip([0, *snapshot_rows], snapshot_rows, strict=False)
-            )
-        for name, holds in claims.items():
-            require(holds, f"its history claims {facts[name]!r} for {name}.")
+        other = "its history belongs to another model."
+        require(type(facts["slots"]) is int and facts["slots"] == slots, other)
+        rows = history.rows = saved_count(facts["rows"], "rows of a history")
+        stride = history.stride = _doubled(facts["stride"], 1)
+        history.snapshot_stride = _doubled(facts["snapshot_stride"], FIRST_SNAPSHOT)
+        points, taken = history.points, facts["snapshots"]
+        possible = points <= POINTS and (stride == 1 or points > POINTS // 2)
+        require(possible, "its history has an impossible length.")
+        require(len(taken) <= SNAPSHOTS + len(EARLY), "it has too many snapshots.")
+        for before, row in zip([0, *taken], taken, strict=False):
+            is_due = before < saved_count(row, "rows of a snapshot") <= rows and history.due(row)
+            require(is_due, "a snapshot is at a row at which none is due.")
         shapes: Shapes = {
             "sums": (points, len(TOTALS) + 2 * slots),
             "tops": (points, len(EXTREMES) + slots),
@@ -326,8 +318,8 @@ class History:
             "worst": (range(WORST + 1), 2 + len(FIELDS)),
             "categories": (range(_MOST_ROWS), 5),
         }
-        taken = {f"snapshot{number}": row for number, row in enumerate(snapshot_rows)}
-        shapes |= dict.fromkeys(taken, (range(DRAWN + 1), 4, GRID))
+        snapshots = {f"snapshot{number}": row for number, row in enumerate(taken)}
+        shapes |= dict.fromkeys(snapshots, (range(DRAWN + 1), 4, GRID))
         # A file of an earlier version has neither the worst rows nor the categories.
         state = {"worst": history.worst.rows, "categories": history.categories.array(), **state}
         arrays = checked_arrays(state, shapes, "its history")
@@ -337,7 +329,7 @@ class History:
             (arrays["sums"][:, 0] == counts).all(),
             "the points of its history have wrong numbers of rows.",
         )
-        history.snapshots = [Snapshot(row, arrays[name]) for name, row in taken.items()]
+        history.snapshots = [Snapshot(row, arrays[name]) for name, row in snapshots.items()]
         history.recent.rows, history.worst.rows = arrays["recent"], arrays["worst"]
         history.categories = CategoryErrors.restore(arrays["categories"])
         history.seen = SeenInputs.restore(state)
@@ -345,16 +337,12 @@ class History:
         return history
 
 
-def _is_whole(value: object, least: int, most: int) -> bool:
-    return type(value) is int and least <= value <= most
-
-
-def _is_doubled(value: Any, first: int) -> bool:
-    """Whether a value is `first` times a power of two."""
-    if not _is_whole(value, first, _MOST_ROWS) or value % first:
-        return False
-    times = value // first
-    return not times & (times - 1)
+def _doubled(value: object, first: int) -> int:
+    """A whole number that is `first` times a power of two, checked."""
+    times, rest = divmod(saved_count(value, "rows"), first)
+    is_power = times > 0 and not times & (times - 1)
+    require(is_power and not rest, f"its history claims {value!r} rows.")
+    return first * times
 
 
 class Snapshot:
