@@ -445,7 +445,7 @@ function onKey(chart, event) {
   };
   const step = { ArrowUp: -1, ArrowDown: 1 }[event.key];
   if (step !== undefined && chart.spec.moveVertically) {
-    chart.index ??= last;
+    if (chart.index === null) chart.moveTo(last);
     chart.spec.moveVertically(step);
     chart.moveTo(chart.index);
   } else if (event.key in indices) {
