@@ -146,9 +146,7 @@ def status(**changed):
         "rows": 12345,
         "options": SimpleNamespace(targets=("y",)),
         "rejected": SimpleNamespace(count=3),
-        "error": 0.5,
-        "baseline_error": 5.2,
-        "best_slot": ("standard: tree", 0.61),
+        "scores": SimpleNamespace(error=0.5, baseline_error=5.2, best_slot_error=0.61),
         "largest_weights": [("standard: tree", 0.31), ("rank: line", 0.2)],
     }
     return SimpleNamespace(**{**values, **changed})

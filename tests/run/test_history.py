@@ -23,10 +23,9 @@ from kernelbank.run.history import (
     TOTALS,
     DrawnInput,
     History,
-    KeptRows,
     SeenInputs,
     Snapshot,
-    some_of_each_kind,
+    chosen_of_each_kind,
 )
 from kernelbank.run.report.data import ReportData
 from kernelbank.run.status import RunStatus
@@ -157,10 +156,13 @@ def test_history_with_forged_arrays_is_refused():
 # --- The last rows of a run, and where its inputs have been ---
 
 
+EMPTY = History(SLOTS).arrays()
+
+
 @pytest.mark.parametrize("shape", [(3,), (2, len(FIELDS) + 1), (RECENT + 1, len(FIELDS))])
 def test_forged_last_rows_are_refused(shape):
     with pytest.raises(FileRefused):
-        KeptRows(FIELDS, RECENT).restore(np.zeros(shape))
+        History.restore(History(SLOTS).to_json(), {**EMPTY, "recent": np.zeros(shape)}, SLOTS)
 
 
 def hours(first, count):
@@ -359,7 +361,7 @@ def test_numbers_are_drawn_inside_the_range_in_which_they_were_seen(tmp_path):
 def test_drawn_inputs_are_some_of_every_kind(numbers, times, categories, lags, most):
     counts = {"number": numbers, "day": times, "category": categories, "lag": lags}
     inputs = [DrawnInput(kind, "x", k) for kind, count in counts.items() for k in range(count)]
-    chosen = some_of_each_kind(inputs, most)
+    chosen = chosen_of_each_kind(inputs, most)
     assert len(chosen) == min(len(inputs), most)
     assert {inputs[k].kind for k in chosen} == {kind for kind, count in counts.items() if count}
 

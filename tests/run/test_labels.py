@@ -121,7 +121,7 @@ def test_rare_label_is_predicted_from_its_threshold_on(tmp_path):
     # What is told of each label is what the predictions are.
     pairs = [(row[1], row[3]) for row in rows[1:]]
     status = RunStatus.of_state(tmp_path / "state")
-    assert status.error == pytest.approx(np.mean([one != other for one, other in pairs]))
+    assert status.scores.error == pytest.approx(np.mean([one != other for one, other in pairs]))
     for name, score in status.label_scores.items():
         hits = sum(pair == (name, name) for pair in pairs)
         assert score.rows == sum(target == name for _, target in pairs)

@@ -10,7 +10,7 @@ from kernelbank.auto import config, seasons
 from kernelbank.cli.commands import run_command
 from kernelbank.errors import FileRefused, RunRefused
 from kernelbank.run import options
-from kernelbank.run.options import DEFAULTS, FIXED, OPTIONS, RunOptions
+from kernelbank.run.options import FIXED, OPTIONS, RunOptions
 
 OPTION = RunOptions(source="s.csv", target="y", features=("a", "b"), lags=2)
 
@@ -24,7 +24,7 @@ def test_command_without_options_has_the_declared_defaults():
     context = run_command.make_context("run", ["s.csv", "--target", "y"])
     given = {name: value for name, value in context.params.items() if value is not None}
     assert RunOptions(**given) == RunOptions(source="s.csv", target="y")
-    assert DEFAULTS["coverage"] == given["coverage"] == 0.9
+    assert OPTIONS["coverage"].default == given["coverage"] == 0.9
 
 
 def given(*words):
@@ -75,7 +75,7 @@ def test_names_with_an_open_quote_are_refused():
         ("known", ("hour",), "--known needs --horizon"),
         ("coverage", 1.0, "--coverage must be a number above 0 and below 1; got 1.0."),
         ("size", "huge", "--size must be small or default or large"),
-        ("features", "a,b", "--features must be column names"),
+        ("features", "a,b", "--features must be names with commas"),
         ("checkpoint_every", 0, "--checkpoint-every must be a whole number from 1"),
         ("target", None, "--target must be text"),
         ("predictions", "out.txt", "--predictions must end with .csv or .parquet"),

@@ -122,7 +122,7 @@ def test_summary_of_many_targets_is_short(tmp_path, light):
 def test_line_of_a_terminal_has_as_many_errors_as_fit(source, tmp_path):
     succeed(source, *OPTIONS, "--state", tmp_path / "state")
     status = RunStatus.of_state(tmp_path / "state")
-    load, price = (one.error for one in status.each_target)
+    load, price = (one.scores.error for one in status.each_target)
     wide = status_line(status, 1234.0, 5.0, 120)
     assert f"RMSE of load {load:#.3g}" in " ".join(wide.split())
     assert f"price {price:#.3g}".rstrip(".") in " ".join(wide.split())
@@ -156,7 +156,7 @@ def test_report_has_the_parts_of_each_target(source, tmp_path):
     for k, prefix in enumerate(("", "targets/1/")):
         target = [y for y in parts[f"{prefix}recent"]["target"] if y is not None]
         assert target[-1] == pytest.approx(Y[~np.isnan(Y[:, k]), k][-1], rel=1e-6)
-        assert parts[f"{prefix}status"]["error"] == status.of_target(k).error
+        assert parts[f"{prefix}status"]["error"] == status.of_target(k).scores.error
         line = parts[f"{prefix}curves/now"]["lines"][0]
         rows = np.tile([np.nan, status.bank.input_ranges()[1, 0]], (len(line["x"]), 1))
         rows[:, 0] = line["x"]

@@ -16,7 +16,7 @@ import click
 
 from .. import __version__
 from ..errors import KernelBankError
-from ..run.options import DEFAULTS, KINDS, OPTIONS, OptionSpec, column_names, flag
+from ..run.options import KIND_WORDS, OPTIONS, OptionSpec, column_names, flag
 from . import error_text
 
 
@@ -40,7 +40,7 @@ def errors_as_one_line() -> Iterator[None]:
 
 Command = TypeVar("Command", bound=Callable[..., object])
 
-CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 96}
+CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 96, "show_default": True}
 """The settings of every command."""
 
 
@@ -52,33 +52,26 @@ def _column_names(text: str) -> tuple[str, ...]:
         raise click.BadParameter(str(error)) from None
 
 
-def _click_type(kind: type, spec: OptionSpec) -> Any:
-    if spec.choices:
-        return click.Choice(spec.choices)
-    if kind is int:
-        bounds: list[Any] = [spec.low, spec.high]
-        return click.IntRange(*bounds)
-    if kind is float:
-        opened = {
-            "min_open": spec.open_range,
-            "max_open": spec.open_range and spec.high is not None,
-        }
-        return click.FloatRange(spec.low, spec.high, **opened)
-    if kind is Path:
-        return click.Path(path_type=Path)
-    return _column_names if kind is tuple else click.STRING
-
-
 def _click_option(name: str, spec: OptionSpec) -> click.Option:
-    default = DEFAULTS[name]
-    settings: dict[str, Any] = {"help": spec.help}
-    if KINDS[name] is bool:
+    settings: dict[str, Any] = {"help": spec.help, "required": spec.default is MISSING}
+    if spec.kind is bool:
         return click.Option([flag(name)], is_flag=True, **settings)
-    settings |= {"type": _click_type(KINDS[name], spec), "metavar": spec.metavar}
-    if default is MISSING:
-        settings["required"] = True
-    elif default not in (None, ()):
-        settings |= {"default": default, "show_default": True}
+    types: dict[type, Any] = {
+        int: click.IntRange(spec.low, spec.high),  # type: ignore[arg-type]
+        float: click.FloatRange(
+            spec.low,
+            spec.high,
+            min_open=spec.open_range,
+            max_open=spec.open_range and spec.high is not None,
+        ),
+        Path: click.Path(path_type=Path),
+        str: click.Choice(spec.choices) if spec.choices else click.STRING,
+        tuple: _column_names,
+    }
+    metavar = spec.metavar or (None if spec.choices else KIND_WORDS[spec.kind][0])
+    settings |= {"type": types[spec.kind], "metavar": metavar}
+    if spec.default not in (MISSING, None, ()):
+        settings["default"] = spec.default
     if spec.bare_value is not None:
         settings |= {"is_flag": False, "flag_value": spec.bare_value}
     return click.Option([flag(name)], **settings)
@@ -150,7 +143,7 @@ run_command.params += [_click_option(name, spec) for name, spec in OPTIONS.items
 def _folder(default: str, text: str) -> Callable[[Command], Command]:
     """The option `--out` of a command."""
     kind = click.Path(file_okay=False, path_type=Path)
-    return click.option("--out", type=kind, default=Path(default), show_default=True, help=text)
+    return click.option("--out", type=kind, default=Path(default), help=text)
 
 
 def _count(
@@ -158,7 +151,7 @@ def _count(
 ) -> Callable[[Command], Command]:
     """An option that is a whole number."""
     kind = click.IntRange(least, most)
-    return click.option(name, type=kind, default=default, show_default=True, help=text)
+    return click.option(name, type=kind, default=default, help=text)
 
 
 @click.group(context_settings=CONTEXT)
@@ -208,7 +201,6 @@ def demo(context: click.Context, out: Path) -> None:
     "--noise",
     type=click.Choice(["variance", "std"]),
     default="variance",
-    show_default=True,
     help="Whether the paper's 0.71519837 is the variance or the standard deviation of the noise, "
     "in the figure, the table and the claims; the costs are compared in both cases.",
 )
@@ -237,19 +229,23 @@ def reproduce(out: Path, seeds: int, samples: int, noise: str, summary: bool) ->
     metavar="A,B,C",
     help="Input columns in files; by default all others.",
 )
-@click.option("--learners", default="FourierSGD", show_default=True, help="Learners, with commas.")
-@click.option("--combiners", default="Simplex", show_default=True, help="Combiners, with commas.")
-@click.option("--kernels", default="Gaussian", show_default=True, help="Kernels, with commas.")
-@click.option("--rivals", default="", help="Banks of kb.rivals, with commas: raker,adaraker.")
+@click.option("--learners", default="FourierSGD", help="Learners, with commas.")
+@click.option("--combiners", default="Simplex", help="Combiners, with commas.")
+@click.option("--kernels", default="Gaussian", help="Kernels, with commas.")
+@click.option(
+    "--rivals",
+    default="",
+    show_default=False,
+    help="Banks of kb.rivals, with commas: raker,adaraker.",
+)
 @click.option(
     "--widths",
     default="0.1:10:20",
-    show_default=True,
     help="Widths of kernels given without one: 0.5,1,2 or low:high:count in equal ratios.",
 )
-@click.option("--loss", default="squared", show_default=True, help="The loss, learned and scored.")
-@click.option("--window", type=click.IntRange(min=1), default=10, show_default=True)
-@click.option("--regularization", type=click.FloatRange(min=0), default=0.01, show_default=True)
+@click.option("--loss", default="squared", help="The loss, learned and scored.")
+@click.option("--window", type=click.IntRange(min=1), default=10)
+@click.option("--regularization", type=click.FloatRange(min=0), default=0.01)
 @_count(
     "--seeds", 1, 10_000, 1, "How often to play streams that depend on chance: seeds 0, 1, 2, ..."
 )
@@ -263,7 +259,6 @@ def reproduce(out: Path, seeds: int, samples: int, noise: str, summary: bool) ->
     type=click.IntRange(min=0),
     metavar="ROWS",
     default=0,
-    show_default=True,
     help="Bring all streams to standard units, the targets by so many first rows, such as 100. "
     "0: as they are.",
 )
@@ -272,12 +267,8 @@ def reproduce(out: Path, seeds: int, samples: int, noise: str, summary: bool) ->
     type=click.IntRange(min=0),
     help="First samples that are learned but not scored; by default the rows of --standardise.",
 )
-@click.option(
-    "--delimiter", default=",", show_default=True, help="Between the cells of files, or tab."
-)
-@click.option(
-    "--decimal", default=".", show_default=True, help="Decimal point of numbers in files: . or ,"
-)
+@click.option("--delimiter", default=",", help="Between the cells of files, or tab.")
+@click.option("--decimal", default=".", help="Decimal point of numbers in files: . or ,")
 @_folder("comparison", "Folder for tables (JSON, Markdown) and a figure; created if needed.")
 def compare(**options: Any) -> None:
     """Compare AutoBank, learners and combiners on streams.
@@ -303,7 +294,6 @@ def compare(**options: Any) -> None:
     "--out",
     type=click.Path(path_type=Path),
     default=Path("report.html"),
-    show_default=True,
     help="The .html file to write; an existing one is replaced.",
 )
 def report(state: Path, out: Path) -> None:

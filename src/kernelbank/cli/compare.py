@@ -52,7 +52,12 @@ def compare(options: dict[str, Any]) -> None:
     _print_warnings(console, caught)
     files = write_files(comparison, out)
     console.print(f"\nDone in {time.perf_counter() - start:.1f} s.")
-    console.print(f"Written to [bold]{escape(str(out.resolve()))}[/bold]:", soft_wrap=True)
+    print_files(console, out, files)
+
+
+def print_files(console: Console, folder: Path, files: Iterable[Path]) -> None:
+    """Say what was written, and where."""
+    console.print(f"Written to [bold]{escape(str(folder.resolve()))}[/bold]:", soft_wrap=True)
     for file in files:
         console.print(f"  {file.name}")
 

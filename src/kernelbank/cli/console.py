@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import shlex
 import sys
 import time
 from collections import deque
@@ -159,15 +158,16 @@ def status_line(status: RunStatus, speed: float | None, left: float | None, widt
     labels, several = status.is_classification, len(status.options.targets) > 1
     bad = status.rejected.count
     errors = [
-        f"{cropped(target.target, _SHORTEST_NAME)} {_fixed_width(target.error, False)}"
+        f"{cropped(target.target, _SHORTEST_NAME)} {_fixed_width(target.scores.error, False)}"
         for target in (status.each_target if several else ())
     ]
     # In the order of the line, each with its rank of importance.
     parts = [(0, f"{status.rows:>7,} rows"), (4, "" if speed is None else f"{speed:>6,.0f}/s")]
     if not several:
-        best = "" if labels else f"best slot {_fixed_width(status.best_slot[1], False)}"
-        parts.append((1, f"{'errors' if labels else 'RMSE'} {_fixed_width(status.error, labels)}"))
-        parts += [(5, f"baseline {_fixed_width(status.baseline_error, labels)}"), (6, best)]
+        scores = status.scores
+        best = "" if labels else f"best slot {_fixed_width(scores.best_slot_error, False)}"
+        parts.append((1, f"{'errors' if labels else 'RMSE'} {_fixed_width(scores.error, labels)}"))
+        parts += [(5, f"baseline {_fixed_width(scores.baseline_error, labels)}"), (6, best)]
     parts += [(2, f"{bad:,} bad" if bad else "")]
     parts += [(3, "" if left is None else f"{_duration(max(left, 1)):>5} left")]
     parts += [(1, f"RMSE of {errors[0]}")] if several else []
@@ -193,10 +193,11 @@ def summary_table(
     rows: list[tuple[str, str]] = [("rows", f"{status.rows:,}" if status.rows else "no rows")]
     if status.rows_before:
         rows.append(("  done before", f"{status.rows_before:,}"))
-    if status.rows_without_target:
-        rows.append(("  without a target", f"{status.rows_without_target:,}"))
+    without_target = status.session.rows_without_target
+    if without_target:
+        rows.append(("  without a target", f"{without_target:,}"))
     several = len(status.options.targets) > 1
-    unscored = status.rows - status.rows_without_target - status.scored
+    unscored = status.rows - without_target - status.scored
     if unscored > 0 and not several:
         them = "it" if unscored == 1 else "them"
         rows.append(("  not scored", f"{unscored:,}: no target was known before {them}"))
@@ -240,18 +241,18 @@ def _errors(status: RunStatus, *, several: bool) -> list[tuple[str, str]]:
     if not status.scored:
         return [(title, "unknown: no target was known before a prediction")] if several else []
     over = f"  over {status.scored:,} prediction{'s' * (status.scored != 1)}" if several else ""
-    name, best = status.best_slot
+    scores = status.scores
     rows = [
-        ("error rate" if labels else title, _number(status.error, labels) + over),
-        ("  baseline (last value)", _number(status.baseline_error, labels)),
-        ("  best slot", f"{_number(best, labels)}  {name}"),
+        ("error rate" if labels else title, _number(scores.error, labels) + over),
+        ("  baseline (last value)", _number(scores.baseline_error, labels)),
+        ("  best slot", f"{_number(scores.best_slot_error, labels)}  {scores.best_slot}"),
     ]
     if labels:
-        area = status.area_under_curve
+        area = scores.area_under_curve
         area_text = "" if math.isnan(area) else f", area under the curve {area:.4f}"
-        return [*rows, ("log loss", f"{status.log_loss:.4f}{area_text}"), *_labels(status)]
+        return [*rows, ("log loss", f"{scores.log_loss:.4f}{area_text}"), *_labels(status)]
     inside = f"inside their {100 * status.options.coverage:.4g} % intervals"
-    share = f"{100 * status.coverage:.1f} %"
+    share = f"{100 * scores.coverage:.1f} %"
     if several:
         return [*rows, ("  coverage", f"{share} {inside}")]
     return [*rows, ("coverage", f"{share} of the targets {inside}")]
@@ -296,8 +297,3 @@ def _duration(seconds: float) -> str:
     hours, rest = divmod(whole, 3600)
     minutes, left = divmod(rest, 60)
     return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {left:02d} s"
-
-
-def shell_command(words: Sequence[str]) -> str:
-    """A command as it can be typed again."""
-    return " ".join(shlex.quote(word) for word in words)

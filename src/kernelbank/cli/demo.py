@@ -94,7 +94,8 @@ SHOWN_ROWS = [CHANGE_ROW + after for after in (-2, -1, 0, 1, 2, 10, 50)]
 
 def demo(out: Path) -> int:
     """The whole demo, in the folder `out`; returns the exit code of the run."""
-    stream, predictions, report = _files(out)
+    names = ("heat_pump.csv", "predictions.csv", "report.html")
+    stream, predictions, report = (out / name for name in names)
     _remove_earlier_demo(stream, predictions, report)
     out.mkdir(parents=True, exist_ok=True)
     write_stream(stream)
@@ -118,28 +119,19 @@ def demo(out: Path) -> int:
     return code
 
 
-# --- files ----------------------------------------------------------------------------------------
-
-
-def _files(out: Path) -> tuple[Path, Path, Path]:
-    return out / "heat_pump.csv", out / "predictions.csv", out / "report.html"
-
-
 def _remove_earlier_demo(stream: Path, *results: Path) -> None:
     """Make room for the results of this demo, and refuse to remove anything else."""
-    earlier = stream.is_file() and _is_demo_stream(stream)
+    is_demo = False
+    if stream.is_file():
+        with stream.open(encoding="utf-8", errors="replace") as file:
+            is_demo = file.readline().rstrip("\n") == ",".join(COLUMNS)
     for path in (stream, *results):
-        if path.exists() and not earlier:
+        if path.exists() and not is_demo:
             raise RunRefused(
                 f"{path} exists, and is not from an earlier demo. Give another folder: --out NAME."
             )
     for path in results:
         path.unlink(missing_ok=True)
-
-
-def _is_demo_stream(path: Path) -> bool:
-    with path.open(encoding="utf-8", errors="replace") as file:
-        return file.readline().rstrip("\n") == ",".join(COLUMNS)
 
 
 # --- what is printed ------------------------------------------------------------------------------

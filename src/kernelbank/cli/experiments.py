@@ -13,7 +13,6 @@ from dataclasses import asdict
 from pathlib import Path
 
 from rich.console import Console
-from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
@@ -21,6 +20,7 @@ from ..research import paper
 from ..research.paper import BEST, LENGTHS, READINGS, RIVALS, PaperRun, Standing, standings
 from ..research.plots import save
 from ..research.results import finite
+from .compare import print_files
 
 Verdict = Mapping[str, Sequence[Standing]]
 """By the reading of the noise: the scheme compared with its rivals."""
@@ -64,9 +64,7 @@ def reproduce(out: Path, seeds: int, samples: int, noise: str, summary: bool) ->
         f"\n{_seeds(seeds)} of {lengths[-1]} samples in both readings, each run by the scheme and "
         f"by OMKR in both forms, in {seconds:.1f} s."
     )
-    console.print(f"Written to [bold]{escape(str(out.resolve()))}[/bold]:", soft_wrap=True)
-    for file in files:
-        console.print(f"  {file.name}")
+    print_files(console, out, files)
 
 
 def _seeds(count: int) -> str:

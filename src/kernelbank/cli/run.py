@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import signal
 import sys
 import threading
@@ -37,7 +38,7 @@ from ..run.report.data import check_report_path
 from ..run.runner import Runner
 from ..run.status import RunStatus
 from . import error_text
-from .console import Console, shell_command
+from .console import Console
 
 REFUSED = 2
 """The exit code of what cannot be done; a signal's exit code is 128 plus its number."""
@@ -173,7 +174,7 @@ def _engine(options: RunOptions) -> Engine:
 def _prediction_sinks(options: RunOptions, password: str | None) -> list[Sink]:
     if options.predictions is None:
         return []
-    columns = (*prediction_columns(options), *options.kept_columns)
+    columns = (*prediction_columns(options), *options.copied_columns)
     if options.predictions.startswith(REDIS_SCHEMES):
         from ..io.redis import RedisSink
 
@@ -181,7 +182,7 @@ def _prediction_sinks(options: RunOptions, password: str | None) -> list[Sink]:
         return [RedisSink(options.predictions, columns, password=password, wait=wait)]
     path = Path(options.predictions)
     if path.suffix == ".parquet":
-        return [ParquetSink(path, columns, options.kept_columns)]
+        return [ParquetSink(path, columns, options.copied_columns)]
     return [CsvSink(path, columns)]
 
 
@@ -226,7 +227,7 @@ def _warnings_to(console: Console) -> Iterator[None]:
 
 def command_again(*more: str) -> str:
     """The command again, without passwords."""
-    return shell_command(["kernelbank", *map(typed_without_password, sys.argv[1:]), *more])
+    return shlex.join(["kernelbank", *map(typed_without_password, sys.argv[1:]), *more])
 
 
 def command_text(*more: str) -> str:

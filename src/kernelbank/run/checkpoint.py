@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import fcntl
+import operator
 import os
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import cast
+
+import numpy as np
 
 from ..auto.loading import RUN
 from ..errors import FileRefused, RunRefused
@@ -89,8 +93,27 @@ def read_checkpoint(path: Path) -> tuple[Saved, dict[str, Floats]]:
     return header, arrays
 
 
+def require(holds: object, problem: str) -> None:
+    """Refuse a file of which something does not hold; its name is added where it was read."""
+    if not holds:
+        raise FileRefused(problem)
+
+
 def saved_count(value: object, what: str) -> int:
     """A number from the state of a run, checked."""
-    if type(value) is not int or not 0 <= value < 2**53:
-        raise FileRefused(f"it claims {value!r} {what}.")
-    return value
+    require(type(value) is int and 0 <= value < 2**53, f"it claims {value!r} {what}.")
+    return cast(int, value)
+
+
+Shapes = dict[str, tuple[int | range, ...]]
+"""By the name of an array, the length of each dimension, or a range of allowed lengths."""
+
+
+def checked_arrays(state: Mapping[str, np.ndarray], shapes: Shapes, what: str) -> dict[str, Floats]:
+    """Copies of the arrays of a state, which must have these shapes."""
+    for name, shape in shapes.items():
+        lengths = [size if isinstance(size, range) else (size,) for size in shape]
+        actual = state[name].shape
+        fits = len(actual) == len(lengths) and all(map(operator.contains, lengths, actual))
+        require(fits, f"{what}: the array {name!r} has the impossible shape {actual}.")
+    return {name: state[name].copy() for name in shapes}

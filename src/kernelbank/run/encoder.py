@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from bisect import bisect
+from collections.abc import Mapping, Sequence
+from itertools import groupby
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +17,7 @@ from ..io.sinks import Row
 from ..io.sources import RejectedRow, RowBlock
 from ..utils.validation import Floats
 from .notes import DataNotes
-from .options import ID, PROBABILITY, RunOptions, as_label, check_known, prediction_columns
+from .options import ID, PROBABILITY, RunOptions, as_label, prediction_columns
 
 Targets = tuple[Any, ...]
 """The targets of a row: K numbers, None where one is missing, or one label."""
@@ -77,7 +79,13 @@ class FeatureEncoder:
             raise RunRefused(f"{flags}: column {twice!r} is named twice. Use it once.")
         if self._features is None:
             self._features = [name for name in columns if name not in reserved]
-        check_known(options.known, [*self._features, *([options.time] if options.time else [])])
+        usable = [*self._features, *([options.time] if options.time else [])]
+        for name in options.known:
+            if name not in usable:
+                raise RunRefused(
+                    f"--known: {name!r} is not a numeric input or the time. There are: "
+                    f"{', '.join(usable) or 'none'}."
+                )
         past = options.lags or options.seasons
         if not (self._features or options.categorical or options.time is not None or past):
             raise RunRefused(
@@ -97,71 +105,62 @@ class FeatureEncoder:
     def encode(self, block: RowBlock) -> tuple[list[Batch], list[RejectedRow]]:
         """The rows of a block in batches, and the rows that cannot be used."""
         options = self._options
-        regression = options.task == "regression"
-        several = len(options.targets) > 1
-        numeric = [*self.features, *(options.targets if regression else [])]
-        text = [*options.categorical, *([options.time] if options.time else [])]
-        text += [] if regression else options.targets
+        is_regression = options.task == "regression"
+        numbers, times = len(self.features), [options.time] if options.time else []
+        numeric = [*self.features, *(options.targets if is_regression else [])]
+        text = [*options.categorical, *times, *([] if is_regression else options.targets)]
         inputs_may_miss = options.allow_missing or options.missing
         may_miss = [*self.features, *options.categorical] if inputs_may_miss else []
-        may_miss += options.targets if options.predict_missing or several else []
+        if options.predict_missing or len(options.targets) > 1:
+            may_miss += options.targets
         parsed = block.parse(numeric, text, allow_missing=may_miss, missing=self._missing)
         self.notes.watch(numeric, parsed.numbers)
-        rejected = list(parsed.rejected)
+        rejected, rows = list(parsed.rejected), parsed.rows.tolist()
         usable = np.ones(len(parsed), dtype=bool)
+
+        def reject(i: int, column: str, value: str, reason: str) -> None:
+            usable[i] = False
+            rejected.append(RejectedRow(rows[i], block.where(rows[i]), column, value, reason))
+
         codes = np.full((len(parsed), len(self.columns)), np.nan)
-        codes[:, : len(self.features)] = parsed.numbers[:, : len(self.features)]
-        if options.time:
-            for i, cell in enumerate(parsed.texts[options.time]):
+        codes[:, :numbers] = parsed.numbers[:, :numbers]
+        for name in times:
+            for i, cell in enumerate(parsed.texts[name]):
                 try:
-                    codes[i, len(self.features)] = parse_time(
-                        cell, options.time_format, options.zone
-                    )
+                    codes[i, numbers] = parse_time(cell, options.time_format, options.zone)
                 except ValueError as error:
-                    usable[i] = False
-                    row = int(parsed.rows[i])
-                    where, value = block.where(row), shown_cell(str(cell))
-                    rejected.append(RejectedRow(row, where, options.time, value, str(error)))
-            indices = np.flatnonzero(usable)
-            times = codes[indices, len(self.features)].tolist()
-            self.notes.watch_times(block, parsed.rows[indices].tolist(), times)
+                    reject(i, name, shown_cell(str(cell)), str(error))
+            seen = np.flatnonzero(usable)
+            self.notes.watch_times(block, parsed.rows[seen].tolist(), codes[seen, numbers].tolist())
         texts: dict[float, str] = {}
-        for column, name in enumerate(
-            options.categorical, codes.shape[1] - len(options.categorical)
-        ):
+        for column, name in enumerate(options.categorical, numbers + len(times)):
             for i, category in enumerate(parsed.texts[name]):
                 if category is not None:
                     codes[i, column] = code = category_code(category)
                     texts[code] = category
-        targets: list[Targets | None]
-        if regression:
-            numbers = [
-                tuple(None if math.isnan(y) else y for y in row)
-                for row in parsed.numbers[:, len(self.features) :].tolist()
-            ]
-            for i, row_targets in enumerate(numbers):
-                wrong = self._wrong_target(row_targets) if usable[i] else None
+        targets: list[Targets | None] = []
+        if is_regression:
+            for i, values in enumerate(parsed.numbers[:, numbers:].tolist()):
+                row = tuple(None if math.isnan(y) else y for y in values)
+                wrong = self._wrong_target(row) if usable[i] else None
                 if wrong is not None:
-                    usable[i] = False
-                    row = int(parsed.rows[i])
-                    rejected.append(RejectedRow(row, block.where(row), *wrong))
-            targets = [None if set(row) == {None} else row for row in numbers]
+                    reject(i, *wrong)
+                targets.append(None if set(row) == {None} else row)
         else:
-            texts_of = parsed.texts[options.targets[0]]
-            targets = [None if text is None else (as_label(text),) for text in texts_of]
-        rejected.sort(key=lambda one: one.row)
-        cuts = {one.row for one in rejected}
-        rows = parsed.rows.tolist()
-        batches = [
-            Batch(
-                [rows[i] for i in indices],
-                block.first + 1,
-                codes[indices],
-                [targets[i] for i in indices],
-                texts,
-            )
-            for indices in _cut(rows, targets, usable, cuts)
-        ]
+            labels = parsed.texts[options.targets[0]]
+            targets = [None if label is None else (as_label(label),) for label in labels]
+        rejected.sort(key=lambda bad: bad.row)
+        cuts = [bad.row for bad in rejected]
+
+        def batch_of(i: int) -> tuple[int, int]:
+            """Rows between bad rows; a row without a target is a batch of its own."""
+            return bisect(cuts, rows[i]), i if targets[i] is None else -1
+
+        batches = []
+        for _, group in groupby(np.flatnonzero(usable).tolist(), batch_of):
+            indices = list(group)
+            batch_rows, batch_targets = [rows[i] for i in indices], [targets[i] for i in indices]
+            batches.append(Batch(batch_rows, block.first + 1, codes[indices], batch_targets, texts))
         return batches, rejected
 
     def labels(self, block: RowBlock) -> list[str]:
@@ -182,30 +181,17 @@ class FeatureEncoder:
         options = self._options
         if len(targets) > 1 and set(targets) == {None} and not options.predict_missing:
             return options.targets[0], "", MISSING
+        lower, upper, begin = options.lower, options.upper, "correct it, or begin anew with"
         for name, target in zip(options.targets, targets, strict=True):
-            reason = options.beyond_bounds(target)
-            if reason:
+            if target is None:
+                continue
+            if lower is not None and target < lower:
+                reason = f"is below --lower {lower:g}: {begin} a lower bound"
+                return name, f"{target:.12g}", reason
+            if upper is not None and target > upper:
+                reason = f"is above --upper {upper:g}: {begin} a higher bound"
                 return name, f"{target:.12g}", reason
         return None
-
-
-def _cut(
-    rows: list[int], targets: Sequence[Targets | None], usable: np.ndarray, cuts: set[int]
-) -> Iterator[list[int]]:
-    """The usable rows, cut at bad rows and around rows without a target."""
-    collected: list[int] = []
-    for i in np.flatnonzero(usable).tolist():
-        before = rows[collected[-1]] if collected else 0
-        cut = any(row in cuts for row in range(before + 1, rows[i]))
-        if collected and (cut or targets[i] is None):
-            yield collected
-            collected = []
-        collected.append(i)
-        if targets[i] is None:
-            yield collected
-            collected = []
-    if collected:
-        yield collected
 
 
 def listed_columns(columns: Sequence[str]) -> str:
@@ -214,27 +200,24 @@ def listed_columns(columns: Sequence[str]) -> str:
     return (", ".join(names) + (", ..." if len(columns) > 20 else "")) or "none"
 
 
-class KeptColumns:
+class CopiedColumns:
     """Copies columns of the source as text, unchanged; missing values are None."""
 
     def __init__(self, options: RunOptions) -> None:
-        self._columns = prediction_columns(options)
-        self._labels = options.task == "classification"
-        self._names = options.keep
-        self._with_ids = bool(options.keep) and options.is_broker
-        if self._with_ids:
-            self._names = tuple(name for name in options.keep if name != ID)
+        self._options = options
+        self._with_ids = ID in options.copied_columns and options.is_broker
+        self._names = options.copied_columns[1 if self._with_ids else 0 :]
 
     def check(self, columns: Sequence[str]) -> None:
         """Refuse columns that do not exist, or would stand in the predictions twice."""
-        taken = [*self._columns, *([ID] if self._with_ids else [])]
-        taken += [name for name in self._names if self._labels and name.startswith(PROBABILITY)]
+        taken = [*prediction_columns(self._options), *([ID] if self._with_ids else [])]
+        labels = self._options.task == "classification"
         for name in self._names:
             if name not in columns:
                 raise RunRefused(
                     f"--keep: there is no column {name!r}. There are: {listed_columns(columns)}."
                 )
-            if name in taken:
+            if name in taken or (labels and name.startswith(PROBABILITY)):
                 raise RunRefused(
                     f"--keep: the predictions have a column {name!r} already. Leave it out of "
                     "--keep, or rename it in the source."

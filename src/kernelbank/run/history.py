@@ -19,9 +19,9 @@ import numpy as np
 from ..auto import AutoBank
 from ..auto.inputs import NUMBER, PERIODS, CategoryStatistics, encode_time
 from ..auto.scaling import MEAN
-from ..errors import FileRefused
 from ..utils.validation import Floats
 from . import Saved
+from .checkpoint import Shapes, checked_arrays, require, saved_count
 from .options import RunOptions
 from .scores import EXTREMES, TOTALS, LabelScores
 
@@ -38,7 +38,7 @@ WORST = 20
 """The most rows with the largest losses."""
 
 
-class KeptRows:
+class ChosenRows:
     """Some rows of a run: the last ones, or those with the largest losses.
 
     fields : the names of the columns.
@@ -64,14 +64,6 @@ class KeptRows:
         """
         rows = np.vstack([self.rows, rows[rows[:, 0] > 0]])
         self.rows = rows[np.argsort(-rows[:, 0], kind="stable")[: self._most]]
-
-    def restore(self, rows: Floats | None) -> None:
-        """Continue from `rows`, after checking them; None in a file of an earlier version."""
-        if rows is None:
-            return
-        if rows.ndim != 2 or len(rows) > self._most or rows.shape[1] != len(self._fields):
-            raise FileRefused("the rows in its history have an impossible shape.")
-        self.rows = rows.copy()
 
 
 MOST_CATEGORIES = 1000
@@ -106,13 +98,12 @@ class CategoryErrors:
         return np.array(rows).reshape(len(rows), 5)
 
     @classmethod
-    def restore(cls, rows: Floats | None) -> CategoryErrors:
-        """What `array` returned, checked; None in a file of an earlier version."""
+    def restore(cls, rows: Floats) -> CategoryErrors:
+        """What `array` returned, whose numbers are checked."""
+        are_sums = (rows[:, [0, 2, 3, 4]] >= 0).all()
+        require(are_sums, "the errors by category of its history are impossible.")
         errors = cls()
-        if rows is not None:
-            if rows.ndim != 2 or rows.shape[1] != 5 or not (rows[:, [0, 2, 3, 4]] >= 0).all():
-                raise FileRefused("the errors by category of its history are impossible.")
-            errors.sums = {(int(row[0]), row[1]): row[2:] for row in rows.tolist()}
+        errors.sums = {(int(row[0]), row[1]): row[2:] for row in rows.tolist()}
         return errors
 
 
@@ -154,10 +145,8 @@ class SeenInputs:
     def restore(cls, state: Mapping[str, Floats]) -> SeenInputs:
         """What `arrays` returned, checked."""
         seen = cls()
-        ranges, clock = state["seen_ranges"], state["seen_clock"]
-        if ranges.ndim != 2 or ranges.shape[1] != 2 or clock.shape != seen.clock.shape:
-            raise FileRefused("the ranges of its inputs have an impossible shape.")
-        seen.ranges, seen.clock = ranges.copy(), clock.copy()
+        shapes: Shapes = {"seen_ranges": (range(_MOST_ROWS), 2), "seen_clock": seen.clock.shape}
+        seen.ranges, seen.clock = checked_arrays(state, shapes, "the history").values()
         return seen
 
 
@@ -199,8 +188,8 @@ class History:
         self._tops = np.full((POINTS, len(EXTREMES) + slots), -np.inf)
         self.snapshots: list[Snapshot] = []
         self.snapshot_stride = FIRST_SNAPSHOT
-        self.recent = KeptRows(FIELDS, RECENT)
-        self.worst = KeptRows(("loss", "row", *FIELDS), WORST)
+        self.recent = ChosenRows(FIELDS, RECENT)
+        self.worst = ChosenRows(("loss", "row", *FIELDS), WORST)
         self.categories = CategoryErrors()
         self.seen = SeenInputs()
         self.labels = LabelScores()
@@ -246,13 +235,13 @@ class History:
             if self.rows == POINTS * self.stride:
                 self._merge()
             point, inside = divmod(self.rows, self.stride)
-            some = rows[done : done + self.stride - inside]
+            added = rows[done : done + self.stride - inside]
             # `accumulate` adds row by row, wherever a block begins: the same bits.
-            self._sums[point] = np.add.accumulate(np.vstack([self._sums[point], some]))[-1]
-            highest = np.fmax.reduce(tops[done : done + len(some)])  # ignores NaN
+            self._sums[point] = np.add.accumulate(np.vstack([self._sums[point], added]))[-1]
+            highest = np.fmax.reduce(tops[done : done + len(added)])  # ignores NaN
             self._tops[point] = np.fmax(self._tops[point], highest)
-            self.rows += len(some)
-            done += len(some)
+            self.rows += len(added)
+            done += len(added)
 
     def _merge(self) -> None:
         half = POINTS // 2
@@ -296,11 +285,11 @@ class History:
         arrays = {
             "sums": self._sums[: self.points].copy(),
             "tops": self._tops[: self.points].copy(),
+            **{f"snapshot{number}": taken.values for number, taken in enumerate(self.snapshots)},
+            "recent": self.recent.rows.copy(),
+            "worst": self.worst.rows.copy(),
+            "categories": self.categories.array(),
         }
-        for number, snapshot in enumerate(self.snapshots):
-            arrays[f"snapshot{number}"] = snapshot.values
-        arrays |= {"recent": self.recent.rows.copy(), "worst": self.worst.rows.copy()}
-        arrays["categories"] = self.categories.array()
         return arrays | self.seen.arrays() | self.labels.arrays()
 
     @classmethod
@@ -309,61 +298,51 @@ class History:
 
         slots : of the model whose history it must be.
         """
-        rows = _whole(facts["rows"], 0, _MOST_ROWS, "rows")
-        stride = _doubled(facts["stride"], 1, "rows of a point")
-        points = -(-rows // stride)
-        if points > POINTS or (stride > 1 and points <= POINTS // 2):
-            raise FileRefused("its history has an impossible length.")
-        sums = state["sums"]
-        if type(facts["slots"]) is not int or facts["slots"] != slots:
-            raise FileRefused("its history belongs to another model.")
-        if sums.shape != (points, len(TOTALS) + 2 * slots):
-            raise FileRefused("its history does not fit its model.")
-        if (sums[:, 0] != np.minimum(rows - stride * np.arange(points), stride)).any():
-            raise FileRefused("the points of its history have wrong numbers of rows.")
-        tops = state["tops"]
-        if tops.shape != (points, len(EXTREMES) + slots):
-            raise FileRefused("the extremes of its history do not fit its model.")
         history = cls(slots)
-        history.stride, history.rows = stride, rows
-        history._sums[:points] = sums
-        history._tops[:points] = tops
-        history.snapshot_stride = _doubled(
-            facts["snapshot_stride"], FIRST_SNAPSHOT, "rows between snapshots"
+        other = "its history belongs to another model."
+        require(type(facts["slots"]) is int and facts["slots"] == slots, other)
+        rows = history.rows = saved_count(facts["rows"], "rows of a history")
+        stride = history.stride = _doubled(facts["stride"], 1)
+        history.snapshot_stride = _doubled(facts["snapshot_stride"], FIRST_SNAPSHOT)
+        points, taken = history.points, facts["snapshots"]
+        possible = points <= POINTS and (stride == 1 or points > POINTS // 2)
+        require(possible, "its history has an impossible length.")
+        require(len(taken) <= SNAPSHOTS + len(EARLY), "it has too many snapshots.")
+        for before, row in zip([0, *taken], taken, strict=False):
+            is_due = before < saved_count(row, "rows of a snapshot") <= rows and history.due(row)
+            require(is_due, "a snapshot is at a row at which none is due.")
+        shapes: Shapes = {
+            "sums": (points, len(TOTALS) + 2 * slots),
+            "tops": (points, len(EXTREMES) + slots),
+            "recent": (range(RECENT + 1), len(FIELDS)),
+            "worst": (range(WORST + 1), 2 + len(FIELDS)),
+            "categories": (range(_MOST_ROWS), 5),
+        }
+        snapshots = {f"snapshot{number}": row for number, row in enumerate(taken)}
+        shapes |= dict.fromkeys(snapshots, (range(DRAWN + 1), 4, GRID))
+        # A file of an earlier version has neither the worst rows nor the categories.
+        state = {"worst": history.worst.rows, "categories": history.categories.array(), **state}
+        arrays = checked_arrays(state, shapes, "its history")
+        history._sums[:points], history._tops[:points] = arrays["sums"], arrays["tops"]
+        counts = np.minimum(rows - stride * np.arange(points), stride)
+        require(
+            (arrays["sums"][:, 0] == counts).all(),
+            "the points of its history have wrong numbers of rows.",
         )
-        if len(facts["snapshots"]) > SNAPSHOTS + len(EARLY):
-            raise FileRefused("it has too many snapshots.")
-        before = 0
-        for number, row in enumerate(facts["snapshots"]):
-            _whole(row, before + 1, rows, "a snapshot's row")
-            if not history.due(row):
-                raise FileRefused("a snapshot is at a row at which none is due.")
-            values = state[f"snapshot{number}"]
-            if values.ndim != 3 or len(values) > DRAWN or values.shape[1:] != (4, GRID):
-                raise FileRefused("a snapshot has an impossible shape.")
-            history.snapshots.append(Snapshot(row, values))
-            before = row
-        history.recent.restore(state["recent"])
-        history.worst.restore(state.get("worst"))
-        history.categories = CategoryErrors.restore(state.get("categories"))
+        history.snapshots = [Snapshot(row, arrays[name]) for name, row in snapshots.items()]
+        history.recent.rows, history.worst.rows = arrays["recent"], arrays["worst"]
+        history.categories = CategoryErrors.restore(arrays["categories"])
         history.seen = SeenInputs.restore(state)
         history.labels = LabelScores.restore(state)
         return history
 
 
-def _whole(value: object, least: int, most: int, what: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise FileRefused(f"its history claims {value!r} for {what}.")
-    return value
-
-
-def _doubled(value: object, first: int, what: str) -> int:
-    """A whole number that is `first` times a power of two."""
-    number = _whole(value, first, _MOST_ROWS, what)
-    times, rest = divmod(number, first)
-    if rest or times & (times - 1):
-        raise FileRefused(f"its history claims {value!r} for {what}.")
-    return number
+def _doubled(value: object, first: int) -> int:
+    """A whole number that is `first` times a power of two, checked."""
+    times, rest = divmod(saved_count(value, "rows"), first)
+    is_power = times > 0 and not times & (times - 1)
+    require(is_power and not rest, f"its history claims {value!r} rows.")
+    return first * times
 
 
 class Snapshot:
@@ -408,7 +387,7 @@ class DrawnInput(NamedTuple):
     """The categories."""
 
 
-def some_of_each_kind(inputs: Sequence[DrawnInput], most: int) -> list[int]:
+def chosen_of_each_kind(inputs: Sequence[DrawnInput], most: int) -> list[int]:
     """The indices of at most so many inputs: the first of each kind, the second of each, ..."""
     kinds = ["time" if drawn.kind in PERIODS else drawn.kind for drawn in inputs]
     order = sorted(range(len(inputs)), key=lambda k: (kinds[:k].count(kinds[k]), k))
@@ -439,9 +418,9 @@ class FunctionCurves:
         for k in range(lags):
             name = f"{options.targets[output]}, {k + 1} before"
             inputs.append(DrawnInput("lag", name, len(options.targets) * k + output))
-        self.inputs = [inputs[k] for k in some_of_each_kind(inputs, MOST_INPUTS)]
+        self.inputs = [inputs[k] for k in chosen_of_each_kind(inputs, MOST_INPUTS)]
         """Those along which the present function is drawn."""
-        self.recorded = some_of_each_kind(self.inputs, DRAWN)
+        self.recorded = chosen_of_each_kind(self.inputs, DRAWN)
         """The indices of those along which snapshots are recorded."""
 
     def snapshot(self, history: History, *, recorded: bool) -> Snapshot | None:
@@ -464,9 +443,8 @@ class FunctionCurves:
                     low, high = np.clip([low, high], *seen[0])
                 values[k, 0] = rows[grid, drawn.place] = np.linspace(low, high, GRID)
             elif drawn.kind == "lag":
-                values[k, 0] = lagged[grid, drawn.place] = np.linspace(
-                    *_target_range(history), GRID
-                )
+                low, high = _target_range(history)
+                values[k, 0] = lagged[grid, drawn.place] = np.linspace(low, high, GRID)
             elif drawn.kind == "category":
                 frequent = sorted(self._frequent(drawn.name)[:GRID])
                 for number, (category, row) in enumerate(zip(frequent, rows[grid], strict=False)):

@@ -76,15 +76,30 @@ class DataNotes:
     def watch(self, names: list[str], numbers: Floats) -> None:
         """Look at n rows of numbers (n, d), the targets last."""
         before, self._rows = self._rows, self._rows + len(numbers)
+        anew = "" if self._options.state is None else ", and another --state"
         for name, values in zip(names, numbers.T, strict=True):
             column = self._columns.setdefault(name, _Column())
             present = values[~np.isnan(values)]
             if not len(present):
                 continue
             column.add(present)
-            self._note_large(name, float(np.abs(present).max()))
+            largest = float(np.abs(present).max())
+            if LARGEST_EXACT < largest < 2.0**64 and name not in self._options.targets:
+                self._note(
+                    "large",
+                    name,
+                    f"column {name!r} has whole numbers beyond 2^53, which are rounded. If they "
+                    f"are names, leave the column out of --features{anew}.",
+                )
             if ("far", name) not in self._noted and column.far_value is not None:
-                self._note_far(name, *column.far_value)
+                value, count = column.far_value
+                option = ",".join([*self._options.missing, f"{value:.12g}"])
+                self._note(
+                    "far",
+                    name,
+                    f"{value:.12g} has come {count} times in {name!r}, far from all other values. "
+                    f"If it means that there is none, use --missing {option}{anew}.",
+                )
         if before < JUDGED_ROWS <= self._rows:
             self.judge()
 
@@ -131,27 +146,6 @@ class DataNotes:
                 f"{block.where(row)}: its time {how}. Rows are learned in the order in which they "
                 "come; if that is not the order of time, sort them.",
             )
-
-    def _note_large(self, name: str, largest: float) -> None:
-        if LARGEST_EXACT < largest < 2.0**64 and name not in self._options.targets:
-            self._note(
-                "large",
-                name,
-                f"column {name!r} has whole numbers beyond 2^53, which are rounded. If they are "
-                f"names, leave the column out of --features{self._anew()}.",
-            )
-
-    def _note_far(self, name: str, value: float, count: int) -> None:
-        option = ",".join([*self._options.missing, f"{value:.12g}"])
-        self._note(
-            "far",
-            name,
-            f"{value:.12g} has come {count} times in {name!r}, far from all other values. If it "
-            f"means that there is none, use --missing {option}{self._anew()}.",
-        )
-
-    def _anew(self) -> str:
-        return "" if self._options.state is None else ", and another --state"
 
     def _note(self, kind: str, name: str, text: str) -> None:
         if (kind, name) not in self._noted:

@@ -7,20 +7,18 @@ checkpoint holds all follow from the fields of `RunOptions` and their metadata.
 from __future__ import annotations
 
 import csv
+import math
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, dataclass, field, fields
+from collections.abc import Iterator, Sequence
+from dataclasses import MISSING, dataclass, field, fields, replace
 from datetime import datetime
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
+from typing import Any, Literal, cast, get_args, get_origin, get_type_hints
 from zoneinfo import ZoneInfo
 
 from ..errors import FileRefused, RunRefused
 from . import Saved
-
-if TYPE_CHECKING:
-    import numpy as np
 
 LARGEST_PERIOD, MOST_PERIODS = 20_000, 4
 """Of --seasons: the constants of `auto.seasons`, which the help must not import."""
@@ -48,88 +46,98 @@ FREE = "free"
 
 @dataclass(frozen=True)
 class OptionSpec:
-    """What is declared about one option, besides its name, type and default.
+    """What is declared about one option, besides its name and type.
 
     Parameters
     ----------
     group : the heading of the help under which it stands.
     help : its line in the help.
-    metavar : how its value is called in the help.
-    choices : the allowed values.
+    default : its value if it is not given; MISSING if it must be.
+    metavar : how its value is called in the help; by default by its type.
     low, high : the range of a number; None for no bound.
     open_range : whether the bounds themselves are excluded.
     bare_value : the value if the option is given without one.
     saved : FIXED, FREE, or None if the checkpoint does not hold it.
+    kind : its type: str, int, float, bool, Path, or tuple for a list of names.
+    choices : the allowed values, if its type is Literal.
     """
 
     group: str
     help: str
+    default: Any = MISSING
     metavar: str | None = None
-    choices: tuple[str, ...] = ()
     low: float | None = None
     high: float | None = None
     open_range: bool = False
     bare_value: int | None = None
     saved: str | None = None
+    kind: type = str
+    choices: tuple[str, ...] = ()
+
+    def of_type(self, hint: Any) -> OptionSpec:
+        """The same with the type of the field, of which None and type arguments do not count."""
+        if get_origin(hint) is Literal:
+            return replace(self, choices=get_args(hint))
+        if get_origin(hint) is tuple:
+            return replace(self, kind=tuple)
+        kinds = [kind for kind in get_args(hint) if kind is not type(None)]
+        return self.of_type(kinds[0]) if kinds else replace(self, kind=hint)
+
+    @property
+    def plain_default(self) -> object:
+        """The default as JSON data; None if there is none."""
+        return None if self.default is MISSING else _as_json(self.default)
+
+    def fits(self, value: Any) -> bool:
+        """Whether a value is of the type, and among the choices or in the range."""
+        if value is None and self.default is None:
+            return True
+        if self.kind is tuple:
+            return isinstance(value, tuple) and all(isinstance(name, str) for name in value)
+        kinds = (int, float) if self.kind is float else (self.kind,)
+        if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
+            return False
+        if self.choices:
+            return value in self.choices
+        if self.low is None and self.high is None:
+            return True
+        low = -math.inf if self.low is None else self.low
+        high = math.inf if self.high is None else self.high
+        number = cast(float, value)
+        return low < number < high if self.open_range else low <= number <= high
+
+    def allowed(self) -> str:
+        """The values that the option may have, in words."""
+        if self.choices:
+            return " or ".join(self.choices)
+        words = KIND_WORDS[self.kind][1]
+        if self.low is not None:
+            words += f" {'above' if self.open_range else 'from'} {self.low:g}"
+        if self.high is not None:
+            words += f" {'and below' if self.open_range else 'to'} {self.high:g}"
+        return words
 
 
-def option(
-    group: str, text: str, default: object = MISSING, metavar: str | None = None, **declared: Any
-) -> Any:
+KIND_WORDS = {
+    int: ("N", "a whole number"),
+    float: ("NUMBER", "a number"),
+    str: ("NAME", "text"),
+    bool: ("", "true or false"),
+    Path: ("FILE", "a path"),
+    tuple: ("A,B", "names with commas between them"),
+}
+"""How values of a type are called in the help, and in messages."""
+
+
+def option(group: str, text: str, default: Any = MISSING, **declared: Any) -> Any:
     """A field of a dataclass that is an option."""
-    spec = OptionSpec(group, text, metavar, **declared)
+    spec = OptionSpec(group, text, default, **declared)
     return field(default=default, metadata={"option": spec})
 
 
 def flag(name: str) -> str:
     """How an option is written in a command: `--max-rows`."""
     return f"--{name.replace('_', '-')}"
-
-
-def value_type(hint: Any) -> type:
-    """The type of an option's value, without None and type arguments."""
-    if get_origin(hint) is tuple:
-        return tuple
-    return next(
-        (value_type(argument) for argument in get_args(hint) if argument is not type(None)), hint
-    )
-
-
-def fits(value: object, kind: type, spec: OptionSpec) -> bool:
-    """Whether a value is of its type, and among the choices or in the range."""
-    if kind is tuple:
-        return isinstance(value, tuple) and all(isinstance(name, str) for name in value)
-    if kind is float and type(value) is int:
-        value = float(value)
-    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-        return False
-    if spec.choices:
-        return value in spec.choices
-    if spec.low is None and spec.high is None:
-        return True
-    low = float("-inf") if spec.low is None else spec.low
-    high = float("inf") if spec.high is None else spec.high
-    number = float(value)  # type: ignore[arg-type]
-    return low < number < high if spec.open_range else low <= number <= high
-
-
-def allowed(name: str, kind: type, spec: OptionSpec) -> str:
-    """The values that an option may have, in words."""
-    if spec.choices:
-        return " or ".join(spec.choices)
-    words = {
-        int: "a whole number",
-        float: "a number",
-        str: "text",
-        bool: "true or false",
-        Path: "a path",
-        tuple: "labels" if name == "classes" else "column names",
-    }[kind]
-    if spec.low is not None:
-        words += f" {'above' if spec.open_range else 'from'} {spec.low:g}"
-    if spec.high is not None:
-        words += f" {'and below' if spec.open_range else 'to'} {spec.high:g}"
-    return words
 
 
 def option_text(value: object) -> str:
@@ -156,6 +164,8 @@ def column_names(text: str) -> tuple[str, ...]:
 
 _columns = partial(option, "Columns", saved=FIXED)
 _learning = partial(option, "Learning", saved=FIXED)
+_share = partial(_learning, metavar="SHARE", low=0, high=1, open_range=True)
+_bound = partial(_learning, low=-LARGEST, high=LARGEST)
 _results = partial(option, "Results")
 _rows = partial(option, "Rows")
 """Declare an option under a heading of the help."""
@@ -172,62 +182,56 @@ class RunOptions:
     source: str
     """A file, `-` for standard input, or the address of a broker."""
 
-    target: str = _columns("Column to predict; several columns of numbers: A,B,C.", metavar="NAME")
+    target: str = _columns("Column to predict; several columns of numbers: A,B,C.")
     features: tuple[str, ...] | None = _columns(
-        "Numeric inputs; by default all other columns.", None, "A,B,C"
+        "Numeric inputs; by default all other columns.", None, metavar="A,B,C"
     )
     categorical: tuple[str, ...] = _columns(
-        "Text inputs: categories, known by their mean target.", (), "A,B"
+        "Text inputs: categories, known by their mean target.", ()
     )
     time: str | None = _columns(
         "Column of times (ISO 8601, or seconds, milli-, micro- or nanoseconds since 1970): becomes "
         "the time of day, week and year.",
         None,
-        "NAME",
     )
     time_format: str | None = _columns(
-        "Format of the times such as '%d.%m.%Y %H:%M', where it is not recognised.", None, "FORMAT"
+        "Format of the times such as '%d.%m.%Y %H:%M', where it is not recognised.",
+        None,
+        metavar="FORMAT",
     )
     timezone: str | None = _columns(
         "Time zone of the clock that --time shows, such as Europe/Berlin; other times are "
         "converted to it.",
         None,
-        "NAME",
     )
     missing: tuple[str, ...] = _columns(
-        "Values that mean that there is none, such as -999,NA. Inputs may then be missing.",
-        (),
-        "A,B",
+        "Values that mean that there is none, such as -999,NA. Inputs may then be missing.", ()
     )
     keep: tuple[str, ...] = _columns(
         "Columns that are copied into the predictions; with them the id of each row of a broker.",
         (),
-        "A,B",
     )
     delimiter: str = _columns(
-        "Character between the cells of CSV, or the word tab.", ",", "CHARACTER"
+        "Character between the cells of CSV, or the word tab.", ",", metavar="CHARACTER"
     )
     decimal: str = _columns(
-        "Decimal point of the numbers in CSV: a point or a comma.", ".", "CHARACTER"
+        "Decimal point of the numbers in CSV: a point or a comma.", ".", metavar="CHARACTER"
     )
 
-    task: str = _learning(
-        "Whether the target is a number or a label.",
-        "regression",
-        choices=("regression", "classification"),
+    task: Literal["regression", "classification"] = _learning(
+        "Whether the target is a number or a label.", "regression"
     )
     classes: tuple[str, ...] | None = _learning(
         "Labels that may occur; a row with another one is bad. By default they are found in the "
         "stream.",
         None,
-        "A,B,C",
+        metavar="A,B,C",
         saved=FREE,
     )
     max_classes: int | None = _learning(
         "How many labels may be found in the stream, by default 100. Beyond two, the model grows "
         "with each.",
         None,
-        "N",
         low=2,
         high=10_000,
         saved=FREE,
@@ -235,75 +239,46 @@ class RunOptions:
     positive: str | None = _learning(
         "Label that is predicted when its probability is at least --threshold, such as a rare one.",
         None,
-        "LABEL",
+        metavar="LABEL",
     )
-    threshold: float = _learning(
-        "Probability from which --positive is predicted.",
-        0.5,
-        "SHARE",
-        low=0,
-        high=1,
-        open_range=True,
-    )
-    lags: int = _learning(
-        "Number of previous targets that are inputs too.", 0, "N", low=0, high=1000
-    )
+    threshold: float = _share("Probability from which --positive is predicted.", 0.5)
+    lags: int = _learning("Number of previous targets that are inputs too.", 0, low=0, high=1000)
     seasons: tuple[str, ...] = _learning(
         "Periods in rows after which the stream repeats, such as 24,168; or auto to find them.",
         (),
-        "N,N",
+        metavar="N,N",
     )
     horizon: tuple[str, ...] = _learning(
         "Forecast so many rows ahead, after every row: 24 for 1 to 24, or some, such as 1,6,24.",
         (),
-        "N,N",
+        metavar="N,N",
     )
     known: tuple[str, ...] = _learning(
-        "Numeric columns, or the time, that forecasts may use of later rows: known in advance.",
-        (),
-        "A,B",
+        "Numeric columns, or the time, that forecasts may use of later rows: known in advance.", ()
     )
-    delay: int = _learning(
-        "Number of rows after which a target is known.", 0, "N", low=0, high=100_000
-    )
-    preset: str = _learning(
+    delay: int = _learning("Number of rows after which a target is known.", 0, low=0, high=100_000)
+    preset: Literal["auto", "paper"] = _learning(
         "Slots: AutoBank's default ones, or the twenty Gaussian kernels and the weights of the "
         "paper.",
         "auto",
-        choices=("auto", "paper"),
     )
-    size: str = _learning(
-        "Number of slots, and so the time per row.",
-        "default",
-        choices=("small", "default", "large"),
+    size: Literal["small", "default", "large"] = _learning(
+        "Number of slots, and so the time per row.", "default"
     )
-    coverage: float = _learning(
-        "Share of the targets inside their intervals.", 0.9, "SHARE", low=0, high=1, open_range=True
+    coverage: float = _share("Share of the targets inside their intervals.", 0.9)
+    lower: float | None = _bound(
+        "No target lies below this: predictions and intervals stay above, other rows are bad.", None
     )
-    lower: float | None = _learning(
-        "No target lies below this: predictions and intervals stay above, other rows are bad.",
-        None,
-        "NUMBER",
-        low=-LARGEST,
-        high=LARGEST,
+    upper: float | None = _bound(
+        "No target lies above this: predictions and intervals stay below, other rows are bad.", None
     )
-    upper: float | None = _learning(
-        "No target lies above this: predictions and intervals stay below, other rows are bad.",
-        None,
-        "NUMBER",
-        low=-LARGEST,
-        high=LARGEST,
-    )
-    engine: str = _learning(
-        "Where the slots run; the results are the same.",
-        "serial",
-        choices=("serial", "threads", "ray"),
-        saved=None,
+    engine: Literal["serial", "threads", "ray"] = _learning(
+        "Where the slots run; the results are the same.", "serial", saved=None
     )
     ray_address: str | None = _learning(
         "Ray cluster for --engine ray; by default Ray is started on this machine.",
         None,
-        "HOST:PORT",
+        metavar="HOST:PORT",
         saved=None,
     )
     ray_allow_unauthenticated: bool = _learning(
@@ -314,7 +289,6 @@ class RunOptions:
     shards: int | None = _learning(
         "Processes for --engine ray, threads for --engine threads; by default one per processor.",
         None,
-        "N",
         low=1,
         saved=None,
     )
@@ -323,60 +297,55 @@ class RunOptions:
         "Where predictions are written: a .csv file, a .parquet folder, or "
         "redis://host:port/stream.",
         None,
-        "PLACE",
+        metavar="PLACE",
     )
     redis_password_file: Path | None = _results(  # noqa: RUF009
         "File with the password of Redis (source and predictions), which others may not read; or "
         "set KERNELBANK_REDIS_PASSWORD.",
         None,
-        "FILE",
     )
     redis_wait: int = _results(
-        "Number of replicas of Redis that must have the predictions before a checkpoint.",
-        0,
-        "N",
-        low=0,
+        "Number of replicas of Redis that must have the predictions before a checkpoint.", 0, low=0
     )
     state: Path | None = _results(  # noqa: RUF009
         "Folder of the checkpoint: with it, the same command resumes after a crash, a kill or "
         "Ctrl-C.",
         None,
-        "FOLDER",
+        metavar="FOLDER",
     )
     checkpoint_every: int = _results(
         "Rows between checkpoints. A kill costs the time since the last one, never results.",
         10_000,
-        "ROWS",
+        metavar="ROWS",
         low=1,
     )
     flush_every: float = _results(
         "Seconds after which predictions can be read where they are written (Parquet: at the end "
         "of a part).",
         1.0,
-        "SECONDS",
+        metavar="SECONDS",
         low=0,
     )
     report: Path | None = _results(  # noqa: RUF009
-        "Write a page with charts of the run to this .html file at the end.", None, "FILE"
+        "Write a page with charts of the run to this .html file at the end.", None
     )
     live: int | None = _results(
         "Serve that page during the run, at an address that is printed; by default at a free port.",
         None,
-        "[PORT]",
+        metavar="[PORT]",
         low=0,
         high=65_535,
         bare_value=0,
     )
     live_host: str = _results(
-        "Network address that the live page listens on.", "127.0.0.1", "ADDRESS"
+        "Network address that the live page listens on.", "127.0.0.1", metavar="ADDRESS"
     )
     quiet: bool = _results("Print errors only.", False)
     log_json: bool = _results("Print everything as JSON, one object per line.", False)
 
-    on_bad_row: str = _rows(
+    on_bad_row: Literal["stop", "skip"] = _rows(
         "Stop at a row that cannot be used, or write it to the bad rows and go on.",
         "stop",
-        choices=("stop", "skip"),
         saved=FREE,
     )
     allow_missing: bool = _rows("Inputs may be missing (empty, NaN, null).", False, saved=FREE)
@@ -389,7 +358,7 @@ class RunOptions:
         False,
     )
     allow_empty: bool = _rows("A source without any row is not an error.", False)
-    max_rows: int | None = _rows("Stop after this number of rows.", None, "N", low=1)
+    max_rows: int | None = _rows("Stop after this number of rows.", None, low=1)
     complete: bool = _rows(
         "Nothing more is written to the source: its last line is a row also without a line end.",
         False,
@@ -400,58 +369,17 @@ class RunOptions:
     stop_when_idle: float | None = _rows(
         "Stop when no row has come for this time (standard input, brokers, --follow).",
         None,
-        "SECONDS",
+        metavar="SECONDS",
         low=0,
         open_range=True,
     )
 
     def __post_init__(self) -> None:
         for name, spec in OPTIONS.items():
-            value = getattr(self, name)
-            optional = DEFAULTS[name] is None
-            if not (optional and value is None) and not fits(value, KINDS[name], spec):
-                raise RunRefused(
-                    f"{flag(name)} must be {allowed(name, KINDS[name], spec)}; got {value!r}."
-                )
-        # Which the help must not import.
-        from ..io.lines import DECIMAL_RULE, DELIMITER_RULE, delimiter_character
-
-        if delimiter_character(self.delimiter) is None:
-            raise RunRefused(f"--delimiter must {DELIMITER_RULE}; got {self.delimiter!r}.")
-        if self.decimal not in (".", ","):
-            raise RunRefused(f"--decimal must {DECIMAL_RULE}; got {self.decimal!r}.")
-        check_combinations(self)
-        self._check_times()
-
-    def _check_times(self) -> None:
-        if self.time_format is not None:
-            day = datetime(2024, 12, 31)
-            try:
-                fits = datetime.strptime(day.strftime(self.time_format), self.time_format) == day
-            except ValueError:
-                fits = False
-            if not fits:
-                raise RunRefused(
-                    "--time-format must name at least day, month and year, such as "
-                    f"'%d.%m.%Y %H:%M'; got {self.time_format!r}."
-                )
-        try:
-            self.zone  # noqa: B018  (an unknown one is refused)
-        except (KeyError, ValueError, OSError):
-            raise RunRefused(
-                "--timezone must be the name of a time zone of this system, such as "
-                f"Europe/Berlin; got {self.timezone!r}."
-            ) from None
-
-    def beyond_bounds(self, target: float | None) -> str:
-        """Why a target is beyond --lower or --upper, as the end of a sentence; "" if it is not."""
-        if target is None:
-            return ""
-        if self.lower is not None and target < self.lower:
-            return f"is below --lower {self.lower:g}: correct it, or begin anew with a lower bound"
-        if self.upper is not None and target > self.upper:
-            return f"is above --upper {self.upper:g}: correct it, or begin anew with a higher bound"
-        return ""
+            if not spec.fits(value := getattr(self, name)):
+                raise RunRefused(f"{flag(name)} must be {spec.allowed()}; got {value!r}.")
+        for problem in _problems(self):
+            raise RunRefused(problem)
 
     # --- what follows from them -------------------------------------------------------------------
 
@@ -473,6 +401,10 @@ class RunOptions:
     def zone(self) -> ZoneInfo | None:
         """What --timezone names."""
         return None if self.timezone is None else ZoneInfo(self.timezone)
+
+    def set_among(self, *names: object) -> list[str]:
+        """Which of these options have another value than their default."""
+        return [name for name in map(str, names) if getattr(self, name) != OPTIONS[name].default]
 
     @property
     def labels(self) -> list[str] | None:
@@ -502,7 +434,7 @@ class RunOptions:
         return self.source.startswith(BROKER_SCHEMES)
 
     @property
-    def kept_columns(self) -> tuple[str, ...]:
+    def copied_columns(self) -> tuple[str, ...]:
         """The columns of the predictions that are copied from the source, an id first."""
         if not self.keep or not self.is_broker:
             return self.keep
@@ -535,7 +467,7 @@ class RunOptions:
         """Refuse to resume a run with other options; the message says which ones differ."""
         mine = self.to_json()
         # An option that the file does not hold is younger than the file: it had its default.
-        earlier = {name: saved.get(name, _plain_default(name)) for name in mine}
+        earlier = {name: saved.get(name, OPTIONS[name].plain_default) for name in mine}
         different = [
             f"{flag(name)} was {option_text(earlier[name])}, now {option_text(value)}"
             for name, value in mine.items()
@@ -548,17 +480,14 @@ class RunOptions:
             )
 
 
+_HINTS = get_type_hints(RunOptions)
+
 OPTIONS: dict[str, OptionSpec] = {
-    one.name: one.metadata["option"] for one in fields(RunOptions) if one.metadata
+    declared.name: declared.metadata["option"].of_type(_HINTS[declared.name])
+    for declared in fields(RunOptions)
+    if declared.metadata
 }
 """Every option, in the order of the help."""
-
-DEFAULTS: dict[str, object] = {one.name: one.default for one in fields(RunOptions)}
-
-KINDS: dict[str, type] = {
-    name: value_type(hint) for name, hint in get_type_hints(RunOptions).items() if name in OPTIONS
-}
-"""The type of every option: str, int, float, bool, Path, or tuple for a list of names."""
 
 _WHOLE = re.compile(r"([+-]?\d+)\.0*")
 
@@ -569,10 +498,6 @@ def as_label(cell: str) -> str:
     return cell if whole is None else whole[1]
 
 
-def _plain_default(name: str) -> object:
-    return None if DEFAULTS[name] is MISSING else _as_json(DEFAULTS[name])
-
-
 def _as_json(value: object) -> object:
     return list(value) if isinstance(value, tuple) else value
 
@@ -580,8 +505,16 @@ def _as_json(value: object) -> object:
 # --- options that exclude or need one another ---
 
 
-def check_combinations(options: RunOptions) -> None:
-    """Refuse options that do not go together."""
+def _problems(options: RunOptions) -> Iterator[str]:
+    """Why options cannot be used, or do not go together; each relies on those before."""
+    # Which the help must not import.
+    from ..io.brokers import without_password
+    from ..io.lines import DECIMAL_RULE, DELIMITER_RULE, delimiter_character
+
+    if delimiter_character(options.delimiter) is None:
+        yield f"--delimiter must {DELIMITER_RULE}; got {options.delimiter!r}."
+    if options.decimal not in (".", ","):
+        yield f"--decimal must {DECIMAL_RULE}; got {options.decimal!r}."
     labels, grows = options.task == "classification", options.is_broker or options.follow
     address, from_redis = options.predictions, options.source.startswith(REDIS_SCHEMES)
     to_redis = address is not None and address.startswith(REDIS_SCHEMES)
@@ -597,72 +530,84 @@ def check_combinations(options: RunOptions) -> None:
         "a source or --predictions in Redis": (to_redis or from_redis, "redis_password_file"),
     }
     for what, (fulfilled, *names) in needs.items():
-        for name in map(str, names):
-            if not fulfilled and getattr(options, name) != DEFAULTS[name]:
-                raise RunRefused(f"{flag(name)} needs {what}.")
-    for name in ("horizon", "lower", "upper"):
-        if labels and getattr(options, name) != DEFAULTS[name]:
-            raise RunRefused(
-                f"{flag(name)} is for numbers; with --task classification leave it out."
-            )
+        if not fulfilled:
+            yield from (f"{flag(name)} needs {what}." for name in options.set_among(*names))
+    if labels:
+        for name in options.set_among("horizon", "lower", "upper"):
+            yield f"{flag(name)} is for numbers; with --task classification leave it out."
     if options.complete and options.follow:
-        raise RunRefused(
+        yield (
             "--complete is for a source that does not grow, --follow for one that does. Give "
             "one of them."
         )
-    _check_targets(options)
+    targets, what = options.targets, f"--target names {len(options.targets)} columns"
+    if not targets:
+        yield f"--target must name a column, or several: A,B; got {options.target!r}."
+    for name in targets:
+        if targets.count(name) > 1:
+            yield f"--target: column {name!r} is named twice. Use it once."
+    if len(targets) > 1 and labels:
+        yield f"{what}, which must be numbers; with --task classification name one."
+    if len(targets) > 1:
+        for name in options.set_among("seasons", "horizon", "preset"):
+            yield f"{what}; with {flag(name)} name one, and run the others alone."
     periods = _whole_numbers(options.seasons, 2, LARGEST_PERIOD)
     if options.seasons != ("auto",) and (periods is None or len(periods) > MOST_PERIODS):
-        raise RunRefused(
+        yield (
             f"--seasons must be auto, or up to {MOST_PERIODS} different whole numbers of rows "
             f"from 2 to {LARGEST_PERIOD}, such as 24,168; got {option_text(options.seasons)}."
         )
     if _whole_numbers(options.horizon, 1, LONGEST_HORIZON) is None:
-        raise RunRefused(
+        yield (
             f"--horizon must be a number of rows from 1 to {LONGEST_HORIZON}, or several different "
             f"ones, such as 1,6,24; got {option_text(options.horizon)}."
         )
     lower, upper = options.lower, options.upper
     if lower is not None and upper is not None and not lower < upper:
-        raise RunRefused(f"--lower must be less than --upper; got {lower:g} and {upper:g}.")
-    classes = options.labels
+        yield f"--lower must be less than --upper; got {lower:g} and {upper:g}."
+    classes, listed = options.labels, option_text(options.classes)
     if classes is not None and options.max_classes is not None:
-        raise RunRefused(
+        yield (
             "--max-classes is for labels that are found in the stream; with --classes leave it out."
         )
     if classes is not None and (len(classes) < 2 or len(set(classes)) < len(classes)):
-        raise RunRefused(
-            "--classes must name at least two labels, none twice; got "
-            f"{option_text(options.classes)}."
-        )
+        yield f"--classes must name at least two labels, none twice; got {listed}."
     if classes is not None and options.positive is not None and options.rare not in classes:
-        raise RunRefused(
-            f"--positive must be one of --classes; {options.positive!r} is not among "
-            f"{option_text(options.classes)}. Add it to --classes, or correct it."
+        yield (
+            f"--positive must be one of --classes; {options.positive!r} is not among {listed}. "
+            "Add it to --classes, or correct it."
         )
-    if address is None or to_redis:
-        return
-    if "://" in address or not address.endswith((".csv", ".parquet")):
-        from ..io.brokers import without_password  # which the help must not import
-
-        raise RunRefused(
+    is_file = address is not None and "://" not in address
+    if (
+        address is not None
+        and not to_redis
+        and not (is_file and address.endswith((".csv", ".parquet")))
+    ):
+        yield (
             "--predictions must end with .csv or .parquet, or be redis://host:port/stream; "
             f"got {without_password(address)}."
         )
+    if options.time_format is not None and not _is_time_format(options.time_format):
+        yield (
+            "--time-format must name at least day, month and year, such as "
+            f"'%d.%m.%Y %H:%M'; got {options.time_format!r}."
+        )
+    try:
+        options.zone  # noqa: B018  (an unknown one is refused)
+    except (KeyError, ValueError, OSError):
+        yield (
+            "--timezone must be the name of a time zone of this system, such as "
+            f"Europe/Berlin; got {options.timezone!r}."
+        )
 
 
-def _check_targets(options: RunOptions) -> None:
-    targets, what = options.targets, f"--target names {len(options.targets)} columns"
-    if not targets:
-        raise RunRefused(f"--target must name a column, or several: A,B; got {options.target!r}.")
-    for name in targets:
-        if targets.count(name) > 1:
-            raise RunRefused(f"--target: column {name!r} is named twice. Use it once.")
-    if len(targets) > 1 and options.task == "classification":
-        raise RunRefused(f"{what}, which must be numbers; with --task classification name one.")
-    for name in ("seasons", "horizon", "preset"):
-        if len(targets) > 1 and getattr(options, name) != DEFAULTS[name]:
-            raise RunRefused(f"{what}; with {flag(name)} name one, and run the others alone.")
+def _is_time_format(form: str) -> bool:
+    """Whether a day is known from a time in this format."""
+    day = datetime(2024, 12, 31)
+    try:
+        return datetime.strptime(day.strftime(form), form) == day
+    except ValueError:
+        return False
 
 
 def _whole_numbers(texts: Sequence[str], least: int, most: int) -> set[int] | None:
@@ -700,10 +645,6 @@ def prediction_columns(options: RunOptions, labels: Sequence[str] | None = None)
     return (row, *(f"{column}:{name}" for name in options.targets for column in each))
 
 
-FIELDS = {"forecast": "forecasts", "lower": "forecast_lower", "upper": "forecast_upper"}
-"""How columns of the predictions begin, and the fields of a trace that are written there."""
-
-
 def parsed_horizons(texts: Sequence[str]) -> tuple[int, ...]:
     """Rows ahead, ascending: one number N for 1 to N, several for themselves.
 
@@ -714,31 +655,10 @@ def parsed_horizons(texts: Sequence[str]) -> tuple[int, ...]:
     return tuple(range(1, horizons[0] + 1)) if len(horizons) == 1 else tuple(horizons)
 
 
-def check_known(known: Sequence[str], usable: Sequence[str]) -> None:
-    """Refuse columns of --known that are not among the numeric inputs and the time."""
-    for name in known:
-        if name not in usable:
-            raise RunRefused(
-                f"--known: {name!r} is not a numeric input or the time. There are: "
-                f"{', '.join(usable) or 'none'}."
-            )
-
-
 def forecast_columns(options: RunOptions) -> tuple[str, ...]:
     """The columns of forecasts in the predictions: forecast+1, lower+1, upper+1, ...
 
     None with --known: when a row is written, the known columns of the next rows have not been read.
     """
-    horizons = () if options.known else options.horizons
-    return tuple(f"{name}+{horizon}" for horizon in horizons for name in FIELDS)
-
-
-def forecast_cells(
-    arrays: Mapping[str, np.ndarray], options: RunOptions
-) -> list[tuple[object, ...]]:
-    """The cells of n rows from arrays (n, H) of a trace."""
-    if options.known or not options.horizons:
-        return [()] * len(next(iter(arrays.values()), ()))
-    lists = [arrays[field].tolist() for field in FIELDS.values()]
-    rows = zip(*lists, strict=True)
-    return [tuple(cell for cells in zip(*row, strict=True) for cell in cells) for row in rows]
+    horizons, names = () if options.known else options.horizons, ("forecast", "lower", "upper")
+    return tuple(f"{name}+{horizon}" for horizon in horizons for name in names)

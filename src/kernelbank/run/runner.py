@@ -7,9 +7,10 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib.metadata import version
-from typing import TypedDict
+from typing import Any
 
 import numpy as np
 
@@ -33,8 +34,8 @@ from ..io.sources import RejectedRow, RowBlock, Source
 from ..utils.validation import Floats
 from . import Saved
 from .advice import bad_row_advice, first_row_advice, header_advice
-from .checkpoint import CheckpointDir, saved_count
-from .encoder import Batch, FeatureEncoder, KeptColumns
+from .checkpoint import CheckpointDir, require, saved_count
+from .encoder import Batch, CopiedColumns, FeatureEncoder
 from .notes import JUDGED_ROWS
 from .options import RunOptions, prediction_columns
 from .session import Session
@@ -48,15 +49,10 @@ SHOWN = 20
 """How many of the first bad rows are kept for the page, and how many of the last."""
 
 
-class BadRowRecord(TypedDict):
-    """A line of the file of bad rows."""
+BAD_ROW = ("row", "where", "column", "value", "reason", "advice")
+"""The fields of a line of the file of bad rows."""
 
-    row: int
-    where: str
-    column: str | None
-    value: str
-    reason: str
-    advice: str
+BadRowRecord = dict[str, Any]
 
 
 class RejectedRows:
@@ -69,14 +65,7 @@ class RejectedRows:
 
     def add(self, rejected: RejectedRow, number: int, advice: str = "") -> BadRowRecord:
         """Count row `number` of the source; returns its record for the file of bad rows."""
-        record: BadRowRecord = {
-            "row": number,
-            "where": rejected.where,
-            "column": rejected.column,
-            "value": rejected.value,
-            "reason": rejected.reason,
-            "advice": advice,
-        }
+        record = {**asdict(rejected), "row": number, "advice": advice}
         self.count += 1
         if len(self.first) < SHOWN:
             self.first.append(record)
@@ -90,21 +79,15 @@ class RejectedRows:
 
     def restore(self, saved: Saved) -> None:
         """Continue from what `to_json` returned, after checking it."""
-        count, first, last = saved["count"], list(saved["first"]), list(saved["last"])
-        is_count = isinstance(count, int) and not isinstance(count, bool)
-        if not is_count or len(first) != min(count, SHOWN):
-            raise FileRefused(f"it claims {count!r} bad rows.")
-        if len(last) != min(count - len(first), SHOWN):
-            raise FileRefused("it holds the wrong number of bad rows.")
+        count = saved_count(saved["count"], "bad rows")
+        first, last = list(saved["first"]), list(saved["last"])
+        counts = (min(count, SHOWN), min(max(count - SHOWN, 0), SHOWN))
+        require((len(first), len(last)) == counts, "it holds the wrong number of bad rows.")
         for record in (*first, *last):
-            if (
-                tuple(record) != tuple(BadRowRecord.__annotations__)
-                or type(record["row"]) is not int
-            ):
-                raise FileRefused("a bad row in it has the wrong fields.")
-            texts = [value for name, value in record.items() if name != "row"]
-            if not all(isinstance(text, (str, type(None))) for text in texts):
-                raise FileRefused("a bad row in it is not described by text.")
+            number, *texts = record.values()
+            require(tuple(record) == BAD_ROW, "a bad row in it has the wrong fields.")
+            described = all(isinstance(text, (str, type(None))) for text in texts)
+            require(described and type(number) is int, "a bad row in it is not described by text.")
         self.count, self.first, self.last = count, first, last
 
 
@@ -148,12 +131,11 @@ class RunTimes:
 def check_times(saved: Saved) -> Saved:
     """What `RunTimes.to_json` returned, after checking it."""
     starts, seconds = saved_count(saved["starts"], "starts"), float(saved["seconds"])
-    if not starts or not 0 <= seconds < 1e12:
-        raise FileRefused("its times are impossible.")
+    require(starts and 0 <= seconds < 1e12, "its times are impossible.")
+    times = {name: datetime.fromisoformat(saved[name]) for name in ("started", "updated")}
     return {
-        "started": datetime.fromisoformat(saved["started"]).isoformat(),
+        **{name: moment.isoformat() for name, moment in times.items()},
         "starts": starts,
-        "updated": datetime.fromisoformat(saved["updated"]).isoformat(),
         "seconds": seconds,
         "versions": {str(name): str(number) for name, number in saved["versions"].items()},
     }
@@ -194,9 +176,10 @@ class Runner:
         self.source = source
         self.sinks = sinks
         self.bad_rows = bad_rows
+        self.all_sinks = sinks if bad_rows is None else [*sinks, bad_rows]
         self.checkpoints = checkpoints
         self.encoder = FeatureEncoder(options)
-        self._kept = KeptColumns(options)
+        self._copied = CopiedColumns(options)
         self.times = RunTimes()
         self.rejected = RejectedRows()
         self.session = Session(options, engine)
@@ -209,7 +192,7 @@ class Runner:
         self._uncommitted_rows = 0
         self._has_data_commit = False
         """Whether a commit holds a row: from then on its position says which rows were read."""
-        self._columns_known = False
+        self._has_columns = False
         self._running: Sequence[int] = ()
         """The rows of the block that are being worked on."""
         self._sinks_started = False
@@ -234,7 +217,7 @@ class Runner:
         """
         for block in self._blocks():
             if len(block):
-                if not self._columns_known:
+                if not self._has_columns:
                     self._set_columns(self.source.columns)
                 self._rewind()  # not before: a source whose rows are gone is refused until then
                 if not self._sinks_started:
@@ -269,7 +252,7 @@ class Runner:
         """
         now = time.monotonic()
         if now - self._flushed >= self.options.flush_every - POLL_SECONDS:
-            for sink in self._all_sinks():
+            for sink in self.all_sinks:
                 sink.flush()
             self._flushed = now
 
@@ -279,7 +262,7 @@ class Runner:
         return self.options.max_rows is not None and self.rows >= self.options.max_rows
 
     def _blocks(self) -> Iterator[RowBlock]:
-        if not self._columns_known:
+        if not self._has_columns:
             self._set_columns(self.source.columns)
         # The first block gives labels their columns, which must not depend on checkpoints.
         by_labels = self.options.task == "classification" and self.options.classes is None
@@ -316,15 +299,15 @@ class Runner:
         except RunRefused as error:
             advice = header_advice(self.options, columns, self.source)
             raise RunRefused(f"{error} {advice}".rstrip()) from None
-        self._kept.check(columns)
+        self._copied.check(columns)
         self.session.set_columns(self.encoder.columns)
-        self._columns_known = True
+        self._has_columns = True
 
     def _run_block(self, block: RowBlock) -> None:
         """Run the rows of a block in order: batches, and bad rows, which stop it or are skipped."""
         batches, rejected = self.encoder.encode(block)
-        copies = self._kept.cells(block)
-        if batches and not self._columns_known:  # JSON objects without any key
+        copies = self._copied.cells(block)
+        if batches and not self._has_columns:  # JSON objects without any key
             self._set_columns(())
         steps: list[tuple[int, Batch | RejectedRow]] = [(part.rows[0], part) for part in batches]
         steps += [(part.row, part) for part in rejected]
@@ -354,7 +337,8 @@ class Runner:
         if self.options.on_bad_row == "skip":
             self._skip(block, rejected)
             return
-        if self._is_partial(block, rejected):
+        if block.provisional and block.is_unended(rejected.row):  # perhaps it is bad only so far
+            _note(f"{rejected} The source ends before its end, so it is not used.")
             return
         advice = self._first_row_advice(block, rejected) or self._advice(rejected)
         raise BadRow(f"{rejected} {advice}".rstrip())
@@ -382,18 +366,11 @@ class Runner:
                 "again, as it is then."
             )
 
-    def _is_partial(self, block: RowBlock, rejected: RejectedRow) -> bool:
-        """Whether a bad row is bad perhaps only because its end has not come; then a note."""
-        is_partial = block.provisional and block.is_unended(rejected.row)
-        if is_partial:
-            _note(f"{rejected} The source ends before its end, so it is not used.")
-        return is_partial
-
     def _first_row_advice(self, block: RowBlock, rejected: RejectedRow) -> str:
         """What to do about all columns of a bad first row at once; "" if it has one or none."""
-        if self.rows or rejected.column not in self.encoder.features:
-            return ""
         features = self.encoder.features
+        if self.rows or rejected.column not in features:
+            return ""
         parsed = block.parse(text=features, allow_missing=True)
         places = np.flatnonzero(parsed.rows == rejected.row)
         cells = {name: parsed.texts[name][int(i)] for i in places[:1] for name in features}
@@ -405,9 +382,8 @@ class Runner:
 
     def _first_bad_row(self) -> str:
         """The first bad row and what to do about it."""
-        record = self.rejected.first[0]
-        place = record["where"], record["column"]
-        first = RejectedRow(0, *place, record["value"], record["reason"])
+        _, where, column, value, reason, _ = self.rejected.first[0].values()
+        first = RejectedRow(0, where, column, value, reason)
         return f"The first: {first} {self._advice(first)}".rstrip()
 
     def _run_batch(self, block: RowBlock, batch: Batch, copies: list[Row]) -> None:
@@ -454,12 +430,12 @@ class Runner:
 
         first : the rows that follow, so that this commit does not say that there were none.
         """
-        labels = [] if first is None or not self._columns_known else self.encoder.labels(first)
+        labels = [] if first is None or not self._has_columns else self.encoder.labels(first)
         self.session.name_labels(labels)
         self._set_prediction_columns()
-        for sink in self._all_sinks():
+        for sink in self.all_sinks:
             sink.check_vacant()
-        for sink in self._all_sinks():
+        for sink in self.all_sinks:
             sink.start()
         if self._position is None:
             self._position = self.source.start
@@ -469,7 +445,7 @@ class Runner:
         """Columns for the probabilities of the labels."""
         columns = prediction_columns(self.options, self.session.named_labels)
         for sink in self.sinks:
-            sink.set_columns((*columns, *self.options.kept_columns))
+            sink.set_columns((*columns, *self.options.copied_columns))
 
     def _advance(self, block: RowBlock, row: int, count: int) -> None:
         """`count` more rows are done, up to row `row` of the block; commit if it is time."""
@@ -492,7 +468,7 @@ class Runner:
         self._has_data_commit |= self._uncommitted_rows > 0
         self._uncommitted_rows = 0
         self._sinks_started = True
-        commits = [sink.commit() for sink in self._all_sinks()]
+        commits = [sink.commit() for sink in self.all_sinks]
         if self.checkpoints is not None:
             self._write_checkpoint(self.checkpoints, commits, before_rows)
         self._is_whole = True
@@ -524,13 +500,10 @@ class Runner:
         Else a run without a row and without --state leaves no output that only has a header.
         """
         if not complete and not self.rows and self.checkpoints is None:
-            for sink in self._all_sinks():
+            for sink in self.all_sinks:
                 sink.discard()
-        for sink in self._all_sinks():
+        for sink in self.all_sinks:
             sink.close(complete=complete)
-
-    def _all_sinks(self) -> list[Sink]:
-        return [*self.sinks, *([self.bad_rows] if self.bad_rows is not None else [])]
 
     def _write_checkpoint(
         self, checkpoints: CheckpointDir, commits: Sequence[object], before_rows: bool
@@ -548,7 +521,7 @@ class Runner:
             "times": self.times.to_json(),
             "sinks": commits,
             "predictions": [sink.address for sink in self.sinks],
-            "features": self.encoder.features if self._columns_known else None,
+            "features": self.encoder.features if self._has_columns else None,
             **facts,
         }
         checkpoints.write(header, arrays)
@@ -561,8 +534,7 @@ class Runner:
         The sinks go back when rows have come, as the source may still be refused where it is read.
         """
         checkpoints = self.checkpoints
-        saved = None if checkpoints is None else checkpoints.read()
-        if saved is None or checkpoints is None:
+        if checkpoints is None or (saved := checkpoints.read()) is None:
             return False
         header, arrays = saved
         try:
@@ -570,10 +542,16 @@ class Runner:
                 return False
             self.options.check_resumes(header["options"], checkpoints.folder)
             self.source.verify(header["source"], header["position"])
-            self._check_sinks(header["predictions"], checkpoints)
+            earlier, now = header["predictions"], [sink.address for sink in self.sinks]
+            if earlier != now:
+                raise RunRefused(
+                    f"{checkpoints.folder} is the state of a run with other outputs: --predictions "
+                    f"was {', '.join(earlier) or 'none'}, now {', '.join(now) or 'none'}. Give "
+                    "the earlier one, or another --state."
+                )
             self._restore(header, arrays)
             self._set_prediction_columns()
-            committed = list(zip(self._all_sinks(), header["sinks"], strict=True))
+            committed = list(zip(self.all_sinks, header["sinks"], strict=True))
             for sink, commit in committed:
                 sink.check(commit)
         except FileRefused:
@@ -608,20 +586,11 @@ class Runner:
                 pass
         addresses = [*header["predictions"], None]  # the bad rows are in the folder of the state
         for address, commit in zip(addresses, header["sinks"], strict=False):
-            for sink in self._all_sinks():
+            for sink in self.all_sinks:
                 if address == (None if sink is self.bad_rows else sink.address):
                     sink.check(commit)
                     sink.clear()
         return True
-
-    def _check_sinks(self, earlier: list[str], checkpoints: CheckpointDir) -> None:
-        now = [sink.address for sink in self.sinks]
-        if earlier != now:
-            raise RunRefused(
-                f"{checkpoints.folder} is the state of a run with other outputs: --predictions "
-                f"was {', '.join(earlier) or 'none'}, now {', '.join(now) or 'none'}. Give the "
-                "earlier one, or another --state."
-            )
 
     def _restore(self, header: Saved, arrays: dict[str, Floats]) -> None:
         try:

@@ -15,14 +15,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from ..auto.model import AutoTrace
-from ..errors import FileRefused
 from ..utils.validation import Floats
+from .checkpoint import Shapes, checked_arrays, require
 
 TOTALS = (
     "rows", "scored", "loss", "baseline_loss", "covered", "width",
@@ -52,52 +52,85 @@ class RowScores(NamedTuple):
     losses: Floats
     """(n, P): the loss of every slot alone."""
 
-    def set_times(self, times: Floats) -> None:
-        """(n,): the times of the rows."""
-        self.extremes[:, 5] = self.extremes[:, 6] = times
+    @classmethod
+    def of_rows(
+        cls, totals: Mapping[str, Floats], extremes: Mapping[str, Floats], losses: Floats
+    ) -> RowScores:
+        """The scores of rows that are scored, by the names of the columns that their task has."""
+        scores = cls(
+            np.zeros((len(losses), len(TOTALS))),
+            np.full((len(losses), len(EXTREMES)), np.nan),
+            losses,
+        )
+        scores.totals[:, :2] = 1.0
+        for name, values in totals.items():
+            scores.totals[:, TOTALS.index(name)] = values
+        for name, values in extremes.items():
+            scores.extremes[:, EXTREMES.index(name)] = values
+        return scores
 
-    def leave_out(self, rows: np.ndarray) -> None:
+    def leave_out(self, rows: np.ndarray) -> RowScores:
         """Let some rows, a mask (n,), count as rows, but not as scored ones."""
         self.totals[rows, 1:] = 0.0
         self.losses[rows] = 0.0
-        for column in (0, 2, 4):
-            self.extremes[rows, column] = np.nan
+        for name in ("worst_loss", "prediction_high", "prediction_low"):
+            self.extremes[rows, EXTREMES.index(name)] = np.nan
+        return self
 
 
-def score_numbers(trace: AutoTrace, targets: Floats, baseline: Floats) -> RowScores:
-    """Score predicted numbers, (n,). The baseline predicts the target before, (n,)."""
-    totals, extremes = _empty(len(targets))
-    y = np.array(targets)
-    totals[:, 2] = (trace.predictions - y) ** 2
-    totals[:, 3] = (np.array(baseline) - y) ** 2
-    totals[:, 4] = (trace.lower <= y) & (y <= trace.upper)
-    totals[:, 5] = trace.upper - trace.lower
-    totals[:, 6] = np.abs(trace.predictions - y)
-    totals[:, 7] = np.abs(np.array(baseline) - y)
-    extremes[:, 0] = totals[:, 2]
-    extremes[:, 1:5] = np.column_stack([y, trace.predictions, y, trace.predictions])
-    return RowScores(totals, extremes, (trace.slot_predictions - y[:, None]) ** 2)
+def score_numbers(trace: AutoTrace, y: Floats, last: Floats, times: Floats) -> RowScores:
+    """Score predicted numbers; of rows without a prediction or a target there are no scores.
+
+    y : (n,) the targets. last : (n,) what the baseline predicts, the target before.
+    """
+    unscored = np.isnan(trace.predictions) | np.isnan(y)
+    last = np.where(unscored | np.isnan(last), y, last)
+    squares = (trace.predictions - y) ** 2
+    totals = {
+        "loss": squares,
+        "baseline_loss": (last - y) ** 2,
+        "covered": (trace.lower <= y) & (y <= trace.upper),
+        "width": trace.upper - trace.lower,
+        "absolute_error": np.abs(trace.predictions - y),
+        "baseline_absolute_error": np.abs(last - y),
+    }
+    extremes = {"worst_loss": squares, "time_high": times, "time_low": times}
+    extremes |= {f"target_{end}": y for end in ("high", "low")}
+    extremes |= {f"prediction_{end}": trace.predictions for end in ("high", "low")}
+    losses = (trace.slot_predictions - y[:, None]) ** 2
+    return RowScores.of_rows(totals, extremes, losses).leave_out(unscored)
 
 
 def score_labels(
     trace: AutoTrace,
-    targets: list[object],
-    baseline: list[object],
-    classes: np.ndarray,
+    labels: Sequence[object],
+    last: Sequence[object],
     predicted: np.ndarray,
+    times: Floats,
+    counts: LabelScores,
 ) -> RowScores:
-    """Score predicted labels; the numbers of the targets and of the predicted ones are given."""
-    totals, extremes = _empty(len(targets))
-    totals[:, 2] = classes != predicted
-    totals[:, 3] = [a != b for a, b in zip(baseline, targets, strict=True)]
-    totals[:, 4] = 1.0 - totals[:, 2]
-    totals[:, 5] = probability_of(trace.probabilities, predicted)
+    """Score predicted labels, and count them; no label was known before the first row.
+
+    predicted : (n,) the numbers of the predicted classes. last : (n,) the label before.
+    """
+    numbers = {label: number for number, label in enumerate(trace.classes)}
+    # No slot predicts -2, a label that is not known.
+    classes = np.array([numbers.get(label, -2) for label in labels])
+    wrong = (classes != predicted).astype(np.float64)
     pairs = zip(trace.probabilities, classes, strict=True)
     of_label = [float(p[k]) if 0 <= k < len(p) else 0.0 for p, k in pairs]
-    totals[:, 8] = [log_loss(p) for p in of_label]
-    extremes[:, 0] = totals[:, 2]
+    totals = {
+        "loss": wrong,
+        "baseline_loss": np.array([a != b for a, b in zip(last, labels, strict=True)]),
+        "covered": 1.0 - wrong,
+        "width": probability_of(trace.probabilities, predicted),
+        "log_loss": np.array([log_loss(p) for p in of_label]),
+    }
+    extremes = {"worst_loss": wrong, "time_high": times, "time_low": times}
     losses = (trace.slot_classes != classes[:, None]).astype(np.float64)
-    return RowScores(totals, extremes, losses)
+    unscored = np.array([label is None for label in last])
+    counts.add(classes[~unscored], predicted[~unscored], trace.probabilities[~unscored])
+    return RowScores.of_rows(totals, extremes, losses).leave_out(unscored)
 
 
 def probability_of(probabilities: Floats, predicted: np.ndarray) -> Floats:
@@ -117,19 +150,6 @@ class LabelScore(NamedTuple):
     """The share of the rows with the label for which it was predicted."""
     precision: float | None
     """The share of the rows for which it was predicted that had it."""
-
-
-def class_numbers(trace: AutoTrace, targets: list[object]) -> np.ndarray:
-    """(n,): the number of each target's class; -2, which no slot predicts, if it is not known."""
-    numbers = {label: number for number, label in enumerate(trace.classes)}
-    return np.array([numbers.get(label, -2) for label in targets])
-
-
-def _empty(count: int) -> tuple[Floats, Floats]:
-    """Totals and extremes of rows that count, and are scored."""
-    totals = np.zeros((count, len(TOTALS)))
-    totals[:, :2] = 1.0
-    return totals, np.full((count, len(EXTREMES)), np.nan)
 
 
 STEPS = 20
@@ -218,29 +238,22 @@ class LabelScores:
         return float(areas.mean()) if len(areas) else math.nan
 
     def arrays(self) -> dict[str, Floats]:
-        return {
-            "confusion": self.confusion.copy(),
-            "reliability": self.reliability.copy(),
-            "odds": self.odds.copy(),
-        }
+        return {name: getattr(self, name).copy() for name in ("confusion", "reliability", "odds")}
 
     @classmethod
     def restore(cls, state: Mapping[str, Floats]) -> LabelScores:
         """What `arrays` returned, checked."""
-        scores = cls()
-        odds = state["odds"]
-        classes = len(odds) if odds.ndim == 3 else MOST_LABELS + 1
-        shapes = {
-            "confusion": (classes + 1, classes + 1),
+        labels = len(state["odds"])
+        shapes: Shapes = {
+            "confusion": (labels + 1, labels + 1),
             "reliability": (3, STEPS),
-            "odds": (classes, 2, ODDS_STEPS),
+            "odds": (range(MOST_LABELS + 1), 2, ODDS_STEPS),
         }
-        if classes > MOST_LABELS or any(state[name].shape != s for name, s in shapes.items()):
-            raise FileRefused("the scores of its labels have an impossible shape.")
-        for name in shapes:
-            if not (np.isfinite(state[name]).all() and (state[name] >= 0).all()):
-                raise FileRefused("the scores of its labels are not counts.")
-            setattr(scores, name, state[name].copy())
+        scores = cls()
+        for name, counts in checked_arrays(state, shapes, "the scores of its labels").items():
+            are_counts = np.isfinite(counts).all() and (counts >= 0).all()
+            require(are_counts, "the scores of its labels are not counts.")
+            setattr(scores, name, counts)
         return scores
 
 

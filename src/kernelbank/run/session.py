@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -29,11 +30,11 @@ from ..kernels import gaussian_grid
 from ..learners import Norma
 from ..utils.validation import Floats
 from . import Saved
-from .checkpoint import saved_count
+from .checkpoint import require, saved_count
 from .encoder import Batch, Targets
 from .history import DRAWN_TARGETS, EARLY, FIELDS, FunctionCurves, History
-from .options import OTHER, PROBABILITY, RunOptions, forecast_cells, forecast_columns
-from .scores import RowScores, class_numbers, probability_of, score_labels, score_numbers
+from .options import OTHER, PROBABILITY, RunOptions, forecast_columns
+from .scores import RowScores, probability_of, score_labels, score_numbers
 
 
 def make_model(options: RunOptions, engine: Engine | str) -> AutoBank:
@@ -76,6 +77,8 @@ class Session:
         self._outputs = len(options.targets)
         self._labels = options.task == "classification"
         self._engine = engine
+        self._no_forecasts: Row = (None,) * len(forecast_columns(options))
+        """Empty cells, for a row after which nothing was learned."""
         self._snapshot_due = self._noted_unnamed = False
         self._last_target: Targets = (None,) * self._outputs
         """Of each target the last one that was known; with a delay, that was learned."""
@@ -121,12 +124,16 @@ class Session:
         no such rule: `io/cells.py` and `FeatureEncoder` reject what a model refuses.
         """
         classes = self.bank.class_labels
-        labels = [(row, target[0]) for row, target in enumerate(targets) if target is not None]
-        if not self._labels or all(label in classes for _, label in labels):
+        labels = {row: target[0] for row, target in enumerate(targets) if target is not None}
+        if not self._labels or all(label in classes for label in labels.values()):
             return []
-        waiting = [target[0] for _, target in self._pending if target is not None]
-        refused = classes.refused([label for _, label in labels], waiting)
-        return [label._replace(row=labels[label.row][0]) for label in refused]
+        rows, refused = list(labels), classes.refused(list(labels.values()), self._waiting_labels)
+        return [label._replace(row=rows[label.row]) for label in refused]
+
+    @property
+    def _waiting_labels(self) -> list[Any]:
+        """The labels of the rows that are still to be learned."""
+        return [target[0] for _, target in self._pending if target is not None]
 
     def predict_and_learn(self, batch: Batch) -> list[Row]:
         """The predictions of a batch; targets that have come are learned."""
@@ -148,13 +155,16 @@ class Session:
 
     def _run_batch(self, rows: EncodedRows, targets: list[Targets], keys: Floats) -> list[Row]:
         coverage = self.options.coverage
-        y = [target[0] for target in targets] if self._outputs == 1 else _as_array(targets)
-        trace = self.bank.run(rows, y, record="all", coverage=coverage)
+        trace = self.bank.run(rows, self._for_model(targets), record="all", coverage=coverage)
         predictions = self._record(trace, targets, keys)
-        if not self.options.horizons:
+        if not self._no_forecasts:
             return predictions
-        cells = forecast_cells({n: getattr(trace, n) for n in BY_HORIZON}, self.options)
-        return [(*row, *forecasts) for row, forecasts in zip(predictions, cells, strict=True)]
+        forecasts = self._forecast_cells({name: getattr(trace, name) for name in BY_HORIZON})
+        return [(*row, *cells) for row, cells in zip(predictions, forecasts, strict=True)]
+
+    def _for_model(self, targets: Sequence[Targets]) -> Any:
+        """The targets of n rows as a model takes them: (n,), or (n, K) for several."""
+        return [y for (y,) in targets] if self._outputs == 1 else _as_array(targets)
 
     def _run_delayed(
         self, rows: EncodedRows, targets: Sequence[Targets | None], keys: Floats
@@ -180,43 +190,33 @@ class Session:
         x, target = self._pending.pop(0)
         if target is None:
             return self._no_forecasts
-        y = target[0] if self._outputs == 1 else _as_array([target])[0]
+        y = self._for_model([target])[0]
         forecasts = self.bank.learn_and_forecast(x, y, self.options.coverage)
         self._last_target = _newest([self._last_target, target])
-        return forecast_cells(forecasts, self.options)[0] if forecasts else ()
+        return self._forecast_cells(forecasts)[0] if self._no_forecasts else ()
 
-    @property
-    def _no_forecasts(self) -> Row:
-        """Empty cells, for a row after which nothing was learned."""
-        return (None,) * len(forecast_columns(self.options))
+    def _forecast_cells(self, forecasts: Mapping[str, Floats]) -> list[Row]:
+        """The cells of n rows, horizon by horizon, from arrays (n, H) of a trace."""
+        values = np.stack([forecasts[name] for name in BY_HORIZON], axis=-1)
+        return [tuple(row) for row in values.reshape(len(values), -1).tolist()]
 
     # --- predictions ------------------------------------------------------------------------------
 
     def _predict_only(self, X: EncodedRows, keys: Floats) -> Row:
         """A row without a target: predicted and not learned; the bank does not wait for it."""
         self.rows_without_target += 1
-        row = self._prediction_of(X)
-        self._add_recent(keys, [row], [(None,) * self._outputs])
-        return row
+        no_targets: list[Targets] = [(None,) * self._outputs]
+        if self._labels:
+            probabilities = self.bank.predict_proba(X) if self.bank.classes else np.zeros((1, 0))
+            rows = self._label_cells(probabilities, no_targets)
+        else:
+            ends = self.bank.predict_interval(X, self.options.coverage).reshape(1, -1, 2)
+            values = self.bank.predict(X).reshape(1, -1, 1)
+            rows = _number_cells(np.concatenate([values, ends], axis=2), no_targets)
+        self._add_recent(keys, rows, no_targets)
+        return rows[0]
 
-    def _prediction_of(self, X: EncodedRows) -> Row:
-        no_targets: Targets = (None,) * self._outputs
-        if not self._labels:
-            ends = self.bank.predict_interval(X, self.options.coverage)[0].reshape(-1, 2)
-            values = self.bank.predict(X)[0].reshape(-1, 1)
-            return _number_cells(np.hstack([values, ends]).tolist(), no_targets)
-        probabilities = self.bank.predict_proba(X) if self.bank.classes else np.zeros((1, 0))
-        (row,) = self._label_cells(probabilities, [None])
-        return row
-
-    def _prediction_rows(self, trace: AutoTrace, targets: list[Targets]) -> list[Row]:
-        if not self._labels:
-            values = np.stack([trace.predictions, trace.lower, trace.upper], axis=-1)
-            rows = values.reshape(len(targets), self._outputs, 3).tolist()
-            return [_number_cells(row, y) for row, y in zip(rows, targets, strict=True)]
-        return self._label_cells(trace.probabilities, [target for (target,) in targets])
-
-    def _label_cells(self, probabilities: Floats, targets: Sequence[object]) -> list[Row]:
+    def _label_cells(self, probabilities: Floats, targets: Sequence[Targets]) -> list[Row]:
         """Prediction, probability, target and the probabilities of all labels with a column.
 
         probabilities : (n, K), of which a row before any label was known has none above zero.
@@ -235,7 +235,7 @@ class Session:
             (classes[number], probability, target, *more)
             if number >= 0
             else (None, None, target, *[None] * len(more))
-            for number, probability, target, more in zip(
+            for number, probability, (target,), more in zip(
                 predicted.tolist(), of_predicted, targets, cells.tolist(), strict=True
             )
         ]
@@ -282,58 +282,32 @@ class Session:
         if not self.histories:
             self.histories = [History(trace.weights.shape[-1]) for _ in range(self._outputs)]
             self._share_inputs()
-        baseline = self._baseline(targets)
-        score = self._score_labels if self._labels else self._score_numbers
-        scores = score(trace, targets, baseline)
-        for k, (history, of_target) in enumerate(zip(self.histories, scores, strict=True)):
-            weights = trace.weights if self._outputs == 1 else trace.of_output(k).weights
-            of_target.set_times(keys[:, 1])
-            history.add(of_target.totals, of_target.extremes, weights, of_target.losses)
-            scored = of_target.totals[:, 1] > 0
-            history.categories.add(keys[scored, 2:], of_target.totals[scored, 2:4])
-        self._snapshot_due = self.histories[0].due(self.histories[0].rows)
+        # For each row the last known targets before it; with a delay those that were learned.
+        baseline = [self._last_target] * len(targets)
         if not self.options.delay:
-            self._last_target = _newest([*baseline, targets[-1]])
-        rows = self._prediction_rows(trace, targets)
+            newest = accumulate(targets, lambda *two: _newest(two), initial=self._last_target)
+            *baseline, self._last_target = newest
+        scores: list[RowScores] = []
+        for k, history in enumerate(self.histories):
+            of_target, times = trace.of_output(k), keys[:, 1]
+            y, last = ([row[k] for row in rows] for rows in (targets, baseline))
+            if self._labels:
+                predicted = self._predicted(trace.probabilities)
+                scores.append(score_labels(trace, y, last, predicted, times, history.labels))
+            else:
+                scores.append(score_numbers(of_target, _as_array(y), _as_array(last), times))
+            totals, extremes, losses = scores[k]
+            history.add(totals, extremes, of_target.weights, losses)
+            scored = totals[:, 1] > 0
+            history.categories.add(keys[scored, 2:], totals[scored, 2:4])
+        self._snapshot_due = self.histories[0].due(self.histories[0].rows)
+        if self._labels:
+            rows = self._label_cells(trace.probabilities, targets)
+        else:
+            values = np.stack([trace.predictions, trace.lower, trace.upper], axis=-1)
+            rows = _number_cells(values.reshape(len(targets), self._outputs, 3), targets)
         self._add_recent(keys, rows, baseline, scores)
         return rows
-
-    def _score_numbers(
-        self, trace: AutoTrace, targets: list[Targets], baseline: list[Targets]
-    ) -> list[RowScores]:
-        Y, before = _as_array(targets), _as_array(baseline)
-        scores = []
-        for k in range(self._outputs):
-            of_target = trace if self._outputs == 1 else trace.of_output(k)
-            y = Y[:, k]
-            unscored = np.isnan(of_target.predictions) | np.isnan(y)
-            last = np.where(unscored | np.isnan(before[:, k]), y, before[:, k])
-            scores.append(score_numbers(of_target, y, last))
-            scores[-1].leave_out(unscored)
-        return scores
-
-    def _score_labels(
-        self, trace: AutoTrace, targets: list[Targets], baseline: list[Targets]
-    ) -> list[RowScores]:
-        (history,) = self.histories
-        labels, before = [label for (label,) in targets], [label for (label,) in baseline]
-        unscored = np.array([label is None for label in before])  # no label was known before
-        classes = class_numbers(trace, labels)
-        predicted = self._predicted(trace.probabilities)
-        scores = score_labels(trace, labels, before, classes, predicted)
-        scores.leave_out(unscored)
-        probabilities = trace.probabilities[~unscored]
-        history.labels.add(classes[~unscored], predicted[~unscored], probabilities)
-        return [scores]
-
-    def _baseline(self, targets: list[Targets]) -> list[Targets]:
-        """For each row the last known targets before it; with a delay those that were learned."""
-        baseline, last = [], self._last_target
-        for target in targets:
-            baseline.append(last)
-            if not self.options.delay:
-                last = _newest([last, target])
-        return baseline
 
     def _add_recent(
         self,
@@ -412,64 +386,53 @@ class Session:
         ):
             raise FileRefused("its model does not fit its options.")
         encoder = bank.encoder
-        if encoder is not None and encoder.tentative:  # a run knows its columns
-            raise FileRefused("its columns are tentative.")
+        # A run knows its columns.
+        require(encoder is None or not encoder.tentative, "its columns are tentative.")
         check_precision({n: array for n, array in state.items() if not n.startswith("bank/")})
         self.bank = bank
         bank.expect_delay(options.delay)
         if facts["history"] is not None:
             self._restore_histories(facts, state)
         self.rows_without_target = saved_count(facts["rows_without_target"], "rows without target")
-        self.named_labels = self._checked_labels(facts.get("named_labels"))
+        labels = self.named_labels = facts.get("named_labels")  # None in earlier versions
+        are_labels = labels is None or (
+            self._labels
+            and isinstance(labels, list)
+            and all(isinstance(label, str) for label in labels)
+            and len({*labels, OTHER}) > len(labels)
+        )
+        require(are_labels, "the labels of its probabilities are not labels.")
         self._last_target = self._from_json(facts["last_target"]) or (None,) * self._outputs
         targets = [self._from_json(target) for target in facts["pending_targets"]]
         codes, texts = state["pending"], facts["pending_categories"]
         columns = 0 if encoder is None else len(encoder.columns)
-        if len(codes) > options.delay or (len(codes) and codes.shape[1:] != (columns,)):
-            raise FileRefused("its waiting rows do not fit its options.")
+        shapes = len(codes) <= options.delay and (not len(codes) or codes.shape[1:] == (columns,))
+        require(shapes, "its waiting rows do not fit its options.")
         rows = [
             EncodedRows(row[None].copy(), {category_code(str(name)): str(name) for name in names})
             for row, names in zip(codes, texts, strict=True)
         ]
         self._pending = list(zip(rows, targets, strict=True))
-        if self._outputs > 1 and bank.target_names != options.targets:
-            raise FileRefused("its model has other targets than its options.")
+        same_targets = self._outputs == 1 or bank.target_names == options.targets
+        require(same_targets, "its model has other targets than its options.")
 
     def _restore_histories(self, facts: Saved, state: Mapping[str, Floats]) -> None:
         saved = [facts["history"], *(facts["histories"] if self._outputs > 1 else ())]
-        if len(saved) != self._outputs:
-            raise FileRefused("it has not one history for each target.")
+        require(len(saved) == self._outputs, "it has not one history for each target.")
+        drawn = len(FunctionCurves(self.options, self.bank).recorded)
         for k, of_target in enumerate(saved):
             arrays = under(f"history{k or ''}/", state)
             history = History.restore(of_target, arrays, len(self.bank.names))
-            self._check_history(history)
+            require(
+                all(len(snapshot.values) == drawn for snapshot in history.snapshots)
+                and len(history.seen.ranges) in (0, self._numbers())
+                and history.labels.classes <= len(self.bank.classes),
+                "its history belongs to another model.",
+            )
             self.histories.append(history)
-        if len({(history.rows, history.stride) for history in self.histories}) > 1:
-            raise FileRefused("the histories of its targets have different lengths.")
+        lengths = {(history.rows, history.stride) for history in self.histories}
+        require(len(lengths) == 1, "the histories of its targets have different lengths.")
         self._share_inputs()
-
-    def _check_history(self, history: History) -> None:
-        """Refuse a history whose inputs or labels are not those of the model."""
-        drawn = len(FunctionCurves(self.options, self.bank).recorded)
-        if (
-            any(len(snapshot.values) != drawn for snapshot in history.snapshots)
-            or len(history.seen.ranges) not in (0, self._numbers())
-            or history.labels.classes > len(self.bank.classes)
-        ):
-            raise FileRefused("its history belongs to another model.")
-
-    def _checked_labels(self, labels: object) -> list[str] | None:
-        """Labels with a column, from a checkpoint; one of an earlier version names none."""
-        if labels is None:
-            return None
-        if (
-            not self._labels
-            or not isinstance(labels, list)
-            or not all(isinstance(label, str) for label in labels)
-            or len({*labels, OTHER}) <= len(labels)
-        ):
-            raise FileRefused("the labels of its probabilities are not labels.")
-        return labels
 
     def _to_json(self, targets: Targets | None) -> object:
         """The only target of a row, or a list of several."""
@@ -477,22 +440,19 @@ class Session:
             return None
         return targets[0] if self._outputs == 1 else list(targets)
 
-    def _from_json(self, value: object) -> Targets | None:
+    def _from_json(self, value: Any) -> Targets | None:
         """What `_to_json` returned, checked."""
         if value is None:
             return None
-        members = [value] if self._outputs == 1 else value
-        kinds = (str,) if self._labels else (int, float)
-        if (
-            not isinstance(members, list)
-            or len(members) != self._outputs
-            or any(
-                isinstance(target, bool) or not (target is None or isinstance(target, kinds))
-                for target in members
-            )
-        ):
-            raise FileRefused("its last targets are not targets.")
-        return tuple(members)
+        targets = [value] if self._outputs == 1 else value
+        kinds = (str, type(None)) if self._labels else (int, float, type(None))
+        require(
+            isinstance(targets, list)
+            and len(targets) == self._outputs
+            and all(isinstance(y, kinds) and not isinstance(y, bool) for y in targets),
+            "its last targets are not targets.",
+        )
+        return tuple(targets)
 
     def allow_labels(self) -> None:
         """After `restore`: let the labels occur that the options allow now, which may be more."""
@@ -503,8 +463,7 @@ class Session:
         classes.limit = self.options.max_classes or MAX_CLASSES
         if named is None:
             return
-        waiting = [target[0] for _, target in self._pending if target is not None]
-        for label in (*classes.known, *waiting):
+        for label in (*classes.known, *self._waiting_labels):
             if label not in named:
                 raise RunRefused(
                     f"--classes must name every label that the model knows; {label!r} is not among "
@@ -513,8 +472,8 @@ class Session:
         self.bank.add_classes(named)
 
 
-def _as_array(targets: Sequence[Targets]) -> Floats:
-    """(n, K): targets, NaN where one is missing."""
+def _as_array(targets: Sequence[object]) -> Floats:
+    """(n,) or (n, K): targets, NaN where one is missing."""
     return np.array(targets, dtype=np.float64)  # None becomes NaN
 
 
@@ -524,13 +483,16 @@ def _newest(rows: Sequence[Targets]) -> Targets:
     return tuple(next((y for y in reversed(column) if y is not None), None) for column in columns)
 
 
-def _number_cells(values: Sequence[Sequence[float]], targets: Targets) -> Row:
-    """Prediction, ends of the interval and target, for each target of a row.
+def _number_cells(values: Floats, targets: Sequence[Targets]) -> list[Row]:
+    """For each target of n rows its prediction, the ends of its interval, and the target itself.
 
-    Cells are empty before the first target is known.
+    values : (n, K, 3), NaN before the first target is known: then cells are empty.
     """
-    cells: list[object] = []
-    for prediction, target in zip(values, targets, strict=True):
-        cells += [None] * 3 if math.isnan(prediction[0]) else prediction
-        cells.append(target)
-    return tuple(cells)
+    return [
+        tuple(
+            cell
+            for numbers, target in zip(row, row_targets, strict=True)
+            for cell in (*([None] * 3 if math.isnan(numbers[0]) else numbers), target)
+        )
+        for row, row_targets in zip(values.tolist(), targets, strict=True)
+    ]

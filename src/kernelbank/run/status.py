@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -17,7 +17,6 @@ from ..auto import AutoBank
 from ..auto.forecaster import HorizonScore
 from ..auto.loading import DAMAGE
 from ..auto.status import Change
-from ..bank.status import Status
 from ..errors import FileRefused, RunRefused
 from ..io.checkpoint import damage_text
 from . import Saved
@@ -44,12 +43,13 @@ def forecast_scores(bank: AutoBank) -> list[HorizonScore]:
     ]
 
 
-def as_json(record: Mapping[str, object]) -> dict[str, object]:
-    """A record of the JSON log: None for what is unknown."""
-    return {
-        name: None if isinstance(value, float) and not math.isfinite(value) else value
-        for name, value in record.items()
-    }
+def finite(value: Any) -> Any:
+    """For JSON: numbers that are not finite become None, tuples become lists."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {name: finite(member) for name, member in value.items()}
+    return [finite(member) for member in value] if isinstance(value, (list, tuple)) else value
 
 
 OF_TARGET = (
@@ -62,12 +62,32 @@ _LARGEST_WEIGHTS = 3
 _VISIBLE_WEIGHT = 0.005
 
 
+class Scores(NamedTuple):
+    """How good the predictions of a run were; NaN for what is unknown or of the other task.
+
+    Errors are RMSE, or error rates of classification.
+    """
+
+    error: float
+    baseline_error: float
+    """Of the baseline, the last value."""
+    best_slot: str | None
+    """The slot that alone has the smallest error."""
+    best_slot_error: float
+    mean_absolute_error: float
+    coverage: float
+    """Share of the targets inside their intervals."""
+    log_loss: float
+    """The mean log loss of the probabilities."""
+    area_under_curve: float
+    """The mean over the labels."""
+
+
 @dataclass(frozen=True)
 class RunStatus:
     """What a run has done and how well, at one moment.
 
     `of_run` makes it from a run in this process, `of_state` from the folder of a checkpoint.
-    Errors are RMSE, or error rates of classification; NaN before any prediction is scored.
     """
 
     options: RunOptions
@@ -78,14 +98,11 @@ class RunStatus:
     predictions: Sequence[str]
     """Where the predictions are written."""
     features: Sequence[str]
-    bank: AutoBank
-    """The model."""
-    histories: Sequence[History]
-    """One for each target, once there is a prediction."""
+    session: Session
+    """The model, and the history of its predictions."""
     rows: int
     rows_before: int
     """Rows that were done when the present process started."""
-    rows_without_target: int
     rejected: RejectedRows
     missing_rows: int
     """Rows that a broker deleted before they were read, where `--allow-gaps` allows it."""
@@ -105,11 +122,9 @@ class RunStatus:
             source=run.source.fingerprint,
             predictions=[sink.address for sink in run.sinks],
             features=run.encoder.features,
-            bank=run.bank,
-            histories=run.session.histories,
+            session=run.session,
             rows=run.rows,
             rows_before=run.rows_before,
-            rows_without_target=run.session.rows_without_target,
             rejected=run.rejected,
             missing_rows=run.source.missing_rows,
             times=run.times.to_json(),
@@ -139,11 +154,9 @@ class RunStatus:
                 source=dict(header["source"]),
                 predictions=[str(address) for address in header["predictions"]],
                 features=[str(name) for name in header["features"] or []],
-                bank=session.bank,
-                histories=session.histories,
+                session=session,
                 rows=saved_count(header["rows"], "rows"),
                 rows_before=0,
-                rows_without_target=session.rows_without_target,
                 rejected=rejected,
                 missing_rows=int(header.get("missing_rows", 0)),
                 times=times,
@@ -169,14 +182,15 @@ class RunStatus:
         return [self.of_target(k) for k in range(len(self.options.targets))]
 
     @property
+    def bank(self) -> AutoBank:
+        """The model."""
+        return self.session.bank
+
+    @property
     def history(self) -> History | None:
         """The history of the target's predictions, once there is one."""
-        return self.histories[self.output] if self.histories else None
-
-    @cached_property
-    def model(self) -> Status:
-        """The status of the model: its slots, weights, metrics and notes."""
-        return self.bank.status()
+        histories = self.session.histories
+        return histories[self.output] if histories else None
 
     @property
     def categories(self) -> Sequence[tuple[str, str]]:
@@ -231,37 +245,27 @@ class RunStatus:
         """How many predictions the errors are taken over."""
         return int(self._totals["scored"])
 
-    @property
-    def error(self) -> float:
-        """RMSE, or error rate, of the model."""
-        return self._error(self._totals["loss"])
-
-    @property
-    def baseline_error(self) -> float:
-        """RMSE, or error rate, of the baseline (last value)."""
-        return self._error(self._totals["baseline_loss"])
-
-    @property
-    def coverage(self) -> float:
-        """Share of the targets inside their intervals; NaN for classification."""
-        if self.is_classification or not self.scored:
-            return math.nan
-        return self._totals["covered"] / self.scored
-
-    @property
-    def absolute_error(self) -> float:
-        """The mean absolute error of the model; NaN for classification."""
-        return math.nan if self.is_classification else self._mean("absolute_error")
-
-    @property
-    def log_loss(self) -> float:
-        """The mean log loss of the probabilities; NaN for regression."""
-        return self._mean("log_loss") if self.is_classification else math.nan
-
-    @property
-    def area_under_curve(self) -> float:
-        """The mean area under the curve of the labels; NaN for regression."""
-        return math.nan if self.history is None else self.history.labels.area
+    @cached_property
+    def scores(self) -> Scores:
+        """How good the predictions were."""
+        totals, labels = self._totals, self.is_classification
+        means = {name: total / self.scored for name, total in totals.items() if self.scored}
+        area = math.nan if self.history is None else self.history.labels.area
+        best, losses = "", math.nan
+        if self.history is not None and self.scored:
+            of_slots = self.history.losses.sum(axis=0)
+            slot = int(np.argmin(of_slots))
+            best, losses = self.bank.names[slot], float(of_slots[slot])
+        return Scores(
+            error=self.error_of(totals["loss"], self.scored),
+            baseline_error=self.error_of(totals["baseline_loss"], self.scored),
+            best_slot=best or None,
+            best_slot_error=self.error_of(losses, self.scored),
+            mean_absolute_error=math.nan if labels else means.get("absolute_error", math.nan),
+            coverage=math.nan if labels else means.get("covered", math.nan),
+            log_loss=means.get("log_loss", math.nan) if labels else math.nan,
+            area_under_curve=area,
+        )
 
     @property
     def label_scores(self) -> dict[str, LabelScore]:
@@ -275,15 +279,6 @@ class RunStatus:
         scores = forecast_scores(self.bank)
         places = sorted({0, (len(scores) - 1) // 2, len(scores) - 1})
         return [scores[place] for place in places if 0 <= place < len(scores)]
-
-    @cached_property
-    def best_slot(self) -> tuple[str, float]:
-        """The name and the error of the slot that alone has the smallest error."""
-        if self.history is None or not self.scored:
-            return "", math.nan
-        losses = self.history.losses.sum(axis=0)
-        best = int(np.argmin(losses))
-        return self.bank.names[best], self._error(float(losses[best]))
 
     @cached_property
     def largest_weights(self) -> list[tuple[str, float]]:
@@ -300,12 +295,6 @@ class RunStatus:
         if self.history is None:
             return dict.fromkeys(TOTALS, 0.0)
         return {name: float(values.sum()) for name, values in self.history.totals.items()}
-
-    def _mean(self, name: str) -> float:
-        return self._totals[name] / self.scored if self.scored else math.nan
-
-    def _error(self, loss: float) -> float:
-        return self.error_of(loss, self.scored)
 
     def error_of(self, loss: float, scored: float) -> float:
         """RMSE, or error rate, of rows with a summed loss."""
@@ -324,31 +313,23 @@ class RunStatus:
 
     def to_json(self) -> dict[str, object]:
         """The status, with the errors of its target, as JSON data; None for what is unknown."""
-        name, error = self.best_slot
-        record = {
+        record: dict[str, object] = {
             "rows": self.rows,
             "bad_rows": self.rejected.count,
             "missing_rows": self.missing_rows,
-            "rows_without_target": self.rows_without_target,
+            "rows_without_target": self.session.rows_without_target,
             "scored": self.scored,
             "categories_beyond_limit": dict(self.categories_beyond),
             "seconds": round(self.seconds, 3),
             "rows_per_second": round(self.rows_per_second, 1),
-            "error": self.error,
-            "baseline_error": self.baseline_error,
-            "best_slot": name or None,
-            "best_slot_error": error,
-            "mean_absolute_error": self.absolute_error,
-            "coverage": self.coverage,
-            "log_loss": self.log_loss,
-            "area_under_curve": self.area_under_curve,
+            **self.scores._asdict(),
             "weights": dict(self.largest_weights),
         }
         if self.is_classification:
             record["labels"] = {name: s._asdict() for name, s in self.label_scores.items()}
         if self.options.horizons:
-            record["forecasts"] = [as_json(score._asdict()) for score in self.chosen_forecasts]
-        return as_json(record)
+            record["forecasts"] = [score._asdict() for score in self.chosen_forecasts]
+        return dict(finite(record))
 
 
 class ChangeGroup(NamedTuple):
@@ -435,25 +416,17 @@ def recent_errors(history: History) -> dict[str, object] | None:
     if np.isfinite(low).all() and np.isfinite(high).all() and (np.diff(high) >= 0).all():
         for period, seconds in PERIODS.items():
             start = high[-1] - seconds
-            if low[0] > start:
+            after = np.flatnonzero(low > start)
+            if low[0] > start or not len(after):
                 continue
-            means = _of_points(history, start, seconds)
-            if means is not None:
-                return {"period": period, "whole": False, **means}
+            first = int(after[0])  # the points from there on must be most of the period
+            is_covered = high[-1] - low[first] >= LEAST_SHARE * seconds
+            if is_covered and totals["scored"][first:].sum() >= LEAST_ROWS:
+                return {"period": period, "whole": False, **_sums(history, first)}
     wanted = max(LATEST, history.rows // 10)
     counted = np.cumsum(totals["rows"][::-1])
     first = max(0, history.points - 1 - int(np.searchsorted(counted, wanted)))
     return {"period": None, "whole": first == 0, **_sums(history, first)}
-
-
-def _of_points(history: History, start: float, seconds: float) -> dict[str, object] | None:
-    """The means over the points after `start`, if these are most of the period."""
-    low, end = history.extremes["time_low"], history.extremes["time_high"][-1]
-    after = np.flatnonzero(low > start)
-    if not len(after) or end - low[after[0]] < LEAST_SHARE * seconds:
-        return None
-    first = int(after[0])
-    return None if history.totals["scored"][first:].sum() < LEAST_ROWS else _sums(history, first)
 
 
 def _sums(history: History, first: int) -> dict[str, object]:

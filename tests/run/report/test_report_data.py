@@ -1,6 +1,5 @@
 """The data of a report: they are those of the model, in few and stable parts."""
 
-import dataclasses
 import json
 import re
 
@@ -271,10 +270,9 @@ def filled_history(rows, slots):
 def test_report_of_many_rows_and_slots_is_small(state):
     """10^5 rows of as many slots as the largest size has."""
     slots = len(_large().names)
-    given = dataclasses.replace(
-        RunStatus.of_state(state), histories=[filled_history(100_000, slots)]
-    )
-    parts = ReportData().parts(given)
+    status = RunStatus.of_state(state)
+    status.session.histories = [filled_history(100_000, slots)]
+    parts = ReportData().parts(status)
     line = len(parts["curves/now"]) / 2
     # As many snapshots of as many inputs as there can be, and the present function along them all.
     snapshots = line * (DRAWN * (SNAPSHOTS + len(EARLY)) + MOST_INPUTS)
@@ -293,9 +291,9 @@ def test_numbers_that_are_not_finite_become_null(state):
     rows[:, :2] = 1.0  # rows, and rows that are scored
     wild = np.full((3, 2), np.inf)
     history.add(rows, np.full((3, len(EXTREMES)), np.nan), np.full((3, 2), np.nan), wild)
-    parts = decoded(
-        ReportData().parts(dataclasses.replace(RunStatus.of_state(state), histories=[history]))
-    )
+    status = RunStatus.of_state(state)
+    status.session.histories = [history]
+    parts = decoded(ReportData().parts(status))
     assert parts["points/0"]["loss"] == [None] * 3
     assert parts["points/0"]["losses"] == [[None, None]] * 3
     assert parts["points/0"]["worst_loss"] == [None] * 3

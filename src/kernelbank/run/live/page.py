@@ -204,23 +204,19 @@ class LivePage:
             result = json.loads(pipe.readline() or b'{"errno": null, "reason": "it ended"}')
         if "port" in result:
             return int(result["port"])
-        raise RunRefused(self._start_failure(result["errno"], result["reason"]))
-
-    def _start_failure(self, number: int | None, reason: str) -> str:
-        where = f"port {self.port} of {self.host}"
-        if number == errno.EADDRINUSE:
-            return f"{where} is taken. Give --live another port, or none: then a free one is found."
-        if number == errno.EACCES:
-            return f"{where} is not allowed to you. Give --live a port above 1023."
-        if number is not None:
-            return (
-                f"the live page cannot listen on {where}: {reason}. Give an address of this "
-                "machine and a free port."
-            )
-        return (
-            f"the live page's server cannot start: {reason}. Run without --live; a page at the end "
-            "is written by --report."
+        where, reason = f"port {self.port} of {self.host}", result["reason"]
+        failures = {
+            errno.EADDRINUSE: f"{where} is taken. Give --live another port, or none: then a free "
+            "one is found.",
+            errno.EACCES: f"{where} is not allowed to you. Give --live a port above 1023.",
+            None: f"the live page's server cannot start: {reason}. Run without --live; a page at "
+            "the end is written by --report.",
+        }
+        other = (
+            f"the live page cannot listen on {where}: {reason}. Give an address of this machine "
+            "and a free port."
         )
+        raise RunRefused(failures.get(result["errno"], other))
 
 
 def is_loopback(host: str) -> bool:

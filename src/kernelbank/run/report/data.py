@@ -24,7 +24,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path, PurePath
 
@@ -37,7 +37,7 @@ from ...io.files import named_os_errors
 from ...utils.validation import Floats
 from ..history import DRAWN_TARGETS, FIELDS, NO_CATEGORY, History, Snapshot
 from ..scores import EXTREMES, TOTALS
-from ..status import RunStatus, forecast_scores, recent_errors
+from ..status import RunStatus, finite, forecast_scores, recent_errors
 from .page import render_page
 
 POINTS_PER_PART = 32
@@ -74,11 +74,13 @@ class ReportData:
         return parts
 
     def _parts_of_target(self, status: RunStatus, *, curves: bool) -> dict[str, str]:
+        rejected = status.rejected
+        bad_rows = {"count": rejected.count, "examples": [*rejected.first, *rejected.last]}
         parts = {
             "run": encode(run_details(status)),
             "status": encode(_status(status)),
             "changes": encode(status.change_groups),
-            "bad_rows": encode(_bad_rows(status)),
+            "bad_rows": encode(bad_rows),
         }
         if status.options.horizons:
             parts["forecasts"] = encode(forecast_part(status))
@@ -159,11 +161,6 @@ def _status(status: RunStatus) -> dict[str, object]:
         "recent_errors": None if history is None else recent_errors(history),
         "updated": status.times["updated"],
     }
-
-
-def _bad_rows(status: RunStatus) -> dict[str, object]:
-    rejected = status.rejected
-    return {"count": rejected.count, "examples": [*rejected.first, *rejected.last]}
 
 
 def _points(history: History, first: int) -> str:
@@ -285,7 +282,7 @@ def run_details(status: RunStatus) -> dict[str, object]:
     classes = [str(label) for label in bank.classes]
     source = _source(status)
     return {
-        "title": f"{_some(options.targets)} from {PurePath(source).name or source}",
+        "title": f"{_first_names(options.targets)} from {PurePath(source).name or source}",
         "task": options.task,
         "target": status.target,
         "targets": list(options.targets[:DRAWN_TARGETS]),
@@ -306,7 +303,7 @@ def run_details(status: RunStatus) -> dict[str, object]:
     }
 
 
-def _some(names: Sequence[str]) -> str:
+def _first_names(names: Sequence[str]) -> str:
     """The first names, and how many more there are."""
     more = f" and {len(names) - 3} more" if len(names) > 4 else ""
     return ", ".join(names[:3] if more else names) + more
@@ -317,7 +314,8 @@ def _source(status: RunStatus) -> str:
     return str(status.source.get("kind", "") if address in (None, "-") else address)
 
 
-def _details(status: RunStatus) -> list[list[object]]:
+def _details(status: RunStatus) -> list[tuple[str, list[list[str]]]]:
+    """Sections of names and values."""
     options = status.options
     data = [
         ["source", _source(status)],
@@ -326,24 +324,41 @@ def _details(status: RunStatus) -> list[list[object]]:
     ]
     for column in options.categorical:
         categories = [category for name, category in status.categories if name == column]
-        beyond = status.categories_beyond.get(column)
-        more = f"; {_beyond(beyond)}" if beyond else ""
-        data.append([f"categories of {column}", _listed(categories) + more])
+        listed = _listed(categories)
+        if beyond := status.categories_beyond.get(column):
+            listed += (
+                f"; {beyond['categories']:,} more, in {beyond['rows']:,} rows, have no input of "
+                "their own: they count by their mean target"
+            )
+        data.append([f"categories of {column}", listed])
     if options.time:
         data.append(["time", options.time])
-    for address in status.predictions:
-        data.append(["predictions", address])
+    data += [["predictions", address] for address in status.predictions]
+    periods = ", ".join(map(str, status.bank.periods)) if options.seasons else ""
+    if periods:
+        periods += " rows (found)" if options.periods == "auto" else " rows"
+    ahead, horizons = ", ".join(map(str, options.horizons)), options.horizons
+    if len(horizons) > 2 and horizons == tuple(range(1, len(horizons) + 1)):
+        ahead = f"1 to {len(horizons)}"
+    forecasts = [["forecasts", f"{ahead} row{'s' * (ahead != '1')} ahead"]] if ahead else []
+    forecasts += [["known in advance", _listed(options.known)]] if options.known else []
+    without_target = "predicted" if options.predict_missing else "are bad rows"
+    if len(options.targets) > 1:
+        rows = "are predicted" if options.predict_missing else "are bad rows"
+        without_target = f"rows are learned for the others; rows without any {rows}"
+    bank = status.bank.bank
+    running = len(status.bank.names) if bank is None else len(bank.slots)
     chosen: list[Sequence[object]] = [
         ["task", options.task],
-        ["slots", f"{_running(status)} ({options.preset}, size {options.size})"],
+        ["slots", f"{running} ({options.preset}, size {options.size})"],
         *_slot_changes(status),
         ["lagged targets", options.lags],
-        ["seasons", _seasons(status)],
-        *_forecasts(status),
+        ["seasons", periods or ("none found" if options.seasons else "none")],
+        *forecasts,
         ["delay of targets", f"{options.delay} rows"],
         ["bad rows", "stop at the first" if options.on_bad_row == "stop" else "skip"],
         ["missing inputs", "allowed" if options.allow_missing else "are bad rows"],
-        ["missing targets", _missing_targets(status)],
+        ["missing targets", without_target],
     ]
     if not status.is_classification:
         chosen.append(["coverage of intervals", f"{100 * options.coverage:.4g} %"])
@@ -356,47 +371,12 @@ def _details(status: RunStatus) -> list[list[object]]:
     starts = status.times["starts"]
     versions = [*status.times["versions"].items(), ("first started", status.times["started"])]
     versions += [("started", f"{starts:,} times")] if starts > 1 else []
-    sections: dict[str, Sequence[Sequence[object]]] = {
-        "Data": data,
-        "Settings": chosen,
-        "Versions and times": versions,
-    }
-    return [[name, [[a, str(b)] for a, b in pairs]] for name, pairs in sections.items()]
-
-
-def _missing_targets(status: RunStatus) -> str:
-    options = status.options
-    if len(options.targets) == 1:
-        return "predicted" if options.predict_missing else "are bad rows"
-    rows = "are predicted" if options.predict_missing else "are bad rows"
-    return f"rows are learned for the others; rows without any {rows}"
-
-
-def _seasons(status: RunStatus) -> str:
-    if not status.options.seasons:
-        return "none"
-    periods = ", ".join(map(str, status.bank.periods))
-    auto = status.options.periods == "auto"
-    return f"{periods} rows{' (found)' if auto else ''}" if periods else "none found"
-
-
-def _forecasts(status: RunStatus) -> list[list[str]]:
-    """How far ahead the run forecasts, and with which columns; nothing without --horizon."""
-    horizons, known = status.options.horizons, status.options.known
-    if not horizons:
-        return []
-    ahead = ", ".join(map(str, horizons))
-    if len(horizons) > 2 and horizons == tuple(range(1, len(horizons) + 1)):
-        ahead = f"1 to {len(horizons)}"
-    details = [["forecasts", f"{ahead} row{'s' * (horizons[-1] > 1)} ahead"]]
-    return details + ([["known in advance", _listed(known)]] if known else [])
-
-
-def _beyond(counts: Mapping[str, int]) -> str:
-    return (
-        f"{counts['categories']:,} more, in {counts['rows']:,} rows, have no input of their own: "
-        "they count by their mean target"
-    )
+    sections: list[tuple[str, Sequence[Sequence[object]]]] = [
+        ("Data", data),
+        ("Settings", chosen),
+        ("Versions and times", versions),
+    ]
+    return [(name, [[str(a), str(b)] for a, b in pairs]) for name, pairs in sections]
 
 
 _SLOT_TERMS = {
@@ -429,12 +409,6 @@ _SLOT_TERMS = {
     "boosted trees": "trees on all inputs, each grown on what the ones before leave",
 }
 """What the phrases in names of default slots mean."""
-
-
-def _running(status: RunStatus) -> int:
-    """How many slots run now."""
-    bank = status.bank.bank
-    return len(status.bank.names) if bank is None else len(bank.slots)
 
 
 def _slot_changes(status: RunStatus) -> list[list[str]]:
@@ -472,6 +446,10 @@ MOST_PAST = 200
 """The most targets before the forecasts."""
 
 
+BY_HORIZON = ("scored", "error", "last_value", "seasonal", "coverage", "width")
+"""The scores of a horizon that the page draws."""
+
+
 def forecast_part(status: RunStatus) -> dict[str, object]:
     """What the page shows of forecasts; null instead of a fan where there is none."""
     bank, options = status.bank, status.options
@@ -482,27 +460,24 @@ def forecast_part(status: RunStatus) -> dict[str, object]:
         "delay": options.delay,
         "seasons": bool(bank.periods),
         "fan": _fan(bank, options.coverage) if bank.samples and not options.known else None,
-        "scored": [score.scored for score in scores],
-        "error": [score.error for score in scores],
-        "last_value": [score.last_value for score in scores],
-        "seasonal": [score.seasonal for score in scores],
-        "coverage": [score.coverage for score in scores],
-        "width": [score.width for score in scores],
+        **{name: [getattr(score, name) for score in scores] for name in BY_HORIZON},
         "weights": _weights(bank) if bank.samples else [],
     }
 
 
 def _fan(bank: AutoBank, coverage: float) -> dict[str, object]:
     forecast = bank.forecast(coverage=coverage)
-    return {
-        "rows": forecast.samples,
-        "past": _short(forecast.history[-MOST_PAST:]),
-        "point": _short(forecast.point),
-        "low": _short(forecast.lower),
-        "high": _short(forecast.upper),
-        "inner_low": _short(forecast.quantiles[0.25]),
-        "inner_high": _short(forecast.quantiles[0.75]),
+    series = {
+        "past": forecast.history[-MOST_PAST:],
+        "point": forecast.point,
+        "low": forecast.lower,
+        "high": forecast.upper,
+        "inner_low": forecast.quantiles[0.25],
+        "inner_high": forecast.quantiles[0.75],
     }
+    # Seven digits: more cannot be seen.
+    short = {name: [float(f"{y:.7g}") for y in values] for name, values in series.items()}
+    return {"rows": forecast.samples, **short}
 
 
 def _weights(bank: AutoBank) -> list[list[object]]:
@@ -521,25 +496,12 @@ def _weights(bank: AutoBank) -> list[list[object]]:
     return [[name, ten_thousandths(shares[None])[0]] for name, shares in rows]
 
 
-def _short(values: np.ndarray) -> list[float]:
-    """Numbers with seven digits: more cannot be seen."""
-    return [float(f"{value:.7g}") for value in values]
-
-
 def encode(value: object) -> str:
     """JSON; numbers that are not finite become null."""
     try:
         return json.dumps(value, allow_nan=False, separators=(",", ":"))
     except ValueError:
-        return json.dumps(_finite(value), separators=(",", ":"))
-
-
-def _finite(value: object) -> object:
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, dict):
-        return {name: _finite(member) for name, member in value.items()}
-    return [_finite(member) for member in value] if isinstance(value, (list, tuple)) else value
+        return json.dumps(finite(value), separators=(",", ":"))
 
 
 def json_object(texts: dict[str, str]) -> str:

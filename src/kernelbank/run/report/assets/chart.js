@@ -3,8 +3,6 @@
 
 let timeline = { name: null, xs: [], range: [0, 1] };
 
-const timelineLabel = () => (timeline.name === null ? "row" : timeline.name);
-
 const MINUTE = 60;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
@@ -34,7 +32,7 @@ const TIME_FORMATS = {
 };
 
 // Beyond these seconds there are no dates.
-const isDate = (time) => known(time) && Math.abs(time) < 8e12;
+const isDate = (time) => isNumber(time) && Math.abs(time) < 8e12;
 const formatTime = (format, time) =>
   (isDate(time) ? TIME_FORMATS[format](new Date(1000 * time)) : "");
 
@@ -108,23 +106,28 @@ const FONT = '12px system-ui, -apple-system, "Segoe UI", Roboto, Arial, sans-ser
 class Chart {
   // The spec of a chart; [optional]:
   //   label, empty                description for screen readers; text when there are no data
-  //   height(), yRange()          pixels; [low, high]
-  //   [xRange(), xLabel(), xAxis] for charts that are not over rows or time
-  //   series, [bands], [legend]   colours by name; entries of the legend are [text, classes]
-  //                               hidden() of a series or band says whether it is not drawn
-  //   [yAxis, downwards]          options of uPlot's axis; the first value at the top
-  //   [paintBelow, paintAbove]    paint on the canvas, below and above the lines
-  //   table()                     what "CSV" downloads: a list for each column, by name
-  //   readout(index)              the entries of the readout: [[label, value, role], ...]
-  //   [defaultIndex(), xOf(index), indexAt(plot, x)]   where the cursor is, if not at a point
+  //   height                      pixels, or a function of the view
+  //   series, [bands]             colours by name; hidden(view) says whether it is not drawn
   //   [overTime]                  over rows or time; shares its cursor with all others over time
+  //   [xAxis, yAxis, downwards]   options of uPlot's axis; the first value at the top
   //   [horizontalCursor, cursorY, moveVertically, onHover, onLeave]   for a second direction
+  //   [isMeantFor(report)]        whether the chart is there at all
+  //   view(report)                what is drawn, null for nothing:
+  //     data, yRange              lists for the x axis and each series; [low, high]
+  //     [xRange, xLabel]          for charts that are not over rows or time
+  //     [legend, caption, note]   entries of the legend are [text, classes]
+  //     [paintBelow, paintAbove]  paint on the canvas, below and above the lines
+  //     table()                   what "CSV" downloads: a list for each column, by name
+  //     readout(index)            the entries of the readout: [[label, value, role], ...]
+  //     [restingIndex]            of the readout without a cursor, if not the newest
+  //     [xOf(index), indexAt(plot, x)]   where the cursor is, if not at a point
   constructor(id, spec) {
     this.spec = spec;
+    this.report = null;
+    this.view = null;
     this.index = null; // of the point under the cursor; null without a cursor
     this.cursorX = null; // its x value, which stays when points are merged
     this.updating = false;
-    this.data = null;
     this.plot = null;
     this.caption = create("p", { className: "caption" });
     this.frame = create("div", {
@@ -139,7 +142,7 @@ class Chart {
     this.download = create("button", {
       type: "button", className: "csv", title: "Download the data of this chart as CSV",
     }, "CSV");
-    this.download.addEventListener("click", () => downloadCsv(`${id}.csv`, spec.table()));
+    this.download.addEventListener("click", () => downloadCsv(`${id}.csv`, this.view.table()));
     this.readout = create("p", {
       className: "readout", id: `${id}-readout`, "aria-live": "polite",
     });
@@ -148,32 +151,40 @@ class Chart {
     this.element = byId(id);
     this.visible = [this.caption, this.download, this.frame, this.legend, this.readout];
     this.element.append(this.empty, ...this.visible, this.note);
-    this.setLegend(spec.legend ?? []);
     this.frame.addEventListener("keydown", (event) => onKey(this, event));
     this.frame.addEventListener("mouseleave", () => onMouseLeave(this));
     new ResizeObserver(() => this.resize()).observe(this.element);
-    onColourChange.push(() => this.repaint());
+    onColourChange.push(() => this.view && this.plot.redraw(false, true));
     addEventListener("beforeprint", () => this.resize(PRINT_WIDTH));
     addEventListener("afterprint", () => this.resize());
     charts.push(this);
-    this.setData(null);
+    this.show(null);
   }
 
-  // Without data or points the chart shows its sentence instead of an empty frame.
-  setData(data, { caption = "", note = "" } = {}) {
-    this.data = data && data[0].length ? data : null;
-    const drawn = this.data !== null;
-    this.empty.hidden = drawn;
-    for (const element of this.visible) element.hidden = !drawn;
-    this.note.hidden = !drawn || !note;
-    if (!drawn) return;
+  draw(report) {
+    this.report = report;
+    this.element.hidden = !(this.spec.isMeantFor?.(report) ?? true);
+    this.show(this.element.hidden ? null : this.spec.view(report));
+  }
+
+  // Without a view the chart shows its sentence instead of an empty frame.
+  show(view) {
+    this.view = view;
+    this.empty.hidden = view !== null;
+    for (const element of this.visible) element.hidden = view === null;
+    const { data, caption = "", note = "", legend = [] } = view ?? {};
+    this.note.hidden = !note;
+    if (view === null) return;
     setChildren(this.caption, ...[caption].flat());
     setText(this.note, note);
+    setChildren(this.legend, ...legend.map(([text, classes]) =>
+      create("li", {}, create("span", { className: `swatch ${classes}` }), text)));
     if (this.index !== null) {
-      this.index = indexOf(this.data[0], this.cursorX, this.spec.overTime);
+      this.index = (this.spec.overTime ? segmentAt : nearestTo)(data[0], this.cursorX);
     }
-    if (this.plot) this.applyNow(() => this.plot.setData(this.data));
-    else this.plot = new uPlot(plotOptions(this), this.data, this.frame);
+    if (this.plot) this.applyNow(() => this.plot.setData(data));
+    else this.plot = new uPlot(plotOptions(this), data, this.frame);
+    this.resize();
     this.placeCursor();
     this.updateReadout(true);
   }
@@ -185,51 +196,43 @@ class Chart {
     this.updating = false;
   }
 
-  size(width) {
-    return { width: width ?? Math.max(220, this.element.clientWidth), height: this.spec.height() };
+  size(width = Math.max(220, this.element.clientWidth)) {
+    const { height } = this.spec;
+    return { width, height: typeof height === "number" ? height : height(this.view) };
   }
 
   resize(width) {
-    if (!this.plot || !this.data) return;
+    if (!this.view) return;
     const size = this.size(width);
     if (size.width === this.plot.width && size.height === this.plot.height) return;
     this.applyNow(() => this.plot.setSize(size));
     this.placeCursor();
   }
 
-  repaint() {
-    if (this.plot && this.data) this.plot.redraw(false, true);
-  }
-
-  setLegend(entries) {
-    setChildren(this.legend, ...entries.map(([text, classes]) =>
-      create("li", {}, create("span", { className: `swatch ${classes}` }), ...[text].flat())));
-  }
-
   // Move the cursor to a point; `silent` when another chart or new data moved it.
   moveTo(index, silent = false) {
     this.index = index;
-    if (!this.data) return;
-    this.cursorX = this.data[0][index];
+    if (!this.view) return;
+    this.cursorX = this.view.data[0][index];
     this.placeCursor();
     this.updateReadout(silent);
   }
 
   placeCursor() {
-    if (!this.plot) return;
+    if (!this.view) return;
     if (this.index === null) {
       this.plot.setCursor({ left: -10, top: -10 }, false);
       return;
     }
-    const x = this.spec.xOf?.(this.index) ?? this.data[0][this.index];
+    const x = this.view.xOf?.(this.index) ?? this.view.data[0][this.index];
     const left = this.plot.valToPos(x, "x");
     this.plot.setCursor({ left, top: this.spec.cursorY?.(this.plot) ?? 1 }, false);
   }
 
   // Without a cursor the readout is of the newest point.
   updateReadout(silent) {
-    const index = this.index ?? this.spec.defaultIndex?.() ?? this.data[0].length - 1;
-    const entries = this.spec.readout(index).map(([label, value, role = ""]) =>
+    const { data, readout, restingIndex = data[0].length - 1 } = this.view;
+    const entries = readout(this.index ?? restingIndex).map(([label, value, role = ""]) =>
       create("span", {}, create("span", { className: `name ${role}` }, label), " ", value));
     // Screen readers announce only the chart that the viewer moves in.
     this.readout.setAttribute("aria-live", silent ? "off" : "polite");
@@ -237,6 +240,9 @@ class Chart {
     setChildren(this.readout, ...entries.flatMap((entry, at) => (at ? [" ", entry] : [entry])));
   }
 }
+
+// A height that phones have less of.
+const onPhones = (small, usual) => () => (innerWidth < 600 ? small : usual);
 
 // The rows, and times if there are any, of charts over time.
 const pointColumns = ({ ends, timeline: line }) =>
@@ -255,15 +261,9 @@ function downloadCsv(name, table) {
   URL.revokeObjectURL(address);
 }
 
-// The index of a value in a sorted list: of the nearest one, or of the segment that ends after it.
-function indexOf(sorted, value, segments) {
-  const after = sorted.findIndex((end) => end >= value);
-  if (segments) return after < 0 ? sorted.length - 1 : after;
-  let nearest = 0;
-  for (let at = 1; at < sorted.length; at += 1) {
-    if (Math.abs(sorted[at] - value) < Math.abs(sorted[nearest] - value)) nearest = at;
-  }
-  return nearest;
+function nearestTo(sorted, value) {
+  const distances = sorted.map((each) => Math.abs(each - value));
+  return distances.indexOf(Math.min(...distances));
 }
 
 function plotOptions(chart) {
@@ -286,8 +286,8 @@ function plotOptions(chart) {
       points: { size: 8, width: 2, stroke: () => colours.card },
     },
     scales: {
-      x: { time: false, range: () => drawableRange(spec.xRange?.() ?? timeline.range) },
-      y: { dir: spec.downwards ? -1 : 1, range: () => drawableRange(spec.yRange()) },
+      x: { time: false, range: () => drawableRange(chart.view.xRange ?? timeline.range) },
+      y: { dir: spec.downwards ? -1 : 1, range: () => drawableRange(chart.view.yRange) },
     },
     axes: [
       {
@@ -297,7 +297,8 @@ function plotOptions(chart) {
         space: 74,
         ...(spec.overTime ? timelineAxis : numberAxis),
         ...spec.xAxis,
-        label: (plot) => cropText(plot.ctx, spec.xLabel?.() ?? timelineLabel(), 0.8 * plot.bbox.width),
+        label: (plot) =>
+          cropText(plot.ctx, chart.view.xLabel ?? timeline.name ?? "row", 0.8 * plot.bbox.width),
         labelFont: FONT,
         labelSize: 18,
       },
@@ -307,7 +308,7 @@ function plotOptions(chart) {
       {},
       ...spec.series.map(({ colour, alpha = 1, width = 2, hidden, ...rest }) => ({
         stroke: () => {
-          if (hidden?.()) return "transparent";
+          if (hidden?.(chart.view)) return "transparent";
           return alpha === 1 ? colours[colour] : translucent(colour, alpha);
         },
         width,
@@ -319,17 +320,18 @@ function plotOptions(chart) {
     ],
     bands: (spec.bands ?? []).map(({ colour, alpha, series, hidden }) => ({
       series,
-      fill: () => (hidden?.() ? "transparent" : translucent(colour, alpha)),
+      fill: () => (hidden?.(chart.view) ? "transparent" : translucent(colour, alpha)),
     })),
     hooks: {
-      drawAxes: [(plot) => spec.paintBelow && paintClipped(plot, spec.paintBelow)],
-      draw: [(plot) => spec.paintAbove && paintClipped(plot, spec.paintAbove)],
+      drawAxes: [(plot) => paintClipped(plot, chart.view.paintBelow)],
+      draw: [(plot) => paintClipped(plot, chart.view.paintAbove)],
       setCursor: [(plot) => onMouseMove(chart, plot)],
     },
   };
 }
 
 function paintClipped(plot, paint) {
+  if (!paint) return;
   const { left, top, width, height } = plot.bbox;
   plot.ctx.save();
   plot.ctx.beginPath();
@@ -337,6 +339,12 @@ function paintClipped(plot, paint) {
   plot.ctx.clip();
   paint(plot, plot.ctx);
   plot.ctx.restore();
+}
+
+function paintDot(context, x, y, radius) {
+  context.beginPath();
+  context.arc(x, y, radius, 0, 2 * Math.PI);
+  context.fill();
 }
 
 // --- axes for numbers of any size -----------------------------------------------------------------
@@ -347,7 +355,7 @@ const MAX_TICKS = 60;
 
 // A range that can be drawn, whatever the data are.
 function drawableRange([low, high]) {
-  if (!known(low) || !known(high) || !(high > low)) return [0, 1];
+  if (!isNumber(low) || !isNumber(high) || !(high > low)) return [0, 1];
   return [Math.max(low, -1e300), Math.min(high, 1e300)];
 }
 
@@ -372,6 +380,12 @@ const numberAxis = {
   values: (plot, values, at, space, step) => tickLabels(values, step),
 };
 
+// The names of what stands on an axis, cropped to a width in pixels.
+function namesOnAxis(plot, axis, names, width) {
+  plot.ctx.font = plot.axes[axis].font[0];
+  return names.map((name) => cropText(plot.ctx, name, width));
+}
+
 const percentAxis = {
   values: (plot, values) => values.map((value) => `${Number((100 * value).toFixed(1))} %`),
 };
@@ -383,20 +397,20 @@ const PAGE_STEP = 10; // points that Page Up and Page Down move
 function moveOthers(chart) {
   if (!chart.spec.overTime) return;
   for (const other of charts) {
-    if (other !== chart && other.spec.overTime && other.data) other.moveTo(chart.index, true);
+    if (other !== chart && other.spec.overTime && other.view) other.moveTo(chart.index, true);
   }
 }
 
 // Called by uPlot when the mouse has moved over the chart.
 function onMouseMove(chart, plot) {
   const { left, top } = plot.cursor;
-  if (chart.updating || left === undefined || left < 0 || !chart.data) return;
-  const index = chart.spec.indexAt?.(plot, left) ?? plot.cursor.idx;
+  if (chart.updating || left === undefined || left < 0 || !chart.view) return;
+  const index = chart.view.indexAt?.(plot, left) ?? plot.cursor.idx;
   if (index === null || index === undefined) return;
   const changed = chart.spec.onHover?.(plot, index, top) ?? false;
   if (index === chart.index && !changed) return;
   chart.index = index;
-  chart.cursorX = chart.data[0][index];
+  chart.cursorX = chart.view.data[0][index];
   chart.updateReadout(false);
   moveOthers(chart);
 }
@@ -414,12 +428,12 @@ function removeCursor(chart) {
 }
 
 function onKey(chart, event) {
-  if (!chart.data || event.altKey || event.ctrlKey || event.metaKey) return;
+  if (!chart.view || event.altKey || event.ctrlKey || event.metaKey) return;
   if (event.key === "Escape") {
     removeCursor(chart);
     return;
   }
-  const last = chart.data[0].length - 1;
+  const last = chart.view.data[0].length - 1;
   const here = chart.index ?? last + 1;
   const indices = {
     ArrowLeft: here - 1,
@@ -431,7 +445,7 @@ function onKey(chart, event) {
   };
   const step = { ArrowUp: -1, ArrowDown: 1 }[event.key];
   if (step !== undefined && chart.spec.moveVertically) {
-    chart.index ??= last;
+    if (chart.index === null) chart.moveTo(last);
     chart.spec.moveVertically(step);
     chart.moveTo(chart.index);
   } else if (event.key in indices) {

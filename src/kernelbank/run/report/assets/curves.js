@@ -1,25 +1,20 @@
 // The prediction along one input, after any of the rows at which it was recorded. An input is a
 // number, a part of the time (in shares of its day, week or year) or a category (by its number).
 
-let curvesReport = null;
 let allCurves = [];
 let recordedCurves = []; // those of the chosen input
-let curvesYRange = [0, 1];
-let curvesXRange = [0, 1];
 
 const inputChoice = byId("curves-input");
 const rowSlider = byId("curves-slider");
 const playButton = byId("curves-play");
 
+const CURVE_LINES = ["low", "high", "prediction"];
+
 const curvesChart = new Chart("curves-chart", {
   label: "Prediction along one input, with its interval",
-  height: () => (innerWidth < 600 ? 260 : 340),
+  height: onPhones(260, 340),
   empty: "No predictions have been recorded yet.",
-  xRange: () => curvesXRange,
-  yRange: () => curvesYRange,
-  yAxis: {
-    values: (...args) => (curvesReport.isClassification ? percentAxis : numberAxis).values(...args),
-  },
+  yAxis: { values: (...axis) => errorAxis(curvesChart.report).values(...axis) },
   xAxis: {
     splits: (plot, at, low, high, step) => inputTicks(plot, low, high, step),
     values: (plot, values, at, space, step) => inputTickLabels(plot, values, step),
@@ -30,31 +25,43 @@ const curvesChart = new Chart("curves-chart", {
     { colour: "model", width: 2.5, hidden: () => isCategory() },
   ],
   bands: [{ colour: "model", alpha: 0.16, series: [2, 1], hidden: () => isCategory() }],
-  paintAbove: (plot, context) => isCategory() && paintCategories(plot, context),
-  table: () => {
-    const { x, prediction, low, high } = chosenLine();
-    const lists = { [inputName()]: isCategory() ? x.map(categoryName) : x, prediction };
-    return curvesReport.isClassification ? lists : { ...lists, low, high };
-  },
-  xLabel: () => inputName(),
-  defaultIndex: () => Math.floor(chosenLine().x.length / 2),
-  readout: (at) => {
+  view({ run, isClassification }) {
     const line = chosenLine();
-    const { isClassification } = curvesReport;
-    const entries = [
-      [dataText(inputName()), atText(line.x[at])],
-      [
-        isClassification ? "probability" : "prediction",
-        (isClassification ? percent : number)(line.prediction[at]), "model",
+    if (!line?.x?.length) return null;
+    const [xRange, yRange] = curvesRanges(isClassification);
+    const outside = [...line.low, ...line.high]
+      .some((value) => isNumber(value) && (value < yRange[0] || value > yRange[1]));
+    const predicted = isClassification
+      ? ["probability of ", dataText(run.classes?.[0] ?? "the first class")]
+      : ["predicted ", dataText(run.target ?? "target")];
+    const name = inputName();
+    const { x, prediction, low, high } = line;
+    return {
+      xRange, yRange,
+      xLabel: name,
+      data: drawnLine(line),
+      caption: [...predicted, " along ", dataText(name), `, after row ${whole(chosenCurves().row)}`],
+      note: outside
+        ? "The interval leaves the chart here: the axis is the same for all rows." : "",
+      paintAbove: (plot, context) => isCategory() && paintCategories(plot, context),
+      restingIndex: Math.floor(x.length / 2),
+      table: () => {
+        const lists = { [name]: isCategory() ? x.map(categoryName) : x, prediction };
+        return isClassification ? lists : { ...lists, low, high };
+      },
+      readout: (at) => [
+        [dataText(name), atText(x[at])],
+        ...(isClassification
+          ? [["probability", percent(prediction[at]), "model"]]
+          : [["prediction", number(prediction[at]), "model"],
+            ["interval", fromTo(low[at], high[at])]]),
       ],
-    ];
-    if (isClassification) return entries;
-    return [...entries, ["interval", `${number(line.low[at])} to ${number(line.high[at])}`]];
+    };
   },
 });
 
 const inputIndex = () => Math.max(0, inputChoice.selectedIndex);
-const inputAt = (index) => curvesReport.run.inputs?.[index] ?? {};
+const inputAt = (index) => curvesChart.report.run.inputs?.[index] ?? {};
 const inputNameAt = (index) => inputAt(index).name ?? `input ${index + 1}`;
 const inputName = () => inputNameAt(inputIndex());
 const inputKind = () => inputAt(inputIndex()).kind;
@@ -108,10 +115,9 @@ function inputTickLabels(plot, ticks, step) {
     return ticks.map((share) => (share < 1 || kind === "day" ? SHARE_TEXTS[kind](share) : ""));
   }
   if (!isCategory()) return tickLabels(ticks, step);
-  plot.ctx.font = plot.axes[0].font[0];
-  const width = plot.bbox.width / Math.max(1, ticks.length) - 8 * devicePixelRatio;
   const { x } = chosenLine();
-  return ticks.map((at) => cropText(plot.ctx, categoryName(x[at]), width));
+  const width = plot.bbox.width / Math.max(1, ticks.length) - 8 * devicePixelRatio;
+  return namesOnAxis(plot, 0, ticks.map((at) => categoryName(x[at])), width);
 }
 
 // A dot with its interval for each category.
@@ -132,79 +138,53 @@ function paintCategories(plot, context) {
       context.lineTo(x + 6 * ratio, place(end));
     }
     context.stroke();
-    context.beginPath();
-    context.arc(x, place(prediction[index]), 5 * ratio, 0, 2 * Math.PI);
-    context.fill();
+    paintDot(context, x, place(prediction[index]), 5 * ratio);
   });
 }
 
 // Points of a line at which it was not seen are left out; between neighbours far apart it breaks.
 function drawnLine(line) {
-  const { x, low, high, prediction } = line;
-  if (isCategory()) return [x.map((_, at) => at), low, high, prediction];
-  if (!SHARE_TEXTS[inputKind()]) return [x, low, high, prediction];
-  const columns = [[], [], [], []];
-  x.forEach((share, at) => {
-    if (at > 0 && share - x[at - 1] > 1.5 / 24) {
-      [(share + x[at - 1]) / 2, null, null, null].forEach((value, n) => columns[n].push(value));
-    }
-    [share, low[at], high[at], prediction[at]].forEach((value, n) => columns[n].push(value));
-  });
-  return columns;
+  const { x } = line;
+  const values = CURVE_LINES.map((name) => line[name]);
+  if (isCategory()) return [x.map((_, at) => at), ...values];
+  if (!SHARE_TEXTS[inputKind()]) return [x, ...values];
+  const breaks = (at) => at > 0 && x[at] - x[at - 1] > 1.5 / 24;
+  const withBreaks = (list, between) =>
+    list.flatMap((value, at) => (breaks(at) ? [between(at), value] : [value]));
+  return [
+    withBreaks(x, (at) => (x[at] + x[at - 1]) / 2),
+    ...values.map((list) => withBreaks(list, () => null)),
+  ];
 }
 
 // --- the chart -----------------------------------------------------------------------------------
 
 // Both axes stay fixed while the slider moves. A few curves of a model that had learned little may
 // reach far out; they leave the chart rather than flatten the others.
-function setCurvesRanges() {
+function curvesRanges(isClassification) {
   const lines = recordedCurves.map(lineOf).filter((line) => line?.x?.length);
-  const extremes = (pick, choose) => lines
-    .map((line) => choose(...pick(line).filter(known)))
-    .filter(known)
-    .sort((one, other) => one - other);
-  const lows = extremes((line) => [...line.low, ...line.prediction], Math.min);
-  const highs = extremes((line) => [...line.high, ...line.prediction], Math.max);
-  const xs = lines.flatMap((line) => line.x).filter(known);
+  const xs = lines.flatMap((line) => line.x).filter(isNumber);
   const [left, right] = xs.length ? [Math.min(...xs), Math.max(...xs)] : [0, 1];
-  curvesXRange = left < right ? [left, right] : [left - 1, left + 1];
-  if (SHARE_TEXTS[inputKind()]) curvesXRange = [0, 1];
-  if (isCategory()) curvesXRange = [-0.5, Math.max(...lines.map(({ x }) => x.length)) - 0.5];
-  if (curvesReport.isClassification) {
-    curvesYRange = [0, 1];
-    return;
-  }
-  const low = quantile(lows, 0.08) ?? 0;
-  const high = quantile(highs, 0.92) ?? 1;
-  const edge = 0.06 * (high - low || Math.abs(high) || 1);
-  curvesYRange = [low - edge, high + edge];
+  let xRange = left < right ? [left, right] : [left - 1, left + 1];
+  if (SHARE_TEXTS[inputKind()]) xRange = [0, 1];
+  if (isCategory()) xRange = [-0.5, Math.max(...lines.map(({ x }) => x.length)) - 0.5];
+  if (isClassification) return [xRange, [0, 1]];
+  const extremes = (end, choose) => sortedNumbers(lines.map((line) =>
+    choose(...[...line[end], ...line.prediction].filter(isNumber))));
+  const low = quantile(extremes("low", Math.min), 0.08) ?? 0;
+  const high = quantile(extremes("high", Math.max), 0.92) ?? 1;
+  return [xRange, withEdges(low, high, 0.06)];
 }
 
 function showCurves() {
-  const curves = chosenCurves();
-  const line = lineOf(curves);
-  const row = curves ? whole(curves.row) : "";
+  const row = chosenCurves() ? whole(chosenCurves().row) : "";
   setText(byId("curves-row"), row);
   rowSlider.setAttribute("aria-valuetext", `row ${row}`);
-  if (!line?.x?.length) {
-    curvesChart.setData(null);
-    return;
-  }
-  const { run, isClassification } = curvesReport;
-  const predicted = isClassification
-    ? ["probability of ", dataText(run.classes?.[0] ?? "the first class")]
-    : ["predicted ", dataText(run.target ?? "target")];
-  const [low, high] = curvesYRange;
-  const outside = [...line.low, ...line.high]
-    .some((value) => known(value) && (value < low || value > high));
-  curvesChart.setData(drawnLine(line), {
-    caption: [...predicted, " along ", dataText(inputName()), `, after row ${row}`],
-    note: outside ? "The interval leaves the chart here: the axis is the same for all rows." : "",
-  });
+  curvesChart.draw(curvesChart.report);
 }
 
 function drawCurves(report) {
-  curvesReport = report;
+  curvesChart.report = report;
   setText(byId("curves-about"),
     report.isClassification ? "Probability of one label" : "Prediction and interval");
   allCurves = readCurves();
@@ -229,39 +209,43 @@ function chooseCurves() {
   // A viewer at the newest row stays at the newest; a viewer at an earlier row stays at that row.
   const same = recordedCurves.findLastIndex((curves) => curves.row <= row);
   if (!playTimer) rowSlider.value = String(wasLast || same < 0 ? last : same);
-  setCurvesRanges();
   showCurves();
 }
 
 let playTimer = null;
 
+const isAtEnd = () => Number(rowSlider.value) >= recordedCurves.length - 1;
+
+function showPlaying(isPlaying) {
+  playButton.setAttribute("aria-pressed", String(isPlaying));
+  setText(playButton, isPlaying ? "Stop" : "Play");
+}
+
 function play() {
   stopPlaying();
-  if (Number(rowSlider.value) >= recordedCurves.length - 1) rowSlider.value = "0";
+  if (isAtEnd()) rowSlider.value = "0";
   const slow = matchMedia("(prefers-reduced-motion: reduce)").matches;
   playTimer = setInterval(() => {
     rowSlider.value = String(Number(rowSlider.value) + 1);
     showCurves();
-    if (Number(rowSlider.value) >= recordedCurves.length - 1) stopPlaying();
+    if (isAtEnd()) stopPlaying();
   }, slow ? 1000 : 250);
-  playButton.setAttribute("aria-pressed", "true");
-  setText(playButton, "Stop");
+  showPlaying(true);
   showCurves();
 }
 
 function stopPlaying() {
   clearInterval(playTimer);
   playTimer = null;
-  playButton.setAttribute("aria-pressed", "false");
-  setText(playButton, "Play");
+  showPlaying(false);
 }
 
 playButton.addEventListener("click", () => (playTimer ? stopPlaying() : play()));
-rowSlider.addEventListener("input", () => {
-  stopPlaying();
-  showCurves();
-});
-inputChoice.addEventListener("change", () => {
-  stopPlaying();
-  chooseCurves();
-});
+for (const [control, event, show] of [
+  [rowSlider, "input", showCurves], [inputChoice, "change", chooseCurves],
+]) {
+  control.addEventListener(event, () => {
+    stopPlaying();
+    show();
+  });
+}

@@ -3,16 +3,16 @@
 const UNKNOWN = "not known";
 const SUPERSCRIPTS = "⁰¹²³⁴⁵⁶⁷⁸⁹";
 
-const known = (value) => typeof value === "number" && Number.isFinite(value);
+const isNumber = (value) => typeof value === "number" && Number.isFinite(value);
 
 // 12345 -> "12,345"
 function whole(value) {
-  return known(value) ? Math.round(value).toLocaleString("en-US") : UNKNOWN;
+  return isNumber(value) ? Math.round(value).toLocaleString("en-US") : UNKNOWN;
 }
 
 // Four significant digits; powers of ten where plain digits would be mostly zeros.
 function number(value) {
-  if (!known(value)) return UNKNOWN;
+  if (!isNumber(value)) return UNKNOWN;
   const size = Math.abs(value);
   if (size !== 0 && (size >= 1e7 || size < 1e-4)) return scientific(value, 2);
   if (size >= 1e4) return whole(value);
@@ -20,7 +20,7 @@ function number(value) {
 }
 
 // Two significant digits, for sentences.
-const brief = (value) => number(known(value) ? Number(value.toPrecision(2)) : value);
+const brief = (value) => number(isNumber(value) ? Number(value.toPrecision(2)) : value);
 
 function scientific(value, digits) {
   const [mantissa, exponent] = value.toExponential(digits).split("e");
@@ -31,16 +31,16 @@ function scientific(value, digits) {
 
 // 0.9034 -> "90.3 %"
 function percent(share) {
-  if (!known(share)) return UNKNOWN;
+  if (!isNumber(share)) return UNKNOWN;
   const style = { minimumFractionDigits: 1, maximumFractionDigits: 1 };
   return `${(100 * share).toLocaleString("en-US", style)} %`;
 }
 
 // Weights come as whole numbers in 1/10000: 1234 -> "12.34 %"
-const weightPercent = (weight) => (known(weight) ? `${(weight / 100).toFixed(2)} %` : UNKNOWN);
+const weightPercent = (weight) => (isNumber(weight) ? `${(weight / 100).toFixed(2)} %` : UNKNOWN);
 
 function seconds(value) {
-  if (!known(value)) return UNKNOWN;
+  if (!isNumber(value)) return UNKNOWN;
   if (value >= 7200) return `${number(value / 3600)} h`;
   if (value >= 120) return `${number(value / 60)} min`;
   if (value < 0.001) return "below 0.001 s";
@@ -64,8 +64,10 @@ function rowRange(first, last) {
   return first === last ? `row ${whole(last)}` : `rows ${whole(first)} to ${whole(last)}`;
 }
 
+const fromTo = (low, high) => `${number(low)} to ${number(high)}`;
+
 // "1 bad row", "3 bad rows"
-const counted = (count, one, many) => `${whole(count)} ${count === 1 ? one : many}`;
+const counted = (count, singular, plural) => `${whole(count)} ${count === 1 ? singular : plural}`;
 
 function dateTime(text) {
   const date = new Date(text ?? NaN);
@@ -120,23 +122,42 @@ function setText(element, text) {
 // A sentence instead of a list or chart that would be empty.
 const emptyMessage = (text) => create("p", { className: "empty" }, text);
 
-// `columns` are [heading, kind] with kind "text" or "number"; the layout on phones goes by `style`.
-function createTable(style, caption, columns, rows) {
-  const headings = columns.map(([heading, kind]) =>
-    create("th", { scope: "col", className: kind }, heading));
-  const body = rows.map((cells) =>
-    create("tr", {}, ...cells.map((cell, index) => {
-      const [heading, kind] = columns[index];
-      return create("td", { className: kind, "data-label": heading }, cell);
-    })),
-  );
+// Rows of cells; `style` says how phones show the table.
+function createTable(style, caption, headings, rows) {
   return create(
     "table", { className: style },
     create("caption", {}, caption),
     create("thead", {}, create("tr", {}, ...headings)),
-    create("tbody", {}, ...body),
+    create("tbody", {}, ...rows.map((cells) => create("tr", {}, ...cells))),
   );
 }
+
+const columnHeading = (text, className = "") => create("th", { scope: "col", className }, text);
+
+// A table whose `columns` are [heading, kind] with kind "text" or "number".
+function listTable(style, caption, columns, rows) {
+  const headings = columns.map(([heading, kind]) => columnHeading(heading, kind));
+  return createTable(style, caption, headings, rows.map((cells) => cells.map((cell, index) => {
+    const [heading, kind] = columns[index];
+    return create("td", { className: kind, "data-label": heading }, cell);
+  })));
+}
+
+// A table of shares whose lines have names: the stronger the colour of a cell, the larger its share.
+const shareTable = (style, caption, headings, rows) => create(
+  "div", { className: "scrolls", tabindex: "0" },
+  createTable(`confusion${style}`, caption, headings, rows.map(([name, ...cells]) =>
+    [create("th", { scope: "row" }, name), ...cells])));
+
+function shareCell(kind, text, share) {
+  const cell = create("td", { className: `number cell ${kind}` }, text);
+  cell.style.setProperty("--share", `${Math.round(share)}%`);
+  return cell;
+}
+
+// Names and what they mean.
+const pairsList = (pairs) => create("dl", { className: "pairs" }, ...pairs.map(([name, text]) =>
+  create("div", {}, create("dt", {}, dataText(name)), create("dd", {}, dataText(text)))));
 
 // A details element whose content is built when it is first opened or printed: it may be long.
 class Collapsible {
@@ -169,6 +190,26 @@ class Collapsible {
   }
 }
 
+// The first rows of a table, and the others when they are asked for. `table(caption, rows)` makes
+// one; `names` are the captions, and the singular and the plural of a row.
+class ShortenedTable {
+  constructor(id, most, table, [first, others, ...words]) {
+    Object.assign(this, { most, table, first, words, rows: [] });
+    this.listed = create("div");
+    this.others = new Collapsible(() => [table(others, this.rows.slice(most))]);
+    byId(id).append(this.listed, this.others.element);
+  }
+
+  draw(rows, empty) {
+    this.rows = rows;
+    const count = Math.max(0, rows.length - this.most);
+    setChildren(this.listed, rows.length
+      ? this.table(this.first, rows.slice(0, this.most))
+      : emptyMessage(empty));
+    this.others.setTitle(count ? `Show ${counted(count, ...this.words)}` : null);
+  }
+}
+
 // The colours of the theme, for what is painted on a canvas. The style sheet defines them all.
 
 const COLOUR_NAMES = [
@@ -178,17 +219,13 @@ const COLOUR_NAMES = [
 const colours = {};
 const onColourChange = [];
 
-function readColours() {
-  const style = getComputedStyle(document.documentElement);
-  for (const name of COLOUR_NAMES) colours[name] = style.getPropertyValue(`--${name}`).trim();
-}
-
 const rgbOf = (hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
 
 const translucent = (name, alpha) => `rgba(${rgbOf(colours[name]).join(", ")}, ${alpha})`;
 
 function updateColours() {
-  readColours();
+  const style = getComputedStyle(document.documentElement);
+  for (const name of COLOUR_NAMES) colours[name] = style.getPropertyValue(`--${name}`).trim();
   const dark = document.documentElement.dataset.theme === "dark";
   setText(byId("theme"), dark ? "Light" : "Dark");
   byId("theme").setAttribute("aria-label", `Switch to ${dark ? "light" : "dark"} colours`);

@@ -4,9 +4,10 @@ const PHASES = ["running", "ended", "stopped", "saved"];
 
 const errorName = (report) => (report.isClassification ? "error rate" : "RMSE");
 const errorText = (report, error) => (report.isClassification ? percent : number)(error);
+const errorAxis = (report) => (report.isClassification ? percentAxis : numberAxis);
 
 // `data` carries the number in full beside the short text, for tests and for copying.
-const numberElement = (value, text) => known(value)
+const numberElement = (value, text) => isNumber(value)
   ? create("data", { value: String(value) }, text)
   : create("span", { className: "unknown" }, "–");
 
@@ -25,13 +26,13 @@ function targetsTable(names) {
   ];
   const rows = names.map((name, at) => {
     const status = parts.get(at ? `targets/${at}/status` : "status") ?? {};
-    const text = (value, format) => (known(value) ? format(value) : "–");
+    const text = (value, format) => (isNumber(value) ? format(value) : "–");
     return [
       dataText(name), text(status.error, number), text(status.baseline_error, number),
       text(status.coverage, percent),
     ];
   });
-  return createTable("", "All targets; the page below shows the chosen one", columns, rows);
+  return listTable("", "All targets; the page below shows the chosen one", columns, rows);
 }
 
 // The choice of the target that the page shows, if there are several.
@@ -86,24 +87,24 @@ function drawTiles(report) {
     // Not the error rates of others: where a label is rare, all are about the same.
     tiles.push(...labelTiles(report));
     const probability = lastOf(report.width.cumulative);
-    const correct = known(error) ? `${percent(1 - error)} correct` : "";
+    const correct = isNumber(error) ? `${percent(1 - error)} correct` : "";
     tiles.push(createTile("mean probability", "", probability, percent(probability), correct));
     const { log_loss: logLoss, area_under_curve: area } = status;
-    const auc = known(area) ? `AUC ${area.toFixed(3)}` : "";
+    const auc = isNumber(area) ? `AUC ${area.toFixed(3)}` : "";
     tiles.push(createTile("log loss", "", logLoss, number(logLoss), auc));
   } else {
     tiles.push(
       createTile("best slot", "best", bestError, text(bestError), bestName),
       createTile("baseline", "baseline", baselineError, text(baselineError), "last value"),
     );
-    const requested = known(run.coverage) ? `${percent(run.coverage)} requested` : "";
+    const requested = isNumber(run.coverage) ? `${percent(run.coverage)} requested` : "";
     tiles.push(createTile("coverage", "", coverage, percent(coverage), requested));
   }
   const badRows = status.bad_rows ?? part("bad_rows", {}).count;
   const missing = status.missing_rows ? `${whole(status.missing_rows)} missing` : "";
   const changes = part("changes", null)?.length;
   const lastChange = changes ? `last at row ${whole(lastOf(report.changes)[0])}` : "";
-  const time = known(status.seconds) ? `${seconds(status.seconds)} in total` : "";
+  const time = isNumber(status.seconds) ? `${seconds(status.seconds)} in total` : "";
   tiles.push(
     createTile("changes", "change", changes, whole(changes), lastChange),
     createTile("bad rows", "", badRows, whole(badRows), missing),
@@ -116,9 +117,9 @@ function drawTiles(report) {
 function labelTiles({ run, status }) {
   const scores = Object.entries(status.labels ?? {}).filter(([, { rows }]) => rows > 0);
   const [name, score] = scores.find(([label]) => label === run.positive) ??
-    scores.sort(([, one], [, other]) => one.rows - other.rows)[0] ?? [];
+    scores.sort(([, a], [, b]) => a.rows - b.rows)[0] ?? [];
   if (!score) return [];
-  const note = (count, one, many) => create("span", {}, dataText(name), `: ${counted(count, one, many)}`);
+  const note = (...count) => create("span", {}, dataText(name), `: ${counted(...count)}`);
   return [
     createTile("recall", "", score.recall, percent(score.recall), note(score.rows, "row", "rows")),
     createTile("precision", "", score.precision, percent(score.precision),
@@ -176,7 +177,7 @@ function withoutRows({ phase, bad_rows: bad }) {
 function summarize(report) {
   const { status } = report;
   const { error } = status;
-  if (!known(error)) return status.rows ? "" : withoutRows(status);
+  if (!isNumber(error)) return status.rows ? "" : withoutRows(status);
   const comparisons = [
     [comparedWith(error, status.best_slot_error ?? NaN), "the best single slot"],
     [comparedWith(error, status.baseline_error ?? NaN), "the baseline (last value)"],

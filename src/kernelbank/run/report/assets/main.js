@@ -22,34 +22,27 @@ function changesTable(caption, changes) {
   const rows = changes.map(([first, last, kinds, cost]) => [
     whole(first) + (last > first ? ` to ${whole(last)}` : ""),
     create("span", {}, ...kinds.map(sentence), changeTime(first)),
-    known(cost) ? number(cost) : "–",
+    isNumber(cost) ? number(cost) : "–",
   ]);
-  return createTable("", caption, columns, rows);
+  return listTable("", caption, columns, rows);
 }
 
-const changeTime = (row) => (changesTimeline.name === null
-  ? "" : ` – ${timeText(changesTimeline.positionOf(row))}`);
+const changeTime = (row) => (timeline.name === null
+  ? "" : ` – ${timeText(timeline.positionOf(row))}`);
 
-let changesTimeline = { name: null };
-let lesserChanges = [];
-const costliestChanges = create("div");
-const lesserChangesTable = new Collapsible(() => [changesTable("Other changes", lesserChanges)]);
-byId("changes-list").append(costliestChanges, lesserChangesTable.element);
+const costliestChanges = new ShortenedTable("changes-list", CHANGES_LISTED, changesTable,
+  ["The costliest changes", "Other changes", "other change", "other changes"]);
 
-function drawChanges({ changes, timeline: line }) {
-  changesTimeline = line;
-  const costliest = [...changes].reverse().sort((one, other) => (other[3] ?? 0) - (one[3] ?? 0));
-  lesserChanges = costliest.slice(CHANGES_LISTED);
-  setChildren(costliestChanges, costliest.length
-    ? changesTable("The costliest changes", costliest.slice(0, CHANGES_LISTED))
-    : emptyMessage("No change has been detected."));
-  const others = counted(lesserChanges.length, "other change", "other changes");
-  lesserChangesTable.setTitle(lesserChanges.length ? `Show ${others}` : null);
+function drawChanges({ changes }) {
+  costliestChanges.draw(
+    [...changes].reverse().sort((a, b) => (b[3] ?? 0) - (a[3] ?? 0)),
+    "No change has been detected.");
 }
 
 // The rows with the largest losses, and the errors of each category.
-function drawWorst({ worstRows, categories, isClassification, run }) {
-  const hasTimes = run.time && worstRows.some(({ time }) => known(time));
+function drawWorst(report) {
+  const { worstRows, categories, isClassification, run } = report;
+  const hasTimes = run.time && worstRows.some(({ time }) => isNumber(time));
   const columns = [
     ["row", "number"], ...(hasTimes ? [[clockName(run), "text"]] : []),
     ...(isClassification
@@ -60,21 +53,20 @@ function drawWorst({ worstRows, categories, isClassification, run }) {
     whole(row), ...(hasTimes ? [timeText(time)] : []),
     ...(isClassification
       ? [dataText(prediction), dataText(target), percent(low)]
-      : [number(prediction), number(target), `${number(low)} to ${number(high)}`]),
+      : [number(prediction), number(target), fromTo(low, high)]),
   ]);
-  const name = isClassification ? "error rate" : "RMSE";
   const format = isClassification ? percent : number;
   const byCategory = categories.filter((table) => table.rows.length).map((table) => {
     const more = table.more
       ? [`; ${counted(table.more, "more category costs", "more categories cost")} less`] : [];
-    return createTable("", create("span", {}, "Errors by ", dataText(table.column),
+    return listTable("", create("span", {}, "Errors by ", dataText(table.column),
       ", by their share of the summed loss", ...more),
-    [["category", "text"], ["rows", "number"], [name, "number"], ["baseline", "number"]],
+    [["category", "text"], ["rows", "number"], [errorName(report), "number"], ["baseline", "number"]],
     table.rows.map(([category, count, error, baseline]) =>
       [dataText(category), whole(count), format(error), format(baseline)]));
   });
   setChildren(byId("worst-list"), ...(rows.length
-    ? [createTable("stacks", "The largest errors", columns, rows), ...byCategory]
+    ? [listTable("stacks", "The largest errors", columns, rows), ...byCategory]
     : [emptyMessage("No row has been predicted yet.")]));
 }
 
@@ -95,27 +87,28 @@ function drawBadRows({ badRows, status }) {
   const rows = examples.map(({ row, where, column, value, reason }) =>
     [whole(row), ...[where, column, value, reason].map(dataText)]);
   const caption = `${counted(count, "row", "rows")} could not be used${some}`;
-  setChildren(byId("bad-rows-list"), createTable("stacks", caption, columns, rows));
+  setChildren(byId("bad-rows-list"), listTable("stacks", caption, columns, rows));
 }
 
 function drawDetails({ run }) {
   const details = run.details ?? [];
   const children = details.flatMap(([heading, pairs]) => [
     create("h3", {}, dataText(heading)),
-    create("dl", { className: "pairs" }, ...pairs.map(([label, text]) =>
-      create("div", {}, create("dt", {}, dataText(label)), create("dd", {}, dataText(text))))),
+    pairsList(pairs),
   ]);
-  if (!children.length) children.push(emptyMessage("No settings are known yet."));
+  if (!children.length) children.push(emptyMessage("No settings are isNumber yet."));
   setChildren(byId("details-list"), ...children);
 }
 
 // Draws all sections, at most once per frame and never while the page is hidden; on a live page,
 // again whenever new parts arrive.
 
+const drawn = (...all) => all.map((chart) => (report) => chart.draw(report));
+
 const SECTIONS = [
-  drawHeader, drawStream, drawTargets, drawError, drawWorst, drawLoss, drawWeights, drawCurves,
-  drawIntervals,
-  drawForecasts, drawLabels, drawChanges, drawBadRows, drawDetails,
+  drawHeader, ...drawn(recentChart, targetsChart, errorChart), drawWorst, ...drawn(lossChart),
+  drawWeights, drawCurves, drawIntervals, drawForecasts, drawLabels, drawChanges, drawBadRows,
+  drawDetails,
 ];
 
 function draw() {

@@ -21,7 +21,7 @@ function numberedParts(kind) {
   return [...parts.keys()]
     .filter((name) => name.startsWith(prefix) && /^\d+$/.test(name.slice(prefix.length)))
     .map((name) => Number(name.slice(prefix.length)))
-    .sort((one, other) => one - other)
+    .sort((a, b) => a - b)
     .map((number) => parts.get(prefix + number));
 }
 
@@ -47,17 +47,17 @@ function readPoints() {
 
 // Prediction curves in the order of their rows, the present ones last.
 function readCurves() {
-  const kept = numberedParts("curves");
+  const recorded = numberedParts("curves");
   const present = parts.get(`${targetPrefix()}curves/now`);
-  if (!present) return kept;
-  return [...kept.filter((curves) => curves.row < present.row), present];
+  if (!present) return recorded;
+  return [...recorded.filter((curves) => curves.row < present.row), present];
 }
 
 // Sums from the beginning. An unknown value makes all later sums unknown: it may have been huge.
 function runningSums(values) {
   let sum = 0;
   return values.map((value) => {
-    sum = known(value) ? sum + value : NaN;
+    sum = isNumber(value) ? sum + value : NaN;
     return sum;
   });
 }
@@ -72,9 +72,9 @@ function computeReport() {
   const errorOfMean = isClassification ? (mean) => mean : Math.sqrt; // RMSE, or the error rate
   const errorOf = (loss, scored) => {
     const error = scored > 0 ? errorOfMean(loss / scored) : NaN;
-    return known(error) ? error : null;
+    return isNumber(error) ? error : null;
   };
-  const meanOf = (sum, scored) => (scored > 0 && known(sum) ? sum / scored : null);
+  const meanOf = (sum, scored) => (scored > 0 && isNumber(sum) ? sum / scored : null);
   const errors = (losses, scored) => losses.map((loss, at) => errorOf(loss ?? NaN, scored[at]));
   const means = (sums, scored) => sums.map((sum, at) => meanOf(sum, scored[at]));
 
@@ -92,7 +92,7 @@ function computeReport() {
   });
   const ends = runningSums(points.rows.map((rows) => rows ?? 0));
   const timeline = computeTimeline(run, points, ends);
-  const slots = slotLosses(run, points, count);
+  const slots = slotLosses(run, points);
   const bestSlots = bestSlotAtEachPoint(slots.totals, count);
   const bestSlot = bestSlots[count - 1] ?? null;
   return {
@@ -102,6 +102,7 @@ function computeReport() {
     labels: part("labels", {}),
     worstRows: part("worst_rows", []),
     categories: part("categories", []),
+    forecasts: part("forecasts", null),
     changes: part("changes", []),
     badRows: part("bad_rows", { count: 0, examples: [] }),
     starts: ends.map((end, at) => end - (points.rows[at] ?? 0)),
@@ -115,10 +116,20 @@ function computeReport() {
       segment: points.losses.map((losses, at) =>
         bestSlot === null ? null : errorOf(losses?.[bestSlot] ?? NaN, points.scored[at])),
     },
-    worst: points.worst_loss.map((loss) => (known(loss) ? errorOfMean(loss) : null)),
+    worst: points.worst_loss.map((loss) => (isNumber(loss) ? errorOfMean(loss) : null)),
     covered: meanSeries(points.covered), // or the share of correct labels
     width: meanSeries(points.width), // or the mean predicted probability
   };
+}
+
+// Whether times never go back, and end after the first.
+const grows = (times, first = times[0]) => times.length > 1 && lastOf(times) > first &&
+  times.every((time, at) => isNumber(time) && (at === 0 || time >= times[at - 1]));
+
+// The segment in which a row or a time is; those after the end are in the last one.
+function segmentAt(ends, x) {
+  const at = ends.findIndex((end) => end >= x);
+  return at < 0 ? ends.length - 1 : at;
 }
 
 // Where the points are on the axis: at their last time, if the run has a time that only grows; else
@@ -126,15 +137,13 @@ function computeReport() {
 const clockName = (run) => `${run.time ?? "time"}${run.timezone ? ` (${run.timezone})` : ""}`;
 
 function computeTimeline(run, { time_low, time_high }, ends) {
-  const isTime = time_high.length > 1 && time_low.every(known) && time_high.every(
-    (time, at) => known(time) && (at === 0 || time >= time_high[at - 1]));
-  const xs = isTime && lastOf(time_high) > time_low[0] ? time_high : ends;
+  const isTime = time_low.every(isNumber) && grows(time_high, time_low[0]);
+  const xs = isTime ? time_high : ends;
   const first = xs === time_high ? time_low[0] : 0;
   const name = xs === time_high ? clockName(run) : null;
   const startOf = (at) => (at > 0 ? xs[at - 1] : first);
   const positionOf = (row) => {
-    const found = ends.findIndex((end) => end >= row);
-    const at = found < 0 ? ends.length - 1 : found;
+    const at = segmentAt(ends, row);
     if (at < 0) return 0;
     const before = at > 0 ? ends[at - 1] : 0;
     const share = ends[at] > before ? (row - before) / (ends[at] - before) : 1;
@@ -149,9 +158,8 @@ function readRecent() {
   const { time = [], target = [], prediction = [], low = [], high = [] } = recent;
   const last = part("status", {}).rows ?? prediction.length;
   const rows = prediction.map((_, at) => last - prediction.length + 1 + at);
-  const grows = time.length > 1 && lastOf(time) > time[0] && time.every(
-    (one, at) => known(one) && (at === 0 || one >= time[at - 1]));
-  return { rows, xs: grows ? time : rows, isTime: grows, target, prediction, low, high };
+  const isTime = grows(time);
+  return { rows, xs: isTime ? time : rows, isTime, target, prediction, low, high };
 }
 
 // Means over so many scored rows before each point that chance hardly shows: a twentieth of all.
@@ -167,34 +175,27 @@ function recentMeans(sums, scored, rows) {
       count -= scored[first] ?? 0;
       first += 1;
     }
-    return count > 0 && known(sum) ? sum / count : null;
+    return count > 0 && isNumber(sum) ? sum / count : null;
   });
 }
 
 // Cumulative loss of each slot alone (NaN once it is unknown), and names for all slots.
-function slotLosses(run, points, count) {
+function slotLosses(run, points) {
   const names = run.slots ?? [];
   const lengths = [...points.losses, ...points.weights].map((values) => values?.length ?? 0);
   const size = Math.max(names.length, ...lengths);
-  const totals = Array.from({ length: size }, () => new Float64Array(count));
-  for (let slot = 0; slot < size; slot += 1) {
-    let sum = 0;
-    for (let at = 0; at < count; at += 1) {
-      const loss = points.losses[at]?.[slot];
-      sum = known(loss) ? sum + loss : NaN;
-      totals[slot][at] = sum;
-    }
-  }
+  const totals = Array.from({ length: size }, (_, slot) =>
+    runningSums(points.losses.map((losses) => losses?.[slot])));
   const allNames = Array.from({ length: size }, (_, slot) => names[slot] ?? `slot ${slot}`);
   return { totals, names: allNames };
 }
 
-// The slot with the least loss up to each point; null where no loss is known.
+// The slot with the least loss up to each point; null where no loss is isNumber.
 function bestSlotAtEachPoint(totals, count) {
   return Array.from({ length: count }, (_, at) => {
     let best = null;
     for (let slot = 0; slot < totals.length; slot += 1) {
-      if (!known(totals[slot][at])) continue;
+      if (!isNumber(totals[slot][at])) continue;
       if (best === null || totals[slot][at] < totals[best][at]) best = slot;
     }
     return best;
@@ -203,13 +204,21 @@ function bestSlotAtEachPoint(totals, count) {
 
 const lastOf = (values) => (values.length ? values[values.length - 1] : null);
 
+const sortedNumbers = (list) => list.filter(isNumber).sort((a, b) => a - b);
+
+// A range with a share of its width at both ends.
+function withEdges(low, high, share) {
+  const edge = share * (high - low || Math.abs(high) || 1);
+  return [low - edge, high + edge];
+}
+
 function quantile(sorted, share) {
   return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))];
 }
 
 // The range of most values: a few that lie far from all others, such as one -999, do not count.
 function usualRange(list) {
-  const values = list.filter(known).sort((one, other) => one - other);
+  const values = sortedNumbers(list);
   const [low, high] = [quantile(values, 0.05), quantile(values, 0.95)];
   const reach = 3 * (high - low);
   const usual = reach > 0
@@ -221,7 +230,7 @@ function usualRange(list) {
 // The upper end of an axis from 0. A few values far above the rest, as in the first rows of a run,
 // must not flatten all others: they are cut off and counted.
 function axisTop(lists) {
-  const values = lists.flat().filter(known).sort((one, other) => one - other);
+  const values = sortedNumbers(lists.flat());
   if (!values.length || lastOf(values) <= 0) return { top: 1, above: 0 };
   const usual = quantile(values, 0.95);
   const top = lastOf(values) > 4 * usual && usual > 0 ? 2 * usual : lastOf(values);

@@ -83,8 +83,6 @@ class HeatLegend {
 
 // The weights of all slots over time, the slots with the largest weights, and their names explained.
 
-let weightsReport = null;
-let highestWeight = WEIGHT_OF_ONE;
 let weightsSlot = 0; // the line under the cursor
 let weightsSlotChosen = false; // until the viewer chooses one, it is the slot of largest weight
 
@@ -95,16 +93,12 @@ const nameWidth = (plot) => Math.round(Math.min(310, plot.width * 0.34));
 
 const weightsChart = new Chart("weights-chart", {
   label: "Heat map of the weights: slots from top to bottom, rows from left to right",
-  height: () => {
-    const slots = weightsReport?.slots.names.length ?? 1;
-    return 56 + Math.max(90, Math.min(innerWidth < 600 ? 380 : 560, slots * 15));
-  },
+  height: ({ names }) =>
+    56 + Math.max(90, Math.min(innerWidth < 600 ? 380 : 560, names.length * 15)),
   overTime: true,
   horizontalCursor: true,
   empty: "No weights yet.",
   downwards: true,
-  yRange: () => [0, weightsReport.slots.names.length],
-  xOf: (at) => (weightsReport.timeline.startOf(at) + weightsReport.timeline.xs[at]) / 2,
   series: [{ colour: "muted", width: 0, points: { show: false } }],
   yAxis: {
     size: nameWidth,
@@ -113,45 +107,53 @@ const weightsChart = new Chart("weights-chart", {
     gap: 6,
     splits: (plot) => namedSlots(plot).map((slot) => slot + 0.5),
     values: (plot, middles) => {
-      plot.ctx.font = plot.axes[1].font[0];
-      const width = (nameWidth(plot) - 12) * devicePixelRatio;
-      const nameAt = (middle) => weightsReport.slots.names[Math.floor(middle)] ?? "";
-      return middles.map((middle) => cropText(plot.ctx, nameAt(middle), width));
+      const { names } = weightsChart.view;
+      const shown = middles.map((middle) => names[Math.floor(middle)] ?? "");
+      return namesOnAxis(plot, 1, shown, (nameWidth(plot) - 12) * devicePixelRatio);
     },
-  },
-  paintAbove: (plot, context) => paintHeat(plot, context),
-  table: () => {
-    const { points, slots } = weightsReport;
-    const table = pointColumns(weightsReport);
-    slots.names.forEach((name, slot) => {
-      table[name] = points.weights.map((weights) => (weights?.[slot] ?? 0) / 10000);
-    });
-    return table;
-  },
-  indexAt: (plot, x) => {
-    const here = plot.posToVal(x, "x");
-    const at = weightsReport.timeline.xs.findIndex((end) => here <= end);
-    return at < 0 ? weightsReport.count - 1 : at;
   },
   onHover: (plot, at, y) => chooseSlot(Math.floor(plot.posToVal(y, "y"))),
   moveVertically: (step) => chooseSlot(weightsSlot + step),
   cursorY: (plot) => plot.valToPos(weightsSlot + 0.5, "y"),
-  readout: (at) => {
-    const { points, slots } = weightsReport;
-    return [
-      [pointText(weightsReport, at), ""],
-      [dataText(slots.names[weightsSlot]), "", "slot-name"],
-      ["mean weight", weightPercent(points.weights[at]?.[weightsSlot])],
-      ["highest", weightPercent(points.weights_high[at]?.[weightsSlot])],
-    ];
+  view(report) {
+    const { points: { weights, weights_high: high }, timeline: { xs, startOf }, run } = report;
+    const { names } = report.slots;
+    if (!weights.some((shares) => shares?.length)) return null;
+    const present = lastOf(weights) ?? [];
+    weightsSlot = weightsSlotChosen
+      ? Math.min(weightsSlot, names.length - 1)
+      : present.reduce((most, weight, slot) => (weight > present[most] ? slot : most), 0);
+    const highest = weights.flat().reduce((most, weight) => Math.max(most, weight ?? 0), 1);
+    return {
+      names, highest,
+      yRange: [0, names.length],
+      data: [xs, xs.map(() => null)],
+      caption: run.weights_of
+        ? ["slots that predict the label ", dataText(run.weights_of)]
+        : "slots",
+      paintAbove: (plot, context) => paintHeat(plot, context, report, highest),
+      xOf: (at) => (startOf(at) + xs[at]) / 2,
+      indexAt: (plot, x) => segmentAt(xs, plot.posToVal(x, "x")),
+      table: () => ({
+        ...pointColumns(report),
+        ...Object.fromEntries(names.map((name, slot) =>
+          [name, weights.map((shares) => (shares?.[slot] ?? 0) / WEIGHT_OF_ONE)])),
+      }),
+      readout: (at) => [
+        [pointText(report, at), ""],
+        [dataText(names[weightsSlot]), "", "slot-name"],
+        ["mean weight", weightPercent(weights[at]?.[weightsSlot])],
+        ["highest", weightPercent(high[at]?.[weightsSlot])],
+      ],
+    };
   },
 });
 weightsChart.legend.replaceWith(heatLegend.element);
-onColourChange.push(() => weightsReport && heatLegend.draw(highestWeight));
+onColourChange.push(() => weightsChart.view && heatLegend.draw(weightsChart.view.highest));
 
 // Returns whether the choice has changed.
 function chooseSlot(slot) {
-  const next = Math.max(0, Math.min(weightsReport.slots.names.length - 1, slot));
+  const next = Math.max(0, Math.min(weightsChart.view.names.length - 1, slot));
   const changed = next !== weightsSlot;
   weightsSlot = next;
   weightsSlotChosen = true;
@@ -160,85 +162,48 @@ function chooseSlot(slot) {
 
 // As many slots as have room for a name, at even distances.
 function namedSlots(plot) {
-  const slots = weightsReport.slots.names.length;
+  const slots = weightsChart.view.names.length;
   const room = Math.max(1, Math.floor(plot.bbox.height / devicePixelRatio / 14));
   const step = Math.ceil(slots / room);
   return Array.from({ length: Math.ceil(slots / step) }, (_, index) => index * step);
 }
 
-function paintHeat(plot, context) {
+function paintHeat(plot, context, report, highest) {
   const { left, top, width, height } = plot.bbox;
-  const image = heatImage(weightsReport, highestWeight, Math.round(width), Math.round(height));
+  const image = heatImage(report, highest, Math.round(width), Math.round(height));
   context.imageSmoothingEnabled = false;
   context.drawImage(image, left, top, width, height);
 }
 
-function drawWeights(report) {
-  weightsReport = report;
-  const drawn = report.points.weights.some((weights) => weights?.length);
-  heatLegend.element.hidden = !drawn;
-  byId("weights-table").hidden = !drawn;
-  drawTerms(report);
-  if (!drawn) {
-    weightsChart.setData(null);
-    return;
-  }
-  const present = lastOf(report.points.weights) ?? [];
-  weightsSlot = weightsSlotChosen
-    ? Math.min(weightsSlot, report.slots.names.length - 1)
-    : present.reduce((most, one, slot) => (one > present[most] ? slot : most), 0);
-  highestWeight = 1;
-  for (const weights of report.points.weights) {
-    for (const weight of weights ?? []) if (weight > highestWeight) highestWeight = weight;
-  }
-  heatLegend.draw(highestWeight);
-  const { xs } = report.timeline;
-  weightsChart.setData([xs, xs.map(() => null)], {
-    caption: report.run.weights_of
-      ? ["slots that predict the label ", dataText(report.run.weights_of)]
-      : "slots",
-  });
-  weightsChart.resize();
-  drawRanking(report);
-}
-
-const termsList = new Collapsible(() => [
-  create("dl", { className: "pairs" }, ...(weightsReport.run.slot_terms ?? []).map((pair) =>
-    create("div", {}, create("dt", {}, dataText(pair[0])), create("dd", {}, dataText(pair[1]))))),
-]);
+const termsList = new Collapsible(() => [pairsList(weightsChart.report.run.slot_terms ?? [])]);
 byId("slot-terms").append(termsList.element);
 
-function drawTerms({ run }) {
-  termsList.setTitle(run.slot_terms?.length ? "What the names of slots mean" : null);
-}
-
-let ranking = []; // slots by their present weight
-const smallerWeights = new Collapsible(() =>
-  [rankingTable("Smaller weights", ranking.slice(SLOTS_LISTED))]);
-const largestWeights = create("div");
-byId("weights-table").append(largestWeights, smallerWeights.element);
-
-function rankingTable(caption, rows) {
+const ranking = new ShortenedTable("weights-table", SLOTS_LISTED, (caption, rows) => {
+  const { report } = weightsChart;
   const columns = [
     ["slot", "text"], ["share of weight now", "number"], ["highest share", "number"],
-    [`${errorName(weightsReport)} alone`, "number"],
+    [`${errorName(report)} alone`, "number"],
   ];
-  return createTable("named", caption, columns, rows.map(({ name, now, highest, error }) => [
-    dataText(name), weightPercent(now), weightPercent(highest), errorText(weightsReport, error),
+  return listTable("named", caption, columns, rows.map(({ name, now, highest, error }) => [
+    dataText(name), weightPercent(now), weightPercent(highest), errorText(report, error),
   ]));
-}
+}, ["Largest weights", "Smaller weights", "other slot", "other slots"]);
 
-function drawRanking(report) {
-  const present = report.points.weights[report.count - 1] ?? [];
+function drawWeights(report) {
+  weightsChart.draw(report);
+  termsList.setTitle(report.run.slot_terms?.length ? "What the names of slots mean" : null);
+  const drawn = weightsChart.view !== null;
+  heatLegend.element.hidden = !drawn;
+  byId("weights-table").hidden = !drawn;
+  if (!drawn) return;
+  heatLegend.draw(weightsChart.view.highest);
+  const { weights, weights_high: high } = report.points;
+  const present = lastOf(weights) ?? [];
   const scored = lastOf(report.scored);
-  ranking = report.slots.names.map((name, slot) => ({
+  ranking.draw(report.slots.names.map((name, slot) => ({
     name,
     now: present[slot],
-    highest: Math.max(0, ...report.points.weights_high.map((weights) => weights?.[slot] ?? 0)),
+    highest: Math.max(0, ...high.map((shares) => shares?.[slot] ?? 0)),
     error: report.errorOf(lastOf(report.slots.totals[slot]), scored),
-  })).sort((one, other) => (other.now ?? 0) - (one.now ?? 0));
-  setChildren(largestWeights, rankingTable("Largest weights", ranking.slice(0, SLOTS_LISTED)));
-  const others = ranking.length - SLOTS_LISTED;
-  smallerWeights.setTitle(
-    others > 0 ? `Show ${counted(others, "other slot", "other slots")}` : null);
+  })).sort((a, b) => (b.now ?? 0) - (a.now ?? 0)), "");
 }
