@@ -66,98 +66,57 @@ void dot_rows(const double* one, const double* rows, std::ptrdiff_t stride, int 
   }
 }
 
-void symmetric_matvec(const double* matrix, std::ptrdiff_t stride, const double* vector,
-                      int count, double* __restrict out) {
+void symmetric_matvec(const Matrix<double>& matrix, const double* vector, int count,
+                      double* __restrict out) {
   std::fill_n(out, count, 0.0);
   for (int j = 0; j < count; ++j) {
-    const double* row = matrix + j * stride;
-    double factor = vector[j];
+    const double *row = matrix[j], factor = vector[j];
     for (int i = 0; i < count; ++i) out[i] += row[i] * factor;
   }
 }
 
-void add_outer(double* matrix, std::ptrdiff_t stride, const double* __restrict vector,
-               int count, double factor) {
+void add_outer(Matrix<double>& matrix, const double* __restrict vector, int count, double factor) {
   for (int i = 0; i < count; ++i) {
-    double* row = matrix + i * stride;
-    double own = factor * vector[i];
-    for (int j = 0; j < count; ++j) row[j] += own * vector[j];
+    double* row = matrix[i];
+    const double scale = factor * vector[i];
+    for (int j = 0; j < count; ++j) row[j] += scale * vector[j];
   }
 }
 
-void append_row_column(double* matrix, std::ptrdiff_t stride, int count,
-                       const double* vector, double corner) {
-  double* last = matrix + count * stride;
-  for (int i = 0; i < count; ++i) {
-    last[i] = vector[i];
-    matrix[i * stride + count] = vector[i];
-  }
-  last[count] = corner;
+void append_row_column(Matrix<double>& matrix, int count, const double* vector, double corner) {
+  for (int i = 0; i < count; ++i) matrix[count][i] = matrix[i][count] = vector[i];
+  matrix[count][count] = corner;
 }
 
-void delete_row_column(double* matrix, std::ptrdiff_t stride, int count, int j) {
+void delete_row_column(Matrix<double>& matrix, int count, int j) {
   for (int i = 0; i < count; ++i) {
     if (i == j) continue;
-    double* row = matrix + i * stride;
-    delete_element(row, count, j);
-    if (i > j) std::copy_n(row, count - 1, row - stride);
+    delete_element(matrix[i], count, j);
+    if (i > j) std::copy_n(matrix[i], count - 1, matrix[i - 1]);
   }
 }
 
-void copy_matrix(const double* source, std::ptrdiff_t stride, int count, double* target,
-                 std::ptrdiff_t target_stride) {
-  for (int i = 0; i < count; ++i)
-    std::copy_n(source + i * stride, count, target + i * target_stride);
-}
-
-void append_to_inverse(double* inverse, std::ptrdiff_t stride, int count,
-                       const double* solved, double rest) {
-  add_outer(inverse, stride, solved, count, 1.0 / rest);
-  double* last = inverse + count * stride;
+bool invert(const Matrix<double>& matrix, int count, double jitter, Matrix<double>& factor,
+            Matrix<double>& inverse) {
   for (int i = 0; i < count; ++i) {
-    double own = -solved[i] / rest;
-    last[i] = own;
-    inverse[i * stride + count] = own;
-  }
-  last[count] = 1.0 / rest;
-}
-
-void delete_from_inverse(double* inverse, std::ptrdiff_t stride, int count, int j,
-                         double* column) {
-  for (int i = 0; i < count; ++i) column[i] = inverse[i * stride + j];
-  add_outer(inverse, stride, column, count, -1.0 / column[j]);
-  delete_row_column(inverse, stride, count, j);
-}
-
-bool invert(const double* matrix, std::ptrdiff_t stride, int count, double jitter,
-            double* factor, double* inverse) {
-  for (int i = 0; i < count; ++i) {
-    const double* given = matrix + i * stride;
-    double* own = factor + i * stride;
-    for (int j = 0; j < i; ++j) {
-      const double* other = factor + j * stride;
-      own[j] = (given[j] - dot(own, other, j)) / other[j];
-    }
-    double square = (given[i] - dot(own, own, i)) + jitter * given[i];
+    const double* source = matrix[i];
+    double* row = factor[i];
+    for (int j = 0; j < i; ++j) row[j] = (source[j] - dot(row, factor[j], j)) / factor[j][j];
+    const double square = (source[i] - dot(row, row, i)) + jitter * source[i];
     if (!(square > 0.0)) return false;
-    own[i] = sqrt(square);
+    row[i] = sqrt(square);
   }
   // Columns of the factor's inverse, kept as rows of `inverse`, above the diagonal.
   for (int i = 0; i < count; ++i) {
-    double* row = inverse + i * stride;
-    row[i] = 1.0 / factor[i * stride + i];
-    for (int j = i + 1; j < count; ++j) {
-      const double* own = factor + j * stride;
-      row[j] = -dot(own + i, row + i, j - i) / own[j];
-    }
+    double* row = inverse[i];
+    row[i] = 1.0 / factor[i][i];
+    for (int j = i + 1; j < count; ++j) row[j] = -dot(factor[j] + i, row + i, j - i) / factor[j][j];
   }
   // inverse = these rows times their transposes, from the top down: row i is not needed below i.
-  for (int i = 0; i < count; ++i) {
-    double* row = inverse + i * stride;
-    for (int j = i; j < count; ++j) row[j] = dot(row + j, inverse + j * stride + j, count - j);
-  }
   for (int i = 0; i < count; ++i)
-    for (int j = 0; j < i; ++j) inverse[i * stride + j] = inverse[j * stride + i];
+    for (int j = i; j < count; ++j) inverse[i][j] = dot(inverse[i] + j, inverse[j] + j, count - j);
+  for (int i = 0; i < count; ++i)
+    for (int j = 0; j < i; ++j) inverse[i][j] = inverse[j][i];
   return true;
 }
 

@@ -1,13 +1,12 @@
 // Vectors and small matrices, on plain pointers.
 //
-// A matrix is the first (count, count) of an array by rows, which are `stride` numbers apart. Loops
-// run along rows, so that the compiler can vectorise without reordering a sum: the order of every
-// sum is fixed, and so are the bits.
+// Loops run along rows, so that the compiler can vectorise without reordering a sum: the order of
+// every sum is fixed, and so are the bits.
 #pragma once
 #include <algorithm>
 #include <cstddef>
 
-#include "lanes.hpp"
+#include "arrays.hpp"
 
 namespace kb {
 
@@ -63,45 +62,27 @@ inline int argmin(const double* vector, int count) {
   return best;
 }
 
-// --- square matrices -----------------------------------------------------------------------------
+// --- square matrices: the first (count, count) of a larger array ----------------------------------
 
 /// out = matrix vector, for a symmetric matrix. vector, out: (count,), different ones.
-void symmetric_matvec(const double* matrix, std::ptrdiff_t stride, const double* vector,
-                      int count, double* __restrict out);
+void symmetric_matvec(const Matrix<double>& matrix, const double* vector, int count,
+                      double* __restrict out);
 
 /// matrix += factor * vector vector'.
-void add_outer(double* matrix, std::ptrdiff_t stride, const double* __restrict vector,
-               int count, double factor);
+void add_outer(Matrix<double>& matrix, const double* __restrict vector, int count, double factor);
 
 /// Append a row and a column: `vector`, (count,), and the diagonal element `corner`.
-void append_row_column(double* matrix, std::ptrdiff_t stride, int count,
-                       const double* vector, double corner);
+void append_row_column(Matrix<double>& matrix, int count, const double* vector, double corner);
 
 /// Delete row and column j; the later ones move up.
-void delete_row_column(double* matrix, std::ptrdiff_t stride, int count, int j);
-
-/// target = source.
-void copy_matrix(const double* source, std::ptrdiff_t stride, int count, double* target,
-                 std::ptrdiff_t target_stride);
-
-// --- inverses ------------------------------------------------------------------------------------
-
-/// Update the inverse of a symmetric matrix after row b and diagonal element c were appended to it.
-///
-/// solved = inverse b; rest = c - b' solved, the Schur complement.
-void append_to_inverse(double* inverse, std::ptrdiff_t stride, int count,
-                       const double* solved, double rest);
-
-/// Update the inverse after row and column j were deleted; `column`, (count,), is scratch.
-void delete_from_inverse(double* inverse, std::ptrdiff_t stride, int count, int j,
-                         double* column);
+void delete_row_column(Matrix<double>& matrix, int count, int j);
 
 /// inverse = the inverse of a positive definite matrix by Cholesky; false if it is not one.
 ///
 /// Its diagonal is first multiplied by 1 + jitter. `factor` is scratch and holds the Cholesky
-/// factor afterwards. The rows of all three are `stride` apart.
-bool invert(const double* matrix, std::ptrdiff_t stride, int count, double jitter,
-            double* factor, double* inverse);
+/// factor afterwards.
+bool invert(const Matrix<double>& matrix, int count, double jitter, Matrix<double>& factor,
+            Matrix<double>& inverse);
 
 // --- symmetric matrices of which half is kept, in blocks of four rows ----------------------------
 
