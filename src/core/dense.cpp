@@ -18,9 +18,9 @@ static void dots(const double* const* ones, const double* const* rows, int count
     for (int r = 0; r < R; ++r) row[r] = load(rows[r] + m);
 #pragma GCC unroll 4
     for (int g = 0; g < G; ++g) {
-      const Lanes one = load(ones[g] + m);
+      const Lanes vector = load(ones[g] + m);
 #pragma GCC unroll 9
-      for (int r = 0; r < R; ++r) totals[g * R + r] = fma(one, row[r], totals[g * R + r]);
+      for (int r = 0; r < R; ++r) totals[g * R + r] = fma(vector, row[r], totals[g * R + r]);
     }
   }
 #pragma GCC unroll 4
@@ -56,13 +56,13 @@ void all_dots(const double* const* ones, int many, const double* const* rows, in
   }
 }
 
-void dot_rows(const double* one, const double* rows, std::ptrdiff_t stride, int number,
+void dot_rows(const double* vector, const double* rows, std::ptrdiff_t stride, int number,
               int count, double* out) {
-  const double* some[9];
+  const double* group[9];
   for (int r = 0; r < number; r += 9) {
     const int here = std::min(number - r, 9);
-    for (int i = 0; i < here; ++i) some[i] = rows + (r + i) * stride;
-    all_dots(&one, 1, some, here, count, out + r);
+    for (int i = 0; i < here; ++i) group[i] = rows + (r + i) * stride;
+    all_dots(&vector, 1, group, here, count, out + r);
   }
 }
 
@@ -132,9 +132,9 @@ void multiply(const double* matrix, int length, const double* vectors, int count
       const double* vector = vectors + k * stride;
       double* result = out + k * stride;
       // The block on the diagonal, then those to its left, which stand for those above too.
-      Lanes own = load(vector + i), v[WIDTH], s[WIDTH];
+      Lanes diagonal = load(vector + i), v[WIDTH], s[WIDTH];
 #pragma GCC unroll 4
-      for (int n = 0; n < WIDTH; ++n) v[n] = vector[i + n], s[n] = load(r[n] + i) * own;
+      for (int n = 0; n < WIDTH; ++n) v[n] = vector[i + n], s[n] = load(r[n] + i) * diagonal;
       for (int j = 0; j < i; j += WIDTH) {
         Lanes x = load(vector + j), total = load(result + j);
 #pragma GCC unroll 4

@@ -19,12 +19,12 @@ inline int padded_length(int count) { return (count + WIDTH - 1) / WIDTH * WIDTH
 // --- vectors -------------------------------------------------------------------------------------
 
 /// The dot product of two (count,) vectors, by four interleaved partial sums.
-inline double dot(const double* one, const double* other, int count) {
+inline double dot(const double* x, const double* y, int count) {
   Lanes total = 0.0;
   int even = whole_lanes(count);
-  for (int m = 0; m < even; m += WIDTH) total = fma(load(one + m), load(other + m), total);
+  for (int m = 0; m < even; m += WIDTH) total = fma(load(x + m), load(y + m), total);
   double result = add_lanes(total);
-  for (int m = even; m < count; ++m) result += one[m] * other[m];
+  for (int m = even; m < count; ++m) result += x[m] * y[m];
   return result;
 }
 
@@ -33,7 +33,7 @@ void all_dots(const double* const* ones, int many, const double* const* rows, in
               double* out);
 
 /// out[r] = the dot product of a (count,) vector with row r, for r < number, each as by `dot`.
-void dot_rows(const double* one, const double* rows, std::ptrdiff_t stride, int number,
+void dot_rows(const double* x, const double* rows, std::ptrdiff_t stride, int number,
               int count, double* out);
 
 /// out += factor * vector. out, vector: (count,).

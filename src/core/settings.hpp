@@ -28,13 +28,13 @@ class Settings {
   int count(const char* name) const { return whole(name, 1); }
   /// An array of indices below `end`.
   std::vector<int> indices(const char* name, int end) const {
-    std::vector<int> found;
+    std::vector<int> indices;
     for (double number : array(name)) {
       if (!(number >= 0.0 && number < end))
         throw std::invalid_argument(std::string("the setting has an index out of range: ") + name);
-      found.push_back(int(number));
+      indices.push_back(int(number));
     }
-    return found;
+    return indices;
   }
   const std::string& word(const char* name) const { return find(words, name); }
   const Array<double>& array(const char* name) const { return find(arrays, name); }
@@ -53,9 +53,9 @@ class Settings {
  private:
   template <class T>
   static const T& find(const std::map<std::string, T>& items, const char* name) {
-    const auto found = items.find(name);
-    if (found == items.end()) throw std::invalid_argument(std::string("no setting ") + name);
-    return found->second;
+    const auto item = items.find(name);
+    if (item == items.end()) throw std::invalid_argument(std::string("no setting ") + name);
+    return item->second;
   }
 };
 

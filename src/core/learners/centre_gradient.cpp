@@ -52,15 +52,13 @@ class RecursiveNorm {
 /// recursion.
 class KLMS final : public CentreLearner {
  public:
-  explicit KLMS(const LearnerSpec& spec) : CentreLearner(spec, false, true), rate_(spec) {}
+  explicit KLMS(const LearnerSpec& spec) : CentreLearner(spec, false, true) {}
   void visit(Archive& archive) override {
     CentreLearner::visit(archive);
     rate_.visit(archive);
     norm_.visit(archive);
     archive("dropped", dropped_);
   }
-  Lanes dropped(int) const override { return first_lane(dropped_); }
-
   void step(Centres& f, Sample& sample) override {
     const double slope = sample.slope, self = f.self_kernel;
     const double added = -rate_.next(sample, slope * slope * self) * slope;
@@ -82,8 +80,7 @@ class KLMS final : public CentreLearner {
   }
 
  private:
-  double dropped_ = 0.0;  // state: norm^2 of all dropped terms
-  Rate rate_;
+  Rate rate_{spec_};
   RecursiveNorm norm_;
 };
 
@@ -91,13 +88,7 @@ class KLMS final : public CentreLearner {
 /// |x - c| <= quantization, or if there are `budget` centres; else x becomes a centre.
 class QKLMS final : public CentreLearner {
  public:
-  explicit QKLMS(const LearnerSpec& spec)
-      : CentreLearner(spec, false, true),
-        rate_(spec),
-        dimension_(spec.dimension),
-        squared_quantization_(spec.settings.number("quantization") *
-                              spec.settings.number("quantization")),
-        distances_(f_.capacity) {}
+  explicit QKLMS(const LearnerSpec& spec) : CentreLearner(spec, false, true) {}
   void visit(Archive& archive) override {
     CentreLearner::visit(archive);
     rate_.visit(archive);
@@ -128,29 +119,24 @@ class QKLMS final : public CentreLearner {
   int nearest_centre(const Centres& f, const double* x) {
     double* distances = distances_.data();
     std::fill_n(distances, f.size(), 0.0);
-    for (int i = 0; i < dimension_; ++i) {
+    for (int i = 0; i < spec_.dimension; ++i) {
       const double* c = f.coordinates(i);
       for (int j = 0; j < f.size(); ++j) distances[j] += (c[j] - x[i]) * (c[j] - x[i]);
     }
     return argmin(distances, f.size());
   }
 
-  Rate rate_;
+  Rate rate_{spec_};
   RecursiveNorm norm_;
-  int dimension_;
-  double squared_quantization_;
-  Array<double> distances_;  // scratch
+  double squared_quantization_ = number("quantization") * number("quantization");
+  Array<double> distances_ = Array<double>(f_.capacity);  // scratch
 };
 
 /// x becomes a centre if max_j |k(x, c_j)| / sqrt(k(x, x) k(c_j, c_j)) <= coherence and there are
 /// fewer than `budget`. Then, with h_j = k(x, c_j), alpha <- alpha - rate l' h / (epsilon + h'h).
 class KNLMS final : public CentreLearner {
  public:
-  explicit KNLMS(const LearnerSpec& spec)
-      : CentreLearner(spec, true, true),
-        rate_(spec),
-        coherence_(spec.settings.number("coherence")),
-        epsilon_(spec.settings.number("epsilon")) {}
+  explicit KNLMS(const LearnerSpec& spec) : CentreLearner(spec, true, true) {}
   void visit(Archive& archive) override {
     CentreLearner::visit(archive);
     rate_.visit(archive);
@@ -181,8 +167,8 @@ class KNLMS final : public CentreLearner {
     return largest;
   }
 
-  Rate rate_;
-  double coherence_, epsilon_;
+  Rate rate_{spec_};
+  double coherence_ = number("coherence"), epsilon_ = number("epsilon");
 };
 
 /// A gradient step, then compression by kernel orthogonal matching pursuit:
@@ -194,21 +180,13 @@ class KNLMS final : public CentreLearner {
 /// cheapest goes first; beyond `budget` centres whatever it costs.
 class POLK final : public CentreLearner {
  public:
-  explicit POLK(const LearnerSpec& spec)
-      : CentreLearner(spec, true, false),
-        rate_(spec, spec.objective.regularization),
-        regularization_(spec.objective.regularization),
-        max_error_(spec.settings.number("compression") * spec.settings.number("compression")),
-        inverse_(f_, JITTER),
-        errors_(f_.capacity) {}
+  explicit POLK(const LearnerSpec& spec) : CentreLearner(spec, true, false) {}
   void visit(Archive& archive) override {
     CentreLearner::visit(archive);
     rate_.visit(archive);
     inverse_.visit(archive);
     archive("dropped", dropped_);
   }
-
-  Lanes dropped(int) const override { return first_lane(dropped_); }
 
   void step(Centres& f, Sample& sample) override {
     const double slope = sample.slope;
@@ -231,7 +209,6 @@ class POLK final : public CentreLearner {
   }
 
  private:
-  double dropped_ = 0.0;  // state: norm^2 that all removals have cost
   /// Returns the norm^2 that it has cost.
   double compress(Centres& f) {
     double *alpha = f.alpha.data(), *errors = errors_.data();
@@ -250,10 +227,11 @@ class POLK final : public CentreLearner {
     return spent;
   }
 
-  Rate rate_;
-  double regularization_, max_error_;
-  GramInverse inverse_;
-  Array<double> errors_;  // scratch: what removing each centre costs
+  double regularization_ = spec_.objective.regularization;
+  double max_error_ = number("compression") * number("compression");
+  Rate rate_{spec_, regularization_};
+  GramInverse inverse_{f_, JITTER};
+  Array<double> errors_ = Array<double>(f_.capacity);  // scratch: what removing each centre costs
 };
 
 /// Gradient descent on the features that the centres c, the first inputs that are new enough, span.
@@ -265,13 +243,7 @@ class POLK final : public CentreLearner {
 /// f(x) = weights'z(x) = alpha'k(x, c) with alpha = L'^-1 weights.
 class NystromSGD final : public CentreLearner {
  public:
-  explicit NystromSGD(const LearnerSpec& spec)
-      : CentreLearner(spec, false, false),
-        rate_(spec, spec.objective.regularization),
-        regularization_(spec.objective.regularization),
-        novelty_(spec.settings.number("novelty")),
-        factor_(f_.capacity, f_.capacity),
-        weights_(f_.capacity) {}
+  explicit NystromSGD(const LearnerSpec& spec) : CentreLearner(spec, false, false) {}
   void visit(Archive& archive) override {
     CentreLearner::visit(archive);
     rate_.visit(archive);
@@ -308,15 +280,15 @@ class NystromSGD final : public CentreLearner {
   }
 
  private:
-  Rate rate_;
-  double regularization_, novelty_;
-  Matrix<double> factor_;       // L
-  Array<double> weights_;
+  double regularization_ = spec_.objective.regularization, novelty_ = number("novelty");
+  Rate rate_{spec_, regularization_};
+  Matrix<double> factor_{f_.capacity, f_.capacity};  // L
+  Array<double> weights_ = Array<double>(f_.capacity);
   Array<double> z_ = weights_;  // scratch
 };
 
-Cloned<Learner> make_nystrom(const LearnerSpec& given) {
-  LearnerSpec spec = given;
+Cloned<Learner> make_nystrom(const LearnerSpec& description) {
+  LearnerSpec spec = description;
   spec.settings.numbers["budget"] = spec.settings.number("landmarks");
   return make<NystromSGD>(spec);
 }
@@ -328,10 +300,7 @@ Cloned<Learner> make_nystrom(const LearnerSpec& given) {
 ///     f <- f + y k(x, .)        otherwise.
 class Projectron final : public CentreLearner {
  public:
-  explicit Projectron(const LearnerSpec& spec)
-      : CentreLearner(spec, true, false),
-        tolerance_(spec.settings.number("tolerance")),
-        inverse_(f_, JITTER) {}
+  explicit Projectron(const LearnerSpec& spec) : CentreLearner(spec, true, false) {}
   void visit(Archive& archive) override {
     CentreLearner::visit(archive);
     inverse_.visit(archive);
@@ -356,8 +325,8 @@ class Projectron final : public CentreLearner {
   }
 
  private:
-  double tolerance_;
-  GramInverse inverse_;
+  double tolerance_ = number("tolerance");
+  GramInverse inverse_{f_, JITTER};
 };
 
 /// The self-tuned Forgetron: a kernel perceptron for labels -1 and +1. On a mistake, y f(x) <= 0,
@@ -374,8 +343,6 @@ class Forgetron final : public CentreLearner {
     archive("dropped", dropped_);
   }
 
-  Lanes dropped(int) const override { return first_lane(dropped_); }
-
   void step(Centres& f, Sample& sample) override {
     if (sample.target * sample.prediction > 0.0) return;
     mistakes_ += 1.0;
@@ -385,7 +352,6 @@ class Forgetron final : public CentreLearner {
   }
 
  private:
-  double dropped_ = 0.0;  // state: norm^2 of all dropped terms
   void forget_oldest(Centres& f) {
     constexpr double allowed = 15.0 / 32.0;  // largest total deviation per mistake
     double* alpha = f.alpha.data();

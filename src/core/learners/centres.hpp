@@ -297,16 +297,14 @@ class CentreLearner : public Learner {
   /// keeps_gram : whether the method needs K. starts : whether it may start at any f: if its state is
   /// centres, coefficients, K and sums from 0 on.
   CentreLearner(const LearnerSpec& spec, bool keeps_gram, bool starts)
-      : f_(spec, keeps_gram),
-        starts_(starts),
-        kernels_(spec.kernels),
-        loss_(spec.objective.losses.at(0)) {}
+      : spec_(spec), f_(spec, keeps_gram), starts_(starts) {}
 
   /// A method adds what it keeps beside the centres.
   void visit(Archive& archive) override { f_.visit(archive); }
 
   void learn(const Block& block, Record* records) override {
     Record& record = records[0];
+    const Loss& loss = *spec_.objective.losses[0];
     for (int t = 0; t < block.count; ++t) {
       if (block.samples.uses_query)
         f_.compare_as_query();
@@ -314,8 +312,8 @@ class CentreLearner : public Learner {
         f_.compare(block.x(t));
       const double prediction = f_.value(), target = block.targets[0][t][0];
       const bool missing = std::isnan(target);
-      const double slope = missing ? 0.0 : loss_->derivative(prediction, target);
-      Sample sample{block.first + t, block.x(t), block.samples, *loss_, prediction,
+      const double slope = missing ? 0.0 : loss.derivative(prediction, target);
+      Sample sample{block.first + t, block.x(t), block.samples, loss, prediction,
                     missing ? prediction : target, missing, slope, record.norms[t][0]};
       step(f_, sample);
       record.predictions[t] = first_lane(prediction);
@@ -332,23 +330,26 @@ class CentreLearner : public Learner {
   void start_from(const Matrix<double>& points, const Array<Lanes>& coefficients,
                   Record* records) override {
     if (!starts_) return Learner::start_from(points, coefficients, records);
-    const Matrix<Lanes> gram = gram_matrix(kernels_, points);
+    const Matrix<Lanes> gram = gram_matrix(spec_.kernels, points);
     f_.start_from(points, coefficients, gram);
     records[0].norms[0] = first_lane(expansion_norm(coefficients, gram)[0]);
   }
 
   bool may_fail() const override { return f_.may_fail(); }
+  Lanes dropped(int) const override { return first_lane(dropped_); }
 
  protected:
   /// How f learns a sample.
   virtual void step(Centres& f, Sample& sample) = 0;
 
+  double number(const char* setting) const { return spec_.settings.number(setting); }
+
+  LearnerSpec spec_;
   Centres f_;
+  double dropped_ = 0.0;  // norm^2 of all terms that were removed; state of methods that remove some
 
  private:
   bool starts_;
-  std::vector<KernelSpec> kernels_;
-  std::shared_ptr<const Loss> loss_;
 };
 
 }  // namespace kb

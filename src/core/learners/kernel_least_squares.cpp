@@ -18,13 +18,7 @@ namespace {
 ///     alpha <- alpha + K^-1 P d e / s,    P <- P - P d d' P / s.
 class KRLS final : public CentreLearner {
  public:
-  explicit KRLS(const LearnerSpec& spec)
-      : CentreLearner(spec, true, false),
-        novelty_(spec.settings.number("novelty")),
-        jitter_(spec.settings.number("jitter")),
-        inverse_(f_, jitter_),
-        covariance_(f_.capacity, f_.capacity),
-        p_d_(f_.capacity) {}
+  explicit KRLS(const LearnerSpec& spec) : CentreLearner(spec, true, false) {}
   void visit(Archive& archive) override {
     CentreLearner::visit(archive);
     inverse_.visit(archive);
@@ -55,10 +49,10 @@ class KRLS final : public CentreLearner {
   }
 
  private:
-  double novelty_, jitter_;
-  GramInverse inverse_;
-  Matrix<double> covariance_;  // state: P, (capacity, capacity)
-  Array<double> p_d_, gain_ = p_d_;  // scratch: P d, K^-1 P d
+  double novelty_ = number("novelty"), jitter_ = number("jitter");
+  GramInverse inverse_{f_, jitter_};
+  Matrix<double> covariance_{f_.capacity, f_.capacity};               // state: P
+  Array<double> p_d_ = Array<double>(f_.capacity), gain_ = p_d_;  // scratch: P d, K^-1 P d
 };
 
 /// Kernel ridge regression on kept samples: alpha = A^-1 z, with A = K + diag(noises), z the
@@ -147,8 +141,7 @@ class KernelRidge {
 /// Kernel ridge regression on the last `budget` samples.
 class SlidingWindowKRLS final : public CentreLearner {
  public:
-  explicit SlidingWindowKRLS(const LearnerSpec& spec)
-      : CentreLearner(spec, true, false), fit_(spec, f_.capacity) {}
+  explicit SlidingWindowKRLS(const LearnerSpec& spec) : CentreLearner(spec, true, false) {}
   void visit(Archive& archive) override {
     CentreLearner::visit(archive);
     fit_.visit(archive);
@@ -161,7 +154,7 @@ class SlidingWindowKRLS final : public CentreLearner {
   }
 
  private:
-  KernelRidge fit_;
+  KernelRidge fit_{spec_, f_.capacity};
 };
 
 /// Kernel ridge regression on `budget` samples: beyond it the one with the least leave-one-out
@@ -170,11 +163,7 @@ class SlidingWindowKRLS final : public CentreLearner {
 ///     z_j <- z_j - label_rate * k(c_j, x) (z_j - z).
 class FixedBudgetKRLS final : public CentreLearner {
  public:
-  explicit FixedBudgetKRLS(const LearnerSpec& spec)
-      : CentreLearner(spec, true, false),
-        label_rate_(spec.settings.number("label_rate")),
-        fit_(spec, f_.capacity),
-        errors_(f_.capacity) {}
+  explicit FixedBudgetKRLS(const LearnerSpec& spec) : CentreLearner(spec, true, false) {}
   void visit(Archive& archive) override {
     CentreLearner::visit(archive);
     fit_.visit(archive);
@@ -197,9 +186,9 @@ class FixedBudgetKRLS final : public CentreLearner {
   }
 
  private:
-  double label_rate_;
-  KernelRidge fit_;
-  Array<double> errors_;  // scratch: leave-one-out errors
+  double label_rate_ = number("label_rate");
+  KernelRidge fit_{spec_, f_.capacity};
+  Array<double> errors_ = Array<double>(f_.capacity);  // scratch: leave-one-out errors
 };
 
 /// A Gaussian process on `budget` centres: the posterior mean m and covariance S of f at them. With
@@ -213,15 +202,7 @@ class FixedBudgetKRLS final : public CentreLearner {
 /// it forgets towards the prior, with r = forgetting: S <- r S + (1 - r) K, m <- sqrt(r) m.
 class KRLSTracker final : public CentreLearner {
  public:
-  explicit KRLSTracker(const LearnerSpec& spec)
-      : CentreLearner(spec, true, false),
-        forgetting_(spec.settings.number("forgetting")),
-        noise_(spec.settings.number("noise")),
-        jitter_(spec.settings.number("jitter")),
-        forgets_first_(spec.settings.word("forget_when") == "before"),
-        inverse_(f_, jitter_),
-        covariance_(f_.capacity, f_.capacity),
-        mean_(f_.capacity) {}
+  explicit KRLSTracker(const LearnerSpec& spec) : CentreLearner(spec, true, false) {}
   void visit(Archive& archive) override {
     CentreLearner::visit(archive);
     inverse_.visit(archive);
@@ -294,11 +275,11 @@ class KRLSTracker final : public CentreLearner {
     inverse_.remove(f, j);
   }
 
-  double forgetting_, noise_, jitter_;
-  bool forgets_first_;
-  GramInverse inverse_;
-  Matrix<double> covariance_;  // state: S, (capacity, capacity)
-  Array<double> mean_;         // state: m
+  double forgetting_ = number("forgetting"), noise_ = number("noise"), jitter_ = number("jitter");
+  bool forgets_first_ = spec_.settings.word("forget_when") == "before";
+  GramInverse inverse_{f_, jitter_};
+  Matrix<double> covariance_{f_.capacity, f_.capacity};  // state: S
+  Array<double> mean_ = Array<double>(f_.capacity);      // state: m
   Array<double> p_ = mean_, errors_ = mean_;  // scratch
 };
 

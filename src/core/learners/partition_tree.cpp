@@ -235,14 +235,14 @@ class PartitionTree final : public Learner {
     const double centre =
         below.weight > 0.0 ? below.centre + ratio * (below.centre - mean) : mean;
     // g = gain (mean - h_parent), and gain / variance is `passed`.
-    const Quadratic own =
+    const Quadratic change =
         combine_quadratics(gain * passed, mean, below.weight * shrinkage * shrinkage, centre);
     cell[GAIN] = gain;
     cell[MEAN] = mean;
     cell[PRECISION] = passed;
-    cell[WEIGHT] = own.weight;
-    cell[CENTRE] = own.centre;
-    cell[CONSTANT] = below.constant + own.constant;
+    cell[WEIGHT] = change.weight;
+    cell[CENTRE] = change.centre;
+    cell[CONSTANT] = below.constant + change.constant;
   }
 
   // --- samples of a cell -----------------------------------------------------------------------
