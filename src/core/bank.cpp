@@ -8,6 +8,8 @@
 #include <mutex>
 #include <thread>
 
+#include "dense.hpp"
+
 namespace kb {
 
 /// Sums beside the bank's values on the window: norms, losses, effects of truncation.
@@ -296,7 +298,7 @@ Bank::Bank(const BankSpec& spec, Samples samples, std::vector<Pack> packs_of_slo
   check(combiners.size(), first_weights.size());
   for (Cloned<Combiner>& combiner : combiners)
     outputs.emplace_back(std::move(combiner), first_weights, spec_);
-  window_f_.assign((spec.objective.window + WIDTH - 1) / WIDTH, Lanes(1.0));
+  window_f_.assign(padded_length(spec.objective.window), 1.0);
   window_y_ = window_loss_ = window_f_;
   std::vector<int> task(packs.size());
   for (std::size_t i = 0; i < packs.size(); ++i) {
@@ -341,9 +343,7 @@ void Bank::check(std::size_t combiners, std::size_t weights) const {
 }
 
 void Bank::visit(Archive& archive) {
-  archive("seen", seen_);
-  archive.require(seen_ >= spec_.first_sample && seen_ < std::int64_t(1) << 53,
-                  "seen is not a count of samples");
+  archive.count("seen", seen_, spec_.first_sample);
   archive("begun", started_);
   archive.require(started_ == 0 || started_ == 1, "begun is neither 0 nor 1");
   archive.part("samples", newest);
@@ -720,8 +720,6 @@ void Bank::charge(int k, const Block& block) {
   const int window = spec_.objective.window;
   const double half = 0.5 * spec_.objective.regularization;
   const Loss& loss = *spec_.objective.losses[k];
-  double *f = (double*)window_f_.data(), *y = (double*)window_y_.data();
-  const double* losses = (const double*)window_loss_.data();
   for (int t = 0; t < block.count; ++t) {
     add_row(ledger.slot_loss.data(), o.scores.slot_loss[t], spec_.slots);
     o.best[t] = add_row(ledger.slot_cost.data(), o.scores.slot_cost[t], spec_.slots);
@@ -731,16 +729,16 @@ void Bank::charge(int k, const Block& block) {
     const int unseen = window - seen;
     double* total = o.totals[t];
     for (int i = 0; i < seen; ++i) {
-      f[i] = total[unseen + i];
-      y[i] = o.block_targets[t + unseen + i];
+      window_f_[i] = total[unseen + i];
+      window_y_[i] = o.block_targets[t + unseen + i];
     }
-    loss.values(window_f_.data(), window_y_.data(), (seen + WIDTH - 1) / WIDTH, window_loss_.data());
+    loss.values(window_f_, window_y_, seen, window_loss_);
     double sum = 0.0;
-    for (int i = 0; i < seen; ++i) sum += losses[i];
+    for (int i = 0; i < seen; ++i) sum += window_loss_[i];
     double* metrics = o.metrics[t];
     metrics[Trace::PREDICTION] = total[window - 1];
     ledger.cost += metrics[Trace::COST] = sum + half * total[window];
-    ledger.loss += metrics[Trace::LOSS] = losses[seen - 1];
+    ledger.loss += metrics[Trace::LOSS] = window_loss_[seen - 1];
     ledger.gap += metrics[Trace::GAP] = total[window + 1] - sum;
     if (ledger.effect <= VISIBLE_EFFECT)  // kept from then on: the same figure for any blocks
       ledger.effect = std::max(ledger.effect, total[window + 2]);

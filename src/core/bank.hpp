@@ -130,10 +130,8 @@ struct Ledger {
     archive("loss", loss);
     archive("gap", gap);
     archive("effect", effect);
-    archive("quarantined", quarantined);
-    archive("missing", missing);
-    for (std::int64_t count : {quarantined, missing})
-      archive.require(count >= 0 && count < std::int64_t(1) << 53, "a count is out of range");
+    archive.count("quarantined", quarantined);
+    archive.count("missing", missing);
     archive("slot_cost", slot_cost);
     archive("slot_loss", slot_loss);
   }
@@ -265,7 +263,7 @@ class Bank {
   std::int64_t started_ = 0;                    // whether the terms before the first sample are set
   std::vector<std::vector<int>> tasks_;       // packs that depend on each other, bases first
   std::vector<const Lanes*> targets_;         // of the block
-  Array<Lanes> window_f_, window_y_, window_loss_;  // scratch: four samples of the window at a time
+  Array<double> window_f_, window_y_, window_loss_;  // scratch: the bank's function on the window
   Array<double> query_weights_, query_values_;
 };
 

@@ -44,11 +44,6 @@ inline void add_multiple(double* out, double factor, const double* vector, int c
   for (int m = even; m < count; ++m) out[m] += factor * vector[m];
 }
 
-/// vector *= factor. vector: (count,).
-inline void multiply_by(double* vector, double factor, int count) {
-  for (int m = 0; m < count; ++m) vector[m] *= factor;
-}
-
 /// Delete element j of a (count,) vector; the later ones move up.
 inline void delete_element(double* vector, int count, int j) {
   std::copy(vector + j + 1, vector + count, vector + j);

@@ -15,6 +15,9 @@ class Settings {
   std::map<std::string, Array<double>> arrays;
 
   double number(const char* name) const { return find(numbers, name); }
+  double number_or(const char* name, double otherwise) const {
+    return numbers.count(name) ? numbers.at(name) : otherwise;
+  }
   /// At least `least`, and so small that twice as many is a number too.
   int whole(const char* name, int least = INT_MIN / 2) const {
     const double number = find(numbers, name);
@@ -48,7 +51,7 @@ class Settings {
     const std::uint64_t whole_seed = std::uint64_t(seed[0]) << 32 | std::uint64_t(seed[1]);
     return mix_key(mix_key(0, whole_seed), std::uint64_t(identity));
   }
-  bool has(const char* name) const { return numbers.count(name) || words.count(name); }
+  bool has(const char* name) const { return numbers.count(name); }
 
  private:
   template <class T>

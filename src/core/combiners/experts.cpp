@@ -108,7 +108,7 @@ class Hedge final : public Combiner {
   }
 
   int slots_ = spec_.slots;
-  double rate_ = spec_.settings.has("learning_rate") ? number("learning_rate") : 0.0;  // 0: AdaHedge
+  double rate_ = spec_.settings.number_or("learning_rate", 0.0);  // 0: AdaHedge
   bool by_cost_ = is_word("evidence", "cost");
   Array<double> totals_ = Array<double>(slots_);   // sums of losses, relative to the least
   Array<double> rate_and_gap_ = Array<double>(2);  // the present rate; AdaHedge's sum of gaps

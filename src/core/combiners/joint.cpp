@@ -38,8 +38,7 @@ class Joint final : public Combiner {
     if (horizon_ == 0) return;
     archive.by_slot("values", past_predictions_, 2);
     archive("targets", past_targets_);
-    archive("taken", taken_);
-    archive.require(taken_ >= 0 && taken_ < std::int64_t(1) << 53, "taken is not a count");
+    archive.count("taken", taken_);
   }
 
   void choose(const Evidence& e, const double* weights, double* chosen) override {
@@ -96,7 +95,7 @@ class Joint final : public Combiner {
     for (int turn = 0;; ++turn) {
       mix(w, z_.data());  // z_i = w'f_i
       const double cost = cost_of(w);
-      derivatives(z_, slopes_);
+      loss_->derivatives(z_, y_, rows_, slopes_);
       if (turn == 0) {
         spare = SPARE * std::fabs(cost);
         width = first_width(cost);
@@ -158,14 +157,6 @@ class Joint final : public Combiner {
 
   // --- losses at the rows ------------------------------------------------------------------------
 
-  void losses(const Array<double>& z, Array<double>& out) const {
-    loss_->values((const Lanes*)z.data(), (const Lanes*)y_.data(), (rows_ + WIDTH - 1) / WIDTH,
-                  (Lanes*)out.data());
-  }
-  void derivatives(const Array<double>& z, Array<double>& out) const {
-    loss_->derivatives((const Lanes*)z.data(), (const Lanes*)y_.data(),
-                       (rows_ + WIDTH - 1) / WIDTH, (Lanes*)out.data());
-  }
   /// above_i, below_i = the loss, or its derivative, at z_i + width and z_i - width.
   template <class Evaluate>
   void around(const Array<double>& z, double width, Array<double>& above, Array<double>& below,
@@ -177,11 +168,11 @@ class Joint final : public Combiner {
   }
   void derivatives_around(double width, Array<double>& above, Array<double>& below) {
     around(z_, width, above, below,
-           [this](const Array<double>& z, Array<double>& out) { derivatives(z, out); });
+           [this](const auto& z, auto& out) { loss_->derivatives(z, y_, rows_, out); });
   }
 
   double cost_of(const double* w) {
-    losses(z_, other_);
+    loss_->values(z_, y_, rows_, other_);
     double cost = 0.0;
     for (int i = 0; i < rows_; ++i) cost += d_[i] * other_[i];
     for (int p = 0; p < slots_; ++p) cost += penalty_[p] * w[p] * w[p];
@@ -191,12 +182,12 @@ class Joint final : public Combiner {
   /// c_i = d_i l'(z_i), averaged over z_i - width .. z_i + width if the loss has kinks.
   void write_slopes(const Array<double>& z, double width) {
     if (!kinked_) {
-      derivatives(z, c_);
+      loss_->derivatives(z, y_, rows_, c_);
       for (int i = 0; i < rows_; ++i) c_[i] *= d_[i];
       return;
     }
     around(z, width, c_, other_,
-           [this](const Array<double>& at, Array<double>& out) { losses(at, out); });
+           [this](const auto& at, auto& out) { loss_->values(at, y_, rows_, out); });
     for (int i = 0; i < rows_; ++i) c_[i] = d_[i] * ((c_[i] - other_[i]) / (2.0 * width));
   }
 

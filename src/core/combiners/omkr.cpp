@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "../combiner.hpp"
+#include "../dense.hpp"
 #include "../math.hpp"
 
 namespace kb {
@@ -20,22 +21,20 @@ class Omkr final : public Combiner {
   std::pair<double, double> step_ratio() const override { return {steepest_, steepest_rate_}; }
 
   void choose(const Evidence& e, const double* weights, double* chosen) override {
-    double *f = (double*)f_.data(), *y = (double*)y_.data();
-    const double* slope = (const double*)slope_.data();
     for (int i = 0; i < e.seen; ++i) {  // w'f(x_i)
       const double* values = e.values + std::size_t(i) * e.slots;
       double total = 0.0;
       for (int p = 0; p < e.slots; ++p) total += weights[p] * values[p];
-      f[i] = total;
-      y[i] = e.targets[i];
+      f_[i] = total;
+      y_[i] = e.targets[i];
     }
-    e.loss->derivatives(f_.data(), y_.data(), (e.seen + WIDTH - 1) / WIDTH, slope_.data());
+    e.loss->derivatives(f_, y_, e.seen, slopes_);
     // The step after sample number n (from 0) makes the weights of round n + 2 in the paper's count.
     const double halvings = double((e.number + 1) / halve_every_);
     rate_ = std::max(first_rate_ * power(2.0, -halvings), least_rate_);
     for (int p = 0; p < e.slots; ++p) {
       double gradient = ridge_ * e.curvature[p] * weights[p];
-      for (int i = 0; i < e.seen; ++i) gradient += slope[i] * e.values[std::size_t(i) * e.slots + p];
+      for (int i = 0; i < e.seen; ++i) gradient += slopes_[i] * e.values[std::size_t(i) * e.slots + p];
       gradient_[p] = gradient;
       // A slot that has failed has weight 0; a weight that overflows starts again from 0.
       const double moved = weights[p] - rate_ * gradient;
@@ -73,9 +72,8 @@ class Omkr final : public Combiner {
   Array<double> gradient_ = Array<double>(spec_.slots);  // of the cost, before the last step
   double rate_ = 0.0;       // of that step
   double steepest_ = 0.0, steepest_rate_ = 0.0;  // for a warning
-  // scratch: four samples of the window at a time
-  Array<Lanes> f_ = Array<Lanes>((spec_.window + WIDTH - 1) / WIDTH, Lanes(1.0));
-  Array<Lanes> y_ = f_, slope_ = f_;
+  // scratch, on the window: w'f, targets and the slopes of the loss
+  Array<double> f_ = Array<double>(padded_length(spec_.window), 1.0), y_ = f_, slopes_ = f_;
 };
 
 std::vector<NamedCombiner> omkr_family() { return {{"OMKR", make<Omkr>}}; }

@@ -57,9 +57,7 @@ class RecursiveLeastSquares {
         powers_(cycle() + 1, length_, 1.0),
         covariance_(packed::size(length_)),
         scaled_(cycle(), length_) {
-    const double constant_forgetting = spec.settings.has("constant_forgetting")
-                                           ? spec.settings.number("constant_forgetting")
-                                           : forgetting_;
+    const double constant_forgetting = spec.settings.number_or("constant_forgetting", forgetting_);
     double scale = 1.0, constant_scale = 1.0;
     if (rule_ == Forget::exponential) scale = constant_scale = 1.0 / sqrt(forgetting_);
     if (rule_ == Forget::prior) {
@@ -246,7 +244,8 @@ class RecursiveLeastSquares {
   void renew_ridge(int j, int k, int count) {
     double* column = vectors_[count];  // column j of P
     packed::copy_column(covariance_.data(), length_, j, column);
-    multiply_by(column, powers_[k + 1][0] * powers_[k + 1][0], size_);
+    const double factor = powers_[k + 1][0] * powers_[k + 1][0];
+    for (int m = 0; m < size_; ++m) column[m] *= factor;
     double products[packed::RANK];
     for (int i = 0; i < count; ++i) products[i] = factors_[i] * vectors_[i][j];
     add_multiples(column, products, vectors_[0], length_, count, size_);

@@ -73,9 +73,7 @@ class NearestNeighborGP final : public Learner {
 
   void visit(Archive& archive) override {
     archive("points", points_);
-    archive("stored", stored_);
-    archive.require(stored_ >= 0 && stored_ < (std::int64_t(1) << 53),
-                    "stored is not a count of samples");
+    archive.count("stored", stored_);
     archive.parts("output", outputs_);
   }
 
@@ -139,7 +137,7 @@ class NearestNeighborGP final : public Learner {
     // scratch, at the last point:
     Lanes prediction = 0.0, variance = 0.0;  // f(x), and its variance
     Lanes mean = 0.0, spread = 0.0;          // m and s, of the neighbors that stay
-    int with_target = 0;                           // neighbors with a target
+    int with_target = 0;                     // neighbors with a target
   };
 
   // --- the search ------------------------------------------------------------------------------
@@ -368,7 +366,7 @@ class NearestNeighborGP final : public Learner {
   Array<double> point_, other_ = point_;  // inputs, of which only `coordinates` are set
   Matrix<double> chosen_;                 // (dimension, neighbors): the neighbors' inputs, likewise
   std::vector<int> nearest_ = std::vector<int>(neighbors_);  // places in the memory
-  std::vector<int> places_ = nearest_;                        // those of them with a target
+  std::vector<int> places_ = nearest_;                       // those of them with a target
   Array<double> distances_ = Array<double>(neighbors_);      // squared, of the nearest, ascending
   Array<Lanes> factor_ = Array<Lanes>(std::size_t(neighbors_) * (neighbors_ + 1) / 2);  // L by columns
   Array<Lanes> row_ = Array<Lanes>(neighbors_), next_row_ = row_;  // two rows of K + noise I

@@ -121,10 +121,9 @@ class PartitionTree final : public Learner {
     archive("entry_counts", entry_counts_);
     archive("entries", entries_);
     archive("pairs", pairs_);
-    archive("splits", splits_);
+    archive.count("splits", splits_);
     if (!archive.loaded) return;
     archive.require(pairs_ >= 0 && pairs_ <= (nodes_ - 1) / 2, "pairs are not a number of cells");
-    archive.require(splits_ >= 0 && splits_ < std::int64_t(1) << 53, "splits are not a count");
     for (int i = 0; i < nodes_; ++i) {
       archive.require(axes_[i] >= 0 && axes_[i] < dimension_, "axes are not coordinates");
       archive.require(parents_[i] >= 0 && parents_[i] < nodes_, "parents are not cells");
