@@ -141,11 +141,13 @@ def run_auto_bank(stream: LabelledRows) -> Scores:
 def calibration_seconds(classes: int, rows: int = 2000) -> float:
     """Seconds per row to turn the scores of so many classes into probabilities, and to fit them."""
     draw = np.random.default_rng(0)
-    own = _core.Probabilities(scores=classes)
+    probabilities = _core.Probabilities(scores=classes)
     scores = draw.uniform(-1.2, 0.0, size=(rows, classes))
-    labels = draw.integers(classes, size=rows).astype(float)
+    labels = draw.integers(classes, size=rows).tolist()
     start = time.perf_counter()
-    own.predict_and_update(scores, labels)
+    for row, label in zip(scores, labels, strict=True):
+        probabilities.predict(row)
+        probabilities.update(row, label)
     return (time.perf_counter() - start) / rows
 
 

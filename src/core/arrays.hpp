@@ -186,6 +186,13 @@ class Archive {
   void operator()(const char* name, Matrix<T>& x) {
     numbers(name, x.numbers.data(), {std::size_t(x.rows()), std::size_t(x.columns())});
   }
+  /// How many of something there are so far; refused if it is no such number, or below `least`.
+  void count(const char* name, std::int64_t& number, std::int64_t least = 0) {
+    (*this)(name, number);
+    if (!loaded) return;
+    const std::string rule = std::string(name) + " is not a count";
+    require(number >= least && number < std::int64_t(1) << 53, rule.c_str());
+  }
   /// Numbers that are part of a larger array.
   template <class T>
   void numbers(const char* name, T* x, std::vector<std::size_t> shape) {

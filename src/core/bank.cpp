@@ -8,6 +8,8 @@
 #include <mutex>
 #include <thread>
 
+#include "dense.hpp"
+
 namespace kb {
 
 /// Sums beside the bank's values on the window: norms, losses, effects of truncation.
@@ -18,11 +20,13 @@ static constexpr double LARGEST_WEIGHT_SUM = 1e300;
 /// Packs times samples, a microsecond each; fewer are done before a thread has started.
 static constexpr int WORTH_THREADS = 512;
 
-/// Bytes of a pack's records of a block: they are to stay in the cache until they are scored.
-static constexpr std::size_t CACHED = 1 << 17;
+/// Bytes of a block that are to stay in the caches: the records of a pack until they are scored, and
+/// all records and scores, in the caches of all threads, until they are mixed and charged.
+static constexpr std::size_t PACK_CACHE = 1 << 17, BANK_CACHE = 1 << 21;
+static constexpr std::size_t SHORTEST = 16;  // of the longest blocks
 
 /// The longest block for which there is room between calls: arrays of long ones would be most of it.
-static constexpr int KEPT_ROOM = 8;
+static constexpr int IDLE_ROOM = 8;
 
 static std::string output_name(std::size_t k) { return "output" + std::to_string(k); }
 
@@ -35,64 +39,62 @@ static Lanes sum(const Lanes* rows, int count) {
 
 /// row[p] at the slots of a pack; 0 in empty lanes.
 static Lanes at_slots(const double* row, const std::vector<int>& slots) {
-  double found[WIDTH] = {};
-  for (std::size_t i = 0; i < slots.size(); ++i) found[i] = row[slots[i]];
-  return load(found);
+  double lanes[WIDTH] = {};
+  for (std::size_t i = 0; i < slots.size(); ++i) lanes[i] = row[slots[i]];
+  return load(lanes);
 }
 
 // --- packs -------------------------------------------------------------------------------------
 
-Pack::Output::Output(int block, int window, bool own_target)
+Pack::Output::Output(int block, int window, bool changes_target)
     : losses_before(block, Lanes(0.0)),
-      targets(own_target ? window + SLIDE_PERIOD : 0, Lanes(0.0)) {}
+      targets(changes_target ? window + SLIDE_PERIOD : 0, Lanes(0.0)) {}
 
-Pack::Pack(std::vector<int> slots, Cloned<Learner> learner, OwnTarget own, int count, int block,
+Pack::Pack(std::vector<int> slots, Cloned<Learner> learner, TargetChange change, int count, int block,
            int window)
     : slots(std::move(slots)),
       learner(std::move(learner)),
-      own(std::move(own)),
+      change(std::move(change)),
       records(count, Record(block, window)),
-      outputs(count, Output(block, window, this->own.is_used())),
+      outputs(count, Output(block, window, this->change.is_used())),
       window_(window),
       losses_(window),
       answers_(count) {
-  if (this->own.is_used()) found_ = records;
+  if (this->change.is_used()) learned_ = records;
 }
 
 void Pack::visit(Archive& archive) {
   archive.part("learner", *learner);
   for (std::size_t k = 0; k < outputs.size(); ++k) {
     const std::string name = output_name(k) + "/";
-    archive.numbers((name + "values").c_str(), records[k].values[0], {std::size_t(window_)});
-    archive((name + "norm").c_str(), records[k].norms[0]);
+    records[k].visit(archive, name);
     archive((name + "alive").c_str(), outputs[k].alive);
-    if (!own.is_used()) continue;
+    if (!change.is_used()) continue;
     archive((name + "targets").c_str(), outputs[k].targets);
-    archive.numbers((name + "found_values").c_str(), found_[k].values[0], {std::size_t(window_)});
-    archive((name + "found_norm").c_str(), found_[k].norms[0]);
+    learned_[k].visit(archive, name + "found_");
   }
 }
 
 void Pack::learn(const Block& block, const std::vector<Pack>& packs) {
-  if (!own.is_used()) return learner->learn(block, records.data());
+  if (!change.is_used()) return learner->learn(block, records.data());
   set_targets(block, packs);
   Block changed = block;
-  changed.targets = own_targets_.data();
-  learner->learn(changed, found_.data());
+  changed.targets = changed_targets_.data();
+  learner->learn(changed, learned_.data());
   set_functions(block.count, packs);
 }
 
 /// Targets of the learner: T(y) - T(b(x)), with b before it learned the sample.
 void Pack::set_targets(const Block& block, const std::vector<Pack>& packs) {
-  own_targets_.clear();
+  changed_targets_.clear();
   for (std::size_t k = 0; k < outputs.size(); ++k) {
     Array<Lanes>& targets = outputs[k].targets;
     slide(block.first, window_, targets.data());
     Lanes* now = targets.data() + window_ + block.first % SLIDE_PERIOD;
     const Record* b = base(packs, int(k));
     for (int t = 0; t < block.count; ++t)
-      now[t] = own.forward(block.targets[k][t]) - of_base(b ? &b->predictions[t] : nullptr);
-    own_targets_.push_back(now);
+      now[t] = change.forward(block.targets[k][t]) - of_base(b ? &b->predictions[t] : nullptr);
+    changed_targets_.push_back(now);
   }
 }
 
@@ -100,15 +102,15 @@ void Pack::set_targets(const Block& block, const std::vector<Pack>& packs) {
 void Pack::set_functions(int count, const std::vector<Pack>& packs) {
   for (std::size_t k = 0; k < outputs.size(); ++k) {
     const Record* b = base(packs, int(k));
-    Record &f = records[k], &g = found_[k];
+    Record &f = records[k], &g = learned_[k];
     for (int t = 0; t < count; ++t) {
       f.predictions[t] =
-          own.inverse(g.predictions[t] + of_base(b ? &b->predictions[t] : nullptr));
+          change.inverse(g.predictions[t] + of_base(b ? &b->predictions[t] : nullptr));
       f.effects[t] = g.effects[t];
       for (int i = 0; i < window_; ++i)
         f.values[t + 1][i] =
-            own.inverse(g.values[t + 1][i] + of_base(b ? &b->values[t + 1][i] : nullptr));
-      f.norms[t + 1] = b ? g.norms[t + 1] + Lanes(b->norms[t + 1][own.base_lane])
+            change.inverse(g.values[t + 1][i] + of_base(b ? &b->values[t + 1][i] : nullptr));
+      f.norms[t + 1] = b ? g.norms[t + 1] + Lanes(b->norms[t + 1][change.base_lane])
                          : g.norms[t + 1] + Lanes(0.0);
     }
     g.close(count);
@@ -212,9 +214,9 @@ void Pack::predict(const Query& query, const std::vector<Pack>& packs) {
   learner->predict(query, answers_.data());
   for (std::size_t k = 0; k < outputs.size(); ++k) {
     outputs[k].query = answers_[k];
-    if (!own.is_used()) continue;
-    const Lanes* b = own.base_pack < 0 ? nullptr : &packs[own.base_pack].outputs[k].query;
-    outputs[k].query = own.inverse(answers_[k] + of_base(b));
+    if (!change.is_used()) continue;
+    const Lanes* b = change.base_pack < 0 ? nullptr : &packs[change.base_pack].outputs[k].query;
+    outputs[k].query = change.inverse(answers_[k] + of_base(b));
   }
 }
 
@@ -224,13 +226,13 @@ void Pack::variance(const Query& query, const std::vector<Pack>& packs) {
   learner->variance(query, answers_.data(), int(outputs.size()));
   for (std::size_t k = 0; k < outputs.size(); ++k) {
     outputs[k].variance = answers_[k];
-    if (own.base_pack >= 0)
-      outputs[k].variance += packs[own.base_pack].outputs[k].variance[own.base_lane];
+    if (change.base_pack >= 0)
+      outputs[k].variance += packs[change.base_pack].outputs[k].variance[change.base_lane];
   }
 }
 
 void Pack::rescale(int k, double factor, double offset) {
-  if (own.is_used() || !learner->rescale(k, factor, offset)) return;
+  if (change.is_used() || !learner->rescale(k, factor, offset)) return;
   for (int i = 0; i < window_; ++i) {
     Lanes& value = records[k].values[0][i];
     value = factor * value + offset;
@@ -239,28 +241,24 @@ void Pack::rescale(int k, double factor, double offset) {
 
 void Pack::take_slot(int to, Pack& source, int from, bool shared) {
   learner->take_slot(to, *source.learner, from, shared);
-  auto lane = [=](Lanes& target, const Lanes& value) { target.v[to] = value[from]; };
   for (std::size_t k = 0; k < outputs.size(); ++k) {
-    lane(outputs[k].alive, source.outputs[k].alive);
-    lane(records[k].norms[0], source.records[k].norms[0]);
-    for (int i = 0; i < window_; ++i) lane(records[k].values[0][i], source.records[k].values[0][i]);
-    if (!own.is_used()) continue;
-    const bool changed = source.own.is_used();  // else its learner was on its own
-    const Record& g = changed ? source.found_[k] : source.records[k];
-    lane(found_[k].norms[0], g.norms[0]);
-    for (int i = 0; i < window_; ++i) lane(found_[k].values[0][i], g.values[0][i]);
+    outputs[k].alive.set(to, source.outputs[k].alive[from]);
+    records[k].take_lane(to, source.records[k], from);
+    if (!change.is_used()) continue;
+    const bool changed = source.change.is_used();  // else its learner had the bank's targets
+    learned_[k].take_lane(to, changed ? source.learned_[k] : source.records[k], from);
     if (changed) outputs[k].targets = source.outputs[k].targets;
   }
 }
 
 void Pack::start_on_base(int lane, const std::vector<Pack>& packs) {
   for (std::size_t k = 0; k < outputs.size(); ++k) {
-    const Record& b = packs[own.base_pack].records[k];
+    const Record& b = packs[change.base_pack].records[k];
     for (int i = 0; i < window_; ++i) {
-      const Lanes f = own.inverse(found_[k].values[0][i] + of_base(&b.values[0][i]));
+      const Lanes f = change.inverse(learned_[k].values[0][i] + of_base(&b.values[0][i]));
       records[k].values[0][i].v[lane] = f[lane];
     }
-    records[k].norms[0].v[lane] = found_[k].norms[0][lane] + b.norms[0][own.base_lane];
+    records[k].norms[0].v[lane] = learned_[k].norms[0][lane] + b.norms[0][change.base_lane];
   }
 }
 
@@ -285,12 +283,12 @@ void Bank::Output::reserve(int block, const BankSpec& spec) {
   scores.values = Matrix<double>(spec.needs_values ? block * spec.objective.window : 0, spec.slots);
   totals = Matrix<double>(block, spec.objective.window + EXTRA_SUMS);
   best.resize(block);
-  metrics.resize(block);
+  metrics = Matrix<double>(block, Trace::WEIGHTS);
 }
 
-Bank::Bank(const BankSpec& spec, Samples samples, std::vector<Pack> given,
+Bank::Bank(const BankSpec& spec, Samples samples, std::vector<Pack> packs_of_slots,
            std::vector<Cloned<Combiner>> combiners, std::vector<double> first_weights)
-    : packs(std::move(given)),
+    : packs(std::move(packs_of_slots)),
       newest(std::move(samples)),
       spec_(spec),
       seen_(spec.first_sample),
@@ -300,11 +298,11 @@ Bank::Bank(const BankSpec& spec, Samples samples, std::vector<Pack> given,
   check(combiners.size(), first_weights.size());
   for (Cloned<Combiner>& combiner : combiners)
     outputs.emplace_back(std::move(combiner), first_weights, spec_);
-  window_f_.assign((spec.objective.window + WIDTH - 1) / WIDTH, Lanes(1.0));
+  window_f_.assign(padded_length(spec.objective.window), 1.0);
   window_y_ = window_loss_ = window_f_;
   std::vector<int> task(packs.size());
   for (std::size_t i = 0; i < packs.size(); ++i) {
-    const int base = packs[i].own.base_pack;
+    const int base = packs[i].change.base_pack;
     task[i] = base < 0 ? int(tasks_.size()) : task[base];
     if (base < 0) tasks_.emplace_back();
     tasks_[task[i]].push_back(int(i));
@@ -337,7 +335,7 @@ void Bank::check(std::size_t combiners, std::size_t weights) const {
     }
     require(newest.length >= pack.learner->history(), "the history is too short");
     require(pack.outputs.size() == combiners, "a pack has other outputs");
-    const int base = pack.own.base_pack, lane = pack.own.base_lane;
+    const int base = pack.change.base_pack, lane = pack.change.base_lane;
     require(base < int(i) && (base < 0 || (lane >= 0 && lane < int(packs[base].slots.size()))),
             "there is no such base before the pack");
   }
@@ -345,11 +343,9 @@ void Bank::check(std::size_t combiners, std::size_t weights) const {
 }
 
 void Bank::visit(Archive& archive) {
-  archive("seen", seen_);
-  archive.require(seen_ >= spec_.first_sample && seen_ < std::int64_t(1) << 53,
-                  "seen is not a count of samples");
-  archive("begun", begun_);
-  archive.require(begun_ == 0 || begun_ == 1, "begun is neither 0 nor 1");
+  archive.count("seen", seen_, spec_.first_sample);
+  archive("begun", started_);
+  archive.require(started_ == 0 || started_ == 1, "begun is neither 0 nor 1");
   archive.part("samples", newest);
   archive.parts("pack", packs);
   archive.parts("output", outputs);
@@ -368,10 +364,10 @@ void Bank::start_from(const double* points, int count, const double* coefficient
   Matrix<double> rows(count, spec_.dimension);
   std::copy_n(points, rows.numbers.size(), rows[0]);
   for (Pack& pack : packs) {
-    Array<Lanes> own(count);
+    Array<Lanes> of_pack(count);
     for (int j = 0; j < count; ++j)
-      own[j] = at_slots(coefficients + std::size_t(j) * spec_.slots, pack.slots);
-    pack.learner->start_from(rows, own, pack.records.data());
+      of_pack[j] = at_slots(coefficients + std::size_t(j) * spec_.slots, pack.slots);
+    pack.learner->start_from(rows, of_pack, pack.records.data());
   }
 }
 
@@ -393,7 +389,7 @@ void Bank::reserve(int block) {
 
 void Bank::continue_with(Bank& before, const SlotPlan& plan, const std::vector<NewSlots>& added) {
   seen_ = before.seen_;
-  begun_ = before.begun_;
+  started_ = before.started_;
   newest.continue_from(before.newest);
   for (std::size_t k = 0; k < outputs.size(); ++k)
     outputs[k].continue_with(before.outputs[k], plan, spec_);
@@ -411,13 +407,13 @@ void Bank::continue_with(Bank& before, const SlotPlan& plan, const std::vector<N
     packs[pack].take_slot(lane, origin, from_lane, first);
   };
   for (int slot = 0; slot < spec_.slots; ++slot)
-    if (!plan.is_new(slot)) take(slot, before, plan.kept[slot], true);
-  for (const NewSlots& some : added)
-    for (std::size_t i = 0; i < some.indices.size(); ++i)
-      take(some.indices[i], *some.bank, int(i), false);
-  for (const NewSlots& some : added) {
-    if (!some.on_base) continue;
-    for (int slot : some.indices) {
+    if (!plan.is_new(slot)) take(slot, before, plan.continued[slot], true);
+  for (const NewSlots& group : added)
+    for (std::size_t i = 0; i < group.indices.size(); ++i)
+      take(group.indices[i], *group.bank, int(i), false);
+  for (const NewSlots& group : added) {
+    if (!group.on_base) continue;
+    for (int slot : group.indices) {
       const auto [pack, lane] = place(slot);
       packs[pack].start_on_base(lane, packs);
     }
@@ -428,18 +424,18 @@ void Bank::continue_with(Bank& before, const SlotPlan& plan, const std::vector<N
 /// has had this base and transform before.
 void Bank::continue_targets(Bank& before, const SlotPlan& plan) {
   for (Pack& pack : packs) {
-    if (!pack.own.is_used()) continue;
+    if (!pack.change.is_used()) continue;
     int base = -1;  // the slot of the bank before that the base goes on from
-    if (pack.own.base_pack >= 0) {
-      const int slot = packs[pack.own.base_pack].slots[pack.own.base_lane];
+    if (pack.change.base_pack >= 0) {
+      const int slot = packs[pack.change.base_pack].slots[pack.change.base_lane];
       if (plan.is_new(slot)) continue;
-      base = plan.kept[slot];
+      base = plan.continued[slot];
     }
     for (const Pack& other : before.packs) {
-      const OwnTarget& own = other.own;
+      const TargetChange& change = other.change;
       const int its_base =
-          own.base_pack < 0 ? -1 : before.packs[own.base_pack].slots[own.base_lane];
-      if (!own.is_used() || its_base != base || own.transform != pack.own.transform) continue;
+          change.base_pack < 0 ? -1 : before.packs[change.base_pack].slots[change.base_lane];
+      if (!change.is_used() || its_base != base || change.transform != pack.change.transform) continue;
       for (std::size_t k = 0; k < outputs.size(); ++k)
         pack.outputs[k].targets = other.outputs[k].targets;
       break;
@@ -469,7 +465,7 @@ void Bank::Output::continue_with(Output& before, const SlotPlan& plan, const Ban
   bool lost = false;  // whether a slot with weight is retired
   for (std::size_t p = 0; p < before.weights.size(); ++p)
     lost = lost || (before.weights[p] != 0.0 &&
-                    std::find(plan.kept.begin(), plan.kept.end(), int(p)) == plan.kept.end());
+                    std::find(plan.continued.begin(), plan.continued.end(), int(p)) == plan.continued.end());
   if (!spec.on_simplex || !lost)
     weights = next;
   else if (total > 0.0)
@@ -489,17 +485,17 @@ static std::string of_output(const std::string& name, int from, int to, bool wit
 
 void Bank::continue_with_output(Bank& before, Bank& alone, int output, double past) {
   auto by_name = [](Bank& bank) {
-    std::map<std::string, Entry> found;
-    for (Entry& entry : list_state(bank)) found.emplace(entry.name, entry);
-    return found;
+    std::map<std::string, Entry> entries;
+    for (Entry& entry : list_state(bank)) entries.emplace(entry.name, entry);
+    return entries;
   };
   const auto old = by_name(before), single = by_name(alone);
-  begun_ = before.begun_;
+  started_ = before.started_;
   for (const Entry& entry : list_state(*this)) {
     const Entry* source = nullptr;
     auto look = [&](const std::map<std::string, Entry>& entries, const std::string& name) {
-      const auto found = entries.find(name);
-      if (!source && !name.empty() && found != entries.end()) source = &found->second;
+      const auto entry = entries.find(name);
+      if (!source && !name.empty() && entry != entries.end()) source = &entry->second;
     };
     for (int k = 0; k < int(outputs.size()); ++k) {
       const auto& entries = k == output ? single : old;
@@ -513,8 +509,8 @@ void Bank::continue_with_output(Bank& before, Bank& alone, int output, double pa
     std::memcpy(entry.numbers, source->numbers, entry.bytes());
   }
   for (std::size_t i = 0; i < packs.size(); ++i) {
-    const OwnTarget& own = packs[i].own;
-    const double target = own.base_pack >= 0 ? NOT_A_NUMBER : own.forward(past)[0];
+    const TargetChange& change = packs[i].change;
+    const double target = change.base_pack >= 0 ? NOT_A_NUMBER : change.forward(past)[0];
     packs[i].learner->fit_output(output, *alone.packs[i].learner, target);
   }
   newest.forget();
@@ -524,16 +520,8 @@ void Bank::continue_from(Bank& narrower) {
   if (packs.size() != narrower.packs.size() || outputs.size() != narrower.outputs.size())
     throw std::invalid_argument("the banks differ");
   seen_ = narrower.seen_;
-  begun_ = narrower.begun_;
-  for (int k = 0; k < spec_.dimension; ++k) {
-    const int length = newest.length + SLIDE_PERIOD;
-    if (k < narrower.spec_.dimension)
-      std::copy_n(narrower.newest.inputs(k), length, newest.inputs(k));
-    else
-      std::fill_n(newest.inputs(k), length, 0.0);
-  }
-  newest.targets = narrower.newest.targets;
-  newest.forget();
+  started_ = narrower.started_;
+  newest.continue_from(narrower.newest);
   for (std::size_t i = 0; i < packs.size(); ++i) packs[i].continue_from(narrower.packs[i]);
   outputs = narrower.outputs;
   reserve(room_);
@@ -542,15 +530,17 @@ void Bank::continue_from(Bank& narrower) {
 void Bank::learn(const double* X, const double* y, std::size_t n, const double* past,
                  const Trace& trace) {
   const int outputs_count = spec_.objective.outputs();
-  if (!begun_ && n > 0) begin(X);
+  if (!started_ && n > 0) begin(X);
   auto is_missing = [&](std::size_t row) {
     for (int k = 0; k < outputs_count; ++k)
       if (std::isnan(y[row * outputs_count + k])) return true;
     return false;
   };
-  const std::size_t bytes = sizeof(Lanes) * (spec_.objective.window + 3) * outputs_count;
-  const std::size_t longest =
-      std::min<std::size_t>(spec_.block, std::max<std::size_t>(CACHED / bytes, 16));
+  const std::size_t records = sizeof(Lanes) * (spec_.objective.window + 3) * outputs_count;
+  const std::size_t scores = sizeof(double) * 7 * spec_.slots * outputs_count;
+  const std::size_t most = std::min(
+      PACK_CACHE / records, BANK_CACHE * spec_.threads / (records * packs.size() + scores));
+  const std::size_t longest = std::min<std::size_t>(spec_.block, std::max(most, SHORTEST));
   for (std::size_t done = 0; done < n;) {
     // A block lies in one slide period; a sample with a missing target is a block of its own.
     std::size_t count = std::min<std::size_t>(longest, SLIDE_PERIOD - seen_ % SLIDE_PERIOD);
@@ -564,7 +554,7 @@ void Bank::learn(const double* X, const double* y, std::size_t n, const double* 
     for (int k = 0; k < outputs_count; ++k) write(k, done, int(count), trace);
     done += count;
   }
-  if (room_ > KEPT_ROOM) reserve(KEPT_ROOM);
+  if (room_ > IDLE_ROOM) reserve(IDLE_ROOM);
 }
 
 /// pack(i) for each pack, bases first, by as many threads as are allowed and worth it: no result depends
@@ -651,12 +641,12 @@ static void mask_nonfinite(double* weights, const double* predictions, int slots
   for (int p = 0; p < slots; ++p) total += predictions[p] * 0.0;  // NaN from NaN and infinity
   if (total == 0.0) return;
   bool lost = false;
-  double kept = 0.0;
+  double rest = 0.0;
   int finite = 0;
   for (int p = 0; p < slots; ++p) {
     if (std::isfinite(predictions[p])) {
       ++finite;
-      kept += weights[p];
+      rest += weights[p];
     } else if (weights[p] != 0.0) {
       weights[p] = 0.0;
       lost = true;
@@ -664,8 +654,8 @@ static void mask_nonfinite(double* weights, const double* predictions, int slots
   }
   if (!(lost && on_simplex && finite > 0)) return;
   for (int p = 0; p < slots; ++p) {
-    if (kept > 0.0)
-      weights[p] /= kept;
+    if (rest > 0.0)
+      weights[p] /= rest;
     else if (std::isfinite(predictions[p]))
       weights[p] = 1.0 / finite;
   }
@@ -677,20 +667,17 @@ void Bank::choose_weights(int k, const Block& block) {
   const int window = spec_.objective.window, slots = spec_.slots;
   std::copy(o.recent.begin(), o.recent.end(), o.block_targets.begin());
   for (int t = 0; t < block.count; ++t) o.block_targets[window - 1 + t] = block.targets[k][t][0];
-  Evidence evidence{block.first, block.count, slots, window};
-  evidence.targets = o.block_targets.data();
-  evidence.curvature = o.scores.curvature[0];
-  evidence.window_loss = o.scores.window_loss[0];
-  evidence.slot_cost = o.scores.slot_cost[0];
-  evidence.slot_loss = o.scores.slot_loss[0];
-  evidence.slot_predictions = o.scores.slot_predictions[0];
-  evidence.values = spec_.needs_values ? o.scores.values[0] : nullptr;
-  evidence.loss = spec_.objective.losses[k].get();
-  evidence.regularization = spec_.objective.regularization;
-  o.combiner->choose(evidence, o.weights.data(), o.chosen[0]);
+  const Scores& scores = o.scores;
+  const EvidenceBlock evidence{
+      block.first, block.count, slots, window, o.block_targets.data(),
+      spec_.needs_values ? scores.values[0] : nullptr,
+      {scores.curvature[0], scores.window_loss[0], scores.slot_cost[0], scores.slot_loss[0],
+       scores.slot_predictions[0]},
+      spec_.objective.losses[k].get()};
+  o.combiner->choose_block(evidence, o.weights.data(), o.chosen[0]);
   for (int t = 0; t < block.count; ++t) {
     std::copy_n(t == 0 ? o.weights.data() : o.chosen[t - 1], slots, o.proposed[t]);
-    mask_nonfinite(o.proposed[t], o.scores.slot_predictions[t], slots, spec_.on_simplex);
+    mask_nonfinite(o.proposed[t], scores.slot_predictions[t], slots, spec_.on_simplex);
   }
   std::copy_n(o.chosen[block.count - 1], slots, o.weights.data());
   for (std::size_t p = 0; p < o.weight_sums.size(); ++p) {
@@ -733,8 +720,6 @@ void Bank::charge(int k, const Block& block) {
   const int window = spec_.objective.window;
   const double half = 0.5 * spec_.objective.regularization;
   const Loss& loss = *spec_.objective.losses[k];
-  double *f = (double*)window_f_.data(), *y = (double*)window_y_.data();
-  const double* losses = (const double*)window_loss_.data();
   for (int t = 0; t < block.count; ++t) {
     add_row(ledger.slot_loss.data(), o.scores.slot_loss[t], spec_.slots);
     o.best[t] = add_row(ledger.slot_cost.data(), o.scores.slot_cost[t], spec_.slots);
@@ -744,24 +729,21 @@ void Bank::charge(int k, const Block& block) {
     const int unseen = window - seen;
     double* total = o.totals[t];
     for (int i = 0; i < seen; ++i) {
-      f[i] = total[unseen + i];
-      y[i] = o.block_targets[t + unseen + i];
+      window_f_[i] = total[unseen + i];
+      window_y_[i] = o.block_targets[t + unseen + i];
     }
-    loss.values(window_f_.data(), window_y_.data(), (seen + WIDTH - 1) / WIDTH, window_loss_.data());
+    loss.values(window_f_, window_y_, seen, window_loss_);
     double sum = 0.0;
-    for (int i = 0; i < seen; ++i) sum += losses[i];
-    Metrics& m = o.metrics[t];
-    m.prediction = total[window - 1];
-    m.cost = sum + half * total[window];
-    m.loss = losses[seen - 1];
-    m.gap = total[window + 1] - sum;
-    ledger.cost += m.cost;
-    ledger.loss += m.loss;
-    ledger.gap += m.gap;
+    for (int i = 0; i < seen; ++i) sum += window_loss_[i];
+    double* metrics = o.metrics[t];
+    metrics[Trace::PREDICTION] = total[window - 1];
+    ledger.cost += metrics[Trace::COST] = sum + half * total[window];
+    ledger.loss += metrics[Trace::LOSS] = window_loss_[seen - 1];
+    ledger.gap += metrics[Trace::GAP] = total[window + 1] - sum;
     if (ledger.effect <= VISIBLE_EFFECT)  // kept from then on: the same figure for any blocks
       ledger.effect = std::max(ledger.effect, total[window + 2]);
-    m.cumulative_cost = ledger.cost;
-    m.regret = ledger.cost - o.best[t];
+    metrics[Trace::CUMULATIVE_COST] = ledger.cost;
+    metrics[Trace::REGRET] = ledger.cost - o.best[t];
   }
   std::copy_n(o.block_targets.begin() + block.count, window - 1, o.recent.begin());
   ledger.quarantined = 0;
@@ -781,51 +763,40 @@ void Bank::skip_sample(int k) {
     std::fill_n((*rows)[0], spec_.slots, NOT_A_NUMBER);
   ++o.ledger.missing;
   const double least = *std::min_element(o.ledger.slot_cost.begin(), o.ledger.slot_cost.end());
-  o.metrics[0] = {combine(o.proposed[0], scores.slot_predictions[0]), NOT_A_NUMBER, NOT_A_NUMBER,
-                  NOT_A_NUMBER, o.ledger.cost, o.ledger.cost - least};
+  double* metrics = o.metrics[0];
+  std::fill_n(metrics, int(Trace::WEIGHTS), NOT_A_NUMBER);
+  metrics[Trace::PREDICTION] = combine(o.proposed[0], scores.slot_predictions[0]);
+  metrics[Trace::CUMULATIVE_COST] = o.ledger.cost;
+  metrics[Trace::REGRET] = o.ledger.cost - least;
 }
 
 void Bank::write(int k, std::size_t row, int count, const Trace& trace) const {
   const Output& o = outputs[k];
-  const std::size_t stride = outputs.size();
-  auto numbers = [&](double* out, double Metrics::*member) {
-    if (!out) return;
-    for (int t = 0; t < count; ++t) out[(row + t) * stride + k] = o.metrics[t].*member;
+  const std::size_t slots = spec_.slots, window = spec_.objective.window;
+  const Matrix<double>* by_slot[] = {&o.proposed, &o.scores.slot_cost, &o.scores.slot_loss,
+                                     &o.scores.slot_predictions, &o.scores.curvature,
+                                     &o.scores.window_loss};
+  double* const* columns = trace.columns;
+  const bool asks_records = columns[Trace::VALUES] || columns[Trace::NORMS] || columns[Trace::EFFECTS];
+  const auto put = [&](Trace::Column column, std::size_t place, const Pack& pack, Lanes numbers) {
+    double* out = columns[column];
+    for (std::size_t i = 0; out && i < pack.slots.size(); ++i)
+      out[place * slots + pack.slots[i]] = numbers[int(i)];
   };
-  numbers(trace.predictions, &Metrics::prediction);
-  numbers(trace.cost, &Metrics::cost);
-  numbers(trace.loss, &Metrics::loss);
-  numbers(trace.bound_gap, &Metrics::gap);
-  numbers(trace.cumulative_cost, &Metrics::cumulative_cost);
-  numbers(trace.regret, &Metrics::regret);
-  auto rows = [&](double* out, const Matrix<double>& from) {
-    if (!out) return;
-    for (int t = 0; t < count; ++t)
-      std::copy_n(from[t], spec_.slots, out + ((row + t) * stride + k) * spec_.slots);
-  };
-  rows(trace.weights, o.proposed);
-  rows(trace.slot_cost, o.scores.slot_cost);
-  rows(trace.slot_loss, o.scores.slot_loss);
-  rows(trace.slot_predictions, o.scores.slot_predictions);
-  rows(trace.curvature, o.scores.curvature);
-  rows(trace.window_loss, o.scores.window_loss);
-  if (trace.values || trace.norms || trace.effects) write_records(k, row, count, trace);
-}
-
-void Bank::write_records(int k, std::size_t row, int count, const Trace& trace) const {
-  const std::size_t stride = outputs.size(), window = spec_.objective.window;
-  for (const Pack& pack : packs) {
-    const Record& record = pack.records[k];
-    auto put = [&](double* out, std::size_t place, Lanes numbers) {
-      for (std::size_t i = 0; out && i < pack.slots.size(); ++i)
-        out[place * spec_.slots + pack.slots[i]] = numbers[int(i)];
-    };
-    for (int t = 0; t < count; ++t) {
-      const std::size_t place = (row + t) * stride + k;
-      put(trace.norms, place, record.norms[t + 1]);
-      put(trace.effects, place, record.effects[t]);
-      for (std::size_t i = 0; trace.values && i < window; ++i)
-        put(trace.values, place * window + i, record.values[t + 1][i]);
+  for (int t = 0; t < count; ++t) {
+    const std::size_t place = (row + t) * outputs.size() + k;
+    for (int c = Trace::PREDICTION; c < Trace::WEIGHTS; ++c)
+      if (double* out = columns[c]) out[place] = o.metrics[t][c];
+    for (int c = Trace::WEIGHTS; c < Trace::VALUES; ++c)
+      if (double* out = columns[c])
+        std::copy_n((*by_slot[c - Trace::WEIGHTS])[t], slots, out + place * slots);
+    for (const Pack& pack : packs) {
+      if (!asks_records) break;
+      const Record& record = pack.records[k];
+      put(Trace::NORMS, place, pack, record.norms[t + 1]);
+      put(Trace::EFFECTS, place, pack, record.effects[t]);
+      for (std::size_t i = 0; columns[Trace::VALUES] && i < window; ++i)
+        put(Trace::VALUES, place * window + i, pack, record.values[t + 1][i]);
     }
   }
 }
@@ -911,7 +882,7 @@ void Bank::predict_rows(const double* X, std::size_t n, double* predictions) {
   for (std::size_t i = packs.size(); i-- > 0;) {
     for (const Output& output : outputs)
       if (add_lanes(absolute(at_slots(output.weights.data(), packs[i].slots))) != 0.0) needed[i] = 1;
-    if (needed[i] && packs[i].own.base_pack >= 0) needed[packs[i].own.base_pack] = 1;
+    if (needed[i] && packs[i].change.base_pack >= 0) needed[packs[i].change.base_pack] = 1;
   }
   Array<double>& values = query_values_;
   for (std::size_t t = 0; t < n; ++t) {

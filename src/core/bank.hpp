@@ -21,11 +21,11 @@ inline thread_local const Inside* inside = nullptr;
 /// Slots whose learner has another target than y: a residual, or a transform of the target.
 ///
 /// With T the transform and b the function of the base, the learner is trained on T(y) - T(b(x)),
-/// and the slot's function is f = T^-1(T(b) + g), with g what the learner has found. Without a
+/// and the slot's function is f = T^-1(T(b) + g), with g what the learner has learned. Without a
 /// transform T is the identity; without a base T(b) is 0. b is taken as it was before the base
 /// learned the sample. norm^2 is |b|^2 + |g|^2, without a transform an upper bound of that in the
 /// sum space.
-struct OwnTarget {
+struct TargetChange {
   int base_pack = -1, base_lane = 0;  // -1: no base
   std::optional<ShiftedLog> transform;
 
@@ -34,8 +34,8 @@ struct OwnTarget {
   Lanes inverse(Lanes v) const { return transform ? transform->inverse(v) : v; }
 };
 
-/// What the slots tell the combiner of an output: see Evidence. (block, P); values (block * window, P),
-/// if the combiner needs them.
+/// What the slots tell the combiner of an output: see EvidenceBlock. (block, P); values
+/// (block * window, P), if the combiner needs them.
 struct Scores {
   Matrix<double> curvature, window_loss, slot_cost, slot_loss, slot_predictions, values;
 };
@@ -43,7 +43,7 @@ struct Scores {
 /// Up to four slots that run side by side: their learner, and their part of the bank's work.
 class Pack {
  public:
-  Pack(std::vector<int> slots, Cloned<Learner> learner, OwnTarget own, int outputs, int block,
+  Pack(std::vector<int> slots, Cloned<Learner> learner, TargetChange change, int outputs, int block,
        int window);
 
   /// Learn a block, after the base if there is one.
@@ -67,7 +67,7 @@ class Pack {
   /// Have room for blocks of this length.
   void reserve(int block) {
     for (Record& record : records) record.reserve(block);
-    for (Record& record : found_) record.reserve(block);
+    for (Record& record : learned_) record.reserve(block);
     for (Output& output : outputs) output.losses_before.assign(block, Lanes(0.0));
   }
   /// Go on with other units of output k; see `Learner::rescale`.
@@ -77,19 +77,19 @@ class Pack {
     learner->continue_from(*narrower.learner);
     records = narrower.records;
     outputs = narrower.outputs;
-    found_ = narrower.found_;
+    learned_ = narrower.learned_;
   }
   /// A new slot on the residual of one that goes on: f = T^-1(T(b) + g), g being the state so far.
   void start_on_base(int lane, const std::vector<Pack>& packs);
 
   std::vector<int> slots;  // their indices in the bank
   Cloned<Learner> learner;
-  OwnTarget own;
+  TargetChange change;
 
   std::vector<Record> records;  // of the slots' functions, by output
   /// What else the pack has for an output.
   struct Output {
-    Output(int block, int window, bool own_target);
+    Output(int block, int window, bool changes_target);
     Array<Lanes> losses_before;    // (block,): losses on the window before each sample is learned
     Lanes alive = 1.0;             // 0 for good when a value is not finite
     Lanes query = 0.0, variance = 0.0;
@@ -100,20 +100,20 @@ class Pack {
  private:
   /// T(b), for a value of the base; 0 without a base.
   Lanes of_base(const Lanes* value) const {
-    return value ? own.forward((*value)[own.base_lane]) : Lanes(0.0);
+    return value ? change.forward((*value)[change.base_lane]) : Lanes(0.0);
   }
   /// The base's record of an output; null without a base.
   const Record* base(const std::vector<Pack>& packs, int output) const {
-    return own.base_pack < 0 ? nullptr : &packs[own.base_pack].records[output];
+    return change.base_pack < 0 ? nullptr : &packs[change.base_pack].records[output];
   }
   void set_targets(const Block& block, const std::vector<Pack>& packs);
   void set_functions(int count, const std::vector<Pack>& packs);
 
   int window_;
   Array<Lanes> losses_;                      // scratch of `score`
-  // Of each output, if the learner has targets of its own: these, and what it has found, g.
-  std::vector<const Lanes*> own_targets_;
-  std::vector<Record> found_;
+  // Of each output, if the learner has other targets: these, and what it has learned, g.
+  std::vector<const Lanes*> changed_targets_;
+  std::vector<Record> learned_;
   Array<Lanes> answers_;                     // scratch: what the learner says of a query
 };
 
@@ -130,27 +130,26 @@ struct Ledger {
     archive("loss", loss);
     archive("gap", gap);
     archive("effect", effect);
-    archive("quarantined", quarantined);
-    archive("missing", missing);
-    for (std::int64_t count : {quarantined, missing})
-      archive.require(count >= 0 && count < std::int64_t(1) << 53, "a count is out of range");
+    archive.count("quarantined", quarantined);
+    archive.count("missing", missing);
     archive("slot_cost", slot_cost);
     archive("slot_loss", slot_loss);
   }
 };
 
-/// What a sample has cost the bank.
-struct Metrics {
-  double prediction, cost, loss, gap, cumulative_cost, regret;
-};
-
-/// What a bank writes for n samples, for each output; null where nobody asks. Index (row, output)
-/// and (row, output, slot); of the values on the window (row, output, i, slot). Values, norms and
-/// effects are those of the slots' records, after each sample.
+/// What a bank writes for n samples, for each output; null where nobody asks.
 struct Trace {
-  double *predictions, *cost, *loss, *bound_gap, *cumulative_cost, *regret;
-  double *weights, *slot_cost, *slot_loss, *slot_predictions, *curvature, *window_loss;
-  double *values, *norms, *effects;
+  enum Column {
+    PREDICTION, COST, LOSS, GAP, CUMULATIVE_COST, REGRET,                          // (n, K)
+    WEIGHTS, SLOT_COST, SLOT_LOSS, SLOT_PREDICTIONS, CURVATURE, WINDOW_LOSS,       // (n, K, P)
+    VALUES,          // (n, K, window, P): those of the slots' records, after each sample
+    NORMS, EFFECTS,  // (n, K, P), likewise
+    COLUMNS
+  };
+  static constexpr const char* NAMES[COLUMNS] = {
+      "predictions", "cost", "loss", "bound_gap", "cumulative_cost", "regret", "weights", "slot_cost",
+      "slot_loss", "slot_predictions", "curvature", "window_loss", "values", "norms", "effects"};
+  double* columns[COLUMNS] = {};
 };
 
 /// What a bank is made of; Python lays the slots out.
@@ -188,7 +187,7 @@ class Bank {
   /// the newest of them.
   void begin(const double* x, const double* points = nullptr, int count = 0) {
     newest.fill(x, points, count);
-    begun_ = 1;
+    started_ = 1;
   }
   /// Start at f_p = sum_j coefficients[j, p] k_p(points[j], .): points (m, d), coefficients (m, P).
   void start_from(const double* points, int count, const double* coefficients);
@@ -229,7 +228,7 @@ class Bank {
                                      // that the prediction used
     Matrix<double> totals;       // (block, window + 3): see Pack::mix
     Array<double> best;          // (block,): least cumulative cost of a slot
-    std::vector<Metrics> metrics;  // (block,)
+    Matrix<double> metrics;      // (block, WEIGHTS): what each sample has cost, as in a trace
   };
 
   const BankSpec& spec() const { return spec_; }
@@ -251,7 +250,6 @@ class Bank {
   void charge(int output, const Block& block);
   void skip_sample(int output);
   void write(int output, std::size_t row, int count, const Trace& trace) const;
-  void write_records(int output, std::size_t row, int count, const Trace& trace) const;
   double combine(double* weights, const double* values) const;
   void gather(int output, Lanes Pack::Output::*member, double* values) const;
   void run_tasks(int samples, const std::function<void(int)>& pack);
@@ -262,10 +260,10 @@ class Bank {
   BankSpec spec_;
   int room_ = 1;                              // the longest block that the arrays have room for
   std::int64_t seen_;
-  std::int64_t begun_ = 0;                    // whether the terms before the first sample are set
+  std::int64_t started_ = 0;                    // whether the terms before the first sample are set
   std::vector<std::vector<int>> tasks_;       // packs that depend on each other, bases first
   std::vector<const Lanes*> targets_;         // of the block
-  Array<Lanes> window_f_, window_y_, window_loss_;  // scratch: four samples of the window at a time
+  Array<double> window_f_, window_y_, window_loss_;  // scratch: the bank's function on the window
   Array<double> query_weights_, query_values_;
 };
 

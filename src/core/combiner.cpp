@@ -27,8 +27,8 @@ void Combiner::change_slots(Combiner& before, const SlotPlan& plan) {
 Cloned<Combiner> make_combiner(const std::string& name, const CombinerSpec& spec) {
   for (const auto& family : {experts_family(), joint_family(), omkr_family(), simplex_family(),
                              stacking_family()})
-    for (const NamedCombiner& known : family)
-      if (name == known.name) return known.make(spec);
+    for (const NamedCombiner& kind : family)
+      if (name == kind.name) return kind.make(spec);
   throw std::invalid_argument("unknown combiner " + name);
 }
 

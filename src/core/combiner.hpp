@@ -5,62 +5,50 @@
 
 namespace kb {
 
-/// What a combiner gets from the P slots for a block of samples: arrays (count, P) by rows. A slot
-/// that has become non-finite has infinite losses and costs from then on, and curvature 0.
+/// What a combiner gets from the P slots for a sample: arrays (P,). A slot that has become non-finite
+/// has infinite losses and costs from then on, and curvature 0.
 struct Evidence {
-  std::int64_t first;              // number of the block's first sample, counted from 0
-  int count, slots, window;
-  const double* targets = nullptr;           // (window - 1 + count,): the window's before, the block's
-  const double* curvature = nullptr;         // a_p: regularization / 2 |f_p|^2 after each sample
-  const double* window_loss = nullptr;       // b_p: loss on the window after each sample is learned
-  const double* slot_cost = nullptr;         // cost of the slot alone, before it learns the sample
-  const double* slot_loss = nullptr;         // loss of the slot's prediction of the sample
-  const double* slot_predictions = nullptr;  // f_p(x) before the sample is learned
-  const double* values = nullptr;  // (count, window, P): f_p on the window after each sample, or null
-  const Loss* loss = nullptr;
-  double regularization = 0.0;
-
-  struct BySlot {
-    const char* name;
-    const double* Evidence::*rows;
-  };
-  static const BySlot BY_SLOT[5];  // the arrays (count, P), for those who pass them on by name
-
-  double target(int t) const { return targets[window - 1 + t]; }
-  const double* row(const double* array, int t) const { return array + std::size_t(t) * slots; }
+  std::int64_t number;             // of the sample, counted from 0
+  int slots, seen;                 // seen: how many samples the window has, with this one
+  const double* targets;           // (seen,): those of the window, the newest last
+  const double* values;            // (seen, P): f_p on the window after the sample, or null
+  const double* curvature;         // a_p: regularization / 2 |f_p|^2 after the sample
+  const double* window_loss;       // b_p: loss on the window after the sample is learned
+  const double* slot_cost;         // cost of the slot alone, before it learns the sample
+  const double* slot_loss;         // loss of the slot's prediction of the sample
+  const double* slot_predictions;  // f_p(x) before the sample is learned
+  const Loss* loss;
+  double target() const { return targets[seen - 1]; }
 };
 
-inline constexpr Evidence::BySlot Evidence::BY_SLOT[5] = {
-    {"curvature", &Evidence::curvature},
-    {"window_loss", &Evidence::window_loss},
-    {"slot_cost", &Evidence::slot_cost},
-    {"slot_loss", &Evidence::slot_loss},
-    {"slot_predictions", &Evidence::slot_predictions},
+/// The same for a block of samples.
+struct EvidenceBlock {
+  static constexpr int ROWS = 5;
+  static constexpr const char* NAMES[ROWS] = {"curvature", "window_loss", "slot_cost", "slot_loss",
+                                              "slot_predictions"};
+  std::int64_t first;              // number of the block's first sample
+  int count, slots, window;
+  const double* targets;           // (window - 1 + count,): the window's before, the block's
+  const double* values;            // (count, window, P), or null
+  const double* rows[ROWS];        // (count, P), by name
+  const Loss* loss;
+
+  Evidence sample(int t) const {
+    const int seen = int(std::min<std::int64_t>(first + t + 1, window)), unseen = window - seen;
+    const std::size_t row = std::size_t(t) * slots;
+    return {first + t, slots, seen, targets + t + unseen,
+            values ? values + row * window + std::size_t(unseen) * slots : nullptr,
+            rows[0] + row, rows[1] + row, rows[2] + row, rows[3] + row, rows[4] + row, loss};
+  }
 };
 
 /// How the slots of a bank follow from those of the bank before it.
 struct SlotPlan {
-  std::vector<int> kept;      // the slot that slot i goes on from; -1: slot i is new
-  std::vector<int> previous;  // a slot by which slot i, if it is new, is judged at first
-  bool is_new(int i) const { return kept[i] < 0; }
-  int source(int i) const { return is_new(i) ? previous[i] : kept[i]; }
+  std::vector<int> continued;  // the slot that slot i goes on from; -1: slot i is new
+  std::vector<int> previous;   // a slot by which slot i, if it is new, is judged at first
+  bool is_new(int i) const { return continued[i] < 0; }
+  int source(int i) const { return is_new(i) ? previous[i] : continued[i]; }
 };
-
-class Combiner {
- public:
-  virtual ~Combiner() = default;
-  virtual void visit(Archive& archive) = 0;
-  /// chosen (count, P): the weights after each sample; `weights` are those before the block.
-  virtual void choose(const Evidence& evidence, const double* weights, double* chosen) = 0;
-  /// For rules by gradient steps: the largest rate over the largest stable one so far, and that rate.
-  virtual std::pair<double, double> step_ratio() const { return {0.0, 0.0}; }
-  /// Go on from the state of a bank with other slots: arrays `by_slot` are indexed accordingly.
-  virtual void change_slots(Combiner& before, const SlotPlan& plan);
-  /// Whether it calls a function of the user's, which may fail.
-  virtual bool may_fail() const { return false; }
-};
-
-// --- how combiners are made, by their names in Python ---------------------------------------------
 
 /// What a combiner is made for: one output of a bank.
 struct CombinerSpec {
@@ -69,6 +57,35 @@ struct CombinerSpec {
   double regularization;
   std::shared_ptr<const Loss> loss;
 };
+
+class Combiner {
+ public:
+  explicit Combiner(const CombinerSpec& spec) : spec_(spec) {}
+  virtual ~Combiner() = default;
+  virtual void visit(Archive& archive) = 0;
+  /// chosen (P,): the weights after a sample; `weights` are those before it.
+  virtual void choose(const Evidence& evidence, const double* weights, double* chosen) = 0;
+  /// The same for a block: chosen (count, P).
+  virtual void choose_block(const EvidenceBlock& block, const double* weights, double* chosen) {
+    for (int t = 0; t < block.count; ++t, weights = chosen, chosen += block.slots)
+      choose(block.sample(t), weights, chosen);
+  }
+  /// For rules by gradient steps: the largest rate over the largest stable one so far, and that rate.
+  virtual std::pair<double, double> step_ratio() const { return {0.0, 0.0}; }
+  /// Go on from the state of a bank with other slots: arrays `by_slot` are indexed accordingly.
+  virtual void change_slots(Combiner& before, const SlotPlan& plan);
+  /// Whether it calls a function of the user's, which may fail.
+  virtual bool may_fail() const { return false; }
+
+ protected:
+  double number(const char* setting) const { return spec_.settings.number(setting); }
+  bool is_word(const char* setting, const char* word) const {
+    return spec_.settings.word(setting) == word;
+  }
+  CombinerSpec spec_;
+};
+
+// --- how combiners are made, by their names in Python ---------------------------------------------
 
 /// What a combiner is called in Python, and how it is made.
 struct NamedCombiner {

@@ -18,9 +18,9 @@ static void dots(const double* const* ones, const double* const* rows, int count
     for (int r = 0; r < R; ++r) row[r] = load(rows[r] + m);
 #pragma GCC unroll 4
     for (int g = 0; g < G; ++g) {
-      const Lanes one = load(ones[g] + m);
+      const Lanes vector = load(ones[g] + m);
 #pragma GCC unroll 9
-      for (int r = 0; r < R; ++r) totals[g * R + r] = fma(one, row[r], totals[g * R + r]);
+      for (int r = 0; r < R; ++r) totals[g * R + r] = fma(vector, row[r], totals[g * R + r]);
     }
   }
 #pragma GCC unroll 4
@@ -56,108 +56,67 @@ void all_dots(const double* const* ones, int many, const double* const* rows, in
   }
 }
 
-void dot_rows(const double* one, const double* rows, std::ptrdiff_t stride, int number,
+void dot_rows(const double* vector, const double* rows, std::ptrdiff_t stride, int number,
               int count, double* out) {
-  const double* some[9];
+  const double* group[9];
   for (int r = 0; r < number; r += 9) {
     const int here = std::min(number - r, 9);
-    for (int i = 0; i < here; ++i) some[i] = rows + (r + i) * stride;
-    all_dots(&one, 1, some, here, count, out + r);
+    for (int i = 0; i < here; ++i) group[i] = rows + (r + i) * stride;
+    all_dots(&vector, 1, group, here, count, out + r);
   }
 }
 
-void symmetric_matvec(const double* matrix, std::ptrdiff_t stride, const double* vector,
-                      int count, double* __restrict out) {
+void symmetric_matvec(const Matrix<double>& matrix, const double* vector, int count,
+                      double* __restrict out) {
   std::fill_n(out, count, 0.0);
   for (int j = 0; j < count; ++j) {
-    const double* row = matrix + j * stride;
-    double factor = vector[j];
+    const double *row = matrix[j], factor = vector[j];
     for (int i = 0; i < count; ++i) out[i] += row[i] * factor;
   }
 }
 
-void add_outer(double* matrix, std::ptrdiff_t stride, const double* __restrict vector,
-               int count, double factor) {
+void add_outer(Matrix<double>& matrix, const double* __restrict vector, int count, double factor) {
   for (int i = 0; i < count; ++i) {
-    double* row = matrix + i * stride;
-    double own = factor * vector[i];
-    for (int j = 0; j < count; ++j) row[j] += own * vector[j];
+    double* row = matrix[i];
+    const double scale = factor * vector[i];
+    for (int j = 0; j < count; ++j) row[j] += scale * vector[j];
   }
 }
 
-void append_row_column(double* matrix, std::ptrdiff_t stride, int count,
-                       const double* vector, double corner) {
-  double* last = matrix + count * stride;
-  for (int i = 0; i < count; ++i) {
-    last[i] = vector[i];
-    matrix[i * stride + count] = vector[i];
-  }
-  last[count] = corner;
+void append_row_column(Matrix<double>& matrix, int count, const double* vector, double corner) {
+  for (int i = 0; i < count; ++i) matrix[count][i] = matrix[i][count] = vector[i];
+  matrix[count][count] = corner;
 }
 
-void delete_row_column(double* matrix, std::ptrdiff_t stride, int count, int j) {
+void delete_row_column(Matrix<double>& matrix, int count, int j) {
   for (int i = 0; i < count; ++i) {
     if (i == j) continue;
-    double* row = matrix + i * stride;
-    delete_element(row, count, j);
-    if (i > j) std::copy_n(row, count - 1, row - stride);
+    delete_element(matrix[i], count, j);
+    if (i > j) std::copy_n(matrix[i], count - 1, matrix[i - 1]);
   }
 }
 
-void copy_matrix(const double* source, std::ptrdiff_t stride, int count, double* target,
-                 std::ptrdiff_t target_stride) {
-  for (int i = 0; i < count; ++i)
-    std::copy_n(source + i * stride, count, target + i * target_stride);
-}
-
-void append_to_inverse(double* inverse, std::ptrdiff_t stride, int count,
-                       const double* solved, double rest) {
-  add_outer(inverse, stride, solved, count, 1.0 / rest);
-  double* last = inverse + count * stride;
+bool invert(const Matrix<double>& matrix, int count, double jitter, Matrix<double>& factor,
+            Matrix<double>& inverse) {
   for (int i = 0; i < count; ++i) {
-    double own = -solved[i] / rest;
-    last[i] = own;
-    inverse[i * stride + count] = own;
-  }
-  last[count] = 1.0 / rest;
-}
-
-void delete_from_inverse(double* inverse, std::ptrdiff_t stride, int count, int j,
-                         double* column) {
-  for (int i = 0; i < count; ++i) column[i] = inverse[i * stride + j];
-  add_outer(inverse, stride, column, count, -1.0 / column[j]);
-  delete_row_column(inverse, stride, count, j);
-}
-
-bool invert(const double* matrix, std::ptrdiff_t stride, int count, double jitter,
-            double* factor, double* inverse) {
-  for (int i = 0; i < count; ++i) {
-    const double* given = matrix + i * stride;
-    double* own = factor + i * stride;
-    for (int j = 0; j < i; ++j) {
-      const double* other = factor + j * stride;
-      own[j] = (given[j] - dot(own, other, j)) / other[j];
-    }
-    double square = (given[i] - dot(own, own, i)) + jitter * given[i];
+    const double* source = matrix[i];
+    double* row = factor[i];
+    for (int j = 0; j < i; ++j) row[j] = (source[j] - dot(row, factor[j], j)) / factor[j][j];
+    const double square = (source[i] - dot(row, row, i)) + jitter * source[i];
     if (!(square > 0.0)) return false;
-    own[i] = sqrt(square);
+    row[i] = sqrt(square);
   }
   // Columns of the factor's inverse, kept as rows of `inverse`, above the diagonal.
   for (int i = 0; i < count; ++i) {
-    double* row = inverse + i * stride;
-    row[i] = 1.0 / factor[i * stride + i];
-    for (int j = i + 1; j < count; ++j) {
-      const double* own = factor + j * stride;
-      row[j] = -dot(own + i, row + i, j - i) / own[j];
-    }
+    double* row = inverse[i];
+    row[i] = 1.0 / factor[i][i];
+    for (int j = i + 1; j < count; ++j) row[j] = -dot(factor[j] + i, row + i, j - i) / factor[j][j];
   }
   // inverse = these rows times their transposes, from the top down: row i is not needed below i.
-  for (int i = 0; i < count; ++i) {
-    double* row = inverse + i * stride;
-    for (int j = i; j < count; ++j) row[j] = dot(row + j, inverse + j * stride + j, count - j);
-  }
   for (int i = 0; i < count; ++i)
-    for (int j = 0; j < i; ++j) inverse[i * stride + j] = inverse[j * stride + i];
+    for (int j = i; j < count; ++j) inverse[i][j] = dot(inverse[i] + j, inverse[j] + j, count - j);
+  for (int i = 0; i < count; ++i)
+    for (int j = 0; j < i; ++j) inverse[i][j] = inverse[j][i];
   return true;
 }
 
@@ -173,9 +132,9 @@ void multiply(const double* matrix, int length, const double* vectors, int count
       const double* vector = vectors + k * stride;
       double* result = out + k * stride;
       // The block on the diagonal, then those to its left, which stand for those above too.
-      Lanes own = load(vector + i), v[WIDTH], s[WIDTH];
+      Lanes diagonal = load(vector + i), v[WIDTH], s[WIDTH];
 #pragma GCC unroll 4
-      for (int n = 0; n < WIDTH; ++n) v[n] = vector[i + n], s[n] = load(r[n] + i) * own;
+      for (int n = 0; n < WIDTH; ++n) v[n] = vector[i + n], s[n] = load(r[n] + i) * diagonal;
       for (int j = 0; j < i; j += WIDTH) {
         Lanes x = load(vector + j), total = load(result + j);
 #pragma GCC unroll 4

@@ -1,13 +1,12 @@
 // Vectors and small matrices, on plain pointers.
 //
-// A matrix is the first (count, count) of an array by rows, which are `stride` numbers apart. Loops
-// run along rows, so that the compiler can vectorise without reordering a sum: the order of every
-// sum is fixed, and so are the bits.
+// Loops run along rows, so that the compiler can vectorise without reordering a sum: the order of
+// every sum is fixed, and so are the bits.
 #pragma once
 #include <algorithm>
 #include <cstddef>
 
-#include "lanes.hpp"
+#include "arrays.hpp"
 
 namespace kb {
 
@@ -20,12 +19,12 @@ inline int padded_length(int count) { return (count + WIDTH - 1) / WIDTH * WIDTH
 // --- vectors -------------------------------------------------------------------------------------
 
 /// The dot product of two (count,) vectors, by four interleaved partial sums.
-inline double dot(const double* one, const double* other, int count) {
+inline double dot(const double* x, const double* y, int count) {
   Lanes total = 0.0;
   int even = whole_lanes(count);
-  for (int m = 0; m < even; m += WIDTH) total = fma(load(one + m), load(other + m), total);
+  for (int m = 0; m < even; m += WIDTH) total = fma(load(x + m), load(y + m), total);
   double result = add_lanes(total);
-  for (int m = even; m < count; ++m) result += one[m] * other[m];
+  for (int m = even; m < count; ++m) result += x[m] * y[m];
   return result;
 }
 
@@ -34,7 +33,7 @@ void all_dots(const double* const* ones, int many, const double* const* rows, in
               double* out);
 
 /// out[r] = the dot product of a (count,) vector with row r, for r < number, each as by `dot`.
-void dot_rows(const double* one, const double* rows, std::ptrdiff_t stride, int number,
+void dot_rows(const double* x, const double* rows, std::ptrdiff_t stride, int number,
               int count, double* out);
 
 /// out += factor * vector. out, vector: (count,).
@@ -43,11 +42,6 @@ inline void add_multiple(double* out, double factor, const double* vector, int c
   for (int m = 0; m < even; m += WIDTH)
     store(out + m, fma(factor, load(vector + m), load(out + m)));
   for (int m = even; m < count; ++m) out[m] += factor * vector[m];
-}
-
-/// vector *= factor. vector: (count,).
-inline void multiply_by(double* vector, double factor, int count) {
-  for (int m = 0; m < count; ++m) vector[m] *= factor;
 }
 
 /// Delete element j of a (count,) vector; the later ones move up.
@@ -63,45 +57,27 @@ inline int argmin(const double* vector, int count) {
   return best;
 }
 
-// --- square matrices -----------------------------------------------------------------------------
+// --- square matrices: the first (count, count) of a larger array ----------------------------------
 
 /// out = matrix vector, for a symmetric matrix. vector, out: (count,), different ones.
-void symmetric_matvec(const double* matrix, std::ptrdiff_t stride, const double* vector,
-                      int count, double* __restrict out);
+void symmetric_matvec(const Matrix<double>& matrix, const double* vector, int count,
+                      double* __restrict out);
 
 /// matrix += factor * vector vector'.
-void add_outer(double* matrix, std::ptrdiff_t stride, const double* __restrict vector,
-               int count, double factor);
+void add_outer(Matrix<double>& matrix, const double* __restrict vector, int count, double factor);
 
 /// Append a row and a column: `vector`, (count,), and the diagonal element `corner`.
-void append_row_column(double* matrix, std::ptrdiff_t stride, int count,
-                       const double* vector, double corner);
+void append_row_column(Matrix<double>& matrix, int count, const double* vector, double corner);
 
 /// Delete row and column j; the later ones move up.
-void delete_row_column(double* matrix, std::ptrdiff_t stride, int count, int j);
-
-/// target = source.
-void copy_matrix(const double* source, std::ptrdiff_t stride, int count, double* target,
-                 std::ptrdiff_t target_stride);
-
-// --- inverses ------------------------------------------------------------------------------------
-
-/// Update the inverse of a symmetric matrix after row b and diagonal element c were appended to it.
-///
-/// solved = inverse b; rest = c - b' solved, the Schur complement.
-void append_to_inverse(double* inverse, std::ptrdiff_t stride, int count,
-                       const double* solved, double rest);
-
-/// Update the inverse after row and column j were deleted; `column`, (count,), is scratch.
-void delete_from_inverse(double* inverse, std::ptrdiff_t stride, int count, int j,
-                         double* column);
+void delete_row_column(Matrix<double>& matrix, int count, int j);
 
 /// inverse = the inverse of a positive definite matrix by Cholesky; false if it is not one.
 ///
 /// Its diagonal is first multiplied by 1 + jitter. `factor` is scratch and holds the Cholesky
-/// factor afterwards. The rows of all three are `stride` apart.
-bool invert(const double* matrix, std::ptrdiff_t stride, int count, double jitter,
-            double* factor, double* inverse);
+/// factor afterwards.
+bool invert(const Matrix<double>& matrix, int count, double jitter, Matrix<double>& factor,
+            Matrix<double>& inverse);
 
 // --- symmetric matrices of which half is kept, in blocks of four rows ----------------------------
 

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include "math.hpp"
 
@@ -25,9 +26,9 @@ class OverCoordinates final : public Statistic {
              double* out) const override {
     std::fill_n(out, count, start_);
     for (int k : coordinates_) {
-      const double own = x[k], parameter = parameter_;
+      const double coordinate = x[k], parameter = parameter_;
       const double* t = terms + k * stride;
-      for (int m = 0; m < count; ++m) out[m] = step_(out[m], own, t[m], parameter);
+      for (int m = 0; m < count; ++m) out[m] = step_(out[m], coordinate, t[m], parameter);
     }
   }
 
@@ -46,11 +47,11 @@ class CFunction final : public Statistic {
   void write(const double* x, const double* terms, std::size_t stride, int count,
              double* out) const override {
     const std::size_t dimension = coordinates_.size();
-    std::vector<double> one(dimension), other(dimension);
-    for (std::size_t i = 0; i < dimension; ++i) one[i] = x[coordinates_[i]];
+    std::vector<double> point(dimension), term(dimension);
+    for (std::size_t i = 0; i < dimension; ++i) point[i] = x[coordinates_[i]];
     for (int m = 0; m < count; ++m) {
-      for (std::size_t i = 0; i < dimension; ++i) other[i] = terms[coordinates_[i] * stride + m];
-      out[m] = function_(one.data(), other.data(), std::int64_t(dimension));
+      for (std::size_t i = 0; i < dimension; ++i) term[i] = terms[coordinates_[i] * stride + m];
+      out[m] = function_(point.data(), term.data(), std::int64_t(dimension));
     }
   }
 
@@ -90,19 +91,20 @@ static std::shared_ptr<const Statistic> make_statistic(const StatisticSpec& spec
 }
 
 int Statistics::number(const StatisticSpec& spec) {
-  const auto place = std::find_if(specs_.begin(), specs_.end(), [&](const StatisticSpec& known) {
-    return known.key() == spec.key();
+  const auto place = std::find_if(specs_.begin(), specs_.end(), [&](const StatisticSpec& other) {
+    return other.key() == spec.key();
   });
-  const int found = int(place - specs_.begin());
+  const int index = int(place - specs_.begin());
   if (place == specs_.end()) {
     specs_.push_back(spec);
-    made_.push_back(make_statistic(spec));
+    statistics_.push_back(make_statistic(spec));
   }
-  return found;
+  return index;
 }
 
 bool Statistics::may_fail() const {
-  return std::any_of(made_.begin(), made_.end(), [](const auto& made) { return made->may_fail(); });
+  return std::any_of(statistics_.begin(), statistics_.end(),
+                     [](const auto& statistic) { return statistic->may_fail(); });
 }
 
 // --- formulas: the kernel values from the statistic s and the constants c ------------------------
@@ -131,39 +133,39 @@ class Elementary final : public Kernel {
 /// A new kernel: its formula here.
 static Cloned<Kernel> make_elementary(const std::string& name, int statistic,
                                       const Constants& constants) {
-  auto made = [&](auto formula) -> Cloned<Kernel> {
+  auto kernel = [&](auto formula) -> Cloned<Kernel> {
     return std::make_unique<Elementary<decltype(formula)>>(statistic, constants, formula);
   };
   // 2^(c0 s), c0 <= 0: Gaussian, Laplacian, Periodic.
   if (name == "exponential")
-    return made([](Lanes s, const Constants& c) { return exp2_of_product(s, c[0]); });
+    return kernel([](Lanes s, const Constants& c) { return exp2_of_product(s, c[0]); });
   // The statistic is the kernel value: Spline, and users' own functions.
-  if (name == "identity") return made([](Lanes s, const Constants&) { return s; });
+  if (name == "identity") return kernel([](Lanes s, const Constants&) { return s; });
   // Matern of nu = 1/2, exp(-r) with r = |x - t| / width: s = |x - t|^2, c0 = -log2(e) / width.
   if (name == "matern1")
-    return made([](Lanes s, const Constants& c) { return exp2_of_product(sqrt(s), c[0]); });
+    return kernel([](Lanes s, const Constants& c) { return exp2_of_product(sqrt(s), c[0]); });
   // Matern of nu = 3/2, (1 + u) exp(-u) with u = sqrt(3) r: s = |x - t|^2, c0 = sqrt(3) / width.
   if (name == "matern3")
-    return made([](Lanes s, const Constants& c) {
+    return kernel([](Lanes s, const Constants& c) {
       const Lanes u = sqrt(s) * c[0];
       return (1.0 + u) * exp2_of_product(u, -LOG2_E);
     });
   // Matern of nu = 5/2, (1 + u + u^2 / 3) exp(-u) with u = sqrt(5) r: s = |x - t|^2,
   // c0 = sqrt(5) / width.
   if (name == "matern5")
-    return made([](Lanes s, const Constants& c) {
+    return kernel([](Lanes s, const Constants& c) {
       const Lanes u = sqrt(s) * c[0];
       const Lanes value = (1.0 + u + u * u / 3.0) * exp2_of_product(u, -LOG2_E);
       return where_less(u, 1000.0, value, 0.0);  // u * u may overflow where the exponential is 0
     });
   // (1 + c0 s)^c1: s = |x - t|^2, c0 = 1 / (2 alpha width^2), c1 = -alpha.
   if (name == "rational_quadratic")
-    return made([](Lanes s, const Constants& c) { return power(1.0 + c[0] * s, c[1]); });
+    return kernel([](Lanes s, const Constants& c) { return power(1.0 + c[0] * s, c[1]); });
   // s + c0: s = x't, c0 = offset.
-  if (name == "linear") return made([](Lanes s, const Constants& c) { return c[0] + s; });
+  if (name == "linear") return kernel([](Lanes s, const Constants& c) { return c[0] + s; });
   // (c0 s + c1)^c2: s = x't, scale, offset and degree, an integer from 1 to 64.
   if (name == "polynomial")
-    return made([](Lanes s, const Constants& c) {
+    return kernel([](Lanes s, const Constants& c) {
       const Lanes degree = c[2], base = c[0] * s + c[1];
       const double most = std::max({degree[0], degree[1], degree[2], degree[3]});
       Lanes result = base;
@@ -175,35 +177,19 @@ static Cloned<Kernel> make_elementary(const std::string& name, int statistic,
 
 // --- trees of kernels --------------------------------------------------------------------------
 
-class ScaledKernel final : public Kernel {
+/// factor times the sum or the product of parts, from left to right.
+class CompositeKernel final : public Kernel {
  public:
-  ScaledKernel(Lanes factor, Cloned<Kernel> base) : factor_(factor), base_(std::move(base)) {}
-  void write(const StatisticRows& rows, int count, Lanes* row) override {
-    base_->write(rows, count, row);
-    for (int m = 0; m < count; ++m) row[m] = row[m] * factor_;
-  }
-  bool repeats(const char* repeated) const override { return base_->repeats(repeated); }
-
- private:
-  Lanes factor_;
-  Cloned<Kernel> base_;
-};
-
-/// The sum or the product of parts, from left to right.
-class FoldedKernel final : public Kernel {
- public:
-  FoldedKernel(std::vector<Cloned<Kernel>> parts, bool adds)
-      : parts_(std::move(parts)), adds_(adds) {}
+  CompositeKernel(std::vector<Cloned<Kernel>> parts, bool adds, std::optional<Lanes> factor)
+      : parts_(std::move(parts)), adds_(adds), factor_(factor) {}
   void write(const StatisticRows& rows, int count, Lanes* row) override {
     scratch_.resize(count);
     parts_[0]->write(rows, count, row);
     for (std::size_t i = 1; i < parts_.size(); ++i) {
       parts_[i]->write(rows, count, scratch_.data());
-      if (adds_)
-        for (int m = 0; m < count; ++m) row[m] = row[m] + scratch_[m];
-      else
-        for (int m = 0; m < count; ++m) row[m] = row[m] * scratch_[m];
+      for (int m = 0; m < count; ++m) row[m] = adds_ ? row[m] + scratch_[m] : row[m] * scratch_[m];
     }
+    for (int m = 0; factor_ && m < count; ++m) row[m] = row[m] * *factor_;
   }
   bool repeats(const char* repeated) const override {
     return std::all_of(parts_.begin(), parts_.end(),
@@ -213,6 +199,7 @@ class FoldedKernel final : public Kernel {
  private:
   std::vector<Cloned<Kernel>> parts_;
   bool adds_;
+  std::optional<Lanes> factor_;
   Array<Lanes> scratch_;
 };
 
@@ -231,14 +218,18 @@ Cloned<Kernel> make_kernel(const std::vector<KernelSpec>& slots, Statistics& sta
   const KernelSpec& first = slots.at(0);
   std::vector<Cloned<Kernel>> parts;
   for (std::size_t i = 0; i < first.parts.size(); ++i) {
-    std::vector<KernelSpec> own;
-    for (const KernelSpec& slot : slots) own.push_back(slot.parts.at(i));
-    parts.push_back(make_kernel(own, statistics));
+    std::vector<KernelSpec> parts_of_slots;
+    for (const KernelSpec& slot : slots) parts_of_slots.push_back(slot.parts.at(i));
+    parts.push_back(make_kernel(parts_of_slots, statistics));
   }
-  if (first.name == "scaled")
-    return std::make_unique<ScaledKernel>(constant(slots, 0), std::move(parts.at(0)));
-  if (first.name == "sum" || first.name == "product")
-    return std::make_unique<FoldedKernel>(std::move(parts), first.name == "sum");
+  if (!parts.empty()) {
+    const bool scales = first.name == "scaled";
+    if (!scales && first.name != "sum" && first.name != "product")
+      throw std::invalid_argument("unknown kernel " + first.name);
+    return std::make_unique<CompositeKernel>(
+        std::move(parts), first.name == "sum",
+        scales ? std::optional<Lanes>(constant(slots, 0)) : std::nullopt);
+  }
   const Constants constants = {constant(slots, 0), constant(slots, 1), constant(slots, 2)};
   return make_elementary(first.name, statistics.number(first.statistic), constants);
 }

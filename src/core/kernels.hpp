@@ -35,13 +35,13 @@ class Statistics {
  public:
   /// The number of a statistic, which is added if it is new.
   int number(const StatisticSpec& spec);
-  int count() const { return int(made_.size()); }
-  const Statistic& operator[](int s) const { return *made_[s]; }
+  int count() const { return int(statistics_.size()); }
+  const Statistic& operator[](int s) const { return *statistics_[s]; }
   bool may_fail() const;
 
  private:
   std::vector<StatisticSpec> specs_;
-  std::vector<std::shared_ptr<const Statistic>> made_;
+  std::vector<std::shared_ptr<const Statistic>> statistics_;
 };
 
 /// Rows of statistics of one input with many terms: rows[s][m] of statistic s and term m.

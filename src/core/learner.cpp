@@ -9,14 +9,14 @@ static void copy_state(Learner& to, Learner& from, bool wider, auto&& copy) {
   const std::vector<Entry> into = list_state(to), out_of = list_state(from);
   if (into.size() != out_of.size()) throw StateRefused("the learners differ");
   for (std::size_t i = 0; i < into.size(); ++i) {
-    const Entry &one = into[i], &other = out_of[i];
-    bool fits = one.name == other.name && one.kind == other.kind &&
-                one.shape.size() == other.shape.size();
-    for (std::size_t axis = 0; fits && axis < one.shape.size(); ++axis)
-      fits = one.shape[axis] == other.shape[axis] ||
-             (wider && one.shape[axis] > other.shape[axis]);
-    if (!fits) throw StateRefused(one.name + " differs");
-    copy(one, other);
+    const Entry &target = into[i], &source = out_of[i];
+    bool fits = target.name == source.name && target.kind == source.kind &&
+                target.shape.size() == source.shape.size();
+    for (std::size_t axis = 0; fits && axis < target.shape.size(); ++axis)
+      fits = target.shape[axis] == source.shape[axis] ||
+             (wider && target.shape[axis] > source.shape[axis]);
+    if (!fits) throw StateRefused(target.name + " differs");
+    copy(target, source);
   }
 }
 
@@ -37,8 +37,8 @@ void Learner::start_from(const Matrix<double>&, const Array<Lanes>&, Record*) {
 
 bool Learner::shares_with(Learner& other) {
   bool same = true;
-  copy_state(*this, other, false, [&](const Entry& one, const Entry& two) {
-    if (!one.lanes) same = same && std::memcmp(one.numbers, two.numbers, one.bytes()) == 0;
+  copy_state(*this, other, false, [&](const Entry& entry, const Entry& theirs) {
+    if (!entry.lanes) same = same && std::memcmp(entry.numbers, theirs.numbers, entry.bytes()) == 0;
   });
   return same;
 }
@@ -96,9 +96,9 @@ void Remote::learn(const Block& block, Record* records) {
   if (block.first < handed_.first || block.first + block.count > handed_.first + handed_.count)
     throw std::logic_error("the records of a block were not handed over");
   auto lanes = [&](const double* numbers, std::size_t row) {
-    double found[WIDTH] = {};
-    std::copy_n(numbers + row * handed_.slots + column_, width_, found);
-    return load(found);
+    double lanes_of_row[WIDTH] = {};
+    std::copy_n(numbers + row * handed_.slots + column_, width_, lanes_of_row);
+    return load(lanes_of_row);
   };
   for (int t = 0; t < block.count; ++t)
     for (int k = 0; k < outputs_; ++k) {
@@ -124,12 +124,12 @@ Cloned<Learner> make_learner(const std::string& name, const LearnerSpec& spec) {
        {boosted_trees_family(), feature_family(), gradients_on_centres_family(),
         last_value_family(), least_squares_on_centres_family(), least_squares_on_features_family(),
         nearest_neighbors_family(), norma_family(), partition_tree_family()})
-    for (const NamedLearner& known : family) {
-      if (name != known.name) continue;
+    for (const NamedLearner& kind : family) {
+      if (name != kind.name) continue;
       const int outputs = spec.objective.outputs();
-      if (known.shares || outputs == 1) return known.make(spec);
+      if (kind.shares || outputs == 1) return kind.make(spec);
       std::vector<Cloned<Learner>> parts;
-      for (int k = 0; k < outputs; ++k) parts.push_back(known.make(spec.of_output(k)));
+      for (int k = 0; k < outputs; ++k) parts.push_back(kind.make(spec.of_output(k)));
       return std::make_unique<Separate>(std::move(parts));
     }
   throw std::invalid_argument("unknown learner " + name);

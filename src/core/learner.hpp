@@ -60,6 +60,16 @@ struct Record {
     std::copy_n(values[count], values.columns(), values[0]);
     norms[0] = norms[count];
   }
+  /// List row 0; `name` comes before the names.
+  void visit(Archive& archive, const std::string& name) {
+    archive.numbers((name + "values").c_str(), values[0], {std::size_t(values.columns())});
+    archive((name + "norm").c_str(), norms[0]);
+  }
+  /// Lane `to` of row 0 becomes that in lane `from` of another record.
+  void take_lane(int to, const Record& source, int from) {
+    norms[0].set(to, source.norms[0][from]);
+    for (int i = 0; i < values.columns(); ++i) values[0][i].set(to, source.values[0][i][from]);
+  }
 };
 
 class Learner {
@@ -181,9 +191,9 @@ struct LearnerSpec {
 
   /// The same for one of the outputs.
   LearnerSpec of_output(int k) const {
-    LearnerSpec one = *this;
-    one.objective.losses = {objective.losses[k]};
-    return one;
+    LearnerSpec spec = *this;
+    spec.objective.losses = {objective.losses[k]};
+    return spec;
   }
 };
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "lanes.hpp"
+#include "arrays.hpp"
 
 namespace kb {
 
@@ -35,6 +35,16 @@ class Loss {
   virtual void values(const Lanes* f, const Lanes* y, int rows, Lanes* out) const = 0;
   /// The same for its derivative in f.
   virtual void derivatives(const Lanes* f, const Lanes* y, int rows, Lanes* out) const = 0;
+  /// The same for `count` numbers, in arrays that are filled up to rows of four.
+  void values(const Array<double>& f, const Array<double>& y, int count, Array<double>& out) const {
+    values((const Lanes*)f.data(), (const Lanes*)y.data(), (count + WIDTH - 1) / WIDTH,
+           (Lanes*)out.data());
+  }
+  void derivatives(const Array<double>& f, const Array<double>& y, int count,
+                   Array<double>& out) const {
+    derivatives((const Lanes*)f.data(), (const Lanes*)y.data(), (count + WIDTH - 1) / WIDTH,
+                (Lanes*)out.data());
+  }
   /// Whether it calls Python, so that it needs the interpreter's lock.
   virtual bool in_python() const { return false; }
 

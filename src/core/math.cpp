@@ -196,15 +196,15 @@ double expm1(double x) {
 /// The logarithm of a positive finite number, right to 2^-67 of it.
 static TwoParts log_parts(double x) {
   constexpr std::int64_t lowest = 0x3FE6ALL << 44;  // of 0.70703125: z is from here to twice this
-  constexpr std::int64_t one = 1LL << 52;           // one more exponent
+  constexpr std::int64_t step = 1LL << 52;           // one more exponent
   std::int64_t bits = bits_of(x);
-  bool denormal = bits < one;
+  bool denormal = bits < step;
   if (denormal) bits = bits_of(x * 0x1p54);
   std::int64_t distance = bits - lowest;
   std::int64_t exponent = distance >> 52;
   const auto interval = (distance >> 45) & 127;
   const auto [inverse, log_high, log_low] = LOGARITHMS[interval];
-  double z = float_of(bits - exponent * one);
+  double z = float_of(bits - exponent * step);
   auto k = double(denormal ? exponent - 54 : exponent);
   double r = fma(z, inverse, -1.0);          // exact
   double base = fma(k, LN2.high, log_high);  // exact

@@ -29,7 +29,7 @@ double sine(double x);
 double cosine(double x);
 
 inline Lanes power(Lanes x, Lanes y) {
-  return each_lane([](double one, double other) { return power(one, other); }, x, y);
+  return each_lane([](double a, double b) { return power(a, b); }, x, y);
 }
 
 // --- cosine and sine of four angles at once, from one reduction ----------------------------------
@@ -66,8 +66,8 @@ inline CosineSine cosine_and_sine(Lanes angle) {
                     fma(z, -0.0013888888888887398, 0.041666666666666664)));
   c = fma(z2, c, fma(z, -0.5, 1.0));
   // In the lanes with n = 0, 1, 2, 3 (mod 4) quarter turns: one, -other, -one, other.
-  auto rotate = [n = shifted.bits()](Lanes one, Lanes other) {
-    Lanes chosen = (n & 1) != 0 ? other.v : one.v;
+  auto rotate = [n = shifted.bits()](Lanes a, Lanes b) {
+    Lanes chosen = (n & 1) != 0 ? b.v : a.v;
     return Lanes(chosen.bits() ^ (((n + 1) & 2) << 62));
   };
   CosineSine result = {rotate(c, s), rotate(s, -c)};

@@ -65,16 +65,18 @@ class Samples {
     repeated_.assign(std::size_t(block + 1) * count(), 0);
   }
 
-  /// Continue from the newest samples of a bank with other slots, which may need fewer or more.
+  /// Continue from the newest samples of a bank with other slots, which may need fewer or more, or
+  /// with fewer inputs: the new ones were 0.
   void continue_from(const Samples& before) {
-    const int kept = std::min(length, before.length) + SLIDE_PERIOD;
-    const int at = length + SLIDE_PERIOD - kept, from = before.length + SLIDE_PERIOD - kept;
+    const int count = std::min(length, before.length) + SLIDE_PERIOD;
+    const int at = length + SLIDE_PERIOD - count, from = before.length + SLIDE_PERIOD - count;
     for (int k = 0; k < dimension; ++k) {
-      std::fill_n(inputs_[k], length + SLIDE_PERIOD, before.inputs_[k][0]);  // older: finite values
-      std::copy_n(before.inputs_[k] + from, kept, inputs_[k] + at);
+      const bool is_new = k >= before.dimension;  // older terms get finite values
+      std::fill_n(inputs_[k], length + SLIDE_PERIOD, is_new ? 0.0 : before.inputs_[k][0]);
+      if (!is_new) std::copy_n(before.inputs_[k] + from, count, inputs_[k] + at);
     }
     for (std::size_t k = 0; k < targets.size(); ++k)
-      std::copy_n(before.targets[k].begin() + from, kept, targets[k].begin() + at);
+      std::copy_n(before.targets[k].begin() + from, count, targets[k].begin() + at);
     forget();
   }
 
@@ -86,9 +88,9 @@ class Samples {
   void fill(const double* x, const double* points = nullptr, int m = 0) {
     for (int k = 0; k < dimension; ++k) {
       std::fill_n(inputs_[k], length + SLIDE_PERIOD, x[k]);
-      const int kept = std::min(m, length);
-      for (int j = 0; j < kept; ++j)
-        inputs_[k][length - kept + j] = points[std::size_t(m - kept + j) * dimension + k];
+      const int count = std::min(m, length);
+      for (int j = 0; j < count; ++j)
+        inputs_[k][length - count + j] = points[std::size_t(m - count + j) * dimension + k];
     }
   }
 
@@ -156,7 +158,6 @@ class Samples {
 
   /// Coordinate k of the newest inputs, at the positions that `place` tells.
   const double* inputs(int k) const { return inputs_[k]; }
-  double* inputs(int k) { return inputs_[k]; }
 
  private:
   int count() const { return statistics_.count(); }

@@ -15,6 +15,9 @@ class Settings {
   std::map<std::string, Array<double>> arrays;
 
   double number(const char* name) const { return find(numbers, name); }
+  double number_or(const char* name, double otherwise) const {
+    return numbers.count(name) ? numbers.at(name) : otherwise;
+  }
   /// At least `least`, and so small that twice as many is a number too.
   int whole(const char* name, int least = INT_MIN / 2) const {
     const double number = find(numbers, name);
@@ -28,13 +31,13 @@ class Settings {
   int count(const char* name) const { return whole(name, 1); }
   /// An array of indices below `end`.
   std::vector<int> indices(const char* name, int end) const {
-    std::vector<int> found;
+    std::vector<int> indices;
     for (double number : array(name)) {
       if (!(number >= 0.0 && number < end))
         throw std::invalid_argument(std::string("the setting has an index out of range: ") + name);
-      found.push_back(int(number));
+      indices.push_back(int(number));
     }
-    return found;
+    return indices;
   }
   const std::string& word(const char* name) const { return find(words, name); }
   const Array<double>& array(const char* name) const { return find(arrays, name); }
@@ -48,14 +51,14 @@ class Settings {
     const std::uint64_t whole_seed = std::uint64_t(seed[0]) << 32 | std::uint64_t(seed[1]);
     return mix_key(mix_key(0, whole_seed), std::uint64_t(identity));
   }
-  bool has(const char* name) const { return numbers.count(name) || words.count(name); }
+  bool has(const char* name) const { return numbers.count(name); }
 
  private:
   template <class T>
   static const T& find(const std::map<std::string, T>& items, const char* name) {
-    const auto found = items.find(name);
-    if (found == items.end()) throw std::invalid_argument(std::string("no setting ") + name);
-    return found->second;
+    const auto item = items.find(name);
+    if (item == items.end()) throw std::invalid_argument(std::string("no setting ") + name);
+    return item->second;
   }
 };
 

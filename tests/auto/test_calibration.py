@@ -28,8 +28,7 @@ def new_intervals(quantiles=None, bounds=(-np.inf, np.inf)):
 
 def predict(own, score, mean, sd, tail, spread=np.inf):
     """The prediction of one row and the ends of its interval."""
-    scale = np.array([[mean, sd]])
-    ((value, *ends),) = own.predict(np.array([score]), np.array([spread]), scale, tail)
+    value, *ends = own.predict(score, spread, mean, sd, tail)
     return value, np.array(ends)
 
 
@@ -39,6 +38,15 @@ def new_curve(*curve):
     if curve:
         put(own, curves=np.array([curve]))
     return own
+
+
+def predict_and_update(probabilities, scores, labels, delay=0.0):
+    """Predict each row (classes,), and then fit it: (n, classes)."""
+    rows = []
+    for row, label in zip(scores, labels, strict=True):
+        rows.append(probabilities.predict(row))
+        probabilities.update(row, int(label), delay)
+    return np.array(rows)
 
 
 class CalibrationPair:
@@ -158,7 +166,7 @@ def test_share_of_errors_beyond_a_quantile_goes_to_its_tail(kind):
     for t, error in enumerate(errors):
         if t == warm:
             first = own["quantiles"]
-        unit = math.sqrt(own.variance) if t else 1.0
+        unit = math.sqrt(own["stats"][VARIANCE]) if t else 1.0
         if t >= warm:
             quantiles = own["quantiles"]
             beyond[0] += -error > unit * quantiles[0]
@@ -182,7 +190,7 @@ def test_probabilities_of_two_classes_equal_the_naive_form(sharp, delay):
         labels[:700] = 1.0
     scores = np.clip(sharp * (2 * labels - 1 + draw.normal(size=rows)), -1e6, 1e6)[:, None]
     own = new_curve()
-    out = own.predict_and_update(scores, labels, float(delay))
+    out = predict_and_update(own, scores, labels, float(delay))
     curve = naive.Platt()
     for t in range(rows):
         p = curve.probability(scores[t, 0])
@@ -193,8 +201,8 @@ def test_probabilities_of_two_classes_equal_the_naive_form(sharp, delay):
     assert np.allclose(platt[:2], curve.line, rtol=1e-9, atol=1e-9)
     assert np.allclose(platt[2:], curve.matrix[[0, 0, 1], [0, 1, 1]], rtol=1e-11)
     assert out.min() >= 1e-6
-    again = own.predict(scores[:1])
-    assert np.allclose(again[0, 1], curve.probability(scores[0, 0]), rtol=1e-9)
+    again = own.predict(scores[0])
+    assert np.allclose(again[1], curve.probability(scores[0, 0]), rtol=1e-9)
 
 
 FORGED = [NAN, np.inf, -np.inf, 1e308, -1e308, -1.0, 0.0, 0.5, 4.0, 1e-320, 2.0**53, 1e19]
@@ -220,18 +228,19 @@ def test_forged_statistics_give_intervals_and_probabilities():
             )
             assert values is FORGED or impossible
             refused += 1
-        rows = np.zeros(3), np.full(3, np.inf), np.ones((3, 2)), np.zeros(3)
-        output, _ = own.predict_and_score(*rows, 0.05)
-        assert not (output[:, 1] > output[:, 2]).any()
+        for _ in range(3):
+            value, ends = predict(own, 0.0, 1.0, 1.0, 0.05)
+            assert not ends[0] > ends[1]
+            own.score(value, 0.0, 1.0, 1.0)
         curve = new_curve(*draw.choice(possible, size=5))
-        out = curve.predict_and_update(draw.choice(FORGED, size=(3, 1)), np.zeros(3))
+        out = predict_and_update(curve, draw.choice(FORGED, size=(3, 1)), np.zeros(3))
         assert (out > 0).all()
         assert np.allclose(out.sum(axis=1), 1)
     assert 50 < refused < 390
     with pytest.raises(ValueError, match="finite"):
         new_curve(NAN, 0.0, 1.0, 0.0, 1.0)
     with pytest.raises(ValueError, match="class"):
-        new_curve().update(np.zeros((1, 1)), np.array([2.0]))
+        new_curve().update(np.zeros(1), 2)
 
 
 # --- probabilities of more than two classes against their naive form and their promises -----------
@@ -274,7 +283,7 @@ def test_probabilities_equal_the_naive_form(classes, sharp, rare, delay):
     """
     scores, labels = stream(classes, 200 if delay else 800, sharp, rare=rare)
     own, other = new_softmax(classes, late=[1]), naive.Softmax(classes, late=[1])
-    out = own.predict_and_update(scores, labels, float(delay))
+    out = predict_and_update(own, scores, labels, float(delay))
     for t, label in enumerate(labels):
         assert np.allclose(out[t], other.probabilities(scores[t]), rtol=1e-10, atol=0), t
         other.learn(scores[t], label, delay)
@@ -328,13 +337,13 @@ def test_forged_parameters_give_probabilities_and_return_to_their_start():
     for _ in range(400):
         own = new_softmax(3)
         put(own, curves=draw.choice(possible, size=(3, 5)), common=draw.choice(possible, size=5))
-        out = own.predict_and_update(draw.choice(FORGED, size=(3, 3)), np.zeros(3))
+        out = predict_and_update(own, draw.choice(FORGED, size=(3, 3)), np.zeros(3))
         assert (out > 0).all()
         assert np.allclose(out.sum(axis=1), 1)
     own = new_softmax(3)
     put_entry(own, "curves", (1, slice(2, None)), 1e308)  # a determinant that is not finite
     put_entry(own, "common", slice(2, None), [1e308, 0.0, -1e308])
-    own.update(np.zeros((1, 3)), np.array([1.0]))
+    own.update(np.zeros(3), 1)
     assert own["curves"][1].tolist() == CLASS_START
     assert own["common"].tolist() == COMMON_START
     for name in ("curves", "common"):
@@ -348,9 +357,6 @@ def test_forged_parameters_give_probabilities_and_return_to_their_start():
 RING = 500
 
 
-SIGNALS = {"error grew": (0, 1), "error fell": (0, -1), "weights": (1, 1)}
-
-
 def new_detector(limit, slots=1, ring=RING):
     return _core.ChangeDetector(slots=slots, recent=ring, limit=limit)
 
@@ -358,11 +364,10 @@ def new_detector(limit, slots=1, ring=RING):
 def detected(sizes, limit, ring=RING, weights=None):
     """The signals of errors and of weights after each row."""
     weights = np.ones((len(sizes), 1)) if weights is None else weights
-    signals = np.zeros((2, len(sizes)), np.int64)
-    for row, what in new_detector(limit, weights.shape[1], ring).detect(sizes, weights):
-        kind, sign = SIGNALS[what]
-        signals[kind, row] = sign
-    return signals
+    detector = new_detector(limit, weights.shape[1], ring)
+    rows = zip(sizes.tolist(), weights, strict=True)
+    signals = [(detector.see_error(size), detector.see_weights(row)) for size, row in rows]
+    return np.array(signals, np.int64).T
 
 
 def kinds(draw, count):
@@ -401,7 +406,8 @@ def test_sums_of_the_martingales_equal_the_naive_form():
     sizes = abs(draw.normal(size=700))
     for end in (50, 51, 300, 700):
         detector = new_detector(1e9)
-        detector.detect(sizes[:end], np.ones((end, 1)))
+        for size in sizes[:end].tolist():
+            detector.see_error(size)
         own = naive.ErrorDetector(RING, 1e9)
         for size in sizes[:end]:
             own.see(size)
@@ -420,7 +426,7 @@ def test_betting_factor_has_mean_one():
             detector, ring = new_detector(1e9), np.zeros(RING)
             ring[:count] = np.delete(among, k)
             put(detector, errors=ring, seen=np.array(float(count)))
-            detector.detect(np.array([float(size)]), np.ones((1, 1)))
+            detector.see_error(float(size))
             total += np.array([detector["grew"], detector["fell"]]) / (count + 1)
         assert np.all(total <= 1 + 1e-12)
         assert ties > 1 or np.all(total >= 1 - 1e-12)
@@ -454,7 +460,9 @@ def test_weight_signals_equal_the_naive_form():
 
 def test_impossible_states_are_refused():
     detector = new_detector(1e9, slots=2, ring=60)
-    detector.detect(np.arange(90.0), np.full((90, 2), 0.5))
+    for size in range(90):
+        detector.see_error(float(size))
+        detector.see_weights(np.full(2, 0.5))
     before = detector.state()
     for name, value in [
         ("seen", -1.0), ("seen", 0.5), ("seen", 1e300), ("seen", math.nan), ("rows", -1.0),

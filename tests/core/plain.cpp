@@ -96,13 +96,13 @@ std::unique_ptr<Bank> make(const Case& given) {
       learner.objective.losses.assign(given.outputs, make_loss(slots.loss, parameters(slots.loss)));
     if (slots.settings.numbers.count("budget"))
       history = std::max(history, slots.settings.whole("budget"));
-    OwnTarget own;
-    own.base_pack = slots.base_pack;
-    if (slots.shift > 0.0) own.transform = ShiftedLog{slots.shift};
+    TargetChange change;
+    change.base_pack = slots.base_pack;
+    if (slots.shift > 0.0) change.transform = ShiftedLog{slots.shift};
     std::vector<int> places;
     for (std::size_t i = 0; i < std::max<std::size_t>(slots.kernels.size(), 1); ++i)
       places.push_back(spec.slots++);
-    packs.emplace_back(places, make_learner(slots.learner, learner), own, given.outputs, spec.block,
+    packs.emplace_back(places, make_learner(slots.learner, learner), change, given.outputs, spec.block,
                        given.window);
   }
   std::vector<Cloned<Combiner>> combiners;
@@ -142,9 +142,10 @@ std::uint64_t run(const Case& given) {
     length = std::min(length, n - start);
     arrays.clear();
     const std::size_t one = std::size_t(length) * K, all = one * P;
-    const Trace trace{array(one), array(one), array(one), array(one), array(one), array(one),
-                      array(all), array(all), array(all), array(all), array(all), array(all),
-                      array(all * given.window), array(all), array(all)};
+    Trace trace;
+    for (int column = 0; column < Trace::COLUMNS; ++column)
+      trace.columns[column] =
+          array(column < Trace::WEIGHTS ? one : column == Trace::VALUES ? all * given.window : all);
     bank->learn(X.data() + start * d, y.data() + start * K, length, nullptr, trace);
     for (const std::vector<double>& numbers : arrays) hash.add(numbers.data(), numbers.size());
   }

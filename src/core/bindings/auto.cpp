@@ -1,6 +1,8 @@
-// The parts of AutoBank's models as Python sees them: loops over rows of NumPy arrays.
+// The parts of AutoBank's models as Python sees them. Those of a row or of a number are called for
+// one row at a time: loops over rows are in the models (bindings/models.cpp).
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include "../auto/change_detection.hpp"
@@ -17,96 +19,81 @@ namespace {
 
 using Numbers = nb::ndarray<const std::int64_t, nb::c_contig, nb::device::cpu>;
 
-/// Refuse an array of another shape: the loops do not look at it again.
-template <class NdArray>
-void expect(const NdArray& array, const Shape& shape) {
-  bool fits = array.ndim() == shape.size();
-  for (std::size_t i = 0; fits && i < shape.size(); ++i) fits = array.shape(i) == shape[i];
-  if (!fits) throw std::invalid_argument("an array has another shape");
+Bounds read_bounds(const nb::dict& settings) {
+  return {take<double>(settings, "lower"), take<double>(settings, "upper")};
 }
 
-/// A new array of rows, filled by fill(t, row).
-template <class Fill>
-Result new_rows(std::size_t n, std::size_t width, const Fill& fill) {
-  double* data;
-  Result result = new_array({n, width}, &data);
-  for (std::size_t t = 0; t < n; ++t) fill(t, data + t * width);
-  return result;
-}
-
-Bounds read_bounds(const nb::dict& given) {
-  return {take<double>(given, "lower"), take<double>(given, "upper")};
-}
-
-void write(const Interval& interval, double* out) {
-  out[0] = interval.value, out[1] = interval.low, out[2] = interval.high;
+std::tuple<double, double, double> parts_of(const Interval& interval) {
+  return {interval.value, interval.low, interval.high};
 }
 
 // --- scaling -------------------------------------------------------------------------------------
 
-Scaling make_scaling(const nb::dict& given) {
-  const auto whole = [&](const char* name) { return take<int>(given, name); };
+Scaling make_scaling(const nb::dict& settings) {
   RowLayout layout{};
-  layout.inputs = whole("inputs");
-  layout.width = whole("width");
-  layout.targets = whole("targets");
-  layout.shown = whole("shown");
-  layout.seasons = whole("seasons");
-  layout.season_column = whole("season_column");
-  layout.previous = whole("previous");
-  layout.previous_column = whole("previous_column");
-  layout.outputs = whole("outputs");
-  layout.each = std::max(whole("each"), 1);
-  layout.ring = whole("ring");
-  layout.target_ring = whole("target_ring");
-  layout.relevant_column = whole("relevant_column");
-  layout.relevant_sources = take<std::vector<int>>(given, "relevant_sources");
-  const auto places = take<Numbers>(given, "places");
+  const std::pair<const char*, int*> numbers[] = {
+      {"inputs", &layout.inputs},
+      {"width", &layout.width},
+      {"targets", &layout.targets},
+      {"shown", &layout.shown},
+      {"seasons", &layout.seasons},
+      {"season_column", &layout.season_column},
+      {"previous", &layout.previous},
+      {"previous_column", &layout.previous_column},
+      {"outputs", &layout.outputs},
+      {"each", &layout.each},
+      {"ring", &layout.ring},
+      {"target_ring", &layout.target_ring},
+      {"relevant_column", &layout.relevant_column},
+  };
+  for (const auto& [name, number] : numbers) *number = take<int>(settings, name);
+  layout.each = std::max(layout.each, 1);
+  layout.relevant_sources = take<std::vector<int>>(settings, "relevant_sources");
+  const auto places = take<Numbers>(settings, "places");
   layout.places = Matrix<std::int64_t>(SCALINGS, layout.inputs + layout.targets);
   expect(places, {SCALINGS, std::size_t(layout.inputs + layout.targets)});
   std::copy_n(places.data(), places.size(), layout.places[0]);
   return Scaling(std::move(layout));
 }
 
+/// action(scaling, arguments ..., k) for a target k that there is.
+template <class... Arguments, class Action>
+auto for_target(Action action) {
+  return [action](Saved<Scaling>& self, Arguments... arguments, int k) {
+    if (k < 0 || k >= std::max(self.layout().outputs, 1)) throw nb::index_error("no such target");
+    return action(self, arguments..., k);
+  };
+}
+
 void bind_scaling(nb::module_& m) {
   using Self = Saved<Scaling>;
-  const auto check_rows = [](const Self& self, const Floats& X, const Floats& past) {
-    expect(X, {X.shape(0), std::size_t(self.layout().inputs)});
-    expect(past, {X.shape(0), std::size_t(self.layout().past())});
-  };
-  const auto target = [](const Self& self, int k) {
-    if (k < 0 || k >= std::max(self.layout().outputs, 1)) throw nb::index_error("no such target");
-    return k;
+  const auto expect_rows = [](const Floats& rows, int width) {
+    expect(rows, {rows.shape(0), std::size_t(width)});
   };
   bind_object<Scaling, make_scaling>(m, "Scaling")
       .def("fit_inputs",  // from first rows X (n, inputs)
-           [](Self& self, Floats X) {
-             expect(X, {X.shape(0), std::size_t(self.layout().inputs)});
+           [=](Self& self, Floats X) {
+             expect_rows(X, self.layout().inputs);
              self.fit_inputs(X.data(), int(X.shape(0)));
            },
            "X"_a)
-      .def("fit_target",
-           [=](Self& self, Floats y, int k) {
-             self.target(target(self, k)).fit(y.data(), int(y.size()));
-           },
-           "y"_a, "k"_a = 0)
+      .def("fit_target", for_target<Floats>([](Self& self, Floats y, int k) {
+             self.target(k).fit(y.data(), int(y.size()));
+           }), "y"_a, "k"_a = 0)
       .def("scale_rows",
            [=](Self& self, Floats X, Floats past) {
-             check_rows(self, X, past);
+             expect_rows(X, self.layout().inputs);
+             expect(past, {X.shape(0), std::size_t(self.layout().past())});
              return new_rows(X.shape(0), self.layout().width, [&](std::size_t t, double* out) {
                self.scale(X.data() + t * X.shape(1), past.data() + t * past.shape(1), out);
              });
            },
            "X"_a, "past"_a)
-      .def("scale_targets",
-           [=](Self& self, Floats y, int k) {
-             double* out;
-             Result result = new_array({y.size()}, &out);
-             for (std::size_t i = 0; i < y.size(); ++i)
-               out[i] = self.scaled_target(y.data()[i], target(self, k));
-             return result;
-           },
-           "y"_a, "k"_a = 0)
+      .def("scale_targets", for_target<Floats>([](Self& self, Floats y, int k) {
+             return filled({y.size()}, [&](double* out) {
+               for (std::size_t i = 0; i < y.size(); ++i) out[i] = self.scaled_target(y.data()[i], k);
+             });
+           }), "y"_a, "k"_a = 0)
       .def("add_inputs",  // -> the columns that have a new level
            [](Self& self, Floats x) {
              expect(x, {std::size_t(self.layout().inputs)});
@@ -115,32 +102,30 @@ void bind_scaling(nb::module_& m) {
              return levels;
            },
            "x"_a)
-      .def("outlier_level",
-           [=](Self& self, double y, int k) { return self.outlier_level(y, target(self, k)); },
-           "y"_a, "k"_a = 0)
-      .def("add_target",
-           [=](Self& self, double y, int k) { self.add_target(y, target(self, k)); }, "y"_a,
+      .def("outlier_level", for_target<double>([](Self& self, double y, int k) {
+             return self.outlier_level(y, k);
+           }), "y"_a, "k"_a = 0)
+      .def("add_target", for_target<double>([](Self& self, double y, int k) {
+             self.add_target(y, k);
+           }), "y"_a, "k"_a = 0)
+      .def("hold_target", for_target<double>([](Self& self, double y, int k) {
+             return self.hold_target(y, k);
+           }), "y"_a, "k"_a = 0)
+      .def("shift_target", for_target<double>([](Self& self, double shift, int k) {
+             self.shift_target(shift, k);
+           }), "shift"_a, "k"_a = 0)
+      .def("widen_target", for_target<>([](Self& self, int k) { self.widen_target(k); }), "k"_a = 0)
+      .def("restart_target", for_target<>([](Self& self, int k) { self.restart_target(k); }),
            "k"_a = 0)
-      .def("hold_target",
-           [=](Self& self, double y, int k) { return self.hold_target(y, target(self, k)); }, "y"_a,
+      .def("target_scale", for_target<>([](Self& self, int k) {  // -> center and scale
+             const Column target = self.target(k);
+             return std::pair<double, double>(target.center, target.scale);
+           }), "k"_a = 0)
+      .def("target_shift", for_target<>([](Self& self, int k) { return self.target_shift[k]; }),
            "k"_a = 0)
-      .def("shift_target",
-           [=](Self& self, double shift, int k) { self.shift_target(shift, target(self, k)); },
-           "shift"_a, "k"_a = 0)
-      .def("widen_target", [=](Self& self, int k) { self.widen_target(target(self, k)); }, "k"_a = 0)
-      .def("restart_target", [=](Self& self, int k) { self.restart_target(target(self, k)); },
-           "k"_a = 0)
-      .def("target_scale",  // -> center and scale
-           [=](Self& self, int k) {
-             const Column own = self.target(target(self, k));
-             return std::pair<double, double>(own.center, own.scale);
-           },
-           "k"_a = 0)
-      .def("target_shift", [=](Self& self, int k) { return self.target_shift[target(self, k)]; },
-           "k"_a = 0)
-      .def("set_target_shift",
-           [=](Self& self, double shift, int k) { self.target_shift[target(self, k)] = shift; },
-           "shift"_a, "k"_a = 0)
+      .def("set_target_shift", for_target<double>([](Self& self, double shift, int k) {
+             self.target_shift[k] = shift;
+           }), "shift"_a, "k"_a = 0)
       .def("set_relevance",
            [](Self& self, Floats relevance) {
              expect(relevance, {self.relevance.size()});
@@ -153,20 +138,15 @@ void bind_scaling(nb::module_& m) {
 
 // --- seasons -------------------------------------------------------------------------------------
 
-SeasonHistory make_seasons(const nb::dict& given) {
-  return {take<int>(given, "size"), take<int>(given, "places")};
+SeasonHistory make_seasons(const nb::dict& settings) {
+  return {take<int>(settings, "size"), take<int>(settings, "places")};
 }
 
 void bind_seasons(nb::module_& m) {
   using Self = Saved<SeasonHistory>;
   bind_object<SeasonHistory, make_seasons>(m, "SeasonHistory")
       .def("set_periods",  // those that are not 0 come first
-           [](Self& self, const std::vector<std::int64_t>& periods) {
-             if (periods.size() > self.periods.size())
-               throw std::invalid_argument("there are too many periods");
-             std::fill(self.periods.begin(), self.periods.end(), 0);
-             std::copy(periods.begin(), periods.end(), self.periods.begin());
-           },
+           [](Self& self, const std::vector<std::int64_t>& periods) { set_periods(self, periods); },
            "periods"_a)
       .def("append",  // the newest targets of a stream of `rows` rows
            [](Self& self, std::int64_t rows, Floats targets) {
@@ -198,40 +178,18 @@ void bind_seasons(nb::module_& m) {
         "values"_a);
 }
 
-// --- predictions and intervals -------------------------------------------------------------------
+// --- intervals, probabilities and changes --------------------------------------------------------
 
-Intervals make_intervals(const nb::dict& given) { return Intervals(read_bounds(given)); }
+Intervals make_intervals(const nb::dict& settings) { return Intervals(read_bounds(settings)); }
 
 void bind_intervals(nb::module_& m) {
   using Self = Saved<Intervals>;
-  const auto check_rows = [](const Floats& scores, const Floats& deviations, const Floats& scale) {
-    expect(deviations, {scores.size()});
-    expect(scale, {scores.size(), 2});
-  };
   bind_object<Intervals, make_intervals>(m, "Intervals")
-      .def("predict",  // -> (n, 3): predictions and the ends of their intervals
-           [=](Self& self, Floats scores, Floats deviations, Floats scale, double tail) {
-             check_rows(scores, deviations, scale);
-             return new_rows(scores.size(), 3, [&](std::size_t t, double* out) {
-               const double* own = scale.data() + 2 * t;
-               write(self.predict(scores.data()[t], deviations.data()[t], own[0], own[1], tail), out);
-             });
+      .def("predict",  // -> a prediction and the ends of its interval
+           [](Self& self, double score, double deviation, double mean, double sd, double tail) {
+             return parts_of(self.predict(score, deviation, mean, sd, tail));
            },
-           "scores"_a, "deviations"_a, "scale"_a, "tail"_a)
-      .def("predict_and_score",  // each before the next is predicted; -> the same, errors (n,)
-           [=](Self& self, Floats scores, Floats deviations, Floats scale, Floats y, double tail) {
-             check_rows(scores, deviations, scale);
-             expect(y, {scores.size()});
-             double* errors;
-             Result out_errors = new_array({scores.size()}, &errors);
-             Result rows = new_rows(scores.size(), 3, [&](std::size_t t, double* out) {
-               const double mean = scale.data()[2 * t], sd = scale.data()[2 * t + 1];
-               write(self.predict(scores.data()[t], deviations.data()[t], mean, sd, tail), out);
-               errors[t] = self.score(out[0], y.data()[t], mean, sd);
-             });
-             return nb::make_tuple(rows, out_errors);
-           },
-           "scores"_a, "deviations"_a, "scale"_a, "y"_a, "tail"_a)
+           "score"_a, "deviation"_a, "mean"_a, "sd"_a, "tail"_a)
       .def("score",
            [](Self& self, double predicted, double y, double mean, double sd, bool far, double delay,
               std::optional<Floats> ends) {
@@ -242,165 +200,85 @@ void bind_intervals(nb::module_& m) {
            "ends"_a = nb::none())
       .def("ends",  // (25,): what intervals are made of now
            [](Self& self) {
-             double* out;
-             Result result = new_array({INTERVAL_ENDS}, &out);
-             self.write_ends(out);
-             return result;
+             return filled({INTERVAL_ENDS}, [&](double* out) { self.write_ends(out); });
            })
-      .def("skip", &Intervals::skip, "y"_a, "mean"_a, "sd"_a)
-      .def("set_range",
-           [](Self& self, double low, double high) {
-             self.stats().low = low, self.stats().high = high;
-           },
-           "low"_a, "high"_a)
-      .def_prop_ro("rows", [](Self& self) { return self.stats().rows; })
-      .def_prop_ro("variance", [](Self& self) { return self.stats().variance; })
-      .def_prop_ro("loss", [](Self& self) { return self.stats().loss; })
-      .def_prop_ro("baseline_loss", [](Self& self) { return self.stats().baseline_loss; });
-  m.def("weighted_std",  // (n,): of values (n, P) around centers (n,), by weights (n, P)
-        [](Floats values, Floats centers, Floats weights) {
-          const std::size_t n = centers.size(), slots = values.shape(1);
-          expect(values, {n, slots});
-          expect(weights, {n, slots});
-          double* out;
-          Result result = new_array({n}, &out);
-          for (std::size_t t = 0; t < n; ++t)
-            out[t] = weighted_std(values.data() + t * slots, centers.data()[t],
-                                  weights.data() + t * slots, int(slots));
-          return result;
-        },
-        "values"_a, "centers"_a, "weights"_a);
+      .def("skip", &Intervals::skip, "y"_a, "mean"_a, "sd"_a);
 }
 
-// --- probabilities -------------------------------------------------------------------------------
-
-Probabilities make_probabilities(const nb::dict& given) {
-  return Probabilities(take<int>(given, "scores"));
+Probabilities make_probabilities(const nb::dict& settings) {
+  return Probabilities(take<int>(settings, "scores"));
 }
 
 void bind_probabilities(nb::module_& m) {
   using Self = Saved<Probabilities>;
-  const auto label_of = [](const Self& self, double label) {
-    if (!(0.0 <= label && label < self.classes())) throw std::invalid_argument("no such class");
-    return int(label);
-  };
-  const auto resize = [](Self& self, int scores, void (Probabilities::*method)(int)) {
-    (self.*method)(scores);
-    self.settings = nb::dict();
-    self.settings["scores"] = scores;
-  };
   bind_object<Probabilities, make_probabilities>(m, "Probabilities")
-      .def_prop_ro("scores", [](const Self& self) { return self.scores(); })
-      .def("start", [=](Self& self, int scores) { resize(self, scores, &Probabilities::start); },
-           "scores"_a)
-      .def("grow", [=](Self& self, int scores) { resize(self, scores, &Probabilities::grow); },
-           "scores"_a)
-      .def("predict",  // -> (n, classes)
+      .def("predict",  // -> (classes,)
            [](Self& self, Floats scores) {
-             const std::size_t n = scores.shape(0), width = self.scores();
-             expect(scores, {n, width});
-             return new_rows(n, self.classes(), [&](std::size_t t, double* out) {
-               self.predict(scores.data() + t * width, out);
-             });
+             expect(scores, {std::size_t(self.scores())});
+             return filled({std::size_t(self.classes())},
+                           [&](double* out) { self.predict(scores.data(), out); });
            },
            "scores"_a)
       .def("update",
-           [=](Self& self, Floats scores, Floats labels) {
-             const std::size_t n = labels.size(), width = self.scores();
-             expect(scores, {n, width});
-             for (std::size_t t = 0; t < n; ++t)
-               self.update(scores.data() + t * width, label_of(self, labels.data()[t]));
+           [](Self& self, Floats scores, int label, double delay) {
+             expect(scores, {std::size_t(self.scores())});
+             if (label < 0 || label >= self.classes()) throw std::invalid_argument("no such class");
+             self.update(scores.data(), label, delay);
            },
-           "scores"_a, "labels"_a)
-      .def("predict_and_update",  // each before the next is predicted; -> (n, classes)
-           [=](Self& self, Floats scores, Floats labels, double delay) {
-             const std::size_t n = labels.size(), width = self.scores();
-             expect(scores, {n, width});
-             return new_rows(n, self.classes(), [&](std::size_t t, double* out) {
-               const double* row = scores.data() + t * width;
-               self.predict(row, out);
-               self.update(row, label_of(self, labels.data()[t]), delay);
-             });
-           },
-           "scores"_a, "labels"_a, "delay"_a = 0.0);
+           "scores"_a, "label"_a, "delay"_a = 0.0);
 }
 
-// --- changes -------------------------------------------------------------------------------------
-
-ChangeDetector make_detector(const nb::dict& given) {
-  return {take<int>(given, "slots"), take<int>(given, "recent"), take<double>(given, "limit")};
+ChangeDetector make_detector(const nb::dict& settings) {
+  return {take<int>(settings, "slots"), take<int>(settings, "recent"),
+          take<double>(settings, "limit")};
 }
 
 void bind_detector(nb::module_& m) {
   using Self = Saved<ChangeDetector>;
   bind_object<ChangeDetector, make_detector>(m, "ChangeDetector")
-      .def("detect",  // errors (n,), weights (n, slots) -> the signals: row and what has changed
-           [](Self& self, Floats errors, Floats weights) {
-             const std::size_t n = errors.size(), slots = self.slots();
-             expect(weights, {n, slots});
-             std::vector<std::pair<std::size_t, const char*>> signals;
-             for (std::size_t t = 0; t < n; ++t) {
-               const int error = self.see_error(errors.data()[t]);
-               if (error != 0) signals.emplace_back(t, error > 0 ? "error grew" : "error fell");
-               if (self.see_weights(weights.data() + t * slots)) signals.emplace_back(t, "weights");
-             }
-             return signals;
+      .def("see_error", &ChangeDetector::see_error, "error"_a)
+      .def("see_weights",
+           [](Self& self, Floats weights) {
+             expect(weights, {std::size_t(self.slots())});
+             return self.see_weights(weights.data());
            },
-           "errors"_a, "weights"_a)
-      .def_prop_ro("long_mean",
-                   [](const Self& self) {
-                     return copied(self.long_mean(), {std::size_t(self.slots())});
-                   })
-      .def("restart_weights",
-           [](Self& self, int slots) {
-             self.restart_weights(slots);
-             nb::dict settings;
-             settings.update(self.settings);
-             settings["slots"] = slots;
-             self.settings = settings;
-           },
-           "slots"_a);
+           "weights"_a);
 }
 
 // --- forecasts -----------------------------------------------------------------------------------
 
-HorizonIntervals make_horizon_intervals(const nb::dict& given) {
-  return {take<std::vector<int>>(given, "horizons"), read_bounds(given),
-          take<bool>(given, "in_range")};
+HorizonIntervals make_horizon_intervals(const nb::dict& settings) {
+  return {take<std::vector<int>>(settings, "horizons"), read_bounds(settings),
+          take<bool>(settings, "in_range")};
 }
 
-HorizonStacking make_horizon_stacking(const nb::dict& given) {
-  const auto prices = take<std::vector<double>>(given, "prices");
-  return {take<std::vector<int>>(given, "horizons"), {prices.begin(), prices.end()},
-          take<int>(given, "known")};
-}
-
-void bind_horizons(nb::module_& m) {
-  using Limits = Saved<HorizonIntervals>;
+void bind_horizon_intervals(nb::module_& m) {
+  using Self = Saved<HorizonIntervals>;
   bind_object<HorizonIntervals, make_horizon_intervals>(m, "HorizonIntervals")
       .def("forecast",  // -> (H, 3): forecasts and the ends of their intervals
-           [](Limits& self, Floats points, Floats deviations, double tail) {
+           [](Self& self, Floats points, Floats deviations, double tail) {
              const std::size_t outputs = self.outputs();
              expect(points, {outputs});
              expect(deviations, {outputs});
              return new_rows(outputs, 3, [&](std::size_t k, double* out) {
-               write(self.forecast(int(k), points.data()[k], deviations.data()[k], tail), out);
+               std::tie(out[0], out[1], out[2]) =
+                   parts_of(self.forecast(int(k), points.data()[k], deviations.data()[k], tail));
              });
            },
            "points"_a, "deviations"_a, "tail"_a)
       .def("issue",  // forecasts (H, 3), baselines (H, 2)
-           [](Limits& self, std::int64_t moment, Floats forecasts, Floats baselines) {
+           [](Self& self, std::int64_t moment, Floats forecasts, Floats baselines) {
              const std::size_t outputs = self.outputs();
              expect(forecasts, {outputs, 3});
              expect(baselines, {outputs, 2});
              for (std::size_t k = 0; k < outputs; ++k) {
-               const double* own = forecasts.data() + 3 * k;
-               self.issue(int(k), moment, {own[0], own[1], own[2]}, baselines.data() + 2 * k);
+               const double* row = forecasts.data() + 3 * k;
+               self.issue(int(k), moment, {row[0], row[1], row[2]}, baselines.data() + 2 * k);
              }
            },
            "moment"_a, "forecasts"_a, "baselines"_a)
       .def("score",  // y (H,), which is `spike` more than what is believed
-           [](Limits& self, std::int64_t moment, Floats y, double target, std::int64_t waiting,
+           [](Self& self, std::int64_t moment, Floats y, double target, std::int64_t waiting,
               double mean, double sd, double spike) {
              expect(y, {std::size_t(self.outputs())});
              for (int k = 0; k < self.outputs(); ++k)
@@ -411,71 +289,86 @@ void bind_horizons(nb::module_& m) {
       // (H, 7): of scored forecasts, their number and the sums of squared errors, of those of the last
       // value and of that of the phase, of absolute errors, of targets inside intervals, and of widths
       .def_prop_ro("sums",
-                   [](Limits& self) {
-                     const int totals = HorizonIntervals::TOTALS;
+                   [](Self& self) {
                      return nb::cast(new_rows(self.outputs(), 7, [&](std::size_t k, double* out) {
                        out[0] = self.stats(int(k)).rows;
                        out[1] = self.stats(int(k)).loss;
-                       std::copy_n(self.totals(int(k)), totals, out + 2);
+                       std::copy_n(self.totals(int(k)), int(HorizonIntervals::TOTALS), out + 2);
                      }));
                    })
       .def("set_range",
-           [](Limits& self, double low, double high) {
+           [](Self& self, double low, double high) {
              for (int k = 0; k < self.outputs(); ++k)
                self.stats(k).low = low, self.stats(k).high = high;
            },
            "low"_a, "high"_a);
+}
 
-  using Stacking = Saved<HorizonStacking>;
+HorizonStacking make_horizon_stacking(const nb::dict& settings) {
+  const auto prices = take<std::vector<double>>(settings, "prices");
+  return {take<std::vector<int>>(settings, "horizons"), {prices.begin(), prices.end()},
+          take<int>(settings, "known")};
+}
+
+void bind_horizon_stacking(nb::module_& m) {
+  using Self = Saved<HorizonStacking>;
+  const auto expect_forecasts = [](const Self& self, const Floats& forecasts) {
+    expect(forecasts, {std::size_t(self.outputs()), std::size_t(self.slots())});
+  };
   bind_object<HorizonStacking, make_horizon_stacking>(m, "HorizonStacking")
       .def("learn",  // left (H,)
-           [](Stacking& self, std::int64_t moment, std::int64_t waiting, Floats left, double target) {
+           [](Self& self, std::int64_t moment, std::int64_t waiting, Floats left, double target) {
              expect(left, {std::size_t(self.outputs())});
              for (int k = 0; k < self.outputs(); ++k)
                self.learn(k, moment, std::min(waiting, moment), left.data()[k], target);
            },
            "moment"_a, "waiting"_a, "left"_a, "target"_a)
       .def("combine",  // (H, slots) -> (H, 2): combined forecasts, deviations of the slots around them
-           [](const Stacking& self, Floats forecasts) {
-             const std::size_t outputs = self.outputs(), slots = self.slots();
-             expect(forecasts, {outputs, slots});
-             return new_rows(outputs, 2, [&](std::size_t k, double* out) {
-               const auto combined = self.combine(int(k), forecasts.data() + k * slots);
+           [=](const Self& self, Floats forecasts) {
+             expect_forecasts(self, forecasts);
+             return new_rows(self.outputs(), 2, [&](std::size_t k, double* out) {
+               const auto combined = self.combine(int(k), forecasts.data() + k * self.slots());
                out[0] = combined.value, out[1] = combined.deviation;
              });
            },
            "forecasts"_a)
       .def("keep",
-           [](Stacking& self, std::int64_t moment, Floats forecasts) {
-             const std::size_t outputs = self.outputs(), slots = self.slots();
-             expect(forecasts, {outputs, slots});
-             for (std::size_t k = 0; k < outputs; ++k)
-               self.keep(int(k), moment, forecasts.data() + k * slots);
+           [=](Self& self, std::int64_t moment, Floats forecasts) {
+             expect_forecasts(self, forecasts);
+             for (int k = 0; k < self.outputs(); ++k)
+               self.keep(k, moment, forecasts.data() + k * self.slots());
            },
            "moment"_a, "forecasts"_a)
       .def("forecasts",  // (H, slots): those that were made at a moment
-           [](const Stacking& self, std::int64_t moment) {
+           [](const Self& self, std::int64_t moment) {
              return new_rows(self.outputs(), self.slots(), [&](std::size_t k, double* out) {
                std::copy_n(self.forecasts(int(k), moment), self.slots(), out);
              });
            },
            "moment"_a)
       .def_prop_ro("share",  // (H,)
-                   [](const Stacking& self) {
-                     std::vector<double> shares;
+                   [](const Self& self) {
+                     Array<double> shares;
                      for (int k = 0; k < self.outputs(); ++k) shares.push_back(self.share(k));
-                     return copied(shares.data(), {shares.size()});
+                     return copied(shares);
                    })
       .def("shares_due",  // (H,): those of the forecasts whose target is that of a moment, 0 if none
-           [](const Stacking& self, std::int64_t moment) {
-             std::vector<double> shares;
+           [](const Self& self, std::int64_t moment) {
+             Array<double> shares;
              for (int k = 0; k < self.outputs(); ++k) shares.push_back(self.share_due(k, moment));
-             return copied(shares.data(), {shares.size()});
+             return copied(shares);
            },
            "moment"_a);
 }
 
 }  // namespace
+
+void kb::set_periods(SeasonHistory& history, const std::vector<std::int64_t>& periods) {
+  if (periods.size() > history.periods.size())
+    throw std::invalid_argument("there are too many periods");
+  std::fill(history.periods.begin(), history.periods.end(), 0);
+  std::copy(periods.begin(), periods.end(), history.periods.begin());
+}
 
 void kb::bind_auto(nb::module_& m) {
   bind_scaling(m);
@@ -483,19 +376,16 @@ void kb::bind_auto(nb::module_& m) {
   bind_intervals(m);
   bind_probabilities(m);
   bind_detector(m);
-  bind_horizons(m);
+  bind_horizon_intervals(m);
+  bind_horizon_stacking(m);
   m.def("is_within",  // whether all numbers are at most so large; NaN is not
         [](Floats numbers, double most) {
-          bool within = true;
-          for (std::size_t i = 0; i < numbers.size(); ++i)
-            within = within && std::fabs(numbers.data()[i]) <= most;
-          return within;
+          return std::all_of(numbers.data(), numbers.data() + numbers.size(),
+                             [most](double number) { return std::fabs(number) <= most; });
         },
         "numbers"_a, "most"_a);
-  m.def("normal_quantile", &normal_quantile, "p"_a);
   m.attr("TAILS") = copied(TAILS, {TRACKED});
   m.attr("CHANGE_AFTER") = CHANGE_AFTER;
-  m.attr("FAR_DEVIATIONS") = FAR_DEVIATIONS;
   m.attr("SEASON_PAST") = SEASON_PAST;
   m.attr("SEASON_INPUTS") = SEASON_INPUTS;
   m.attr("RECALLED") = RECALLED;

@@ -70,31 +70,31 @@ class Turn {
 
 /// How many of something there are, at least one, and so few that twice as many is a number too:
 /// parts add to it before the bank compares them.
-static int take_count(const nb::dict& given, const char* name) {
-  const int number = take<int>(given, name);
+static int take_count(const nb::dict& settings, const char* name) {
+  const int number = take<int>(settings, name);
   if (number < 1 || number > INT_MAX / 2)
     throw std::invalid_argument(std::string(name) + " is out of range");
   return number;
 }
 
 /// A bank from its description in Python (`kernelbank.bank`).
-Cloned<Bank> make_bank(const nb::dict& given) {
+Cloned<Bank> make_bank(const nb::dict& description) {
   BankSpec spec{};
-  spec.objective.window = take_count(given, "window");
-  spec.objective.regularization = take<double>(given, "regularization");
-  for (nb::handle loss : given["losses"]) spec.objective.losses.push_back(read_loss(loss));
-  spec.dimension = take_count(given, "dimension");
-  spec.slots = take_count(given, "slots");
-  spec.block = take_count(given, "block");
-  spec.threads = take_count(given, "threads");
-  spec.on_simplex = take<bool>(given, "on_simplex");
-  spec.needs_values = take<bool>(given, "needs_values");
-  spec.sums_weights = take<bool>(given, "sums_weights");
-  spec.first_sample = take<std::int64_t>(given, "first_sample");
+  spec.objective.window = take_count(description, "window");
+  spec.objective.regularization = take<double>(description, "regularization");
+  for (nb::handle loss : description["losses"]) spec.objective.losses.push_back(read_loss(loss));
+  spec.dimension = take_count(description, "dimension");
+  spec.slots = take_count(description, "slots");
+  spec.block = take_count(description, "block");
+  spec.threads = take_count(description, "threads");
+  spec.on_simplex = take<bool>(description, "on_simplex");
+  spec.needs_values = take<bool>(description, "needs_values");
+  spec.sums_weights = take<bool>(description, "sums_weights");
+  spec.first_sample = take<std::int64_t>(description, "first_sample");
   const int outputs = spec.objective.outputs();
   Statistics statistics;
   std::vector<Pack> packs;
-  for (nb::handle item : given["packs"]) {
+  for (nb::handle item : description["packs"]) {
     auto pack = nb::cast<nb::dict>(item);
     LearnerSpec learner{read_settings(take<nb::dict>(pack, "settings")), {}, spec.objective,
                         spec.dimension, spec.first_sample, &statistics};
@@ -102,25 +102,24 @@ Cloned<Bank> make_bank(const nb::dict& given) {
       learner.kernels.push_back(read_kernel(kernel, spec.dimension));
     if (!pack["loss"].is_none())
       learner.objective.losses.assign(outputs, read_loss(pack["loss"]));
-    OwnTarget own;
-    own.transform = read_transform(pack["transform"]);
-    if (!pack["base"].is_none()) {
-      auto base = nb::cast<std::vector<int>>(pack["base"]);
-      own.base_pack = base.at(0);
-      own.base_lane = base.at(1);
-    }
-    auto made = pack.contains("models") ? python_learner(take<nb::list>(pack, "models"), learner)
-                                        : make_learner(take<std::string>(pack, "learner"), learner);
-    packs.emplace_back(take<std::vector<int>>(pack, "slots"), std::move(made), own, outputs,
-                       1, spec.objective.window);
+    TargetChange target;
+    target.transform = read_transform(pack["transform"]);
+    if (!pack["base"].is_none())
+      std::tie(target.base_pack, target.base_lane) = nb::cast<std::pair<int, int>>(pack["base"]);
+    packs.emplace_back(take<std::vector<int>>(pack, "slots"),
+                       pack.contains("models")
+                           ? python_learner(take<nb::list>(pack, "models"), learner)
+                           : make_learner(take<std::string>(pack, "learner"), learner),
+                       target, outputs, 1, spec.objective.window);
   }
   std::vector<Cloned<Combiner>> combiners;
   for (int k = 0; k < outputs; ++k)
     combiners.push_back(
-        read_combiner(take<nb::tuple>(given, "combiner"), k, spec.slots, spec.objective));
-  Samples samples(take_count(given, "history"), spec.dimension, outputs, std::move(statistics), 1);
+        read_combiner(take<nb::tuple>(description, "combiner"), k, spec.slots, spec.objective));
+  Samples samples(take_count(description, "history"), spec.dimension, outputs,
+                  std::move(statistics), 1);
   return std::make_unique<Bank>(spec, std::move(samples), std::move(packs), std::move(combiners),
-                                take<std::vector<double>>(given, "first_weights"));
+                                take<std::vector<double>>(description, "first_weights"));
 }
 
 /// What a target may be: those of a loss.
@@ -142,20 +141,20 @@ using Written = nb::ndarray<double, nb::c_contig, nb::device::cpu>;
 
 class PyBank {
  public:
-  PyBank(const nb::dict& given, std::optional<std::size_t> most_bytes) {
+  PyBank(const nb::dict& description, std::optional<std::size_t> most_bytes) {
     std::optional<MemoryLimit> limit;
     if (most_bytes) limit.emplace(*most_bytes);
-    bank_ = make_bank(given);
+    bank_ = make_bank(description);
     may_fail_ = bank_->may_fail();
-    for (nb::handle rule : given["target_rules"]) {
+    for (nb::handle rule : description["target_rules"]) {
       auto items = nb::cast<nb::tuple>(rule);
       rules_.push_back({std::max(nb::cast<double>(items[0]), -LARGEST),
                         std::min(nb::cast<double>(items[1]), LARGEST), nb::cast<bool>(items[2])});
     }
-    if (rules_.size() != bank_->outputs.size()) throw nb::value_error("a rule for each output");
+    if (rules_.size() != outputs()) throw nb::value_error("a rule for each output");
     point_.resize(bank_->spec().dimension);
-    targets_.resize(rules_.size());
-    slots_.resize(rules_.size() * bank_->spec().slots);
+    targets_.resize(outputs());
+    slots_.resize(outputs() * slots());
   }
   std::unique_ptr<PyBank> copy_of() { return std::make_unique<PyBank>(*this); }
 
@@ -171,12 +170,12 @@ class PyBank {
   /// Learn X (n, d), y (n, K), past (n, K, P) or None, whole or not at all; the arrays of `trace` by
   /// name are filled.
   void learn(Floats X, Floats y, std::optional<Floats> past, const nb::dict& arrays) {
-    const std::size_t n = rows_of(X), K = rules_.size();
+    const std::size_t n = rows_of(X);
     require_shape("X", shape_of(X), {n, point_.size()});
-    require_shape("y", shape_of(y), {n, K});
-    if (past) require_shape("past", shape_of(*past), {n, K, slots_.size() / K});
-    std::vector<Written> kept;  // while other threads may change the dictionary
-    const Trace trace = read_trace(arrays, n, kept);
+    require_shape("y", shape_of(y), {n, outputs()});
+    if (past) require_shape("past", shape_of(*past), {n, outputs(), slots()});
+    std::vector<Written> alive;  // while other threads may change the dictionary
+    const Trace trace = read_trace(arrays, n, alive);
     learn_rows(X.data(), y.data(), n, past ? past->data() : nullptr, trace);
   }
 
@@ -209,7 +208,7 @@ class PyBank {
     bank_->predict_slots(X, n, slots);
   }
   void rescale(int output, double factor, double offset) {
-    if (output < 0 || output >= int(bank_->outputs.size())) throw std::invalid_argument("no such output");
+    if (output < 0 || output >= int(outputs())) throw std::invalid_argument("no such output");
     bank_->rescale(output, factor, offset);
   }
   void weights_for_model(double* out) {
@@ -246,27 +245,25 @@ class PyBank {
   /// (K,) predictions and (K, P) predictions of the slots at x (d,).
   nb::tuple predict_slots_one(Floats x) {
     require_shape("x", shape_of(x), {point_.size()});
-    const std::size_t K = bank_->outputs.size(), P = bank_->spec().slots;
-    double *predictions, *slots;
-    Result one = new_array({K}, &predictions), other = new_array({K, P}, &slots);
+    double *predictions, *values;
+    Result result = new_array({outputs()}, &predictions);
+    Result of_slots = new_array({outputs(), slots()}, &values);
     {
       const auto unlocked = unlock_for_threads();
-      bank_->predict(x.data(), predictions, slots);
+      bank_->predict(x.data(), predictions, values);
     }
-    return nb::make_tuple(one, other);
+    return nb::make_tuple(result, of_slots);
   }
-  Result predict(Floats X) { return rows(X, {rules_.size()}, &Bank::predict_rows); }
+  Result predict(Floats X) { return rows(X, {outputs()}, &Bank::predict_rows); }
   /// (n, K): the predictions that follow from those of the slots (n, K, P).
-  Result combine(Floats slots) {
-    const std::size_t K = bank_->outputs.size(), P = bank_->spec().slots;
-    require_shape("slots", shape_of(slots), {rows_of(slots), K, P});
-    double* predictions;
-    Result result = new_array({slots.shape(0), K}, &predictions);
-    bank_->combine_rows(slots.data(), slots.shape(0), predictions);
-    return result;
+  Result combine(Floats values) {
+    require_shape("slots", shape_of(values), {rows_of(values), outputs(), slots()});
+    return filled({values.shape(0), outputs()}, [&](double* predictions) {
+      bank_->combine_rows(values.data(), values.shape(0), predictions);
+    });
   }
-  Result predict_slots(Floats X) { return rows(X, by_slots(), &Bank::predict_slots); }
-  Result variance_slots(Floats X) { return rows(X, by_slots(), &Bank::variance_slots); }
+  Result predict_slots(Floats X) { return rows(X, {outputs(), slots()}, &Bank::predict_slots); }
+  Result variance_slots(Floats X) { return rows(X, {outputs(), slots()}, &Bank::variance_slots); }
 
   /// Let the terms before the first sample be x, or start at f_p = sum_j coefficients[j, p]
   /// k_p(points[j], .): points (m, d), coefficients (m, P).
@@ -276,11 +273,11 @@ class PyBank {
     const std::size_t m = rows_of(*points);
     if (m < 1 || !coefficients) throw nb::value_error("points and their coefficients are needed");
     require_shape("points", shape_of(*points), {m, point_.size()});
-    require_shape("coefficients", shape_of(*coefficients), {m, std::size_t(bank_->spec().slots)});
+    require_shape("coefficients", shape_of(*coefficients), {m, slots()});
     bank_->start_from(points->data(), int(points->shape(0)), coefficients->data());
   }
   /// See Bank::continue_with; added : (bank, indices, whether they are on bases that go on)
-  void continue_with(PyBank& before, std::vector<int> kept, std::vector<int> previous,
+  void continue_with(PyBank& before, std::vector<int> continued, std::vector<int> previous,
                      const nb::list& added) {
     const Turn other(before.turns_);
     std::vector<Bank::NewSlots> parts;
@@ -289,7 +286,7 @@ class PyBank {
       parts.push_back({&*nb::cast<PyBank&>(part[0]).bank_,
                        nb::cast<std::vector<int>>(part[1]), nb::cast<bool>(part[2])});
     }
-    bank_->continue_with(*before.bank_, {std::move(kept), std::move(previous)}, parts);
+    bank_->continue_with(*before.bank_, {std::move(continued), std::move(previous)}, parts);
   }
   void continue_with_output(PyBank& before, PyBank& alone, int output, double past) {
     const Turn other(before.turns_);
@@ -301,12 +298,11 @@ class PyBank {
   }
   /// The models behind slots whose state is not arrays, by pack and output.
   nb::dict models() {
-    nb::dict found;
-    for (std::size_t i = 0; i < bank_->packs.size(); ++i) {
-      nb::object models = python_models(*bank_->packs[i].learner);
-      if (!models.is_none()) found[nb::int_(i)] = models;
-    }
-    return found;
+    nb::dict models;
+    for (std::size_t i = 0; i < bank_->packs.size(); ++i)
+      if (nb::list of_pack = python_models(*bank_->packs[i].learner); nb::len(of_pack) > 0)
+        models[nb::int_(i)] = of_pack;
+    return models;
   }
 
   std::int64_t samples() {
@@ -314,17 +310,13 @@ class PyBank {
     return bank_->samples();
   }
   /// (K, P)
-  Result weights() {
-    return by_output({std::size_t(bank_->spec().slots)},
-                     [](Bank::Output& o, double* out) { copy(o.weights, out); });
-  }
+  Result weights() { return by_output({slots()}, [](Bank::Output& o) { return o.weights; }); }
   /// (P,): sums of |weight| of all outputs since they were last cleared.
   Result weight_sums() {
-    double* sums;
-    Result result = new_array({std::size_t(bank_->spec().slots)}, &sums);
-    for (Bank::Output& output : bank_->outputs)
-      for (std::size_t p = 0; p < output.weight_sums.size(); ++p) sums[p] += output.weight_sums[p];
-    return result;
+    return filled({slots()}, [&](double* sums) {
+      for (Bank::Output& output : bank_->outputs)
+        for (std::size_t p = 0; p < output.weight_sums.size(); ++p) sums[p] += output.weight_sums[p];
+    });
   }
   void clear_weight_sums() {
     for (Bank::Output& output : bank_->outputs)
@@ -332,37 +324,35 @@ class PyBank {
   }
   /// The totals of all outputs, (K,) and (K, P), by name.
   nb::dict ledger() {
-    const std::size_t slots = bank_->spec().slots;
-    auto number = [&](auto member) {
-      return by_output({}, [=](Bank::Output& o, double* out) { *out = double(o.ledger.*member); });
+    nb::dict totals;
+    const auto add_number = [&](const char* name, auto member) {
+      totals[name] = by_output(
+          {}, [=](Bank::Output& o) { return Array<double>{double(o.ledger.*member)}; });
     };
-    nb::dict found;
-    found["cost"] = number(&Ledger::cost);
-    found["loss"] = number(&Ledger::loss);
-    found["gap"] = number(&Ledger::gap);
-    found["effect"] = number(&Ledger::effect);
-    found["missing"] = number(&Ledger::missing);
-    found["slot_cost"] =
-        by_output({slots}, [](Bank::Output& o, double* out) { copy(o.ledger.slot_cost, out); });
-    found["slot_loss"] =
-        by_output({slots}, [](Bank::Output& o, double* out) { copy(o.ledger.slot_loss, out); });
-    found["dropped"] = by_slot(&Learner::dropped);
-    return found;
+    add_number("cost", &Ledger::cost);
+    add_number("loss", &Ledger::loss);
+    add_number("gap", &Ledger::gap);
+    add_number("effect", &Ledger::effect);
+    add_number("missing", &Ledger::missing);
+    totals["slot_cost"] = by_output({slots()}, [](Bank::Output& o) { return o.ledger.slot_cost; });
+    totals["slot_loss"] = by_output({slots()}, [](Bank::Output& o) { return o.ledger.slot_loss; });
+    totals["dropped"] = by_slot(&Learner::dropped);
+    return totals;
   }
   /// What warnings depend on: how many slots are out, and the largest effect of truncation.
   std::pair<std::int64_t, double> alerts() {
-    std::pair<std::int64_t, double> found{0, 0.0};
+    std::pair<std::int64_t, double> alerts{0, 0.0};
     for (const Bank::Output& output : bank_->outputs) {
-      found.first += output.ledger.quarantined;
-      found.second = std::max(found.second, output.ledger.effect);
+      alerts.first += output.ledger.quarantined;
+      alerts.second = std::max(alerts.second, output.ledger.effect);
     }
-    return found;
+    return alerts;
   }
   Result step_ratio() { return by_slot(&Learner::step_ratio); }
   std::vector<std::pair<double, double>> combiner_step() {
-    std::vector<std::pair<double, double>> found;
-    for (const Bank::Output& output : bank_->outputs) found.push_back(output.combiner->step_ratio());
-    return found;
+    std::vector<std::pair<double, double>> steps;
+    for (const Bank::Output& output : bank_->outputs) steps.push_back(output.combiner->step_ratio());
+    return steps;
   }
   /// The bytes of the state.
   std::size_t bytes() {
@@ -386,25 +376,27 @@ class PyBank {
   }
 
  private:
+  std::size_t outputs() const { return bank_->outputs.size(); }
+  std::size_t slots() const { return bank_->spec().slots; }
+
   /// The arrays that n samples are written to.
-  Trace read_trace(const nb::dict& arrays, std::size_t n, std::vector<Written>& kept) const {
-    const std::size_t K = rules_.size();
-    auto find = [&](const char* name, const Shape& shape) -> double* {
-      if (!arrays.contains(name)) return nullptr;
+  Trace read_trace(const nb::dict& arrays, std::size_t n, std::vector<Written>& alive) const {
+    const std::size_t window = bank_->spec().objective.window;
+    Trace trace{};
+    for (int column = 0; column < Trace::COLUMNS; ++column) {
+      const char* name = Trace::NAMES[column];
+      if (!arrays.contains(name)) continue;
       Written array;
       if (!nb::try_cast(arrays[name], array, false))  // a copy would be written in vain
         throw nb::value_error((std::string(name) + " must be a writable array of float64 by rows").c_str());
+      Shape shape = {n, outputs()};
+      if (column == Trace::VALUES) shape.push_back(window);
+      if (column >= Trace::WEIGHTS) shape.push_back(slots());
       require_shape(name, shape_of(array), shape);
-      kept.push_back(array);
-      return array.data();
-    };
-    auto one = [&](const char* name) { return find(name, {n, K}); };
-    auto all = [&](const char* name) { return find(name, {n, K, slots_.size() / K}); };
-    return {one("predictions"), one("cost"), one("loss"), one("bound_gap"),
-            one("cumulative_cost"), one("regret"), all("weights"), all("slot_cost"),
-            all("slot_loss"), all("slot_predictions"), all("curvature"), all("window_loss"),
-            find("values", {n, K, std::size_t(bank_->spec().objective.window), slots_.size() / K}),
-            all("norms"), all("effects")};
+      alive.push_back(array);
+      trace.columns[column] = array.data();
+    }
+    return trace;
   }
 
   /// Threads may need the interpreter's lock: give it away while they work.
@@ -423,36 +415,33 @@ class PyBank {
 
   /// Give the learners of a shard's packs the records of n samples.
   void hand_over(const nb::tuple& shard, std::size_t n) {
-    const std::size_t K = bank_->outputs.size(), window = bank_->spec().objective.window;
+    const std::size_t window = bank_->spec().objective.window;
     auto records = nb::cast<nb::dict>(shard[1]);
     auto find = [&](const char* name) { return nb::cast<Floats>(records[name], false); };  // no copy
-    const std::size_t slots = find("norms").ndim() == 3 ? find("norms").shape(2) : 0;
+    const std::size_t width = find("norms").ndim() == 3 ? find("norms").shape(2) : 0;
     auto read = [&](const char* name, const Shape& shape) {
       const Floats array = find(name);
       require_shape(name, shape_of(array), shape);
       return array.data();
     };
-    const Shape plain = {n, K, slots};
-    const HandedOver handed{bank_->samples(),      int(n),
-                            int(slots),            read("predictions", plain),
-                            read("values", {n, K, window, slots}),
-                            read("norms", plain),  read("effects", plain)};
+    const Shape plain = {n, outputs(), width};
+    const HandedOver handed{bank_->samples(), int(n), int(width), read("predictions", plain),
+                            read("values", {n, outputs(), window, width}), read("norms", plain),
+                            read("effects", plain)};
     for (int pack : nb::cast<std::vector<int>>(shard[0]))
       dynamic_cast<Remote&>(*bank_->packs.at(pack).learner).take(handed);
   }
 
-  static void copy(const Array<double>& from, double* to) { std::copy(from.begin(), from.end(), to); }
-
-  /// (K, ...): what `write` leaves of each output.
-  template <class Write>
-  Result by_output(Shape shape, Write write) {
-    double* data;
-    std::size_t size = 1;
-    for (std::size_t n : shape) size *= n;
-    shape.insert(shape.begin(), bank_->outputs.size());
-    Result result = new_array(shape, &data);
-    for (Bank::Output& output : bank_->outputs) write(output, data), data += size;
-    return result;
+  /// (K, ...): the numbers of each output.
+  template <class Read>
+  Result by_output(Shape shape, Read read) {
+    shape.insert(shape.begin(), outputs());
+    return filled(shape, [&](double* out) {
+      for (Bank::Output& output : bank_->outputs) {
+        const Array<double> numbers = read(output);
+        out = std::copy(numbers.begin(), numbers.end(), out);
+      }
+    });
   }
 
   /// Step sizes are checked when the samples have doubled, and at the end of a slide period.
@@ -462,16 +451,16 @@ class PyBank {
   }
 
   /// Copy a float, or an array of float64 of the right length; false for anything else.
-  static bool read_row(nb::handle given, std::vector<double>& row) {
-    if (PyFloat_Check(given.ptr())) {
-      row[0] = PyFloat_AS_DOUBLE(given.ptr());
+  static bool read_row(nb::handle value, std::vector<double>& row) {
+    if (PyFloat_Check(value.ptr())) {
+      row[0] = PyFloat_AS_DOUBLE(value.ptr());
       return row.size() == 1;
     }
     // No subclass: that of masked arrays has entries that are no numbers.
     static const nb::handle plain =
         nb::object(nb::module_::import_("numpy").attr("ndarray")).release();
     nb::ndarray<const double, nb::ndim<1>, nb::device::cpu> array;
-    if (!given.type().is(plain) || !nb::try_cast(given, array, false)) return false;
+    if (!value.type().is(plain) || !nb::try_cast(value, array, false)) return false;
     if (array.shape(0) != row.size()) return false;
     for (std::size_t i = 0; i < row.size(); ++i) row[i] = array(i);
     return true;
@@ -484,31 +473,25 @@ class PyBank {
            });
   }
 
-  /// (K, P)
-  Shape by_slots() const { return {rules_.size(), slots_.size() / rules_.size()}; }
-
   /// (K, P): a number of every slot.
   Result by_slot(Lanes (Learner::*method)(int) const) {
-    const std::size_t outputs = bank_->outputs.size(), slots = bank_->spec().slots;
-    double* data;
-    Result result = new_array({outputs, slots}, &data);
-    for (const Pack& pack : bank_->packs)
-      for (std::size_t k = 0; k < outputs; ++k) {
-        const Lanes value = ((*pack.learner).*method)(int(k));
-        for (std::size_t i = 0; i < pack.slots.size(); ++i)
-          data[k * slots + pack.slots[i]] = value[int(i)];
-      }
-    return result;
+    return filled({outputs(), slots()}, [&](double* out) {
+      for (const Pack& pack : bank_->packs)
+        for (std::size_t k = 0; k < outputs(); ++k) {
+          const Lanes value = ((*pack.learner).*method)(int(k));
+          for (std::size_t i = 0; i < pack.slots.size(); ++i)
+            out[k * slots() + pack.slots[i]] = value[int(i)];
+        }
+    });
   }
 
   Result rows(Floats X, Shape shape, void (Bank::*method)(const double*, std::size_t, double*)) {
     require_shape("X", shape_of(X), {rows_of(X), point_.size()});
     shape.insert(shape.begin(), X.shape(0));
-    double* data;
-    Result result = new_array(shape, &data);
-    nb::gil_scoped_release unlocked;
-    ((*bank_).*method)(X.data(), X.shape(0), data);
-    return result;
+    return filled(shape, [&](double* out) {
+      nb::gil_scoped_release unlocked;
+      ((*bank_).*method)(X.data(), X.shape(0), out);
+    });
   }
 
   void learn_rows(const double* X, const double* y, std::size_t n, const double* past,
@@ -555,11 +538,13 @@ class PythonBank : public ModelBank {
   void learn(const double* X, const double* y, int n, const double* past, double* predictions,
              double* weights, double* slots) override {
     if (nb::object core = local(); core.is_valid()) {
-      auto& own = nb::cast<PyBank&>(core);
-      const std::int64_t first = own.samples();
+      auto& local_bank = nb::cast<PyBank&>(core);
+      const std::int64_t first = local_bank.samples();
       Trace trace{};
-      trace.predictions = predictions, trace.weights = weights, trace.slot_predictions = slots;
-      if (own.learn_for_model(X, y, n, past, trace)) bank_.attr("_check")(first);
+      trace.columns[Trace::PREDICTION] = predictions;
+      trace.columns[Trace::WEIGHTS] = weights;
+      trace.columns[Trace::SLOT_PREDICTIONS] = slots;
+      if (local_bank.learn_for_model(X, y, n, past, trace)) bank_.attr("_check")(first);
       return;
     }
     const std::size_t rows = n, K = outputs_, P = slots_;
@@ -623,38 +608,40 @@ std::shared_ptr<ModelBank> kb::model_bank(nb::handle bank, int width) {
 void kb::bind_bank(nb::module_& m) {
   nb::exception<TooLarge>(m, "TooLarge", PyExc_ValueError);
   pthread_atfork(nullptr, nullptr, [] { ++forks; });
-  nb::class_<PyBank>(m, "Bank")
-      .def(nb::init<const nb::dict&, std::optional<std::size_t>>(), "description"_a,
-           "most_bytes"_a.none() = nb::none())
-      .def("learn", PyBank::in_turn(&PyBank::learn), "X"_a, "y"_a, "past"_a.none(), "trace"_a)
-      .def("learn_elsewhere", PyBank::in_turn(&PyBank::learn_elsewhere), "X"_a, "y"_a,
-           "past"_a.none(), "trace"_a, "shards"_a)
-      .def("learn_one", PyBank::in_turn(&PyBank::learn_one), "x"_a.none(), "y"_a.none())
-      .def("rescale", PyBank::in_turn(&PyBank::rescale), "output"_a, "factor"_a, "offset"_a)
-      .def("predict_one", PyBank::in_turn(&PyBank::predict_one), "x"_a.none())
-      .def("predict_slots_one", PyBank::in_turn(&PyBank::predict_slots_one), "x"_a)
-      .def("predict", PyBank::in_turn(&PyBank::predict), "X"_a)
-      .def("combine", PyBank::in_turn(&PyBank::combine), "slots"_a)
-      .def("predict_slots", PyBank::in_turn(&PyBank::predict_slots), "X"_a)
-      .def("variance_slots", PyBank::in_turn(&PyBank::variance_slots), "X"_a)
-      .def("state", PyBank::in_turn(&PyBank::state), "begin"_a = "")
-      .def("restore", PyBank::in_turn(&PyBank::restore), "arrays"_a)
-      .def("copy", PyBank::in_turn(&PyBank::copy_of))
-      .def("begin", PyBank::in_turn(&PyBank::begin), "x"_a, "points"_a.none() = nb::none(),
-           "coefficients"_a.none() = nb::none())
-      .def("continue_with", PyBank::in_turn(&PyBank::continue_with), "before"_a, "kept"_a,
-           "previous"_a, "added"_a)
-      .def("continue_with_output", PyBank::in_turn(&PyBank::continue_with_output), "before"_a,
-           "alone"_a, "output"_a, "past"_a)
-      .def("continue_from", PyBank::in_turn(&PyBank::continue_from), "narrower"_a)
-      .def("models", PyBank::in_turn(&PyBank::models))
-      .def("weights", PyBank::in_turn(&PyBank::weights))
-      .def("weight_sums", PyBank::in_turn(&PyBank::weight_sums))
-      .def("clear_weight_sums", PyBank::in_turn(&PyBank::clear_weight_sums))
-      .def("ledger", PyBank::in_turn(&PyBank::ledger))
-      .def("alerts", PyBank::in_turn(&PyBank::alerts))
-      .def("step_ratio", PyBank::in_turn(&PyBank::step_ratio))
-      .def("combiner_step", PyBank::in_turn(&PyBank::combiner_step))
-      .def_prop_ro("samples", &PyBank::samples)
-      .def_prop_ro("bytes", PyBank::in_turn(&PyBank::bytes));
+  nb::class_<PyBank> bank(m, "Bank");
+  bank.def(nb::init<const nb::dict&, std::optional<std::size_t>>(), "description"_a,
+           "most_bytes"_a.none() = nb::none());
+  const auto def = [&](const char* name, auto method, auto... arguments) {
+    bank.def(name, PyBank::in_turn(method), arguments...);
+  };
+  def("learn", &PyBank::learn, "X"_a, "y"_a, "past"_a.none(), "trace"_a);
+  def("learn_elsewhere", &PyBank::learn_elsewhere, "X"_a, "y"_a, "past"_a.none(), "trace"_a,
+      "shards"_a);
+  def("learn_one", &PyBank::learn_one, "x"_a.none(), "y"_a.none());
+  def("rescale", &PyBank::rescale, "output"_a, "factor"_a, "offset"_a);
+  def("predict_one", &PyBank::predict_one, "x"_a.none());
+  def("predict_slots_one", &PyBank::predict_slots_one, "x"_a);
+  def("predict", &PyBank::predict, "X"_a);
+  def("combine", &PyBank::combine, "slots"_a);
+  def("predict_slots", &PyBank::predict_slots, "X"_a);
+  def("variance_slots", &PyBank::variance_slots, "X"_a);
+  def("state", &PyBank::state, "begin"_a = "");
+  def("restore", &PyBank::restore, "arrays"_a);
+  def("copy", &PyBank::copy_of);
+  def("begin", &PyBank::begin, "x"_a, "points"_a.none() = nb::none(),
+      "coefficients"_a.none() = nb::none());
+  def("continue_with", &PyBank::continue_with, "before"_a, "continued"_a, "previous"_a, "added"_a);
+  def("continue_with_output", &PyBank::continue_with_output, "before"_a, "alone"_a, "output"_a,
+      "past"_a);
+  def("continue_from", &PyBank::continue_from, "narrower"_a);
+  def("models", &PyBank::models);
+  def("weights", &PyBank::weights);
+  def("weight_sums", &PyBank::weight_sums);
+  def("clear_weight_sums", &PyBank::clear_weight_sums);
+  def("ledger", &PyBank::ledger);
+  def("alerts", &PyBank::alerts);
+  def("step_ratio", &PyBank::step_ratio);
+  def("combiner_step", &PyBank::combiner_step);
+  bank.def_prop_ro("samples", &PyBank::samples);
+  bank.def_prop_ro("bytes", PyBank::in_turn(&PyBank::bytes));
 }

@@ -15,15 +15,15 @@ Result new_array(const Shape& shape, double** data) {
   return Result(*data, shape.size(), shape.data(), owner);
 }
 
-void require_shape(const char* name, const Shape& found, const Shape& wanted) {
-  if (found == wanted) return;
+void require_shape(const char* name, const Shape& actual, const Shape& expected) {
+  if (actual == expected) return;
   const auto text = [](const Shape& shape) {
     std::string all;
     for (std::size_t n : shape) all += (all.empty() ? "" : ", ") + std::to_string(n);
     return "(" + all + ")";
   };
   throw nb::value_error(
-      (std::string(name) + " has shape " + text(found) + ", not " + text(wanted)).c_str());
+      (std::string(name) + " has shape " + text(actual) + ", not " + text(expected)).c_str());
 }
 
 namespace {
@@ -31,19 +31,19 @@ namespace {
 // --- what a user writes in Python: the core calls it ----------------------------------------------
 
 /// An object of Python's that threads of the core may hold. A copy is a copy of the object.
-class Held {
+class PythonObject {
  public:
-  explicit Held(nb::object object) : object_(std::move(object)) {}
-  Held(const Held& other) {
+  explicit PythonObject(nb::object object) : object_(std::move(object)) {}
+  PythonObject(const PythonObject& other) {
     nb::gil_scoped_acquire gil;
     object_ = other.object_.attr("copy")();
   }
-  Held(Held&&) = default;
-  Held& operator=(Held other) {
+  PythonObject(PythonObject&&) = default;
+  PythonObject& operator=(PythonObject other) {
     std::swap(object_, other.object_);
     return *this;
   }
-  ~Held() {
+  ~PythonObject() {
     if (!object_.is_valid()) return;
     nb::gil_scoped_acquire gil;
     object_.reset();
@@ -83,18 +83,18 @@ class PythonStatistic final : public Statistic {
              double* out) const override {
     nb::gil_scoped_acquire gil;
     const std::size_t d = coordinates_.size();
-    double *one, *others;
-    Result X = new_array({1, d}, &one), Z = new_array({std::size_t(count), d}, &others);
-    for (std::size_t k = 0; k < d; ++k) {
-      one[k] = x[coordinates_[k]];
-      for (int m = 0; m < count; ++m) others[m * d + k] = terms[coordinates_[k] * stride + m];
-    }
+    const Result X = new_rows(1, d, [&](std::size_t, double* row) {
+      for (std::size_t k = 0; k < d; ++k) row[k] = x[coordinates_[k]];
+    });
+    const Result Z = new_rows(count, d, [&](std::size_t m, double* row) {
+      for (std::size_t k = 0; k < d; ++k) row[k] = terms[coordinates_[k] * stride + m];
+    });
     const Floats values = checked_result((*function_)(X, Z), {1, std::size_t(count)}, name_);
     std::copy_n(values.data(), count, out);
   }
 
  private:
-  Held function_;
+  PythonObject function_;
   std::string name_;
   std::vector<int> coordinates_;
 };
@@ -123,12 +123,12 @@ class PythonLoss final : public Loss {
         function(copied((const double*)f, shape), copied((const double*)y, shape)), shape, name_);
     std::copy_n(values.data(), values.size(), (double*)out);
   }
-  Held value_, derivative_;
+  PythonObject value_, derivative_;
   std::string name_;
 };
 
 /// The arrays of an object's state in Python, listed where they are.
-void visit_arrays(Archive& archive, const Held& owner) {
+void visit_arrays(Archive& archive, const PythonObject& owner) {
   nb::gil_scoped_acquire gil;
   for (auto [name, value] : nb::cast<nb::dict>(owner.attr("arrays"))) {
     auto array = nb::cast<nb::ndarray<double, nb::c_contig, nb::device::cpu>>(value);
@@ -182,12 +182,12 @@ class PythonLearner final : public Learner {
   }
 
  private:
-  void take(Learner& other) { model_ = Held(static_cast<PythonLearner&>(other).model_); }
+  void take(Learner& other) { model_ = PythonObject(static_cast<PythonLearner&>(other).model_); }
   /// A copy: a model that keeps x keeps this sample.
   nb::object point(const double* x) const { return copied(x, {point_.size()}); }
   double value(const double* x) const { return nb::cast<double>(model_.attr("value")(point(x))); }
 
-  Held model_;
+  PythonObject model_;
   int window_;
   std::shared_ptr<const Loss> loss_;
   std::vector<double> point_;
@@ -196,39 +196,38 @@ class PythonLearner final : public Learner {
 
 class PythonCombiner final : public Combiner {
  public:
-  explicit PythonCombiner(nb::object rule) : rule_(std::move(rule)) {}
+  PythonCombiner(const CombinerSpec& spec, nb::object rule)
+      : Combiner(spec), rule_(std::move(rule)) {}
   void visit(Archive& archive) override { visit_arrays(archive, rule_); }
   bool may_fail() const override { return true; }
 
   void change_slots(Combiner& before, const SlotPlan& plan) override {
     nb::gil_scoped_acquire gil;
-    nb::list kept, previous;
-    for (std::size_t i = 0; i < plan.kept.size(); ++i) {
-      if (plan.is_new(int(i)))
-        kept.append(nb::none());
-      else
-        kept.append(plan.kept[i]);
+    nb::list sources, previous;
+    for (std::size_t i = 0; i < plan.continued.size(); ++i) {
+      sources.append(plan.is_new(int(i)) ? nb::none() : nb::object(nb::int_(plan.continued[i])));
       previous.append(plan.previous[i]);
     }
-    rule_.attr("change_slots")(*static_cast<PythonCombiner&>(before).rule_, kept, previous);
+    rule_.attr("change_slots")(*static_cast<PythonCombiner&>(before).rule_, sources, previous);
   }
 
-  void choose(const Evidence& e, const double* weights, double* chosen) override {
+  void choose(const Evidence&, const double*, double*) override {}  // only whole blocks
+  void choose_block(const EvidenceBlock& e, const double* weights, double* chosen) override {
     nb::gil_scoped_acquire gil;
     const std::size_t n = std::size_t(e.count), slots = std::size_t(e.slots);
-    const Shape rows = {n, slots};
     nb::dict evidence;
     evidence["first"] = e.first;
-    for (const auto& [name, array] : Evidence::BY_SLOT) evidence[name] = copied(e.*array, rows);
+    for (int i = 0; i < EvidenceBlock::ROWS; ++i)
+      evidence[EvidenceBlock::NAMES[i]] = copied(e.rows[i], {n, slots});
     evidence["targets"] = copied(e.targets, {std::size_t(e.window - 1) + n});
     evidence["values"] = copied(e.values, {e.values ? n : 0, std::size_t(e.window), slots});
-    const Floats weights_after =
-        checked_result(rule_.attr("choose")(evidence, copied(weights, {slots})), rows, "combine");
+    const Floats weights_after = checked_result(
+        rule_.attr("choose")(evidence, copied(weights, {slots})), {n, slots}, "combine");
     std::copy_n(weights_after.data(), n * slots, chosen);
   }
 
  private:
-  Held rule_;
+  PythonObject rule_;
 };
 
 // --- settings -------------------------------------------------------------------------------------
@@ -238,10 +237,10 @@ T item(const nb::tuple& items, int i) {
   return nb::cast<T>(items[i]);
 }
 
-StatisticSpec read_statistic(nb::handle given, int dimension) {
+StatisticSpec read_statistic(nb::handle description, int dimension) {
   StatisticSpec spec;
-  if (given.is_none()) return spec;
-  const auto items = nb::cast<nb::tuple>(given);
+  if (description.is_none()) return spec;
+  const auto items = nb::cast<nb::tuple>(description);
   spec.name = item<std::string>(items, 0);
   spec.parameter = item<double>(items, 1);
   spec.coordinates = item<std::vector<int>>(items, 2);
@@ -259,9 +258,9 @@ StatisticSpec read_statistic(nb::handle given, int dimension) {
 
 }  // namespace
 
-Settings read_settings(const nb::dict& given) {
+Settings read_settings(const nb::dict& values) {
   Settings settings;
-  for (auto [key, value] : given) {
+  for (auto [key, value] : values) {
     const std::string name = nb::cast<std::string>(key);
     if (value.is_none()) continue;
     if (nb::isinstance<nb::str>(value))
@@ -278,16 +277,16 @@ Settings read_settings(const nb::dict& given) {
   return settings;
 }
 
-KernelSpec read_kernel(nb::handle given, int dimension) {
-  const auto items = nb::cast<nb::tuple>(given);
+KernelSpec read_kernel(nb::handle description, int dimension) {
+  const auto items = nb::cast<nb::tuple>(description);
   KernelSpec spec{item<std::string>(items, 0), read_statistic(items[1], dimension),
                   item<std::vector<double>>(items, 2), {}};
   for (nb::handle part : items[3]) spec.parts.push_back(read_kernel(part, dimension));
   return spec;
 }
 
-std::shared_ptr<const Loss> read_loss(nb::handle given) {
-  const auto items = nb::cast<nb::tuple>(given);
+std::shared_ptr<const Loss> read_loss(nb::handle description) {
+  const auto items = nb::cast<nb::tuple>(description);
   const auto name = item<std::string>(items, 0);
   const auto function = [&](int i) { return (LossFunction)item<std::uintptr_t>(items, i); };
   if (name == "python")
@@ -297,9 +296,9 @@ std::shared_ptr<const Loss> read_loss(nb::handle given) {
   return make_loss(name, item<std::vector<double>>(items, 1));
 }
 
-std::optional<ShiftedLog> read_transform(nb::handle given) {
-  if (given.is_none()) return {};
-  const auto items = nb::cast<nb::tuple>(given);
+std::optional<ShiftedLog> read_transform(nb::handle description) {
+  if (description.is_none()) return {};
+  const auto items = nb::cast<nb::tuple>(description);
   if (item<std::string>(items, 0) != "ShiftedLog") throw nb::value_error("unknown transform");
   return ShiftedLog{item<double>(items, 1)};
 }
@@ -312,60 +311,54 @@ Cloned<Learner> python_learner(const nb::list& models, const LearnerSpec& spec) 
   return std::make_unique<Separate>(std::move(parts));
 }
 
-nb::object python_models(const Learner& learner) {
+nb::list python_models(const Learner& learner) {
   nb::list models;
   const auto add = [&](const Learner& part) {
-    const auto* one = dynamic_cast<const PythonLearner*>(&part);
-    if (one) models.append(one->model());
-    return one != nullptr;
+    if (const auto* python = dynamic_cast<const PythonLearner*>(&part)) models.append(python->model());
   };
-  if (add(learner)) return models;
-  if (const auto* several = dynamic_cast<const Separate*>(&learner))
-    for (const Cloned<Learner>& part : several->parts())
-      if (!add(*part)) return nb::none();
-  return nb::len(models) > 0 ? nb::object(models) : nb::none();
+  add(learner);
+  if (const auto* separate = dynamic_cast<const Separate*>(&learner))
+    for (const Cloned<Learner>& part : separate->parts()) add(*part);
+  return models;
 }
 
-Cloned<Combiner> read_combiner(const nb::tuple& given, int k, int slots,
-                               const Objective& objective) {
-  if (given[0].is_none())
-    return std::make_unique<PythonCombiner>(nb::object(nb::cast<nb::list>(given[1])[k]));
-  return make_combiner(item<std::string>(given, 0),
-                       {read_settings(item<nb::dict>(given, 1)), slots, objective.window,
-                        objective.regularization, objective.losses[k]});
+Cloned<Combiner> read_combiner(const nb::tuple& rule, int k, int slots, const Objective& objective) {
+  CombinerSpec spec{{}, slots, objective.window, objective.regularization, objective.losses[k]};
+  if (rule[0].is_none())
+    return std::make_unique<PythonCombiner>(spec, nb::object(nb::cast<nb::list>(rule[1])[k]));
+  spec.settings = read_settings(item<nb::dict>(rule, 1));
+  return make_combiner(item<std::string>(rule, 0), spec);
 }
 
 // --- states ---------------------------------------------------------------------------------------
 
-nb::dict state_arrays(const std::vector<Entry>& entries) {
-  nb::dict arrays;
-  for (const Entry& entry : entries) {
-    const char* name = entry.name.c_str();
-    if (entry.kind == Number::float64)
-      arrays[name] = copied((const double*)entry.numbers, entry.shape);
-    else if (entry.kind == Number::float32)
-      arrays[name] = copied((const float*)entry.numbers, entry.shape);
-    else
-      arrays[name] = copied((const std::int64_t*)entry.numbers, entry.shape);
-  }
-  return arrays;
+/// action(numbers) with the numbers of an entry, as a pointer to their type.
+template <class Action>
+static auto with_numbers(const Entry& entry, Action action) {
+  if (entry.kind == Number::float64) return action((double*)entry.numbers);
+  if (entry.kind == Number::float32) return action((float*)entry.numbers);
+  return action((std::int64_t*)entry.numbers);
 }
 
-static void write_entry(const Entry& entry, nb::handle given) {
-  auto array = nb::cast<nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>>(given);
-  const nb::dlpack::dtype type = entry.kind == Number::float64   ? nb::dtype<double>()
-                                 : entry.kind == Number::float32 ? nb::dtype<float>()
-                                                                 : nb::dtype<std::int64_t>();
-  if (array.dtype() != type || shape_of(array) != entry.shape)
-    throw StateRefused(entry.name + " has another shape or type");
-  if (entry.bytes() > 0) std::memcpy(entry.numbers, array.data(), entry.bytes());
+nb::dict state_arrays(const std::vector<Entry>& entries) {
+  nb::dict arrays;
+  for (const Entry& entry : entries)
+    arrays[entry.name.c_str()] =
+        with_numbers(entry, [&](auto* numbers) { return copied(numbers, entry.shape); });
+  return arrays;
 }
 
 void write_entries(const std::vector<Entry>& entries, const nb::dict& arrays) {
   if (entries.size() != arrays.size()) throw StateRefused("it has other arrays");
   for (const Entry& entry : entries) {
-    if (!arrays.contains(entry.name.c_str())) throw StateRefused("it has no " + entry.name);
-    write_entry(entry, arrays[entry.name.c_str()]);
+    const char* name = entry.name.c_str();
+    if (!arrays.contains(name)) throw StateRefused("it has no " + entry.name);
+    const auto array = nb::cast<nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>>(arrays[name]);
+    with_numbers(entry, [&]<class T>(T* numbers) {
+      if (array.dtype() != nb::dtype<T>() || shape_of(array) != entry.shape)
+        throw StateRefused(entry.name + " has another shape or type");
+      if (entry.bytes() > 0) std::memcpy(numbers, array.data(), entry.bytes());
+    });
   }
 }
 

@@ -20,8 +20,11 @@ void bind_bank(nb::module_& m);
 void bind_models(nb::module_& m);
 
 class ModelBank;
+class SeasonHistory;
 /// A KernelBank of Python, on rows of this width, as the bank of a model.
 std::shared_ptr<ModelBank> model_bank(nb::handle bank, int width);
+/// Give a history these periods: those that are not 0 come first.
+void set_periods(SeasonHistory& history, const std::vector<std::int64_t>& periods);
 
 // --- arrays ---------------------------------------------------------------------------------------
 
@@ -31,6 +34,23 @@ using Shape = std::vector<std::size_t>;
 
 /// A new NumPy array of zeros.
 Result new_array(const Shape& shape, double** data);
+
+/// The same, written by fill(numbers).
+template <class Fill>
+Result filled(const Shape& shape, const Fill& fill) {
+  double* data;
+  Result result = new_array(shape, &data);
+  fill(data);
+  return result;
+}
+
+/// (n, width): row t is written by fill(t, row).
+template <class Fill>
+Result new_rows(std::size_t n, std::size_t width, const Fill& fill) {
+  return filled({n, width}, [&](double* rows) {
+    for (std::size_t t = 0; t < n; ++t) fill(t, rows + t * width);
+  });
+}
 
 /// A copy of numbers as a NumPy array.
 template <class T>
@@ -44,6 +64,10 @@ nb::any copied(const T* numbers, const Shape& shape) {
   return nb::steal<nb::any>(array.release());
 }
 
+inline nb::any copied(const Array<double>& numbers) {
+  return copied(numbers.data(), {numbers.size()});
+}
+
 template <class Array>
 Shape shape_of(const Array& array) {
   Shape shape(array.ndim());
@@ -52,34 +76,38 @@ Shape shape_of(const Array& array) {
 }
 
 /// Refuse an array of another shape: loops would leave it.
-void require_shape(const char* name, const Shape& found, const Shape& wanted);
+void require_shape(const char* name, const Shape& actual, const Shape& expected);
+template <class Array>
+void expect(const Array& array, const Shape& shape) {
+  if (shape_of(array) != shape) throw std::invalid_argument("an array has another shape");
+}
 
 // --- settings -------------------------------------------------------------------------------------
 
-Settings read_settings(const nb::dict& given);
+Settings read_settings(const nb::dict& settings);
 /// (name, statistic, constants, parts); statistic : (name, parameter, coordinates),
 /// ("python", 0, coordinates, function to call, its name, the user's function, by which equal ones
 /// are known), ("c_function", 0, coordinates, address), or None
-KernelSpec read_kernel(nb::handle given, int dimension);
+KernelSpec read_kernel(nb::handle description, int dimension);
 /// (name, parameters), ("python", value, derivative, name, curvature), or ("c_function", value,
 /// derivative, curvature) with addresses
-std::shared_ptr<const Loss> read_loss(nb::handle given);
+std::shared_ptr<const Loss> read_loss(nb::handle description);
 /// (name, parameter), or None
-std::optional<ShiftedLog> read_transform(nb::handle given);
+std::optional<ShiftedLog> read_transform(nb::handle description);
 
 /// A learner from a model in Python for each output: an object with value(x), learn(x, y, slope), norm(),
 /// variance(x), copy(), `arrays`, the state by name, and `may_fail`.
 Cloned<Learner> python_learner(const nb::list& models, const LearnerSpec& spec);
-/// The models of such a learner; None for any other.
-nb::object python_models(const Learner& learner);
+/// The models of such a learner; none of any other.
+nb::list python_models(const Learner& learner);
 
 /// The rule of output k: (name, settings), or None and for each output a rule of the user's, an object
 /// with choose(evidence, weights), copy() and `arrays`, its state.
-Cloned<Combiner> read_combiner(const nb::tuple& given, int k, int slots, const Objective& objective);
+Cloned<Combiner> read_combiner(const nb::tuple& rule, int k, int slots, const Objective& objective);
 
 template <class T>
-T take(const nb::dict& given, const char* name) {
-  return nb::cast<T>(given[name]);
+T take(const nb::dict& settings, const char* name) {
+  return nb::cast<T>(settings[name]);
 }
 
 // --- states ---------------------------------------------------------------------------------------

@@ -3,6 +3,8 @@
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/vector.h>
 
+#include <numeric>
+
 #include "../auto/class_model.hpp"
 #include "../auto/number_model.hpp"
 #include "convert.hpp"
@@ -11,15 +13,6 @@ using namespace nb::literals;
 using namespace kb;
 
 namespace {
-
-/// Refuse an array of another shape: the loops do not look at it again.
-void expect(const Floats& array, const Shape& shape) {
-  bool fits = array.ndim() == shape.size();
-  for (std::size_t i = 0; fits && i < shape.size(); ++i) fits = array.shape(i) == shape[i];
-  if (!fits) throw std::invalid_argument("an array has another shape");
-}
-
-nb::any copied(const Array<double>& numbers) { return kb::copied(numbers.data(), {numbers.size()}); }
 
 Array<double> read(const Floats& array) { return {array.data(), array.data() + array.size()}; }
 
@@ -58,6 +51,7 @@ class PyModel {
 
  private:
   nb::dict settings_;
+  static constexpr bool has_classes = std::is_same_v<Model, ClassModel>;
 
  public:
   Model model;
@@ -65,7 +59,7 @@ class PyModel {
   int inputs() const { return model.replay.inputs.columns(); }
   /// How many numbers a prediction keeps of its intervals.
   int ends() const {
-    if constexpr (std::is_same_v<Model, ClassModel>)
+    if constexpr (has_classes)
       return 0;
     else
       return model.targets() * INTERVAL_ENDS;
@@ -83,18 +77,17 @@ class PyModel {
     model.use_slots(pool, members);
   }
   void use_banks(const nb::list& banks) {
-    std::vector<std::shared_ptr<ModelBank>> made;
-    for (nb::handle bank : banks) made.push_back(model_bank(bank, model.scaling->layout().width));
-    if constexpr (std::is_same_v<Model, ClassModel>)
-      model.banks = std::move(made);
+    std::vector<std::shared_ptr<ModelBank>> parts;
+    for (nb::handle bank : banks) parts.push_back(model_bank(bank, model.scaling->layout().width));
+    if constexpr (has_classes)
+      model.banks = std::move(parts);
     else
-      model.bank = made.empty() ? nullptr : made.at(0);
+      model.bank = parts.empty() ? nullptr : parts.at(0);
   }
 
-  nb::any past_row(std::int64_t waiting) const {
-    Array<double> row(model.past.width());
-    model.past.write(model.rows, waiting, row.data());
-    return copied(row);
+  Result past_row(std::int64_t waiting) const {
+    return filled({std::size_t(model.past.width())},
+                  [&](double* row) { model.past.write(model.rows, waiting, row); });
   }
 
   /// The prediction of the row that comes after those that wait for their targets.
@@ -102,12 +95,12 @@ class PyModel {
     expect(x, {std::size_t(inputs())});
     Array<double> past(model.past.width());
     model.past.write(model.rows, waiting, past.data());
-    Prediction made;
-    if constexpr (std::is_same_v<Model, ClassModel>)
-      model.predict(x.data(), past.data(), made);
+    Prediction prediction;
+    if constexpr (has_classes)
+      model.predict(x.data(), past.data(), prediction);
     else
-      model.predict(x.data(), past.data(), waiting > 0, tail, made);
-    return made;
+      model.predict(x.data(), past.data(), waiting > 0, tail, prediction);
+    return prediction;
   }
 
   /// (n, 3 K) and (n, 2, K, levels); or (n, classes) and nothing. late : as in NumberModel::predict
@@ -116,7 +109,7 @@ class PyModel {
     expect(X, {n, std::size_t(inputs())});
     expect(pasts, {n, std::size_t(model.past.width())});
     double *outputs, *more;
-    if constexpr (std::is_same_v<Model, ClassModel>) {
+    if constexpr (has_classes) {
       Result result = new_array({n, std::size_t(model.classes())}, &outputs);
       model.predict_rows(X.data(), pasts.data(), int(n), outputs);
       return nb::make_tuple(result, nb::none());
@@ -138,7 +131,7 @@ class PyModel {
     if (made && (int(made->past.size()) != model.past.width() || int(made->ends.size()) != ends()))
       throw std::invalid_argument("a prediction of other rows");
     std::size_t width, weighed = 1, outputs;
-    if constexpr (std::is_same_v<Model, ClassModel>) {
+    if constexpr (has_classes) {
       width = model.classes(), outputs = model.outputs();
       for (std::size_t t = 0; t < n; ++t)
         if (!(0.0 <= y.data()[t] && y.data()[t] < model.classes()))
@@ -153,7 +146,12 @@ class PyModel {
       all[1] = nb::cast(new_array({n, weighed, pool}, &record.weights));
       if (slots) all[2] = nb::cast(new_array({n, outputs, pool}, &record.slots));
     }
-    const int done = call_step(X.data(), y.data(), int(n), tail, made, record);
+    int done;
+    if constexpr (has_classes)
+      done = model.step(X.data(), y.data(), int(n),
+                        take<int>(settings_, "first_restart") <= model.rows, made, record);
+    else
+      done = model.step(X.data(), y.data(), int(n), tail, made, record);
     return nb::make_tuple(done, all[0], all[1], all[2], take_signals());
   }
 
@@ -161,36 +159,30 @@ class PyModel {
   nb::tuple latest() const {
     const Replay& replay = model.replay;
     const std::size_t count = replay.count(model.rows);
-    double *x, *past, *y, *number, *at;
-    Result X = new_array({count, std::size_t(inputs())}, &x);
-    Result pasts = new_array({count, std::size_t(model.past.width())}, &past);
-    const int outputs = replay.targets.columns();
-    Result targets = new_array({count, std::size_t(outputs)}, &y);
-    Result numbers = new_array({count}, &number), predicted_at = new_array({count}, &at);
-    for (std::size_t t = 0; t < count; ++t) {
-      const std::int64_t n = model.rows - std::int64_t(count) + std::int64_t(t);
-      const int i = replay.at(n);
-      x = std::copy_n(replay.inputs[i], inputs(), x);
-      past = std::copy_n(replay.past[i], model.past.width(), past);
-      y = std::copy_n(replay.targets[i], outputs, y);
-      number[t] = double(n), at[t] = double(replay.predicted_at[i]);
-    }
-    return nb::make_tuple(X, pasts, targets, numbers, predicted_at);
+    const std::int64_t first = model.rows - std::int64_t(count);
+    const auto rows_of = [&](const auto& rows) {
+      return new_rows(count, rows.columns(), [&](std::size_t t, double* out) {
+        std::copy_n(rows[replay.at(first + std::int64_t(t))], rows.columns(), out);
+      });
+    };
+    const Result numbers =
+        filled({count}, [&](double* out) { std::iota(out, out + count, double(first)); });
+    const Result predicted_at = filled({count}, [&](double* out) {
+      for (std::size_t t = 0; t < count; ++t)
+        out[t] = double(replay.predicted_at[replay.at(first + std::int64_t(t))]);
+    });
+    return nb::make_tuple(rows_of(replay.inputs), rows_of(replay.past), rows_of(replay.targets),
+                          numbers, predicted_at);
   }
 
   void set_periods(const std::vector<std::int64_t>& periods) {
-    for (SeasonHistory& season : model.past.seasons) {
-      if (periods.size() > season.periods.size())
-        throw std::invalid_argument("there are too many periods");
-      std::fill(season.periods.begin(), season.periods.end(), 0);
-      std::copy(periods.begin(), periods.end(), season.periods.begin());
-    }
+    for (SeasonHistory& season : model.past.seasons) kb::set_periods(season, periods);
   }
   std::vector<std::int64_t> periods() const {
-    std::vector<std::int64_t> found;
-    for (std::int64_t period : model.past.seasons[0].periods)
-      if (period > 0) found.push_back(period);
-    return found;
+    const Array<std::int64_t>& places = model.past.seasons[0].periods;
+    std::vector<std::int64_t> periods(places.begin(), places.end());
+    std::erase(periods, 0);
+    return periods;
   }
   /// The last targets k, the oldest first.
   nb::any season_targets(int k) const {
@@ -209,19 +201,13 @@ class PyModel {
  private:
   nb::list take_signals() {
     static const char* names[] = {"error grew", "error fell", "weights", "target level", "input level"};
-    nb::list found;
+    nb::list signals;
     for (const Signal& signal : model.signals)
-      found.append(nb::make_tuple(signal.row, names[int(signal.what)], signal.of));
+      signals.append(nb::make_tuple(signal.row, names[int(signal.what)], signal.of));
     model.signals.clear();
-    return found;
+    return signals;
   }
-  int call_step(const double* X, const double* y, int n, double tail, const Prediction* made,
-                const StepRecord& record) {
-    if constexpr (std::is_same_v<Model, ClassModel>)
-      return model.step(X, y, n, nb::cast<int>(settings_["first_restart"]) <= model.rows, made, record);
-    else
-      return model.step(X, y, n, tail, made, record);
-  }
+
 };
 
 template <class Model>
@@ -263,7 +249,7 @@ Prediction make_prediction(std::int64_t rows_before, Floats past, Floats scores,
 void bind_prediction(nb::module_& m) {
   const auto slots = [](const Prediction& self) {
     const Shape shape = {std::size_t(self.slots.rows()), std::size_t(self.slots.columns())};
-    return kb::copied(self.slots.numbers.data(), shape);
+    return copied(self.slots.numbers.data(), shape);
   };
   nb::class_<Prediction>(m, "Prediction")
       .def("__init__",
@@ -311,22 +297,18 @@ void kb::bind_models(nb::module_& m) {
       .def("long_mean",  // (pool,): the long running mean of the weights of target k
            [](Numbers& self, int k) {
              const ChangeDetector& detector = self.model.tracks.at(k).detector;
-             return kb::copied(detector.long_mean(), {std::size_t(detector.slots())});
+             return copied(detector.long_mean(), {std::size_t(detector.slots())});
            },
            "k"_a = 0)
       .def_prop_ro("readings",
                    [](const Numbers& self) {
-                     const Array<double>& readings = self.model.readings;
-                     return kb::copied(readings.data(), {readings.size()});
+                     return copied(self.model.readings);
                    })
       .def("release", [](Numbers& self) { self.model.held.rows.clear(); })
       .def("weights",  // (K, pool)
            [](const Numbers& self) {
-             double* out;
-             Result result = new_array({std::size_t(self.model.targets()), std::size_t(self.model.pool())},
-                                       &out);
-             self.model.write_weights(out);
-             return result;
+             const Shape shape = {std::size_t(self.model.targets()), std::size_t(self.model.pool())};
+             return filled(shape, [&](double* out) { self.model.write_weights(out); });
            })
       .def("allocate", [](Numbers& self, int held) { self.model.allocate(held); }, "held"_a)
       .def_prop_ro("held", [](const Numbers& self) { return self.model.held.rows.size(); });
@@ -347,23 +329,20 @@ void kb::bind_models(nb::module_& m) {
              const std::size_t n = rows.shape(0), width = self.model.scaling->layout().width;
              expect(rows, {n, width});
              expect(pasts, {n, std::size_t(self.model.past.width())});
-             double* out;
-             Result result = new_array({n, width}, &out);
-             self.model.write_labels(rows.data(), pasts.data(), int(n), positive, out);
-             return result;
+             return filled({n, width}, [&](double* out) {
+               self.model.write_labels(rows.data(), pasts.data(), int(n), positive, out);
+             });
            },
            "rows"_a, "pasts"_a, "positive"_a)
       .def("weights",  // (pool,)
            [](const Classes& self) {
-             double* out;
-             Result result = new_array({std::size_t(self.model.pool())}, &out);
-             self.model.write_weights(out);
-             return result;
+             return filled({std::size_t(self.model.pool())},
+                           [&](double* out) { self.model.write_weights(out); });
            })
       .def_prop_ro("long_mean",
                    [](const Classes& self) {
                      const ChangeDetector& detector = self.model.detector;
-                     return kb::copied(detector.long_mean(), {std::size_t(detector.slots())});
+                     return copied(detector.long_mean(), {std::size_t(detector.slots())});
                    })
       .def_prop_ro("wrong",
                    [](const Classes& self) {

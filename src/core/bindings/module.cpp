@@ -20,20 +20,19 @@ void require_fit(bool fits) {
 Result kernel_matrix(nb::handle spec, Rows X, Rows Z) {
   const std::size_t n = X.shape(0), m = Z.shape(0), d = X.shape(1);
   require_fit(Z.shape(1) == d);
-  double* values;
-  Result result = new_array({n, m}, &values);
-  if (n == 0 || m == 0) return result;
+  if (n == 0 || m == 0) return filled({n, m}, [](double*) {});
   TermKernel kernel({read_kernel(spec, int(d))});
   Matrix<double> terms{int(d), int(m)};
   for (std::size_t k = 0; k < d; ++k)
     for (std::size_t j = 0; j < m; ++j) terms[int(k)][j] = Z.data()[j * d + k];
-  nb::gil_scoped_release unlocked;
-  Array<Lanes> row(m);
-  for (std::size_t i = 0; i < n; ++i) {
-    kernel.write(X.data() + i * d, terms[0], m, int(m), row.data());
-    for (std::size_t j = 0; j < m; ++j) values[i * m + j] = row[j][0];
-  }
-  return result;
+  return filled({n, m}, [&](double* values) {
+    nb::gil_scoped_release unlocked;
+    Array<Lanes> row(m);
+    for (std::size_t i = 0; i < n; ++i) {
+      kernel.write(X.data() + i * d, terms[0], m, int(m), row.data());
+      for (std::size_t j = 0; j < m; ++j) values[i * m + j] = row[j][0];
+    }
+  });
 }
 
 /// Numbers in rows of four; the last row is filled up with ones.
@@ -45,10 +44,9 @@ Array<Lanes> in_lanes(Vector numbers) {
 }
 
 Result from_lanes(const Array<Lanes>& rows, std::size_t size) {
-  double* numbers;
-  Result result = new_array({size}, &numbers);
-  for (std::size_t i = 0; i < size; ++i) numbers[i] = rows[i / WIDTH][int(i % WIDTH)];
-  return result;
+  return filled({size}, [&](double* numbers) {
+    for (std::size_t i = 0; i < size; ++i) numbers[i] = rows[i / WIDTH][int(i % WIDTH)];
+  });
 }
 
 /// The values of a loss, or its derivatives.
@@ -100,11 +98,8 @@ Result feature_rows(Rows frequencies, Vector phases, Vector amplitudes, int trig
   FourierFeatures features = features_of(frequencies, phases, amplitudes, trigonometric);
   const std::size_t n = points.shape(0), d = points.shape(1), total = phases.size();
   require_fit(d == frequencies.shape(0));
-  double* rows;
-  Result result = new_array({n, total}, &rows);
-  nb::gil_scoped_release unlocked;
-  for (std::size_t t = 0; t < n; ++t) features.write(points.data() + t * d, rows + t * total);
-  return result;
+  return new_rows(n, total,
+                  [&](std::size_t t, double* row) { features.write(points.data() + t * d, row); });
 }
 
 /// (d,): the sum over points of (d f / d x_k)^2, f = weights . phi.
@@ -153,18 +148,15 @@ class PyCombiner {
     require_shape("weights", shape_of(weights), {slots});
     require_shape("targets", shape_of(targets), {window - 1 + n});
     require_shape("values", shape_of(values), {n, window, slots});
-    Evidence e{take<std::int64_t>(evidence, "first"), int(n), slots_, objective_.window};
-    for (const auto& [name, rows] : Evidence::BY_SLOT) {
-      const auto array = take<Floats>(evidence, name);
-      require_shape(name, shape_of(array), {n, slots});
-      e.*rows = array.data();
+    EvidenceBlock e{take<std::int64_t>(evidence, "first"), int(n), slots_, objective_.window,
+                    targets.data(), values.data(), {}, objective_.losses[0].get()};
+    for (int i = 0; i < EvidenceBlock::ROWS; ++i) {
+      const auto array = take<Floats>(evidence, EvidenceBlock::NAMES[i]);
+      require_shape(EvidenceBlock::NAMES[i], shape_of(array), {n, slots});
+      e.rows[i] = array.data();
     }
-    e.targets = targets.data(), e.values = values.data(), e.loss = objective_.losses[0].get();
-    e.regularization = objective_.regularization;
-    double* chosen;
-    Result result = new_array({n, slots}, &chosen);
-    combiner_->choose(e, weights.data(), chosen);
-    return result;
+    return filled({n, slots},
+                  [&](double* chosen) { combiner_->choose_block(e, weights.data(), chosen); });
   }
   nb::dict state() { return state_arrays(*combiner_); }
 

@@ -25,11 +25,7 @@ static double least_finite(const double* numbers, const double* losses, int slot
 /// w_p proportional to exp(-rate * sum of its losses); the rate is given, or that of AdaHedge.
 class Hedge final : public Combiner {
  public:
-  explicit Hedge(const CombinerSpec& spec)
-      : slots_(spec.slots),
-        rate_(spec.settings.has("learning_rate") ? spec.settings.number("learning_rate") : 0.0),
-        by_cost_(spec.settings.word("evidence") == "cost"),
-        totals_(slots_) {}
+  using Combiner::Combiner;
 
   void visit(Archive& archive) override {
     archive.by_slot("totals", totals_);
@@ -38,30 +34,28 @@ class Hedge final : public Combiner {
 
   void choose(const Evidence& e, const double*, double* chosen) override {
     double &present_rate = rate_and_gap_[0], &gaps = rate_and_gap_[1];
-    for (int t = 0; t < e.count; ++t, chosen += slots_) {
-      const double* losses = e.row(by_cost_ ? e.slot_cost : e.slot_loss, t);
-      const double least = least_finite(losses, losses, slots_);
-      for (int p = 0; p < slots_; ++p) {
-        const double behind = losses[p] - least;
-        excess_[p] = LARGEST_SUM < behind ? LARGEST_SUM : behind;
-      }
-      if (rate_ > 0.0) {
-        add_losses(losses);
-        present_rate = rate_;
-      } else if (least < INF) {  // AdaHedge: rate = log(P) / sum of the mixability gaps
-        const double size = log(double(std::max(slots_, 2)));
-        const double rate = gaps > 0.0 ? size / gaps : INF;
-        exponential_weights(rate, losses, weights_.data());
-        const double lowest = least_finite(totals_.data(), losses, slots_);
-        double after = INF;
-        for (int p = 0; p < slots_; ++p)
-          if (losses[p] < INF) after = std::min(after, totals_[p] - lowest + excess_[p]);
-        gaps = std::min(gaps + mixability_gap(rate, lowest, after, losses), LARGEST_SUM);
-        present_rate = gaps > 0.0 ? size / gaps : INF;
-        add_losses(losses);
-      }
-      exponential_weights(present_rate, losses, chosen);
+    const double* losses = by_cost_ ? e.slot_cost : e.slot_loss;
+    const double least = least_finite(losses, losses, slots_);
+    for (int p = 0; p < slots_; ++p) {
+      const double behind = losses[p] - least;
+      excess_[p] = LARGEST_SUM < behind ? LARGEST_SUM : behind;
     }
+    if (rate_ > 0.0) {
+      add_losses(losses);
+      present_rate = rate_;
+    } else if (least < INF) {  // AdaHedge: rate = log(P) / sum of the mixability gaps
+      const double size = log(double(std::max(slots_, 2)));
+      const double rate = gaps > 0.0 ? size / gaps : INF;
+      exponential_weights(rate, losses, weights_.data());
+      const double lowest = least_finite(totals_.data(), losses, slots_);
+      double after = INF;
+      for (int p = 0; p < slots_; ++p)
+        if (losses[p] < INF) after = std::min(after, totals_[p] - lowest + excess_[p]);
+      gaps = std::min(gaps + mixability_gap(rate, lowest, after, losses), LARGEST_SUM);
+      present_rate = gaps > 0.0 ? size / gaps : INF;
+      add_losses(losses);
+    }
+    exponential_weights(present_rate, losses, chosen);
   }
 
  private:
@@ -113,10 +107,10 @@ class Hedge final : public Combiner {
     return std::max(0.0, mean - (after + (log(before) - log(later)) / rate));
   }
 
-  int slots_;
-  double rate_;  // 0: AdaHedge
-  bool by_cost_;
-  Array<double> totals_;        // sums of losses, relative to the least
+  int slots_ = spec_.slots;
+  double rate_ = spec_.settings.number_or("learning_rate", 0.0);  // 0: AdaHedge
+  bool by_cost_ = is_word("evidence", "cost");
+  Array<double> totals_ = Array<double>(slots_);   // sums of losses, relative to the least
   Array<double> rate_and_gap_ = Array<double>(2);  // the present rate; AdaHedge's sum of gaps
   Array<double> excess_ = totals_, weights_ = totals_;  // scratch: losses minus the least one; w
 };
@@ -124,74 +118,61 @@ class Hedge final : public Combiner {
 /// v_p proportional to w_p exp(-rate * loss), w_p = (1 - share) v_p + share / P.
 class FixedShare final : public Combiner {
  public:
-  explicit FixedShare(const CombinerSpec& spec)
-      : rate_(spec.settings.number("learning_rate")),
-        share_(spec.settings.number("share")),
-        posterior_(spec.slots) {}
+  using Combiner::Combiner;
 
   void visit(Archive& archive) override { archive.by_slot("posterior", posterior_); }
 
   void choose(const Evidence& e, const double* weights, double* chosen) override {
-    for (int t = 0; t < e.count; ++t, weights = chosen, chosen += e.slots) {
-      const double* losses = e.row(e.slot_loss, t);
-      const double least = least_finite(losses, losses, e.slots);
-      int finite = 0;
-      double size = 0.0;
-      for (int p = 0; p < e.slots; ++p) {  // v, times a constant
-        posterior_[p] = 0.0;
-        if (!(losses[p] < INF)) continue;
-        ++finite;
-        posterior_[p] = weights[p] * exp(-rate_ * (losses[p] - least));
-        size += posterior_[p];
-      }
-      for (int p = 0; p < e.slots; ++p) {
-        posterior_[p] = size > 0.0 ? posterior_[p] / size : 0.0;
-        chosen[p] =
-            losses[p] < INF ? (1.0 - share_) * posterior_[p] + share_ / finite : 0.0;
-      }
+    const double least = least_finite(e.slot_loss, e.slot_loss, e.slots);
+    int finite = 0;
+    double size = 0.0;
+    for (int p = 0; p < e.slots; ++p) {  // v, times a constant
+      posterior_[p] = 0.0;
+      if (!(e.slot_loss[p] < INF)) continue;
+      ++finite;
+      posterior_[p] = weights[p] * exp(-rate_ * (e.slot_loss[p] - least));
+      size += posterior_[p];
+    }
+    for (int p = 0; p < e.slots; ++p) {
+      posterior_[p] = size > 0.0 ? posterior_[p] / size : 0.0;
+      chosen[p] = e.slot_loss[p] < INF ? (1.0 - share_) * posterior_[p] + share_ / finite : 0.0;
     }
   }
 
  private:
-  double rate_, share_;
-  Array<double> posterior_;  // v
+  double rate_ = number("learning_rate"), share_ = number("share");
+  Array<double> posterior_ = Array<double>(spec_.slots);  // v
 };
 
 /// w_p = 1 / P over the P slots that have not failed.
 class Uniform final : public Combiner {
  public:
-  explicit Uniform(const CombinerSpec&) {}
+  using Combiner::Combiner;
   void visit(Archive&) override {}
   void choose(const Evidence& e, const double*, double* chosen) override {
-    for (int t = 0; t < e.count; ++t, chosen += e.slots) {
-      const double* losses = e.row(e.window_loss, t);
-      int finite = 0;
-      for (int p = 0; p < e.slots; ++p) finite += losses[p] < INF;
-      for (int p = 0; p < e.slots; ++p) chosen[p] = losses[p] < INF ? 1.0 / finite : 0.0;
-    }
+    int finite = 0;
+    for (int p = 0; p < e.slots; ++p) finite += e.window_loss[p] < INF;
+    for (int p = 0; p < e.slots; ++p) chosen[p] = e.window_loss[p] < INF ? 1.0 / finite : 0.0;
   }
 };
 
 /// All weight on the slot with the least cumulative cost, the first of equals.
 class Best final : public Combiner {
  public:
-  explicit Best(const CombinerSpec& spec) : totals_(spec.slots) {}
+  using Combiner::Combiner;
   void visit(Archive& archive) override { archive.by_slot("totals", totals_); }
   void choose(const Evidence& e, const double*, double* chosen) override {
-    for (int t = 0; t < e.count; ++t, chosen += e.slots) {
-      const double* costs = e.row(e.slot_cost, t);
-      int best = 0;
-      for (int p = 0; p < e.slots; ++p) {
-        totals_[p] += costs[p];
-        chosen[p] = 0.0;
-        if (totals_[p] < totals_[best]) best = p;
-      }
-      if (totals_[best] < INF) chosen[best] = 1.0;
+    int best = 0;
+    for (int p = 0; p < e.slots; ++p) {
+      totals_[p] += e.slot_cost[p];
+      chosen[p] = 0.0;
+      if (totals_[p] < totals_[best]) best = p;
     }
+    if (totals_[best] < INF) chosen[best] = 1.0;
   }
 
  private:
-  Array<double> totals_;  // cumulative costs of the slots
+  Array<double> totals_ = Array<double>(spec_.slots);  // cumulative costs of the slots
 };
 
 std::vector<NamedCombiner> experts_family() {

@@ -26,18 +26,7 @@ static constexpr double FLOOR = 0.05;  // part of a row's secant curvature: the 
 
 class Joint final : public Combiner {
  public:
-  explicit Joint(const CombinerSpec& spec)
-      : slots_(spec.slots),
-        horizon_(spec.settings.word("evidence") == "prequential" ? spec.settings.count("horizon") : 0),
-        loss_(spec.loss),
-        quadratic_(loss_->curvature_rule == CurvatureRule::constant),
-        kinked_(loss_->curvature == 0.0),
-        ridge_(spec.settings.number("ridge")),
-        tolerance_(spec.settings.number("tolerance")),
-        steps_(spec.settings.whole("steps")),
-        powers_(spec.settings.array("powers")),
-        past_predictions_(horizon_, slots_),
-        past_targets_(horizon_) {
+  explicit Joint(const CombinerSpec& spec) : Combiner(spec) {
     const int longest = horizon_ > 0 ? horizon_ : spec.window;
     if (int(powers_.size()) < longest) throw std::invalid_argument("too few powers of the discount");
     for (Array<double>* row : {&d_, &y_, &z_, &direction_, &c_, &h_, &slopes_, &point_, &shifted_, &other_})
@@ -49,43 +38,38 @@ class Joint final : public Combiner {
     if (horizon_ == 0) return;
     archive.by_slot("values", past_predictions_, 2);
     archive("targets", past_targets_);
-    archive("taken", taken_);
-    archive.require(taken_ >= 0 && taken_ < std::int64_t(1) << 53, "taken is not a count");
+    archive.count("taken", taken_);
   }
 
   void choose(const Evidence& e, const double* weights, double* chosen) override {
-    for (int t = 0; t < e.count; ++t, weights = chosen, chosen += slots_) {
-      const double *losses = e.row(e.window_loss, t), *curvature = e.row(e.curvature, t);
-      int best = 0;
-      for (int p = 0; p < slots_; ++p) {
-        chosen[p] = weights[p];
-        active_[p] = losses[p] < INF ? 1.0 : 0.0;
-        penalty_[p] = curvature[p] + ridge_;
-        if (losses[p] < losses[best]) best = p;
-      }
-      if (horizon_ > 0)
-        use_predictions(e, t);
-      else
-        use_window(e, t);
-      std::fill(certificate_.begin(), certificate_.end(), 0.0);
-      if (PairwiseSolver::normalise(chosen, active_.data(), slots_) == 0) continue;
-      solve(chosen);
-      if (std::isfinite(certificate_[0])) continue;
-      certificate_[0] = certificate_[1] = certificate_[2] = INF;  // the costs overflow
-      for (int p = 0; p < slots_; ++p) chosen[p] = p == best ? 1.0 : 0.0;
+    int best = 0;
+    for (int p = 0; p < slots_; ++p) {
+      chosen[p] = weights[p];
+      active_[p] = e.window_loss[p] < INF ? 1.0 : 0.0;
+      penalty_[p] = e.curvature[p] + ridge_;
+      if (e.window_loss[p] < e.window_loss[best]) best = p;
     }
+    if (horizon_ > 0)
+      use_predictions(e);
+    else
+      use_window(e);
+    std::fill(certificate_.begin(), certificate_.end(), 0.0);
+    if (PairwiseSolver::normalise(chosen, active_.data(), slots_) == 0) return;
+    solve(chosen);
+    if (std::isfinite(certificate_[0])) return;
+    certificate_[0] = certificate_[1] = certificate_[2] = INF;  // the costs overflow
+    for (int p = 0; p < slots_; ++p) chosen[p] = p == best ? 1.0 : 0.0;
   }
 
  private:
   /// Prequential evidence: a ring of the last predictions.
-  void use_predictions(const Evidence& e, int t) {
+  void use_predictions(const Evidence& e) {
     const int row = int(taken_ % horizon_);
     rows_ = int(std::min<std::int64_t>(++taken_, horizon_));
     F_ = past_predictions_[0];
-    const double* predictions = e.row(e.slot_predictions, t);
     for (int p = 0; p < slots_; ++p)
-      past_predictions_[row][p] = active_[p] > 0.0 ? predictions[p] : 0.0;
-    past_targets_[row] = e.target(t);
+      past_predictions_[row][p] = active_[p] > 0.0 ? e.slot_predictions[p] : 0.0;
+    past_targets_[row] = e.target();
     for (int i = 0; i < rows_; ++i) {
       d_[i] = powers_[(row - i + horizon_) % horizon_];
       y_[i] = past_targets_[i];
@@ -93,13 +77,12 @@ class Joint final : public Combiner {
   }
 
   /// Window evidence: the values on the window, the newest last.
-  void use_window(const Evidence& e, int t) {
-    rows_ = int(std::min<std::int64_t>(e.first + t + 1, e.window));
-    const int unseen = e.window - rows_;
-    F_ = e.values + (std::size_t(t) * e.window + unseen) * slots_;
+  void use_window(const Evidence& e) {
+    rows_ = e.seen;
+    F_ = e.values;
     for (int i = 0; i < rows_; ++i) {
       d_[i] = 1.0;
-      y_[i] = e.targets[t + unseen + i];
+      y_[i] = e.targets[i];
     }
   }
 
@@ -112,7 +95,7 @@ class Joint final : public Combiner {
     for (int turn = 0;; ++turn) {
       mix(w, z_.data());  // z_i = w'f_i
       const double cost = cost_of(w);
-      derivatives(z_, slopes_);
+      loss_->derivatives(z_, y_, rows_, slopes_);
       if (turn == 0) {
         spare = SPARE * std::fabs(cost);
         width = first_width(cost);
@@ -155,10 +138,10 @@ class Joint final : public Combiner {
         weighted_sums(point_, out);
         out[s] += 2.0 * penalty_[s];
       };
-      const int made = solver_.descend(column, active_.data(), v_.data(), model_.data(),
+      const int moves = solver_.descend(column, active_.data(), v_.data(), model_.data(),
                                        diagonal_.data(), target, share, cost, steps_ - used);
-      if (made == 0 && !narrow) return;
-      used += made;
+      if (moves == 0 && !narrow) return;
+      used += moves;
 
       // w <- w + step (v - w)
       double step = 1.0;
@@ -174,14 +157,6 @@ class Joint final : public Combiner {
 
   // --- losses at the rows ------------------------------------------------------------------------
 
-  void losses(const Array<double>& z, Array<double>& out) const {
-    loss_->values((const Lanes*)z.data(), (const Lanes*)y_.data(), (rows_ + WIDTH - 1) / WIDTH,
-                  (Lanes*)out.data());
-  }
-  void derivatives(const Array<double>& z, Array<double>& out) const {
-    loss_->derivatives((const Lanes*)z.data(), (const Lanes*)y_.data(),
-                       (rows_ + WIDTH - 1) / WIDTH, (Lanes*)out.data());
-  }
   /// above_i, below_i = the loss, or its derivative, at z_i + width and z_i - width.
   template <class Evaluate>
   void around(const Array<double>& z, double width, Array<double>& above, Array<double>& below,
@@ -193,11 +168,11 @@ class Joint final : public Combiner {
   }
   void derivatives_around(double width, Array<double>& above, Array<double>& below) {
     around(z_, width, above, below,
-           [this](const Array<double>& z, Array<double>& out) { derivatives(z, out); });
+           [this](const auto& z, auto& out) { loss_->derivatives(z, y_, rows_, out); });
   }
 
   double cost_of(const double* w) {
-    losses(z_, other_);
+    loss_->values(z_, y_, rows_, other_);
     double cost = 0.0;
     for (int i = 0; i < rows_; ++i) cost += d_[i] * other_[i];
     for (int p = 0; p < slots_; ++p) cost += penalty_[p] * w[p] * w[p];
@@ -207,12 +182,12 @@ class Joint final : public Combiner {
   /// c_i = d_i l'(z_i), averaged over z_i - width .. z_i + width if the loss has kinks.
   void write_slopes(const Array<double>& z, double width) {
     if (!kinked_) {
-      derivatives(z, c_);
+      loss_->derivatives(z, y_, rows_, c_);
       for (int i = 0; i < rows_; ++i) c_[i] *= d_[i];
       return;
     }
     around(z, width, c_, other_,
-           [this](const Array<double>& at, Array<double>& out) { losses(at, out); });
+           [this](const auto& at, auto& out) { loss_->values(at, y_, rows_, out); });
     for (int i = 0; i < rows_; ++i) c_[i] = d_[i] * ((c_[i] - other_[i]) / (2.0 * width));
   }
 
@@ -361,14 +336,17 @@ class Joint final : public Combiner {
     }
   }
 
-  int slots_, horizon_;  // horizon: 0 for window evidence
-  std::shared_ptr<const Loss> loss_;
-  bool quadratic_, kinked_;
-  double ridge_, tolerance_;
-  int steps_;
-  Array<double> powers_;             // discount^age
-  Matrix<double> past_predictions_;  // these two: rings of prequential evidence
-  Array<double> past_targets_;
+  int slots_ = spec_.slots;
+  // 0 for window evidence
+  int horizon_ = is_word("evidence", "prequential") ? spec_.settings.count("horizon") : 0;
+  std::shared_ptr<const Loss> loss_ = spec_.loss;
+  bool quadratic_ = loss_->curvature_rule == CurvatureRule::constant;
+  bool kinked_ = loss_->curvature == 0.0;
+  double ridge_ = number("ridge"), tolerance_ = number("tolerance");
+  int steps_ = spec_.settings.whole("steps");
+  Array<double> powers_ = spec_.settings.array("powers");  // discount^age
+  Matrix<double> past_predictions_{horizon_, slots_};      // these two: rings of prequential evidence
+  Array<double> past_targets_ = Array<double>(horizon_);
   std::int64_t taken_ = 0;  // samples in prequential evidence: those without a target are left out
   Array<double> certificate_ = Array<double>(4);  // gap, cost, scale, moves
   // scratch

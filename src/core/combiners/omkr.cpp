@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "../combiner.hpp"
+#include "../dense.hpp"
 #include "../math.hpp"
 
 namespace kb {
@@ -11,13 +12,7 @@ namespace kb {
 /// With ridge = 2 that is the gradient of the cost; the paper prints ridge = regularization.
 class Omkr final : public Combiner {
  public:
-  explicit Omkr(const CombinerSpec& spec)
-      : first_rate_(spec.settings.number("learning_rate")),
-        least_rate_(spec.settings.number("least_rate")),
-        halve_every_(spec.settings.count("halve_every")),
-        ridge_(spec.settings.word("gradient") == "exact" ? 2.0 : spec.regularization),
-        gradient_(spec.slots),
-        f_((spec.window + WIDTH - 1) / WIDTH, Lanes(1.0)) {}
+  using Combiner::Combiner;
 
   void visit(Archive& archive) override {
     archive.by_slot("gradient", gradient_);
@@ -26,49 +21,42 @@ class Omkr final : public Combiner {
   std::pair<double, double> step_ratio() const override { return {steepest_, steepest_rate_}; }
 
   void choose(const Evidence& e, const double* weights, double* chosen) override {
-    double *f = (double*)f_.data(), *y = (double*)y_.data();
-    const double* slope = (const double*)slope_.data();
-    for (int t = 0; t < e.count; ++t, weights = chosen, chosen += e.slots) {
-      const int seen = int(std::min<std::int64_t>(e.first + t + 1, e.window));
-      const int unseen = e.window - seen;
-      const double* values = e.values + (std::size_t(t) * e.window + unseen) * e.slots;  // (seen, P)
-      const double *curvature = e.row(e.curvature, t), *losses = e.row(e.window_loss, t);
-      for (int i = 0; i < seen; ++i) {  // w'f(x_i)
-        double total = 0.0;
-        for (int p = 0; p < e.slots; ++p) total += weights[p] * values[std::size_t(i) * e.slots + p];
-        f[i] = total;
-        y[i] = e.targets[t + unseen + i];
-      }
-      e.loss->derivatives(f_.data(), y_.data(), (seen + WIDTH - 1) / WIDTH, slope_.data());
-      // The step after sample number n (from 0) makes the weights of round n + 2 in the paper's count.
-      const double halvings = double((e.first + t + 1) / halve_every_);
-      rate_ = std::max(first_rate_ * power(2.0, -halvings), least_rate_);
-      for (int p = 0; p < e.slots; ++p) {
-        double gradient = ridge_ * curvature[p] * weights[p];
-        for (int i = 0; i < seen; ++i) gradient += slope[i] * values[std::size_t(i) * e.slots + p];
-        gradient_[p] = gradient;
-        // A slot that has failed has weight 0; a weight that overflows starts again from 0.
-        const double moved = weights[p] - rate_ * gradient;
-        chosen[p] = losses[p] == INF || !std::isfinite(moved) ? 0.0 : moved;
-      }
-      watch_step(e, curvature, values, seen);
+    for (int i = 0; i < e.seen; ++i) {  // w'f(x_i)
+      const double* values = e.values + std::size_t(i) * e.slots;
+      double total = 0.0;
+      for (int p = 0; p < e.slots; ++p) total += weights[p] * values[p];
+      f_[i] = total;
+      y_[i] = e.targets[i];
     }
+    e.loss->derivatives(f_, y_, e.seen, slopes_);
+    // The step after sample number n (from 0) makes the weights of round n + 2 in the paper's count.
+    const double halvings = double((e.number + 1) / halve_every_);
+    rate_ = std::max(first_rate_ * power(2.0, -halvings), least_rate_);
+    for (int p = 0; p < e.slots; ++p) {
+      double gradient = ridge_ * e.curvature[p] * weights[p];
+      for (int i = 0; i < e.seen; ++i) gradient += slopes_[i] * e.values[std::size_t(i) * e.slots + p];
+      gradient_[p] = gradient;
+      // A slot that has failed has weight 0; a weight that overflows starts again from 0.
+      const double moved = weights[p] - rate_ * gradient;
+      chosen[p] = e.window_loss[p] == INF || !std::isfinite(moved) ? 0.0 : moved;
+    }
+    watch_step(e);
   }
 
  private:
   /// Keep the largest rate g'H g / 2 g'g, H = loss_curvature F'F + ridge diag(a).
-  void watch_step(const Evidence& e, const double* curvature, const double* values, int seen) {
+  void watch_step(const Evidence& e) {
     if (e.loss->curvature == 0.0) return;
     double g_g = 0.0, g_h_g = 0.0;
     for (int p = 0; p < e.slots; ++p) {
       const double g = gradient_[p];
       g_g += g * g;
-      g_h_g += ridge_ * curvature[p] * g * g;
+      g_h_g += ridge_ * e.curvature[p] * g * g;
     }
-    for (int i = 0; i < seen; ++i) {
+    for (int i = 0; i < e.seen; ++i) {
       double product = 0.0;  // f(x_i)'g
       for (int p = 0; p < e.slots; ++p)
-        product += values[std::size_t(i) * e.slots + p] * gradient_[p];
+        product += e.values[std::size_t(i) * e.slots + p] * gradient_[p];
       g_h_g += e.loss->curvature * product * product;
     }
     const double ratio = g_g > 0.0 ? 0.5 * rate_ * (g_h_g / g_g) : 0.0;
@@ -78,13 +66,14 @@ class Omkr final : public Combiner {
     }
   }
 
-  double first_rate_, least_rate_;
-  std::int64_t halve_every_;
-  double ridge_;
-  Array<double> gradient_;  // of the cost, at the weights before the last step
+  double first_rate_ = number("learning_rate"), least_rate_ = number("least_rate");
+  std::int64_t halve_every_ = spec_.settings.count("halve_every");
+  double ridge_ = is_word("gradient", "exact") ? 2.0 : spec_.regularization;
+  Array<double> gradient_ = Array<double>(spec_.slots);  // of the cost, before the last step
   double rate_ = 0.0;       // of that step
   double steepest_ = 0.0, steepest_rate_ = 0.0;  // for a warning
-  Array<Lanes> f_, y_ = f_, slope_ = f_;         // scratch: four samples of the window at a time
+  // scratch, on the window: w'f, targets and the slopes of the loss
+  Array<double> f_ = Array<double>(padded_length(spec_.window), 1.0), y_ = f_, slopes_ = f_;
 };
 
 std::vector<NamedCombiner> omkr_family() { return {{"OMKR", make<Omkr>}}; }

@@ -10,15 +10,7 @@ namespace kb {
 
 class Simplex final : public Combiner {
  public:
-  explicit Simplex(const CombinerSpec& spec)
-      : prequential_(spec.settings.word("evidence") == "prequential"),
-        jensen_(spec.settings.word("bound") == "jensen"),
-        horizon_(spec.settings.count("horizon")),
-        terms_(2, spec.slots) {
-    if (!prequential_) return;
-    segment_ = suffixes_ = Matrix<double>(horizon_, spec.slots);
-    prefix_.resize(spec.slots);
-  }
+  using Combiner::Combiner;
 
   void visit(Archive& archive) override {
     archive.by_slot("qp_terms", terms_, 2);
@@ -30,19 +22,17 @@ class Simplex final : public Combiner {
 
   void choose(const Evidence& e, const double*, double* chosen) override {
     double *curvature = terms_[0], *linear = terms_[1];
-    for (int t = 0; t < e.count; ++t, chosen += e.slots) {
-      std::copy_n(e.row(e.curvature, t), e.slots, curvature);
-      if (prequential_)
-        add_losses(e.first + t, e.row(e.slot_loss, t), linear);
-      else
-        std::copy_n(e.row(e.window_loss, t), e.slots, linear);
-      if (jensen_)  // w'(a + b)
-        for (int p = 0; p < e.slots; ++p) {
-          linear[p] = curvature[p] + linear[p];
-          curvature[p] = 0.0;
-        }
-      program_.solve(curvature, linear, e.slots, chosen);
-    }
+    std::copy_n(e.curvature, e.slots, curvature);
+    if (prequential_)
+      add_losses(e.number, e.slot_loss, linear);
+    else
+      std::copy_n(e.window_loss, e.slots, linear);
+    if (jensen_)  // w'(a + b)
+      for (int p = 0; p < e.slots; ++p) {
+        linear[p] = curvature[p] + linear[p];
+        curvature[p] = 0.0;
+      }
+    program_.solve(curvature, linear, e.slots, chosen);
   }
 
  private:
@@ -63,11 +53,11 @@ class Simplex final : public Combiner {
     }
   }
 
-  bool prequential_, jensen_;
-  int horizon_;
-  Matrix<double> terms_;  // a and b of the program solved last
-  Matrix<double> segment_, suffixes_;
-  Array<double> prefix_;
+  bool prequential_ = is_word("evidence", "prequential"), jensen_ = is_word("bound", "jensen");
+  int horizon_ = spec_.settings.count("horizon");
+  Matrix<double> terms_{2, spec_.slots};  // a and b of the program solved last
+  Matrix<double> segment_{prequential_ ? horizon_ : 0, spec_.slots}, suffixes_ = segment_;
+  Array<double> prefix_ = Array<double>(prequential_ ? spec_.slots : 0);
   QuadraticProgram program_;
 };
 
@@ -210,29 +200,29 @@ double QuadraticProgram::by_pivots() {
   double *a = unknown_a_.data(), *b = unknown_b_.data();
   double threshold = -INF, taken = 0.0, least = 1.0, inverse = 0.0;
   std::uint64_t random = 88172645463325252u;  // xorshift; the start is arbitrary but fixed
-  for (int unknown = count_, kept; unknown > 0; unknown = kept) {
+  for (int unknown = count_, rest; unknown > 0; unknown = rest) {
     random ^= random << 13;
     random ^= random >> 7;
     random ^= random << 17;
     const double pivot = b[(random >> 33) % std::uint64_t(unknown)];
-    double own = 0.0, own_least = INF;
+    double added = 0.0, added_least = INF;
     for (int k = 0; k < unknown; ++k) {
-      own += b[k] < pivot ? half_ * ((pivot - b[k]) / a[k]) : 0.0;
-      own_least = b[k] <= pivot ? std::min(own_least, a[k]) : own_least;
+      added += b[k] < pivot ? half_ * ((pivot - b[k]) / a[k]) : 0.0;
+      added_least = b[k] <= pivot ? std::min(added_least, a[k]) : added_least;
     }
-    double at_pivot = taken + own;
+    double at_pivot = taken + added;
     if (inverse > 0.0 && pivot > threshold)
       at_pivot += half_ * ((pivot - threshold) / least) * inverse;
-    kept = 0;
+    rest = 0;
     const auto keep = [&](auto is_unknown) {  // without a branch, which could not be predicted
       for (int k = 0; k < unknown; ++k) {
         const double here = b[k];
-        a[kept] = a[k], b[kept] = here;
-        kept += is_unknown(here);
+        a[rest] = a[k], b[rest] = here;
+        rest += is_unknown(here);
       }
     };
     if (at_pivot < 1.0) {
-      const double smaller = inverse > 0.0 ? std::min(least, own_least) : own_least;
+      const double smaller = inverse > 0.0 ? std::min(least, added_least) : added_least;
       inverse *= smaller / least;
       least = smaller;
       for (int k = 0; k < unknown; ++k) inverse += b[k] <= pivot ? least / a[k] : 0.0;

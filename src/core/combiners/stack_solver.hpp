@@ -23,7 +23,7 @@ class PairwiseSolver {
         B_(MAX_FACE, MAX_FACE),
         move_(MAX_FACE) {}
 
-  void drop_columns() { std::fill(column_of_.begin(), column_of_.end(), -1), kept_ = 0; }
+  void drop_columns() { std::fill(column_of_.begin(), column_of_.end(), -1), stored_ = 0; }
 
   /// The slot of least gradient among the active ones.
   static int least_gradient(const double* g, const double* active, int slots) {
@@ -73,27 +73,27 @@ class PairwiseSolver {
         }
       }
       ++pairs;
-      const double* own = row(column, s);
+      const double* gained = row(column, s);
       int giver = -1;
       double amount = 0.0, best = 0.0;
       for (int p = 0; p < slots_; ++p) {
         const double slope = g[p] - g[s];
         if (!(w[p] > 0.0 && slope > 0.0)) continue;
-        const double curvature = own[s] + diag[p] - 2.0 * own[p];
+        const double curvature = gained[s] + diag[p] - 2.0 * gained[p];
         double move = w[p];
         if (slope < move * curvature) move = slope / curvature;
         const double gain = move * (slope - 0.5 * move * std::max(curvature, 0.0));
         if (gain > best) giver = p, amount = move, best = gain;
       }
       if (giver < 0) return step;
-      const double kept = w[giver] - amount, taken = w[s] + amount;
-      if (kept == w[giver] && taken == w[s]) return step;
+      const double left = w[giver] - amount, taken = w[s] + amount;
+      if (left == w[giver] && taken == w[s]) return step;
       const double* lost = row(column, giver);
-      own = row(column, s);  // if that has dropped the first column, it is computed again
-      w[giver] = std::max(kept, 0.0);
+      gained = row(column, s);  // if that has dropped the first column, it is computed again
+      w[giver] = std::max(left, 0.0);
       w[s] = taken;
       cost -= best;
-      for (int p = 0; p < slots_; ++p) g[p] += amount * (own[p] - lost[p]);
+      for (int p = 0; p < slots_; ++p) g[p] += amount * (gained[p] - lost[p]);
     }
     return steps;
   }
@@ -107,8 +107,8 @@ class PairwiseSolver {
   template <class Column>
   const double* row(const Column& column, int s) {
     if (column_of_[s] < 0) {
-      if (kept_ == room()) drop_columns();
-      column_of_[s] = kept_++;
+      if (stored_ == room()) drop_columns();
+      column_of_[s] = stored_++;
       column(s, columns_[column_of_[s]]);
     }
     return columns_[column_of_[s]];
@@ -126,7 +126,7 @@ class PairwiseSolver {
       missing += column_of_[p] < 0;
     }
     if (face_.size() < 3) return 0.0;  // a pair does as well
-    if (kept_ + missing > room()) drop_columns();
+    if (stored_ + missing > room()) drop_columns();
     for (int p : face_) row(column, p);
     return go_to_face(w, g);
   }
@@ -160,12 +160,12 @@ class PairwiseSolver {
   /// move = from the weights to the minimiser on the face; the sum of the weights fixes the last.
   bool face_direction(const double* g) {
     const int free = int(face_.size()) - 1, last = face_[free];
-    const double* own = columns_[column_of_[last]];
+    const double* last_column = columns_[column_of_[last]];
     for (int i = 0; i < free; ++i) {
       const double* column = columns_[column_of_[face_[i]]];
       for (int j = 0; j <= i; ++j) {
         const int q = face_[j];
-        B_[i][j] = (column[q] - column[last]) - (own[q] - own[last]);
+        B_[i][j] = (column[q] - column[last]) - (last_column[q] - last_column[last]);
       }
       move_[i] = g[last] - g[face_[i]];
     }
@@ -201,7 +201,7 @@ class PairwiseSolver {
     return true;
   }
 
-  int slots_, kept_ = 0;
+  int slots_, stored_ = 0;
   Matrix<double> columns_;
   std::vector<int> column_of_, face_;
   Matrix<double> B_;
@@ -258,10 +258,10 @@ class StackSolver {
       certificate = {gap, cost, scale, double(used)};
       if (gap <= std::max(tolerance_ * scale, noise) || used >= steps_) return;
       const double target = std::max(0.5 * tolerance_ * spare, 0.5 * noise);
-      const int made = solver_.descend(column, active, w, g, diagonal_.data(), target,
+      const int moves = solver_.descend(column, active, w, g, diagonal_.data(), target,
                                        0.5 * tolerance_, cost, steps_ - used);
-      if (made == 0) return;
-      used += made;
+      if (moves == 0) return;
+      used += moves;
       PairwiseSolver::normalise(w, active, slots_);
     }
   }

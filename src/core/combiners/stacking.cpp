@@ -58,20 +58,17 @@ class Stack {
 
 class Stacking final : public Combiner {
  public:
-  explicit Stacking(const CombinerSpec& spec) : stack_(spec.settings, spec.slots) {}
+  using Combiner::Combiner;
   void visit(Archive& archive) override { stack_.visit(archive); }
 
   void choose(const Evidence& e, const double* weights, double* chosen) override {
-    for (int t = 0; t < e.count; ++t, weights = chosen, chosen += e.slots) {
-      const double* predictions = e.row(e.slot_predictions, t);
-      for (int p = 0; p < e.slots; ++p) stack_.errors[p] = predictions[p] - e.target(t);
-      std::copy_n(weights, e.slots, chosen);
-      stack_.update(e.row(e.window_loss, t), chosen);
-    }
+    for (int p = 0; p < e.slots; ++p) stack_.errors[p] = e.slot_predictions[p] - e.target();
+    std::copy_n(weights, e.slots, chosen);
+    stack_.update(e.window_loss, chosen);
   }
 
  private:
-  Stack stack_;
+  Stack stack_{spec_.settings, spec_.slots};
 };
 
 /// q v + (1 - q) w, with w those of Stacking and v those of a stack in which a sample with error r of
@@ -80,12 +77,7 @@ class Stacking final : public Combiner {
 /// discounted sums of the squared errors of both.
 class RobustStacking final : public Combiner {
  public:
-  explicit RobustStacking(const CombinerSpec& spec)
-      : discount_(spec.settings.number("discount")),
-        degrees_of_freedom_(spec.settings.number("degrees_of_freedom")),
-        robust_(spec.settings, spec.slots),
-        plain_(spec.settings, spec.slots),
-        robust_weights_(spec.slots) {}
+  using Combiner::Combiner;
 
   void visit(Archive& archive) override {
     archive.part("robust", robust_);
@@ -98,39 +90,35 @@ class RobustStacking final : public Combiner {
 
   void change_slots(Combiner& before, const SlotPlan& plan) override {
     Combiner::change_slots(before, plan);
-    for (std::size_t p = 0; p < plan.kept.size(); ++p)
+    for (std::size_t p = 0; p < plan.continued.size(); ++p)
       if (plan.is_new(int(p)))  // the next sample makes their sum 1 again
         robust_weights_[p] = plain_weights_[p] = 0.0;
   }
 
   void choose(const Evidence& e, const double*, double* chosen) override {
     double *v = robust_weights_.data(), *w = plain_weights_.data();
-    for (int t = 0; t < e.count; ++t, chosen += e.slots) {
-      start(v, e.slots);
-      const bool begins = start(w, e.slots);
-      const double *predictions = e.row(e.slot_predictions, t), *losses = e.row(e.window_loss, t);
-      const double target = e.target(t);
-      const auto [error, known] = error_of(v, e, t);  // r
-      squares_[0] = discount_ * squares_[0] + error * error;
-      const double plain_error = error_of(w, e, t).error;
-      squares_[1] = discount_ * squares_[1] + plain_error * plain_error;
-      if (known) {
-        mean_square_[1] += 1.0;
-        const double rate = std::max(1.0 / mean_square_[1], 1.0 - discount_);
-        mean_square_[0] += (error * error - mean_square_[0]) * rate;
-      }
-      // 1 / sqrt(c) = sqrt(s + r^2 / degrees_of_freedom)
-      const double size = std::sqrt(mean_square_[0] + error * error / degrees_of_freedom_);
-      for (int p = 0; p < e.slots; ++p) {
-        plain_.errors[p] = predictions[p] - target;
-        robust_.errors[p] = size > 0.0 ? (predictions[p] - target) / size : 0.0;
-      }
-      if (begins) std::fill_n(w, e.slots, 0.0);  // equal ones again, over the slots that are active
-      plain_.update(losses, w);
-      robust_.update(losses, v);
-      const double q = share();
-      for (int p = 0; p < e.slots; ++p) chosen[p] = q * v[p] + (1.0 - q) * w[p];
+    start(v, e.slots);
+    const bool begins = start(w, e.slots);
+    const auto [error, exists] = error_of(v, e);  // r
+    squares_[0] = discount_ * squares_[0] + error * error;
+    const double plain_error = error_of(w, e).error;
+    squares_[1] = discount_ * squares_[1] + plain_error * plain_error;
+    if (exists) {
+      mean_square_[1] += 1.0;
+      const double rate = std::max(1.0 / mean_square_[1], 1.0 - discount_);
+      mean_square_[0] += (error * error - mean_square_[0]) * rate;
     }
+    // 1 / sqrt(c) = sqrt(s + r^2 / degrees_of_freedom)
+    const double size = std::sqrt(mean_square_[0] + error * error / degrees_of_freedom_);
+    for (int p = 0; p < e.slots; ++p) {
+      plain_.errors[p] = e.slot_predictions[p] - e.target();
+      robust_.errors[p] = size > 0.0 ? plain_.errors[p] / size : 0.0;
+    }
+    if (begins) std::fill_n(w, e.slots, 0.0);  // equal ones again, over the slots that are active
+    plain_.update(e.window_loss, w);
+    robust_.update(e.window_loss, v);
+    const double q = share();
+    for (int p = 0; p < e.slots; ++p) chosen[p] = q * v[p] + (1.0 - q) * w[p];
   }
 
  private:
@@ -144,21 +132,19 @@ class RobustStacking final : public Combiner {
 
   struct MixtureError {
     double error;
-    bool known;  // whether any slot made a prediction
+    bool exists;  // whether any slot made a prediction
   };
 
-  /// w'f - y of sample t over the slots that have not failed, at most LARGEST_ERROR.
-  static MixtureError error_of(const double* weights, const Evidence& e, int t) {
-    const double *predictions = e.row(e.slot_predictions, t), *losses = e.row(e.window_loss, t);
+  /// w'f - y over the slots that have not failed, at most LARGEST_ERROR.
+  static MixtureError error_of(const double* weights, const Evidence& e) {
     double combined = 0.0, share = 0.0;
     for (int p = 0; p < e.slots; ++p)
-      if (weights[p] > 0.0 && losses[p] < INF) {
-        combined += weights[p] * predictions[p];
+      if (weights[p] > 0.0 && e.window_loss[p] < INF) {
+        combined += weights[p] * e.slot_predictions[p];
         share += weights[p];
       }
     if (!(share > 0.0)) return {0.0, false};
-    const double error = combined / share - e.target(t);
-    const double largest = StackSolver::LARGEST_ERROR;
+    const double error = combined / share - e.target(), largest = StackSolver::LARGEST_ERROR;
     return {std::fabs(error) <= largest ? error : largest, true};
   }
 
@@ -169,9 +155,10 @@ class RobustStacking final : public Combiner {
     return std::min(std::max(0.5 + 2.5 * (1.0 - robust / plain), 0.0), 1.0);
   }
 
-  double discount_, degrees_of_freedom_;
-  Stack robust_, plain_;
-  Array<double> robust_weights_, plain_weights_ = robust_weights_;  // v, w
+  double discount_ = number("discount"), degrees_of_freedom_ = number("degrees_of_freedom");
+  Stack robust_{spec_.settings, spec_.slots}, plain_ = robust_;
+  Array<double> robust_weights_ = Array<double>(spec_.slots);       // v
+  Array<double> plain_weights_ = robust_weights_;                   // w
   Array<double> mean_square_ = Array<double>(2);                    // s, and its number of samples
   Array<double> squares_ = Array<double>(2);                        // R_v, R_w
 };

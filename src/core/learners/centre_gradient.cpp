@@ -52,16 +52,13 @@ class RecursiveNorm {
 /// recursion.
 class KLMS final : public CentreLearner {
  public:
-  explicit KLMS(const LearnerSpec& spec) : CentreLearner(spec), rate_(spec) {}
-  void visit_own(Archive& archive) override {
+  explicit KLMS(const LearnerSpec& spec) : CentreLearner(spec, false, true) {}
+  void visit(Archive& archive) override {
+    CentreLearner::visit(archive);
     rate_.visit(archive);
     norm_.visit(archive);
     archive("dropped", dropped_);
   }
-  bool start(const Matrix<Lanes>&) override { return true; }
-
-  Lanes dropped(int) const override { return first_lane(dropped_); }
-
   void step(Centres& f, Sample& sample) override {
     const double slope = sample.slope, self = f.self_kernel;
     const double added = -rate_.next(sample, slope * slope * self) * slope;
@@ -83,8 +80,7 @@ class KLMS final : public CentreLearner {
   }
 
  private:
-  double dropped_ = 0.0;  // state: norm^2 of all dropped terms
-  Rate rate_;
+  Rate rate_{spec_};
   RecursiveNorm norm_;
 };
 
@@ -92,19 +88,12 @@ class KLMS final : public CentreLearner {
 /// |x - c| <= quantization, or if there are `budget` centres; else x becomes a centre.
 class QKLMS final : public CentreLearner {
  public:
-  explicit QKLMS(const LearnerSpec& spec)
-      : CentreLearner(spec),
-        rate_(spec),
-        dimension_(spec.dimension),
-        squared_quantization_(spec.settings.number("quantization") *
-                              spec.settings.number("quantization")),
-        distances_(f_.capacity) {}
-  void visit_own(Archive& archive) override {
+  explicit QKLMS(const LearnerSpec& spec) : CentreLearner(spec, false, true) {}
+  void visit(Archive& archive) override {
+    CentreLearner::visit(archive);
     rate_.visit(archive);
     norm_.visit(archive);
   }
-  bool start(const Matrix<Lanes>&) override { return true; }
-
   void step(Centres& f, Sample& sample) override {
     const double slope = sample.slope;
     const double change = -rate_.next(sample, slope * slope * f.self_kernel) * slope;
@@ -130,43 +119,32 @@ class QKLMS final : public CentreLearner {
   int nearest_centre(const Centres& f, const double* x) {
     double* distances = distances_.data();
     std::fill_n(distances, f.size(), 0.0);
-    for (int i = 0; i < dimension_; ++i) {
+    for (int i = 0; i < spec_.dimension; ++i) {
       const double* c = f.coordinates(i);
-      const double own = x[i];
-      for (int j = 0; j < f.size(); ++j) distances[j] += (c[j] - own) * (c[j] - own);
+      for (int j = 0; j < f.size(); ++j) distances[j] += (c[j] - x[i]) * (c[j] - x[i]);
     }
     return argmin(distances, f.size());
   }
 
-  Rate rate_;
+  Rate rate_{spec_};
   RecursiveNorm norm_;
-  int dimension_;
-  double squared_quantization_;
-  Array<double> distances_;  // scratch
+  double squared_quantization_ = number("quantization") * number("quantization");
+  Array<double> distances_ = Array<double>(f_.capacity);  // scratch
 };
 
 /// x becomes a centre if max_j |k(x, c_j)| / sqrt(k(x, x) k(c_j, c_j)) <= coherence and there are
 /// fewer than `budget`. Then, with h_j = k(x, c_j), alpha <- alpha - rate l' h / (epsilon + h'h).
 class KNLMS final : public CentreLearner {
  public:
-  explicit KNLMS(const LearnerSpec& spec)
-      : CentreLearner(spec),
-        rate_(spec),
-        coherence_(spec.settings.number("coherence")),
-        epsilon_(spec.settings.number("epsilon")),
-        gram_(f_.capacity) {}
-  void visit_own(Archive& archive) override {
+  explicit KNLMS(const LearnerSpec& spec) : CentreLearner(spec, true, true) {}
+  void visit(Archive& archive) override {
+    CentreLearner::visit(archive);
     rate_.visit(archive);
-    gram_.visit(archive);
-  }
-  bool start(const Matrix<Lanes>& gram) override {
-    gram_.start(gram);
-    return true;
   }
 
   void step(Centres& f, Sample& sample) override {
     if (f.size() == 0 || (coherence(f) <= coherence_ && f.size() < f.capacity - 1))
-      gram_.append(f, sample, 0.0);
+      f.append(sample, 0.0);
     const int size = f.size();
     const double* h = f.k.data();
     double* alpha = f.alpha.data();
@@ -175,7 +153,7 @@ class KNLMS final : public CentreLearner {
     double change = rate_.next(sample, normalised * normalised * h_h) * slope;
     change /= epsilon_ + h_h;
     for (int m = 0; m < size; ++m) alpha[m] -= change * h[m];
-    sample.norm = gram_.norm(f);
+    sample.norm = f.compute_norm();
   }
 
  private:
@@ -183,15 +161,14 @@ class KNLMS final : public CentreLearner {
     if (!(f.self_kernel > 0.0)) return 1.0;  // k(x, .) = 0: there is nothing to admit
     double largest = 0.0;
     for (int m = 0; m < f.size(); ++m) {
-      const double product = f.self_kernel * gram_[m][m];
+      const double product = f.self_kernel * f.gram[m][m];
       if (product > 0.0) largest = std::max(largest, absolute(f.k[m]) / sqrt(product));
     }
     return largest;
   }
 
-  Rate rate_;
-  double coherence_, epsilon_;
-  Gram gram_;
+  Rate rate_{spec_};
+  double coherence_ = number("coherence"), epsilon_ = number("epsilon");
 };
 
 /// A gradient step, then compression by kernel orthogonal matching pursuit:
@@ -203,66 +180,58 @@ class KNLMS final : public CentreLearner {
 /// cheapest goes first; beyond `budget` centres whatever it costs.
 class POLK final : public CentreLearner {
  public:
-  explicit POLK(const LearnerSpec& spec)
-      : CentreLearner(spec),
-        rate_(spec, spec.objective.regularization),
-        regularization_(spec.objective.regularization),
-        max_error_(spec.settings.number("compression") * spec.settings.number("compression")),
-        k_(f_.capacity, JITTER),
-        errors_(f_.capacity) {}
-  void visit_own(Archive& archive) override {
+  explicit POLK(const LearnerSpec& spec) : CentreLearner(spec, true, false) {}
+  void visit(Archive& archive) override {
+    CentreLearner::visit(archive);
     rate_.visit(archive);
-    k_.visit(archive);
+    inverse_.visit(archive);
     archive("dropped", dropped_);
   }
-
-  Lanes dropped(int) const override { return first_lane(dropped_); }
 
   void step(Centres& f, Sample& sample) override {
     const double slope = sample.slope;
     const double rate = rate_.next(sample, slope * slope * f.self_kernel);
     const double decay = 1.0 - rate * regularization_, change = -rate * slope;
-    const double rest = k_.project(f);
+    const double rest = inverse_.project(f);
     // g, with k(x, .) projected if it is not new.
     double* alpha = f.alpha.data();
-    const double* solved = k_.solved();
+    const double* solved = inverse_.solved.data();
     const int size = f.size();
     for (int m = 0; m < size; ++m) alpha[m] *= decay;
     if (rest > DEPENDENT * f.self_kernel) {
-      k_.append(f, sample, change, rest);
+      inverse_.append(f, sample, change, rest);
     } else {
       for (int m = 0; m < size; ++m) alpha[m] += change * solved[m];
     }
     dropped_ += compress(f);
-    k_.refresh(f, sample.number);
-    sample.norm = k_.norm(f);
+    inverse_.refresh(f, sample.number);
+    sample.norm = f.compute_norm();
   }
 
  private:
-  double dropped_ = 0.0;  // state: norm^2 that all removals have cost
   /// Returns the norm^2 that it has cost.
   double compress(Centres& f) {
     double *alpha = f.alpha.data(), *errors = errors_.data();
-    const Inverse& inverse = k_.inverse;
     double spent = 0.0;
     while (f.size() > 0) {
       const int size = f.size();
-      for (int m = 0; m < size; ++m) errors[m] = alpha[m] * alpha[m] / inverse[m][m];
+      for (int m = 0; m < size; ++m) errors[m] = alpha[m] * alpha[m] / inverse_[m][m];
       const int j = argmin(errors, size);
       const bool within = spent + errors[j] <= max_error_;
       if (size < f.capacity && !(size > 1 && within)) break;
       spent += errors[j];
-      const double share = alpha[j] / inverse[j][j];
-      for (int m = 0; m < size; ++m) alpha[m] -= share * inverse[m][j];
-      k_.remove(f, j);
+      const double share = alpha[j] / inverse_[j][j];
+      for (int m = 0; m < size; ++m) alpha[m] -= share * inverse_[m][j];
+      inverse_.remove(f, j);
     }
     return spent;
   }
 
-  Rate rate_;
-  double regularization_, max_error_;
-  InvertedGram k_;
-  Array<double> errors_;  // scratch: what removing each centre costs
+  double regularization_ = spec_.objective.regularization;
+  double max_error_ = number("compression") * number("compression");
+  Rate rate_{spec_, regularization_};
+  GramInverse inverse_{f_, JITTER};
+  Array<double> errors_ = Array<double>(f_.capacity);  // scratch: what removing each centre costs
 };
 
 /// Gradient descent on the features that the centres c, the first inputs that are new enough, span.
@@ -274,14 +243,9 @@ class POLK final : public CentreLearner {
 /// f(x) = weights'z(x) = alpha'k(x, c) with alpha = L'^-1 weights.
 class NystromSGD final : public CentreLearner {
  public:
-  explicit NystromSGD(const LearnerSpec& spec)
-      : CentreLearner(spec),
-        rate_(spec, spec.objective.regularization),
-        regularization_(spec.objective.regularization),
-        novelty_(spec.settings.number("novelty")),
-        factor_(f_.capacity, f_.capacity),
-        weights_(f_.capacity) {}
-  void visit_own(Archive& archive) override {
+  explicit NystromSGD(const LearnerSpec& spec) : CentreLearner(spec, false, false) {}
+  void visit(Archive& archive) override {
+    CentreLearner::visit(archive);
     rate_.visit(archive);
     archive("factor", factor_);
     archive("weights", weights_);
@@ -309,23 +273,22 @@ class NystromSGD final : public CentreLearner {
     std::copy_n(weights, size, alpha);
     for (int i = size - 1; i >= 0; --i) {  // alpha = L'^-1 weights, a row of L at a time
       const double* row = factor_[i];
-      const double own = alpha[i] / row[i];
-      alpha[i] = own;
-      for (int j = 0; j < i; ++j) alpha[j] -= own * row[j];
+      alpha[i] /= row[i];
+      for (int j = 0; j < i; ++j) alpha[j] -= alpha[i] * row[j];
     }
     sample.norm = dot(weights, weights, size);
   }
 
  private:
-  Rate rate_;
-  double regularization_, novelty_;
-  Matrix<double> factor_;       // L
-  Array<double> weights_;
+  double regularization_ = spec_.objective.regularization, novelty_ = number("novelty");
+  Rate rate_{spec_, regularization_};
+  Matrix<double> factor_{f_.capacity, f_.capacity};  // L
+  Array<double> weights_ = Array<double>(f_.capacity);
   Array<double> z_ = weights_;  // scratch
 };
 
-Cloned<Learner> make_nystrom(const LearnerSpec& given) {
-  LearnerSpec spec = given;
+Cloned<Learner> make_nystrom(const LearnerSpec& description) {
+  LearnerSpec spec = description;
   spec.settings.numbers["budget"] = spec.settings.number("landmarks");
   return make<NystromSGD>(spec);
 }
@@ -337,32 +300,33 @@ Cloned<Learner> make_nystrom(const LearnerSpec& given) {
 ///     f <- f + y k(x, .)        otherwise.
 class Projectron final : public CentreLearner {
  public:
-  explicit Projectron(const LearnerSpec& spec)
-      : CentreLearner(spec),
-        tolerance_(spec.settings.number("tolerance")), k_(f_.capacity, JITTER) {}
-  void visit_own(Archive& archive) override { k_.visit(archive); }
+  explicit Projectron(const LearnerSpec& spec) : CentreLearner(spec, true, false) {}
+  void visit(Archive& archive) override {
+    CentreLearner::visit(archive);
+    inverse_.visit(archive);
+  }
 
   void step(Centres& f, Sample& sample) override {
     const double y = sample.target;
     if (y * sample.prediction <= 0.0) {
       const int size = f.size();
-      const double rest = k_.project(f);
+      const double rest = inverse_.project(f);
       const bool is_near = sqrt(rest) <= tolerance_ && size > 0;
       if (is_near || rest <= DEPENDENT * f.self_kernel || size == f.capacity - 1) {
         double* alpha = f.alpha.data();
-        const double* d = k_.solved();
+        const double* d = inverse_.solved.data();
         for (int m = 0; m < size; ++m) alpha[m] += y * d[m];
       } else {
-        k_.append(f, sample, y, rest);
+        inverse_.append(f, sample, y, rest);
       }
-      sample.norm = k_.norm(f);
+      sample.norm = f.compute_norm();
     }
-    k_.refresh(f, sample.number);
+    inverse_.refresh(f, sample.number);
   }
 
  private:
-  double tolerance_;
-  InvertedGram k_;
+  double tolerance_ = number("tolerance");
+  GramInverse inverse_{f_, JITTER};
 };
 
 /// The self-tuned Forgetron: a kernel perceptron for labels -1 and +1. On a mistake, y f(x) <= 0,
@@ -371,32 +335,29 @@ class Projectron final : public CentreLearner {
 /// term is dropped.
 class Forgetron final : public CentreLearner {
  public:
-  explicit Forgetron(const LearnerSpec& spec) : CentreLearner(spec), gram_(f_.capacity) {}
-  void visit_own(Archive& archive) override {
-    gram_.visit(archive);
+  explicit Forgetron(const LearnerSpec& spec) : CentreLearner(spec, true, false) {}
+  void visit(Archive& archive) override {
+    CentreLearner::visit(archive);
     archive("mistakes", mistakes_);
     archive("deviation", deviation_);
     archive("dropped", dropped_);
   }
 
-  Lanes dropped(int) const override { return first_lane(dropped_); }
-
   void step(Centres& f, Sample& sample) override {
     if (sample.target * sample.prediction > 0.0) return;
     mistakes_ += 1.0;
-    gram_.append(f, sample, sample.target);
+    f.append(sample, sample.target);
     if (f.size() == f.capacity) forget_oldest(f);
-    sample.norm = gram_.norm(f);
+    sample.norm = f.compute_norm();
   }
 
  private:
-  double dropped_ = 0.0;  // state: norm^2 of all dropped terms
   void forget_oldest(Centres& f) {
     constexpr double allowed = 15.0 / 32.0;  // largest total deviation per mistake
     double* alpha = f.alpha.data();
     const int size = f.size();
     const double oldest = absolute(alpha[0]);
-    const double value = dot(alpha, gram_[0], size);  // f at the oldest centre
+    const double value = dot(alpha, f.gram[0], size);  // f at the oldest centre
     const double aligned = alpha[0] > 0.0 ? value : -value;
     // The deviation grows by square phi^2 + slope phi.
     const double square = oldest * oldest - 2.0 * oldest * aligned, slope = 2.0 * oldest;
@@ -409,11 +370,10 @@ class Forgetron final : public CentreLearner {
     }
     deviation_ += square * phi * phi + slope * phi;
     for (int m = 0; m < size; ++m) alpha[m] *= phi;
-    dropped_ += alpha[0] * alpha[0] * gram_[0][0];
-    gram_.remove(f, 0);
+    dropped_ += alpha[0] * alpha[0] * f.gram[0][0];
+    f.remove(0);
   }
 
-  Gram gram_;
   double mistakes_ = 0.0, deviation_ = 0.0;
 };
 

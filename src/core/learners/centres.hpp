@@ -51,8 +51,10 @@ struct Sample {
 /// f = sum_j alpha_j k(c_j, .), with the kernel values of the centres and the window's inputs.
 class Centres {
  public:
-  explicit Centres(const LearnerSpec& spec)
+  /// keeps_gram : whether K is kept, for methods that need it.
+  Centres(const LearnerSpec& spec, bool keeps_gram)
       : capacity(spec.settings.count("budget") + 1),
+        gram(keeps_gram ? capacity : 0, keeps_gram ? capacity : 0),
         dimension_(spec.dimension),
         window_(spec.objective.window),
         kernel_(spec.kernels) {}
@@ -63,6 +65,7 @@ class Centres {
     archive("centres", points_);
     archive("coefficients", alpha);
     archive("window_features", past_);
+    if (keeps_gram()) archive("gram", gram);
   }
 
   int size() const { return int(size_); }
@@ -90,6 +93,7 @@ class Centres {
   /// The present point becomes the newest centre.
   void append(const Sample& sample, double coefficient) {
     const int m = size();
+    if (keeps_gram()) append_row_column(gram, m, k.data(), self_kernel);  // K <- (K k; k' k(x, x))
     for (int i = 0; i < dimension_; ++i) points_[i][m] = sample.x[i];
     alpha[m] = coefficient;
     k[m] = self_kernel;
@@ -107,6 +111,7 @@ class Centres {
 
   /// Remove centre j; those behind it move up.
   void remove(int j) {
+    if (keeps_gram()) delete_row_column(gram, size(), j);
     for (int i = 0; i < dimension_; ++i) delete_element(points_[i], size(), j);
     delete_element(alpha.data(), size(), j);
     delete_element(k.data(), size(), j);
@@ -121,13 +126,17 @@ class Centres {
     return row_.data();
   }
 
-  /// |f|^2 = alpha' K alpha, one row of K at a time, for methods that keep no K; O(budget^2).
+  /// |f|^2 = alpha' K alpha; one row of K at a time for methods that keep no K; O(budget^2).
   double compute_norm() {
     double total = 0.0;
+    if (keeps_gram()) {
+      symmetric_matvec(gram, alpha.data(), size(), row_.data());
+      return std::max(dot(alpha.data(), row_.data(), size()), 0.0);
+    }
     for (int i = 0; i < size(); ++i) {
-      const double* own = row(i);
+      const double* kernels = row(i);
       double value = 0.0;  // f(c_i)
-      for (int j = 0; j < size(); ++j) value += alpha[j] * own[j];
+      for (int j = 0; j < size(); ++j) value += alpha[j] * kernels[j];
       total += alpha[i] * value;
     }
     return std::max(total, 0.0);
@@ -155,22 +164,26 @@ class Centres {
     if (newest > 0) std::copy_n(k.begin(), size_, past_[ring(number)]);
   }
 
-  /// Start with these terms; the points are the oldest centres.
-  void start_from(const Matrix<double>& points, const Array<Lanes>& coefficients) {
+  /// Start with these terms; the points are the oldest centres, with kernel values K.
+  void start_from(const Matrix<double>& points, const Array<Lanes>& coefficients,
+                  const Matrix<Lanes>& K) {
     if (points.rows() >= capacity) throw std::invalid_argument("more terms than the budget");
     size_ = points.rows();
     for (int j = 0; j < size(); ++j) {
       for (int i = 0; i < dimension_; ++i) points_[i][j] = points[j][i];
       alpha[j] = coefficients[j][0];
+      for (int i = 0; keeps_gram() && i < size(); ++i) gram[i][j] = K[i][j][0];
     }
   }
 
   const int capacity;   // budget + 1: a new centre may come before an old one is removed
+  Matrix<double> gram;  // state; K, if it is kept
   Array<double> alpha = Array<double>(capacity);  // state; (capacity,), like all rows over centres
   Array<double> k = alpha;                        // k(x, c_j) of the present point x
   double self_kernel = 0.0;  // k(x, x)
 
  private:
+  bool keeps_gram() const { return gram.rows() > 0; }
   /// out[j] = k(x, t_j), j < count; coordinate i of t_j is at terms[i * stride + j].
   void write(const double* x, const double* terms, std::size_t stride, int count, double* out) {
     if (count == 0) return;
@@ -211,128 +224,87 @@ class Centres {
   Array<Lanes> lanes_ = Array<Lanes>(std::max(capacity, window_));
 };
 
-/// The Gram matrix K of the centres.
-class Gram {
- public:
-  explicit Gram(int capacity) : matrix_(capacity, capacity), vector_(capacity) {}
-  void visit(Archive& archive) { archive("gram", matrix_); }
-
-  const double* operator[](int j) const { return matrix_[j]; }
-  /// The present point becomes a centre: K <- (K k; k' k(x, x)).
-  void append(Centres& f, const Sample& sample, double coefficient) {
-    append_row_column(matrix_[0], f.capacity, f.size(), f.k.data(), f.self_kernel);
-    f.append(sample, coefficient);
-  }
-  /// Remove centre j, and its row and column.
-  void remove(Centres& f, int j) {
-    delete_row_column(matrix_[0], f.capacity, f.size(), j);
-    f.remove(j);
-  }
-  /// |f|^2 = alpha' K alpha.
-  double norm(const Centres& f) {
-    const double* alpha = f.alpha.data();
-    symmetric_matvec(matrix_[0], f.capacity, alpha, f.size(), vector_.data());
-    return std::max(dot(alpha, vector_.data(), f.size()), 0.0);
-  }
-  void start(const Matrix<Lanes>& gram) {
-    for (int i = 0; i < gram.rows(); ++i)
-      for (int j = 0; j < gram.rows(); ++j) matrix_[i][j] = gram[i][j][0];
-  }
-
- private:
-  Matrix<double> matrix_;
-  Array<double> vector_;  // scratch
-};
-
 /// The inverse of a matrix that grows and shrinks with the centres, by rank-one updates.
 class Inverse {
  public:
-  explicit Inverse(int capacity)
-      : solved(capacity), capacity_(capacity), matrix_(capacity, capacity) {}
+  explicit Inverse(int capacity) : solved(capacity), matrix_(capacity, capacity) {}
   void visit(Archive& archive) { archive("inverse", matrix_); }
 
   const double* operator[](int j) const { return matrix_[j]; }
   /// out = inverse vector.
   void multiply(const double* vector, int size, double* out) const {
-    symmetric_matvec(matrix_[0], capacity_, vector, size, out);
+    symmetric_matvec(matrix_, vector, size, out);
   }
   /// A row b was appended to the matrix: solved = inverse b, rest is the Schur complement.
   void append(int size, double rest) {
-    append_to_inverse(matrix_[0], capacity_, size, solved.data(), rest);
+    add_outer(matrix_, solved.data(), size, 1.0 / rest);
+    for (int i = 0; i < size; ++i) column_[i] = -solved[i] / rest;
+    append_row_column(matrix_, size, column_.data(), 1.0 / rest);
   }
   void remove(int size, int j) {
-    delete_from_inverse(matrix_[0], capacity_, size, j, column_.data());
+    for (int i = 0; i < size; ++i) column_[i] = matrix_[i][j];
+    add_outer(matrix_, column_.data(), size, -1.0 / column_[j]);
+    delete_row_column(matrix_, size, j);
   }
   /// From the matrix, with its diagonal raised; stays as it is if that cannot be inverted.
-  void refresh(const double* matrix, int size, double jitter) {
-    if (invert(matrix, capacity_, size, jitter, factor_[0], fresh_[0]))
-      copy_matrix(fresh_[0], capacity_, size, matrix_[0], capacity_);
+  void refresh(const Matrix<double>& matrix, int size, double jitter) {
+    if (!invert(matrix, size, jitter, factor_, fresh_)) return;
+    for (int i = 0; i < size; ++i) std::copy_n(fresh_[i], size, matrix_[i]);
   }
 
   Array<double> solved;  // scratch
 
  private:
-  int capacity_;
   Matrix<double> matrix_;
   Matrix<double> factor_ = matrix_, fresh_ = matrix_;  // scratch
   Array<double> column_ = solved;
 };
 
-/// K and K^-1, with the diagonal of K raised by `jitter` of itself before it is inverted: a centre
-/// that is new by less adds nothing. (kafbox adds a number to the diagonal, the same for kernels
-/// with k(x, x) = 1.) The inverse is computed again from K once in `capacity` samples, by the
-/// absolute number of the sample, so that rounding does not add up.
-class InvertedGram {
+/// K^-1, with the diagonal of K raised by `jitter` of itself before it is inverted: a centre that
+/// is new by less adds nothing. (kafbox adds a number to the diagonal, the same for kernels with
+/// k(x, x) = 1.) It is computed again from K once in `capacity` samples, by the absolute number of
+/// the sample, so that rounding does not add up.
+class GramInverse : public Inverse {
  public:
-  InvertedGram(int capacity, double jitter) : inverse(capacity), jitter_(jitter), gram_(capacity) {}
-  void visit(Archive& archive) {
-    gram_.visit(archive);
-    inverse.visit(archive);
-  }
+  GramInverse(const Centres& f, double jitter) : Inverse(f.capacity), jitter_(jitter) {}
 
-  const double* gram(int j) const { return gram_[j]; }
-  /// K^-1 k(x, centres), after `project`.
-  const double* solved() const { return inverse.solved.data(); }
-  /// Returns k(x, x) - k' solved, the part of the present point that is new.
+  /// solved = K^-1 k(x, centres); returns k(x, x) - k' solved, the part of x that is new.
   double project(const Centres& f) {
-    inverse.multiply(f.k.data(), f.size(), inverse.solved.data());
-    return std::max(f.self_kernel - dot(f.k.data(), solved(), f.size()), 0.0);
+    multiply(f.k.data(), f.size(), solved.data());
+    return std::max(f.self_kernel - dot(f.k.data(), solved.data(), f.size()), 0.0);
   }
   /// The present point becomes a centre; rest is from `project`.
   void append(Centres& f, const Sample& sample, double coefficient, double rest) {
-    inverse.append(f.size(), rest + jitter_ * f.self_kernel);
-    gram_.append(f, sample, coefficient);
+    Inverse::append(f.size(), rest + jitter_ * f.self_kernel);
+    f.append(sample, coefficient);
   }
   void remove(Centres& f, int j) {
-    inverse.remove(f.size(), j);
-    gram_.remove(f, j);
+    Inverse::remove(f.size(), j);
+    f.remove(j);
   }
-  double norm(const Centres& f) { return gram_.norm(f); }
   /// To be called after each sample.
   void refresh(const Centres& f, std::int64_t number) {
-    if ((number + 1) % f.capacity == 0) inverse.refresh(gram_[0], f.size(), jitter_);
+    if ((number + 1) % f.capacity == 0) Inverse::refresh(f.gram, f.size(), jitter_);
   }
-
-  Inverse inverse;
 
  private:
   double jitter_;
-  Gram gram_;
 };
 
 /// A learner on centres: a subclass is a method.
 class CentreLearner : public Learner {
  public:
-  explicit CentreLearner(const LearnerSpec& spec)
-      : f_(spec), kernels_(spec.kernels), loss_(spec.objective.losses.at(0)) {}
+  /// keeps_gram : whether the method needs K. starts : whether it may start at any f: if its state is
+  /// centres, coefficients, K and sums from 0 on.
+  CentreLearner(const LearnerSpec& spec, bool keeps_gram, bool starts)
+      : spec_(spec), f_(spec, keeps_gram), starts_(starts) {}
 
-  void visit(Archive& archive) override {
-    f_.visit(archive);
-    visit_own(archive);
-  }
+  /// A method adds what it keeps beside the centres.
+  void visit(Archive& archive) override { f_.visit(archive); }
 
   void learn(const Block& block, Record* records) override {
     Record& record = records[0];
+    const Loss& loss = *spec_.objective.losses[0];
     for (int t = 0; t < block.count; ++t) {
       if (block.samples.uses_query)
         f_.compare_as_query();
@@ -340,15 +312,9 @@ class CentreLearner : public Learner {
         f_.compare(block.x(t));
       const double prediction = f_.value(), target = block.targets[0][t][0];
       const bool missing = std::isnan(target);
-      Sample sample{block.first + t,
-                    block.x(t),
-                    block.samples,
-                    *loss_,
-                    prediction,
-                    missing ? prediction : target,
-                    missing,
-                    missing ? 0.0 : loss_->derivative(prediction, target),
-                    record.norms[t][0]};
+      const double slope = missing ? 0.0 : loss.derivative(prediction, target);
+      Sample sample{block.first + t, block.x(t), block.samples, loss, prediction,
+                    missing ? prediction : target, missing, slope, record.norms[t][0]};
       step(f_, sample);
       record.predictions[t] = first_lane(prediction);
       record.norms[t + 1] = first_lane(sample.norm);
@@ -363,28 +329,27 @@ class CentreLearner : public Learner {
 
   void start_from(const Matrix<double>& points, const Array<Lanes>& coefficients,
                   Record* records) override {
-    const Matrix<Lanes> gram = gram_matrix(kernels_, points);
-    if (!start(gram)) return Learner::start_from(points, coefficients, records);
-    f_.start_from(points, coefficients);
+    if (!starts_) return Learner::start_from(points, coefficients, records);
+    const Matrix<Lanes> gram = gram_matrix(spec_.kernels, points);
+    f_.start_from(points, coefficients, gram);
     records[0].norms[0] = first_lane(expansion_norm(coefficients, gram)[0]);
   }
 
   bool may_fail() const override { return f_.may_fail(); }
+  Lanes dropped(int) const override { return first_lane(dropped_); }
 
  protected:
   /// How f learns a sample.
   virtual void step(Centres& f, Sample& sample) = 0;
-  /// What is kept beside the centres.
-  virtual void visit_own(Archive& archive) = 0;
-  /// Start at centres with this K; whether it may start anywhere: if its state is centres, coefficients,
-  /// K and sums from 0 on.
-  virtual bool start(const Matrix<Lanes>& /*gram*/) { return false; }
 
+  double number(const char* setting) const { return spec_.settings.number(setting); }
+
+  LearnerSpec spec_;
   Centres f_;
+  double dropped_ = 0.0;  // norm^2 of all terms that were removed; state of methods that remove some
 
  private:
-  std::vector<KernelSpec> kernels_;
-  std::shared_ptr<const Loss> loss_;
+  bool starts_;
 };
 
 }  // namespace kb

@@ -9,12 +9,12 @@ std::shared_ptr<const FourierFeatures::Draws> FourierFeatures::shared(Draws draw
   static std::mutex guard;
   static std::vector<std::weak_ptr<const Draws>> all;
   const std::lock_guard<std::mutex> lock(guard);
-  std::erase_if(all, [](const auto& one) { return one.expired(); });
-  for (const auto& one : all)
-    if (const auto found = one.lock(); found && *found == draws) return found;
-  const auto made = std::make_shared<const Draws>(std::move(draws));
-  all.push_back(made);
-  return made;
+  std::erase_if(all, [](const auto& entry) { return entry.expired(); });
+  for (const auto& entry : all)
+    if (const auto equal = entry.lock(); equal && *equal == draws) return equal;
+  const auto added = std::make_shared<const Draws>(std::move(draws));
+  all.push_back(added);
+  return added;
 }
 
 FourierFeatures::FourierFeatures(int dimension, std::vector<int> coordinates,
@@ -74,7 +74,7 @@ class GradientDescent {
   int cycle() const { return 8; }
   static bool follows_inputs(const Loss&) { return true; }
 
-  struct Own {
+  struct OutputState {
     void visit(Archive& archive) { archive("squares", squares); }
     double squares = 0.0;  // adagrad: the sum of |g|^2
   };
@@ -91,14 +91,14 @@ class GradientDescent {
   }
 
   template <int G>
-  void step(std::int64_t number, double* const* weights, Own* const* own, const double* slopes,
-            const double* phi, const double* next, Sums* sums) const {
+  void step(std::int64_t number, double* const* weights, OutputState* const* states,
+            const double* slopes, const double* phi, const double* next, Sums* sums) const {
     std::int64_t t = number + 1;  // samples since the last restart, this one included
     if (restart_ > 0 && t >= restart_) t = t % restart_ + 1;
     Lanes decays[G], changes[G];
     for (int g = 0; g < G; ++g) {
-      if (step_size_.adapts()) own[g]->squares += slopes[g] * slopes[g] * self_kernel_;
-      const double rate = step_size_.rate(t, own[g]->squares)[0];
+      if (step_size_.adapts()) states[g]->squares += slopes[g] * slopes[g] * self_kernel_;
+      const double rate = step_size_.rate(t, states[g]->squares)[0];
       decays[g] = 1.0 - rate * regularization_;
       changes[g] = rate * slopes[g];
     }
@@ -113,7 +113,7 @@ class GradientDescent {
         sums);
     if (restart_ == 0 || (number + 2) % restart_ != 0) return;
     for (int g = 0; g < G; ++g) {  // the next sample finds f = 0
-      own[g]->squares = 0.0;
+      states[g]->squares = 0.0;
       std::fill_n(weights[g], size_, 0.0);
       sums[g] = {};
     }

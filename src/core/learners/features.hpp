@@ -4,7 +4,8 @@
 //   Features   size(), constant(), write(x, phi)
 //   Method     how weights learn: prepare(samples of a cycle), advance(a sample, for all outputs),
 //              step(a sample, for some outputs), finish(a sample); Signal, what an output makes of
-//              prediction and target; Own, what is kept for an output beside its weights
+//              prediction and target; OutputState, what is kept for an output beside its
+//              weights
 //
 // The state of a method follows from the inputs, and is kept once for all outputs, unless the loss
 // takes part in it (`follows_inputs`): then an output has its own.
@@ -87,14 +88,14 @@ void change_and_sum(double* const* weights, const double* phi, const double* nex
   for (int g = 0; g < G; ++g) norms[g] = values[g] = ahead[g] = 0.0;
   const int even = whole_lanes(count);
   for (int m = 0; m < even; m += WIDTH) {
-    const Lanes one = load(phi + m), other = load(next + m);
+    const Lanes here = load(phi + m), coming = load(next + m);
 #pragma GCC unroll 4
     for (int g = 0; g < G; ++g) {
       const Lanes w = change(g, m, load(weights[g] + m));
       store(weights[g] + m, w);
       norms[g] = fma(w, w, norms[g]);
-      values[g] = fma(w, one, values[g]);
-      ahead[g] = fma(w, other, ahead[g]);
+      values[g] = fma(w, here, values[g]);
+      ahead[g] = fma(w, coming, ahead[g]);
     }
   }
 #pragma GCC unroll 4
@@ -197,7 +198,7 @@ class FeatureLearner final : public Learner {
     for (int i = 0; i < past_.rows(); ++i) scatter(other.past_[i], past_[i]);
     for (std::size_t k = 0; k < outputs_.size(); ++k) {
       scatter(other.outputs_[k].weights.data(), outputs_[k].weights.data());
-      outputs_[k].own = other.outputs_[k].own;
+      outputs_[k].state = other.outputs_[k].state;
     }
   }
 
@@ -208,13 +209,13 @@ class FeatureLearner final : public Learner {
         : loss(std::move(loss)), method(method), leads(leads), weights(size) {}
     void visit(Archive& archive) {
       archive("weights", weights);
-      own.visit(archive);
+      state.visit(archive);
     }
     std::shared_ptr<const Loss> loss;
     int method;                 // of which method it is, by number
     bool leads;                 // whether it is the first of that one
     Array<double> weights;      // (size,)
-    typename Method::Own own;   // what the method keeps for an output
+    typename Method::OutputState state;  // what the method keeps for an output
   };
 
   /// predictions[k] = f at features phi, of output k.
@@ -273,21 +274,21 @@ class FeatureLearner final : public Learner {
     Method& method = methods_[outputs->method];
     const int t = sample.t, older = sample.older, unseen = window_ - 1 - older;
     typename Method::Signal signals[G];
-    typename Method::Own* own[G];
+    typename Method::OutputState* states[G];
     double* weights[G];
     for (int g = 0; g < G; ++g) {
       Output& output = outputs[g];
       Record& record = sample.records[k + g];
       const double target = sample.block.targets[k + g][t][0];
       signals[g] = Method::signal(*output.loss, predictions_[k + g], target);
-      own[g] = &output.own;
+      states[g] = &output.state;
       weights[g] = output.weights.data();
       record.predictions[t] = first_lane(predictions_[k + g]);
       record.effects[t] = 0.0;
     }
     if (outputs->leads) method.advance(sample.number, sample.phi, signals[0]);
     Sums sums[G];
-    method.template step<G>(sample.number, weights, own, signals, sample.phi, sample.next, sums);
+    method.template step<G>(sample.number, weights, states, signals, sample.phi, sample.next, sums);
     if (older > 0) all_dots(weights, G, older_rows_.data(), older, size_, older_values_.data());
     for (int g = 0; g < G; ++g) {
       Record& record = sample.records[k + g];

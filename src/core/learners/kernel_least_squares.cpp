@@ -18,46 +18,41 @@ namespace {
 ///     alpha <- alpha + K^-1 P d e / s,    P <- P - P d d' P / s.
 class KRLS final : public CentreLearner {
  public:
-  explicit KRLS(const LearnerSpec& spec)
-      : CentreLearner(spec),
-        novelty_(spec.settings.number("novelty")),
-        jitter_(spec.settings.number("jitter")),
-        k_(f_.capacity, jitter_),
-        covariance_(f_.capacity, f_.capacity),
-        p_d_(f_.capacity) {}
-  void visit_own(Archive& archive) override {
-    k_.visit(archive);
+  explicit KRLS(const LearnerSpec& spec) : CentreLearner(spec, true, false) {}
+  void visit(Archive& archive) override {
+    CentreLearner::visit(archive);
+    inverse_.visit(archive);
     archive("covariance", covariance_);
   }
 
   void step(Centres& f, Sample& sample) override {
     const Sample::Parabola fit = sample.parabola();
     double *alpha = f.alpha.data(), *p_d = p_d_.data(), *gain = gain_.data();
-    const double delta = k_.project(f), *d = k_.solved();
-    const int size = f.size(), stride = f.capacity;
+    const double delta = inverse_.project(f), *d = inverse_.solved.data();
+    const int size = f.size();
     if (delta > novelty_ * f.self_kernel && size < f.capacity - 1) {
       const double change = fit.error / (delta + jitter_ * f.self_kernel);
       for (int m = 0; m < size; ++m) alpha[m] -= d[m] * change;
       std::fill_n(p_d, size, 0.0);
-      append_row_column(covariance_[0], stride, size, p_d, 1.0 / fit.weight);
-      k_.append(f, sample, change, delta);
+      append_row_column(covariance_, size, p_d, 1.0 / fit.weight);
+      inverse_.append(f, sample, change, delta);
     } else {
-      symmetric_matvec(covariance_[0], stride, d, size, p_d);
+      symmetric_matvec(covariance_, d, size, p_d);
       const double s = 1.0 / fit.weight + dot(d, p_d, size);
-      add_outer(covariance_[0], stride, p_d, size, -1.0 / s);
-      k_.inverse.multiply(p_d, size, gain);
+      add_outer(covariance_, p_d, size, -1.0 / s);
+      inverse_.multiply(p_d, size, gain);
       const double share = fit.error / s;
       for (int m = 0; m < size; ++m) alpha[m] += gain[m] * share;
     }
-    k_.refresh(f, sample.number);
-    sample.norm = k_.norm(f);
+    inverse_.refresh(f, sample.number);
+    sample.norm = f.compute_norm();
   }
 
  private:
-  double novelty_, jitter_;
-  InvertedGram k_;
-  Matrix<double> covariance_;  // state: P, (capacity, capacity)
-  Array<double> p_d_, gain_ = p_d_;  // scratch: P d, K^-1 P d
+  double novelty_ = number("novelty"), jitter_ = number("jitter");
+  GramInverse inverse_{f_, jitter_};
+  Matrix<double> covariance_{f_.capacity, f_.capacity};               // state: P
+  Array<double> p_d_ = Array<double>(f_.capacity), gain_ = p_d_;  // scratch: P d, K^-1 P d
 };
 
 /// Kernel ridge regression on kept samples: alpha = A^-1 z, with A = K + diag(noises), z the
@@ -68,10 +63,8 @@ class KernelRidge {
       : responses(capacity),
         inverse(capacity),
         ridge_(spec.settings.number("ridge")),
-        gram_(capacity),
         matrix_(capacity, capacity) {}
   void visit(Archive& archive) {
-    gram_.visit(archive);
     inverse.visit(archive);
     archive("responses", responses);
     archive("noises", noises_);
@@ -86,28 +79,28 @@ class KernelRidge {
     inverse.append(size, std::max(rest, noise));  // it is never less, but for rounding
     responses[size] = fit.response;
     noises_[size] = noise;
-    gram_.append(f, sample, 0.0);
+    f.append(sample, 0.0);
   }
   /// Remove kept sample j.
   void remove(Centres& f, int j) {
     inverse.remove(f.size(), j);
     delete_element(responses.data(), f.size(), j);
     delete_element(noises_.data(), f.size(), j);
-    gram_.remove(f, j);
+    f.remove(j);
   }
   void solve(Centres& f) const { inverse.multiply(responses.data(), f.size(), f.alpha.data()); }
   /// alpha and norm^2 after a step. The inverse is computed again once in `capacity` samples, and
   /// whenever it solves badly.
   void finish(Centres& f, Sample& sample) {
     constexpr double tolerance = 1e-6;  // largest residual, relative to the responses
-    if ((sample.number + 1) % f.capacity == 0) refresh(f.size(), f.capacity);
+    if ((sample.number + 1) % f.capacity == 0) refresh(f);
     solve(f);
     if (!(refine(f) <= tolerance)) {
-      refresh(f.size(), f.capacity);
+      refresh(f);
       solve(f);
       refine(f);
     }
-    sample.norm = gram_.norm(f);
+    sample.norm = f.compute_norm();
   }
 
   Array<double> responses;  // state: z
@@ -115,17 +108,19 @@ class KernelRidge {
 
  private:
   /// A^-1 from K, by Cholesky.
-  void refresh(int size, int stride) {
-    copy_matrix(gram_[0], stride, size, matrix_[0], stride);
-    for (int i = 0; i < size; ++i) matrix_[i][i] += noises_[i];
-    inverse.refresh(matrix_[0], size, 0.0);
+  void refresh(const Centres& f) {
+    for (int i = 0; i < f.size(); ++i) {
+      std::copy_n(f.gram[i], f.size(), matrix_[i]);
+      matrix_[i][i] += noises_[i];
+    }
+    inverse.refresh(matrix_, f.size(), 0.0);
   }
 
   /// alpha += A^-1 (z - A alpha); returns the largest |z - A alpha| before it, over |z|.
   double refine(Centres& f) {
     double *alpha = f.alpha.data(), *residual = residual_.data(), *change = change_.data();
     const int size = f.size();
-    symmetric_matvec(gram_[0], f.capacity, alpha, size, residual);
+    symmetric_matvec(f.gram, alpha, size, residual);
     double worst = 0.0, largest = 0.0;
     for (int m = 0; m < size; ++m) {
       residual[m] = responses[m] - (residual[m] + noises_[m] * alpha[m]);
@@ -138,7 +133,6 @@ class KernelRidge {
   }
 
   double ridge_;
-  Gram gram_;
   Array<double> noises_ = responses;  // state
   Matrix<double> matrix_;            // scratch: A
   Array<double> residual_ = responses, change_ = responses;  // scratch
@@ -147,10 +141,11 @@ class KernelRidge {
 /// Kernel ridge regression on the last `budget` samples.
 class SlidingWindowKRLS final : public CentreLearner {
  public:
-  explicit SlidingWindowKRLS(const LearnerSpec& spec)
-      : CentreLearner(spec),
-        fit_(spec, f_.capacity) {}
-  void visit_own(Archive& archive) override { fit_.visit(archive); }
+  explicit SlidingWindowKRLS(const LearnerSpec& spec) : CentreLearner(spec, true, false) {}
+  void visit(Archive& archive) override {
+    CentreLearner::visit(archive);
+    fit_.visit(archive);
+  }
 
   void step(Centres& f, Sample& sample) override {
     fit_.append(f, sample, sample.parabola());
@@ -159,7 +154,7 @@ class SlidingWindowKRLS final : public CentreLearner {
   }
 
  private:
-  KernelRidge fit_;
+  KernelRidge fit_{spec_, f_.capacity};
 };
 
 /// Kernel ridge regression on `budget` samples: beyond it the one with the least leave-one-out
@@ -168,18 +163,19 @@ class SlidingWindowKRLS final : public CentreLearner {
 ///     z_j <- z_j - label_rate * k(c_j, x) (z_j - z).
 class FixedBudgetKRLS final : public CentreLearner {
  public:
-  explicit FixedBudgetKRLS(const LearnerSpec& spec)
-      : CentreLearner(spec),
-        label_rate_(spec.settings.number("label_rate")), fit_(spec, f_.capacity), errors_(f_.capacity) {}
-  void visit_own(Archive& archive) override { fit_.visit(archive); }
+  explicit FixedBudgetKRLS(const LearnerSpec& spec) : CentreLearner(spec, true, false) {}
+  void visit(Archive& archive) override {
+    CentreLearner::visit(archive);
+    fit_.visit(archive);
+  }
 
   void step(Centres& f, Sample& sample) override {
-    const Sample::Parabola own = sample.parabola();
+    const Sample::Parabola fit = sample.parabola();
     double* z = fit_.responses.data();
     const double* k = f.k.data();
     for (int m = 0, size = f.size(); m < size; ++m)
-      z[m] -= label_rate_ * k[m] * (z[m] - own.response);
-    fit_.append(f, sample, own);
+      z[m] -= label_rate_ * k[m] * (z[m] - fit.response);
+    fit_.append(f, sample, fit);
     const int size = f.size();
     if (size == f.capacity) {
       fit_.solve(f);
@@ -190,9 +186,9 @@ class FixedBudgetKRLS final : public CentreLearner {
   }
 
  private:
-  double label_rate_;
-  KernelRidge fit_;
-  Array<double> errors_;  // scratch: leave-one-out errors
+  double label_rate_ = number("label_rate");
+  KernelRidge fit_{spec_, f_.capacity};
+  Array<double> errors_ = Array<double>(f_.capacity);  // scratch: leave-one-out errors
 };
 
 /// A Gaussian process on `budget` centres: the posterior mean m and covariance S of f at them. With
@@ -206,17 +202,10 @@ class FixedBudgetKRLS final : public CentreLearner {
 /// it forgets towards the prior, with r = forgetting: S <- r S + (1 - r) K, m <- sqrt(r) m.
 class KRLSTracker final : public CentreLearner {
  public:
-  explicit KRLSTracker(const LearnerSpec& spec)
-      : CentreLearner(spec),
-        forgetting_(spec.settings.number("forgetting")),
-        noise_(spec.settings.number("noise")),
-        jitter_(spec.settings.number("jitter")),
-        forgets_first_(spec.settings.word("forget_when") == "before"),
-        k_(f_.capacity, jitter_),
-        covariance_(f_.capacity, f_.capacity),
-        mean_(f_.capacity) {}
-  void visit_own(Archive& archive) override {
-    k_.visit(archive);
+  explicit KRLSTracker(const LearnerSpec& spec) : CentreLearner(spec, true, false) {}
+  void visit(Archive& archive) override {
+    CentreLearner::visit(archive);
+    inverse_.visit(archive);
     archive("covariance", covariance_);
     archive("mean", mean_);
   }
@@ -225,29 +214,28 @@ class KRLSTracker final : public CentreLearner {
     const Sample::Parabola fit = sample.parabola();
     double *mean = mean_.data(), *p = p_.data();
     int size = f.size();
-    const int stride = f.capacity;
     // The prior of f(x): mean q'm, variance gamma + q'h.
-    const double gamma = k_.project(f), *q = k_.solved();
+    const double gamma = inverse_.project(f), *q = inverse_.solved.data();
     if (forgets_first_) forget(size);
-    symmetric_matvec(covariance_[0], stride, q, size, p);
+    symmetric_matvec(covariance_, q, size, p);
     const double predicted = dot(q, mean, size);
     const double variance = gamma + jitter_ * f.self_kernel + dot(q, p, size);
     const double s = variance + noise_ / fit.weight;
     const double gain = (fit.response - predicted) / s;
     if (gamma > std::max(DEPENDENT, 2.0 * jitter_) * f.self_kernel) {
-      append_row_column(covariance_[0], stride, size, p, variance);
+      append_row_column(covariance_, size, p, variance);
       p[size] = variance;
       mean[size] = predicted;
-      k_.append(f, sample, 0.0, gamma);
+      inverse_.append(f, sample, 0.0, gamma);
       ++size;
     }
-    add_outer(covariance_[0], stride, p, size, -1.0 / s);
+    add_outer(covariance_, p, size, -1.0 / s);
     for (int m = 0; m < size; ++m) mean[m] += gain * p[m];
     if (size == f.capacity) remove_least(f), --size;
     if (!forgets_first_) forget(size);
-    k_.refresh(f, sample.number);
-    k_.inverse.multiply(mean, size, f.alpha.data());  // alpha = K^-1 m
-    sample.norm = k_.norm(f);
+    inverse_.refresh(f, sample.number);
+    inverse_.multiply(mean, size, f.alpha.data());  // alpha = K^-1 m
+    sample.norm = f.compute_norm();
   }
 
   /// Of f at the query point, in units of the noise's: (gamma + q' S q) / noise.
@@ -256,8 +244,8 @@ class KRLSTracker final : public CentreLearner {
     f.predict(query.x);
     double *q = p_.data(), *h = errors_.data();
     const int size = f.size();
-    k_.inverse.multiply(f.query_k(), size, q);
-    symmetric_matvec(covariance_[0], f.capacity, q, size, h);
+    inverse_.multiply(f.query_k(), size, q);
+    symmetric_matvec(covariance_, q, size, h);
     const double gamma = f.query_self() - dot(f.query_k(), q, size);
     *out = first_lane(std::max(gamma + dot(q, h, size), 0.0) / noise_);
   }
@@ -268,7 +256,7 @@ class KRLSTracker final : public CentreLearner {
     if (!(r < 1.0)) return;
     for (int i = 0; i < size; ++i) {
       double* row = covariance_[i];
-      const double* prior = k_.gram(i);
+      const double* prior = f_.gram[i];
       for (int m = 0; m < size; ++m) row[m] = r * row[m] + (1.0 - r) * prior[m];
       row[i] += (1.0 - r) * jitter_ * prior[i];
     }
@@ -279,19 +267,19 @@ class KRLSTracker final : public CentreLearner {
   void remove_least(Centres& f) {
     const int size = f.size();
     double* errors = errors_.data();
-    k_.inverse.multiply(mean_.data(), size, errors);
-    for (int m = 0; m < size; ++m) errors[m] = absolute(errors[m] / k_.inverse[m][m]);
+    inverse_.multiply(mean_.data(), size, errors);
+    for (int m = 0; m < size; ++m) errors[m] = absolute(errors[m] / inverse_[m][m]);
     const int j = argmin(errors, size);
     delete_element(mean_.data(), size, j);
-    delete_row_column(covariance_[0], f.capacity, size, j);
-    k_.remove(f, j);
+    delete_row_column(covariance_, size, j);
+    inverse_.remove(f, j);
   }
 
-  double forgetting_, noise_, jitter_;
-  bool forgets_first_;
-  InvertedGram k_;
-  Matrix<double> covariance_;  // state: S, (capacity, capacity)
-  Array<double> mean_;         // state: m
+  double forgetting_ = number("forgetting"), noise_ = number("noise"), jitter_ = number("jitter");
+  bool forgets_first_ = spec_.settings.word("forget_when") == "before";
+  GramInverse inverse_{f_, jitter_};
+  Matrix<double> covariance_{f_.capacity, f_.capacity};  // state: S
+  Array<double> mean_ = Array<double>(f_.capacity);      // state: m
   Array<double> p_ = mean_, errors_ = mean_;  // scratch
 };
 

@@ -26,8 +26,8 @@ namespace kb {
 namespace {
 
 /// out = one * other, of each element. All of padded length.
-void multiply_each(const double* one, const double* other, int length, double* out) {
-  for (int m = 0; m < length; m += WIDTH) store(out + m, load(one + m) * load(other + m));
+void multiply_each(const double* first, const double* second, int length, double* out) {
+  for (int m = 0; m < length; m += WIDTH) store(out + m, load(first + m) * load(second + m));
 }
 
 /// out += sum_i factors[i] vectors[i], one after the other as by `add_multiple`, in one loop.
@@ -57,9 +57,7 @@ class RecursiveLeastSquares {
         powers_(cycle() + 1, length_, 1.0),
         covariance_(packed::size(length_)),
         scaled_(cycle(), length_) {
-    const double constant_forgetting = spec.settings.has("constant_forgetting")
-                                           ? spec.settings.number("constant_forgetting")
-                                           : forgetting_;
+    const double constant_forgetting = spec.settings.number_or("constant_forgetting", forgetting_);
     double scale = 1.0, constant_scale = 1.0;
     if (rule_ == Forget::exponential) scale = constant_scale = 1.0 / sqrt(forgetting_);
     if (rule_ == Forget::prior) {
@@ -86,7 +84,7 @@ class RecursiveLeastSquares {
   }
 
   /// Nothing but the weights belongs to an output.
-  struct Own {
+  struct OutputState {
     void visit(Archive&) {}
   };
 
@@ -122,9 +120,9 @@ class RecursiveLeastSquares {
   /// What all outputs have in common of a sample: u, s, and P without the end of a cycle.
   void advance(std::int64_t number, const double* phi, Signal signal) {
     const int k = int(number % cycle());
-    int known = rule_ == Forget::exponential ? 2 * k : k;  // vectors of this cycle
+    int count = rule_ == Forget::exponential ? 2 * k : k;  // vectors of this cycle
     double* u = u_.data();
-    multiply(k, known, phi, u);
+    multiply(k, count, phi, u);
     const double variance = dot(phi, u, size_);
     informed_ = variance > 0.0;  // otherwise rounding is all there is
     s_ = 1.0 / signal.weight + variance;
@@ -132,16 +130,16 @@ class RecursiveLeastSquares {
     // P <- C P C + D_1.
     const double* scale = powers_[1];
     if (scales())
-      for (int i = 0; i < known; ++i) multiply_each(vectors_[i], scale, length_, vectors_[i]);
-    multiply_each(u, scale, length_, vectors_[known]);
-    factors_[known] = informed_ ? -1.0 / s_ : 0.0;
-    if (rule_ == Forget::exponential) renew_ridge(int(number % size_), k, known + 1);
+      for (int i = 0; i < count; ++i) multiply_each(vectors_[i], scale, length_, vectors_[i]);
+    multiply_each(u, scale, length_, vectors_[count]);
+    factors_[count] = informed_ ? -1.0 / s_ : 0.0;
+    if (rule_ == Forget::exponential) renew_ridge(int(number % size_), k, count + 1);
   }
 
   /// The weights of G outputs after the sample, C (weights + change vector), and their sums.
   template <int G>
-  void step(std::int64_t number, double* const* weights, Own* const*, const Signal* signals,
-            const double* phi, const double* next, Sums* sums) const {
+  void step(std::int64_t number, double* const* weights, OutputState* const*,
+            const Signal* signals, const double* phi, const double* next, Sums* sums) const {
     const double* vector = u_.data();
     Lanes changes[G];
     for (int g = 0; g < G; ++g) changes[g] = informed_ ? signals[g].error / s_ : 0.0;
@@ -185,8 +183,8 @@ class RecursiveLeastSquares {
   /// without the noise, in units of the noise's.
   double variance(std::int64_t seen, const Matrix<double>& features, int row) {
     prepare(features, row, 1);
-    const int known = rule_ == Forget::exponential ? 2 * row : row;
-    multiply(int(seen % cycle()), known, features[row], u_.data());
+    const int count = rule_ == Forget::exponential ? 2 * row : row;
+    multiply(int(seen % cycle()), count, features[row], u_.data());
     const double variance = dot(features[row], u_.data(), size_);
     return variance < 0.0 ? 0.0 : variance;  // NaN stays NaN
   }
@@ -226,8 +224,8 @@ class RecursiveLeastSquares {
     return rule_ == Forget::random_walk ? (1.0 - forgetting_) / ridge_ * k : 0.0;
   }
 
-  /// u = P phi after k samples of a cycle, of which `known` vectors are kept.
-  void multiply(int k, int known, const double* phi, double* u) const {
+  /// u = P phi after k samples of a cycle, of which there are `count` vectors.
+  void multiply(int k, int count, const double* phi, double* u) const {
     const double *product = products_[k], *power = powers_[k];
     multiply_each(product, power, length_, u);
     if (adds()) {
@@ -236,22 +234,23 @@ class RecursiveLeastSquares {
       if (constant_ < size_) u[constant_] = before + added(k, constant_) * phi[constant_];
     }
     double products[packed::RANK];
-    dot_rows(phi, vectors_[0], length_, known, size_, products);
-    for (int i = 0; i < known; ++i) products[i] = factors_[i] * products[i];
-    add_multiples(u, products, vectors_[0], length_, known, size_);
+    dot_rows(phi, vectors_[0], length_, count, size_, products);
+    for (int i = 0; i < count; ++i) products[i] = factors_[i] * products[i];
+    add_multiples(u, products, vectors_[0], length_, count, size_);
   }
 
   /// A dummy observation that weight j is 0, each weight in turn. In `size` samples it adds as much
   /// as the prior loses, so that the ridge never fades.
-  void renew_ridge(int j, int k, int known) {
-    double* column = vectors_[known];  // column j of P
+  void renew_ridge(int j, int k, int count) {
+    double* column = vectors_[count];  // column j of P
     packed::copy_column(covariance_.data(), length_, j, column);
-    multiply_by(column, powers_[k + 1][0] * powers_[k + 1][0], size_);
+    const double factor = powers_[k + 1][0] * powers_[k + 1][0];
+    for (int m = 0; m < size_; ++m) column[m] *= factor;
     double products[packed::RANK];
-    for (int i = 0; i < known; ++i) products[i] = factors_[i] * vectors_[i][j];
-    add_multiples(column, products, vectors_[0], length_, known, size_);
+    for (int i = 0; i < count; ++i) products[i] = factors_[i] * vectors_[i][j];
+    add_multiples(column, products, vectors_[0], length_, count, size_);
     dummy_s_ = 1.0 / (size_ * (1.0 - forgetting_) * ridge_) + column[j];
-    factors_[known] = -1.0 / dummy_s_;
+    factors_[count] = -1.0 / dummy_s_;
   }
 
   // settings

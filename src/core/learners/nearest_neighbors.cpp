@@ -73,19 +73,14 @@ class NearestNeighborGP final : public Learner {
 
   void visit(Archive& archive) override {
     archive("points", points_);
-    archive("stored", stored_);
-    archive.require(stored_ >= 0 && stored_ < (std::int64_t(1) << 53),
-                    "stored is not a count of samples");
+    archive.count("stored", stored_);
     archive.parts("output", outputs_);
   }
 
   void learn(const Block& block, Record* records) override {
     for (int t = 0; t < block.count; ++t) {
       const double* x = block.x(t);
-      if (!block.samples.uses_query) {  // else all is as the query left it
-        for (int c : coordinates_) point_[c] = float(x[c]);
-        solve_at_point();
-      }
+      if (!block.samples.uses_query) solve_at(x);  // else all is as the query left it
       const int place = remember(x);
       for (std::size_t k = 0; k < outputs_.size(); ++k) {
         Output& output = outputs_[k];
@@ -111,15 +106,13 @@ class NearestNeighborGP final : public Learner {
   }
 
   void predict(const Query& query, Lanes* out) override {
-    for (int c : coordinates_) point_[c] = float(query.x[c]);
-    solve_at_point();
+    solve_at(query.x);
     for (const Output& output : outputs_) *out++ = output.prediction;
   }
 
   /// (k(x, x) + constant - q' (K + noise I)^-1 q) / noise.
   void variance(const Query& query, Lanes* out, int) override {
-    for (int c : coordinates_) point_[c] = float(query.x[c]);
-    solve_at_point();
+    solve_at(query.x);
     for (const Output& output : outputs_) *out++ = output.variance / noise_;
   }
 
@@ -128,8 +121,8 @@ class NearestNeighborGP final : public Learner {
     auto& other = dynamic_cast<NearestNeighborGP&>(alone);
     Array<double>& responses = outputs_[k].responses;
     std::fill(responses.begin(), responses.end(), past);
-    const std::int64_t known = std::min<std::int64_t>({other.stored_, stored_, memory_});
-    for (std::int64_t age = 1; age <= known; ++age)
+    const std::int64_t count = std::min<std::int64_t>({other.stored_, stored_, memory_});
+    for (std::int64_t age = 1; age <= count; ++age)
       responses[(stored_ - age) % memory_] = other.outputs_[0].responses[(other.stored_ - age) % memory_];
   }
 
@@ -144,7 +137,7 @@ class NearestNeighborGP final : public Learner {
     // scratch, at the last point:
     Lanes prediction = 0.0, variance = 0.0;  // f(x), and its variance
     Lanes mean = 0.0, spread = 0.0;          // m and s, of the neighbors that stay
-    int known = 0;                           // neighbors with a target
+    int with_target = 0;                     // neighbors with a target
   };
 
   // --- the search ------------------------------------------------------------------------------
@@ -183,11 +176,11 @@ class NearestNeighborGP final : public Learner {
       for (int k = half; k < dimension; ++k)
         sums.add_squares(block + BLOCK * k, point[coordinates[k]]);
       if (most < INF && !sums.some_less(most)) continue;
-      double found[BLOCK];
-      std::memcpy(found, sums.sums, sizeof found);
+      double distances[BLOCK];
+      std::memcpy(distances, sums.sums, sizeof distances);
       const int start = number * BLOCK;
       for (int place = std::min(start + BLOCK, high) - 1; place >= std::max(start, low); --place)
-        count = insert(count, place, found[place - start]);
+        count = insert(count, place, distances[place - start]);
     }
     return count;
   }
@@ -216,31 +209,35 @@ class NearestNeighborGP final : public Learner {
 
   // --- the local systems -----------------------------------------------------------------------
 
+  void solve_at(const double* x) {
+    for (int c : coordinates_) point_[c] = float(x[c]);
+    solve_at_point();
+  }
   /// Everything that outputs have of a point, for the input in `point`.
   void solve_at_point() {
     const int count = find_nearest(), staying = std::min(count, neighbors_ - 1);
     int whole = 0;  // outputs that know the targets of all neighbors
     for (Output& output : outputs_) {
-      output.known = 0;
+      output.with_target = 0;
       for (int i = 0; i < count; ++i)
-        output.known += !std::isnan(output.responses[nearest_[i]]);
-      whole += output.known == count;
+        output.with_target += !std::isnan(output.responses[nearest_[i]]);
+      whole += output.with_target == count;
     }
     if (whole > 0) {
       factorize(nearest_.data(), count, staying);
       for (Output& output : outputs_)
-        if (output.known == count) substitute(output, nearest_.data(), count, staying);
+        if (output.with_target == count) substitute(output, nearest_.data(), count, staying);
     }
     for (Output& output : outputs_) {
-      if (output.known == count) continue;
-      int known = 0, known_staying = 0;
+      if (output.with_target == count) continue;
+      int with_target = 0, with_target_staying = 0;
       for (int i = 0; i < count; ++i) {
         if (std::isnan(output.responses[nearest_[i]])) continue;
-        known_[known++] = nearest_[i];
-        if (i < staying) known_staying = known;
+        places_[with_target++] = nearest_[i];
+        if (i < staying) with_target_staying = with_target;
       }
-      factorize(known_.data(), known, known_staying);
-      substitute(output, known_.data(), known, known_staying);
+      factorize(places_.data(), with_target, with_target_staying);
+      substitute(output, places_.data(), with_target, with_target_staying);
     }
   }
 
@@ -269,9 +266,9 @@ class NearestNeighborGP final : public Learner {
     write_row(point_.data(), count, query_row_.data());
     for (int i = 0; i < count; i += 2) {
       if (i + 1 < count)
-        add_rows<true>(i, staying);
+        add_rows<2>(i, staying);
       else
-        add_rows<false>(i, staying);
+        add_rows<1>(i, staying);
     }
     variance_ = where_less(variance_, 0.0, 0.0, variance_);
   }
@@ -283,49 +280,40 @@ class NearestNeighborGP final : public Learner {
     row[i] = row[i] + noise_;
   }
 
-  /// Row i of L and of L^-1 q, and row i + 1 if there are two: then each column is read once for
-  /// both, and while one row waits for a result the other goes on. i is even.
-  template <bool two>
+  /// Rows i .. i + R - 1 of L and of L^-1 q, one or two: then each column is read once for both, and
+  /// while one row waits for a result the other goes on. i is even.
+  template <int R>
   void add_rows(int i, int staying) {
-    Lanes *row = row_.data(), *next = next_row_.data();
-    Lanes *scales = scales_.data(), *projected = projected_.data();
-    write_row_of(i, row);
-    Lanes q = query_row_[i], q_next = 0.0;
-    if constexpr (two) {
-      write_row_of(i + 1, next);
-      q_next = query_row_[i + 1];
+    Lanes* const rows[2] = {row_.data(), next_row_.data()};
+    Lanes *scales = scales_.data(), *projected = projected_.data(), q[R];
+    for (int r = 0; r < R; ++r) {
+      write_row_of(i + r, rows[r]);
+      q[r] = query_row_[i + r];
     }
     for (int c = 0; c < i; c += 2) {  // two columns at once
-      Lanes *first = column(c), *second = column(c + 1);
-      const Lanes one = -row[c] * scales[c];  // -L_ic
-      const Lanes other = -fma(one, first[c + 1], row[c + 1]) * scales[c + 1];
-      first[i] = -one;
-      second[i] = -other;
-      q = fma(other, projected[c + 1], fma(one, projected[c], q));
-      if constexpr (two) {
-        const Lanes one_next = -next[c] * scales[c];
-        const Lanes other_next = -fma(one_next, first[c + 1], next[c + 1]) * scales[c + 1];
-        first[i + 1] = -one_next;
-        second[i + 1] = -other_next;
-        q_next = fma(other_next, projected[c + 1], fma(one_next, projected[c], q_next));
-        for (int j = c + 2; j <= i; ++j) {
-          const Lanes l_first = first[j], l_second = second[j];
-          row[j] = fma(other, l_second, fma(one, l_first, row[j]));
-          next[j] = fma(other_next, l_second, fma(one_next, l_first, next[j]));
-        }
-        next[i + 1] = fma(other_next, second[i + 1], fma(one_next, first[i + 1], next[i + 1]));
-      } else {
-        for (int j = c + 2; j <= i; ++j)
-          row[j] = fma(other, second[j], fma(one, first[j], row[j]));
+      Lanes *first = column(c), *second = column(c + 1), minus[R][2];  // minus: -L_ic, -L_i,c+1
+#pragma GCC unroll 2
+      for (int r = 0; r < R; ++r) {
+        minus[r][0] = -rows[r][c] * scales[c];
+        minus[r][1] = -fma(minus[r][0], first[c + 1], rows[r][c + 1]) * scales[c + 1];
+        first[i + r] = -minus[r][0];
+        second[i + r] = -minus[r][1];
+        q[r] = fma(minus[r][1], projected[c + 1], fma(minus[r][0], projected[c], q[r]));
+      }
+      for (int j = c + 2; j < i + R; ++j) {  // row i gets a number too many, which nobody reads
+        const Lanes l_first = first[j], l_second = second[j];
+#pragma GCC unroll 2
+        for (int r = 0; r < R; ++r)
+          rows[r][j] = fma(minus[r][1], l_second, fma(minus[r][0], l_first, rows[r][j]));
       }
     }
-    finish_row(i, row[i], q, staying);
-    if constexpr (two) {
-      Lanes* last = column(i);
-      const Lanes one = -next[i] * scales[i];
-      last[i + 1] = -one;
-      next[i + 1] = fma(one, last[i + 1], next[i + 1]);
-      finish_row(i + 1, next[i + 1], fma(one, projected[i], q_next), staying);
+    finish_row(i, rows[0][i], q[0], staying);
+    if constexpr (R == 2) {
+      Lanes *last = column(i), *row = rows[1];
+      const Lanes minus = -row[i] * scales[i];
+      last[i + 1] = -minus;
+      row[i + 1] = fma(minus, last[i + 1], row[i + 1]);
+      finish_row(i + 1, row[i + 1], fma(minus, projected[i], q[1]), staying);
     }
   }
 
@@ -346,8 +334,8 @@ class NearestNeighborGP final : public Learner {
     Lanes mean = 0.0;
     output.mean = mean;
     for (int c = 0; c < count; ++c) {
-      const Lanes own = solved[c] * scales_[c], minus = -own;
-      mean = fma(own, projected_[c], mean);
+      const Lanes solution = solved[c] * scales_[c], minus = -solution;
+      mean = fma(solution, projected_[c], mean);
       if (c == staying - 1) output.mean = mean;
       const Lanes* l = column(c);
       for (int j = c + 1; j < count; ++j) solved[j] = fma(l[j], minus, solved[j]);
@@ -378,7 +366,7 @@ class NearestNeighborGP final : public Learner {
   Array<double> point_, other_ = point_;  // inputs, of which only `coordinates` are set
   Matrix<double> chosen_;                 // (dimension, neighbors): the neighbors' inputs, likewise
   std::vector<int> nearest_ = std::vector<int>(neighbors_);  // places in the memory
-  std::vector<int> known_ = nearest_;                        // those of them with a target
+  std::vector<int> places_ = nearest_;                       // those of them with a target
   Array<double> distances_ = Array<double>(neighbors_);      // squared, of the nearest, ascending
   Array<Lanes> factor_ = Array<Lanes>(std::size_t(neighbors_) * (neighbors_ + 1) / 2);  // L by columns
   Array<Lanes> row_ = Array<Lanes>(neighbors_), next_row_ = row_;  // two rows of K + noise I

@@ -4,7 +4,8 @@
 // the expansion has `budget` terms before it, and the window is the last `window` positions up to it.
 // The term at newest - budget is dropped at the end of the step. A kernel row of x_n covers the
 // positions newest - budget .. newest, so that k(x_i, x_j) with j <= i stands in the row of i at
-// budget - (i - j). The rows of the last window + 1 samples are kept in a ring.
+// budget - (i - j). The rows of the last window + 1 samples are kept in a ring; of rows that repeat, as
+// on a regular grid, only the first one is written until another follows, or the state is listed.
 //
 // *Tails* make dropping cheap: tail_j = sum of alpha_i k(x_i, x_j) over j itself and the newer terms i
 // that have left the window. They only decay, so no Gram matrix and no second row is needed.
@@ -28,16 +29,16 @@ static constexpr int REFRESH_PERIOD = 32;  // norm^2 is then recomputed from the
 
 /// sum_m coefficients[m] row[m] over four interleaved partial sums.
 static Lanes expansion(const Lanes* coefficients, const Lanes* row, int terms) {
-  Lanes one = 0.0, two = 0.0, three = 0.0, four = 0.0;
+  Lanes a = 0.0, b = 0.0, c = 0.0, d = 0.0;
   const int even = terms - terms % 4;
   for (int m = 0; m < even; m += 4) {
-    one = fma(coefficients[m], row[m], one);
-    two = fma(coefficients[m + 1], row[m + 1], two);
-    three = fma(coefficients[m + 2], row[m + 2], three);
-    four = fma(coefficients[m + 3], row[m + 3], four);
+    a = fma(coefficients[m], row[m], a);
+    b = fma(coefficients[m + 1], row[m + 1], b);
+    c = fma(coefficients[m + 2], row[m + 2], c);
+    d = fma(coefficients[m + 3], row[m + 3], d);
   }
-  for (int m = even; m < terms; ++m) one = fma(coefficients[m], row[m], one);
-  return (one + two) + (three + four);
+  for (int m = even; m < terms; ++m) a = fma(coefficients[m], row[m], a);
+  return (a + b) + (c + d);
 }
 
 class Norma final : public Learner {
@@ -61,6 +62,7 @@ class Norma final : public Learner {
   }
 
   void visit(Archive& archive) override {
+    write_repeats();
     archive("diagonals", diagonals_);
     archive("rows", rows_);
     archive.parts("output", outputs_);
@@ -73,18 +75,17 @@ class Norma final : public Learner {
       slide(block.first, budget_, output.tails.data());
     }
     for (int t = 0; t < block.count; ++t) {
-      const int index = int((block.first + t) % (window_ + 1));
-      write_row(block, t, index);
-      diagonals_[budget_ + int((block.first + t) % SLIDE_PERIOD)] = rows_[index][budget_];
+      write_row(block, t);
+      diagonals_[budget_ + int((block.first + t) % SLIDE_PERIOD)] = row_before_[0][budget_];
       for (std::size_t k = 0; k < outputs_.size(); ++k)
-        step(outputs_[k], block.first + t, index, block.targets[k] + t, records[k], t);
+        step(outputs_[k], block.first + t, block.targets[k] + t, records[k], t);
     }
   }
 
   void predict(const Query& query, Lanes* out) override {
     const Lanes* row = query_row_.data();
     if (query.seen > 0 && kernel_->repeats(query.repeated))
-      row = rows_[int((query.seen - 1) % (window_ + 1))];
+      row = rows_[repeats_ > 0 ? first_of_repeats_ : place(query.seen - 1)];
     else
       kernel_->write(query.rows.from(query.length - budget_), budget_ + 1, query_row_.data());
     const int start = slide_start(query.seen);
@@ -137,21 +138,35 @@ class Norma final : public Learner {
     Array<Lanes> value_changes;
   };
 
-  /// The kernel row of the sample `age` <= window samples before the one at `index` of the ring.
-  const Lanes* row_before(int index, int age) const {
-    return rows_[index >= age ? index - age : index - age + window_ + 1];
+  /// The place of a sample's kernel row in the ring.
+  int place(std::int64_t number) const { return int((number + window_ + 1) % (window_ + 1)); }
+
+  /// Write the rows of the newest samples that repeat the one before them.
+  void write_repeats() {
+    for (int age = 0; age < repeats_; ++age)
+      if (const int at = place(newest_ - age); at != first_of_repeats_)
+        std::copy_n(rows_[first_of_repeats_], budget_ + 1, rows_[at]);
+    repeats_ = 0;
   }
 
-  /// Kernel values of the new input, which need no new exponential if the input repeats.
-  void write_row(const Block& block, int t, int index) {
-    Lanes* row = rows_[index];
+  /// Kernel values of the new input, which need no new exponential if the input repeats; row_before.
+  void write_row(const Block& block, int t) {
     const Samples& samples = block.samples;
-    if (kernel_->repeats(samples.repeated(t)))
-      std::copy_n(row_before(index, 1), budget_ + 1, row);
-    else if (samples.uses_query)
-      std::copy(query_row_.begin(), query_row_.end(), row);
-    else
-      kernel_->write(samples.rows(t).from(samples.length - budget_), budget_ + 1, row);
+    const std::int64_t number = block.first + t;
+    if (kernel_->repeats(samples.repeated(t))) {
+      if (repeats_ == 0) first_of_repeats_ = place(number - 1);
+      repeats_ = std::min(repeats_ + 1, window_ + 1);
+    } else {
+      write_repeats();
+      Lanes* row = rows_[place(number)];
+      if (samples.uses_query)
+        std::copy(query_row_.begin(), query_row_.end(), row);
+      else
+        kernel_->write(samples.rows(t).from(samples.length - budget_), budget_ + 1, row);
+    }
+    newest_ = number;
+    for (int age = 0, at = place(number); age <= window_; ++age, at = at > 0 ? at - 1 : window_)
+      row_before_[age] = rows_[age < repeats_ ? first_of_repeats_ : at];
   }
 
   /// What coefficients and tails are to be multiplied by after `seen` samples.
@@ -159,8 +174,7 @@ class Norma final : public Learner {
     return step_size_.constant() ? Lanes(decays_[seen % period_]) : output.scale;
   }
 
-  void step(Output& output, std::int64_t number, int index, const Lanes* targets, Record& record,
-            int t) {
+  void step(Output& output, std::int64_t number, const Lanes* targets, Record& record, int t) {
     const int window = window_, budget = budget_;
     const int newest = budget + int(number % SLIDE_PERIOD), oldest = newest - budget;
     const int seen = int(std::min<std::int64_t>(number + 1 - first_sample_, window));
@@ -168,10 +182,10 @@ class Norma final : public Learner {
     const Lanes scale_before = scale(output, number);
     Lanes *coefficients = output.coefficients.data(), *tails = output.tails.data();
     Lanes *old_values = old_values_.data(), *gradient = gradient_.data(), *k_g = k_g_.data();
-    const Lanes* row = rows_[index];
+    const Lanes* const* row_before = row_before_.data();
 
     // f(x) = sum_j alpha_j k(x_j, x); f on the window; g there, all at the same f.
-    const Lanes prediction = scale_before * expansion(coefficients + oldest, row, budget);
+    const Lanes prediction = scale_before * expansion(coefficients + oldest, row_before[0], budget);
     record.predictions[t] = prediction;
     std::copy_n(record.values[t] + 1, window - 1, old_values);
     old_values[window - 1] = prediction;
@@ -182,22 +196,20 @@ class Norma final : public Learner {
     // The term i that leaves the window joins the tails: tail_j += alpha_i k(x_i, x_j).
     const int leaving = newest - window;
     const Lanes left_alpha = coefficients[leaving];
-    const Lanes* left = row_before(index, window) + window;
+    const Lanes* left = row_before[window] + window;
     for (int j = oldest; j < leaving; ++j)
       tails[j] = fma(left_alpha, left[j - oldest], tails[j]);
     tails[leaving] = left_alpha * diagonals_[leaving];
 
     // K g on the window; g'f, g'K g, g'g.
-    std::fill_n(k_g, window, Lanes(0.0));
+    std::fill_n(k_g, unseen, Lanes(0.0));
     for (int i = unseen; i < window; ++i) {
-      const Lanes* kernel_row = row_before(index, window - 1 - i) + budget - i;
-      const Lanes g = gradient[i];
-      Lanes total = k_g[i];
-      for (int j = unseen; j < i; ++j) {
-        total = fma(gradient[j], kernel_row[j], total);
-        k_g[j] = fma(g, kernel_row[j], k_g[j]);
-      }
-      k_g[i] = fma(g, kernel_row[i], total);
+      const Lanes* kernel_row = row_before[window - 1 - i] + budget - i;
+      Lanes total = 0.0;
+      for (int j = unseen; j <= i; ++j) total = fma(gradient[j], kernel_row[j], total);
+      for (int j = i + 1; j < window; ++j)  // K_ij is in the row of the newer sample
+        total = fma(gradient[j], row_before[window - 1 - j][budget - j + i], total);
+      k_g[i] = total;
     }
     Lanes g_f = 0.0, g_k_g = 0.0, g_g = 0.0;
     for (int i = unseen; i < window; ++i) {
@@ -237,15 +249,15 @@ class Norma final : public Learner {
     Lanes value = tails[oldest];
     for (int i = unseen; i < window; ++i) {
       const int age = window - 1 - i;
-      value = fma(coefficients[newest - age], row_before(index, age)[age], value);
+      value = fma(coefficients[newest - age], row_before[age][age], value);
     }
-    const Lanes own_square = alpha * alpha * diagonals_[oldest];
+    const Lanes lost = alpha * alpha * diagonals_[oldest];
     const Lanes shared = 2.0 * alpha * (scale_after * value);
-    norm2 = norm2 - shared + own_square;
+    norm2 = norm2 - shared + lost;
     norm2 = where_less(norm2, 0.0, 0.0, norm2);
     output.norm_changes = decay * decay * output.norm_changes + decayed + absolute(learned) +
-                          absolute(added) + absolute(shared) + own_square;
-    output.dropped = output.dropped + own_square;
+                          absolute(added) + absolute(shared) + lost;
+    output.dropped = output.dropped + lost;
 
     // f(x_i) <- decay f(x_i) - rate (K g)_i, then without the dropped term.
     Lanes *after = record.values[t + 1], *changes = output.value_changes.data();
@@ -254,7 +266,7 @@ class Norma final : public Learner {
     for (int i = unseen; i < window; ++i) {
       const int age = window - 1 - i;
       const Lanes full = fma(-rate, k_g[i], decay * old_values[i]);
-      const Lanes change = alpha * row_before(index, age)[age];
+      const Lanes change = alpha * row_before[age][age];
       after[i] = full - change;
       changes[i] = changes[i + 1] + absolute(change);
       const Lanes above = excess(changes[i], after[i], targets[-age]);
@@ -265,11 +277,11 @@ class Norma final : public Learner {
     record.effects[t] = where_less(0.0, moved, moved / largest, 0.0);
 
     if (!all_less(cancelled, std::numeric_limits<double>::denorm_min()))  // one is above 0
-      mend_values(output, newest, index, targets, seen, scale_after, after);
+      mend_values(output, newest, targets, seen, scale_after, after);
     const Lanes fallen = where_less(CANCELLED * norm2, output.norm_changes, 1.0, 0.0);
     const bool refreshed = (number + 1) % REFRESH_PERIOD == 0;
     if (refreshed || !all_less(fallen, 1.0)) {
-      const Lanes fresh = (scale_after * scale_after) * exact_norm(output, newest, index);
+      const Lanes fresh = (scale_after * scale_after) * exact_norm(output, newest);
       norm2 = refreshed ? fresh : where_less(0.0, fallen, fresh, norm2);
       output.norm_changes = refreshed ? Lanes(0.0)
                                       : where_less(0.0, fallen, 0.0, output.norm_changes);
@@ -292,42 +304,42 @@ class Norma final : public Learner {
   }
 
   /// The values on the window that have fallen far below what was dropped, computed anew.
-  [[gnu::noinline]] void mend_values(Output& output, int newest, int index, const Lanes* targets,
-                                     int seen, Lanes scale, Lanes* values) const {
+  [[gnu::noinline]] void mend_values(Output& output, int newest, const Lanes* targets, int seen,
+                                     Lanes scale, Lanes* values) const {
     for (int age = 0; age < seen; ++age) {
       Lanes &value = values[window_ - 1 - age], &changes = output.value_changes[window_ - 1 - age];
       const Lanes above = excess(changes, value, targets[-age]);
-      value = where_less(0.0, above, scale * exact_value(output, newest, index, age), value);
+      value = where_less(0.0, above, scale * exact_value(output, newest, age), value);
       changes = where_less(0.0, above, 0.0, changes);
     }
   }
 
   /// f / scale at the window's sample of this age, from the coefficients.
-  Lanes exact_value(const Output& output, int newest, int index, int age) const {
+  Lanes exact_value(const Output& output, int newest, int age) const {
     const Lanes* coefficients = output.coefficients.data() + newest - age;
-    const Lanes* row = row_before(index, age) + budget_;
+    const Lanes* row = row_before_[age] + budget_;
     Lanes total = 0.0;
     for (int j = budget_ - 1 - age; j >= 0; --j) total = fma(coefficients[-j], row[-j], total);
     for (int j = 1; j <= age; ++j)  // the newer ones
-      total = fma(coefficients[j], row_before(index, age - j)[budget_ - j], total);
+      total = fma(coefficients[j], row_before_[age - j][budget_ - j], total);
     return total;
   }
 
   /// norm^2 / scale^2 = sum_j alpha_j f(x_j) from coefficients and tails, at least 0.
-  [[gnu::noinline]] Lanes exact_norm(const Output& output, int newest, int index) const {
+  [[gnu::noinline]] Lanes exact_norm(const Output& output, int newest) const {
     Lanes total = 0.0;
     const Lanes* coefficients = output.coefficients.data();
     for (int j = newest - budget_ + 1; j <= newest - window_; ++j) {  // outside the window
       const Lanes alpha = coefficients[j];
       Lanes others = 2.0 * output.tails[j] - alpha * diagonals_[j];
       for (int i = 0; i < window_; ++i) {
-        const Lanes k = row_before(index, i)[budget_ - (newest - i - j)];
+        const Lanes k = row_before_[i][budget_ - (newest - i - j)];
         others = fma(2.0 * coefficients[newest - i], k, others);
       }
       total = fma(alpha, others, total);
     }
     for (int i = 0; i < window_; ++i) {  // terms of the window, by age
-      const Lanes* row = row_before(index, i);
+      const Lanes* row = row_before_[i];
       const Lanes alpha = coefficients[newest - i];
       Lanes value = alpha * row[budget_];
       for (int j = i + 1; j < window_; ++j)
@@ -349,7 +361,11 @@ class Norma final : public Learner {
   Array<Lanes> diagonals_ = Array<Lanes>(budget_ + SLIDE_PERIOD);  // k(x_j, x_j)
   Matrix<Lanes> rows_{window_ + 1, budget_ + 1};                   // the ring of kernel rows
   std::vector<Output> outputs_;
+  // rows that are not written yet: those of the newest samples, up to number `newest`
+  int repeats_ = 0, first_of_repeats_ = 0;  // how many; the place of the row that they repeat
+  std::int64_t newest_ = 0;
   // scratch
+  std::vector<const Lanes*> row_before_ = std::vector<const Lanes*>(window_ + 1);  // by age
   Array<Lanes> query_row_ = Array<Lanes>(budget_ + 1);
   Array<Lanes> old_values_ = Array<Lanes>(window_), gradient_ = old_values_, k_g_ = old_values_;
 };

@@ -121,10 +121,9 @@ class PartitionTree final : public Learner {
     archive("entry_counts", entry_counts_);
     archive("entries", entries_);
     archive("pairs", pairs_);
-    archive("splits", splits_);
+    archive.count("splits", splits_);
     if (!archive.loaded) return;
     archive.require(pairs_ >= 0 && pairs_ <= (nodes_ - 1) / 2, "pairs are not a number of cells");
-    archive.require(splits_ >= 0 && splits_ < std::int64_t(1) << 53, "splits are not a count");
     for (int i = 0; i < nodes_; ++i) {
       archive.require(axes_[i] >= 0 && axes_[i] < dimension_, "axes are not coordinates");
       archive.require(parents_[i] >= 0 && parents_[i] < nodes_, "parents are not cells");
@@ -235,14 +234,14 @@ class PartitionTree final : public Learner {
     const double centre =
         below.weight > 0.0 ? below.centre + ratio * (below.centre - mean) : mean;
     // g = gain (mean - h_parent), and gain / variance is `passed`.
-    const Quadratic own =
+    const Quadratic change =
         combine_quadratics(gain * passed, mean, below.weight * shrinkage * shrinkage, centre);
     cell[GAIN] = gain;
     cell[MEAN] = mean;
     cell[PRECISION] = passed;
-    cell[WEIGHT] = own.weight;
-    cell[CENTRE] = own.centre;
-    cell[CONSTANT] = below.constant + own.constant;
+    cell[WEIGHT] = change.weight;
+    cell[CENTRE] = change.centre;
+    cell[CONSTANT] = below.constant + change.constant;
   }
 
   // --- samples of a cell -----------------------------------------------------------------------
