@@ -13,40 +13,8 @@ from kernelbank.errors import InvalidArgument
 from support.auto_streams import (
     SMALL,
     assert_same_state,
-    labelled,
     numbers,
-    predict_and_learn,
-    troubled,
 )
-from support.marks import slow
-
-
-@pytest.mark.parametrize(("lags", "delay"), [(2, 3), slow(0, 0), slow(0, 3), slow(2, 0)])
-def test_run_of_troubled_numbers_equals_predict_one_and_learn_one(lags, delay, tmp_path):
-    X, y = troubled(180)
-    whole = kb.AutoBank(lags=lags, **SMALL)
-    trace = whole.run(X, y, delay=delay)
-    files = (1, 4, 60, 121, 152)
-    answers, loop = predict_and_learn(
-        kb.AutoBank(lags=lags, **SMALL), X, y, delay, files, tmp_path / "auto.kb"
-    )
-    np.testing.assert_array_equal(answers, trace.predictions)
-    assert {c.what for c in whole.ledger.changes} >= {"target level"}
-    assert_same_state(whole, loop)
-
-
-@pytest.mark.parametrize("kind", [slow("two"), slow("three"), "late"])
-@pytest.mark.parametrize("delay", [slow(0), 2])
-def test_run_of_labels_equals_predict_one_and_learn_one(kind, delay, tmp_path):
-    X, y = labelled(200, kind)
-    whole = kb.AutoBank("classification", lags=1, **SMALL)
-    trace = whole.run(X, y, delay=delay)
-    bank = kb.AutoBank("classification", lags=1, **SMALL)
-    answers, loop = predict_and_learn(bank, X, y, delay, (3, 40, 95), tmp_path / "auto.kb")
-    unknown = [t for t, answer in enumerate(answers) if answer is None]
-    assert unknown == list(range(delay + 1))
-    np.testing.assert_array_equal(answers[delay + 1 :], trace.predictions[delay + 1 :])
-    assert_same_state(whole, loop)
 
 
 def test_prediction_is_the_weighted_sum_of_slot_predictions():
@@ -193,71 +161,6 @@ def test_late_predictions_may_leave_the_range_of_the_targets_that_are_known():
     late = kb.AutoBank(**SMALL).run(X, y, delay=40).predictions
     error = np.sqrt(np.mean((late - y)[221:260] ** 2) / y[221:260].var())
     assert error < 0.07
-
-
-# --- single rows, predicted in any order and learned late -----------------------------------------
-
-
-ROWS = 260
-
-
-def stream(task, missing=False, far=False, rows=ROWS):
-    draw = np.random.default_rng(3)
-    X = draw.normal(size=(rows, 3))
-    y = np.sin(2 * X[:, 0]) + X[:, 1] + 0.1 * draw.normal(size=rows)
-    if missing:
-        X[::7, 1] = np.nan
-    if far:
-        y[[150, 180, 181, 200, 201, 202, 203, 204, 205]] += 500.0
-    if task == "two classes":
-        return X, (y > 0).tolist()
-    if task == "three classes":
-        return X, [("low", "middle", "high")[int(v > -0.5) + int(v > 0.5)] for v in y]
-    return X, y.tolist()
-
-
-def make(task, **settings):
-    kind = "regression" if task == "regression" else "classification"
-    return kb.AutoBank(kind, size="small", **settings)
-
-
-def saved(bank, tmp_path, name):
-    bank.save(tmp_path / name)
-    return (tmp_path / name).read_bytes()
-
-
-TASKS = ("regression", "two classes", "three classes")
-
-
-def play(bank, X, y, task):
-    """Predictions in all orders: twice, of other rows, late, and with missing targets."""
-    actual = []
-    for n, (x, target) in enumerate(zip(X, y, strict=True)):
-        actual.append(bank.predict_one(x))
-        if n % 5 == 1:
-            actual.append(bank.predict_one(X[n - 1]))
-        if n % 3 == 1 and task == "regression":
-            actual.append(bank.predict_interval_one(x, 0.8))
-        if n % 11 == 5:
-            continue  # this target never comes
-        if n % 13 == 7:
-            actual.append(bank.predict(X[:3]).tolist())
-        if n % 17 == 3:
-            bank.run(X[n : n + 1], [target])
-            continue
-        bank.learn_one(list(x), target)
-    return actual
-
-
-@pytest.mark.parametrize("task", TASKS)
-def test_a_loaded_bank_goes_on_in_any_order_with_the_same_bits(task, tmp_path):
-    X, y = stream(task, far=task == "regression")
-    one = make(task, lags=1)
-    play(one, X[:190], y[:190], task)
-    one.save(tmp_path / "half")
-    other = kb.load(tmp_path / "half")
-    assert repr(play(one, X[190:], y[190:], task)) == repr(play(other, X[190:], y[190:], task))
-    assert saved(one, tmp_path, "one") == saved(other, tmp_path, "other")
 
 
 # --- bounds of the target -------------------------------------------------------------------------

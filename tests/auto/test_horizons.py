@@ -1,16 +1,13 @@
 """Forecasts at several horizons: definitions, same bits, legality, coverage, files, errors."""
 
-import copy
-
 import numpy as np
 import pytest
 
 import kernelbank as kb
 from kernelbank import _core
 from kernelbank.auto.forecaster import IteratedLine, forecast_row
-from kernelbank.errors import FileRefused, InvalidArgument
-from kernelbank.io import checkpoint
-from support.auto_streams import assert_same_state, predict_and_learn
+from kernelbank.errors import InvalidArgument
+from support.auto_streams import assert_same_state
 from support.core_banks import put_entry
 from support.naive import forecasts as naive
 
@@ -209,29 +206,6 @@ def test_saved_at_any_moment_forecasts_go_on(whole, moment, tmp_path):
     assert_same_state(bank, whole[0])
 
 
-def test_with_known_inputs_bits_are_the_same_too(with_known, tmp_path):
-    """One by one, through files and a copy; forecasts need the known inputs of the next rows."""
-    bank = small(known=[0])
-    _, bank = predict_and_learn(bank, X, Y, files=(20, 100), path=tmp_path / "bank.kb")
-    assert_same_state(bank, with_known[0])
-    future = np.arange(8) % 24
-    twin = copy.deepcopy(bank)
-    for field in ("point", "lower", "upper"):
-        one, other = (getattr(b.forecast(future), field) for b in (twin, with_known[0]))
-        np.testing.assert_array_equal(one, other)
-    twin.learn_one(X[0], Y[0])
-    assert_same_state(bank, with_known[0])
-
-
-def test_delayed_targets_give_the_same_forecasts_later(whole):
-    """Forecasts are made after a row was learned, whenever that is."""
-    bank = small()
-    same_forecasts(bank.run(X, Y, delay=3), whole[1])
-    bank = small()
-    predict_and_learn(bank, X, Y, delay=3)
-    np.testing.assert_array_equal(bank.forecast().point, whole[1].forecasts[-1])
-
-
 # --- legality -------------------------------------------------------------------------------------
 
 
@@ -399,73 +373,3 @@ def test_forecast_needs_horizons_rows_and_no_future_without_known_columns(whole)
         whole[0].forecast(X[:8])
     with pytest.raises(InvalidArgument, match="'coverage'"):
         whole[0].forecast(coverage=1.0)
-
-
-# --- files of strangers ---------------------------------------------------------------------------
-
-
-FORGED_HEADERS = [  # places inside of the header's forecaster
-    ("counters/samples", -1),
-    ("counters/samples", 10**6),
-    ("counters/begun", 10**6),
-    ("counters/first_inputs", 0),
-    ("counters/periods", [7]),
-    ("counters/series", [1.0]),
-    ("counters/series", ["1"] * 61),
-    ("counters/rows", 57),
-    ("bank", None),
-    ("bank/outputs", 10**6),
-    ("line", None),
-    ("line/outputs", 9),
-    ("known/lags", 4),
-]
-FORGED_ARRAYS = [
-    ("intervals/widths", np.nan),
-    ("intervals/issued", np.inf),
-    ("intervals/stats", np.nan),
-    ("targets", np.nan),
-    ("observed", np.nan),
-    ("scores", np.nan),
-    ("stacking/made", np.nan),
-    ("stacking/weights", -1.0),
-    ("stacking/weights", 2.0),
-    ("stacking/sums", -1.0),
-    ("stacking/counts", -1.0),
-]
-
-
-@pytest.fixture(scope="module")
-def saved(tmp_path_factory):
-    path = tmp_path_factory.mktemp("saved") / "bank.kb"
-    slots = [kb.Slot(kb.kernels.Linear(), kb.learners.LinearRLS())]
-    bank = small(known=[0], slots=slots)
-    bank.run(X[:60], Y[:60])
-    bank.save(path)
-    return path
-
-
-def test_forged_forecasts_are_refused(saved, tmp_path):
-    def refused(header, arrays):
-        checkpoint.write(tmp_path / "forged.kb", header, arrays)
-        with pytest.raises(FileRefused, match="damaged"):
-            kb.load(tmp_path / "forged.kb")
-
-    header, arrays = checkpoint.read(saved)
-    for horizons in ([1, 3, 9], []):
-        refused(dict(header) | {"horizons": horizons}, arrays)
-    refused(dict(header) | {"forecaster": None}, arrays)
-    for place, value in FORGED_HEADERS:
-        forged = copy.deepcopy(dict(header))
-        *path, last = place.split("/")
-        inside = forged["forecaster"]
-        for key in path:
-            inside = inside[key]
-        inside[last] = value
-        refused(forged, arrays)
-    for name, value in FORGED_ARRAYS:
-        array = arrays[f"forecaster/state/{name}"].copy()
-        array.flat[-1] = value
-        refused(header, {**arrays, f"forecaster/state/{name}": array})
-    for part, rows in (("past", -1), ("intervals/stats", -1), ("intervals/stats", 1)):
-        name = f"forecaster/state/{part}"
-        refused(header, {**arrays, name: arrays[name][:rows]})

@@ -8,41 +8,12 @@ import pytest
 
 import kernelbank as kb
 from kernelbank.auto.scaling import CHANGE_AFTER
-from kernelbank.errors import FileRefused, InvalidArgument
-from support.auto_streams import SMALL, assert_same_state, predict_and_learn
-from support.forged_files import pack, unpack
-from support.marks import library, slow
+from kernelbank.errors import InvalidArgument
+from support.auto_streams import SMALL, assert_same_state, troubled_targets
+from support.auto_streams import two_targets as stream
+from support.marks import library
 
 NAMES = ("load", "price")
-
-
-def stream(count=200, seed=0):
-    """Inputs (n, 3), and two targets of different scale."""
-    draw = np.random.default_rng(seed)
-    X = draw.normal(size=(count, 3))
-    first = 5 + 2 * np.sin(2 * X[:, 0]) + 0.1 * draw.normal(size=count)
-    second = 1000 - 300 * X[:, 1] * X[:, 2] + 10 * draw.normal(size=count)
-    return X, np.column_stack([first, second])
-
-
-def with_gaps(count=200, seed=0):
-    """The same with missing targets, rows without any, and a third target that comes late."""
-    X, Y = stream(count, seed)
-    draw = np.random.default_rng(seed + 1)
-    Y = np.column_stack([Y, 3 * Y[:, 0] - 50])
-    Y[draw.random(Y.shape) < 0.2] = np.nan
-    Y[[0, 3, 40, 41]] = np.nan
-    Y[: count * 3 // 4, 2] = np.nan
-    return X, Y
-
-
-def troubled(count=200, seed=0):
-    """The same with missing inputs, far targets and a new level."""
-    X, Y = with_gaps(count, seed)
-    X[np.random.default_rng(seed).random(X.shape) < 0.05] = np.nan
-    Y[50, 0], Y[55, 1] = 1e8, -1e7
-    Y[count * 4 // 5 :, 0] += 1000
-    return X, Y
 
 
 def learned(X, Y, **settings):
@@ -78,25 +49,6 @@ def test_everything_public_has_an_axis_of_targets():
     assert len(bank.input_names) == 3
 
 
-# --- the same bits --------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("delay", "count"), [(3, 134), slow(0, 600)])
-def test_blocks_and_single_rows_have_the_same_bits(delay, count, tmp_path):
-    X, Y = troubled(count)
-    bank = kb.AutoBank(lags=2, **SMALL)
-    trace = bank.run(X, Y, delay=delay)
-    path = tmp_path / "bank.kb"
-    answers, other = predict_and_learn(
-        kb.AutoBank(lags=2, **SMALL), X, Y, delay, files=(2, 130), path=path
-    )
-    known = slice(1 + delay, None)
-    assert np.array_equal(np.array(answers[known]), trace.predictions[known], equal_nan=True)
-    other._pending.clear()
-    bank._pending.clear()
-    assert_same_state(bank, other)
-
-
 # --- lags -----------------------------------------------------------------------------------------
 
 
@@ -122,7 +74,7 @@ def test_lagged_targets_are_those_of_all_targets():
 # --- seasons, far targets ------------------------------------------------------------------------
 
 
-def test_seasons_of_several_targets_are_found_learned_and_saved(tmp_path):
+def test_seasons_of_several_targets_are_found_and_learned():
     X, Y = stream(420)
     levels = np.random.default_rng(1).normal(size=(24, 2)) * Y.std(axis=0)
     Y = 0.05 * Y + levels[np.arange(420) % 24]
@@ -131,12 +83,6 @@ def test_seasons_of_several_targets_are_found_learned_and_saved(tmp_path):
     _, plain = learned(X, Y)
     errors = [np.std((one.predictions - Y)[300:], axis=0) for one in (trace, plain)]
     assert (errors[0] < 0.85 * errors[1]).all()
-    path = tmp_path / "bank.kb"
-    answers, other = predict_and_learn(
-        kb.AutoBank(seasons="auto", **SMALL), X, Y, files=(100, 250), path=path
-    )
-    assert np.array_equal(np.array(answers[1:]), trace.predictions[1:])
-    assert_same_state(bank, other)
 
 
 # --- bounds, levels, changes ----------------------------------------------------------------------
@@ -176,7 +122,7 @@ def test_tables_name_targets_and_their_order_does_not_matter(frame):
 
 
 def test_rows_by_names_may_have_any_order_and_leave_targets_out():
-    X, Y = with_gaps(60)
+    X, Y = troubled_targets(60)
     names = ["a", "b", "c"]
     bank, _ = learned(X, pd.DataFrame(Y, columns=names))
     other = kb.AutoBank(**SMALL)
@@ -348,35 +294,3 @@ def test_a_bank_of_one_target_refuses_several():
         bank.learn_one(X[0], Y[0])
     with pytest.raises(InvalidArgument, match=r"'y' must have the shape \(n,\)"):
         bank.run(X, Y)
-
-
-# --- files ----------------------------------------------------------------------------------------
-
-
-def with_model(header, **changes):
-    return {"model": header["model"] | changes}
-
-
-FORGED = {
-    "one name": lambda header: {"targets": ["load"]},
-    "three names": lambda header: {"targets": ["a", "b", "c"]},
-    "equal names": lambda header: {"targets": ["a", "a"]},
-    "no names": lambda header: {"targets": None},
-    "numbers": lambda header: {"targets": [1, 2]},
-    "another task": lambda header: {"task": "classification"},
-    "seasons": lambda header: {"seasons": [5]},
-    "no banks": lambda header: with_model(header, banks=[]),
-    "one output": lambda header: with_model(
-        header, banks=[header["model"]["banks"][0] | {"outputs": 1}]
-    ),
-}
-
-
-@pytest.mark.parametrize("change", FORGED)
-def test_forged_files_are_refused(change, named_bank, tmp_path):
-    path = tmp_path / "bank.kb"
-    named_bank.save(path)
-    header, body = unpack(path.read_bytes())
-    path.write_bytes(pack({**header, **FORGED[change](header)}, body))
-    with pytest.raises(FileRefused):
-        kb.load(path)

@@ -90,18 +90,6 @@ def test_every_way_to_give_a_table_has_the_same_bits(task, lags, tmp_path):
     assert bank.feature_names_in_.tolist() == list(X)
 
 
-@pytest.mark.parametrize("task", ["regression", slow("classification")])
-def test_rows_that_were_not_predicted_are_learned_with_the_same_bits(task, tmp_path):
-    y = Y if task == "regression" else LABELS
-    whole, single = kb.AutoBank(task, **SMALL), kb.AutoBank(task, **SMALL)
-    whole.run(X, y)
-    for row, target in zip(X.to_dict("records"), y, strict=True):
-        single.learn_one(row, target)
-    for bank, name in ((whole, "whole"), (single, "single")):
-        bank.save(tmp_path / name)
-    assert (tmp_path / "whole").read_bytes() == (tmp_path / "single").read_bytes()
-
-
 @pytest.fixture(scope="module")
 def learned():
     """A bank that learned the table; tests do not change it."""

@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import kernelbank as kb
-from kernelbank.errors import KernelBankError
+from kernelbank.errors import FileRefused, KernelBankError
 from kernelbank.io import checkpoint
 from kernelbank.run.options import RunOptions
 from kernelbank.run.report.data import ReportData
@@ -119,6 +119,40 @@ def with_value(header: Header, path: tuple[Any, ...], value: Any) -> Header:
     copied: Header = json.loads(json.dumps(header))
     at(copied, path[:-1])[path[-1]] = value
     return copied
+
+
+def arrays_of(header: Header, body: bytes) -> Arrays:
+    """The arrays by name."""
+    arrays: Arrays = {}
+    offset = 0
+    for name, dtype, shape in header["arrays"]:
+        size = int(np.prod(shape, dtype=object)) * np.dtype(dtype).itemsize
+        arrays[name] = np.frombuffer(body[offset : offset + size], dtype).reshape(shape).copy()
+        offset += size
+    return arrays
+
+
+def assert_refused(data: bytes, table: dict[str, list[Any]], **options: Any) -> None:
+    """Each change alone makes a file that is refused.
+
+    table : by the path of a value in the header ("model/held", "kernels/0"), other values; by the
+        name of an array after a colon, what its last entry becomes.
+    """
+    header, body = unpack(data)
+    for name, values in table.items():
+        path = tuple(int(key) if key.isdigit() else key for key in name.split("/"))
+        for value in values:
+            if name.startswith(":"):
+                arrays = arrays_of(header, body)
+                arrays[name[1:]].flat[-1] = value
+                forged = pack(header, b"".join(array.tobytes() for array in arrays.values()))
+            else:
+                forged = pack(with_value(header, path, value), body)
+            try:
+                kb.from_bytes(forged, **options)
+            except FileRefused:
+                continue
+            raise AssertionError(f"a file was loaded with {name} = {value!r}")
 
 
 def with_each_number(data: bytes, seen: Counter[Any]) -> Iterator[bytes]:
@@ -337,12 +371,8 @@ class Forger:
         """A forged file."""
         draw = self._draw
         header, body = unpack(data)
-        arrays: Arrays = {}
-        offset = 0
-        for name, dtype, shape in header.pop("arrays"):
-            size = int(np.prod(shape, dtype=object)) * np.dtype(dtype).itemsize
-            arrays[name] = np.frombuffer(body[offset : offset + size], dtype).reshape(shape).copy()
-            offset += size
+        arrays = arrays_of(header, body)
+        del header["arrays"]
         table: dict[str, Any] = {}
         for _ in range(draw.choice([1, 1, 1, 2, 4])):
             if draw.random() < 0.55:
