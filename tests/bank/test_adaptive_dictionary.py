@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 import kernelbank as kb
 from kernelbank.bank.slot_history import Selection, continued_slots
-from kernelbank.errors import FileRefused, InvalidArgument, KernelBankError
-from support import forged_files, instances, naive
-from support.every_bank import NORMAS, all_cases
+from kernelbank.errors import InvalidArgument, KernelBankError
+from support import instances, naive
+from support.every_bank import NORMAS
 from support.marks import slow
 from support.naive import adaptive as oracle
 
@@ -263,42 +263,3 @@ def test_inputs_and_slots_are_not_changed_from_outside():
     for change in (lambda: bank.with_inputs(3), lambda: bank.with_slots(bank.slots, range(6))):
         with pytest.raises(KernelBankError, match="must be a plain one"):
             change()
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"running": [0, 1, 2, 3, 4, 30]},
-        {"running": [0, 1]},
-        {"running": [0, 0, 1, 2, 3, 4]},
-        {"running": [-1, 1, 2, 3, 4, 5]},
-        {"running": [0.0, 1, 2, 3, 4, 5]},
-        {"running": 5},
-        {"tries": [0]},
-        {"tries": [2**53] * 30},
-        {"retired": [-1] * 30},
-        {"idle": [-2] * 30},
-        {"revised": True},
-        {"other": 1},
-        {},
-    ],
-    ids=str,
-)
-def test_forged_selection_is_refused(change, tmp_path):
-    bank = make()
-    bank.run(X[:100], Y[:100])
-    path = tmp_path / "bank.kb"
-    bank.save(path)
-    header, body = forged_files.unpack(path.read_bytes())
-    header["selection"] = {**header["selection"], **change} if change else [1]
-    path.write_bytes(forged_files.pack(header, body))
-    with pytest.raises(FileRefused):
-        kb.load(path)
-
-
-def test_case_of_every_way_has_revisions():
-    """The shared test of same bits runs this bank in every way."""
-    case = all_cases()["adaptive dictionary"]
-    bank = case.make("serial")
-    bank.run(case.X, case.y)
-    assert bank.ledger.slot_change_count > 2

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import kernelbank as kb
-from kernelbank.errors import FileRefused, InvalidArgument
-from kernelbank.io import checkpoint
+from kernelbank.errors import InvalidArgument
 from support import instances, naive
 from support.naive import outputs as naive_outputs
 from support.output_banks import OUTPUTS, assert_same_output, columns, same
@@ -454,20 +453,3 @@ def test_new_output_finds_its_targets_at_the_shared_neighbors(samples, number):
     alone.run(X[-samples:], y[-samples:, 2])
     bank = with_new_output(bank, number, X[-samples:], y[-samples:, 2])
     np.testing.assert_array_equal(bank.predict(X)[:, number], alone.predict(X))
-
-
-def test_file_that_claims_other_outputs_is_refused(tmp_path, monkeypatch):
-    X, y = stream(20)
-    bank = bank_of(some_slots(), 3)
-    bank.run(X, y)
-    header, arrays = bank.describe()
-
-    def refuse(outputs):
-        checkpoint.write(tmp_path / "x.kb", header | {"outputs": outputs}, arrays)
-        with pytest.raises(FileRefused):
-            kb.load(tmp_path / "x.kb")
-
-    for outputs in (2, 4, -1, 0, 2.5, "3", None):
-        refuse(outputs)
-    monkeypatch.setattr("kernelbank._core.Bank", None)  # refused before any of it is made
-    refuse(10**6)
