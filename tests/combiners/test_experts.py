@@ -9,7 +9,6 @@ import kernelbank as kb
 from support.combining import one_by_one, run_combiner
 from support.every_bank import OWN
 from support.instances import COMBINERS, stream
-from support.naive import combiners as naive_combiners
 
 EPS = np.finfo(float).eps
 C = kb.combiners
@@ -19,23 +18,6 @@ EXPONENTIAL = [
     C.Hedge(learning_rate=0.7),
     C.FixedShare(learning_rate=0.7, share=0.1),
 ]
-
-
-def definition(combiner, losses):
-    if isinstance(combiner, C.Hedge):
-        return naive_combiners.hedge(losses, combiner.learning_rate)
-    return naive_combiners.fixed_share(losses, combiner.learning_rate, combiner.share)
-
-
-@pytest.mark.parametrize("combiner", EXPONENTIAL, ids=repr)
-@pytest.mark.parametrize("size", [0.01, 30.0])
-def test_exponential_weights_equal_their_definition(combiner, size):
-    draw = np.random.default_rng(1)
-    losses = size * draw.exponential(size=(60, 5)) * [1, 1.1, 0.9, 2, 1]
-    weights = run_combiner(combiner, losses, cuts=(1, 7, 8, 40)).weights
-    for n in range(60):
-        expected = definition(combiner, losses[: n + 1])
-        assert np.abs(weights[n] - expected).max() <= 1e-11, n
 
 
 @settings(max_examples=25)
