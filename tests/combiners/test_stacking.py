@@ -9,7 +9,6 @@ from scipy.optimize import linprog
 import kernelbank as kb
 from support.combining import one_by_one, problem, run_combiner
 from support.instances import stream
-from support.naive import combiners as naive_combiners
 
 EPS = np.finfo(float).eps
 MAX_COLUMNS, MAX_FACE = 64, 48  # of the core's solver: columns that it keeps, slots of a face step
@@ -42,41 +41,6 @@ def on_simplex(weights):
 
 
 # --- the definitions ------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("discount", "ridge", "alike"), [(1.0, 0.02, 0.9), (0.95, 3.0, 0.0), (0.5, 0.1, 0.9)]
-)
-def test_stacking_weights_equal_their_definition(discount, ridge, alike):
-    """|w - w*|^2 <= gap / (ridge L)."""
-    combiner = C.Stacking(discount, ridge, tolerance=1e-9, steps=10_000)
-    for seed, slots in enumerate([1, 2, 5]):
-        predictions, targets = problem(seed, slots, 40, False, alike=alike)
-        result = run_combiner(combiner, values=predictions, targets=targets, cuts=one_by_one(40))
-        for n in (0, 1, 2, *range(3, 40, 6), 39):
-            seen = predictions[: n + 1], targets[: n + 1]
-            matrix = moments(*seen, discount)
-            gap, _, penalty = certificate(result.weights[n], matrix, ridge)
-            rounding = 100 * EPS * matrix.diagonal().max()
-            assert gap <= 1e-9 * 1.01 * result.history[n]["scale"] + rounding, n
-            expected = naive_combiners.stacking(*seen, discount, ridge)
-            # the naive solver works with squares of the predictions, and is off by their rounding
-            size = (seen[0] ** 2).sum() + (seen[1] ** 2).sum()
-            allowed = np.sqrt((gap + rounding) / penalty) + 100 * EPS * size / penalty
-            assert allowed < 1e-3
-            assert np.linalg.norm(result.weights[n] - expected) <= allowed, n
-
-
-def test_robust_stacking_weights_equal_their_definition():
-    given = {"discount": 0.95, "ridge": 0.1, "degrees_of_freedom": 3.0}
-    exact = C.RobustStacking(**given, tolerance=1e-10, steps=10_000)
-    for seed, slots in enumerate([1, 2, 5]):
-        predictions, targets = problem(seed, slots, 25, False)
-        found = run_combiner(exact, values=predictions, targets=targets, cuts=one_by_one(25))
-        expected = naive_combiners.robust_stacking_path(predictions, targets, **given)
-        # gap <= 1e-10 cost, cost = w'Mw + ridge L |w|^2 <= (1 + ridge) L if w is the best slot:
-        # |w - w*|^2 <= gap / (ridge L) <= 1.1e-9
-        assert np.abs(found.weights - expected).max() < 1e-4
 
 
 @settings(max_examples=25, deadline=None)
@@ -212,9 +176,6 @@ def test_stacking_with_perfect_predictions_keeps_the_weights():
     result = run_combiner(C.Stacking(0.01, 0.1), values=predictions, targets=targets)
     assert result.weights[9, 0] > 0.99
     assert on_simplex(result.weights)
-
-
-# --- bursts of errors -----------------------------------------------------------------------------
 
 
 # --- in banks -------------------------------------------------------------------------------------

@@ -98,27 +98,6 @@ def test_address_is_not_pickled_but_saved_by_its_name(addresses, tmp_path):
     assert loaded.predict_one(X[0]) == bank.predict_one(X[0])
 
 
-@pytest.mark.parametrize(
-    "rule",
-    [
-        kb.combiners.Uniform(),
-        kb.combiners.Hedge(),
-        kb.combiners.FixedShare(),
-        kb.combiners.Stacking(),
-        kb.combiners.RobustStacking(),
-        kb.combiners.Joint("prequential", horizon=7),
-    ],
-)
-def test_rules_leave_out_samples_without_a_target(rule):
-    y = np.column_stack([Y, np.where(np.arange(len(Y)) % 3 == 1, np.nan, Y)])
-    grid = kb.gaussian_grid(0.3, 2, 5)
-    bank = kb.KernelBank(grid, kb.learners.KLMS(), combiner=rule, window=1, outputs=2)
-    core = made(bank, 2)
-    core.learn(X, y, None, {})
-    bank.run(X, y)
-    assert np.array_equal(core.predict(X), bank.predict(X))
-
-
 def test_features_of_many_subsets_need_no_kernel_of_them():
     kernel = kb.kernels.Additive(kb.kernels.Gaussian(1.0), order=3)
     inputs = np.random.default_rng(0).normal(size=(40, 60))  # 34,220 subsets

@@ -165,45 +165,7 @@ def test_equal_slots_draw_different_cells():
     assert len(np.unique([trace.slot_predictions[-1] for trace in last])) == 4
 
 
-# --- memory -----------------------------------------------------------------------------------------
-
-
 # --- strangers --------------------------------------------------------------------------------------
-
-
-BAD = [np.nan, np.inf, -np.inf, -1.0, 1e300, 2.0**63, 0.5, 1.0, 2.0, 10.0, 11.0, 12.0, 1e-300, 7.0]
-INDICES = ("children", "axes", "parents", "blocks", "entry_counts", "pairs")
-
-
-@settings(max_examples=50)
-@given(st.integers(0, 10**6), st.booleans(), st.floats(0.02, 1), st.booleans())
-def test_forged_tree_is_refused_or_changes_no_other_tree(seed, forge_indices, share, some):
-    """Of three trees the middle one is forged: its neighbours in memory must not notice."""
-    X, y = moving_stream(0, 360, 4 if some else 2, drift=0.5)
-    kernel = kb.kernels.ActiveDims(Cells(0.7, 6), [3, 0, 1]) if some else Cells(0.7, 6)
-    forged, clean = (kb.KernelBank([kernel] * 3, Tree(nodes=11, split_after=3)) for _ in range(2))
-    for bank in (forged, clean):
-        bank.run(X[:180], y[:180])
-    draw = np.random.default_rng(seed)
-    state = forged.state()
-    for name in INDICES if forge_indices else ("cells", "entries"):
-        own = state[f"pack1/learner/{name}"]
-        hit = draw.random(own.shape) < share
-        bad = draw.integers(-2, 14, own.shape) if forge_indices else draw.choice(BAD, own.shape)
-        own[hit] = bad[hit]
-    try:
-        forged._bank.restore(state)
-    except ValueError:
-        assert forge_indices
-        return
-    forged.predict(X)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("kernelbank.bank.diagnostics.warn_after_step", lambda *_: None)
-        one, other = forged.run(X[180:], y[180:]), clean.run(X[180:], y[180:])
-    for p in (0, 2):
-        assert (one.slot_predictions[:, p] == other.slot_predictions[:, p]).all()
-        for name, array in arrays(clean, p).items():
-            assert np.array_equal(arrays(forged, p)[name], array), name
 
 
 @pytest.mark.parametrize(
