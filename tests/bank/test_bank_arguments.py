@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import kernelbank as kb
-from support.instances import FOURTH, stream
+from support.instances import stream
 
 Norma, KRLS, Slot = kb.learners.Norma, kb.learners.KRLS, kb.Slot
 K, C = kb.kernels, kb.combiners
@@ -18,10 +18,6 @@ LINE = Slot(K.Linear(), Norma())
 REST = Slot(K.Gaussian(0.5), Norma(), residual_of=0)
 
 
-def pool(**options):
-    return kb.AdaptiveDictionary(kb.gaussian_grid(1, 2, 4), **options)
-
-
 def slots(*slots, **options):
     return kb.KernelBank(slots=slots, **options)
 
@@ -29,88 +25,24 @@ def slots(*slots, **options):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: kb.KernelBank(window=0), "'window' of KernelBank must be a whole number >= 1"),
-        (lambda: kb.KernelBank(window=2.5), "'window' of KernelBank"),
-        (lambda: kb.KernelBank(window=True), "'window' of KernelBank"),
-        (lambda: kb.KernelBank(window="ten"), "'window' of KernelBank"),
-        (lambda: kb.KernelBank(regularization=-0.1), "'regularization' of KernelBank .* >= 0"),
-        (lambda: kb.KernelBank(regularization=np.nan), "'regularization' of KernelBank"),
-        (lambda: kb.KernelBank(regularization=None), "'regularization' of KernelBank"),
         (lambda: kb.KernelBank(regularization=20), "'learning_rate' of Norma .* < 1 / regul"),
-        (lambda: kb.KernelBank(regularization=25), "'learning_rate' of Norma"),
         (
             lambda: kb.KernelBank(learner=Norma(budget=5)),
             r"'budget' of Norma must be >= window \(10\); got 5. Raise budget or shorten window.",
         ),
-        (lambda: Norma(learning_rate=0), "'learning_rate' of Norma"),
-        (lambda: Norma(learning_rate=np.inf), "'learning_rate' of Norma"),
-        (lambda: Norma(budget=0), "'budget' of Norma"),
-        (lambda: kb.KernelBank(dictionary=[]), "'dictionary' of KernelBank"),
-        (lambda: kb.KernelBank(dictionary=5), "'dictionary' of KernelBank"),
-        (lambda: kb.KernelBank(learner="norma"), "'learner' of Slot"),
-        (lambda: kb.KernelBank(combiner="simplex"), "'combiner' of KernelBank"),
         (
             lambda: kb.KernelBank(engine="warp"),
             r"'engine' must .*\['ray', 'serial', 'threads'\]; got 'warp'",
         ),
-        (lambda: pool(size=9), "'size' of AdaptiveDictionary must be at most the number of"),
-        *(
-            (lambda n=n, v=v: pool(**{"size": 2, n: v}), f"'{n}' of AdaptiveDictionary")
-            for n, v in (("size", 0), ("every", 0), ("threshold", 1.5), ("retire", 0.0))
-        ),
-        (lambda: pool(size=2, patience=0), "'patience' of AdaptiveDictionary"),
-        *(
-            (lambda n=n, v=v: kb.engines.Ray(**{n: v}), f"'{n}' of Ray")
-            for n, v in (("shards", 0), ("address", 7), ("block", 0), ("retries", -1))
-        ),
-        *(
-            (lambda n=n, v=v: kb.engines.Ray(**{n: v}), f"'{n}' of Ray")
-            for n, v in (("patience", 0), ("replay", 0), ("cpus", -1), ("allow_unauthenticated", 1))
-        ),
-        (lambda: kb.engines.Threads(0), "'threads' of Threads"),
-        (lambda: kb.engines.Threads(block=257), "'block' of Threads"),
-        (lambda: kb.engines.Serial(block=0), "'block' of Serial"),
-        (lambda: kb.KernelBank(slots=[]), "'slots' of KernelBank"),
-        (lambda: kb.KernelBank(slots=[K.Linear()]), "'slots' of KernelBank"),
-        (lambda: kb.KernelBank([K.Linear()], slots=[Slot(K.Linear(), Norma())]), "'slots' of"),
-        (lambda: Slot("linear", Norma()), "'kernel' of Slot"),
-        (lambda: Slot(K.Linear(), Norma(), np.square), "'loss' must be a loss or one of"),
-        (lambda: Slot(K.Linear(), Norma(), "hinge"), "be a built-in loss for all numbers"),
-        (lambda: Slot(K.Linear(), Norma(), FOURTH), "be a built-in loss for all numbers"),
-        *(
-            (lambda base=base: Slot(K.Linear(), Norma(), residual_of=base), "'residual_of' of Slot")
-            for base in (-1, 0.5, "0", True)
-        ),
+        (lambda: kb.KernelBank([K.Linear()], slots=[LINE]), "'slots' of"),
+        (lambda: kb.KernelBank([LINE]), "'dictionary' .*Give slots as slots="),
+        (lambda: kb.KernelBank(outputs=3, loss=["squared"] * 2), "'loss' .* a list of 3"),
         (lambda: slots(REST), "'residual_of' must be the index of an earlier slot"),
         (lambda: slots(LINE, REST, loss="hinge"), "'loss' must be one for all numbers where"),
+        (lambda: slots(LINE, REST, loss="poisson"), "'loss' must be one for all numbers where"),
         (lambda: slots(Slot(K.Linear(), KRLS(), "absolute")), "'loss' must .* second-order"),
-        (lambda: kb.KernelBank([LINE]), "'dictionary' .*Give slots as slots="),
-        (lambda: kb.KernelBank(outputs=0), "'outputs' of KernelBank .* 1 or more"),
-        (lambda: kb.KernelBank(outputs=2.5), "'outputs' of KernelBank"),
-        (lambda: kb.KernelBank(outputs=3, loss=["squared"] * 2), "'loss' .* a list of 3"),
-        (lambda: C.Simplex(evidence="guess"), "'evidence' of Simplex"),
-        (lambda: C.Simplex(horizon=0), "'horizon' of Simplex"),
-        (lambda: C.Hedge(learning_rate=0), "'learning_rate' of Hedge"),
-        (lambda: C.FixedShare(learning_rate=-1), "'learning_rate' of FixedShare"),
-        (lambda: C.FixedShare(share=0), "'share' of FixedShare"),
-        (lambda: C.FixedShare(share=1.5), "'share' of FixedShare"),
-        (lambda: C.Joint(evidence="guess"), "'evidence' of Joint"),
-        (lambda: C.Joint("prequential", horizon=0), "'horizon' of Joint"),
         (lambda: C.Joint("prequential", discount=1.1), "'discount' of Joint"),
         (lambda: C.Joint(discount=0.9), "'discount' of Joint must be 1 for the window"),
-        (lambda: C.Joint(ridge=-1), "'ridge' of Joint"),
-        (lambda: C.Joint(tolerance=0), "'tolerance' of Joint"),
-        (lambda: C.Joint(steps=0), "'steps' of Joint"),
-        (lambda: C.Stacking(discount=0), "'discount' of Stacking"),
-        (lambda: C.Stacking(discount=1.1), "'discount' of Stacking"),
-        (lambda: C.Stacking(ridge=-1), "'ridge' of Stacking"),
-        (lambda: C.Stacking(ridge=1e10), "'ridge' of Stacking"),
-        (lambda: C.Stacking(tolerance=0), "'tolerance' of Stacking"),
-        (lambda: C.Stacking(steps=0), "'steps' of Stacking"),
-        (lambda: C.OMKR(gradient="wrong"), "'gradient' of OMKR"),
-        (lambda: C.OMKR(learning_rate=-1), "'learning_rate' of OMKR"),
-        (lambda: C.OMKR(halve_every=0), "'halve_every' of OMKR"),
-        (lambda: C.OMKR(least_rate=-1), "'least_rate' of OMKR"),
     ],
 )
 def test_wrong_settings_are_refused(make, message):

@@ -1,7 +1,5 @@
 """Every learner against its naive definition, in blocks, saved, and on hostile data."""
 
-from dataclasses import fields
-
 import numpy as np
 import pytest
 
@@ -11,7 +9,6 @@ from support.instances import LEARNERS, name_of, stream
 from support.learner_cases import LOSS_PAIRS, RANDOM_FEATURES, kernel_of, losses_of, oracle_of
 from support.naive import kafbox
 from support.naive import learners as naive_learners
-from support.naive.batch_solutions import exponential_solution, prior_solution
 from support.naive.estimate import JITTER
 
 K, L = kb.kernels, kb.learners
@@ -79,28 +76,6 @@ def test_learner_equals_its_naive_definition(learner, loss, pair):
             assert abs(value - oracle.predict(x)) <= tolerance * max(1.0, oracle.magnitude(x))
         dropped = getattr(oracle, "dropped", 0.0)
         assert abs(bank.ledger.dropped[0] - dropped) <= tolerance * max(1.0, dropped)
-
-
-COUNTS = (
-    "budget",
-    "landmarks",
-    "features",
-    "nodes",
-    "split_after",
-    "neighbors",
-    "memory",
-    "restart",
-)
-
-
-@pytest.mark.parametrize(
-    ("kind", "name"),
-    [(k, f.name) for k in L.standalone() for f in fields(k) if f.name in (*COUNTS, "column")],
-)
-def test_count_that_the_core_cannot_hold_is_refused(kind, name):
-    message = rf"'{name}' of {kind.__name__} must be a whole number .* <= 1000000000; got 1\d+\. \w"
-    with pytest.raises(kb.errors.InvalidArgument, match=message):
-        kind(**{name: 10**12})
 
 
 def test_core_refuses_whole_numbers_beyond_32_bits():
@@ -179,23 +154,6 @@ def test_ridge_regression_with_a_tiny_ridge_is_solved(learner, ridge):
     residual = A @ state["coefficients"][:30] - state["responses"][:30]
     assert np.abs(residual).max() <= 1e-6 * np.abs(y).max()
     assert bank.quarantined == ()
-
-
-@pytest.mark.parametrize(
-    ("forget", "forgetting", "batch"),
-    [
-        ("exponential", 1.0, exponential_solution),
-        ("exponential", 0.99, exponential_solution),
-        ("prior", 0.7, prior_solution),
-    ],
-)
-def test_recursive_least_squares_solve_their_batch_problems(forget, forgetting, batch):
-    X, y = stream(1, 40, 2)
-    bank = kb.KernelBank([K.Linear(0.5)], L.LinearRLS(forgetting, 0.05, forget), window=1)
-    bank.run(X, y)
-    features = np.array([naive_learners.linear_features(0.5)(x) for x in X])
-    expected = features @ batch(features, y, 0.05, forgetting)
-    assert bank.predict(X) == pytest.approx(expected, abs=1e-8)
 
 
 def test_exponential_forgetting_too_fast_for_its_features_is_refused():

@@ -165,32 +165,6 @@ def test_equal_slots_draw_different_cells():
     assert len(np.unique([trace.slot_predictions[-1] for trace in last])) == 4
 
 
-# --- strangers --------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: Tree(nodes=0), "'nodes' of PartitionTree must be a whole number >= 1"),
-        (lambda: Tree(split_after=1), "'split_after' of PartitionTree .* >= 2"),
-        (lambda: Tree(noise=0.0), "'noise' of PartitionTree"),
-        (lambda: Tree(seed=2**63), "'seed' of PartitionTree"),
-        (lambda: Cells(decay=1.1), "'decay' of TreeKernel"),
-        (lambda: Cells(decay=1e-10, levels=20), "'decay' of TreeKernel must leave the last"),
-        (lambda: Cells(levels=65), "'levels' of TreeKernel"),
-        (lambda: Cells(scale=-1.0), "'scale' of TreeKernel"),
-        (
-            lambda: kb.KernelBank([Cells()], Tree(), loss="absolute"),
-            "'loss' must have a bounded curvature for PartitionTree",
-        ),
-    ],
-)
-def test_invalid_tree_is_refused(make, message):
-    with pytest.raises(ValueError, match=message) as caught:
-        make()
-    assert "got" in str(caught.value)
-
-
 # --- nearest neighbors ----------------------------------------------------------------------------
 
 K, L = kb.kernels, kb.learners
@@ -232,20 +206,6 @@ def test_variance_is_that_of_the_local_gaussian_process():
     expected = (2.0 - np.sum(cross.T * solved, axis=0)) / 0.2
     found = bank.predict_variance_slots(points)[:, 0]
     np.testing.assert_allclose(found, expected, rtol=0, atol=EPS * 60 * 120 / 0.2 * 10 / 0.2)
-
-
-@pytest.mark.parametrize(
-    ("settings", "words"),
-    [
-        ({"neighbors": 0}, "'neighbors' of NearestNeighborGP"),
-        ({"neighbors": 5, "memory": 5}, "'memory' of NearestNeighborGP must be .* >= 6"),
-        ({"noise": 0.0}, "'noise' of NearestNeighborGP"),
-        ({"constant": -1.0}, "'constant' of NearestNeighborGP"),
-    ],
-)
-def test_settings_are_checked(settings, words):
-    with pytest.raises(ValueError, match=words):
-        L.NearestNeighborGP(**settings)
 
 
 def test_other_losses_are_refused_unless_the_slot_has_its_own():

@@ -136,17 +136,6 @@ TWO = kb.KernelBank(loss=["squared", "hinge"], outputs=2)
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: kb.KernelBank(loss="squarred"), "'loss'"),
-        (lambda: kb.KernelBank(loss=3), "'loss'"),
-        (lambda: L.Huber(0), "'delta' of Huber"),
-        (lambda: L.EpsilonInsensitive(-1), "'epsilon' of EpsilonInsensitive"),
-        (lambda: L.Pinball(1), "'quantile' of Pinball"),
-        (lambda: L.Poisson(-1), "'smoothing' of Poisson"),
-        (lambda: L.PoissonRate(0), "'smoothing' of PoissonRate"),
-        (lambda: L.Custom(1, lambda f, y: f), "'value_function' of Custom"),
-        (lambda: L.Custom(lambda f, y: f, None), "'derivative_function' of Custom"),
-        (lambda: L.Custom(lambda f, y: f, lambda f, y: f, curvature=-1), "'curvature' of Custom"),
-        (lambda: L.Custom(np.add, np.add, targets=3), "'targets' of Custom"),
         (lambda: kb.KernelBank(loss="hinge").learn_one(0.0, 0.5), "'y' must be -1 or"),
         (lambda: kb.KernelBank(loss="logistic").run([0.0, 1.0], [1, 0]), "'y' must be -1 or"),
         (lambda: TWO.learn_one(0.0, [1.0, 0.5]), "'y' must be -1 or"),
