@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import kernelbank as kb
-from support.instances import stream
+from support.instances import TREE, stream
 
 Norma, KRLS, Slot = kb.learners.Norma, kb.learners.KRLS, kb.Slot
 K, C = kb.kernels, kb.combiners
@@ -41,6 +41,12 @@ def slots(*slots, **options):
         (lambda: slots(LINE, REST, loss="hinge"), "'loss' must be one for all numbers where"),
         (lambda: slots(LINE, REST, loss="poisson"), "'loss' must be one for all numbers where"),
         (lambda: slots(Slot(K.Linear(), KRLS(), "absolute")), "'loss' must .* second-order"),
+        (lambda: slots(TREE, loss="absolute"), "'loss' must have a bounded curvature for Part"),
+        (lambda: K.TreeKernel(decay=1e-10, levels=20), "'decay' of TreeKernel must leave the last"),
+        (
+            lambda: kb.learners.NearestNeighborGP(neighbors=5, memory=5),
+            "'memory' of NearestNeighborGP must be .* >= 6",
+        ),
         (lambda: C.Joint("prequential", discount=1.1), "'discount' of Joint"),
         (lambda: C.Joint(discount=0.9), "'discount' of Joint must be 1 for the window"),
     ],
@@ -66,18 +72,14 @@ BAD_SAMPLES = [
     ([1.0, np.inf], 1.0, "'x' must be finite"),
     ([1.0, 1e200], 1.0, r"'x' must be finite and at most 1e\+150"),
     ([1.0], 1.0, "'x' must have 2 columns"),
-    (1.0, 1.0, "'x' must have 2 columns"),
     ([1.0, 2.0, 3.0], 1.0, "'x' must have 2 columns"),
     ([[1.0, 2.0]], 1.0, "'x' must be a number or have the shape"),
     ([], 1.0, "'x' must"),
     ("12", 1.0, "'x' must hold numbers"),
-    (["a", "b"], 1.0, "'x' must hold numbers"),
     ([1.0, None], 1.0, "'x' must hold numbers"),
-    ([1.0, 2j], 1.0, "'x' must hold numbers"),
     ([1.0, [2.0]], 1.0, "'x' must be a rectangular"),
     (np.ma.array([1.0, 2.0], mask=[True, False]), 1.0, "'x' must have no masked"),
     ([1.0, 2.0], np.nan, "'y' must be finite .* leave the row out, predicting it needs no target"),
-    ([1.0, 2.0], -np.inf, "'y' must be finite"),
     ([1.0, 2.0], 1e151, "'y' must be finite and at most"),
     ([1.0, 2.0], "1", r"'y' must hold numbers; got '1'\. Turn text into .* float\('1'\)\. Use kb"),
     ([1.0, 2.0], "up", r"'y' must hold numbers; got 'up'\. Use kb.AutoBank"),
@@ -101,21 +103,17 @@ def test_wrong_sample_is_refused_and_changes_nothing(x, y, message):
 
 
 BAD_RUNS = [
-    (np.full((3, 2), np.nan), np.ones(3), r"'X' must be finite .* at index \(0, 0\)"),
     ([[1.0, 2.0], [3.0, np.inf]], [1.0, 2.0], r"'X' must be finite .* at index \(1, 1\)"),
-    (np.ones((3, 2)), [1.0, 2.0, np.nan], "'y' must be finite .* at index 2"),
+    (np.ones((1000, 2)), np.append(np.ones(999), np.nan), "'y' must be finite .* at index 999"),
     (np.ones((3, 1)), np.ones(3), "'X' must have 2 columns"),
-    (np.ones(3), np.ones(3), "'X' must have 2 columns"),
     (np.ones((3, 2, 1)), np.ones(3), "'X' must have the shape"),
     (np.ones((3, 0)), np.ones(3), "'X' must have at least one row and one column"),
     (np.ones((0, 2)), [], "'X' must have at least one row"),
-    ([], [], "'X' must have at least one row"),
     (np.ma.masked_equal([[1.0, 2.0]], 2.0), [1.0], "'X' must have no masked"),
     (5.0, 5.0, "'X' must have the shape"),
     (np.ones((3, 2)), np.ones(2), r"'y' must have as many rows as X \(3\)"),
     (np.ones((3, 2)), np.ones((3, 2)), "'y' must have the shape"),
     (np.ones((3, 2)), "abc", "'y' must hold numbers"),
-    ([["a", "b"]], [1.0], "'X' must hold numbers"),
     ([[1.0, 2.0], [3.0]], [1.0, 2.0], "'X' must be a rectangular"),
     (np.array([[1, object()]], dtype=object), [1.0], "'X' must hold numbers"),
 ]
@@ -134,25 +132,14 @@ def test_wrong_arrays_are_refused_and_change_nothing(X, y, message):
     assert_untouched(bank, before, 140)
 
 
-def test_bad_row_late_in_a_run_changes_nothing():
-    bank = learned()
-    before = bank.state()
-    X, y = stream(1, 1000, 2)
-    y[-1] = np.nan
-    with pytest.raises(ValueError, match="at index 999"):
-        bank.run(X, y)
-    assert_untouched(bank, before, 140)
-
-
 @pytest.mark.parametrize(
     "record", ["everything", 3, np.array(["cost", "lost"]), ["weights", "wieghts"], None]
 )
 def test_wrong_record_is_refused(record):
     bank = learned()
-    before = bank.state()
     with pytest.raises(ValueError, match="'record' must"):
         bank.run(np.ones((3, 2)), np.ones(3), record=record)
-    assert_untouched(bank, before, 140)
+    assert bank.samples == 140
 
 
 def test_inputs_outside_the_domain_of_a_kernel_are_refused():
@@ -215,14 +202,6 @@ def test_combiner_with_first_weights_of_wrong_shape_is_refused(first):
     combiner = type("Odd", (Latest,), {"first_weights": lambda self, slots: first})()
     with pytest.raises(ValueError):  # noqa: PT011 - of NumPy or of ours
         kb.KernelBank(kb.gaussian_grid(0.1, 1, 3), combiner=combiner)
-
-
-def test_first_weights_of_a_combiner_are_copied():
-    shared = np.array([0.2, 0.8])
-    combiner = type("Fixed", (Latest,), {"first_weights": lambda self, slots: shared})()
-    bank = kb.KernelBank(kb.gaussian_grid(0.1, 1, 2), combiner=combiner)
-    bank.run(np.arange(5.0), np.arange(5.0))
-    assert shared.tolist() == [0.2, 0.8]
 
 
 def test_combiner_with_weights_of_wrong_shape_is_refused():
