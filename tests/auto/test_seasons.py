@@ -88,20 +88,6 @@ def test_forecasts_use_the_last_known_targets_of_the_phase():
     np.testing.assert_allclose(bank.predict(np.zeros(30)), np.arange(30) % 12, atol=0.3)
 
 
-# --- accuracy -------------------------------------------------------------------------------------
-
-
-def test_seasons_lower_the_error():
-    X, y = daily_and_weekly(2400)
-    with_seasons, without = small(seasons="auto"), small()
-    late = slice(1200, None)
-    errors = [
-        np.mean((bank.run(X, y).predictions - y)[late] ** 2) for bank in (with_seasons, without)
-    ]
-    assert errors[0] < 0.25 * errors[1]
-    assert with_seasons.periods == (24, 168)
-
-
 # --- periods that are found -----------------------------------------------------------------------
 
 

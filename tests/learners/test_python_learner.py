@@ -166,36 +166,6 @@ def test_bank_with_an_adapted_model_is_not_saved(tmp_path):
         kb.KernelBank(K.NoKernel(), L.KLMS())
 
 
-@pytest.mark.slow  # to import them takes most of its time
-def test_models_of_river_and_scikit_learn_are_adapted():
-    from river import linear_model as river_linear
-    from river import preprocessing
-    from sklearn.linear_model import SGDClassifier, SGDRegressor
-
-    X, y = stream(6, 300, 2)
-    line = preprocessing.StandardScaler() | river_linear.LinearRegression()
-    alone, expected = line.clone(), []
-    for x, target in zip(X, y, strict=True):
-        named = {"x0": x[0], "x1": x[1]}
-        expected.append(alone.predict_one(named))
-        alone.learn_one(named, float(target))
-    slots = [adapted_slot(line), adapted_slot(SGDRegressor(random_state=0))]
-    trace = kb.KernelBank(slots=slots, window=3).run(X, y)
-    assert np.allclose(trace.slot_predictions[:, 0], expected, rtol=1e-12)
-    assert trace.slot_loss[150:, 1].mean() < (y[150:] ** 2).mean()
-
-    labels = np.where(X[:, 0] > X[:, 1], 1.0, -1.0)
-    slots = [
-        adapted_slot(river_linear.LogisticRegression()),
-        adapted_slot(SGDClassifier(random_state=0)),
-    ]
-    bank = kb.KernelBank(slots=slots, window=3, loss="hinge")
-    trace = bank.run(X, labels)
-    assert bank.quarantined == ()
-    right = np.sign(trace.slot_predictions[100:]) == labels[100:, None]
-    assert (right.mean(axis=0) > 0.8).all()
-
-
 def test_undone_block_is_undone_in_adapted_models_too():
     X, y = stream(3, 40, 2)
 
