@@ -29,22 +29,18 @@ def fitted(model):
 
 FACES = {
     "AutoBank.run X": lambda: kb.AutoBank(**SMALL).run(masked(X), Y),
-    "AutoBank.run list": lambda: kb.AutoBank(**SMALL).run([*X[1:], masked(X[0].repeat(2))], Y),
     "AutoBank.run y": lambda: kb.AutoBank(**SMALL).run(X, masked(Y)),
-    "AutoBank.run objects": lambda: kb.AutoBank(**SMALL).run(X, masked(Y.astype(object))),
     "AutoBank.learn_one": lambda: kb.AutoBank(**SMALL).learn_one(masked(np.ones(4)), 1.0),
     "AutoBank labels": lambda: kb.AutoBank("classification", **SMALL).run(X, masked(LABELS)),
     "AutoBank label": lambda: kb.AutoBank("classification").learn_one([1.0], np.ma.masked),
     "River label": lambda: RiverClassifier(**SMALL).learn_one({}, np.ma.array("a", mask=True)),
     "KernelBank.run X": lambda: kb.KernelBank().run(masked(X), Y),
-    "KernelBank.run y": lambda: kb.KernelBank().run(X, masked(Y)),
     "sklearn X": lambda: KernelBankRegressor(**SMALL).fit(masked(X), Y),
     "sklearn y": lambda: KernelBankRegressor(**SMALL).fit(X, masked(Y)),
     "sklearn labels": lambda: KernelBankClassifier(**SMALL).fit(X, masked(LABELS)),
     "sklearn classes": lambda: KernelBankClassifier(**SMALL).partial_fit(
         X, LABELS, np.ma.array(["a", "b"], mask=[0, 1])
     ),
-    "sklearn partial_fit": lambda: KernelBankRegressor(**SMALL).partial_fit(masked(X), Y),
     "sklearn predict": lambda: fitted(KernelBankRegressor(**SMALL)).predict(masked(X)),
     "sklearn proba": lambda: fitted(KernelBankClassifier(**SMALL)).predict_proba(masked(X)),
 }
