@@ -28,6 +28,7 @@ from kernelbank.river import (
     KernelBankRegressor,
     as_slot,
 )
+from support.marks import refuses
 
 QUICK = {"slots": (kb.Slot(kb.kernels.Linear(1.0), kb.learners.LinearRLS()),)}
 """One slot: for what does not depend on the slots."""
@@ -373,15 +374,13 @@ def test_wrong_rows_are_refused_and_change_nothing(kind):
     before = pickle.dumps(model)
     for x, y, words in WRONG[kind]:
         learn = model.learn_many if isinstance(x, pd.DataFrame) else model.learn_one
-        with pytest.raises(ValueError, match=words):
-            learn(x, y)
+        refuses(words, learn, x, y)
     assert pickle.dumps(model) == before
 
 
 def test_wrong_settings_are_refused_by_name():
     for wrong in ({"absent": "no"}, {"most_features": 0}, {"size": "huge"}):
-        with pytest.raises(ValueError, match=f"'{next(iter(wrong))}'"):
-            KernelBankRegressor(**wrong)
+        refuses(f"'{next(iter(wrong))}'", KernelBankRegressor, **wrong)
     for wrong in ("ab", [], ["a", "a"], 3):
         with pytest.raises(ValueError, match="'targets' must be a list of different names"):
             KernelBankMultiTargetRegressor(targets=wrong)

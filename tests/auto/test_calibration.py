@@ -8,7 +8,7 @@ import pytest
 from kernelbank import _core
 from support.core_banks import put, put_entry
 from support.forged_files import ENTRIES
-from support.marks import slow
+from support.marks import refuses, slow
 from support.naive import auto as naive
 
 EPS = np.finfo(float).eps
@@ -352,8 +352,7 @@ def test_forged_states_are_refused_or_give_intervals_and_probabilities():
     own.update(np.zeros((1, 3)), np.array([1.0]))
     assert own["curves"][1].tolist() == [0.0, 0.0, 10.0, 0.0, 30.0]
     assert own["common"].tolist() == [2.0, 1.0, 1.0, 0.0, 1.0]
-    with pytest.raises(ValueError, match="class"):
-        new_curve().update(np.zeros((1, 1)), np.array([2.0]))
+    refuses("class", lambda: new_curve().update(np.zeros((1, 1)), np.array([2.0])))
 
 
 IMPOSSIBLE = {
@@ -374,9 +373,7 @@ def test_impossible_states_are_refused_and_change_nothing():
         before = part.state()
         for name in before.keys() & IMPOSSIBLE.keys():
             for value in IMPOSSIBLE[name]:
-                with pytest.raises(ValueError, match=r"\w"):
-                    put(part, **{name: np.full_like(before[name], value)})
+                refuses(r"\w", put, part, **{name: np.full_like(before[name], value)})
         for wrong in (before | {name: np.zeros(61) for name in before}, before | {"more": 1.0}, {}):
-            with pytest.raises(ValueError, match=r"\w"):
-                part.restore(wrong)
+            refuses(r"\w", part.restore, wrong)
         np.testing.assert_equal(part.state(), before)

@@ -40,6 +40,7 @@ from support.forged_files import (
     run_all,
     unpack,
 )
+from support.marks import refuses
 
 
 @pytest.fixture(scope="module")
@@ -176,8 +177,7 @@ def test_pending_inputs_in_single_precision_are_refused(tmp_path):
     header, arrays = checkpoint.read(tmp_path / "bank.kb")
     arrays["pending/inputs"] = arrays["pending/inputs"].astype(np.float32)
     checkpoint.write(tmp_path / "bank.kb", header, arrays)
-    with pytest.raises(FileRefused, match="pending/inputs is not in double precision"):
-        kb.load(tmp_path / "bank.kb")
+    refuses("pending/inputs is not in double precision", kb.load, tmp_path / "bank.kb")
 
 
 # --- files of AutoBank -----------------------------------------------------------------------------
@@ -378,8 +378,7 @@ def test_older_version_is_converted_step_by_step(tmp_path, monkeypatch):
     bank.save(tmp_path / "bank.kb")
     version = kb.io.checkpoint.VERSION
     monkeypatch.setattr(kb.io.checkpoint, "VERSION", version + 2)
-    with pytest.raises(kb.errors.FileRefused, match=f"from version {version + 2} on"):
-        kb.load(tmp_path / "bank.kb")
+    refuses(f"from version {version + 2} on", kb.load, tmp_path / "bank.kb")
     steps = []
 
     def convert(header, arrays):

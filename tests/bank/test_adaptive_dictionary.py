@@ -10,6 +10,7 @@ from kernelbank.bank.slot_history import Selection, continued_slots
 from kernelbank.errors import InvalidArgument, KernelBankError
 from support import instances
 from support.every_bank import NORMAS
+from support.marks import refuses
 from support.naive.adaptive import Pool
 
 K, L, C = kb.kernels, kb.learners, kb.combiners
@@ -216,12 +217,10 @@ def test_slots_go_on_if_they_are_the_same_whatever_the_index_of_their_base():
 
 
 def test_wrong_pools_are_refused():
-    with pytest.raises(InvalidArgument, match="hold only kernels"):
-        kb.AdaptiveDictionary([1, 2], 1)
+    refuses("hold only kernels", kb.AdaptiveDictionary, [1, 2], 1)
     with pytest.raises(InvalidArgument, match="kernel"):
         make(dictionary=kb.AdaptiveDictionary([K.Gaussian(1.0), K.TreeKernel()], 1))
-    with pytest.raises(InvalidArgument, match="can continue with other slots"):
-        make(combiner=kb.rivals.AdaRaker(kernels=2))
+    refuses("can continue with other slots", lambda: make(combiner=kb.rivals.AdaRaker(kernels=2)))
     spline = make(dictionary=kb.AdaptiveDictionary([K.Gaussian(1.0), K.Spline()], 1))
     with pytest.raises(InvalidArgument):  # at once, not only when that kernel's turn comes
         spline.run(X - 1, Y)

@@ -14,6 +14,7 @@ from kernelbank.errors import FileRefused
 from kernelbank.io import checkpoint
 from support import forged_files
 from support.instances import FOURTH, cauchy, stream
+from support.marks import refuses
 from support.same_bits import assert_same_state
 from support.second_order import PrototypeRLS
 
@@ -51,13 +52,10 @@ def test_file_with_a_flipped_bit_is_refused(saved, tmp_path_factory, share, bit)
 
 
 def test_foreign_file_is_refused(saved, tmp_path):
-    with pytest.raises(FileRefused, match="damaged"):
-        load_bytes(tmp_path, saved + b"more")
+    refuses("damaged", load_bytes, tmp_path, saved + b"more")
     for data in (b"PK\x03\x04 a zip file", b"\x80\x04\x95 a pickle", b"KERNELBANG\n" + bytes(100)):
-        with pytest.raises(FileRefused, match="not a kernelbank file"):
-            load_bytes(tmp_path, data)
-    with pytest.raises(FileRefused, match="truncated"):
-        load_bytes(tmp_path, b"")
+        refuses("not a kernelbank file", load_bytes, tmp_path, data)
+    refuses("truncated", load_bytes, tmp_path, b"")
     with pytest.raises(FileNotFoundError):
         kb.load(tmp_path / "nowhere.kb")
 
@@ -70,8 +68,7 @@ def test_file_of_another_version_is_refused(saved, tmp_path, difference, words):
     data = bytearray(saved)
     version = struct.pack("<I", checkpoint.VERSION + difference)
     data[len(checkpoint.MAGIC) : len(checkpoint.MAGIC) + 4] = version
-    with pytest.raises(FileRefused, match=words):
-        load_bytes(tmp_path, bytes(data))
+    refuses(words, lambda: load_bytes(tmp_path, bytes(data)))
 
 
 def gaussians():
@@ -186,8 +183,7 @@ def test_small_file_that_claims_much_memory_is_refused(saved):
     header["window"] = 2000
     header["methods"][0]["learner"]["budget"] = 4000
     wide = forged_files.pack(header, body)
-    with pytest.raises(FileRefused, match="Raise most_memory if you trust the file"):
-        kb.from_bytes(wide)
+    refuses("Raise most_memory if you trust the file", kb.from_bytes, wide)
     assert kb.from_bytes(wide, most_memory=2**30).samples == 0
 
 
@@ -227,8 +223,7 @@ def test_components_of_one_name_are_distinguished_or_refused():
     again = kb.from_bytes(bank.to_bytes(), components={"cauchy": K.Custom(cauchy)})
     assert again.predict_one(0.5) == bank.predict_one(0.5)
     two = [K.Custom(lambda X, Z: X @ Z.T), K.Custom(lambda X, Z: X @ Z.T + 1)]
-    with pytest.raises(ValueError, match="'name' must be different"):
-        kb.KernelBank(two).to_bytes()
+    refuses("'name' must be different", lambda: kb.KernelBank(two).to_bytes())
     with pytest.raises(ValueError, match="'name' must be different"):
         kb.KernelBank([K.Custom(cauchy, name="fourth")], loss=FOURTH).to_bytes()
 

@@ -14,6 +14,7 @@ from river import linear_model
 import kernelbank as kb
 from kernelbank.errors import KernelBankError
 from support.instances import stream
+from support.marks import refuses
 
 pytestmark = pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
 
@@ -179,5 +180,4 @@ def test_bank_without_samples_has_nothing_to_map():
 
 
 def test_unknown_output_is_refused():
-    with pytest.raises(kb.errors.InvalidArgument, match="output"):
-        kb.KernelBank(slots=SLOTS).rescale(2.0, output=1)
+    refuses("output", lambda: kb.KernelBank(slots=SLOTS).rescale(2.0, output=1))

@@ -8,6 +8,7 @@ import pytest
 import kernelbank as kb
 from support import naive
 from support.instances import stream
+from support.marks import refuses
 from support.naive import bank as naive_bank
 
 K, L = kb.kernels, kb.learners
@@ -211,12 +212,10 @@ def test_bank_continues_on_more_columns_from_its_initial_function():
     ],
 )
 def test_initial_function_that_cannot_be_started_from_is_refused(options, message):
-    with pytest.raises(ValueError, match=message):
-        kb.KernelBank(**options)
+    refuses(message, kb.KernelBank, **options)
 
 
 def test_inputs_of_another_width_than_the_initial_points_are_refused():
     bank = kb.KernelBank(KERNELS, initial=start(3))
     for use in (bank.predict, lambda X: bank.run(X, np.zeros(len(X)))):
-        with pytest.raises(ValueError, match="2"):
-            use(np.zeros((4, 3)))
+        refuses("2", use, np.zeros((4, 3)))

@@ -6,7 +6,7 @@ import pytest
 import kernelbank as kb
 from support import broken, instances
 from support.instances import name_of
-from support.marks import first_of_each
+from support.marks import first_of_each, refuses
 from support.second_order import PrototypeRLS
 
 C, K, M = kb.checks, kb.kernels, kb.learners
@@ -129,5 +129,4 @@ def test_example_of_an_indefinite_kernel_is_small_and_true():
     ],
 )
 def test_argument_that_is_not_a_component_is_refused(call, name):
-    with pytest.raises(ValueError, match=name):
-        call()
+    refuses(name, call)

@@ -9,6 +9,7 @@ import kernelbank as kb
 from support import naive
 from support.instances import KERNELS, cauchy, name_of, stream
 from support.instances import stream as samples
+from support.marks import refuses
 
 EPS = np.finfo(float).eps
 K = kb.kernels
@@ -76,8 +77,7 @@ def test_sums_products_and_multiples_equal_those_of_the_values():
     ],
 )
 def test_kernels_with_bad_arguments_name_them(make, name):
-    with pytest.raises(ValueError, match=name):
-        make()
+    refuses(name, make)
 
 
 def test_polynomials_of_mixed_degrees_in_one_pack_equal_those_alone():
@@ -191,8 +191,7 @@ def test_inputs_too_narrow_for_a_kernel_are_refused_and_change_nothing(kernel):
         lambda: kernel(np.ones((2, 3)), np.ones((2, 3))),
     ):
         words = r"'[xX]' must have at least \d columns for ActiveDims"
-        with pytest.raises(ValueError, match=words):
-            call()
+        refuses(words, call)
     assert bank.samples == 0
     assert bank.state() == {}
 
@@ -213,8 +212,7 @@ def test_active_dims_checks_the_domain_of_its_coordinates_only():
     X = np.array([[-1.0, 2.0]])
     assert kernel(X, X).shape == (1, 1)
     kb.KernelBank([kernel + K.Gaussian(1.0)]).run(X, [1.0])
-    with pytest.raises(ValueError, match="'X' must be non-negative"):
-        kernel(-X, -X)
+    refuses("'X' must be non-negative", kernel, -X, -X)
     with pytest.raises(ValueError, match="'x' must be non-negative"):
         kb.KernelBank([K.Additive(K.Spline(), 1)]).learn_one([1.0, -1.0], 0.0)
 

@@ -7,6 +7,7 @@ import kernelbank as kb
 from support import naive
 from support.instances import LEARNERS, name_of, stream
 from support.learner_cases import LOSS_PAIRS, RANDOM_FEATURES, kernel_of, losses_of, oracle_of
+from support.marks import refuses
 from support.naive import kafbox
 from support.naive import learners as naive_learners
 from support.naive.estimate import JITTER
@@ -89,8 +90,7 @@ def test_scratch_counts_as_memory_when_a_file_is_loaded(tmp_path):
     bank = kb.KernelBank([K.Gaussian(1.0)], L.KRLS(budget=600), window=2)
     bank.run(np.arange(9.0), np.ones(9))
     bank.save(tmp_path / "bank.kb")
-    with pytest.raises(kb.errors.FileRefused, match="most_memory"):
-        kb.load(tmp_path / "bank.kb", most_memory=9 * 2**20)
+    refuses("most_memory", kb.load, tmp_path / "bank.kb", most_memory=9 * 2**20)
 
 
 # --- step sizes, by facts that do not come from their definitions ---------------------------------
@@ -158,15 +158,12 @@ def test_ridge_regression_with_a_tiny_ridge_is_solved(learner, ridge):
 
 def test_exponential_forgetting_too_fast_for_its_features_is_refused():
     bank = kb.KernelBank([K.Gaussian(1.0)], L.FourierRLS(40, forgetting=0.5))
-    with pytest.raises(ValueError, match=r"'forgetting' of FourierRLS must be >= 0.88"):
-        bank.learn_one(0.0, 1.0)
+    refuses(r"'forgetting' of FourierRLS must be >= 0.88", bank.learn_one, 0.0, 1.0)
     assert bank.samples == 0
     bank = kb.KernelBank([K.Gaussian(1.0)], L.FourierRLS(40, forgetting=0.5, forget="prior"))
     bank.learn_one(0.0, 1.0)
-    with pytest.raises(ValueError, match="'constant_forgetting' of LinearRLS"):
-        L.LinearRLS(constant_forgetting=0.9)
-    with pytest.raises(ValueError, match=r"'step_size' of KLMS must be one of"):
-        L.KLMS(step_size="sqrt")
+    refuses("'constant_forgetting' of LinearRLS", L.LinearRLS, constant_forgetting=0.9)
+    refuses(r"'step_size' of KLMS must be one of", L.KLMS, step_size="sqrt")
 
 
 # --- the conventions of kafbox --------------------------------------------------------------------

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 import kernelbank as kb
 from support.instances import LOSSES, name_of
+from support.marks import refuses
 
 EPS = np.finfo(float).eps
 L, K, M = kb.losses, kb.kernels, kb.learners
@@ -155,5 +156,4 @@ TWO = kb.KernelBank(loss=["squared", "hinge"], outputs=2)
     ],
 )
 def test_losses_refuse_what_they_cannot_use_by_name(make, message):
-    with pytest.raises(ValueError, match=message):
-        make()
+    refuses(message, make)
