@@ -2,8 +2,6 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import kernelbank as kb
 from kernelbank.bank.slot_history import Selection, continued_slots
@@ -69,37 +67,6 @@ def test_kernels_run_as_the_naive_rules_say(options):
         found, expected = (one.predict_slots(X[:9])[:, exchanged] for one in (bank, alone))
         assert found == pytest.approx(expected, abs=1e-9)
     assert options["size"] == 1 or sum(map(bool, counts)) > 3
-
-
-def test_first_kernels_are_evenly_spaced():
-    for size, expected in ((1, [14]), (2, [0, 29]), (3, [0, 15, 29]), (30, list(range(30)))):
-        assert list(dictionary(size=size).first_selection().running) == expected
-
-
-@given(
-    st.integers(1, 12),
-    st.integers(0, 20),
-    st.lists(st.sampled_from([0.0, 0.0, 1e-300, 0.5, 1.0, 7.0]), min_size=12, max_size=12),
-    st.sets(st.integers(0, 11), max_size=4),
-    st.floats(0.05, 1.0),
-)
-@settings(max_examples=200)
-def test_revision_keeps_size_and_never_takes_what_runs(size, more, sums, out, retire):
-    pool = [K.Gaussian(1.0 + i) for i in range(size + more)]
-    given = kb.AdaptiveDictionary(pool, size, every=1, threshold=0.5, retire=retire)
-    after, lost = given.first_selection(), tuple(p for p in out if p < size)
-    for samples in range(1, 4):
-        before = after
-        after, reasons = given.revise(before, np.array(sums[:size]), lost, samples)
-        places = [p for p in range(size) if after.running[p] != before.running[p]]
-        assert len(places) <= min(more, max(1, int(retire * size)))
-        assert len(set(after.running)) == size
-        assert reasons.keys() == set(before.running) ^ set(after.running)
-        for place in places:
-            assert after.running[place] not in before.running
-            # only what is out or has little weight is retired
-            assert place in lost or sums[place] < 0.5 * np.sum(sums[:size]) / size
-        assert sum(after.tries) == sum(before.tries) + len(places)
 
 
 # --- the same bits --------------------------------------------------------------------------------

@@ -154,20 +154,6 @@ def test_user_function_that_calls_its_own_bank_is_refused(engine, adaptive, call
     assert bank.samples == 0
 
 
-def test_user_function_may_call_another_bank():
-    other = kb.KernelBank(kb.gaussian_grid(0.1, 1, 3))
-    other.run(np.arange(30.0), np.arange(30.0))
-
-    def asking(f, y):
-        other.predict_one(0.5)
-        return (f - y) ** 2
-
-    loss = kb.losses.Custom(asking, lambda f, y: 2 * (f - y))
-    bank = kb.KernelBank(kb.gaussian_grid(0.1, 1, 40), loss=loss, engine=kb.engines.Threads(2))
-    bank.run(np.arange(100.0), np.arange(100.0))
-    assert bank.samples == 100
-
-
 @pytest.mark.parametrize("moment", [0, 7])
 def test_block_undone_after_a_failing_function_can_be_run_again(moment, tmp_path):
     loss, fail = failing_loss()

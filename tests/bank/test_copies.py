@@ -14,7 +14,6 @@ from river import linear_model
 import kernelbank as kb
 from kernelbank.errors import KernelBankError
 from support.instances import stream
-from support.marks import refuses
 
 pytestmark = pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
 
@@ -170,14 +169,3 @@ def test_only_one_output_is_mapped():
     bank.rescale(FACTOR, OFFSET, output=1)
     expected = [y[-1, 0], FACTOR * y[-1, 1] + OFFSET]
     assert bank.predict_slots(X[:1])[0, :, 0] == pytest.approx(expected, rel=1e-12)
-
-
-def test_bank_without_samples_has_nothing_to_map():
-    bank, other = kb.KernelBank(slots=SLOTS), kb.KernelBank(slots=SLOTS)
-    bank.rescale(FACTOR, OFFSET)
-    X, y = targets_of()
-    assert (bank.run(X, y).predictions == other.run(X, y).predictions).all()
-
-
-def test_unknown_output_is_refused():
-    refuses("output", lambda: kb.KernelBank(slots=SLOTS).rescale(2.0, output=1))

@@ -1,15 +1,12 @@
 """Slots that learn the residual of another slot, or by a loss of their own."""
 
-from math import fsum
-
 import numpy as np
 import pytest
 
 import kernelbank as kb
-from support import naive
+from kernelbank.reference import FunctionEstimate, gaussian
 from support.instances import stream
 from support.marks import refuses
-from support.naive import bank as naive_bank
 
 K, L = kb.kernels, kb.learners
 EPS = np.finfo(float).eps
@@ -72,9 +69,6 @@ def test_slot_with_own_loss_learns_by_it_and_is_judged_by_the_banks(
     assert bank.ledger.slot_loss == pytest.approx(judged, rel=1e-12)
 
 
-# --- the same bits --------------------------------------------------------------------------------
-
-
 # --- initial --------------------------------------------------------------------------------------
 
 K, M = kb.kernels, kb.learners
@@ -82,7 +76,6 @@ pytestmark = pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWar
 
 WIDTHS = (0.4, 0.9, 2.0, 0.7, 1.3)
 KERNELS = [K.Gaussian(w) for w in WIDTHS]
-NAIVE = [naive.gaussian(w) for w in WIDTHS]
 
 
 def start(points, slots=5, seed=1):
@@ -91,23 +84,16 @@ def start(points, slots=5, seed=1):
 
 
 def naive_norma(X, y, initial, window, budget, rate, ridge):
-    """Slot predictions, norm^2 and terms of NORMA by its definition, from the initial terms on."""
-    points, coefficients = initial
-    _, derivative = naive.squared()
-    predictions, norms = [], []
-    slots = [
-        [(float(c), x) for c, x in zip(coefficients[:, p], points, strict=True)] for p in range(5)
-    ]
-    for n in range(len(X)):
-        recent = [(X[i], float(y[i])) for i in range(max(0, n + 1 - window), n + 1)]
-        predictions.append(
-            [naive_bank.value(t, k, X[n]) for t, k in zip(slots, NAIVE, strict=True)]
-        )
-        for p, kernel in enumerate(NAIVE):
-            step = (rate, ridge, budget)
-            slots[p], _ = naive_bank.learn(slots[p], kernel, recent, derivative, *step)
-        norms.append([fsum(naive_bank.gram_terms(t, k)) for t, k in zip(slots, NAIVE, strict=True)])
-    return np.array(predictions), np.array(norms)
+    """Slot predictions and norm^2 of NORMA by its definition, from the initial terms on."""
+    predictions, norms = np.zeros((2, len(X), len(WIDTHS)))
+    for p, width in enumerate(WIDTHS):
+        f = FunctionEstimate(gaussian(width), 2, rate, ridge, budget)
+        f.points, f.alpha = initial[0], initial[1][:, p]
+        for n in range(len(X)):
+            predictions[n, p] = f(X[n : n + 1])[0]
+            f.learn(X[max(0, n + 1 - window) : n + 1], y[max(0, n + 1 - window) : n + 1])
+            norms[n, p] = f.norm2()
+    return predictions, norms
 
 
 @pytest.mark.parametrize(

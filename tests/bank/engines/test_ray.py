@@ -113,28 +113,6 @@ def test_kernel_that_raises_on_ray_undoes_its_block(cluster):
     assert_same_traces(serial.run(X[120:], Y[120:]), on_ray.run(X[120:], Y[120:]))
 
 
-def test_killed_process_is_replaced_with_the_same_bits(cluster):
-    serial, on_ray = bank_maker()("serial"), bank_maker()(Ray(shards=2, block=50))
-    for start in (0, 140, 280):
-        if start:
-            ray_cluster.kill_process(on_ray, start // 140 % 2)
-        some = slice(start, start + 140)
-        own = X[some].copy()
-        assert_same_traces(serial.run(X[some], Y[some]), on_ray.run(own, Y[some]))
-        own[:] = 0.0  # what is learned again is what was learned
-    assert_same_banks(serial, on_ray)
-
-
-def test_truncation_is_warned_of_with_the_figure_of_serial(cluster):
-    def told(engine):
-        bank = kb.KernelBank([K.Gaussian(30.0)], M.Norma(0.01, 12), window=5, engine=engine)
-        with pytest.warns(kb.errors.TruncationMatters) as record:
-            bank.run(X, Y)
-        return str(record[0].message)
-
-    assert told(Ray(shards=1)) == told("serial")
-
-
 def test_cluster_started_by_engine_has_safe_defaults(cluster):
     import ray
 
@@ -226,15 +204,6 @@ def test_processes_of_deleted_banks_are_used_again(cluster):
 
 
 # --- several outputs ------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("combiner", [C.Stacking(), C.Hedge()], ids=instances.name_of)
-def test_missing_targets_on_ray_have_the_bits_of_serial(cluster, combiner):
-    targets = output_banks.columns(Y)
-    targets[np.random.default_rng(5).random(targets.shape) < 0.2] = np.nan
-    run_both(
-        bank_maker(window=1, combiner=combiner, outputs=3), Ray(shards=2, block=70), X, targets
-    )
 
 
 def test_output_and_slots_are_added_on_ray_with_the_bits_of_serial(cluster):

@@ -5,8 +5,6 @@ import random
 import secrets
 import signal
 import threading
-import time
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 import numpy as np
@@ -151,18 +149,6 @@ def test_processes_killed_at_random_moments_are_replaced_with_the_same_bits(node
     assert_same_banks(serial, on_ray)
 
 
-@pytest.mark.parametrize("restart", [True, False])
-def test_actor_killed_through_ray_is_replaced(nodes, restart):
-    import ray
-
-    serial, on_ray = bank_on("serial"), bank_on(Ray(shards=2, block=60))
-    serial.run(X[:200], Y[:200])
-    on_ray.run(X[:200], Y[:200])
-    ray.kill(ray_bank(on_ray)._shards[0].actor, no_restart=not restart)
-    assert_same_traces(serial.run(X, Y), on_ray.run(X, Y))
-    assert_same_banks(serial, on_ray)
-
-
 @pytest.mark.parametrize("replay", [100, 10_000])
 def test_models_in_adapters_survive_killed_processes(nodes, replay):
     slots = [
@@ -217,28 +203,6 @@ def test_shard_without_room_raises_after_patience(nodes):
     assert bank.samples == 0
 
 
-def test_interrupt_undoes_the_block_on_ray(nodes, monkeypatch):
-    serial, on_ray = bank_on("serial"), bank_on(Ray(shards=2, block=60))
-    on_ray.run(X[:60], Y[:60])
-    calls = []
-    original = ray_bank(on_ray)._finish
-
-    def interrupted(*given):
-        calls.append(1)
-        if len(calls) == 3:
-            raise KeyboardInterrupt
-        return original(*given)
-
-    monkeypatch.setattr(ray_bank(on_ray), "_finish", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        on_ray.run(X[60:], Y[60:])
-    assert on_ray.samples == 180
-    serial.run(X[:180], Y[:180])
-    assert np.array_equal(serial.predict(X[:5]), on_ray.predict(X[:5]))
-    assert_same_traces(serial.run(X, Y), on_ray.run(X, Y))
-    assert_same_banks(serial, on_ray)
-
-
 def test_ctrl_c_at_random_moments_loses_nothing(nodes):
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in the background
     long, targets = np.tile(X, (20, 1)), np.tile(Y, 20)
@@ -271,30 +235,6 @@ def test_ctrl_c_at_random_moments_loses_nothing(nodes):
 
 
 # --- nodes ----------------------------------------------------------------------------------------
-
-
-def test_lost_node_is_replaced_by_one_that_joins(nodes):
-    node = nodes.add_node(num_cpus=1)
-    serial = bank_on("serial")
-    on_ray = bank_on(Ray(shards=2, block=60, cpus=1, replay=100, patience=60))
-    for bank in (serial, on_ray):
-        bank.run(X[:200], Y[:200])
-    ray_cluster.remove_node(nodes, node, on_ray)
-    began = time.monotonic()
-    with (  # noqa: PT031
-        ThreadPoolExecutor(1) as pool,  # Ray adds nodes in the main thread only
-        pytest.warns(kb.errors.KernelBankWarning, match="waits for a process"),
-    ):
-        running = pool.submit(on_ray.run, X, Y)
-        time.sleep(8.0)
-        node = nodes.add_node(num_cpus=1)
-        trace = running.result()
-    assert time.monotonic() - began < 60
-    assert_same_traces(serial.run(X, Y), trace)
-    assert_same_banks(serial, on_ray)
-    del bank, on_ray
-    ray_cluster.release_processes()
-    nodes.remove_node(node)
 
 
 def test_lost_node_without_replacement_raises_and_bank_can_be_saved(nodes, tmp_path):
