@@ -17,21 +17,6 @@ from support.auto_streams import (
 from support.marks import refuses
 
 
-def test_prediction_is_the_weighted_sum_of_slot_predictions():
-    X, y = numbers(300)
-    trace = kb.AutoBank(**SMALL).run(X, y, record="all")
-    mixed = (trace.weights * trace.slot_predictions).sum(axis=1)
-    low, high = np.minimum.accumulate(y), np.maximum.accumulate(y)
-    room = 0.05 * (high - low)
-    # Beyond the range of the targets so far a prediction is limited.
-    before = np.r_[0, np.arange(299)]
-    inside = (mixed > (low - room)[before]) & (mixed < (high + room)[before])
-    rows = np.arange(300) >= 40
-    close = np.isclose(mixed, trace.predictions, rtol=1e-9)
-    assert (close | ~inside | ~rows).all()
-    assert close[rows].mean() > 0.95
-
-
 def test_predictions_before_the_first_row():
     X, _ = numbers(3)
     bank = kb.AutoBank()
@@ -123,17 +108,6 @@ def test_forecasts_with_lags_use_their_own_predictions():
     rows, targets = numbers(200)
     plain.run(rows, targets)
     np.testing.assert_allclose(plain.predict(rows[:9])[::-1], plain.predict(rows[8::-1]), rtol=0)
-
-
-def test_delayed_targets_change_nothing_before_they_come():
-    delay = 5
-    X, y = numbers(150)
-    other = y.copy()
-    other[100:] = -other[100:]
-    one = kb.AutoBank(lags=2, **SMALL).run(X, y, delay=delay).predictions
-    two = kb.AutoBank(lags=2, **SMALL).run(X, other, delay=delay).predictions
-    different = np.flatnonzero(~((one == two) | np.isnan(one)))
-    assert different[0] == 100 + delay + 1
 
 
 def test_slots_are_judged_by_their_past_predictions_if_targets_are_delayed():

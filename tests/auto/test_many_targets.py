@@ -68,20 +68,6 @@ def test_lagged_targets_are_those_of_all_targets():
     assert core.past_row()[: core.known_targets].tolist() == Y[:-4:-1].ravel().tolist()
 
 
-# --- seasons, far targets ------------------------------------------------------------------------
-
-
-def test_seasons_of_several_targets_are_found_and_learned():
-    X, Y = stream(420)
-    levels = np.random.default_rng(1).normal(size=(24, 2)) * Y.std(axis=0)
-    Y = 0.05 * Y + levels[np.arange(420) % 24]
-    bank, trace = learned(X, Y, seasons="auto")
-    assert bank._model.periods == (24,)
-    _, plain = learned(X, Y)
-    errors = [np.std((one.predictions - Y)[300:], axis=0) for one in (trace, plain)]
-    assert (errors[0] < 0.85 * errors[1]).all()
-
-
 # --- names ----------------------------------------------------------------------------------------
 
 

@@ -16,7 +16,6 @@ import pytest
 import kernelbank as kb
 from kernelbank.auto import inputs
 from kernelbank.auto.inputs import (
-    OWN_INPUTS,
     PERIODS,
     CategoryStatistics,
     ColumnEncoder,
@@ -301,29 +300,6 @@ def test_own_inputs_come_with_the_third_row_of_a_category():
     assert rest[:, 1:].tolist()[0] == [0.0, 1.0, 0.0]
     assert np.isnan(rest[1]).all()  # missing
     assert rest[2, 1:].tolist() == [0.0, 0.0, 0.0]  # its turn has not come
-
-
-def test_encoding_does_not_depend_on_pieces():
-    draw = np.random.default_rng(0)
-    words = draw.choice([f"k{n}" for n in range(50)], 400)
-    codes, texts = codes_of(words, load=draw.normal(size=400))
-    targets = draw.normal(size=(400, 1))
-    columns = [("site", "category"), ("load", "number")]
-    whole, single = (ColumnEncoder(columns, labels=False) for _ in range(2))
-    done, pieces = 0, []
-    while done < 400:
-        X, _ = whole.take(codes[done:], targets[done:], texts)
-        pieces += list(X)
-        done += len(X)
-    for t in range(400):
-        expected = single.expand(codes[t : t + 1])[0]  # before its own target is known
-        X, added = single.take(codes[t : t + 1], targets[t : t + 1], texts)
-        assert X.tobytes() == pieces[t].tobytes()
-        assert np.array_equal(X[0, : len(expected)], expected, equal_nan=True)
-        assert X.shape[1] == len(expected) + added
-    assert len(single.categories) == OWN_INPUTS
-    assert single.beyond["site"]["categories"] == 50 - OWN_INPUTS
-    assert single.beyond["site"]["rows"] > 0
 
 
 # --- mean targets of categories -------------------------------------------------------------------

@@ -69,21 +69,6 @@ def test_kernels_run_as_the_naive_rules_say(options):
     assert options["size"] == 1 or sum(map(bool, counts)) > 3
 
 
-# --- the same bits --------------------------------------------------------------------------------
-
-
-def test_slots_that_stay_have_the_bits_of_a_bank_without_revisions():
-    bank, plain = make(), kb.KernelBank(POOL, NORMAS[0], window=5)
-    traces = (bank.run(X, Y), plain.run(X, Y))
-    stayed = [p for p, since in enumerate(bank.ledger.slot_since) if since == 0]
-    assert 0 < len(stayed) < 6
-    for place in stayed:
-        position = members(bank)[place]
-        for name in ("slot_predictions", "slot_cost", "curvature", "window_loss"):
-            found, expected = (getattr(trace, name) for trace in traces)
-            assert found[:, place].tobytes() == expected[:, position].tobytes(), name
-
-
 # --- what can be seen -----------------------------------------------------------------------------
 
 

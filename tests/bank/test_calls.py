@@ -1,6 +1,5 @@
 """Calls of a bank: interrupts, threads, functions of the user's that fail or call back."""
 
-import _thread
 import copy
 import threading
 import warnings
@@ -15,39 +14,6 @@ from support.same_bits import assert_same_state
 K = kb.kernels
 Norma = kb.learners.Norma
 pytestmark = pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
-
-
-@pytest.mark.parametrize(
-    ("engine", "custom"),
-    [
-        (kb.engines.Serial(1), True),
-        (kb.engines.Threads(2), False),
-        (kb.engines.Threads(2), True),
-    ],
-    ids=repr,
-)
-def test_interrupt_leaves_a_block_learned_or_not_at_all(engine, custom):
-    draw = np.random.default_rng(0)
-    x, y = np.arange(40_000.0), draw.normal(size=40_000)
-    kernels = [*kb.gaussian_grid(0.1, 10, 13)] + ([K.Custom(cauchy)] if custom else [])
-
-    def make():
-        return kb.KernelBank(kernels, Norma(0.05, 20), window=4, engine=engine)
-
-    samples = 2_000 if custom else 40_000
-    bank, interrupts = make(), 0
-    while bank.samples < samples:
-        timer = threading.Timer(draw.uniform(0.0, 0.01), _thread.interrupt_main)
-        try:
-            timer.start()
-            bank.run(x[bank.samples : samples], y[bank.samples : samples], record=())
-            timer.join()
-        except KeyboardInterrupt:
-            interrupts += 1
-    undisturbed = make()
-    undisturbed.run(x[:samples], y[:samples], record=())
-    assert_same_state(bank, undisturbed)
-    assert interrupts > 0
 
 
 def test_calls_from_several_threads_take_turns():

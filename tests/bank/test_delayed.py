@@ -156,23 +156,3 @@ def test_non_finite_past_prediction_is_replaced_by_the_present_one(combiner):
         plain.learn_one(X[t], y[t])
     assert delayed.quarantined == ()
     assert_same_state(delayed, plain)
-
-
-def test_slot_that_is_out_stays_out_with_past_predictions():
-    def wild(X, Z):
-        return np.where(X[:, :1] > 5, np.nan, 1.0) * np.ones((len(X), len(Z)))
-
-    X, y = stream(12)
-    pair = [kb.Slot(K.Linear(), L.LinearRLS()), kb.Slot(K.Custom(wild), L.Norma())]
-    bank = kb.KernelBank(slots=pair, combiner=C.Hedge(), window=1)
-    bank.run(X[:5], y[:5])
-    with pytest.warns(kb.errors.KernelBankWarning):
-        bank.learn_one([9.0, 0.0], 1.0)
-    assert bank.quarantined == (1,)
-    for t in range(5, 12):
-        prediction, past = bank.predict_slots_one(X[t])
-        past[1] = y[t]  # the best past prediction
-        bank.learn_one(X[t], y[t], past)
-        assert np.isfinite(prediction)
-        assert np.array_equal(bank.weights, [1.0, 0.0])
-    assert bank.ledger.slot_loss[1] == np.inf

@@ -47,21 +47,6 @@ def mixed_bank(**options):
 # --- what is returned ---------------------------------------------------------------------------
 
 
-def test_shapes_have_an_axis_of_outputs():
-    bank = kb.KernelBank(GRID, outputs=OUTPUTS)
-    assert bank.predict_one(X[0]).shape == (3,)
-    assert bank.predict(X[:5]).shape == (5, 3)
-    trace = bank.run(X, Y)
-    assert trace.predictions.shape == trace.loss.shape == (300, 3)
-    assert trace.weights.shape == trace.slot_loss.shape == (300, 3, 4)
-    prediction, slots = bank.predict_slots_one(X[0])
-    assert prediction.shape == (3,)
-    assert slots.shape == bank.weights.shape == bank.ledger.slot_loss.shape == (3, 4)
-    assert bank.predict_slots(X[:5]).shape == bank.predict_variance_slots(X[:5]).shape == (5, 3, 4)
-    assert bank.outputs == 3
-    assert [ledger.samples for ledger in bank.ledger.outputs] == [300] * 3
-
-
 @pytest.mark.parametrize("window", [1, 2, 4, 5, 10, 11, 23])
 def test_values_on_a_window_of_any_length_are_those_of_banks_of_their_own(window):
     learners = [

@@ -142,22 +142,3 @@ def test_sliding_sums_after_a_huge_loss_has_left_the_horizon_have_no_rounding():
             for p in range(3):
                 total = math.fsum(losses[max(0, n - horizon) : n, p])
                 assert abs(shown["linear"][p] - total) <= horizon * EPS * total
-
-
-@pytest.mark.parametrize("evidence", ["window", "prequential"])
-def test_weights_of_jensens_bound_minimise_it(evidence):
-    """All weight is on the least a_p + b_p; no point of the simplex has a lower bound."""
-    x, y = kb.datasets.ar1(seed=0, samples=60)
-    kernels = kb.gaussian_grid(0.1, 10, 6)
-    combiner = kb.combiners.Simplex(evidence, horizon=7, bound="jensen")
-    trace = kb.KernelBank(kernels, combiner=combiner).run(x, y)
-    for n in range(1, 59):  # after the first sample all slots are equal
-        linear = trace.window_loss[n]
-        if evidence == "prequential":
-            linear = trace.slot_loss[max(0, n - 6) : n + 1].sum(axis=0)
-        costs = trace.curvature[n] + linear
-        assert trace.weights[n + 1] @ costs == pytest.approx(costs.min(), rel=1e-12)
-        assert trace.weights[n + 1].max() == 1.0
-        assert kb.kkt_residual(trace.weights[n + 1], np.zeros(6), costs) < 1e-12
-    direct = kb.KernelBank(kernels, combiner=kb.combiners.Simplex(evidence, 7)).run(x, y)
-    assert (direct.weights != trace.weights).any()

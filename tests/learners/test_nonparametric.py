@@ -1,7 +1,5 @@
 """The partition tree against its definition, and within its memory."""
 
-from fractions import Fraction
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -121,40 +119,6 @@ def test_posterior_norm_and_values_equal_the_dense_solution_after_every_sample(l
     compare()
     assert seen["splits"] > 0  # the examples reach both
     assert seen["merges"] > 0
-
-
-@settings(max_examples=10)
-@given(
-    trees(),
-    streams(16),
-    st.sampled_from([1e-12, 1e-3, 1.0, 1e12]),
-    st.sampled_from([1e-12, 1.0, 1e12]),
-    st.sampled_from([1e-9, 0.1, 1e6]),
-)
-def test_values_are_exact_to_rounding_for_any_condition_number(slot, data, size, spread, noise):
-    """In rationals there is no condition: what is left is the rounding of the messages alone.
-
-    A value is a chain of convex combinations of targets, at most n + levels long and with some
-    five roundings each: 10 (n + levels) eps Z, with Z the largest target. g is a difference of two
-    values, so g^2 / v is off by the product of that with (2 |g| + itself) / v.
-    """
-    kernel, learner = slot
-    learner = Tree(learner.nodes, learner.split_after, noise, learner.seed)
-    X, y = data
-    X, y = X * spread, y * size
-    bank = kb.KernelBank([kernel], learner, window=2)
-    naive = naive_of(kernel, learner)
-    naive.solve = naive.value = lambda *_: 0.0
-    for x, target in zip(X, y, strict=True):
-        naive.learn(x, target)
-    bank.run(X, y)
-    values, parts = naive.exact(X)
-    error = 10 * (len(X) + kernel.levels) * EPS * np.abs(y).max()
-    for value, exact in zip(bank.predict_slots(X)[:, 0], values, strict=True):
-        assert abs(Fraction(float(value)) - exact) <= error
-    norm = sum(g * g / v for g, v in parts)
-    allowed = sum(error * (2 * abs(float(g)) + error) / float(v) for g, v in parts)
-    assert abs(Fraction(float(arrays(bank)["norm"][0])) - norm) <= allowed + 1e-15 * norm
 
 
 def test_equal_slots_draw_different_cells():
