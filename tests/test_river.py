@@ -246,9 +246,6 @@ def test_features_beyond_the_limit_are_ignored_with_a_warning():
     assert model.features == ("a", "b")
 
 
-# --- both ways of mixing --------------------------------------------------------------------------
-
-
 @pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
 def test_river_model_works_as_a_slot():
     rows = [({"x": n % 7, "z": n % 3}, 2.0 * (n % 7) - n % 3) for n in range(160)]
@@ -308,9 +305,6 @@ def test_interrupted_learning_keeps_features_and_bank_together():
     finally:
         signal.signal(signal.SIGALRM, before)
     assert interrupts
-
-
-# --- settings and refusals ------------------------------------------------------------------------
 
 
 SETTINGS = {

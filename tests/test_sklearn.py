@@ -34,9 +34,6 @@ def rows(count=200, labels=False):
     return X, np.where(y > 0, "up", "down") if labels else y
 
 
-# --- scikit-learn's own checks --------------------------------------------------------------------
-
-
 QUICK = {"slots": (kb.Slot(kb.kernels.Linear(1.0), kb.learners.LinearRLS()),)}
 """One slot: for what does not depend on the slots."""
 
@@ -152,9 +149,6 @@ def test_all_parameters_reach_the_bank():
     assert np.array_equal(again.predict(X), estimator.predict(X))
 
 
-# --- several targets ------------------------------------------------------------------------------
-
-
 def test_several_targets_are_outputs_of_one_bank():
     X, y = rows()
     Y = np.column_stack([y, 100 - 20 * X[:, 0]])
@@ -172,9 +166,6 @@ def test_several_targets_are_outputs_of_one_bank():
     assert single.predict(X).shape == (200,)
     assert estimator.__sklearn_tags__().target_tags.multi_output
     assert not KernelBankClassifier().__sklearn_tags__().target_tags.multi_output
-
-
-# --- labels ---------------------------------------------------------------------------------------
 
 
 def test_classes_of_any_type_and_number_are_predicted():

@@ -17,9 +17,6 @@ SHIFTS = [2.0, 1.2, -1.5, 40.0]
 NUMBERS = [0.0, -0.0, 1e-300, 0.3, -0.3, 1.0, -1.0, 5.0, -5.0, 30.0, -30.0, 1e6, -1e6]
 
 
-# --- formulas -------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("shift", SHIFTS)
 def test_shifted_log_and_its_inverse_equal_their_definitions(shift):
     transform = T.ShiftedLog(shift)

@@ -136,9 +136,6 @@ def test_late_predictions_may_leave_the_range_of_the_targets_that_are_known():
     assert error < 0.07
 
 
-# --- bounds of the target -------------------------------------------------------------------------
-
-
 DRAW = np.random.default_rng(0)
 X = DRAW.normal(size=(400, 2))
 Y = np.maximum(0.0, 3 * X[:, 0] + DRAW.normal(size=400))
@@ -170,9 +167,6 @@ def test_target_beyond_a_bound_is_refused_and_changes_nothing():
     refuses(r"at most upper=20; got 21\.0", bank.learn_one, X[0], 21.0)
     assert bank.samples == len(X)
     assert bank.predict(X).tobytes() == before
-
-
-# --- arguments that are refused, and change nothing ------------------------------------------------
 
 
 @pytest.mark.parametrize(

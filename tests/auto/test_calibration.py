@@ -153,9 +153,6 @@ def test_probabilities_of_two_classes_equal_the_naive_form(sharp, delay):
     assert np.allclose(again[0, 1], curve.probability(scores[0, 0]), rtol=1e-9)
 
 
-# --- probabilities of more than two classes against their naive form and their promises -----------
-
-
 LATE = [0.0, 1.0, 10.0, 0.0, 30.0]
 """Two parameters and their Hessian, of a class that came late."""
 
@@ -174,9 +171,6 @@ def stream(classes, rows, sharp, seed=0, rare=False):
     labels = draw.choice(classes, size=rows, p=shares / shares.sum())
     truth = np.where(labels[:, None] == np.arange(classes), 1.0, -1.0)
     return np.clip(sharp * (truth + draw.normal(size=truth.shape)), -1e6, 1e6), labels
-
-
-# --- against the naive form -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("sharp", [0.0, 0.3, 1.0, 100.0])
@@ -295,9 +289,6 @@ def test_weight_signals_equal_the_naive_form():
         assert [own.see(row) for row in weights] == moves.tolist()
         actual += moves.sum()
     assert actual >= 6
-
-
-# --- whatever comes -------------------------------------------------------------------------------
 
 
 def test_share_of_errors_beyond_a_quantile_goes_to_its_tail():

@@ -88,9 +88,6 @@ def test_slot_classes_are_the_classes_of_the_slots_scores(kind):
     assert whole.bank.outputs == (1 if kind == "two" else 3)
 
 
-# --- classes that appear while predictions are pending, and changes in the error rate -------------
-
-
 @pytest.mark.parametrize("late", [False, True])
 def test_class_that_appears_between_prediction_and_target_gets_its_own_output(late):
     """The one output of two classes is the second's; with a third class it has another place."""
@@ -136,9 +133,6 @@ def test_changes_of_a_classifier_are_detected_in_its_error_rate():
     assert [c.what for c in bank.ledger.changes if 400 < c.row < 450] == ["error grew"]
 
 
-# --- the same bits --------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("slots", "delay"),
     [slow(None, 0), (own_slots(), 5), slow(None, 5), slow(own_slots(), 0)],
@@ -164,9 +158,6 @@ def test_outputs_of_one_bank_are_like_one_bank_per_class(slots, delay, monkeypat
         np.testing.assert_array_equal(one.bank.weights[k], bank.weights)
     np.testing.assert_array_equal(one.weights, each.weights)
     np.testing.assert_array_equal(one.predict_proba(X), each.predict_proba(X))
-
-
-# --- classes that are added -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("slots", [None, own_slots()], ids=["default", "own"])
@@ -207,9 +198,6 @@ def test_class_of_the_first_rows_is_as_if_it_had_been_named():
     np.testing.assert_array_equal(actual.bank.predict(X), named.bank.predict(X))
 
 
-# --- many classes ---------------------------------------------------------------------------------
-
-
 def many(classes, rows, late, seed=0):
     """Clusters: all classes from the start, or one after the other."""
     draw = np.random.default_rng(seed)
@@ -237,9 +225,6 @@ def test_many_classes_are_learned(classes, rows, late):
     pool = bank._model.pool
     assert pool.outputs == classes
     assert pool.fits(bank._model.selection.running, START)
-
-
-# --- what runs for how many classes ---------------------------------------------------------------
 
 
 def pool_for(outputs, size="default", dimension=20):

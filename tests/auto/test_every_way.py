@@ -54,8 +54,10 @@ WAYS = {
     ),
     "classes that come late, revised": Way(LABELS, late_classes(), 0, (140, 155, *REVISION, 570)),
     "revised, late": Way({}, numbers(FIRST_REVISION + 30), 5, REVISION),
-    "several targets": Way({"lags": 2, "seasons": (5, 12)}, troubled_targets(134), 3, (2, 130)),
-    "several targets, revised": Way({"lags": 2}, troubled_targets(600), 0, (2, 130)),
+    "several targets": Way({"lags": 2}, troubled_targets(134), 3, (2, 130)),
+    "several targets with seasons, revised": Way(
+        {"lags": 2, "seasons": (5, 12)}, troubled_targets(600), 0, (2, 130)
+    ),
     "seasons": Way(AUTO, seasonal(540), 0, (3, 198, 199, 200, 497)),
     "seasons, late": Way(AUTO, seasonal(240), 2, (10, 199, 200, 202)),
     "seasons of classes, late": Way(

@@ -189,9 +189,6 @@ def test_baselines_are_of_the_targets_also_with_known_inputs_and_seasons():
         np.testing.assert_allclose([score.last_value, score.seasonal], wanted, rtol=1e-10)
 
 
-# --- legality -------------------------------------------------------------------------------------
-
-
 def test_later_rows_do_not_change_earlier_forecasts(whole):
     other_x, other_y = X[:110].copy(), Y[:110].copy()
     other_x[100:] = 1e3
@@ -223,9 +220,6 @@ def test_known_inputs_are_used_where_they_help():
     useless.run(price, walk)
     assert useful.model.forecaster.stacking.share.min() > 0.9
     assert useless.model.forecaster.stacking.share.max() < 0.3
-
-
-# --- how good they are ----------------------------------------------------------------------------
 
 
 def test_found_seasons_restart_the_forecasts():
@@ -306,9 +300,6 @@ def test_a_forecast_prints_its_horizons(whole):
     frame = whole[0].forecast().to_frame()
     assert frame.index.tolist() == list(HORIZONS)
     assert frame.columns[:4].tolist() == ["point", "lower", "upper", "quantile 0.05"]
-
-
-# --- errors ---------------------------------------------------------------------------------------
 
 
 def test_known_columns_must_be_there():

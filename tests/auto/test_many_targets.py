@@ -18,9 +18,6 @@ def learned(X, Y, **settings):
     return bank, bank.run(X, Y, record="all")
 
 
-# --- shapes ---------------------------------------------------------------------------------------
-
-
 def test_everything_public_has_an_axis_of_targets():
     X, Y = stream(60)
     bank, trace = learned(X, Y)
@@ -46,9 +43,6 @@ def test_everything_public_has_an_axis_of_targets():
     assert len(bank.input_names) == 3
 
 
-# --- lags -----------------------------------------------------------------------------------------
-
-
 def test_lagged_targets_are_those_of_all_targets():
     """The second target is the first one of the row before: only its lag tells.
 
@@ -66,9 +60,6 @@ def test_lagged_targets_are_those_of_all_targets():
     assert max(errors.values()) < 0.01
     core = bank._model.core
     assert core.past_row()[: core.known_targets].tolist() == Y[:-4:-1].ravel().tolist()
-
-
-# --- names ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -121,9 +112,6 @@ def test_categories_help_and_missing_first_targets_do_not_spoil_them():
     assert all(np.isfinite(array).all() for array in bank.encoder.describe()[1].values())
 
 
-# --- missing targets ------------------------------------------------------------------------------
-
-
 def test_a_missing_target_is_learned_for_the_others_only():
     """Another target hardly notices: slots on relevant columns see the last targets of all."""
     X, Y = stream(300)
@@ -160,9 +148,6 @@ def test_a_target_that_comes_late_is_unknown_before_and_learned_then():
     inside = (trace.lower <= Y) & (trace.upper >= Y)
     assert inside[250:, 1].mean() > 0.8
     assert not any(change.what.startswith("target level") for change in bank.ledger.changes)
-
-
-# --- what it shows --------------------------------------------------------------------------------
 
 
 def test_status_has_a_line_for_each_target():

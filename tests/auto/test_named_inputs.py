@@ -193,13 +193,8 @@ def test_numbers_as_text_in_a_row_are_told():
     bank.learn_one({"a": "94.1", "site": "north"}, 1.0)  # once
 
 
-# --- what must not be learned silently ------------------------------------------------------------
-
-
 X_MASKS, Y_MASKS = numbers(40)
 LABELS_MASKS = np.where(np.median(Y_MASKS) < Y_MASKS, "a", "b")
-
-# --- names ----------------------------------------------------------------------------------------
 
 
 def test_the_name_of_one_target_is_that_of_all_rows():
@@ -236,8 +231,6 @@ def test_dictionaries_after_arrays_are_read_by_names_only():
     assert bank.samples == len(X_MASKS) + 1
 
 
-# --- memory ---------------------------------------------------------------------------------------
-
 BANKS = {
     "numbers": {},
     "lags": {"lags": 2},
@@ -265,9 +258,6 @@ def test_dropped_bank_frees_its_memory_at_once(kind):
         assert [part() for part in parts] == [None] * len(parts)
     finally:
         gc.enable()
-
-
-# --- codes to inputs: waves of a time, mean targets and inputs of single categories ----------------
 
 
 def codes_of(words, **columns):
@@ -300,9 +290,6 @@ def test_own_inputs_come_with_the_third_row_of_a_category():
     assert rest[:, 1:].tolist()[0] == [0.0, 1.0, 0.0]
     assert np.isnan(rest[1]).all()  # missing
     assert rest[2, 1:].tolist() == [0.0, 0.0, 0.0]  # its turn has not come
-
-
-# --- mean targets of categories -------------------------------------------------------------------
 
 
 def fed(words, targets, **more):

@@ -211,9 +211,6 @@ def test_column_that_steps_through_a_few_values_has_no_new_level(memory):
     assert pair.levels == 1
 
 
-# --- skewed targets -------------------------------------------------------------------------------
-
-
 T = kb.transforms
 
 
@@ -226,9 +223,6 @@ def skewed(rows, seed=0):
 
 def standard(y):
     return (y - y.mean()) / y.std()
-
-
-# --- the shift ------------------------------------------------------------------------------------
 
 
 def test_shift_of_a_skewed_target_puts_the_pole_below_its_low_end():

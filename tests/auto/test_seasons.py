@@ -157,9 +157,6 @@ def test_a_found_season_is_told():
     assert bank.status().settings["seasons"] == "auto"
 
 
-# --- arguments ------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("given", "kept"), [(24, (24,)), ([168, 24], (24, 168)), ("auto", "auto"), (None, None)]
 )

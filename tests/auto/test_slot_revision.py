@@ -29,9 +29,6 @@ def small(*arguments, **options):
     return kb.AutoBank(*arguments, size="small", **options)
 
 
-# --- a bank ---------------------------------------------------------------------------------------
-
-
 def test_slots_are_revised_after_a_fixed_number_of_rows_and_cost_less():
     X, y = data()
     bank = small()
@@ -175,9 +172,6 @@ def test_whatever_the_weights_groups_fit_have_their_bases_and_depend_on_nothing_
             assert set(alone) <= set(after.running)
 
 
-# --- rows that are learned again after a restart, with targets that were delayed ------------------
-
-
 SLOTS = [
     kb.Slot(kb.kernels.Linear(), kb.learners.LinearRLS()),
     kb.Slot(kb.kernels.Gaussian(1.0), kb.learners.FourierRLS(features=8)),
@@ -232,16 +226,10 @@ def test_replay_keeps_the_order_of_predictions_and_targets(kind, first):
     assert (kind == "none") == np.array_equal(*losses)
 
 
-# --- relevant columns: what rows know of the past, and the metric that slots learn -----------------
-
-
 def data_of_relevance(rows, inputs=4, seed=0):
     draw = np.random.default_rng(seed)
     X = draw.normal(size=(rows, inputs))
     return X, np.sin(2 * X[:, 0]) + 0.1 * draw.normal(size=rows)
-
-
-# --- columns --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("names", [("standard", "asinh", "rank"), ("rank",), ("none",)])
@@ -277,9 +265,6 @@ def test_rows_know_the_last_targets_and_the_inputs_of_the_row_before():
     assert np.array_equal(rows[0], expected)
     assert np.array_equal(rows[2], np.concatenate([y[31:28:-1], X[31]]))
     assert model.remembered_targets() == REMEMBERED
-
-
-# --- the relevance --------------------------------------------------------------------------------
 
 
 def test_relevance_is_the_root_of_the_mean_squared_derivative():

@@ -34,9 +34,6 @@ def members(bank):
     return tuple(list(POOL).index(slot.kernel) for slot in bank.slots)
 
 
-# --- by the definition ----------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     "options",
     [
@@ -142,9 +139,6 @@ def test_revision_that_fails_is_made_before_the_next_sample(single, monkeypatch)
     assert bank.to_bytes() == expected.to_bytes()
 
 
-# --- what an AutoBank shares ----------------------------------------------------------------------
-
-
 def test_groups_that_join_are_too_new_to_be_judged():
     joined = Selection.first([1, 4], 6).with_new([0, 4])
     assert joined.running == (0, 1, 4)
@@ -163,9 +157,6 @@ def test_slots_go_on_if_they_are_the_same_whatever_the_index_of_their_base():
     assert continued_slots(before, moved) == [1, 2]
     assert continued_slots(before, moved, anew=[5, 9]) == [None, 2]
     assert continued_slots(before, {3: slot(1.5)}) == [None]
-
-
-# --- refusals -------------------------------------------------------------------------------------
 
 
 def test_wrong_pools_are_refused():

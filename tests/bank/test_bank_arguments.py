@@ -185,8 +185,6 @@ def test_numbers_of_every_type_are_accepted():
     assert isinstance(bank.predict_one(2), float)
 
 
-# --- bank combiner --------------------------------------------------------------------------------
-
 pytestmark = pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
 
 

@@ -141,9 +141,6 @@ def test_inputs_and_results_are_copies():
     assert (bank.predict(X) == untouched.predict(X.copy())).all()
 
 
-# --- ledger ---------------------------------------------------------------------------------------
-
-
 AR_X, AR_Y = kb.datasets.ar1(seed=0, samples=120)
 
 
@@ -198,9 +195,6 @@ def test_only_an_earlier_ledger_of_the_same_size_is_taken():
     refuses("earlier ledger", lambda: bank.fresh().ledger.since(later))
 
 
-# --- trace outputs --------------------------------------------------------------------------------
-
-
 @pytest.fixture(scope="module")
 def trace():
     x = np.arange(40) / 4
@@ -220,9 +214,6 @@ def test_jensen_gap_of_several_outputs_is_that_of_each(trace):
     assert gap.shape == (40, 2)
     for k in range(2):
         assert np.array_equal(gap[:, k], trace.of_output(k).jensen_gap())
-
-
-# --- drift ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("ridge", [1e-9, 0.01])

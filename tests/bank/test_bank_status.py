@@ -80,9 +80,6 @@ def test_status_before_the_first_sample_is_one_line():
         assert [e.tag for e in parsed_html(empty._repr_html_())] == ["div", "details"]
 
 
-# --- AutoBank -------------------------------------------------------------------------------------
-
-
 def test_auto_bank_status_shows_error_change_and_weights():
     X, y = numbers(300)
     y[200:] = -4 * X[200:, 0]
@@ -240,9 +237,6 @@ class Fixed(kb.combiners.Combiner):
         return np.tile(self.weights, (len(evidence.slot_loss), 1))
 
 
-# --- no side effects ----------------------------------------------------------------------------
-
-
 @quiet
 @pytest.mark.parametrize("kind", ["kernel", "threads", "numbers", "labels"])
 def test_status_changes_no_bit(kind):
@@ -281,8 +275,6 @@ def test_status_from_inside_a_users_function_does_not_wait():
     assert len({thread for thread, *_ in looks}) == 2
     assert all("\n" not in text for *_, text in looks)
 
-
-# --- naming ---------------------------------------------------------------------------------------
 
 THIRD, MANY = K.Gaussian(1 / 3), reduce(add, [K.Gaussian(float(w)) for w in range(1, 31)])
 FROM_THE_RIGHT = reduce(

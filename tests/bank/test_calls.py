@@ -139,9 +139,6 @@ def test_block_undone_after_a_failing_function_can_be_run_again(moment, tmp_path
     assert_same_state(bank, undisturbed)
 
 
-# --- single sample --------------------------------------------------------------------------------
-
-
 def frozen(row):
     row.flags.writeable = False
     return row

@@ -94,9 +94,6 @@ def test_new_bank_and_given_warnings_are_copied():
         pickled(bank).run(X, y)
 
 
-# --- reset ----------------------------------------------------------------------------------------
-
-
 def test_reset_bank_with_other_slots_since_its_start_equals_a_new_one():
     def make():
         return kb.KernelBank(kb.gaussian_grid(0.5, 2, 2), kb.learners.FourierRLS(features=8))
@@ -130,8 +127,6 @@ def test_reset_before_the_first_sample_works_and_with_models_is_refused():
         bank.reset()
     assert bank.samples == 2
 
-
-# --- rescaling ------------------------------------------------------------------------------------
 
 FACTOR, OFFSET = 1.8, -3.5
 K, L = kb.kernels, kb.learners

@@ -44,9 +44,6 @@ def mixed_bank(**options):
     return kb.KernelBank(slots=mixed_slots(), **options)
 
 
-# --- what is returned ---------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("window", [1, 2, 4, 5, 10, 11, 23])
 def test_values_on_a_window_of_any_length_are_those_of_banks_of_their_own(window):
     learners = [

@@ -53,9 +53,6 @@ def slots_of(learners):
     return [kb.Slot(kernel_of(learner), learner) for learner in learners]
 
 
-# --- slots that are kept ------------------------------------------------------------------------
-
-
 SLOW = pytest.mark.slow
 
 
@@ -399,8 +396,6 @@ def test_new_kernel_that_does_not_take_the_samples_is_refused():
     with pytest.raises(InvalidArgument, match="slots"):
         bank.with_slots([kb.Slot(K.ActiveDims(K.Gaussian(1.0), [4]), L.Norma())], [None])
 
-
-# --- widening -------------------------------------------------------------------------------------
 
 GROWING = [
     (Linear(1.0), LinearRLS()),

@@ -11,8 +11,6 @@ from support.marks import refuses
 K, L = kb.kernels, kb.learners
 EPS = np.finfo(float).eps
 
-# --- residual_of ----------------------------------------------------------------------------------
-
 
 def test_residual_slot_is_the_sum_of_base_and_learned_residual():
     X, y = stream(2, 150, 2)
@@ -36,8 +34,6 @@ def test_variance_of_a_residual_slot_is_the_sum_of_both():
     first, second = bank.predict_variance_slots([20.0])[0]
     assert second == pytest.approx(first + 1.0 / rest.learner.noise)
 
-
-# --- loss -----------------------------------------------------------------------------------------
 
 INNER = [
     (K.Gaussian(0.5), L.Norma(0.1, 20)),

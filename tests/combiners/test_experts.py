@@ -50,8 +50,6 @@ def test_exponential_weights_for_losses_of_any_size_are_on_the_simplex_of_finite
     assert all(np.array_equal(result.state[name], again.state[name]) for name in result.state)
 
 
-# --- combiner diagnostics -------------------------------------------------------------------------
-
 pytestmark = pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
 
 

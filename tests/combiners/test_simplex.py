@@ -127,9 +127,6 @@ def test_simplex_qp_with_wrong_method_or_weights_names_them():
     refuses("'theta'", kb.kkt_residual, [np.nan], [1.0], [1.0])
 
 
-# --- the rule -------------------------------------------------------------------------------------
-
-
 def test_sliding_sums_after_a_huge_loss_has_left_the_horizon_have_no_rounding():
     draw = np.random.default_rng(0)
     losses = draw.uniform(0, 1, (500, 3))

@@ -40,9 +40,6 @@ def on_simplex(weights):
     )
 
 
-# --- the definitions ------------------------------------------------------------------------------
-
-
 @settings(max_examples=25, deadline=None)
 @given(
     st.integers(0, 2**32 - 1),
@@ -72,9 +69,6 @@ def test_stacking_solves_every_sample_to_its_certificate(seed, slots, discount, 
         # fewer samples than slots and the matrix is singular but for a small ridge
         if slots <= MAX_FACE or shown["steps"] < combiner.steps:
             assert gap <= 1e-5 * shown["scale"] + rounding, (n, shown)
-
-
-# --- scales ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("power", [-300, -1, 60, 400])
@@ -129,9 +123,6 @@ def test_stacking_with_one_slot_of_large_errors_solves_for_the_others(power, rid
         assert gap <= 1.01e-4 * result.history[n]["scale"] + noise, n
 
 
-# --- slots that have failed, are equal, perfect, opposite -----------------------------------------
-
-
 @pytest.mark.parametrize("slots", [5, MAX_COLUMNS + 40])
 def test_stacking_weights_in_blocks_of_any_lengths_have_the_same_bits(slots):
     draw = np.random.default_rng(4)
@@ -176,9 +167,6 @@ def test_stacking_with_perfect_predictions_keeps_the_weights():
     result = run_combiner(C.Stacking(0.01, 0.1), values=predictions, targets=targets)
     assert result.weights[9, 0] > 0.99
     assert on_simplex(result.weights)
-
-
-# --- in banks -------------------------------------------------------------------------------------
 
 
 def test_new_slot_starts_without_weight_in_both_parts():

@@ -93,8 +93,6 @@ def test_scratch_counts_as_memory_when_a_file_is_loaded(tmp_path):
     refuses("most_memory", kb.load, tmp_path / "bank.kb", most_memory=9 * 2**20)
 
 
-# --- step sizes, by facts that do not come from their definitions ---------------------------------
-
 STEPS = [L.Norma, L.KLMS, L.QKLMS, L.KNLMS, L.POLK, L.NystromSGD, L.FourierSGD]
 
 
@@ -121,9 +119,6 @@ def test_restart_forgets_at_multiples_counted_from_one():
     bank = bank_of(L.FourierSGD(20, restart=7), window=1)
     zero = (bank.run(X, y).slot_predictions == 0).all(axis=1)
     assert np.flatnonzero(zero).tolist() == [0, 6, 13, 20, 27, 34, 41, 48]
-
-
-# --- second-order learners ------------------------------------------------------------------------
 
 
 def test_tracker_variance_equals_the_naive_posterior():

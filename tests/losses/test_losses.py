@@ -128,8 +128,6 @@ def test_second_order_method_takes_the_curvature_along_its_step(loss):
         P = P - np.outer(gain, phi @ P)
 
 
-# --- refusals -------------------------------------------------------------------------------------
-
 KLMS = kb.Slot(K.Gaussian(1.0), M.KLMS())
 TWO = kb.KernelBank(loss=["squared", "hinge"], outputs=2)
 

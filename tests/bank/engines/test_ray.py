@@ -166,9 +166,6 @@ def test_ray_engine_without_package_says_how_to_install(monkeypatch):
         kb.KernelBank(engine="ray").learn_one(0.0, 1.0)
 
 
-# --- all instances --------------------------------------------------------------------------------------
-
-
 CASES = few_cases()
 """Processes of a bank on Ray take seconds to start, so kernels and learners share banks."""
 
@@ -203,9 +200,6 @@ def test_processes_of_deleted_banks_are_used_again(cluster):
     assert process_ids() == process_ids() == process_ids()
 
 
-# --- several outputs ------------------------------------------------------------------------------------
-
-
 def test_output_and_slots_are_added_on_ray_with_the_bits_of_serial(cluster):
     serial, on_ray = run_both(bank_maker(), Ray(shards=2, block=90), X, Y)
     alone = serial.new_output(len(Y) - 50)
@@ -219,9 +213,6 @@ def test_output_and_slots_are_added_on_ray_with_the_bits_of_serial(cluster):
     pair = [bank.with_slots(new, kept) for bank in (serial, on_ray)]
     assert_same_traces(*[bank.run(X, Y) for bank in pair])
     assert_same_banks(*pair)
-
-
-# --- what cannot be sent --------------------------------------------------------------------------------
 
 
 @pytest.mark.slow

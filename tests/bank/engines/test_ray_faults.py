@@ -234,9 +234,6 @@ def test_ctrl_c_at_random_moments_loses_nothing(nodes):
     assert_same_banks(serial, on_ray)
 
 
-# --- nodes ----------------------------------------------------------------------------------------
-
-
 def test_lost_node_without_replacement_raises_and_bank_can_be_saved(nodes, tmp_path):
     node = nodes.add_node(num_cpus=1)
     serial = bank_on("serial")

@@ -133,9 +133,6 @@ def test_worker_refuses_blocks_out_of_order():
     worker.learn(10, block, False)
 
 
-# --- engines --------------------------------------------------------------------------------------
-
-
 def test_threads_by_default_are_the_cores_of_this_process(monkeypatch):
     fake = SimpleNamespace(sched_getaffinity=lambda _: {0, 3, 4}, cpu_count=lambda: 8)
     monkeypatch.setattr("kernelbank.bank.engines.base.os", fake)
