@@ -168,10 +168,3 @@ def test_without_levels_there_are_no_quantiles():
     bank.learn_one([1.0], 2.0)
     refuses(r"kb\.AutoBank\(quantiles=", bank.predict_quantiles, [[1.0]])
     assert bank.ledger.quantiles == ()
-
-
-def test_several_targets_with_quantiles_are_refused():
-    bank = small()
-    with pytest.raises(InvalidArgument, match="'quantiles' must be left out for several targets"):
-        bank.run(np.zeros((5, 1)), np.zeros((5, 2)))
-    assert bank.samples == 0

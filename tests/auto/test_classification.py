@@ -9,10 +9,9 @@ import pytest
 import kernelbank as kb
 from kernelbank.auto.config import AutoConfig
 from kernelbank.auto.model import REPLAY
-from kernelbank.auto.slots import LARGEST_STATE, SCALINGS, SIZES, START, default_pool
+from kernelbank.auto.slots import START
 from kernelbank.auto.targets import MAX_CLASSES, ClassLabels, nearest_label, plain
 from kernelbank.errors import InvalidArgument, LargeModel
-from kernelbank.losses import Squared
 from support.auto_streams import SMALL, labelled, late_classes, numbers
 from support.marks import refuses, slow
 
@@ -225,38 +224,6 @@ def test_many_classes_are_learned(classes, rows, late):
     pool = bank._model.pool
     assert pool.outputs == classes
     assert pool.fits(bank._model.selection.running, START)
-
-
-def pool_for(outputs, size="default", dimension=20):
-    config = AutoConfig(0, size, 0, SCALINGS, None, None, "serial")
-    scaling = config.make_scaling(dimension, targets=0)
-    return default_pool(scaling, SIZES[size], 0, Squared(), outputs)
-
-
-def trees(pool, groups):
-    slots = [pool.slots[index] for index in pool.members(groups)]
-    return sum(isinstance(slot.learner, L.PartitionTree) for slot in slots)
-
-
-@pytest.mark.parametrize("dimension", [2, 20, 100])
-def test_more_classes_have_fewer_trees_and_the_same_slots_to_choose_from(dimension):
-    one = pool_for(1, dimension=dimension)
-    assert one.initial_groups == tuple(n for n, group in enumerate(one.groups) if group.initial)
-    counts = [trees(one, one.initial_groups)]
-    for outputs in (3, 10, 100, 1000):
-        pool = pool_for(outputs, dimension=dimension)
-        assert pool.names == one.names
-        assert pool.slots == one.slots
-        groups = pool.initial_groups
-        assert groups
-        assert {pool.groups[n].base for n in groups} - {None} <= set(groups)
-        assert pool.fits(groups, START)
-        assert pool.price(groups) <= START * pool.limit
-        size = (outputs - 1) * sum(pool.groups[n].size for n in groups)
-        assert size <= LARGEST_STATE
-        counts.append(trees(pool, groups))
-    assert counts == sorted(counts, reverse=True)
-    assert counts[0] > counts[-1] == 0
 
 
 # --- which values are labels -----------------------------------------------------------------------

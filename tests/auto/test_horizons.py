@@ -189,13 +189,6 @@ def test_baselines_are_of_the_targets_also_with_known_inputs_and_seasons():
         np.testing.assert_allclose([score.last_value, score.seasonal], wanted, rtol=1e-10)
 
 
-def test_later_rows_do_not_change_earlier_forecasts(whole):
-    other_x, other_y = X[:110].copy(), Y[:110].copy()
-    other_x[100:] = 1e3
-    other_y[100:] = -50.0
-    same_forecasts(small().run(other_x, other_y), whole[1], slice(0, 100))
-
-
 def test_of_later_rows_only_known_columns_matter(monkeypatch):
     class Always(_core.HorizonStacking):
         share = property(lambda self: np.ones(len(self["weights"])))

@@ -8,13 +8,9 @@ import pytest
 import kernelbank as kb
 from kernelbank.auto import scaling as names
 from kernelbank.auto.scaling import (
-    AGE,
     CENTER,
-    COUNT,
     LEAST_ROWS,
     SCALE,
-    SEEN,
-    STREAK,
     Scaling,
     is_plausible_shift,
     log_shift,
@@ -23,10 +19,8 @@ from support.column_pair import (
     NAN,
     ColumnPair,
     hostile_values,
-    scaling_of,
     target_scale,
 )
-from support.core_banks import put_entry
 from support.naive import auto as naive
 from support.naive.transforms import shifted_log
 
@@ -87,36 +81,6 @@ def test_scaled_row_has_the_scalings_side_by_side(names):
         scaling.statistics.add_inputs(X[32 + t])
         scaling.statistics.add_target(y[32 + t])
         lagged = np.array([y[32 + t], lagged[0]])
-
-
-def test_impossible_statistics_are_refused_and_nothing_leads_out_of_an_array():
-    """Any number in any place: the state is refused, or rows are scaled and learned."""
-    draw = np.random.default_rng(0)
-    values = [NAN, math.inf, 1e308, -1e308, -1.0, 0.0, 0.5, 4.0, 5.0, 1e-320, 2.0**53, 2.0**63]
-    refused = set()
-    for _ in range(600):
-        own = scaling_of(2, int(draw.choice([5, 9])))
-        own.fit_inputs(draw.normal(size=(40, 2)))
-        own.fit_target(draw.normal(size=40))
-        name = str(draw.choice(["columns", "rings", "targets", "target_rings"]))
-        array = own[name]
-        index = tuple(int(draw.integers(n)) for n in array.shape)
-        value = draw.choice(values)
-        try:
-            put_entry(own, name, index, value)
-        except ValueError:
-            refused.add((name, index[-1], float(value)))
-            continue
-        assert math.isfinite(value)
-        X = draw.choice([0.0, 1.0, NAN, 1e150, -1e150, 30.0], size=(30, 2))
-        own.scale_rows(X, np.ones((30, 1)))
-        for x in X:
-            own.add_inputs(x)
-            own.add_target(1.0)
-        assert any(own.hold_target(1e5 + t) for t in range(5))  # no streak lasts for ever
-    for entry in (COUNT, SCALE, STREAK, SEEN, AGE):
-        assert ("targets", entry, -1.0) in refused or ("columns", entry, -1.0) in refused
-    assert not any("rings" in name for name, _, value in refused if math.isfinite(value))
 
 
 # --- running statistics of a column against their naive form, on ordinary and hostile data --------

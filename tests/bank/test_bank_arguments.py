@@ -4,8 +4,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import kernelbank as kb
 from support.instances import TREE, stream
@@ -151,27 +149,6 @@ def assert_untouched(bank, before, samples):
     assert before.keys() == after.keys()
     assert all(np.array_equal(before[name], after[name]) for name in before)
     assert bank.samples == samples
-
-
-@given(
-    st.lists(
-        st.one_of(st.floats(allow_nan=True), st.text(max_size=2), st.none(), st.integers()),
-        max_size=3,
-    ),
-    st.one_of(st.floats(allow_nan=True), st.text(max_size=2), st.none()),
-)
-def test_any_argument_is_learned_or_refused_as_a_whole(x, y):
-    bank = kb.KernelBank(kb.gaussian_grid(0.1, 2, 2), window=3)
-    bank.run([[0.0, 0.0]], [1.0])
-    before = bank.state()
-    try:
-        bank.learn_one(x, y)
-    except ValueError as error:
-        assert "must" in str(error)  # noqa: PT017
-        assert_untouched(bank, before, 1)
-    else:
-        assert bank.samples == 2
-        assert np.isfinite(bank.predict_one([0.0, 0.0]))
 
 
 def test_numbers_of_every_type_are_accepted():

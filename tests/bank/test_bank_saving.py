@@ -15,8 +15,8 @@ from kernelbank.io import checkpoint
 from support import forged_files
 from support.instances import FOURTH, cauchy, stream
 from support.marks import refuses
+from support.python_learner import Gradient
 from support.same_bits import assert_same_state
-from support.second_order import PrototypeRLS
 
 K, Norma = kb.kernels, kb.learners.Norma
 pytestmark = pytest.mark.filterwarnings("ignore::kernelbank.errors.TruncationMatters")
@@ -202,18 +202,18 @@ def test_deeply_nested_header_is_refused(saved, tmp_path):
 
 def test_user_made_components_are_given_back_by_name():
     kernel = 2.0 * K.Custom(cauchy) + K.Gaussian(1.0)
-    slots = [kb.Slot(kernel, kb.learners.Norma()), kb.Slot(K.Gaussian(1.0), PrototypeRLS(6))]
+    slots = [kb.Slot(kernel, kb.learners.Norma()), kb.Slot(K.Gaussian(1.0), Gradient(budget=6))]
     bank = kb.KernelBank(slots=slots, loss=FOURTH)
     X, y = stream(0, 50, 1)
     bank.run(X, y)
-    given_back = {"cauchy": K.Custom(cauchy), "fourth": FOURTH, "PrototypeRLS": PrototypeRLS}
+    given_back = {"cauchy": K.Custom(cauchy), "fourth": FOURTH, "Gradient": Gradient}
     for missing in given_back:
         rest = {name: part for name, part in given_back.items() if name != missing}
         with pytest.raises(FileRefused, match=f"user-made component '{missing}'.*components="):
             kb.from_bytes(bank.to_bytes(), components=rest)
     again = kb.from_bytes(bank.to_bytes(), components=given_back)
     assert (again.predict(X) == bank.predict(X)).all()
-    assert again.slots[1].learner == PrototypeRLS(6)
+    assert again.slots[1].learner == Gradient(budget=6)
 
 
 def test_components_of_one_name_are_distinguished_or_refused():

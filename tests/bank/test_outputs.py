@@ -153,10 +153,6 @@ DEFINITIONS = {
         kb.Slot(K.Linear(1.0), L.LinearRLS(ridge=0.1)),
         lambda y: naive_outputs.least_squares(CONSTANT, y, 0.1),
     ),
-    "last value": (
-        kb.Slot(K.NoKernel(), L.LastValue()),
-        lambda y: naive_outputs.last_value(X, y),
-    ),
 }
 
 

@@ -94,16 +94,6 @@ def test_address_is_not_pickled_but_saved_by_its_name(addresses, tmp_path):
     assert loaded.predict_one(X[0]) == bank.predict_one(X[0])
 
 
-def test_features_of_many_subsets_need_no_kernel_of_them():
-    kernel = kb.kernels.Additive(kb.kernels.Gaussian(1.0), order=3)
-    inputs = np.random.default_rng(0).normal(size=(40, 60))  # 34,220 subsets
-    bank = kb.KernelBank(kernel, kb.learners.FourierRLS(features=20))
-    core = made(bank, 60)
-    core.learn(inputs, inputs[:, :1].copy(), None, {})
-    bank.run(inputs, inputs[:, 0])
-    assert np.array_equal(core.predict(inputs)[:, 0], bank.predict(inputs))
-
-
 def test_core_refuses_arrays_that_do_not_fit():
     spec = kb.kernels.Gaussian(1.0).core_spec(3)
     refuses("coordinate", _core.kernel_matrix, spec, X, X)

@@ -185,7 +185,9 @@ def test_additive_of_too_many_subsets_is_refused_and_changes_nothing():
         K.Additive(K.Gaussian(1.0), 500)(np.ones((1, 100_000)), np.ones((1, 100_000)))
     assert bank.samples == 0
     bank.learn_one(np.ones(10), 1.0)  # another width is still welcome
-    assert bank.samples == 1
+    features = kb.KernelBank([K.Additive(K.Gaussian(1.0), 3)], kb.learners.FourierRLS(20))
+    features.learn_one(np.ones(60), 1.0)  # 34,220 subsets, of which features look at a few
+    assert bank.samples == features.samples == 1
 
 
 def test_active_dims_checks_the_domain_of_its_coordinates_only():

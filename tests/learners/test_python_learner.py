@@ -9,6 +9,7 @@ import pytest
 import kernelbank as kb
 from support.instances import stream
 from support.marks import refuses
+from support.python_learner import Gradient
 
 K, L = kb.kernels, kb.learners
 EPS = np.finfo(float).eps
@@ -33,28 +34,6 @@ class Counter:
 
 def adapted_slot(model, **settings):
     return kb.Slot(kb.kernels.NoKernel(), kb.learners.Adapter(model, **settings))
-
-
-@dataclass(frozen=True)
-class Gradient(L.PythonLearner):
-    """KLMS, once more."""
-
-    learning_rate: float = 0.1
-    budget: int = 12
-
-    def start(self, dimension, kernel):
-        return {"centres": np.zeros((self.budget, dimension)), "terms": np.zeros(self.budget)}
-
-    def value(self, state, x, kernel):
-        return (kernel(x[None], state["centres"])[0] * state["terms"]).sum()
-
-    def step(self, state, x, y, slope, kernel):
-        state["centres"] = np.vstack([state["centres"][1:], x])
-        state["terms"] = np.append(state["terms"][1:], -self.learning_rate * slope)
-
-    def norm(self, state, kernel):
-        gram = kernel(state["centres"], state["centres"])
-        return (state["terms"][:, None] * gram * state["terms"]).sum()
 
 
 @pytest.mark.parametrize("loss", ["absolute", "logistic"])
