@@ -111,21 +111,6 @@ def test_hostile_column_equals_the_naive_form(memory):
     assert levels > 20  # the streams do what they are for
 
 
-def test_rank_is_among_the_last_thousand_values():
-    """Among the last 1,000 values only, whatever came before them."""
-    draw = np.random.default_rng(0)
-    values = np.concatenate([draw.normal(size=700) + 3, draw.normal(size=1100)])
-    pair = ColumnPair(1000)
-    pair.fit(values[:32])
-    for value in values[32:]:
-        pair.add(value)
-    for value in [*values[-1100:-1090], *values[-3:], -9.0, 9.0]:
-        share = ((values[-1000:] < value).sum() + (values[-1000:] == value).sum() / 2 + 0.5) / 1001
-        expected = np.interp(share, naive.PROBABILITIES, naive.QUANTILES)
-        assert abs(pair.forms(value)[2] - expected) <= 1e-13
-    assert pair.column[names.SEEN] == len(values)
-
-
 def test_column_beyond_its_memory_equals_the_naive_form():
     draw = np.random.default_rng(2)
     pair = ColumnPair(5)

@@ -142,15 +142,3 @@ def test_slot_without_a_finite_prediction_has_no_weight_in_that_prediction():
     assert trace.predictions[0] == expected == 0.0
     assert trace.weights[0].tolist() == [0.0, 1.0]
     assert bank.quarantined == (0,)
-
-
-def test_slot_that_is_out_stays_out_with_omkr():
-    def nan_once(X, Z):
-        return np.where(X.sum() == 30.0, np.nan, np.exp(-((X - Z.T) ** 2)))
-
-    bank = kb.KernelBank([K.Custom(nan_once), K.Gaussian(1.0)], combiner=kb.combiners.OMKR())
-    trace = bank.run(np.arange(60.0), np.sin(np.arange(60.0)))
-    assert bank.quarantined == (0,)
-    assert (trace.weights[31:, 0] == 0).all()
-    assert bank.weights[0] == 0
-    assert (trace.weights[31:, 1] != 0).all()

@@ -123,21 +123,6 @@ def test_stacking_with_one_slot_of_large_errors_solves_for_the_others(power, rid
         assert gap <= 1.01e-4 * result.history[n]["scale"] + noise, n
 
 
-@pytest.mark.parametrize("slots", [5, MAX_COLUMNS + 40])
-def test_stacking_weights_in_blocks_of_any_lengths_have_the_same_bits(slots):
-    draw = np.random.default_rng(4)
-    options = {"values": draw.normal(size=(40, slots)), "targets": draw.normal(size=40)}
-    options["values"][25:, 1] = np.nan
-    for combiner in BOTH:
-        whole = run_combiner(combiner, **options)
-        for cuts in (one_by_one(40), (3, 4, 30)):
-            again = run_combiner(combiner, cuts=cuts, **options)
-            assert (whole.weights == again.weights).all()
-            assert all(np.array_equal(whole.state[k], again.state[k]) for k in whole.state)
-        assert (whole.weights[25:, 1] == 0).all()
-        assert on_simplex(whole.weights)
-
-
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_stacking_with_a_failed_slot_keeps_the_moments_of_the_others(value):
     predictions, targets = problem(6, 4, 50, False)

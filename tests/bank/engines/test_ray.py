@@ -60,25 +60,6 @@ def bank_maker(**settings):
 X, Y = instances.stream(3, 420, 2)
 
 
-@pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
-def test_ray_with_every_learner_has_the_bits_of_serial(cluster):
-    make = bank_maker(slots=ray_cluster.slots_of_every_learner())
-    serial, on_ray = run_both(make, Ray(shards=2, block=100), X, Y)
-    points = X[:20]
-    assert np.array_equal(serial.predict(points), on_ray.predict(points))
-    assert np.array_equal(serial.predict_slots(points), on_ray.predict_slots(points))
-    variances = [bank.predict_variance_slots(points) for bank in (serial, on_ray)]
-    assert np.array_equal(*variances, equal_nan=True)
-    assert np.array_equal(serial.ledger.dropped, on_ray.ledger.dropped)
-    for x, y in zip(X[:5], Y[:5], strict=True):  # single samples, with late targets among them
-        assert serial.predict_one(x) == on_ray.predict_one(x)
-        past = [bank.predict_slots_one(x)[1] for bank in (serial, on_ray)]
-        assert np.array_equal(*past)
-        serial.learn_one(x, y, past[0] + 0.25)
-        on_ray.learn_one(x, y, past[1] + 0.25)
-    assert_same_banks(serial, on_ray)
-
-
 def test_bank_saved_on_ray_continues_on_any_engine(cluster, tmp_path):
     serial, two = run_both(bank_maker(), Ray(shards=2), X[:300], Y[:300])
     two.save(tmp_path / "two.kb")

@@ -12,7 +12,7 @@ import pytest
 
 import kernelbank as kb
 from kernelbank.bank.engines import ray as ray_engine
-from support import instances, ray_cluster
+from support import every_bank, instances, ray_cluster
 from support.ray_cluster import (
     assert_same_banks,
     assert_same_traces,
@@ -110,6 +110,7 @@ def test_process_killed_before_any_query_is_replaced(nodes, tmp_path):
         lambda bank: np.nan_to_num(bank.predict_variance_slots(X[:10])),
         lambda bank: bank.ledger.dropped,
         lambda bank: bank.learn_one(X[0], Y[0]),
+        lambda bank: bank.learn_one(X[0], Y[0], np.zeros(12)),
         lambda bank: bank.state()["samples/inputs"],
     ]
     for number, query in enumerate(queries):
@@ -153,7 +154,7 @@ def test_processes_killed_at_random_moments_are_replaced_with_the_same_bits(node
 def test_models_in_adapters_survive_killed_processes(nodes, replay):
     slots = [
         kb.Slot(K.NoKernel(), M.Adapter(ray_cluster.MeanModel())),
-        *ray_cluster.slots_of_every_learner()[:5],
+        *every_bank.mixed_slots()[:5],
     ]
     serial = bank_on("serial", slots=slots)
     on_ray = bank_on(Ray(shards=2, block=60, replay=replay), slots=slots)
