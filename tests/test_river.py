@@ -173,19 +173,6 @@ def test_named_targets_may_all_be_missing_at_first():
     assert model.clone().target_names == ("load", "price")
 
 
-def test_a_single_target_may_be_missing_too():
-    model = KernelBankMultiTargetRegressor(**QUICK)
-    for n in range(50):
-        model.learn_one({"n": n % 5}, {"y": 2.0 * (n % 5)} if n % 4 or not n else {})
-    assert model.bank.samples == 38
-    assert model.predict_one({"n": 3})["y"] == pytest.approx(6, abs=0.5)
-    assert list(model.predict_interval_one({"n": 3})) == ["y"]
-    frame = pd.DataFrame({"n": [1.0, 2.0]})
-    model.learn_many(frame, pd.DataFrame({"y": [2.0, None]}))
-    assert model.bank.samples == 39
-    assert model.predict_many(frame).shape == (2, 1)
-
-
 # --- features that come and go --------------------------------------------------------------------
 
 

@@ -154,15 +154,6 @@ def test_the_scores_are_the_pinball_losses_of_the_trace(learned, stream):
         np.testing.assert_allclose(score.below, (away <= 0).mean(), rtol=1e-12)
 
 
-def test_delayed_targets_keep_the_quantiles_of_their_prediction(stream):
-    X, y = stream
-    bank = small()
-    trace = bank.run(X[:60], y[:60], delay=5)
-    assert np.isnan(trace.quantiles[:6]).all()
-    assert not np.isnan(trace.quantiles[6:]).any()
-    assert bank.ledger.quantiles[0].scored == 54
-
-
 def test_without_levels_there_are_no_quantiles():
     bank = kb.AutoBank(size="small")
     bank.learn_one([1.0], 2.0)

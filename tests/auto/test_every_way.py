@@ -54,6 +54,7 @@ WAYS = {
     ),
     "classes that come late, revised": Way(LABELS, late_classes(), 0, (140, 155, *REVISION, 570)),
     "revised, late": Way({}, numbers(FIRST_REVISION + 30), 5, REVISION),
+    "quantiles, late": Way({"quantiles": (0.1, 0.9)}, numbers(100), 3, (4, 40)),
     "several targets": Way({"lags": 2}, troubled_targets(134), 3, (2, 130)),
     "several targets with seasons, revised": Way(
         {"lags": 2, "seasons": (5, 12)}, troubled_targets(600), 0, (2, 130)

@@ -31,14 +31,8 @@ def test_everything_public_has_an_axis_of_targets():
     assert bank.predict_interval(X[:7]).shape == (7, 2, 2)
     assert bank.predict_at(X[:7]).shape == (7, 2, 3)
     assert bank.predict_one(X[0]).shape == (2,)
-    assert bank.predict_interval_one(X[0], 0.5).shape == (2, 2)
-    one = bank.predict_trace_one(X[0], record="all")
-    assert one.predictions.shape == (1, 2)
-    assert one.weights.shape == (1, 2, slots)
     assert bank.weights.shape == (slots,)
     assert bank.ledger.mean_loss.shape == bank.ledger.baseline_loss.shape == (2,)
-    assert len(bank.banks) == 1
-    assert bank.bank.outputs == 2
     assert bank.input_ranges().shape == (3, 3)
     assert len(bank.input_names) == 3
 

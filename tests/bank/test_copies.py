@@ -44,17 +44,6 @@ def assert_copies_continue(bank):
     agree(bank, [pickled(bank), copy.deepcopy(bank), copy.copy(bank)], X[ROWS:], y[ROWS:])
 
 
-def test_custom_loss_is_copied_with_errors_of_its_own():
-    loss = kb.losses.Custom(lambda f, y: abs(f - y), lambda f, y: np.sign(f - y), name="own")
-    bank = kb.KernelBank(kb.gaussian_grid(0.5, 2, 3), loss=loss)
-    bank.learn_one(0.0, 1.0)
-    other = copy.deepcopy(bank)
-    other.learn_one(1.0, 1.0)
-    assert (bank.samples, other.samples) == (1, 2)
-    with pytest.raises((AttributeError, pickle.PicklingError)):  # lambdas have no address
-        pickle.dumps(bank)
-
-
 def test_bank_that_has_begun_nothing_is_copied_as_such():
     """Terms before the first sample are at this sample, of copies as well."""
     X, y = stream(5, 2 * ROWS, 2)

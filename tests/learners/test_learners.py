@@ -93,34 +93,6 @@ def test_scratch_counts_as_memory_when_a_file_is_loaded(tmp_path):
     refuses("most_memory", kb.load, tmp_path / "bank.kb", most_memory=9 * 2**20)
 
 
-STEPS = [L.Norma, L.KLMS, L.QKLMS, L.KNLMS, L.POLK, L.NystromSGD, L.FourierSGD]
-
-
-def bank_of(learner, **options):
-    return kb.KernelBank(kb.gaussian_grid(0.3, 2, 3), learner, **options)
-
-
-@pytest.mark.parametrize("kind", STEPS)
-def test_adagrad_does_not_depend_on_the_scale_of_the_loss(kind):
-    X, y = stream(2, 80, 2)
-    loss = kb.losses.Custom(
-        lambda f, y: 4 * (f - y) ** 2, lambda f, y: 8 * (f - y), curvature=8.0, name="four times"
-    )
-    plain, scaled = (
-        bank_of(kind(step_size="adagrad"), loss=given, window=3, regularization=0.0).run(X, y)
-        for given in ("squared", loss)
-    )
-    assert (plain.slot_predictions == scaled.slot_predictions).all()  # a power of two: no rounding
-    assert np.abs(plain.slot_predictions).max() > 0.01
-
-
-def test_restart_forgets_at_multiples_counted_from_one():
-    X, y = stream(2, 50, 2)
-    bank = bank_of(L.FourierSGD(20, restart=7), window=1)
-    zero = (bank.run(X, y).slot_predictions == 0).all(axis=1)
-    assert np.flatnonzero(zero).tolist() == [0, 6, 13, 20, 27, 34, 41, 48]
-
-
 def test_tracker_variance_equals_the_naive_posterior():
     X, y = stream(1, 30, 2)
     learner = L.KRLSTracker(budget=12, forgetting=0.99, noise=0.05)

@@ -72,7 +72,7 @@ def run(
         setattr(out, name, np.zeros(samples))
     for name in ("weights", "slot_cost", "slot_loss", "slot_predictions"):
         setattr(out, name, np.zeros((samples, len(kernels))))
-    for name in ("curvature", "window_loss", "norm2", "magnitude", "value_magnitude"):
+    for name in ("curvature", "window_loss", "magnitude", "value_magnitude"):
         setattr(out, name, np.zeros((samples, len(kernels))))
 
     estimates = [[] for _ in slots]
@@ -117,7 +117,6 @@ def run(
         for p, kernel in enumerate(kernels):
             products = gram_terms(estimates[p], kernel)
             norm2[p] = max(0.0, fsum(products))  # rounding alone can make it negative
-            out.norm2[n, p] = norm2[p]
             out.curvature[n, p] = regularization / 2 * norm2[p]
             out.window_loss[n, p] = fsum(map(cost_of, values[p], targets))
             out.magnitude[n, p] = fsum(map(abs, products))
