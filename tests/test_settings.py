@@ -43,8 +43,8 @@ WRONG = {
     L.Poisson: {"smoothing": [-1]},
     L.PoissonRate: {"smoothing": [0]},
     L.Custom: {
-        "value_function": [1],
-        "derivative_function": [None],
+        "value_function": [1, 0, True, 1.5, -1],
+        "derivative_function": [None, 5],
         "curvature": [-1],
         "targets": [3],
     },

@@ -1,6 +1,7 @@
 """Banks that continue with other slots: some go on bit for bit, others begin."""
 
 import copy
+import re
 
 import numpy as np
 import pytest
@@ -155,10 +156,9 @@ def test_new_slots_have_learned_what_the_buffer_holds(loss, moment):
 def test_new_residual_slot_starts_as_its_base_and_learns_the_residual(learner):
     y = instances.stream(3, len(X), 2)[1]
     kernel = kernel_of(learner)
-    line = kb.Slot(K.Linear(0.5), L.LinearRLS())
-    bank = kb.KernelBank(slots=[line], window=5)
+    bank = kb.KernelBank(slots=[LINE], window=5)
     bank.run(X[:200], y[:200])
-    other = bank.with_slots([line, kb.Slot(kernel, learner, residual_of=0)], [0, None])
+    other = bank.with_slots([LINE, kb.Slot(kernel, learner, residual_of=0)], [0, None])
     base, rest = other.predict_slots_one(X[200])[1]
     assert base == rest != 0
     trace = other.run(X[200:], y[200:])
@@ -208,11 +208,10 @@ RECURSIVE = [learner for learner in instances.LEARNERS if hasattr(learner, "forg
 @pytest.mark.parametrize("learner", RECURSIVE, ids=repr)
 def test_new_recursive_slot_begins_at_its_prior_in_the_middle_of_a_cycle(learner, moment):
     kernel, y = kernel_of(learner), X[:, 0]
-    line = kb.Slot(K.Linear(0.5), L.LinearRLS())
-    bank = kb.KernelBank(slots=[line], window=5)
+    bank = kb.KernelBank(slots=[LINE], window=5)
     bank.run(X[:moment], y[:moment])
-    other = bank.with_slots([line, kb.Slot(kernel, learner, residual_of=0)], [0, None])
-    prior = kb.KernelBank(slots=[line, kb.Slot(kernel, learner)], window=5)
+    other = bank.with_slots([LINE, kb.Slot(kernel, learner, residual_of=0)], [0, None])
+    prior = kb.KernelBank(slots=[LINE, kb.Slot(kernel, learner)], window=5)
     prior.learn_one(X[0], y[0])
     found = other.predict_variance_slots(X[:5])
     expected = prior.new_output(0).predict_variance_slots(X[:5])[:, 1]
@@ -355,32 +354,27 @@ def test_slots_can_change_before_the_first_sample():
 # --- refusals -------------------------------------------------------------------------------------
 
 
-def refusals():
-    line = kb.Slot(K.Linear(0.5), L.LinearRLS())
-    rest = kb.Slot(K.Gaussian(0.6), L.KRLS(budget=15), residual_of=0)
-    return [
-        ([line], [0, 1], None, "'kept' of with_slots must have one entry per slot (1); got"),
-        ([line], 3, None, "must have one entry per slot (1); got 3"),
-        ([line], [2], None, "'kept' of with_slots must be a whole number >= 0 and <= 1; got 2"),
-        ([line], ["a"], None, "'kept' of with_slots must be a whole number"),
-        ([line, line], [0, 0], None, "must name no slot twice"),
-        ([line], [0], [5], "'previous' of with_slots must be a whole number >= 0 and <= 1"),
-        ([NEW], [0], None, "'slots' of with_slots must continue slot 0 at 0"),
-        ([line, NEW], [None, 1], None, "must keep slot 0, whose residual slot 1 learns"),
-        ([NEW, line, rest], [None, 0, 1], None, "must continue slot 1 at 2"),
-        ([], [], None, "must be a list of at least one Slot"),
-    ]
+LINE = kb.Slot(K.Linear(0.5), L.LinearRLS())
+REST = kb.Slot(K.Gaussian(0.6), L.KRLS(budget=15), residual_of=0)
+REFUSED = [
+    ([LINE], [0, 1], None, "'kept' of with_slots must have one entry per slot (1); got"),
+    ([LINE], 3, None, "must have one entry per slot (1); got 3"),
+    ([LINE], [2], None, "'kept' of with_slots must be a whole number >= 0 and <= 1; got 2"),
+    ([LINE], ["a"], None, "'kept' of with_slots must be a whole number"),
+    ([LINE, LINE], [0, 0], None, "must name no slot twice"),
+    ([LINE], [0], [5], "'previous' of with_slots must be a whole number >= 0 and <= 1"),
+    ([NEW], [0], None, "'slots' of with_slots must continue slot 0 at 0"),
+    ([LINE, NEW], [None, 1], None, "must keep slot 0, whose residual slot 1 learns"),
+    ([NEW, LINE, REST], [None, 0, 1], None, "must continue slot 1 at 2"),
+    ([], [], None, "must be a list of at least one Slot"),
+]
 
 
-@pytest.mark.parametrize(("slots", "kept", "previous", "message"), refusals())
+@pytest.mark.parametrize(("slots", "kept", "previous", "message"), REFUSED)
 def test_wrong_arguments_are_refused(slots, kept, previous, message):
-    line = kb.Slot(K.Linear(0.5), L.LinearRLS())
-    rest = kb.Slot(K.Gaussian(0.6), L.KRLS(budget=15), residual_of=0)
-    bank = kb.KernelBank(slots=[line, rest], window=5)
+    bank = kb.KernelBank(slots=[LINE, REST], window=5)
     bank.run(X[:20], X[:20, 0])
-    with pytest.raises(InvalidArgument) as error:
-        bank.with_slots(slots, kept, previous)
-    assert message in str(error.value)
+    refuses(re.escape(message), bank.with_slots, slots, kept, previous)
 
 
 def test_bank_with_an_initial_function_keeps_its_slots():
