@@ -102,15 +102,9 @@ def test_reset_before_the_first_sample_works_and_with_models_is_refused():
     bank = kb.KernelBank()
     bank.reset()
     assert bank.samples == 0
-
-    class Zero:
-        def learn_one(self, x, y):
-            return self
-
-        def predict_one(self, x):
-            return 0.0
-
-    bank = kb.KernelBank([kb.kernels.NoKernel()], kb.learners.Adapter(Zero()))
+    bank = kb.KernelBank(
+        [kb.kernels.NoKernel()], kb.learners.Adapter(linear_model.LinearRegression())
+    )
     bank.run([1.0, 2.0], [0.0, 1.0])
     with pytest.raises(KernelBankError, match="cannot be reset"):
         bank.reset()
