@@ -308,6 +308,19 @@ def test_mean_is_that_of_the_category_and_one_row_of_the_mean_of_all():
     assert math.isnan(known.mean(math.nan)[0])
 
 
+def test_single_outlier_does_not_stay_in_the_mean():
+    targets = np.random.default_rng(0).normal(size=200)
+    targets[100] = 1e9
+    assert abs(fed(["a"] * 200, targets).mean(category_code("a"))[0]) < 0.5
+
+
+def test_categories_with_one_code_are_refused():
+    facts, array = fed(["a", "b"], [1.0, 2.0]).describe()
+    array[0, 0] = array[1, 0]
+    restore = CategoryStatistics(1, clipped=True).restore
+    refuses("impossible categories", restore, facts, array)
+
+
 def test_categories_beyond_the_limit_share_one_mean(monkeypatch):
     monkeypatch.setattr(inputs, "MOST_CATEGORIES", 3)
     known = fed([f"k{n}" for n in range(10)], np.arange(10.0))

@@ -37,7 +37,7 @@ def members(bank):
 @pytest.mark.parametrize(
     "options",
     [
-        {"size": 4, "every": 25, "threshold": 0.5, "retire": 0.5, "patience": 1},
+        {"size": 4, "every": 25, "threshold": 0.9, "retire": 0.3, "patience": 1},
         {"size": 5, "every": 40, "threshold": 0.9, "retire": 1.0, "patience": 2},
         {"size": 1, "every": 50, "threshold": 1.0, "retire": 0.1, "patience": 1},
         {"size": 12, "every": 45, "threshold": 1.0, "retire": 0.4, "patience": 1},
