@@ -62,7 +62,7 @@ LABELS = np.where(Y > 5, "high", np.where(Y > 2, "mid", "low"))
     ("task", "lags"),
     [slow("regression", 0), ("classification", 2)],
 )
-def test_every_way_to_give_a_table_has_the_same_bits(task, lags, tmp_path):
+def test_every_way_to_give_a_table_has_the_same_bits(task, lags):
     y = Y if task == "regression" else LABELS
     expected = kb.AutoBank(task, lags, **SMALL).run(X, y).predictions.tolist()
     # pandas, polars and arrow, and columns in another order.
@@ -81,8 +81,7 @@ def test_every_way_to_give_a_table_has_the_same_bits(task, lags, tmp_path):
         actual.append(bank.predict_one(row))
         bank.learn_one(row, y[t])
         if t in (1, 30, 99):
-            bank.save(tmp_path / "bank.kb")
-            bank = kb.load(tmp_path / "bank.kb")
+            bank = kb.from_bytes(bank.to_bytes())
         elif t in (60, 120):
             bank = copy.deepcopy(bank) if t == 60 else pickle.loads(pickle.dumps(bank))
     assert same(actual, expected)
@@ -111,13 +110,12 @@ def learned():
         (pd.concat([X, X[["load"]]], axis=1), "'X' has two columns 'load'"),
     ],
 )
-def test_other_columns_are_refused_by_name_and_change_nothing(table, words, learned, tmp_path):
+def test_other_columns_are_refused_by_name_and_change_nothing(table, words, learned):
     bank = learned
-    bank.save(tmp_path / "before.kb")
+    before = bank.to_bytes()
     for call in (bank.predict, lambda one: bank.run(one, Y[: len(one)])):
         refuses(words, call, table)
-    bank.save(tmp_path / "after.kb")
-    assert (tmp_path / "after.kb").read_bytes() == (tmp_path / "before.kb").read_bytes()
+    assert bank.to_bytes() == before
 
 
 def test_bank_that_learned_arrays_takes_tables_of_numbers_by_position():

@@ -160,8 +160,7 @@ def test_a_found_season_is_told():
 @pytest.mark.parametrize(
     ("given", "kept"), [(24, (24,)), ([168, 24], (24, 168)), ("auto", "auto"), (None, None)]
 )
-def test_periods_are_kept(given, kept, tmp_path):
+def test_periods_are_kept(given, kept):
     bank = kb.AutoBank(seasons=given)
     assert bank.seasons == kept
-    bank.save(tmp_path / "bank.kb")
-    assert kb.load(tmp_path / "bank.kb").seasons == kept
+    assert kb.from_bytes(bank.to_bytes()).seasons == kept

@@ -13,7 +13,7 @@ from support.instances import stream
 EPS = np.finfo(float).eps
 MAX_COLUMNS, MAX_FACE = 64, 48  # of the core's solver: columns that it keeps, slots of a face step
 WORST_RATIO = 2.0**60  # a slot with more than this times the best slot's loss is left out
-C = kb.combiners
+C, L = kb.combiners, kb.losses
 BOTH = [C.Stacking(), C.RobustStacking()]
 pytestmark = pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
 
@@ -167,9 +167,6 @@ def test_new_slot_starts_without_weight_in_both_parts():
 
 
 # --- joint ----------------------------------------------------------------------------------------
-
-MAX_COLUMNS = 64  # of a matrix that the core's solver keeps
-C, L = kb.combiners, kb.losses
 
 
 def solve_joint(values, targets, loss, penalty, **options):

@@ -51,9 +51,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("kernel", "learner", "view", "residual"), CASES, ids=repr)
-def test_active_dims_equal_a_bank_on_these_columns_bit_for_bit(
-    tmp_path, kernel, learner, residual, view
-):
+def test_active_dims_equal_a_bank_on_these_columns_bit_for_bit(kernel, learner, residual, view):
     X, y = wide_stream(learner, view=view)
     chosen = X[:, list(view)]
     wide, alone = both(kernel, learner, view, residual)
@@ -66,8 +64,7 @@ def test_active_dims_equal_a_bank_on_these_columns_bit_for_bit(
 
     for start, end in ((0, 7), (7, 150), (150, 270)):
         cut.run(X[start:end], y[start:end])
-    cut.save(tmp_path / "bank.kb")
-    again = kb.load(tmp_path / "bank.kb")
+    again = kb.from_bytes(cut.to_bytes())
     for n in range(270, len(X)):
         if n % 5 == 0:
             assert again.predict_one(X[n]) == expected.predictions[n]

@@ -99,8 +99,6 @@ def test_learner_in_python_may_state_variances():
 
 # --- adapter --------------------------------------------------------------------------------------
 
-K, L = kb.kernels, kb.learners
-
 
 def test_adapted_model_predicts_and_learns_as_a_slot():
     X, y = stream(3, 300, 2)
