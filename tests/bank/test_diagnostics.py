@@ -67,6 +67,17 @@ def test_omkr_whose_step_is_too_large_says_by_how_much():
     factor = float(message.split("by a factor of ")[1].split(". Such", maxsplit=1)[0])
     stable = float(message.split("stable one was ")[1].split(":", maxsplit=1)[0])
     assert abs(factor * stable / 8e-4 - 1) < 0.01
+    # By the definition: rate g'Hg / 2 g'g, from the slots' values on the window and the weights.
+    single, largest = make(rule), 0.0
+    for n in range(40):
+        w = single.weights
+        curvature = single.run(x[n : n + 1], y[n : n + 1]).curvature[0]
+        seen = slice(max(0, n + 1 - window), n + 1)
+        F = single.predict_slots(x[seen])  # (window, P)
+        H = 2 * F.T @ F + 2 * np.diag(curvature)
+        g = H @ w - 2 * F.T @ y[seen]
+        largest = max(largest, 0.5 * 8e-4 * (g @ H @ g) / (g @ g) if g.any() else 0.0)
+    assert abs(largest / factor - 1) < 0.01
     # A rate that is smaller by that factor never raises the cost of its window.
     safe = kb.combiners.OMKR(learning_rate=8e-4 / factor / 4, halve_every=1000, least_rate=0)
     with warnings.catch_warnings():
