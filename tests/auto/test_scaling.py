@@ -19,8 +19,11 @@ from support.column_pair import (
     NAN,
     ColumnPair,
     hostile_values,
+    scaling_of,
     target_scale,
 )
+from support.core_banks import put_entry
+from support.marks import refuses
 from support.naive import auto as naive
 from support.naive.transforms import shifted_log
 
@@ -84,6 +87,27 @@ def test_scaled_row_has_the_scalings_side_by_side(names):
 
 
 # --- running statistics of a column against their naive form, on ordinary and hostile data --------
+
+
+COUNTS = (names.STREAK, names.SEEN, names.AGE)
+IMPOSSIBLE = [
+    *((entry, -1.0) for entry in (names.COUNT, names.SCALE, names.POWER, *COUNTS)),
+    *((entry, 0.5) for entry in COUNTS),
+    *((entry, 1e308) for entry in (names.MEAN, names.CENTER, names.SCALE, *COUNTS)),
+    *((entry, 9.0) for entry in (names.LAST_FIXED, names.LAST_MOVING, names.LAST_RANK)),
+    *((entry, value) for entry in range(13) for value in (NAN, math.inf)),
+]
+
+
+def test_impossible_statistics_are_refused():
+    own = scaling_of(2, 9)
+    own.fit_inputs(np.arange(80.0).reshape(40, 2))
+    own.fit_target(np.arange(40.0))
+    for entry, value in IMPOSSIBLE:
+        refuses(r"\w", put_entry, own, "columns", (0, entry), value)
+        refuses(r"\w", put_entry, own, "targets", (0, entry), value)
+    for rings in ("rings", "target_rings"):
+        refuses("finite", put_entry, own, rings, (0, 0), NAN)
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e-100, 1e149])
