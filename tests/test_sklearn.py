@@ -12,11 +12,8 @@ import pyarrow as pa
 import pytest
 import sklearn
 from sklearn.base import clone
-from sklearn.datasets import load_diabetes, load_iris
+from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import GridSearchCV, TimeSeriesSplit, cross_val_score
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import kernelbank as kb
@@ -205,23 +202,6 @@ def test_wrong_parameters_and_labels_beyond_the_first_classes_are_refused():
 
 
 # --- tools of scikit-learn ------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-def test_estimators_work_in_pipelines_searches_and_time_splits():
-    X, y = load_diabetes(return_X_y=True, as_frame=True)
-    model = make_pipeline(StandardScaler(), KernelBankRegressor(size="small"))
-    search = GridSearchCV(
-        model, {"kernelbankregressor__lags": [0, 2]}, cv=TimeSeriesSplit(3), error_score="raise"
-    )
-    search.fit(X, y)
-    assert search.best_score_ > 0.35
-    scores = cross_val_score(model, X, y, cv=TimeSeriesSplit(3), error_score="raise", n_jobs=2)
-    assert scores.mean() > 0.35
-    again = pickle.loads(pickle.dumps(search.best_estimator_))
-    assert np.array_equal(again.predict(X), search.predict(X))
-    more = X.iloc[:5], y.iloc[:5]
-    assert again[-1].partial_fit(again[:-1].transform(more[0]), more[1]).bank_.samples == 447
 
 
 def polars_frame(X, names):

@@ -121,6 +121,28 @@ def test_posterior_norm_and_values_equal_the_dense_solution_after_every_sample(l
     assert seen["merges"] > 0
 
 
+def test_impossible_trees_are_refused():
+    """Of 11 cells in 5 pairs, with 6 blocks of at most 2 entries."""
+    bank = kb.KernelBank([Cells(0.7, 6)], Tree(nodes=11, split_after=3))
+    bank.run(*moving_stream(0, 180, 2, drift=0.5))
+    state = bank.state()
+    for name, values in {
+        "children": [-1, 2, 11],
+        "axes": [-1, 2],
+        "parents": [-1, 1, 11],
+        "blocks": [-1, 6],
+        "entry_counts": [-1, 3],
+        "pairs": [-1, 6],
+        "splits": [-1, 2**53],
+    }.items():
+        for value in values:
+            array = state[f"pack0/learner/{name}"].copy()
+            array.flat[1 if name == "parents" else 0] = value
+            forged = state | {f"pack0/learner/{name}": array}
+            refuses(r"\w", bank._bank.restore, forged)
+    bank._bank.restore(state)
+
+
 def test_equal_slots_draw_different_cells():
     X, y = moving_stream(0, 300, 3)
     last = [
