@@ -100,13 +100,12 @@ def test_a_label_that_means_that_there_is_none_is_not_learned():
 def test_known_inputs_of_the_future_may_be_missing():
     bank = small(horizons=(1, 2), known=[0])
     bank.run(X, Y)
-    assert_forecasts = np.testing.assert_array_equal
-    assert_forecasts(bank.forecast([-999.0, 1.0]).point, bank.forecast([np.nan, 1.0]).point)
+    same = np.testing.assert_array_equal
+    same(bank.forecast([-999.0, 1.0]).point, bank.forecast([np.nan, 1.0]).point)
     table = pd.DataFrame({"load": X[:, 0]})
     bank = small(horizons=(1, 2), known=["load"])
     bank.run(table, Y)
-    future = [pd.DataFrame({"load": [gap, 1.0]}) for gap in ("NA", None)]
-    assert_forecasts(*(bank.forecast(rows).point for rows in future))
+    same(*(bank.forecast(pd.DataFrame({"load": [gap, 1.0]})).point for gap in ("NA", None)))
 
 
 def test_it_is_saved_with_the_bank():
