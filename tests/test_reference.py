@@ -78,11 +78,6 @@ def test_algorithm_1_is_the_exact_program_where_the_curvatures_are_of_one_size()
     assert np.abs(equal - 0.25).max() <= (2 * 4 + 4) * EPS * 2 / (2 * reference.DELTA)
 
 
-def test_unknown_rule_is_refused():
-    with pytest.raises(KeyError):
-        reference.run(np.arange(3.0), np.ones(3), [reference.gaussian(1.0)], "hedge")
-
-
 def test_page_shows_the_lines_of_the_code():
     code = (ROOT / "src/kernelbank/reference.py").read_text(encoding="utf-8")
     page = (ROOT / "docs/reference-scheme.md").read_text(encoding="utf-8")

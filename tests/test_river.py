@@ -28,6 +28,7 @@ from kernelbank.river import (
     KernelBankRegressor,
     as_slot,
 )
+from support.marks import refuses
 
 QUICK = {"slots": (kb.Slot(kb.kernels.Linear(1.0), kb.learners.LinearRLS()),)}
 """One slot: for what does not depend on the slots."""
@@ -136,42 +137,6 @@ def test_predict_proba_many_equals_predict_proba_one():
     assert shares.iloc[3].to_dict() == model.predict_proba_one(rows[3][0])
 
 
-SETTINGS = {
-    "lags": 1,
-    "seasons": 7,
-    "size": "large",
-    "slots": [kb.Slot(kb.kernels.Gaussian(1.0), kb.learners.Norma())],
-    "combiner": kb.combiners.Simplex(),
-    "loss": "huber",
-    "window": 5,
-    "regularization": 0.1,
-    "engine": "threads",
-    "seed": 3,
-    "missing": -999,
-}
-
-
-@pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
-def test_all_parameters_reach_the_bank():
-    class Own(KernelBankRegressor):
-        def __init__(self, more=1, **settings):
-            super().__init__(**settings)
-            self.more = more
-
-    model = KernelBankRegressor(**SETTINGS, scaling="rank")
-    bank = kb.AutoBank(**SETTINGS, scalings="rank")
-    for n, (x, y) in enumerate(trump(20)):
-        model.learn_one(x, y)
-        bank.learn_one([x[name] for name in sorted(x)], y)
-        assert model.bank.samples == n + 1
-    assert model.bank._config == bank._config
-    assert model.bank.bank.slots == bank.bank.slots
-    again = model.clone()
-    assert again.bank.samples == 0
-    assert again._get_params() == model._get_params()
-    assert Own(2).clone().more == 2
-
-
 # --- several targets ------------------------------------------------------------------------------
 
 
@@ -206,45 +171,6 @@ def test_named_targets_may_all_be_missing_at_first():
     model.learn_one(x, {"load": 1.0, "price": None})
     assert model.predict_one(x) == {"load": 1.0, "price": 5.0}
     assert model.clone().target_names == ("load", "price")
-
-
-def test_a_single_target_may_be_missing_too():
-    model = KernelBankMultiTargetRegressor(**QUICK)
-    for n in range(50):
-        model.learn_one({"n": n % 5}, {"y": 2.0 * (n % 5)} if n % 4 or not n else {})
-    assert model.bank.samples == 38
-    assert model.predict_one({"n": 3})["y"] == pytest.approx(6, abs=0.5)
-    assert list(model.predict_interval_one({"n": 3})) == ["y"]
-    frame = pd.DataFrame({"n": [1.0, 2.0]})
-    model.learn_many(frame, pd.DataFrame({"y": [2.0, None]}))
-    assert model.bank.samples == 39
-    assert model.predict_many(frame).shape == (2, 1)
-
-
-def test_wrong_targets_are_refused_and_change_nothing():
-    rows = list(two_targets(30))
-    model = KernelBankMultiTargetRegressor(**QUICK)
-    new = pickle.dumps(model)
-    for y in (1.0, {}, {"a": "x", 7: 1.0}):
-        with pytest.raises(ValueError, match="must"):
-            model.learn_one(rows[0][0], y)
-    assert pickle.dumps(model) == new
-    predict_and_learn(model, rows)
-    before = pickle.dumps(model)
-    for y, words in (
-        ({"b": 1.0}, r"'y' must have targets from \[7, 'a'\]; got .*targets=\[...\]"),
-        ({"a": "x"}, "target 'a' must be a number, a boolean or None; got 'x'"),
-        ({"a": np.inf}, "'y' must be finite"),
-        (3.0, "'y' must be a dictionary"),
-    ):
-        with pytest.raises(ValueError, match=words):
-            model.learn_one(rows[0][0], y)
-    with pytest.raises(ValueError, match="'y' must have targets from"):
-        model.learn_many(pd.DataFrame({"wind": [1.0]}), pd.DataFrame({"b": [1.0]}))
-    assert pickle.dumps(model) == before
-    for wrong in ("ab", [], ["a", "a"], 3):
-        with pytest.raises(ValueError, match="'targets' must be a list of different names"):
-            KernelBankMultiTargetRegressor(targets=wrong)
 
 
 # --- features that come and go --------------------------------------------------------------------
@@ -307,44 +233,6 @@ def test_features_beyond_the_limit_are_ignored_with_a_warning():
     assert model.features == ("a", "b")
 
 
-def test_wrong_dictionaries_are_refused_and_change_nothing():
-    model = KernelBankRegressor(**QUICK)
-    predict_and_learn(model, list(weather(30)))
-    before = pickle.dumps(model)
-    for x, words in (
-        ({"wind": "strong"}, "feature 'wind' must be a number, a boolean or None; got 'strong'"),
-        ({"wind": 1.0, "new": "text"}, "feature 'new' must be a number"),
-        ({"wind": [1.0, 2.0]}, "feature 'wind' must be a number"),
-        ({"wind": np.inf}, "'x'"),
-        ([1.0, 2.0], "'x' must be a dictionary"),
-    ):
-        with pytest.raises(ValueError, match=words):
-            model.learn_one(x, 1.0)
-    with pytest.raises(ValueError, match="'y'"):
-        model.learn_one({"wind": 1.0, "new": 1.0}, np.nan)
-    with pytest.raises(ValueError, match="feature 'wind' must be a number"):
-        model.learn_many(pd.DataFrame({"wind": ["1.5"]}), pd.Series([1.0]))
-    with pytest.raises(ValueError, match="'y' must have as many rows"):
-        model.learn_many(pd.DataFrame({"wind": [1.5], "new": [1.0]}), pd.Series([1.0, 2.0]))
-    assert pickle.dumps(model) == before
-    for wrong in ({"absent": "no"}, {"most_features": 0}, {"size": "huge"}):
-        with pytest.raises(ValueError, match=f"'{next(iter(wrong))}'"):
-            KernelBankRegressor(**wrong)
-
-
-def test_missing_values_in_frames_are_missing_features():
-    model, other = KernelBankRegressor(**QUICK), KernelBankRegressor(**QUICK)
-    rows = [({"a": n % 5, "b": None if n % 3 else 1.5}, n % 5) for n in range(60)]
-    X = pd.DataFrame({"a": [x["a"] for x, _ in rows]}, dtype="Int64")
-    X["b"] = pd.Series([x["b"] for x, _ in rows], dtype=object)
-    model.learn_many(X, pd.Series([y for _, y in rows]))
-    predict_and_learn(other, rows)
-    assert model.predict_one({"a": 3}) == other.predict_one({"a": 3})
-
-
-# --- both ways of mixing --------------------------------------------------------------------------
-
-
 @pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
 def test_river_model_works_as_a_slot():
     rows = [({"x": n % 7, "z": n % 3}, 2.0 * (n % 7) - n % 3) for n in range(160)]
@@ -363,15 +251,6 @@ def test_river_model_works_as_a_slot():
     assert model.clone().bank.samples == 0
     model.learn_one({"x": 1, "z": 1, "new": 1}, 1.0)
     assert predict_and_learn(model, rows[:3])
-
-
-def test_repr_shows_parameters_and_the_bank():
-    model = KernelBankRegressor(**QUICK)
-    assert repr(model) == repr(model.clone())
-    predict_and_learn(model, trump(50))
-    assert repr(model).startswith("KernelBankRegressor (")
-    assert "50 samples" in repr(model)
-    assert model._repr_html_() == model.bank._repr_html_()
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
@@ -413,3 +292,76 @@ def test_interrupted_learning_keeps_features_and_bank_together():
     finally:
         signal.signal(signal.SIGALRM, before)
     assert interrupts
+
+
+SETTINGS = {
+    "lags": 1,
+    "seasons": 7,
+    "size": "large",
+    "slots": [kb.Slot(kb.kernels.Gaussian(1.0), kb.learners.Norma())],
+    "combiner": kb.combiners.Simplex(),
+    "loss": "huber",
+    "window": 5,
+    "regularization": 0.1,
+    "engine": "threads",
+    "seed": 3,
+    "missing": -999,
+}
+
+
+@pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
+def test_all_parameters_reach_the_bank():
+    model = KernelBankRegressor(**SETTINGS, scaling="rank")
+    bank = kb.AutoBank(**SETTINGS, scalings="rank")
+    for x, y in trump(20):
+        model.learn_one(x, y)
+        bank.learn_one([x[name] for name in sorted(x)], y)
+    assert model.bank._config == bank._config
+    assert model.bank.bank.slots == bank.bank.slots
+    assert repr(model).startswith("KernelBankRegressor (")
+    assert "20 samples" in repr(model)
+    assert model._repr_html_() == model.bank._repr_html_()
+    again = model.clone()
+    assert again.bank.samples == 0
+    assert again._get_params() == model._get_params()
+
+
+A_ROW, NEW = {"wind": 1.0}, {"wind": 1.0, "new": 1.0}
+WRONG = {
+    KernelBankRegressor: [
+        ({"wind": "strong"}, 1.0, "feature 'wind' must be a number, a boolean or None; got 'str"),
+        ({"wind": 1.0, "new": "text"}, 1.0, "feature 'new' must be a number"),
+        ({"wind": [1.0, 2.0]}, 1.0, "feature 'wind' must be a number"),
+        ({"wind": np.inf}, 1.0, "'x'"),
+        ([1.0, 2.0], 1.0, "'x' must be a dictionary"),
+        (NEW, np.nan, "'y'"),
+        (pd.DataFrame({"wind": ["1.5"]}), pd.Series([1.0]), "feature 'wind' must be a number"),
+        (pd.DataFrame([NEW]), pd.Series([1.0, 2.0]), "'y' must have as many rows"),
+    ],
+    KernelBankMultiTargetRegressor: [
+        (A_ROW, {"b": 1.0}, r"'y' must have targets from \[7, 'a'\]; got .*targets=\[...\]"),
+        (A_ROW, {"a": "x"}, "target 'a' must be a number, a boolean or None; got 'x'"),
+        (A_ROW, {"a": np.inf}, "'y' must be finite"),
+        (A_ROW, 3.0, "'y' must be a dictionary"),
+        (pd.DataFrame([A_ROW]), pd.DataFrame({"b": [1.0]}), "'y' must have targets from"),
+    ],
+}
+
+
+@pytest.mark.parametrize("kind", WRONG)
+def test_wrong_rows_are_refused_and_change_nothing(kind):
+    model = kind(**QUICK)
+    predict_and_learn(model, weather(30) if kind is KernelBankRegressor else two_targets(30))
+    before = pickle.dumps(model)
+    for x, y, words in WRONG[kind]:
+        learn = model.learn_many if isinstance(x, pd.DataFrame) else model.learn_one
+        refuses(words, learn, x, y)
+    assert pickle.dumps(model) == before
+
+
+def test_wrong_settings_are_refused_by_name():
+    for wrong in ({"absent": "no"}, {"most_features": 0}, {"size": "huge"}):
+        refuses(f"'{next(iter(wrong))}'", KernelBankRegressor, **wrong)
+    for wrong in ("ab", [], ["a", "a"], 3):
+        with pytest.raises(ValueError, match="'targets' must be a list of different names"):
+            KernelBankMultiTargetRegressor(targets=wrong)

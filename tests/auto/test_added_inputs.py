@@ -1,12 +1,9 @@
 """Inputs that are added while an AutoBank learns count as missing so far."""
 
-import copy
-
 import numpy as np
 import pytest
 
 import kernelbank as kb
-from kernelbank.errors import InvalidArgument
 from kernelbank.kernels import ActiveDims, Gaussian, Linear, TreeKernel
 from kernelbank.learners import (
     FourierRLS,
@@ -15,6 +12,7 @@ from kernelbank.learners import (
     PartitionTree,
 )
 from support.late_inputs import FADING, LATE, ROWS, rounding, stream
+from support.marks import refuses
 
 pytestmark = pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
 
@@ -56,22 +54,6 @@ def test_inputs_can_be_added_at_any_time(at):
     assert bank.samples == ROWS
 
 
-def test_runs_files_copies_and_single_rows_agree_after_adding_inputs(tmp_path):
-    X, y = stream(np.nan)
-    bank = kb.AutoBank(size="small", lags=1)
-    bank.run(X[:150, :2], y[:150])
-    bank.add_inputs(1)
-    bank.run(X[150:LATE, :3], y[150:LATE])
-    bank.add_inputs(1)
-    bank.save(tmp_path / "bank.kb")
-    others = [kb.load(tmp_path / "bank.kb"), copy.deepcopy(bank)]
-    expected = bank.run(X[LATE:], y[LATE:]).predictions
-    assert np.array_equal(others[0].run(X[LATE:], y[LATE:]).predictions, expected)
-    for t in range(LATE, ROWS):
-        assert others[1].predict_one(X[t]) == expected[t - LATE]
-        others[1].learn_one(X[t], y[t])
-
-
 def test_predictions_stay_pending_while_inputs_are_added():
     X, y = stream(np.nan)
     banks = [kb.AutoBank(size="small") for _ in range(2)]
@@ -93,8 +75,7 @@ def test_predictions_stay_pending_while_inputs_are_added():
 def test_wrong_number_of_added_inputs_is_refused():
     bank = kb.AutoBank()
     for wrong in (0, -1, 1.5, "two"):
-        with pytest.raises(InvalidArgument, match="'count' of add_inputs"):
-            bank.add_inputs(wrong)
+        refuses("'count' of add_inputs", bank.add_inputs, wrong)
 
 
 def test_own_slots_see_added_inputs_only_if_they_can_use_them():

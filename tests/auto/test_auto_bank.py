@@ -12,56 +12,9 @@ import kernelbank as kb
 from kernelbank.errors import InvalidArgument
 from support.auto_streams import (
     SMALL,
-    assert_same_state,
-    labelled,
     numbers,
-    predict_and_learn,
-    troubled,
 )
-from support.marks import slow
-
-
-@pytest.mark.parametrize(("lags", "delay"), [(2, 3), slow(0, 0), slow(0, 3), slow(2, 0)])
-def test_run_of_troubled_numbers_equals_predict_one_and_learn_one(lags, delay, tmp_path):
-    X, y = troubled(180)
-    whole = kb.AutoBank(lags=lags, **SMALL)
-    trace = whole.run(X, y, delay=delay)
-    files = (1, 4, 60, 121, 152)
-    answers, loop = predict_and_learn(
-        kb.AutoBank(lags=lags, **SMALL), X, y, delay, files, tmp_path / "auto.kb"
-    )
-    np.testing.assert_array_equal(answers, trace.predictions)
-    assert {c.what for c in whole.ledger.changes} >= {"target level"}
-    assert_same_state(whole, loop)
-
-
-@pytest.mark.parametrize("kind", [slow("two"), slow("three"), "late"])
-@pytest.mark.parametrize("delay", [slow(0), 2])
-def test_run_of_labels_equals_predict_one_and_learn_one(kind, delay, tmp_path):
-    X, y = labelled(200, kind)
-    whole = kb.AutoBank("classification", lags=1, **SMALL)
-    trace = whole.run(X, y, delay=delay)
-    bank = kb.AutoBank("classification", lags=1, **SMALL)
-    answers, loop = predict_and_learn(bank, X, y, delay, (3, 40, 95), tmp_path / "auto.kb")
-    unknown = [t for t, answer in enumerate(answers) if answer is None]
-    assert unknown == list(range(delay + 1))
-    np.testing.assert_array_equal(answers[delay + 1 :], trace.predictions[delay + 1 :])
-    assert_same_state(whole, loop)
-
-
-def test_prediction_is_the_weighted_sum_of_slot_predictions():
-    X, y = numbers(300)
-    trace = kb.AutoBank(**SMALL).run(X, y, record="all")
-    mixed = (trace.weights * trace.slot_predictions).sum(axis=1)
-    low, high = np.minimum.accumulate(y), np.maximum.accumulate(y)
-    room = 0.05 * (high - low)
-    # Beyond the range of the targets so far a prediction is limited.
-    before = np.r_[0, np.arange(299)]
-    inside = (mixed > (low - room)[before]) & (mixed < (high + room)[before])
-    rows = np.arange(300) >= 40
-    close = np.isclose(mixed, trace.predictions, rtol=1e-9)
-    assert (close | ~inside | ~rows).all()
-    assert close[rows].mean() > 0.95
+from support.marks import refuses
 
 
 def test_predictions_before_the_first_row():
@@ -76,8 +29,7 @@ def test_predictions_before_the_first_row():
     labels = kb.AutoBank("classification")
     assert labels.predict_one(X[0]) is None
     assert labels.predict_proba_one(X[0]) == {}
-    with pytest.raises(InvalidArgument, match="needs to know the labels"):
-        labels.predict(X)
+    refuses("needs to know the labels", labels.predict, X)
 
 
 @pytest.mark.parametrize(("delay", "lags"), [(0, 0), (3, 2)])
@@ -110,7 +62,7 @@ def test_ledger_has_the_mean_losses_of_the_trace():
     assert bank.ledger.baseline_loss == pytest.approx(np.mean(np.diff(labels) != 0))
 
 
-def test_saved_size_does_not_grow_with_the_stream(tmp_path):
+def test_saved_size_does_not_grow_with_the_stream():
     X, y = numbers(2100, noise=0.5)
     bank = kb.AutoBank(lags=1, **SMALL)
     bank.run(X[:600], y[:600])  # from then on the same slots run
@@ -118,8 +70,7 @@ def test_saved_size_does_not_grow_with_the_stream(tmp_path):
     for part in range(3):
         rows = slice(600 + part * 500, 1100 + part * 500)
         bank.run(X[rows], y[rows])
-        bank.save(tmp_path / "auto.kb")
-        sizes.append((tmp_path / "auto.kb").stat().st_size)
+        sizes.append(len(bank.to_bytes()))
     assert max(sizes) - min(sizes) < 1000  # the signals of change, and digits of numbers
 
 
@@ -158,17 +109,6 @@ def test_forecasts_with_lags_use_their_own_predictions():
     np.testing.assert_allclose(plain.predict(rows[:9])[::-1], plain.predict(rows[8::-1]), rtol=0)
 
 
-def test_delayed_targets_change_nothing_before_they_come():
-    delay = 5
-    X, y = numbers(150)
-    other = y.copy()
-    other[100:] = -other[100:]
-    one = kb.AutoBank(lags=2, **SMALL).run(X, y, delay=delay).predictions
-    two = kb.AutoBank(lags=2, **SMALL).run(X, other, delay=delay).predictions
-    different = np.flatnonzero(~((one == two) | np.isnan(one)))
-    assert different[0] == 100 + delay + 1
-
-
 def test_slots_are_judged_by_their_past_predictions_if_targets_are_delayed():
     """A constant that follows the last error is of no use if that error is old."""
     draw = np.random.default_rng(0)
@@ -193,74 +133,6 @@ def test_late_predictions_may_leave_the_range_of_the_targets_that_are_known():
     late = kb.AutoBank(**SMALL).run(X, y, delay=40).predictions
     error = np.sqrt(np.mean((late - y)[221:260] ** 2) / y[221:260].var())
     assert error < 0.07
-
-
-# --- single rows, predicted in any order and learned late -----------------------------------------
-
-
-ROWS = 260
-
-
-def stream(task, missing=False, far=False, rows=ROWS):
-    draw = np.random.default_rng(3)
-    X = draw.normal(size=(rows, 3))
-    y = np.sin(2 * X[:, 0]) + X[:, 1] + 0.1 * draw.normal(size=rows)
-    if missing:
-        X[::7, 1] = np.nan
-    if far:
-        y[[150, 180, 181, 200, 201, 202, 203, 204, 205]] += 500.0
-    if task == "two classes":
-        return X, (y > 0).tolist()
-    if task == "three classes":
-        return X, [("low", "middle", "high")[int(v > -0.5) + int(v > 0.5)] for v in y]
-    return X, y.tolist()
-
-
-def make(task, **settings):
-    kind = "regression" if task == "regression" else "classification"
-    return kb.AutoBank(kind, size="small", **settings)
-
-
-def saved(bank, tmp_path, name):
-    bank.save(tmp_path / name)
-    return (tmp_path / name).read_bytes()
-
-
-TASKS = ("regression", "two classes", "three classes")
-
-
-def play(bank, X, y, task):
-    """Predictions in all orders: twice, of other rows, late, and with missing targets."""
-    actual = []
-    for n, (x, target) in enumerate(zip(X, y, strict=True)):
-        actual.append(bank.predict_one(x))
-        if n % 5 == 1:
-            actual.append(bank.predict_one(X[n - 1]))
-        if n % 3 == 1 and task == "regression":
-            actual.append(bank.predict_interval_one(x, 0.8))
-        if n % 11 == 5:
-            continue  # this target never comes
-        if n % 13 == 7:
-            actual.append(bank.predict(X[:3]).tolist())
-        if n % 17 == 3:
-            bank.run(X[n : n + 1], [target])
-            continue
-        bank.learn_one(list(x), target)
-    return actual
-
-
-@pytest.mark.parametrize("task", TASKS)
-def test_a_loaded_bank_goes_on_in_any_order_with_the_same_bits(task, tmp_path):
-    X, y = stream(task, far=task == "regression")
-    one = make(task, lags=1)
-    play(one, X[:190], y[:190], task)
-    one.save(tmp_path / "half")
-    other = kb.load(tmp_path / "half")
-    assert repr(play(one, X[190:], y[190:], task)) == repr(play(other, X[190:], y[190:], task))
-    assert saved(one, tmp_path, "one") == saved(other, tmp_path, "other")
-
-
-# --- bounds of the target -------------------------------------------------------------------------
 
 
 DRAW = np.random.default_rng(0)
@@ -290,15 +162,10 @@ def test_target_beyond_a_bound_is_refused_and_changes_nothing():
     bank = kb.AutoBank(lower=0, upper=20, **SMALL)
     bank.run(X, Y)
     before = bank.predict(X).tobytes()
-    with pytest.raises(InvalidArgument, match=r"at least lower=0; got -1.0. Correct .* row 2"):
-        bank.run(X[:3], [1.0, 2.0, -1.0])
-    with pytest.raises(InvalidArgument, match=r"at most upper=20; got 21\.0"):
-        bank.learn_one(X[0], 21.0)
+    refuses(r"at least lower=0; got -1.0. Correct .* row 2", bank.run, X[:3], [1.0, 2.0, -1.0])
+    refuses(r"at most upper=20; got 21\.0", bank.learn_one, X[0], 21.0)
     assert bank.samples == len(X)
     assert bank.predict(X).tobytes() == before
-
-
-# --- arguments that are refused, and change nothing ------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -319,13 +186,10 @@ def test_target_beyond_a_bound_is_refused_and_changes_nothing():
         ({"task": "classification", "max_classes": 9, "classes": [1, 2]}, "'max_classes' .* left"),
         ({"max_classes": 9}, "'max_classes' of AutoBank must be left out for"),
         ({"lower": 3, "upper": 1}, "'lower' must be less than upper.* got 3.0"),
-        ({"lower": 1, "upper": 1}, "less than upper"),
         ({"upper": "a"}, "'upper'.* finite number .* leave it out"),
         ({"lower": float("nan")}, "'lower'.* finite number"),
-        ({"lower": True}, "'lower'.* finite number"),
         ({"task": "classification", "upper": 1}, "'upper'.* left out for classification"),
         ({"horizons": 0}, "'horizons'"),
-        ({"horizons": 1001}, "'horizons'"),
         ({"horizons": "24"}, "'horizons'"),
         ({"horizons": ()}, "'horizons'.*at least one"),
         ({"horizons": (1, 1)}, "'horizons'.*none twice"),
@@ -333,16 +197,13 @@ def test_target_beyond_a_bound_is_refused_and_changes_nothing():
         ({"known": [0]}, "'known'.*horizons"),
         ({"horizons": 3, "known": []}, "'known'"),
         ({"horizons": 3, "known": [0, 0]}, "'known'.*none twice"),
-        ({"horizons": 3, "known": [-1]}, "'known'"),
         ({"horizons": 3, "known": [True]}, "'known'"),
         ({"quantiles": 0.5}, "'quantiles' of AutoBank .* two levels or more"),
         ({"quantiles": (0.5, 0.5)}, "'quantiles' .* none twice"),
         ({"quantiles": (0.0, 0.5)}, "'quantiles' .*> 0 and < 1"),
-        ({"quantiles": (0.5, "high")}, "'quantiles'"),
         ({"quantiles": (0.1, 0.9), "task": "classification"}, "left out for classification"),
         ({"seasons": 1}, "'seasons' .* >= 2 and <= 20000; got 1. .* period, such as 24"),
         ({"seasons": 24.0}, r"'seasons' .* got 24\.0\."),
-        ({"seasons": 20_001}, "<= 20000; got 20001."),
         ({"seasons": (24, 24)}, "'seasons' .* none twice"),
         ({"seasons": (2, 3, 4, 5, 6)}, "at most 4 periods"),
         ({"seasons": ()}, r"'seasons' .* got \(\)"),
@@ -351,60 +212,53 @@ def test_target_beyond_a_bound_is_refused_and_changes_nothing():
         ({"missing": [None]}, "'missing' .* got None"),
         ({"missing": float("nan")}, "'missing' .* got nan"),
         ({"missing": ""}, "'missing' .* got ''"),
-        ({"missing": b"NA"}, "'missing' .* got b'NA'"),
         ({"missing": []}, "'missing' .* at least one"),
         ({"missing": [-1, -1.0]}, "'missing' .* none twice"),
     ],
     ids=repr,
 )
 def test_wrong_settings_are_refused_with_the_rule(wrong, words):
-    with pytest.raises(InvalidArgument, match=words):
-        kb.AutoBank(**wrong)
+    refuses(words, kb.AutoBank, **wrong)
 
 
-def test_wrong_rows_are_refused_and_change_nothing(tmp_path):
+WRONG_ROWS = {
+    "missing target": lambda bank, X, y: bank.run(X, np.where(y > 5, np.nan, y)),
+    "huge": lambda bank, X, y: bank.run(X + 9e200, y),
+    "infinite": lambda bank, X, y: bank.run(np.where(X > 1, np.inf, X), y),
+    "narrow": lambda bank, X, y: bank.run(X[:, :2], y),
+    "few targets": lambda bank, X, y: bank.run(X, y[1:]),
+    "record": lambda bank, X, y: bank.run(X, y, record="most"),
+    "field": lambda bank, X, y: bank.run(X, y, record=["probabilities"]),
+    "delay": lambda bank, X, y: bank.run(X, y, delay=-1),
+    "coverage": lambda bank, X, y: bank.run(X, y, coverage=1.0),
+    "no target": lambda bank, X, y: bank.learn_one(X[0], float("nan")),
+    "text": lambda bank, X, y: bank.learn_one(X[0], "3"),
+    "narrow row": lambda bank, X, y: bank.learn_one(X[0, :2], 1.0),
+    "probabilities": lambda bank, X, y: bank.predict_proba_one(X[0]),
+    "interval": lambda bank, X, y: bank.predict_interval_one(X[0], 0.0),
+}
+WRONG_LABELS = {
+    "missing label": lambda bank, X: bank.run(X[:2], ["a", None]),
+    "few labels": lambda bank, X: bank.run(X[:2], ["a"]),
+    "no label": lambda bank, X: bank.learn_one(X[0], float("nan")),
+    "list": lambda bank, X: bank.learn_one(X[0], ["a"]),
+    "interval": lambda bank, X: bank.predict_interval_one(X[0]),
+}
+
+
+def test_wrong_rows_are_refused_and_change_nothing():
     X, y = numbers(60)
-    bank, twin = kb.AutoBank(**SMALL), kb.AutoBank(**SMALL)
+    bank, labels = kb.AutoBank(**SMALL), kb.AutoBank("classification", **SMALL)
     bank.run(X[:40], y[:40])
-    twin.run(X[:40], y[:40])
-    missing = y[40:].copy()
-    missing[5] = np.nan
-    wrong = [
-        lambda: bank.run(X[40:], missing),
-        lambda: bank.run(np.where(X[40:] > 2, np.inf, X[40:] + 9e200), y[40:]),
-        lambda: bank.run(X[40:, :2], y[40:]),
-        lambda: bank.run(X[40:], y[41:]),
-        lambda: bank.run(X[40:], y[40:], record="most"),
-        lambda: bank.run(X[40:], y[40:], record=["probabilities"]),
-        lambda: bank.run(X[40:], y[40:], delay=-1),
-        lambda: bank.run(X[40:], y[40:], coverage=1.0),
-        lambda: bank.learn_one(X[40], float("nan")),
-        lambda: bank.learn_one(X[40], "3"),
-        lambda: bank.learn_one(X[40, :2], 1.0),
-        lambda: bank.predict_proba_one(X[0]),
-        lambda: bank.predict_interval_one(X[0], 0.0),
-    ]
-    for call in wrong:
-        with pytest.raises(InvalidArgument):
-            call()
-    assert_same_state(bank, twin)
-    labels = kb.AutoBank("classification", **SMALL)
     labels.run(X[:40], ["a", "b"] * 20)
-    for call in (
-        lambda: labels.run(X[40:42], ["a", None]),
-        lambda: labels.run(X[40:42], ["a"]),
-        lambda: labels.learn_one(X[40], float("nan")),
-        lambda: labels.learn_one(X[40], ["a"]),
-        lambda: labels.predict_interval_one(X[0]),
-        lambda: labels.run(X[:40].repeat(4, axis=0), list(range(160))),
-    ):
+    before = bank.to_bytes(), labels.to_bytes()
+    for call in WRONG_ROWS.values():
         with pytest.raises(InvalidArgument):
-            call()
-    assert labels.samples == 40
-    assert labels.classes == ("a", "b")
-    named = kb.AutoBank("classification", classes=["a", "b"], **SMALL)
-    with pytest.raises(InvalidArgument, match="the label 'c', which is not one of the 2 classes"):
-        named.learn_one(X[0], "c")
+            call(bank, X[40:], y[40:])
+    for call in WRONG_LABELS.values():
+        with pytest.raises(InvalidArgument):
+            call(labels, X[40:])
+    assert (bank.to_bytes(), labels.to_bytes()) == before
 
 
 TEXT = "takes text as categories and datetimes as times if columns have names"
@@ -427,6 +281,5 @@ TEXT = "takes text as categories and datetimes as times if columns have names"
 )
 def test_messages_say_what_is_wrong_and_what_to_do(X, y, words):
     bank = kb.AutoBank()
-    with pytest.raises(InvalidArgument, match=re.escape(words)):
-        bank.run(X, y)
+    refuses(re.escape(words), bank.run, X, y)
     assert bank.samples == 0

@@ -7,6 +7,7 @@ import kernelbank as kb
 from kernelbank.auto import slots
 from kernelbank.errors import InvalidArgument
 from support.auto_streams import SMALL
+from support.marks import refuses
 
 L = kb.losses
 
@@ -93,10 +94,8 @@ def test_loss_that_slots_or_task_cannot_use_is_refused():
     with pytest.raises(InvalidArgument, match=r"have a bounded curvature for KRLS.*kb\.Slot"):
         kb.AutoBank(loss="absolute", slots=second_order)
     tree = [kb.Slot(kb.kernels.TreeKernel(), kb.learners.PartitionTree())]
-    with pytest.raises(InvalidArgument, match=r"have a bounded curvature.*kb\.Slot"):
-        kb.AutoBank(loss="absolute", slots=tree)
-    with pytest.raises(InvalidArgument, match="be one for numbers in regression"):
-        kb.AutoBank(loss="hinge")
+    refuses(r"have a bounded curvature.*kb\.Slot", kb.AutoBank, loss="absolute", slots=tree)
+    refuses("be one for numbers in regression", kb.AutoBank, loss="hinge")
 
 
 # --- quantiles as outputs of one bank --------------------------------------------------------------
@@ -155,20 +154,10 @@ def test_the_scores_are_the_pinball_losses_of_the_trace(learned, stream):
         np.testing.assert_allclose(score.below, (away <= 0).mean(), rtol=1e-12)
 
 
-def test_delayed_targets_keep_the_quantiles_of_their_prediction(stream):
-    X, y = stream
-    bank = small()
-    trace = bank.run(X[:60], y[:60], delay=5)
-    assert np.isnan(trace.quantiles[:6]).all()
-    assert not np.isnan(trace.quantiles[6:]).any()
-    assert bank.ledger.quantiles[0].scored == 54
-
-
 def test_without_levels_there_are_no_quantiles():
     bank = kb.AutoBank(size="small")
     bank.learn_one([1.0], 2.0)
-    with pytest.raises(InvalidArgument, match=r"kb\.AutoBank\(quantiles="):
-        bank.predict_quantiles([[1.0]])
+    refuses(r"kb\.AutoBank\(quantiles=", bank.predict_quantiles, [[1.0]])
     assert bank.ledger.quantiles == ()
 
 

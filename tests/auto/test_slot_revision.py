@@ -1,6 +1,5 @@
 """Which slots of an AutoBank run, by a rule of rows alone; the relevance of columns."""
 
-from itertools import pairwise
 from types import SimpleNamespace
 
 import numpy as np
@@ -14,8 +13,6 @@ from kernelbank.auto.model import REMEMBERED, Model
 from kernelbank.auto.scaling import Scaling
 from kernelbank.auto.slots import FIRST_REVISION, NEGLIGIBLE, SlotPool, revise
 from kernelbank.bank.slot_history import Selection
-from kernelbank.io import checkpoint
-from support.marks import slow
 
 K, L = kb.kernels, kb.learners
 ROWS = FIRST_REVISION + 90
@@ -30,9 +27,6 @@ def data(rows=ROWS, seed=0):
 
 def small(*arguments, **options):
     return kb.AutoBank(*arguments, size="small", **options)
-
-
-# --- a bank ---------------------------------------------------------------------------------------
 
 
 def test_slots_are_revised_after_a_fixed_number_of_rows_and_cost_less():
@@ -54,52 +48,6 @@ def test_slots_are_revised_after_a_fixed_number_of_rows_and_cost_less():
     assert "retired" in {change.kind for change in bank.ledger.slot_changes}
 
 
-@pytest.mark.parametrize("task", [slow("numbers"), slow("two"), "three"])
-def test_blocks_single_rows_and_saved_banks_have_the_same_bits(tmp_path, task):
-    X, y = data()
-    arguments = () if task == "numbers" else ("classification",)
-    if task != "numbers":
-        ends = np.quantile(y, [0.5] if task == "two" else [0.3, 0.7])
-        y = np.digitize(y, ends)
-    whole = small(*arguments).run(X, y, record="all")
-    pieces = small(*arguments)
-    cuts = [0, 7, FIRST_REVISION - 1, FIRST_REVISION, FIRST_REVISION + 1, ROWS]
-    parts = []
-    for start, end in pairwise(cuts):
-        parts.append(pieces.run(X[start:end], y[start:end], record="all"))
-        pieces.save(tmp_path / "bank.kb")
-        pieces = kb.load(tmp_path / "bank.kb")
-    for name in whole.fields:
-        joined = np.concatenate([getattr(part, name) for part in parts])
-        if joined.ndim < 2 or joined.shape == getattr(whole, name).shape:
-            same = getattr(whole, name)
-            assert joined.tolist() == same.tolist() or np.array_equal(joined, same, equal_nan=True)
-    single = small(*arguments)
-    single.run(X[: FIRST_REVISION - 20], y[: FIRST_REVISION - 20])
-    for n in range(FIRST_REVISION - 20, ROWS):
-        prediction = single.predict_one(X[n])
-        assert prediction == whole.predictions[n], n
-        single.learn_one(X[n], y[n])
-    assert single.ledger.slot_changes == pieces.ledger.slot_changes
-    assert np.array_equal(single.weights, pieces.weights)
-
-
-def test_a_delayed_target_is_judged_by_what_was_predicted_before_the_revision():
-    X, y = data()
-    trace = small().run(X, y, delay=5, record="all")
-    bank, waiting = small(), []
-    for n in range(ROWS):
-        actual = bank.predict_trace_one(X[n], record="all")
-        for name in ("predictions", "weights", "slot_predictions"):
-            one, other = getattr(actual, name)[0], getattr(trace, name)[n]
-            assert np.array_equal(one, other, equal_nan=True), (n, name)
-        waiting.append(n)
-        if len(waiting) > 5:
-            first = waiting.pop(0)
-            bank.learn_one(X[first], y[first])
-    assert bank.ledger.slot_changes
-
-
 def test_slots_that_do_not_run_have_no_weight_and_predict_the_mean():
     X, y = data()
     bank = small()
@@ -113,47 +61,6 @@ def test_slots_that_do_not_run_have_no_weight_and_predict_the_mean():
     one = bank.predict_trace_one(X[0], record="all")
     assert (one.slot_predictions[0, idle] == bank._model.scaling.statistics.target_scale()[0]).all()
     assert trace.names == bank.names
-
-
-@pytest.mark.parametrize(
-    "damage",
-    [
-        {"selection": [1]},
-        {"running": []},
-        {"running": [1, 0]},
-        {"running": [0, 10**6]},
-        {"slot_changes": 5},
-        {"slot_changes": [{"sample": 1, "kind": "added", "index": 0.5, "name": ""}]},
-    ],
-    ids=str,
-)
-def test_a_file_whose_running_slots_cannot_be_is_refused(tmp_path, damage):
-    X, y = data(40)
-    bank = small()
-    bank.run(X, y)
-    path = tmp_path / "bank.kb"
-    bank.save(path)
-    header, arrays = checkpoint.read(path)
-    counters = header["model"]
-    (counters if damage.keys() <= counters.keys() else counters["selection"]).update(damage)
-    checkpoint.write(path, header, arrays)
-    with pytest.raises(kb.errors.FileRefused):
-        kb.load(path)
-
-
-def test_a_file_without_the_base_of_a_running_slot_is_refused(tmp_path):
-    X, y = data(40)
-    bank = small()
-    bank.run(X, y)
-    groups = bank._model.pool.groups
-    child = next(n for n in bank._model.selection.running if groups[n].base is not None)
-    path = tmp_path / "bank.kb"
-    bank.save(path)
-    header, arrays = checkpoint.read(path)
-    header["model"]["selection"]["running"].remove(groups[child].base)
-    checkpoint.write(path, header, arrays)
-    with pytest.raises(kb.errors.FileRefused):
-        kb.load(path)
 
 
 # --- the rule -------------------------------------------------------------------------------------
@@ -265,9 +172,6 @@ def test_whatever_the_weights_groups_fit_have_their_bases_and_depend_on_nothing_
             assert set(alone) <= set(after.running)
 
 
-# --- rows that are learned again after a restart, with targets that were delayed ------------------
-
-
 SLOTS = [
     kb.Slot(kb.kernels.Linear(), kb.learners.LinearRLS()),
     kb.Slot(kb.kernels.Gaussian(1.0), kb.learners.FourierRLS(features=8)),
@@ -322,16 +226,10 @@ def test_replay_keeps_the_order_of_predictions_and_targets(kind, first):
     assert (kind == "none") == np.array_equal(*losses)
 
 
-# --- relevant columns: what rows know of the past, and the metric that slots learn -----------------
-
-
 def data_of_relevance(rows, inputs=4, seed=0):
     draw = np.random.default_rng(seed)
     X = draw.normal(size=(rows, inputs))
     return X, np.sin(2 * X[:, 0]) + 0.1 * draw.normal(size=rows)
-
-
-# --- columns --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("names", [("standard", "asinh", "rank"), ("rank",), ("none",)])
@@ -367,9 +265,6 @@ def test_rows_know_the_last_targets_and_the_inputs_of_the_row_before():
     assert np.array_equal(rows[0], expected)
     assert np.array_equal(rows[2], np.concatenate([y[31:28:-1], X[31]]))
     assert model.remembered_targets() == REMEMBERED
-
-
-# --- the relevance --------------------------------------------------------------------------------
 
 
 def test_relevance_is_the_root_of_the_mean_squared_derivative():

@@ -4,11 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import kernelbank as kb
-from support.instances import FOURTH, stream
+from support.instances import TREE, stream
+from support.marks import refuses
 
 Norma, KRLS, Slot = kb.learners.Norma, kb.learners.KRLS, kb.Slot
 K, C = kb.kernels, kb.combiners
@@ -18,10 +17,6 @@ LINE = Slot(K.Linear(), Norma())
 REST = Slot(K.Gaussian(0.5), Norma(), residual_of=0)
 
 
-def pool(**options):
-    return kb.AdaptiveDictionary(kb.gaussian_grid(1, 2, 4), **options)
-
-
 def slots(*slots, **options):
     return kb.KernelBank(slots=slots, **options)
 
@@ -29,88 +24,30 @@ def slots(*slots, **options):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: kb.KernelBank(window=0), "'window' of KernelBank must be a whole number >= 1"),
-        (lambda: kb.KernelBank(window=2.5), "'window' of KernelBank"),
-        (lambda: kb.KernelBank(window=True), "'window' of KernelBank"),
-        (lambda: kb.KernelBank(window="ten"), "'window' of KernelBank"),
-        (lambda: kb.KernelBank(regularization=-0.1), "'regularization' of KernelBank .* >= 0"),
-        (lambda: kb.KernelBank(regularization=np.nan), "'regularization' of KernelBank"),
-        (lambda: kb.KernelBank(regularization=None), "'regularization' of KernelBank"),
         (lambda: kb.KernelBank(regularization=20), "'learning_rate' of Norma .* < 1 / regul"),
-        (lambda: kb.KernelBank(regularization=25), "'learning_rate' of Norma"),
         (
             lambda: kb.KernelBank(learner=Norma(budget=5)),
             r"'budget' of Norma must be >= window \(10\); got 5. Raise budget or shorten window.",
         ),
-        (lambda: Norma(learning_rate=0), "'learning_rate' of Norma"),
-        (lambda: Norma(learning_rate=np.inf), "'learning_rate' of Norma"),
-        (lambda: Norma(budget=0), "'budget' of Norma"),
-        (lambda: kb.KernelBank(dictionary=[]), "'dictionary' of KernelBank"),
-        (lambda: kb.KernelBank(dictionary=5), "'dictionary' of KernelBank"),
-        (lambda: kb.KernelBank(learner="norma"), "'learner' of Slot"),
-        (lambda: kb.KernelBank(combiner="simplex"), "'combiner' of KernelBank"),
         (
             lambda: kb.KernelBank(engine="warp"),
             r"'engine' must .*\['ray', 'serial', 'threads'\]; got 'warp'",
         ),
-        (lambda: pool(size=9), "'size' of AdaptiveDictionary must be at most the number of"),
-        *(
-            (lambda n=n, v=v: pool(**{"size": 2, n: v}), f"'{n}' of AdaptiveDictionary")
-            for n, v in (("size", 0), ("every", 0), ("threshold", 1.5), ("retire", 0.0))
-        ),
-        (lambda: pool(size=2, patience=0), "'patience' of AdaptiveDictionary"),
-        *(
-            (lambda n=n, v=v: kb.engines.Ray(**{n: v}), f"'{n}' of Ray")
-            for n, v in (("shards", 0), ("address", 7), ("block", 0), ("retries", -1))
-        ),
-        *(
-            (lambda n=n, v=v: kb.engines.Ray(**{n: v}), f"'{n}' of Ray")
-            for n, v in (("patience", 0), ("replay", 0), ("cpus", -1), ("allow_unauthenticated", 1))
-        ),
-        (lambda: kb.engines.Threads(0), "'threads' of Threads"),
-        (lambda: kb.engines.Threads(block=257), "'block' of Threads"),
-        (lambda: kb.engines.Serial(block=0), "'block' of Serial"),
-        (lambda: kb.KernelBank(slots=[]), "'slots' of KernelBank"),
-        (lambda: kb.KernelBank(slots=[K.Linear()]), "'slots' of KernelBank"),
-        (lambda: kb.KernelBank([K.Linear()], slots=[Slot(K.Linear(), Norma())]), "'slots' of"),
-        (lambda: Slot("linear", Norma()), "'kernel' of Slot"),
-        (lambda: Slot(K.Linear(), Norma(), np.square), "'loss' must be a loss or one of"),
-        (lambda: Slot(K.Linear(), Norma(), "hinge"), "be a built-in loss for all numbers"),
-        (lambda: Slot(K.Linear(), Norma(), FOURTH), "be a built-in loss for all numbers"),
-        *(
-            (lambda base=base: Slot(K.Linear(), Norma(), residual_of=base), "'residual_of' of Slot")
-            for base in (-1, 0.5, "0", True)
-        ),
+        (lambda: kb.KernelBank([K.Linear()], slots=[LINE]), "'slots' of"),
+        (lambda: kb.KernelBank([LINE]), "'dictionary' .*Give slots as slots="),
+        (lambda: kb.KernelBank(outputs=3, loss=["squared"] * 2), "'loss' .* a list of 3"),
         (lambda: slots(REST), "'residual_of' must be the index of an earlier slot"),
         (lambda: slots(LINE, REST, loss="hinge"), "'loss' must be one for all numbers where"),
+        (lambda: slots(LINE, REST, loss="poisson"), "'loss' must be one for all numbers where"),
         (lambda: slots(Slot(K.Linear(), KRLS(), "absolute")), "'loss' must .* second-order"),
-        (lambda: kb.KernelBank([LINE]), "'dictionary' .*Give slots as slots="),
-        (lambda: kb.KernelBank(outputs=0), "'outputs' of KernelBank .* 1 or more"),
-        (lambda: kb.KernelBank(outputs=2.5), "'outputs' of KernelBank"),
-        (lambda: kb.KernelBank(outputs=3, loss=["squared"] * 2), "'loss' .* a list of 3"),
-        (lambda: C.Simplex(evidence="guess"), "'evidence' of Simplex"),
-        (lambda: C.Simplex(horizon=0), "'horizon' of Simplex"),
-        (lambda: C.Hedge(learning_rate=0), "'learning_rate' of Hedge"),
-        (lambda: C.FixedShare(learning_rate=-1), "'learning_rate' of FixedShare"),
-        (lambda: C.FixedShare(share=0), "'share' of FixedShare"),
-        (lambda: C.FixedShare(share=1.5), "'share' of FixedShare"),
-        (lambda: C.Joint(evidence="guess"), "'evidence' of Joint"),
-        (lambda: C.Joint("prequential", horizon=0), "'horizon' of Joint"),
+        (lambda: slots(TREE, loss="absolute"), "'loss' must have a bounded curvature for Part"),
+        (lambda: K.TreeKernel(decay=1e-10, levels=20), "'decay' of TreeKernel must leave the last"),
+        (
+            lambda: kb.learners.NearestNeighborGP(neighbors=5, memory=5),
+            "'memory' of NearestNeighborGP must be .* >= 6",
+        ),
         (lambda: C.Joint("prequential", discount=1.1), "'discount' of Joint"),
         (lambda: C.Joint(discount=0.9), "'discount' of Joint must be 1 for the window"),
-        (lambda: C.Joint(ridge=-1), "'ridge' of Joint"),
-        (lambda: C.Joint(tolerance=0), "'tolerance' of Joint"),
-        (lambda: C.Joint(steps=0), "'steps' of Joint"),
-        (lambda: C.Stacking(discount=0), "'discount' of Stacking"),
-        (lambda: C.Stacking(discount=1.1), "'discount' of Stacking"),
-        (lambda: C.Stacking(ridge=-1), "'ridge' of Stacking"),
-        (lambda: C.Stacking(ridge=1e10), "'ridge' of Stacking"),
-        (lambda: C.Stacking(tolerance=0), "'tolerance' of Stacking"),
-        (lambda: C.Stacking(steps=0), "'steps' of Stacking"),
-        (lambda: C.OMKR(gradient="wrong"), "'gradient' of OMKR"),
-        (lambda: C.OMKR(learning_rate=-1), "'learning_rate' of OMKR"),
-        (lambda: C.OMKR(halve_every=0), "'halve_every' of OMKR"),
-        (lambda: C.OMKR(least_rate=-1), "'least_rate' of OMKR"),
     ],
 )
 def test_wrong_settings_are_refused(make, message):
@@ -134,18 +71,14 @@ BAD_SAMPLES = [
     ([1.0, np.inf], 1.0, "'x' must be finite"),
     ([1.0, 1e200], 1.0, r"'x' must be finite and at most 1e\+150"),
     ([1.0], 1.0, "'x' must have 2 columns"),
-    (1.0, 1.0, "'x' must have 2 columns"),
     ([1.0, 2.0, 3.0], 1.0, "'x' must have 2 columns"),
     ([[1.0, 2.0]], 1.0, "'x' must be a number or have the shape"),
     ([], 1.0, "'x' must"),
     ("12", 1.0, "'x' must hold numbers"),
-    (["a", "b"], 1.0, "'x' must hold numbers"),
     ([1.0, None], 1.0, "'x' must hold numbers"),
-    ([1.0, 2j], 1.0, "'x' must hold numbers"),
     ([1.0, [2.0]], 1.0, "'x' must be a rectangular"),
     (np.ma.array([1.0, 2.0], mask=[True, False]), 1.0, "'x' must have no masked"),
     ([1.0, 2.0], np.nan, "'y' must be finite .* leave the row out, predicting it needs no target"),
-    ([1.0, 2.0], -np.inf, "'y' must be finite"),
     ([1.0, 2.0], 1e151, "'y' must be finite and at most"),
     ([1.0, 2.0], "1", r"'y' must hold numbers; got '1'\. Turn text into .* float\('1'\)\. Use kb"),
     ([1.0, 2.0], "up", r"'y' must hold numbers; got 'up'\. Use kb.AutoBank"),
@@ -160,30 +93,24 @@ def test_wrong_sample_is_refused_and_changes_nothing(x, y, message):
     bank = learned()
     bank.predict_one(np.array([0.5, 0.5]))  # the quick way in is compiled
     before = bank.state()
-    with pytest.raises(ValueError, match=message):
-        bank.learn_one(x, y)
+    refuses(message, bank.learn_one, x, y)
     if message.startswith("'x'"):
-        with pytest.raises(ValueError, match=message):
-            bank.predict_one(x)
+        refuses(message, bank.predict_one, x)
     assert_untouched(bank, before, 140)
 
 
 BAD_RUNS = [
-    (np.full((3, 2), np.nan), np.ones(3), r"'X' must be finite .* at index \(0, 0\)"),
     ([[1.0, 2.0], [3.0, np.inf]], [1.0, 2.0], r"'X' must be finite .* at index \(1, 1\)"),
-    (np.ones((3, 2)), [1.0, 2.0, np.nan], "'y' must be finite .* at index 2"),
+    (np.ones((1000, 2)), np.append(np.ones(999), np.nan), "'y' must be finite .* at index 999"),
     (np.ones((3, 1)), np.ones(3), "'X' must have 2 columns"),
-    (np.ones(3), np.ones(3), "'X' must have 2 columns"),
     (np.ones((3, 2, 1)), np.ones(3), "'X' must have the shape"),
     (np.ones((3, 0)), np.ones(3), "'X' must have at least one row and one column"),
     (np.ones((0, 2)), [], "'X' must have at least one row"),
-    ([], [], "'X' must have at least one row"),
     (np.ma.masked_equal([[1.0, 2.0]], 2.0), [1.0], "'X' must have no masked"),
     (5.0, 5.0, "'X' must have the shape"),
     (np.ones((3, 2)), np.ones(2), r"'y' must have as many rows as X \(3\)"),
     (np.ones((3, 2)), np.ones((3, 2)), "'y' must have the shape"),
     (np.ones((3, 2)), "abc", "'y' must hold numbers"),
-    ([["a", "b"]], [1.0], "'X' must hold numbers"),
     ([[1.0, 2.0], [3.0]], [1.0, 2.0], "'X' must be a rectangular"),
     (np.array([[1, object()]], dtype=object), [1.0], "'X' must hold numbers"),
 ]
@@ -193,44 +120,25 @@ BAD_RUNS = [
 def test_wrong_arrays_are_refused_and_change_nothing(X, y, message):
     bank = learned()
     before = bank.state()
-    with pytest.raises(ValueError, match=message):
-        bank.run(X, y)
+    refuses(message, bank.run, X, y)
     if message.startswith("'X'"):
         for predict in (bank.predict, bank.predict_slots):
-            with pytest.raises(ValueError, match=message):
-                predict(X)
+            refuses(message, predict, X)
     assert_untouched(bank, before, 140)
 
 
-def test_bad_row_late_in_a_run_changes_nothing():
+def test_wrong_record_is_refused():
     bank = learned()
-    before = bank.state()
-    X, y = stream(1, 1000, 2)
-    y[-1] = np.nan
-    with pytest.raises(ValueError, match="at index 999"):
-        bank.run(X, y)
-    assert_untouched(bank, before, 140)
-
-
-@pytest.mark.parametrize(
-    "record", ["everything", 3, np.array(["cost", "lost"]), ["weights", "wieghts"], None]
-)
-def test_wrong_record_is_refused(record):
-    bank = learned()
-    before = bank.state()
-    with pytest.raises(ValueError, match="'record' must"):
-        bank.run(np.ones((3, 2)), np.ones(3), record=record)
-    assert_untouched(bank, before, 140)
+    for record in ("everything", 3, np.array(["cost", "lost"]), ["weights", "wieghts"], None):
+        refuses("'record' must", bank.run, np.ones((3, 2)), np.ones(3), record=record)
+    assert bank.samples == 140
 
 
 def test_inputs_outside_the_domain_of_a_kernel_are_refused():
     bank = kb.KernelBank([K.Gaussian(1.0), 2.0 * K.Spline() + K.Linear()])
-    with pytest.raises(ValueError, match="'X' must be non-negative for"):
-        bank.run([1.0, -0.5], [0.0, 0.0])
-    with pytest.raises(ValueError, match="'x' must be non-negative for"):
-        bank.learn_one(-0.5, 0.0)
-    with pytest.raises(ValueError, match="'x' must be non-negative for"):
-        bank.predict_one(-0.5)
+    refuses("'X' must be non-negative for", bank.run, [1.0, -0.5], [0.0, 0.0])
+    refuses("'x' must be non-negative for", bank.learn_one, -0.5, 0.0)
+    refuses("'x' must be non-negative for", bank.predict_one, -0.5)
     assert bank.samples == 0
 
 
@@ -239,27 +147,6 @@ def assert_untouched(bank, before, samples):
     assert before.keys() == after.keys()
     assert all(np.array_equal(before[name], after[name]) for name in before)
     assert bank.samples == samples
-
-
-@given(
-    st.lists(
-        st.one_of(st.floats(allow_nan=True), st.text(max_size=2), st.none(), st.integers()),
-        max_size=3,
-    ),
-    st.one_of(st.floats(allow_nan=True), st.text(max_size=2), st.none()),
-)
-def test_any_argument_is_learned_or_refused_as_a_whole(x, y):
-    bank = kb.KernelBank(kb.gaussian_grid(0.1, 2, 2), window=3)
-    bank.run([[0.0, 0.0]], [1.0])
-    before = bank.state()
-    try:
-        bank.learn_one(x, y)
-    except ValueError as error:
-        assert "must" in str(error)  # noqa: PT017
-        assert_untouched(bank, before, 1)
-    else:
-        assert bank.samples == 2
-        assert np.isfinite(bank.predict_one([0.0, 0.0]))
 
 
 def test_numbers_of_every_type_are_accepted():
@@ -273,8 +160,6 @@ def test_numbers_of_every_type_are_accepted():
     assert isinstance(bank.predict_one(2), float)
 
 
-# --- bank combiner --------------------------------------------------------------------------------
-
 pytestmark = pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
 
 
@@ -283,14 +168,6 @@ def test_combiner_with_first_weights_of_wrong_shape_is_refused(first):
     combiner = type("Odd", (Latest,), {"first_weights": lambda self, slots: first})()
     with pytest.raises(ValueError):  # noqa: PT011 - of NumPy or of ours
         kb.KernelBank(kb.gaussian_grid(0.1, 1, 3), combiner=combiner)
-
-
-def test_first_weights_of_a_combiner_are_copied():
-    shared = np.array([0.2, 0.8])
-    combiner = type("Fixed", (Latest,), {"first_weights": lambda self, slots: shared})()
-    bank = kb.KernelBank(kb.gaussian_grid(0.1, 1, 2), combiner=combiner)
-    bank.run(np.arange(5.0), np.arange(5.0))
-    assert shared.tolist() == [0.2, 0.8]
 
 
 def test_combiner_with_weights_of_wrong_shape_is_refused():

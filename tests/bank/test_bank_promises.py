@@ -6,11 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kernelbank as kb
-from kernelbank.errors import InvalidArgument
 from support.instances import COMBINERS, KERNELS, LOSSES, TREE, stream, targets_for
+from support.marks import refuses
 from support.naive import regret as naive
+from support.python_learner import Gradient
 from support.same_bits import assert_same_state
-from support.second_order import PrototypeRLS
 
 EPS = np.finfo(float).eps
 K = kb.kernels
@@ -29,7 +29,7 @@ def banks(draw):
     ]
     slots = [kb.Slot(kernel, draw(st.sampled_from(learners))) for kernel in chosen]
     if draw(st.booleans()):
-        slots.insert(draw(st.integers(0, len(slots))), kb.Slot(K.Gaussian(1.0), PrototypeRLS(8)))
+        slots.insert(draw(st.integers(0, len(slots))), kb.Slot(K.Gaussian(1.0), Gradient(budget=8)))
     loss = draw(st.sampled_from([loss for loss, _ in LOSSES]))
     if isinstance(loss, (kb.losses.Squared, kb.losses.Logistic)) and draw(st.booleans()):
         slots.insert(draw(st.integers(0, len(slots))), TREE)
@@ -141,9 +141,6 @@ def test_inputs_and_results_are_copies():
     assert (bank.predict(X) == untouched.predict(X.copy())).all()
 
 
-# --- ledger ---------------------------------------------------------------------------------------
-
-
 AR_X, AR_Y = kb.datasets.ar1(seed=0, samples=120)
 
 
@@ -194,38 +191,22 @@ def test_only_an_earlier_ledger_of_the_same_size_is_taken():
     bank.run(AR_X[:9], AR_Y[:9])
     later = bank.ledger
     for wrong in (other.ledger, None, 3):
-        with pytest.raises(InvalidArgument, match="'earlier' must be an earlier ledger"):
-            bank.ledger.since(wrong)
-    with pytest.raises(InvalidArgument, match="earlier ledger"):
-        bank.fresh().ledger.since(later)
+        refuses("'earlier' must be an earlier ledger", bank.ledger.since, wrong)
+    refuses("earlier ledger", lambda: bank.fresh().ledger.since(later))
 
 
-# --- trace outputs --------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def trace():
+def test_outputs_of_a_trace_have_names_and_gaps_of_their_own():
     x = np.arange(40) / 4
     bank = kb.KernelBank(kb.gaussian_grid(0.5, 4, 3), outputs=2)
-    return bank.run(x, np.column_stack([np.sin(x), np.cos(x)]))
-
-
-def test_outputs_have_numbers_as_names(trace):
+    trace = bank.run(x, np.column_stack([np.sin(x), np.cos(x)]))
     assert trace.target_names == ("output 0", "output 1")
     assert repr(trace).startswith("Trace(40 samples, 2 outputs; predictions")
     assert np.array_equal(trace.of_output("output 1").loss, trace.loss[:, 1])
-    with pytest.raises(InvalidArgument, match=r"'output' of of_output .*'output 0', 'output 1'"):
-        trace.of_output(2)
-
-
-def test_jensen_gap_of_several_outputs_is_that_of_each(trace):
+    refuses(r"'output' of of_output .*'output 0', 'output 1'", trace.of_output, 2)
     gap = trace.jensen_gap()
     assert gap.shape == (40, 2)
     for k in range(2):
         assert np.array_equal(gap[:, k], trace.of_output(k).jensen_gap())
-
-
-# --- drift ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("ridge", [1e-9, 0.01])

@@ -1,4 +1,4 @@
-"""The status of a KernelBank is true, harmless and changes nothing, in every state."""
+"""The status of a bank is true, harmless and changes nothing, in every state."""
 
 import threading
 from dataclasses import dataclass
@@ -10,9 +10,7 @@ import pytest
 
 import kernelbank as kb
 from kernelbank.bank.slot import kernel_name, method_name, short_name
-from kernelbank.utils.rendering import (
-    number,
-)
+from kernelbank.utils.rendering import number
 from support.status_views import (
     SCRIPT,
     Mute,
@@ -39,35 +37,25 @@ def test_kernel_bank_status_shows_ledger_and_weights(combiner):
     assert lines[0] == title + "200 samples)"
     assert facts["inputs"] == "1 column"
     assert facts["learner"] == "Norma(learning_rate=0.02)"
-    assert "engine" not in facts
-    assert "quarantined" not in facts
+    assert not {"engine", "quarantined"} & set(facts)
     ledger, weights = bank.ledger, bank.weights
-    assert facts["mean loss"].startswith(f"{ledger.mean_loss:.4g}  (best slot alone, ")
-    best = int(np.argmin(ledger.slot_loss))
-    assert f"[{best}] Gaussian" in facts["mean loss"]
-    assert facts["mean loss"].endswith(f": {ledger.slot_loss[best] / 200:.4g})")
-    assert facts["cumulative cost"].startswith(f"{ledger.cumulative_cost:.4g}  (best")
-    least = ledger.slot_cumulative_cost.min()
-    assert f"[{ledger.best_slot}] Gaussian" in facts["cumulative cost"]
-    assert facts["cumulative cost"].endswith(f": {least:.4g})")
+    best, least = int(np.argmin(ledger.slot_loss)), ledger.slot_cumulative_cost.min()
+    for fact, value, place, alone in (
+        ("mean loss", ledger.mean_loss, best, ledger.slot_loss[best] / 200),
+        ("cumulative cost", ledger.cumulative_cost, ledger.best_slot, least),
+    ):
+        assert facts[fact].startswith(f"{value:.4g}  (best slot alone, [{place}] Gaussian")
+        assert facts[fact].endswith(f": {alone:.4g})")
     order = np.argsort(-np.abs(weights), kind="stable")
-    count = min(5, int((weights != 0).sum()))
-    assert [share for _, share in bars] == weights[order[:count]].tolist()
-    for place, (name, _) in zip(order[:count], bars, strict=True):
-        assert name == f"[{place}] Gaussian(width={bank.slots[place].kernel.width:.4g})"
-    others = int((weights != 0).sum()) - count
-    if others:
-        share = weights[order[count : count + others]].sum()
-        assert f"{number(share)} on {others} other" in lines[-1]
-    if (weights == 0).any():
-        assert lines[-1].endswith(f"{(weights == 0).sum()} without weight")
-
-
-def test_status_shows_settings_that_differ_from_defaults():
-    bank = kb.KernelBank(engine=kb.engines.Threads(2))
-    bank.run(*sine(5))
-    _, facts, _ = shown(bank)
-    assert facts["engine"].startswith("Threads(threads=2")
+    with_weight = int((weights != 0).sum())
+    count = min(5, with_weight)
+    names = [f"[{p}] Gaussian(width={bank.slots[p].kernel.width:.4g})" for p in order[:count]]
+    assert bars == tuple(zip(names, weights[order[:count]], strict=True))
+    if with_weight > count:
+        share = weights[order[count:with_weight]].sum()
+        assert f"{number(share)} on {with_weight - count} other" in lines[-1]
+    if with_weight < 20:
+        assert lines[-1].endswith(f"{20 - with_weight} without weight")
 
 
 def test_status_before_the_first_sample_is_one_line():
@@ -83,7 +71,62 @@ def test_status_before_the_first_sample_is_one_line():
     assert "\n" in repr(bank)
     bank.reset()
     assert repr(bank) == repr(bank.fresh()) == line
-    assert [element.tag for element in parsed_html(bank._repr_html_())] == ["pre", "details"]
+    auto = kb.AutoBank(lags=1)
+    assert repr(auto) == "AutoBank('regression', lags=1; 0 samples)"
+    auto.predict_one([1.0, 2.0])
+    assert repr(auto) == "AutoBank('regression', lags=1; 63 slots; 0 samples)"
+    assert repr(kb.from_bytes(auto.to_bytes())) == repr(auto)
+    for empty in (bank, kb.AutoBank()):
+        assert [e.tag for e in parsed_html(empty._repr_html_())] == ["pre", "details"]
+
+
+def test_auto_bank_status_shows_error_change_and_weights():
+    X, y = numbers(300)
+    y[200:] = -4 * X[200:, 0]
+    bank = small_auto()
+    bank.run(X, y)
+    lines, facts, bars = shown(bank)
+    assert lines[0] == "AutoBank('regression', size='small'; 41 slots; 300 samples)"
+    mean, naive = bank.ledger.mean_loss, bank.ledger.baseline_loss
+    assert facts["RMSE"] == (
+        f"{mean**0.5:.4g} over 299 predictions  (baseline (last value): {naive**0.5:.4g})"
+    )
+    last, count = bank.ledger.changes[-1], len(bank.ledger.changes)
+    assert facts["last change"].startswith(f"{last.what} after row {last.row} of 300 (the ")
+    assert facts["last change"].endswith("only one)" if count == 1 else f"last of {count})")
+    weights = bank.bank.weights
+    order = np.argsort(-weights, kind="stable")[: min(5, (weights != 0).sum())]
+    assert bars == tuple((bank.names[p], weights[p]) for p in order)
+    assert "  weights" in lines
+
+
+def test_auto_bank_status_with_three_classes_shows_mean_weights():
+    bank = small_auto("classification")
+    bank.run(*three(200))
+    lines, facts, bars = shown(bank)
+    assert facts["classes"] == f"3: {', '.join(map(repr, bank.classes))}"
+    wrong, naive = bank.ledger.mean_loss, bank.ledger.baseline_loss
+    error = f"{wrong:.2%} over 199 predictions  (baseline (last value): {naive:.2%})"
+    assert facts["error rate"] == error
+    assert "  weights, mean of 3 classes" in lines
+    assert len({weights.tobytes() for weights in bank.bank.weights}) == 3
+    np.testing.assert_allclose(bank.weights[bank._model.members], bank.bank.weights.mean(axis=0))
+    for name, share in bars:
+        assert share == bank.weights[bank.names.index(name)]
+    assert bars[0][1] == bank.weights.max()
+
+
+def test_auto_bank_status_before_the_slots_start_says_why():
+    bank = small_auto()
+    bank.run(*numbers(1))
+    lines, facts, _ = shown(bank)
+    assert "baseline" not in facts["RMSE"]
+    assert lines[-1].strip() == "none yet: the slots start after 5 rows"
+    bank.run(*numbers(3))
+    assert "baseline" in shown(bank)[1]["RMSE"]
+    one = small_auto("classification")
+    one.run(numbers(50)[0], ["on"] * 50)
+    assert shown(one)[0][-1].strip() == "none yet: there is only one class"
 
 
 # --- odd states ---------------------------------------------------------------------------------
@@ -97,55 +140,75 @@ class Wordless(kb.combiners.Combiner):
         return np.repeat(weights[None], len(evidence.slot_cost), axis=0)
 
 
-def all_out():
-    bank = kb.KernelBank([K.Linear(1.0), K.Polynomial(3), K.Gaussian(1.0)], Norma(20.0, 20))
-    bank.run(*sine(300))
-    assert len(bank.quarantined) == 3
-    return bank
+MUTE = [
+    kb.Slot(K.NoKernel(), kb.learners.Adapter(Mute())),
+    kb.Slot(K.Gaussian(1.0), Norma()),
+]
+DEEP = [
+    reduce(add, [0.5 * K.Gaussian(1.0 + w / 300) for w in range(100)]),
+    K.Custom(lambda X, Z: np.exp(-((X - Z.T) ** 2)), SCRIPT),
+]
+DIVERGING = [K.Linear(1.0), K.Polynomial(3), K.Gaussian(1.0)]
 
 
-def models():
-    adapter = kb.learners.Adapter(Mute())
-    slots = [kb.Slot(K.NoKernel(), adapter), kb.Slot(K.Gaussian(1.0), Norma())]
-    bank = kb.KernelBank(slots=slots)
-    bank.run(*sine(30))
-    assert bank.quarantined == (0,)
-    return bank
+def far_targets():
+    X, y = numbers(60)
+    y[57:] = 1e140
+    X[30:, 0] = np.nan
+    return X, y
 
 
-def wordless():
-    bank = kb.KernelBank(combiner=Wordless())
-    bank.run(*sine(30))
-    return bank
-
-
-def deep():
-    many = reduce(add, [0.5 * K.Gaussian(1.0 + w / 300) for w in range(100)])
-    bank = kb.KernelBank([many, K.Custom(lambda X, Z: np.exp(-((X - Z.T) ** 2)), SCRIPT)])
-    bank.run(*sine(20))
-    return bank
-
-
-STATES = [all_out, models, wordless, deep]
+ODD_LABELS = [True, "", 2.5, 10**5000, "\n", -3]
+STATES = {
+    "all out": lambda: (kb.KernelBank(DIVERGING, Norma(20.0, 20)), *sine(300)),
+    "a model that fails": lambda: (kb.KernelBank(slots=MUTE), *sine(30)),
+    "wordless": lambda: (kb.KernelBank(combiner=Wordless()), *sine(30)),
+    "deep": lambda: (kb.KernelBank(DEEP), *sine(20)),
+    "threads": lambda: (kb.KernelBank(engine=kb.engines.Threads(2)), *sine(5)),
+    "models of classes": lambda: (
+        small_auto("classification", slots=MUTE, classes=["low", "mid", "high"]),
+        *three(60),
+    ),
+    "far targets": lambda: (small_auto(lags=2), *far_targets()),
+    "labels of all kinds": lambda: (
+        small_auto("classification"),
+        numbers(60)[0],
+        ODD_LABELS * 10,
+    ),
+    "hostile labels": lambda: (
+        small_auto("classification"),
+        *three(40, (SCRIPT, "\x1b[2J\n", "\ud800&")),
+    ),
+}
+FACTS = {
+    "all out": ("quarantined", "3 of 3: [0] Linear(offset=1), "),
+    "a model that fails": ("quarantined", "1 of 2: [0] NoKernel(), Adapter(model=Mute)"),
+    "threads": ("engine", "Threads(threads=2"),
+    "models of classes": (
+        "quarantined",
+        "1 of 2: [0] NoKernel(), Adapter(model=Mute) (for 3 of 3 classes)",
+    ),
+    "labels of all kinds": ("classes", r"6: True, '', 2.5, int, '\n', -3"),
+}
 
 
 @quiet
-@pytest.mark.parametrize("make", STATES, ids=lambda make: make.__name__)
-def test_status_is_short_and_harmless_in_every_state(make):
-    bank = make()
+@pytest.mark.parametrize("name", STATES)
+def test_status_is_short_and_harmless_in_every_state(name):
+    bank, X, y = STATES[name]()
+    bank.run(X, y)
     lines, facts, bars = shown(bank)
     assert f"{bank.samples} samples)" in lines[0]
     assert len(lines) < 20
     assert max(map(len, lines[1:])) <= 140
     assert "<script" not in bank._repr_html_()
-    if make is all_out:
-        assert facts["quarantined"].startswith("3 of 3: [0] Linear(offset=1), ")
+    if name in FACTS:
+        fact, start = FACTS[name]
+        assert facts[fact].startswith(start)
+    if name == "all out":
         assert "best slot" not in facts["mean loss"] + facts["cumulative cost"]
         assert lines[-1].strip() == "no slot has any weight"
         assert not bars
-    if make is models:
-        assert facts["quarantined"] == "1 of 2: [0] NoKernel(), Adapter(model=Mute)"
-        assert "[1] Gaussian" in facts["mean loss"]
 
 
 def test_status_draws_weights_of_any_sign_and_size():
@@ -174,15 +237,10 @@ class Fixed(kb.combiners.Combiner):
         return np.tile(self.weights, (len(evidence.slot_loss), 1))
 
 
-# --- no side effects ----------------------------------------------------------------------------
-
-
 @quiet
 @pytest.mark.parametrize("kind", ["kernel", "threads", "numbers", "labels"])
 def test_status_changes_no_bit(kind):
-    X, y = numbers(50)
-    if kind == "labels":
-        X, y = three(50)
+    X, y = three(50) if kind == "labels" else numbers(50)
     makers = {
         "kernel": lambda: kb.KernelBank(kb.gaussian_grid(0.1, 10, 7)),
         "threads": lambda: kb.KernelBank(kb.gaussian_grid(0.1, 10, 7), engine="threads"),
@@ -196,14 +254,9 @@ def test_status_changes_no_bit(kind):
         looked._repr_html_()  # between question and answer, where a bank keeps kernel values
         looked.learn_one(x, target)
         alone.learn_one(x, target)
-    before = state_of(looked)
+    before = looked.to_bytes()
     repr(looked), looked._repr_html_()
-    assert state_of(looked) == before == state_of(alone)
-
-
-def state_of(bank):
-    header, arrays = bank.describe()
-    return header, {name: array.tobytes() for name, array in arrays.items()}
+    assert looked.to_bytes() == before == alone.to_bytes()
 
 
 def test_status_from_inside_a_users_function_does_not_wait():
@@ -223,27 +276,27 @@ def test_status_from_inside_a_users_function_does_not_wait():
     assert all("\n" not in text for *_, text in looks)
 
 
-# --- naming ---------------------------------------------------------------------------------------
+THIRD, MANY = K.Gaussian(1 / 3), reduce(add, [K.Gaussian(float(w)) for w in range(1, 31)])
+FROM_THE_RIGHT = reduce(
+    lambda total, k: k + total, [K.Gaussian(float(w)) for w in range(30, 0, -1)]
+)
+NAMES = {
+    THIRD: "Gaussian(width=0.3333)",
+    THIRD + K.Periodic(24.0): "Gaussian(width=0.3333) + Periodic(period=24, width=1)",
+    (THIRD + K.Linear())
+    * THIRD: "(Gaussian(width=0.3333) + Linear(offset=1)) * Gaussian(width=0.3333)",
+    THIRD + THIRD + THIRD: " + ".join(["Gaussian(width=0.3333)"] * 3),
+    0.5 * (THIRD + K.Linear()): "0.5 * (Gaussian(width=0.3333) + Linear(offset=1))",
+    K.ActiveDims(THIRD, [0, 2]): "Gaussian(width=0.3333) on [0, 2]",
+    K.ActiveDims(THIRD, range(9)): "Gaussian(width=0.3333) on [0, 1, 2, 3, ... (9)]",
+    MANY: "Gaussian(width=1) + Gaussian(width=2) + 28 more",
+    FROM_THE_RIGHT: "Gaussian(width=1) + Gaussian(width=2) + 28 more",
+    K.Custom(max, name=SCRIPT): f'Custom(name="{SCRIPT}")',
+}
 
 
 def test_kernel_name_is_a_formula():
-    g, p = K.Gaussian(1 / 3), K.Periodic(24.0)
-    assert kernel_name(g) == "Gaussian(width=0.3333)"
-    assert kernel_name(g + p) == "Gaussian(width=0.3333) + Periodic(period=24, width=1)"
-    assert kernel_name((g + p) * g).startswith("(Gaussian(width=0.3333) + Per")
-    assert kernel_name(g + g + g) == " + ".join(["Gaussian(width=0.3333)"] * 3)
-    assert (
-        kernel_name(0.5 * (g + K.Linear())) == "0.5 * (Gaussian(width=0.3333) + Linear(offset=1))"
-    )
-    assert kernel_name(K.ActiveDims(g, [0, 2])) == "Gaussian(width=0.3333) on [0, 2]"
-    assert (
-        kernel_name(K.ActiveDims(g, range(9))) == "Gaussian(width=0.3333) on [0, 1, 2, 3, ... (9)]"
-    )
-    many = reduce(add, [K.Gaussian(float(w)) for w in range(1, 31)])
-    assert kernel_name(many) == "Gaussian(width=1) + Gaussian(width=2) + 28 more"
-    right = reduce(lambda total, k: k + total, [K.Gaussian(float(w)) for w in range(30, 0, -1)])
-    assert kernel_name(right) == kernel_name(many)
-    assert kernel_name(K.Custom(lambda X, Z: X @ Z.T, name=SCRIPT)) == f'Custom(name="{SCRIPT}")'
+    assert {kernel: kernel_name(kernel) for kernel in NAMES} == NAMES
 
 
 def test_method_name_has_settings_that_differ_from_defaults():
@@ -255,15 +308,13 @@ def test_method_name_has_settings_that_differ_from_defaults():
 
 
 def test_slot_names_have_the_learner_where_learners_differ():
-    many = reduce(add, [K.Gaussian(float(w)) for w in range(1, 31)])
-    slots = [kb.Slot(many, Norma(0.001)), kb.Slot(many, Norma(0.002))]
+    slots = [kb.Slot(MANY, Norma(0.001)), kb.Slot(MANY, Norma(0.002))]
     bank = kb.KernelBank(slots=slots, combiner=kb.combiners.Uniform())
     bank.run(*sine(20))
-    lines, facts, bars = shown(bank)
+    _, facts, bars = shown(bank)
     assert bars[1][0].startswith("[1] Gaussian(width=1) + ")
     assert bars[1][0].endswith("28 more, Norma(learning_rate=0.002)")
     assert "learner" not in facts
-    assert max(map(len, lines[1:])) <= 140
-    own = small_auto(slots=slots[:1])
-    own.run(*numbers(20))
-    assert shown(own)[2] == (("[0] Gaussian(width=1) + Gaussian(width=2) + 28 more", 1.0),)
+    auto = small_auto(slots=slots[:1])
+    auto.run(*numbers(20))
+    assert shown(auto)[2] == (("[0] Gaussian(width=1) + Gaussian(width=2) + 28 more", 1.0),)

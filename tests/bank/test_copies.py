@@ -44,17 +44,6 @@ def assert_copies_continue(bank):
     agree(bank, [pickled(bank), copy.deepcopy(bank), copy.copy(bank)], X[ROWS:], y[ROWS:])
 
 
-def test_custom_loss_is_copied_with_errors_of_its_own():
-    loss = kb.losses.Custom(lambda f, y: abs(f - y), lambda f, y: np.sign(f - y), name="own")
-    bank = kb.KernelBank(kb.gaussian_grid(0.5, 2, 3), loss=loss)
-    bank.learn_one(0.0, 1.0)
-    other = copy.deepcopy(bank)
-    other.learn_one(1.0, 1.0)
-    assert (bank.samples, other.samples) == (1, 2)
-    with pytest.raises((AttributeError, pickle.PicklingError)):  # lambdas have no address
-        pickle.dumps(bank)
-
-
 def test_bank_that_has_begun_nothing_is_copied_as_such():
     """Terms before the first sample are at this sample, of copies as well."""
     X, y = stream(5, 2 * ROWS, 2)
@@ -94,9 +83,6 @@ def test_new_bank_and_given_warnings_are_copied():
         pickled(bank).run(X, y)
 
 
-# --- reset ----------------------------------------------------------------------------------------
-
-
 def test_reset_bank_with_other_slots_since_its_start_equals_a_new_one():
     def make():
         return kb.KernelBank(kb.gaussian_grid(0.5, 2, 2), kb.learners.FourierRLS(features=8))
@@ -116,22 +102,14 @@ def test_reset_before_the_first_sample_works_and_with_models_is_refused():
     bank = kb.KernelBank()
     bank.reset()
     assert bank.samples == 0
-
-    class Zero:
-        def learn_one(self, x, y):
-            return self
-
-        def predict_one(self, x):
-            return 0.0
-
-    bank = kb.KernelBank([kb.kernels.NoKernel()], kb.learners.Adapter(Zero()))
+    bank = kb.KernelBank(
+        [kb.kernels.NoKernel()], kb.learners.Adapter(linear_model.LinearRegression())
+    )
     bank.run([1.0, 2.0], [0.0, 1.0])
     with pytest.raises(KernelBankError, match="cannot be reset"):
         bank.reset()
     assert bank.samples == 2
 
-
-# --- rescaling ------------------------------------------------------------------------------------
 
 FACTOR, OFFSET = 1.8, -3.5
 K, L = kb.kernels, kb.learners
@@ -169,15 +147,3 @@ def test_only_one_output_is_mapped():
     bank.rescale(FACTOR, OFFSET, output=1)
     expected = [y[-1, 0], FACTOR * y[-1, 1] + OFFSET]
     assert bank.predict_slots(X[:1])[0, :, 0] == pytest.approx(expected, rel=1e-12)
-
-
-def test_bank_without_samples_has_nothing_to_map():
-    bank, other = kb.KernelBank(slots=SLOTS), kb.KernelBank(slots=SLOTS)
-    bank.rescale(FACTOR, OFFSET)
-    X, y = targets_of()
-    assert (bank.run(X, y).predictions == other.run(X, y).predictions).all()
-
-
-def test_unknown_output_is_refused():
-    with pytest.raises(kb.errors.InvalidArgument, match="output"):
-        kb.KernelBank(slots=SLOTS).rescale(2.0, output=1)

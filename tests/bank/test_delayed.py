@@ -5,6 +5,7 @@ import pytest
 
 import kernelbank as kb
 from kernelbank.errors import InvalidArgument
+from support.marks import refuses
 from support.naive import combiners as naive_combiners
 from support.same_bits import assert_same_state
 
@@ -132,8 +133,7 @@ def test_wrong_past_predictions_are_refused_and_change_nothing(past, learned):
     for t in range(learned):
         bank.learn_one(X[t], y[t])
         other.learn_one(X[t], y[t])
-    with pytest.raises(InvalidArgument, match="past_predictions"):
-        bank.learn_one(X[10], y[10], past)
+    refuses("past_predictions", bank.learn_one, X[10], y[10], past)
     for x, target in [(np.zeros((2, 2)), 1.0), (X[10], np.nan), (X[10], "a"), ([np.nan, 0], 1.0)]:
         with pytest.raises(InvalidArgument):
             bank.learn_one(x, target, np.full(5, 7.0))
@@ -156,23 +156,3 @@ def test_non_finite_past_prediction_is_replaced_by_the_present_one(combiner):
         plain.learn_one(X[t], y[t])
     assert delayed.quarantined == ()
     assert_same_state(delayed, plain)
-
-
-def test_slot_that_is_out_stays_out_with_past_predictions():
-    def wild(X, Z):
-        return np.where(X[:, :1] > 5, np.nan, 1.0) * np.ones((len(X), len(Z)))
-
-    X, y = stream(12)
-    pair = [kb.Slot(K.Linear(), L.LinearRLS()), kb.Slot(K.Custom(wild), L.Norma())]
-    bank = kb.KernelBank(slots=pair, combiner=C.Hedge(), window=1)
-    bank.run(X[:5], y[:5])
-    with pytest.warns(kb.errors.KernelBankWarning):
-        bank.learn_one([9.0, 0.0], 1.0)
-    assert bank.quarantined == (1,)
-    for t in range(5, 12):
-        prediction, past = bank.predict_slots_one(X[t])
-        past[1] = y[t]  # the best past prediction
-        bank.learn_one(X[t], y[t], past)
-        assert np.isfinite(prediction)
-        assert np.array_equal(bank.weights, [1.0, 0.0])
-    assert bank.ledger.slot_loss[1] == np.inf

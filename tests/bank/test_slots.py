@@ -1,19 +1,16 @@
 """Slots that learn the residual of another slot, or by a loss of their own."""
 
-from math import fsum
-
 import numpy as np
 import pytest
 
 import kernelbank as kb
-from support import naive
+from kernelbank.reference import FunctionEstimate, gaussian
 from support.instances import stream
-from support.naive import bank as naive_bank
+from support.marks import refuses
 
 K, L = kb.kernels, kb.learners
 EPS = np.finfo(float).eps
-
-# --- residual_of ----------------------------------------------------------------------------------
+pytestmark = pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
 
 
 def test_residual_slot_is_the_sum_of_base_and_learned_residual():
@@ -39,8 +36,6 @@ def test_variance_of_a_residual_slot_is_the_sum_of_both():
     assert second == pytest.approx(first + 1.0 / rest.learner.noise)
 
 
-# --- loss -----------------------------------------------------------------------------------------
-
 INNER = [
     (K.Gaussian(0.5), L.Norma(0.1, 20)),
     (K.Gaussian(0.5), L.FourierRLS(features=12)),
@@ -50,9 +45,7 @@ INNER = [
 
 @pytest.mark.parametrize(("kernel", "learner"), INNER, ids=lambda part: type(part).__name__)
 @pytest.mark.parametrize("judge", ["absolute", "hinge"])
-def test_slot_with_own_loss_learns_by_it_and_is_judged_by_the_banks(
-    kernel, learner, judge, tmp_path
-):
+def test_slot_with_own_loss_learns_by_it_and_is_judged_by_the_banks(kernel, learner, judge):
     def slots(loss):
         return [
             kb.Slot(K.Linear(1.0), L.LinearRLS(), loss),
@@ -64,24 +57,16 @@ def test_slot_with_own_loss_learns_by_it_and_is_judged_by_the_banks(
     bank = kb.KernelBank(slots=slots("squared"), loss=judge, window=3)
     expected = kb.KernelBank(slots=slots(None), window=3).run(X, y).slot_predictions
     found = bank.run(X[:150], y[:150])
-    bank.save(tmp_path / "bank.kb")
-    rest = kb.load(tmp_path / "bank.kb").run(X[150:], y[150:])
+    rest = kb.from_bytes(bank.to_bytes()).run(X[150:], y[150:])
     assert np.array_equal(np.vstack([found.slot_predictions, rest.slot_predictions]), expected)
     judged = bank.loss.value(expected[:150], y[:150, None]).sum(axis=0)
     assert bank.ledger.slot_loss == pytest.approx(judged, rel=1e-12)
 
 
-# --- the same bits --------------------------------------------------------------------------------
-
-
 # --- initial --------------------------------------------------------------------------------------
-
-K, M = kb.kernels, kb.learners
-pytestmark = pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
 
 WIDTHS = (0.4, 0.9, 2.0, 0.7, 1.3)
 KERNELS = [K.Gaussian(w) for w in WIDTHS]
-NAIVE = [naive.gaussian(w) for w in WIDTHS]
 
 
 def start(points, slots=5, seed=1):
@@ -90,23 +75,16 @@ def start(points, slots=5, seed=1):
 
 
 def naive_norma(X, y, initial, window, budget, rate, ridge):
-    """Slot predictions, norm^2 and terms of NORMA by its definition, from the initial terms on."""
-    points, coefficients = initial
-    _, derivative = naive.squared()
-    predictions, norms = [], []
-    slots = [
-        [(float(c), x) for c, x in zip(coefficients[:, p], points, strict=True)] for p in range(5)
-    ]
-    for n in range(len(X)):
-        recent = [(X[i], float(y[i])) for i in range(max(0, n + 1 - window), n + 1)]
-        predictions.append(
-            [naive_bank.value(t, k, X[n]) for t, k in zip(slots, NAIVE, strict=True)]
-        )
-        for p, kernel in enumerate(NAIVE):
-            step = (rate, ridge, budget)
-            slots[p], _ = naive_bank.learn(slots[p], kernel, recent, derivative, *step)
-        norms.append([fsum(naive_bank.gram_terms(t, k)) for t, k in zip(slots, NAIVE, strict=True)])
-    return np.array(predictions), np.array(norms)
+    """Slot predictions and norm^2 of NORMA by its definition, from the initial terms on."""
+    predictions, norms = np.zeros((2, len(X), len(WIDTHS)))
+    for p, width in enumerate(WIDTHS):
+        f = FunctionEstimate(gaussian(width), 2, rate, ridge, budget)
+        f.points, f.alpha = initial[0], initial[1][:, p]
+        for n in range(len(X)):
+            predictions[n, p] = f(X[n : n + 1])[0]
+            f.learn(X[max(0, n + 1 - window) : n + 1], y[max(0, n + 1 - window) : n + 1])
+            norms[n, p] = f.norm2()
+    return predictions, norms
 
 
 @pytest.mark.parametrize(
@@ -118,7 +96,7 @@ def test_norma_from_an_initial_function_equals_the_definition(points, window, bu
     initial = start(points)
     rate, ridge = 0.05, 0.4
     bank = kb.KernelBank(
-        KERNELS, M.Norma(rate, budget), window=window, regularization=ridge, initial=initial
+        KERNELS, L.Norma(rate, budget), window=window, regularization=ridge, initial=initial
     )
     trace = bank.run(X, y)
     expected, norms = naive_norma(X, y, initial, window, budget, rate, ridge)
@@ -133,9 +111,9 @@ def test_norma_from_an_initial_function_equals_the_definition(points, window, bu
 
 
 @pytest.mark.parametrize(
-    "learner", [M.Norma(0.05, 30), M.KLMS(0.1, 20), M.QKLMS(0.1, 0.3, 20), M.KNLMS(0.2, 0.8, 20)]
+    "learner", [L.Norma(0.05, 30), L.KLMS(0.1, 20), L.QKLMS(0.1, 0.3, 20), L.KNLMS(0.2, 0.8, 20)]
 )
-def test_prediction_before_the_first_sample_is_the_initial_function(learner, tmp_path):
+def test_prediction_before_the_first_sample_is_the_initial_function(learner):
     points, coefficients = start(6)
     bank = kb.KernelBank(KERNELS, learner, initial=(points, coefficients))
     X = np.random.default_rng(0).uniform(0, 1.5, (9, 2))
@@ -145,12 +123,12 @@ def test_prediction_before_the_first_sample_is_the_initial_function(learner, tmp
     assert np.abs(bank.predict_slots(X) - expected).max() < 1e-13
     assert np.abs(bank.predict(X) - expected.mean(axis=1)).max() < 1e-13
     assert abs(bank.fresh().predict_one(X[0]) - expected[0].mean()) < 1e-13
-    bank.save(tmp_path / "asked.kb")  # before the first sample
-    kb.KernelBank(KERNELS, learner, initial=(points, coefficients)).save(tmp_path / "new.kb")
+    new = kb.KernelBank(KERNELS, learner, initial=(points, coefficients))
+    saved = bank.to_bytes(), new.to_bytes()  # before the first sample
     y = np.sin(X[:, 0])
     before = bank.run(X, y)
-    for name in ("asked", "new"):
-        again = kb.load(tmp_path / f"{name}.kb").run(X, y)
+    for data in saved:
+        again = kb.from_bytes(data).run(X, y)
         assert np.array_equal(again.slot_predictions, before.slot_predictions)
         assert np.array_equal(again.slot_cost, before.slot_cost)
     bank.reset()
@@ -166,7 +144,7 @@ def test_status_shows_that_there_is_an_initial_function():
     assert "initial" not in kb.KernelBank(KERNELS).status().settings
 
 
-@pytest.mark.parametrize("learner", [M.FourierSGD(400, 0.1), M.FourierRLS(400)], ids=repr)
+@pytest.mark.parametrize("learner", [L.FourierSGD(400, 0.1), L.FourierRLS(400)], ids=repr)
 def test_learner_on_random_features_starts_near_the_function(learner):
     points, coefficients = start(4)
     bank = kb.KernelBank(KERNELS, learner, initial=(points, coefficients))
@@ -201,22 +179,20 @@ def test_bank_continues_on_more_columns_from_its_initial_function():
         ({"initial": ([[0.0]], [1.0, 2.0])}, r"or \(1, 20\); got \(2,\)"),
         ({"initial": ([[0.0]], [np.nan])}, "'initial'"),
         ({"initial": (np.zeros((95, 1)), np.ones(95))}, "have at most 90 points for Norma"),
-        ({"initial": ([0.0], [1.0]), "learner": M.KRLS()}, "left out for KRLS.*Norma"),
-        ({"initial": ([0.0], [1.0]), "learner": M.POLK()}, "left out for POLK.*Norma"),
+        ({"initial": ([0.0], [1.0]), "learner": L.KRLS()}, "left out for KRLS.*Norma"),
+        ({"initial": ([0.0], [1.0]), "learner": L.POLK()}, "left out for POLK.*Norma"),
         (
-            {"initial": (np.zeros((5, 1)), np.ones(5)), "learner": M.KLMS(budget=4)},
+            {"initial": (np.zeros((5, 1)), np.ones(5)), "learner": L.KLMS(budget=4)},
             "have at most 4 points for KLMS",
         ),
         ({"initial": ([-1.0], [1.0]), "dictionary": [K.Spline()]}, "'initial'"),
     ],
 )
 def test_initial_function_that_cannot_be_started_from_is_refused(options, message):
-    with pytest.raises(ValueError, match=message):
-        kb.KernelBank(**options)
+    refuses(message, kb.KernelBank, **options)
 
 
 def test_inputs_of_another_width_than_the_initial_points_are_refused():
     bank = kb.KernelBank(KERNELS, initial=start(3))
     for use in (bank.predict, lambda X: bank.run(X, np.zeros(len(X)))):
-        with pytest.raises(ValueError, match="2"):
-            use(np.zeros((4, 3)))
+        refuses("2", use, np.zeros((4, 3)))

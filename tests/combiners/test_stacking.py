@@ -9,12 +9,11 @@ from scipy.optimize import linprog
 import kernelbank as kb
 from support.combining import one_by_one, problem, run_combiner
 from support.instances import stream
-from support.naive import combiners as naive_combiners
 
 EPS = np.finfo(float).eps
 MAX_COLUMNS, MAX_FACE = 64, 48  # of the core's solver: columns that it keeps, slots of a face step
 WORST_RATIO = 2.0**60  # a slot with more than this times the best slot's loss is left out
-C = kb.combiners
+C, L = kb.combiners, kb.losses
 BOTH = [C.Stacking(), C.RobustStacking()]
 pytestmark = pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
 
@@ -39,44 +38,6 @@ def on_simplex(weights):
         and weights.min() >= 0
         and np.abs(weights.sum(axis=1) - 1).max() <= 8 * weights.shape[1] * EPS
     )
-
-
-# --- the definitions ------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("discount", "ridge", "alike"), [(1.0, 0.02, 0.9), (0.95, 3.0, 0.0), (0.5, 0.1, 0.9)]
-)
-def test_stacking_weights_equal_their_definition(discount, ridge, alike):
-    """|w - w*|^2 <= gap / (ridge L)."""
-    combiner = C.Stacking(discount, ridge, tolerance=1e-9, steps=10_000)
-    for seed, slots in enumerate([1, 2, 5]):
-        predictions, targets = problem(seed, slots, 40, False, alike=alike)
-        result = run_combiner(combiner, values=predictions, targets=targets, cuts=one_by_one(40))
-        for n in (0, 1, 2, *range(3, 40, 6), 39):
-            seen = predictions[: n + 1], targets[: n + 1]
-            matrix = moments(*seen, discount)
-            gap, _, penalty = certificate(result.weights[n], matrix, ridge)
-            rounding = 100 * EPS * matrix.diagonal().max()
-            assert gap <= 1e-9 * 1.01 * result.history[n]["scale"] + rounding, n
-            expected = naive_combiners.stacking(*seen, discount, ridge)
-            # the naive solver works with squares of the predictions, and is off by their rounding
-            size = (seen[0] ** 2).sum() + (seen[1] ** 2).sum()
-            allowed = np.sqrt((gap + rounding) / penalty) + 100 * EPS * size / penalty
-            assert allowed < 1e-3
-            assert np.linalg.norm(result.weights[n] - expected) <= allowed, n
-
-
-def test_robust_stacking_weights_equal_their_definition():
-    given = {"discount": 0.95, "ridge": 0.1, "degrees_of_freedom": 3.0}
-    exact = C.RobustStacking(**given, tolerance=1e-10, steps=10_000)
-    for seed, slots in enumerate([1, 2, 5]):
-        predictions, targets = problem(seed, slots, 25, False)
-        found = run_combiner(exact, values=predictions, targets=targets, cuts=one_by_one(25))
-        expected = naive_combiners.robust_stacking_path(predictions, targets, **given)
-        # gap <= 1e-10 cost, cost = w'Mw + ridge L |w|^2 <= (1 + ridge) L if w is the best slot:
-        # |w - w*|^2 <= gap / (ridge L) <= 1.1e-9
-        assert np.abs(found.weights - expected).max() < 1e-4
 
 
 @settings(max_examples=25, deadline=None)
@@ -108,9 +69,6 @@ def test_stacking_solves_every_sample_to_its_certificate(seed, slots, discount, 
         # fewer samples than slots and the matrix is singular but for a small ridge
         if slots <= MAX_FACE or shown["steps"] < combiner.steps:
             assert gap <= 1e-5 * shown["scale"] + rounding, (n, shown)
-
-
-# --- scales ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("power", [-300, -1, 60, 400])
@@ -165,24 +123,6 @@ def test_stacking_with_one_slot_of_large_errors_solves_for_the_others(power, rid
         assert gap <= 1.01e-4 * result.history[n]["scale"] + noise, n
 
 
-# --- slots that have failed, are equal, perfect, opposite -----------------------------------------
-
-
-@pytest.mark.parametrize("slots", [5, MAX_COLUMNS + 40])
-def test_stacking_weights_in_blocks_of_any_lengths_have_the_same_bits(slots):
-    draw = np.random.default_rng(4)
-    options = {"values": draw.normal(size=(40, slots)), "targets": draw.normal(size=40)}
-    options["values"][25:, 1] = np.nan
-    for combiner in BOTH:
-        whole = run_combiner(combiner, **options)
-        for cuts in (one_by_one(40), (3, 4, 30)):
-            again = run_combiner(combiner, cuts=cuts, **options)
-            assert (whole.weights == again.weights).all()
-            assert all(np.array_equal(whole.state[k], again.state[k]) for k in whole.state)
-        assert (whole.weights[25:, 1] == 0).all()
-        assert on_simplex(whole.weights)
-
-
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_stacking_with_a_failed_slot_keeps_the_moments_of_the_others(value):
     predictions, targets = problem(6, 4, 50, False)
@@ -214,12 +154,6 @@ def test_stacking_with_perfect_predictions_keeps_the_weights():
     assert on_simplex(result.weights)
 
 
-# --- bursts of errors -----------------------------------------------------------------------------
-
-
-# --- in banks -------------------------------------------------------------------------------------
-
-
 def test_new_slot_starts_without_weight_in_both_parts():
     X, y = stream(0, 80, 2)
     bank = kb.KernelBank(kb.gaussian_grid(0.2, 2, 3), combiner=C.RobustStacking())
@@ -233,9 +167,6 @@ def test_new_slot_starts_without_weight_in_both_parts():
 
 
 # --- joint ----------------------------------------------------------------------------------------
-
-MAX_COLUMNS = 64  # of a matrix that the core's solver keeps
-C, L = kb.combiners, kb.losses
 
 
 def solve_joint(values, targets, loss, penalty, **options):

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 import kernelbank as kb
+from kernelbank.reference import FunctionEstimate, gaussian
 from support import naive
 from support.core_banks import learned, made
 
-WIDTHS = np.linspace(0.1, 10, 20)
+WIDTHS = np.linspace(0.1, 10, 8)
 GAUSSIANS = [kb.kernels.Gaussian(float(width)) for width in WIDTHS]
 SAMPLES = 420
 
@@ -32,47 +33,30 @@ STREAMS = dict(streams())
 
 
 def definition(X, y, widths, window, budget, rate, regularization):
-    """NORMA by its definition, each sum from scratch: the evidence of each slot, and norm^2."""
-    samples, slots = len(y), len(widths)
-    distances = ((X[:, None] - X[None]) ** 2).sum(axis=2)
+    """NORMA by its definition, each sum from scratch: the evidence of each slot."""
     names = ("slot_cost", "curvature", "window_loss", "slot_predictions")
-    found = {name: np.zeros((samples, slots)) for name in names}
+    found = {name: np.zeros((len(y), len(widths))) for name in names}
     for p, width in enumerate(widths):
-        K, alpha, norm = np.exp(-distances / (2 * width**2)), np.zeros(samples), 0.0
-        for n in range(samples):
-            recent = np.arange(max(0, n + 1 - window), n + 1)
-            terms = np.arange(max(0, n - budget), n)
-            f = K[np.ix_(recent, terms)] @ alpha[terms]
-            found["slot_predictions"][n, p] = f[-1]
-            found["slot_cost"][n, p] = ((f - y[recent]) ** 2).sum() + regularization / 2 * norm
-            alpha *= 1 - rate * regularization
-            alpha[recent] -= rate * 2 * (f - y[recent])
-            terms = np.arange(max(0, n - budget + 1), n + 1)
-            norm = alpha[terms] @ K[np.ix_(terms, terms)] @ alpha[terms]
-            f = K[np.ix_(recent, terms)] @ alpha[terms]
-            found["curvature"][n, p] = regularization / 2 * norm
-            found["window_loss"][n, p] = ((f - y[recent]) ** 2).sum()
-            alpha[: terms[0]] = 0.0
+        f = FunctionEstimate(gaussian(width), 1, rate, regularization, budget)
+        norm = 0.0
+        for n in range(len(y)):
+            recent = slice(max(0, n + 1 - window), n + 1)
+            values = f(X[recent])
+            found["slot_predictions"][n, p] = values[-1]
+            found["slot_cost"][n, p] = ((values - y[recent]) ** 2).sum() + norm
+            f.learn(X[recent], y[recent])
+            norm = found["curvature"][n, p] = regularization / 2 * f.norm2()
+            found["window_loss"][n, p] = ((f(X[recent]) - y[recent]) ** 2).sum()
     return found
-
-
-def paper_bank(combiner=None, **options):
-    return kb.KernelBank(
-        GAUSSIANS, kb.learners.Norma(), window=10, regularization=0.01, combiner=combiner, **options
-    )
-
-
-def defined(y):
-    X = np.arange(1.0, len(y) + 1)[:, None]
-    rate, budget = kb.learners.Norma().learning_rate, kb.learners.Norma().budget
-    return X, definition(X, y, WIDTHS, 10, budget, rate, 0.01)
 
 
 @pytest.mark.parametrize("name", STREAMS)
 def test_costs_and_weights_are_those_of_the_definition(name):
-    y = STREAMS[name]
-    X, expected = defined(y)
-    found = learned(made(paper_bank(), 1), X, y[:, None])
+    X, y = np.arange(1.0, SAMPLES + 1)[:, None], STREAMS[name]
+    learner = kb.learners.Norma()
+    bank = kb.KernelBank(GAUSSIANS, learner, window=10, regularization=0.01)
+    expected = definition(X, y, WIDTHS, 10, learner.budget, learner.learning_rate, 0.01)
+    found = learned(made(bank, 1), X, y[:, None])
     for field in ("curvature", "slot_cost", "window_loss"):
         np.testing.assert_allclose(found[field][:, 0], expected[field], rtol=1e-9, err_msg=field)
     weights = [
@@ -80,45 +64,6 @@ def test_costs_and_weights_are_those_of_the_definition(name):
         for a, b in zip(expected["curvature"], expected["window_loss"], strict=True)
     ]
     np.testing.assert_allclose(found["weights"][1:, 0], weights[:-1], rtol=0, atol=1e-9)
-
-
-@pytest.mark.parametrize("combiner", [kb.combiners.OMKR(), kb.combiners.Joint()], ids=type)
-def test_costs_under_other_combiners(combiner):
-    y = STREAMS["one of 1e+12"]
-    X, expected = defined(y)
-    found = learned(made(paper_bank(combiner), 1), X, y[:, None])
-    np.testing.assert_allclose(found["slot_cost"][:, 0], expected["slot_cost"], rtol=1e-9)
-    if combiner.on_simplex:  # nothing large is left: the cost of ordinary samples
-        assert np.all(found["cost"][-100:] < 100)
-
-
-@pytest.mark.parametrize(("cut", "threads"), [(1, 1), (7, 2)])
-def test_blocks_threads_copies_and_restored_states_change_no_bit(cut, threads):
-    y = STREAMS["runs"]
-    X = np.arange(1.0, SAMPLES + 1)[:, None]
-    expected = learned(made(paper_bank(), 1), X, y[:, None])
-    bank = made(paper_bank(), 1, threads=threads)
-    parts = []
-    for start in range(0, SAMPLES, cut):
-        if start % 5 == 0:
-            other = made(paper_bank(), 1, threads=threads)
-            other.restore(bank.state())
-            bank = other.copy()
-        parts.append(learned(bank, X[start : start + cut], y[start : start + cut, None]))
-    for field in expected:
-        found = np.concatenate([part[field] for part in parts])
-        assert np.array_equal(found, expected[field]), field
-
-
-def test_a_slot_does_not_depend_on_the_others_of_its_pack():
-    y = STREAMS["the first 40"]
-    X = np.arange(1.0, SAMPLES + 1)[:, None]
-    together = learned(made(paper_bank(), 1), X, y[:, None])["curvature"][:, 0]
-    for p in (0, 7, 19):
-        alone = kb.KernelBank(GAUSSIANS[p], kb.learners.Norma(), window=10, regularization=0.01)
-        assert np.array_equal(
-            learned(made(alone, 1), X, y[:, None])["curvature"][:, 0, 0], together[:, p]
-        )
 
 
 def test_values_on_the_window_after_a_large_term_has_left():

@@ -7,6 +7,7 @@ import pytest
 
 import kernelbank as kb
 from support.core_banks import made
+from support.marks import refuses
 
 X = np.random.default_rng(0).normal(size=(20, 2))
 Y = X @ [[1.0], [2.0]]
@@ -39,8 +40,7 @@ def described(**changes):
 )
 def test_learn_refuses_other_shapes(arguments, name):
     core = made(bank(), 2)
-    with pytest.raises(ValueError, match=f"^{name} "):
-        core.learn(*arguments)
+    refuses(f"^{name} ", core.learn, *arguments)
     assert core.samples == 0
 
 
@@ -49,12 +49,10 @@ def test_predictions_refuse_other_widths(method):
     core = made(bank(), 2)
     core.learn(X, Y, None, {})
     for wrong in (X[:, :1].copy(), X[0], np.zeros((0, 3)), np.zeros((2, 2, 2)), np.array(1.0)):
-        with pytest.raises(ValueError, match=r"^X has shape"):
-            getattr(core, method)(wrong)
+        refuses(r"^X has shape", getattr(core, method), wrong)
     assert len(getattr(core, method)(np.zeros((0, 2)))) == 0
     assert np.array_equal(getattr(core, method)(X[::2]), getattr(core, method)(X[::2].copy()), True)
-    with pytest.raises(ValueError, match=r"^x has shape"):
-        core.predict_slots_one(np.zeros(3))
+    refuses(r"^x has shape", lambda: core.predict_slots_one(np.zeros(3)))
 
 
 def test_begin_refuses_other_shapes():
@@ -66,8 +64,7 @@ def test_begin_refuses_other_shapes():
         (X[0], np.zeros((4, 2)), None),
         (X[0], np.zeros((31, 2)), np.zeros((31, 6))),  # beyond the budget
     ):
-        with pytest.raises(ValueError, match=r"\w"):
-            made(bank(), 2).begin(*arguments)
+        refuses(r"\w", made(bank(), 2).begin, *arguments)
 
 
 def altered_pack(index, **changes):

@@ -1,12 +1,9 @@
 """Slots on some columns of wide inputs equal slots of a bank on these columns alone."""
 
-import json
-
 import numpy as np
 import pytest
 
 import kernelbank as kb
-from kernelbank.io import checkpoint
 from support.instances import VIEWS, stream
 
 K, L = kb.kernels, kb.learners
@@ -54,9 +51,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("kernel", "learner", "view", "residual"), CASES, ids=repr)
-def test_active_dims_equal_a_bank_on_these_columns_bit_for_bit(
-    tmp_path, kernel, learner, residual, view
-):
+def test_active_dims_equal_a_bank_on_these_columns_bit_for_bit(kernel, learner, residual, view):
     X, y = wide_stream(learner, view=view)
     chosen = X[:, list(view)]
     wide, alone = both(kernel, learner, view, residual)
@@ -69,8 +64,7 @@ def test_active_dims_equal_a_bank_on_these_columns_bit_for_bit(
 
     for start, end in ((0, 7), (7, 150), (150, 270)):
         cut.run(X[start:end], y[start:end])
-    cut.save(tmp_path / "bank.kb")
-    again = kb.load(tmp_path / "bank.kb")
+    again = kb.from_bytes(cut.to_bytes())
     for n in range(270, len(X)):
         if n % 5 == 0:
             assert again.predict_one(X[n]) == expected.predictions[n]
@@ -90,36 +84,6 @@ def test_active_dims_equal_a_bank_on_these_columns_bit_for_bit(
     for name in one.keys() - {"samples/inputs"}:
         assert np.array_equal(one[name], other[name], equal_nan=True), name
     assert all(np.array_equal(array, again.state()[name]) for name, array in one.items())
-
-
-@pytest.mark.parametrize(("kernel", "learner"), VIEWS, ids=repr)
-def test_file_with_other_active_dims_is_refused(tmp_path, kernel, learner):
-    path = tmp_path / "bank.kb"
-    bank = kb.KernelBank(
-        [K.ActiveDims(kernel, VIEW)], learner, loss=loss_of(learner), window=WINDOW
-    )
-    with pytest.raises(ValueError, match=r"'X' must have at least 5 columns for ActiveDims"):
-        bank.run(np.ones((3, 4)), np.ones(3))
-    bank.run(*wide_stream(learner, samples=60))
-    bank.save(path)
-    header, arrays = checkpoint.read(path)
-    written = json.dumps(header["kernels"])
-
-    def forge(view):
-        forged = written.replace(json.dumps(VIEW), json.dumps(view))
-        assert forged != written
-        checkpoint.write(path, {**header, "kernels": json.loads(forged)}, arrays)
-
-    forge([4, 0, 6])
-    with pytest.raises(ValueError, match="damaged: 'X' must have at least 7 columns"):
-        kb.load(path)
-    drawn = isinstance(learner, (L.FourierRLS, L.FourierSGD))  # features follow from the settings
-    for view in () if drawn else ([4], [4, 0, 3, 1, 2, 5]):
-        forge(view)
-        with pytest.raises(ValueError, match="damaged"):
-            kb.load(path)
-    forge([0, 3, 4])  # as many: a file that nobody can tell from a true one, and harmless
-    kb.load(path).run(*wide_stream(learner, samples=60))
 
 
 CELLS = K.ActiveDims(K.TreeKernel(), [1])

@@ -1,7 +1,5 @@
 """Every learner against its naive definition, in blocks, saved, and on hostile data."""
 
-from dataclasses import fields
-
 import numpy as np
 import pytest
 
@@ -9,9 +7,9 @@ import kernelbank as kb
 from support import naive
 from support.instances import LEARNERS, name_of, stream
 from support.learner_cases import LOSS_PAIRS, RANDOM_FEATURES, kernel_of, losses_of, oracle_of
+from support.marks import refuses
 from support.naive import kafbox
 from support.naive import learners as naive_learners
-from support.naive.batch_solutions import exponential_solution, prior_solution
 from support.naive.estimate import JITTER
 
 K, L = kb.kernels, kb.learners
@@ -81,28 +79,6 @@ def test_learner_equals_its_naive_definition(learner, loss, pair):
         assert abs(bank.ledger.dropped[0] - dropped) <= tolerance * max(1.0, dropped)
 
 
-COUNTS = (
-    "budget",
-    "landmarks",
-    "features",
-    "nodes",
-    "split_after",
-    "neighbors",
-    "memory",
-    "restart",
-)
-
-
-@pytest.mark.parametrize(
-    ("kind", "name"),
-    [(k, f.name) for k in L.standalone() for f in fields(k) if f.name in (*COUNTS, "column")],
-)
-def test_count_that_the_core_cannot_hold_is_refused(kind, name):
-    message = rf"'{name}' of {kind.__name__} must be a whole number .* <= 1000000000; got 1\d+\. \w"
-    with pytest.raises(kb.errors.InvalidArgument, match=message):
-        kind(**{name: 10**12})
-
-
 def test_core_refuses_whole_numbers_beyond_32_bits():
     learner = L.KLMS()
     object.__setattr__(learner, "budget", 10**12)
@@ -110,45 +86,10 @@ def test_core_refuses_whole_numbers_beyond_32_bits():
         kb.KernelBank([K.Gaussian(1.0)], learner).learn_one(0.0, 1.0)
 
 
-def test_scratch_counts_as_memory_when_a_file_is_loaded(tmp_path):
+def test_scratch_counts_as_memory_when_a_file_is_loaded():
     bank = kb.KernelBank([K.Gaussian(1.0)], L.KRLS(budget=600), window=2)
     bank.run(np.arange(9.0), np.ones(9))
-    bank.save(tmp_path / "bank.kb")
-    with pytest.raises(kb.errors.FileRefused, match="most_memory"):
-        kb.load(tmp_path / "bank.kb", most_memory=9 * 2**20)
-
-
-# --- step sizes, by facts that do not come from their definitions ---------------------------------
-
-STEPS = [L.Norma, L.KLMS, L.QKLMS, L.KNLMS, L.POLK, L.NystromSGD, L.FourierSGD]
-
-
-def bank_of(learner, **options):
-    return kb.KernelBank(kb.gaussian_grid(0.3, 2, 3), learner, **options)
-
-
-@pytest.mark.parametrize("kind", STEPS)
-def test_adagrad_does_not_depend_on_the_scale_of_the_loss(kind):
-    X, y = stream(2, 80, 2)
-    loss = kb.losses.Custom(
-        lambda f, y: 4 * (f - y) ** 2, lambda f, y: 8 * (f - y), curvature=8.0, name="four times"
-    )
-    plain, scaled = (
-        bank_of(kind(step_size="adagrad"), loss=given, window=3, regularization=0.0).run(X, y)
-        for given in ("squared", loss)
-    )
-    assert (plain.slot_predictions == scaled.slot_predictions).all()  # a power of two: no rounding
-    assert np.abs(plain.slot_predictions).max() > 0.01
-
-
-def test_restart_forgets_at_multiples_counted_from_one():
-    X, y = stream(2, 50, 2)
-    bank = bank_of(L.FourierSGD(20, restart=7), window=1)
-    zero = (bank.run(X, y).slot_predictions == 0).all(axis=1)
-    assert np.flatnonzero(zero).tolist() == [0, 6, 13, 20, 27, 34, 41, 48]
-
-
-# --- second-order learners ------------------------------------------------------------------------
+    refuses("most_memory", kb.from_bytes, bank.to_bytes(), most_memory=9 * 2**20)
 
 
 def test_tracker_variance_equals_the_naive_posterior():
@@ -181,34 +122,14 @@ def test_ridge_regression_with_a_tiny_ridge_is_solved(learner, ridge):
     assert bank.quarantined == ()
 
 
-@pytest.mark.parametrize(
-    ("forget", "forgetting", "batch"),
-    [
-        ("exponential", 1.0, exponential_solution),
-        ("exponential", 0.99, exponential_solution),
-        ("prior", 0.7, prior_solution),
-    ],
-)
-def test_recursive_least_squares_solve_their_batch_problems(forget, forgetting, batch):
-    X, y = stream(1, 40, 2)
-    bank = kb.KernelBank([K.Linear(0.5)], L.LinearRLS(forgetting, 0.05, forget), window=1)
-    bank.run(X, y)
-    features = np.array([naive_learners.linear_features(0.5)(x) for x in X])
-    expected = features @ batch(features, y, 0.05, forgetting)
-    assert bank.predict(X) == pytest.approx(expected, abs=1e-8)
-
-
 def test_exponential_forgetting_too_fast_for_its_features_is_refused():
     bank = kb.KernelBank([K.Gaussian(1.0)], L.FourierRLS(40, forgetting=0.5))
-    with pytest.raises(ValueError, match=r"'forgetting' of FourierRLS must be >= 0.88"):
-        bank.learn_one(0.0, 1.0)
+    refuses(r"'forgetting' of FourierRLS must be >= 0.88", bank.learn_one, 0.0, 1.0)
     assert bank.samples == 0
     bank = kb.KernelBank([K.Gaussian(1.0)], L.FourierRLS(40, forgetting=0.5, forget="prior"))
     bank.learn_one(0.0, 1.0)
-    with pytest.raises(ValueError, match="'constant_forgetting' of LinearRLS"):
-        L.LinearRLS(constant_forgetting=0.9)
-    with pytest.raises(ValueError, match=r"'step_size' of KLMS must be one of"):
-        L.KLMS(step_size="sqrt")
+    refuses("'constant_forgetting' of LinearRLS", L.LinearRLS, constant_forgetting=0.9)
+    refuses(r"'step_size' of KLMS must be one of", L.KLMS, step_size="sqrt")
 
 
 # --- the conventions of kafbox --------------------------------------------------------------------

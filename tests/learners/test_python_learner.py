@@ -8,6 +8,8 @@ import pytest
 
 import kernelbank as kb
 from support.instances import stream
+from support.marks import refuses
+from support.python_learner import Gradient
 
 K, L = kb.kernels, kb.learners
 EPS = np.finfo(float).eps
@@ -32,28 +34,6 @@ class Counter:
 
 def adapted_slot(model, **settings):
     return kb.Slot(kb.kernels.NoKernel(), kb.learners.Adapter(model, **settings))
-
-
-@dataclass(frozen=True)
-class Gradient(L.PythonLearner):
-    """KLMS, once more."""
-
-    learning_rate: float = 0.1
-    budget: int = 12
-
-    def start(self, dimension, kernel):
-        return {"centres": np.zeros((self.budget, dimension)), "terms": np.zeros(self.budget)}
-
-    def value(self, state, x, kernel):
-        return (kernel(x[None], state["centres"])[0] * state["terms"]).sum()
-
-    def step(self, state, x, y, slope, kernel):
-        state["centres"] = np.vstack([state["centres"][1:], x])
-        state["terms"] = np.append(state["terms"][1:], -self.learning_rate * slope)
-
-    def norm(self, state, kernel):
-        gram = kernel(state["centres"], state["centres"])
-        return (state["terms"][:, None] * gram * state["terms"]).sum()
 
 
 @pytest.mark.parametrize("loss", ["absolute", "logistic"])
@@ -92,8 +72,7 @@ def spoiled(**methods):
 )
 def test_python_learner_with_a_mistake_raises_and_changes_nothing(learner, message):
     bank = kb.KernelBank([K.Gaussian(1.0)], learner)
-    with pytest.raises(ValueError, match=message):
-        bank.run(np.arange(5.0), np.arange(5.0))
+    refuses(message, lambda: bank.run(np.arange(5.0), np.arange(5.0)))
     assert bank.samples == 0
 
 
@@ -119,8 +98,6 @@ def test_learner_in_python_may_state_variances():
 
 
 # --- adapter --------------------------------------------------------------------------------------
-
-K, L = kb.kernels, kb.learners
 
 
 def test_adapted_model_predicts_and_learns_as_a_slot():
@@ -156,44 +133,12 @@ def test_bank_with_an_adapted_model_is_not_saved(tmp_path):
     with pytest.raises(kb.errors.KernelBankError, match=r"slot 0 is Adapter.*not arrays"):
         bank.save(tmp_path / "bank.kb")
     assert not list(tmp_path.iterdir())
-    with pytest.raises(ValueError, match="'model' of Adapter must have predict_one"):
-        L.Adapter(3.0)
+    refuses("'model' of Adapter must have predict_one", L.Adapter, 3.0)
     with pytest.raises(ValueError, match="without regularization"):
         kb.KernelBank(slots=[adapted_slot(Counter(), curvature=1.0)], regularization=0)
     with pytest.raises(ValueError, match="'kernel' of Adapter must be NoKernel"):
         kb.KernelBank(K.Gaussian(1.0), L.Adapter(Counter()))
-    with pytest.raises(ValueError, match="kernel"):
-        kb.KernelBank(K.NoKernel(), L.KLMS())
-
-
-@pytest.mark.slow  # to import them takes most of its time
-def test_models_of_river_and_scikit_learn_are_adapted():
-    from river import linear_model as river_linear
-    from river import preprocessing
-    from sklearn.linear_model import SGDClassifier, SGDRegressor
-
-    X, y = stream(6, 300, 2)
-    line = preprocessing.StandardScaler() | river_linear.LinearRegression()
-    alone, expected = line.clone(), []
-    for x, target in zip(X, y, strict=True):
-        named = {"x0": x[0], "x1": x[1]}
-        expected.append(alone.predict_one(named))
-        alone.learn_one(named, float(target))
-    slots = [adapted_slot(line), adapted_slot(SGDRegressor(random_state=0))]
-    trace = kb.KernelBank(slots=slots, window=3).run(X, y)
-    assert np.allclose(trace.slot_predictions[:, 0], expected, rtol=1e-12)
-    assert trace.slot_loss[150:, 1].mean() < (y[150:] ** 2).mean()
-
-    labels = np.where(X[:, 0] > X[:, 1], 1.0, -1.0)
-    slots = [
-        adapted_slot(river_linear.LogisticRegression()),
-        adapted_slot(SGDClassifier(random_state=0)),
-    ]
-    bank = kb.KernelBank(slots=slots, window=3, loss="hinge")
-    trace = bank.run(X, labels)
-    assert bank.quarantined == ()
-    right = np.sign(trace.slot_predictions[100:]) == labels[100:, None]
-    assert (right.mean(axis=0) > 0.8).all()
+    refuses("kernel", lambda: kb.KernelBank(K.NoKernel(), L.KLMS()))
 
 
 def test_undone_block_is_undone_in_adapted_models_too():
@@ -209,8 +154,7 @@ def test_undone_block_is_undone_in_adapted_models_too():
     bank.run(X[:20], y[:20])
     spoiled = X[20:30].copy()
     spoiled[7] = 99.0
-    with pytest.raises(ValueError, match="no"):
-        bank.run(spoiled, y[20:30])
+    refuses("no", bank.run, spoiled, y[20:30])
     assert bank.predict_slots(X[:1])[0, 0] == 20.0
     trace = bank.run(X[20:], y[20:])
     assert trace.slot_predictions[:, 0].tolist() == list(range(20, 40))

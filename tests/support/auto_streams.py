@@ -37,6 +37,38 @@ def labelled(count, kind, seed=0):
     }[kind]
 
 
+def late_classes(rows=620):
+    """Two classes, three from row 150 (after the last restart), four from row 560 (after a revision)."""
+    draw, row = np.random.default_rng(3), np.arange(rows)
+    X = draw.normal(size=(rows, 3))
+    y = np.where(X[:, 0] > 0, "right", "left")
+    y = np.where((row >= 150) & (X[:, 1] > 0.8), "top", y)
+    return X, np.where((row >= 560) & (X[:, 2] > 0.8), "front", y)
+
+
+def two_targets(count=200, seed=0):
+    """Inputs (n, 3), and two targets of different scale."""
+    draw = np.random.default_rng(seed)
+    X = draw.normal(size=(count, 3))
+    first = 5 + 2 * np.sin(2 * X[:, 0]) + 0.1 * draw.normal(size=count)
+    second = 1000 - 300 * X[:, 1] * X[:, 2] + 10 * draw.normal(size=count)
+    return X, np.column_stack([first, second])
+
+
+def troubled_targets(count=200, seed=0):
+    """The same with missing targets and inputs, far targets, a level, and a third target late."""
+    X, Y = two_targets(count, seed)
+    draw = np.random.default_rng(seed + 1)
+    Y = np.column_stack([Y, 3 * Y[:, 0] - 50])
+    Y[draw.random(Y.shape) < 0.2] = np.nan
+    Y[[0, 3, 40, 41]] = np.nan
+    Y[: count * 3 // 4, 2] = np.nan
+    X[draw.random(X.shape) < 0.05] = np.nan
+    Y[50, 0], Y[55, 1] = 1e8, -1e7
+    Y[count * 4 // 5 :, 0] += 1000
+    return X, Y
+
+
 HOSTILE = {
     "constant inputs": lambda X, y: (np.ones_like(X), y),
     "constant target": lambda X, y: (X, np.full(len(y), 7.0)),

@@ -57,7 +57,6 @@ class ColumnPair:
         self.rows = 0
         self.size = 0.0
         self.levels = 0
-        self.moves = 0
 
     @property
     def column(self):

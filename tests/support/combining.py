@@ -15,7 +15,6 @@ def run_combiner(
     combiner,
     losses=None,
     *,
-    costs=None,
     values=None,
     targets=None,
     curvature=None,
@@ -24,7 +23,7 @@ def run_combiner(
 ):
     """The weights after each sample, the final state, and the diagnostics after each block.
 
-    losses, costs: (n, P), inf for a slot that has failed; costs are losses unless they are given.
+    losses: (n, P), inf for a slot that has failed; costs are losses.
     values: (n, window, P) for window evidence, or (n, P), the predictions; NaN for a slot that has
     failed. Blocks end at `cuts`.
     """
@@ -42,7 +41,7 @@ def run_combiner(
     rows = {
         "curvature": np.zeros((samples, slots)) if curvature is None else curvature,
         "window_loss": np.where(failed, np.inf, 1.0),
-        "slot_cost": losses if costs is None else costs,
+        "slot_cost": losses,
         "slot_loss": losses,
         "slot_predictions": predictions,
         "values": np.nan_to_num(values) if on_window else np.zeros((samples, window, slots)),

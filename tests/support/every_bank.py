@@ -9,7 +9,7 @@ import kernelbank as kb
 
 from . import instances
 from .learner_cases import kernel_of, losses_of
-from .second_order import PrototypeRLS
+from .python_learner import Gradient
 
 K, L = kb.kernels, kb.learners
 
@@ -24,7 +24,7 @@ THREE = np.digitize(NUMBERS, np.quantile(NUMBERS, [0.3, 0.7]))
 OWN = {
     "cauchy": K.Custom(instances.cauchy),
     "fourth": instances.FOURTH,
-    "PrototypeRLS": PrototypeRLS,
+    "Gradient": Gradient,
     "AdaRaker": kb.rivals.AdaRaker,
 }
 """Components that are not built in, which `kb.load` must be given."""
@@ -71,7 +71,7 @@ def mixed_slots():
         kb.Slot(K.Gaussian(0.6), L.KRLS(budget=15), residual_of=0),
         kb.Slot(K.Gaussian(0.6), L.Norma(0.05, 30), residual_of=7),
         kb.Slot(K.Gaussian(0.6), L.Norma(0.05, 30), loss="absolute"),
-        kb.Slot(K.Gaussian(0.6), PrototypeRLS()),
+        kb.Slot(K.Gaussian(0.6), Gradient()),
         kb.Slot(K.Gaussian(0.6), L.Norma(0.05, 30), transform=LOG),
         kb.Slot(K.Gaussian(0.6), L.FourierRLS(features=12), residual_of=11, transform=LOG),
     ]

@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import kernelbank as kb
-from kernelbank.errors import KernelBankError
+from kernelbank.errors import FileRefused, KernelBankError
 from kernelbank.io import checkpoint
 from kernelbank.run.options import RunOptions
 from kernelbank.run.report.data import ReportData
@@ -121,6 +121,40 @@ def with_value(header: Header, path: tuple[Any, ...], value: Any) -> Header:
     return copied
 
 
+def arrays_of(header: Header, body: bytes) -> Arrays:
+    """The arrays by name."""
+    arrays: Arrays = {}
+    offset = 0
+    for name, dtype, shape in header["arrays"]:
+        size = int(np.prod(shape, dtype=object)) * np.dtype(dtype).itemsize
+        arrays[name] = np.frombuffer(body[offset : offset + size], dtype).reshape(shape).copy()
+        offset += size
+    return arrays
+
+
+def assert_refused(data: bytes, table: dict[str, list[Any]], **options: Any) -> None:
+    """Each change alone makes a file that is refused.
+
+    table : by the path of a value in the header ("model/held", "kernels/0"), other values; by the
+        name of an array after a colon, what its last entry becomes.
+    """
+    header, body = unpack(data)
+    for name, values in table.items():
+        path = tuple(int(key) if key.isdigit() else key for key in name.split("/"))
+        for value in values:
+            if name.startswith(":"):
+                arrays = arrays_of(header, body)
+                arrays[name[1:]].flat[-1] = value
+                forged = pack(header, b"".join(array.tobytes() for array in arrays.values()))
+            else:
+                forged = pack(with_value(header, path, value), body)
+            try:
+                kb.from_bytes(forged, **options)
+            except FileRefused:
+                continue
+            raise AssertionError(f"a file was loaded with {name} = {value!r}")
+
+
 def with_each_number(data: bytes, seen: Counter[Any]) -> Iterator[bytes]:
     """The file with each number of its header replaced in turn, at places that are new.
 
@@ -175,9 +209,7 @@ def every_kind(folder: Path, cases: dict[str, Any] | None = None) -> Iterator[Sa
             bank.predict_one(case.X[4])
         bank.save(path)
         yield SavedKind(name, path.read_bytes(), _use_bank(case.X, case.y))
-    yield from _named_columns(path)
-    yield from _few_rows(path)
-    yield _known_inputs(path)
+    yield from _auto_banks()
     for labels in (False, True):
         run = SavedRun(folder / f"run-{labels}", labels=labels)
         yield SavedKind(f"run, labels={labels}", run.state, run.use)
@@ -189,8 +221,9 @@ def _use_bank(X: Any, y: Any) -> Callable[[Path], None]:
         bank.predict_one(X[3])
         for n in range(ROWS, ROWS + 3):
             bank.learn_one(X[n], y[n])
-        bank.run(X[ROWS : ROWS + 6], y[ROWS : ROWS + 6])
-        bank.predict(X[:3])
+        if isinstance(X, np.ndarray):  # not by names
+            bank.run(X[ROWS : ROWS + 6], y[ROWS : ROWS + 6])
+            bank.predict(X[:3])
         if getattr(bank, "horizons", ()):
             bank.forecast(X[:3] if bank._config.known else None), bank.ledger.horizons
         repr(bank), bank.status()
@@ -200,62 +233,39 @@ def _use_bank(X: Any, y: Any) -> Callable[[Path], None]:
     return use
 
 
-def _named_columns(path: Path) -> Iterator[SavedKind]:
-    """AutoBanks on rows with names: numbers, times and categories."""
-    draw = np.random.default_rng(0)
-
-    def row(n: int) -> dict[str, Any]:
-        hour = np.datetime64("2026-01-01") + np.timedelta64(n, "h")
-        return {"a": float(draw.normal()), "site": "xyz"[n % 3], "time": hour.item()}
-
-    rows = [row(n) for n in range(ROWS + 10)]
-    for task, targets in (
-        ("regression", [one["a"] + (one["site"] == "x") for one in rows]),
-        ("classification", [one["site"] == "x" for one in rows]),
-    ):
-        bank = kb.AutoBank(task, lags=1, size="small", scalings="standard")
-        for one, target in zip(rows[:ROWS], targets, strict=False):
-            bank.learn_one(one, target)
-        bank.predict_one(rows[ROWS])
-        bank.save(path)
-
-        def use(path: Path, targets: list[Any] = targets) -> None:
-            bank = kb.load(path)
-            bank.predict_one(rows[ROWS + 1])
-            for one, target in zip(rows[ROWS:], targets[ROWS:], strict=True):
-                bank.learn_one(one, target)
-            repr(bank), bank.status()
-            bank.save(path)
-            kb.load(path)
-
-        yield SavedKind(f"AutoBank on columns, {task}", path.read_bytes(), use)
-
-
-def _few_rows(path: Path) -> Iterator[SavedKind]:
-    """AutoBanks before their first bank, with slots of the user's own, with far targets."""
+def _auto_banks() -> Iterator[SavedKind]:
+    """AutoBanks on columns, before their first bank, with far targets, few slots, known inputs."""
     X, y = every_bank.X, every_bank.NUMBERS
-    own = [kb.Slot(kb.kernels.Gaussian(1.0), kb.learners.FourierRLS(features=8))]
-    for rows in (0, 3, ROWS):
-        bank = kb.AutoBank(slots=own, lags=2, combiner=kb.combiners.Simplex(), lower=-1e9)
-        for n in range(rows):
-            bank.learn_one(X[n], y[n] if n < ROWS - 2 else 1e4)
-        bank.save(path)
-        yield SavedKind(f"AutoBank after {rows} rows", path.read_bytes(), _use_bank(X, y))
-    three = every_bank.THREE
-    bank = kb.AutoBank("classification", slots=own, classes=[0, 1, 2])
-    bank.run(X[:ROWS], three[:ROWS])
-    bank.predict_one(X[0])
-    bank.save(path)
-    yield SavedKind("AutoBank, three classes, few slots", path.read_bytes(), _use_bank(X, three))
-
-
-def _known_inputs(path: Path) -> SavedKind:
-    """An AutoBank whose forecasts know an input in advance, and start anew with found periods."""
-    X, y = every_bank.X, every_bank.NUMBERS
-    bank = kb.AutoBank(size="small", horizons=3, known=[1], seasons="auto")
-    bank.run(X[:ROWS], y[:ROWS])
-    bank.save(path)
-    return SavedKind("AutoBank with known inputs", path.read_bytes(), _use_bank(X, y))
+    far = np.where(np.arange(len(y)) < ROWS - 2, y, 1e4)
+    hours = np.datetime64("2026-01-01") + np.arange(len(X)).astype("timedelta64[h]")
+    rows = [
+        {"a": float(x[0]), "site": "xyz"[n % 3], "time": hours[n].item()} for n, x in enumerate(X)
+    ]
+    columns: dict[str, Any] = {"lags": 1, "size": "small", "scalings": "standard"}
+    slots = [kb.Slot(kb.kernels.Gaussian(1.0), kb.learners.FourierRLS(features=8))]
+    few: dict[str, Any] = {"slots": slots, "combiner": kb.combiners.Simplex(), "lower": -1e9}
+    labels: dict[str, Any] = {"task": "classification"}
+    known: dict[str, Any] = {"size": "small", "horizons": 3, "known": [1], "seasons": "auto"}
+    kinds: dict[str, tuple[dict[str, Any], Any, Any, int]] = {
+        "on columns": (columns, rows, y, ROWS),
+        "on columns, for labels": (columns | labels, rows, [v > 0.5 for v in y.tolist()], ROWS),
+        "before its first row": (few, X, far, 0),
+        "before its first bank": (few, X, far, 3),
+        "with far targets": (few, X, far, ROWS),
+        "with few slots": (
+            labels | {"slots": slots, "classes": range(3)},
+            X,
+            every_bank.THREE,
+            ROWS,
+        ),
+        "with known inputs": (known, X, y, ROWS),
+    }
+    for name, (settings, inputs, targets, count) in kinds.items():
+        bank = kb.AutoBank(**settings)
+        for n in range(count):
+            bank.learn_one(inputs[n], targets[n])
+        bank.predict_one(inputs[ROWS])
+        yield SavedKind(f"AutoBank {name}", bank.to_bytes(), _use_bank(inputs, targets))
 
 
 class SavedRun:
@@ -339,12 +349,8 @@ class Forger:
         """A forged file."""
         draw = self._draw
         header, body = unpack(data)
-        arrays: Arrays = {}
-        offset = 0
-        for name, dtype, shape in header.pop("arrays"):
-            size = int(np.prod(shape, dtype=object)) * np.dtype(dtype).itemsize
-            arrays[name] = np.frombuffer(body[offset : offset + size], dtype).reshape(shape).copy()
-            offset += size
+        arrays = arrays_of(header, body)
+        del header["arrays"]
         table: dict[str, Any] = {}
         for _ in range(draw.choice([1, 1, 1, 2, 4])):
             if draw.random() < 0.55:

@@ -93,13 +93,13 @@ TREE = kb.Slot(K.TreeKernel(0.7, 6), kb.learners.PartitionTree(nodes=15, split_a
 """A slot of another kernel and learner, for the losses whose curvature is known."""
 
 COMBINERS = [
-    (kb.combiners.Simplex(), "simplex"),
-    (kb.combiners.Simplex(evidence="prequential", horizon=7), ("prequential", 7)),
-    (kb.combiners.Simplex(bound="jensen"), "jensen"),
-    (kb.combiners.Uniform(), "uniform"),
-    (kb.combiners.Best(), "best"),
-    (kb.combiners.OMKR(), ("omkr", "exact")),
-    (kb.combiners.OMKR(gradient="printed"), ("omkr", "printed")),
+    (kb.combiners.Simplex(), ("simplex", {})),
+    (kb.combiners.Simplex(evidence="prequential", horizon=7), ("prequential", {"horizon": 7})),
+    (kb.combiners.Simplex(bound="jensen"), ("jensen", {})),
+    (kb.combiners.Uniform(), ("uniform", {})),
+    (kb.combiners.Best(), ("best", {})),
+    (kb.combiners.OMKR(), ("omkr", {"gradient": "exact"})),
+    (kb.combiners.OMKR(gradient="printed"), ("omkr", {"gradient": "printed"})),
     (kb.combiners.Hedge(), ("hedge", {"rate": None})),
     (kb.combiners.Hedge(learning_rate=2.0), ("hedge", {"rate": 2.0})),
     (

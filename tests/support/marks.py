@@ -1,4 +1,4 @@
-"""What only some runs test: slow parameters, and libraries that are large."""
+"""What many tests need: slow parameters, libraries that are large, and refusals."""
 
 from __future__ import annotations
 
@@ -43,3 +43,9 @@ def first_of_each(kind: Callable[[Any], object], values: Iterable[Any]) -> list[
         return new
 
     return slow_unless(quick, values)
+
+
+def refuses(words: str, call: Callable[..., Any], *arguments: Any, **options: Any) -> None:
+    """Check that a call raises a ValueError, as all that is refused by name, with these words."""
+    with pytest.raises(ValueError, match=words):
+        call(*arguments, **options)

@@ -7,7 +7,7 @@ import numpy as np
 import kernelbank as kb
 
 from . import instances
-from .every_bank import NUMBERS, SAMPLES, Case, X, few_cases
+from .every_bank import NUMBERS, Case, X, few_cases
 
 OUTPUTS = 3
 
@@ -97,6 +97,3 @@ def assert_same_output(bank, output, own):
     assert same(bank.predict_one(X[3])[output], own.predict_one(X[3]))
     for name in ("cumulative_cost", "slot_loss", "slot_cumulative_cost", "regret", "dropped"):
         assert same(getattr(bank.ledger, name)[output], getattr(own.ledger, name)), name
-
-
-__all__ = ["SAMPLES", "X"]

@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 
 import kernelbank as kb
-from support import instances
 
 K, M = kb.kernels, kb.learners
 
@@ -24,31 +23,6 @@ def share_test_modules():
 def no_token(name, default=None):
     """In place of `os.getenv`, for a head that requires no token."""
     return "disabled" if name == "RAY_AUTH_MODE" else os.environ.get(name, default)
-
-
-def accepts(slot, loss):
-    try:
-        kb.KernelBank(slots=[slot], loss=loss)
-    except kb.errors.InvalidArgument:
-        return False
-    return True
-
-
-def slots_of_every_learner(loss="squared"):
-    """One slot of every learner that accepts the loss, and several of Norma."""
-    slots = [kb.Slot(K.Gaussian(w), M.Norma(0.05, budget=20)) for w in (0.1, 0.3, 0.5, 1, 2, 4)]
-    slots.append(kb.Slot(K.Custom(instances.cauchy), M.Norma(0.05, budget=20)))
-    for learner in instances.LEARNERS:
-        kernel = K.Gaussian(0.6)
-        if isinstance(learner, M.LinearRLS):
-            kernel = K.Linear(0.5)
-        elif isinstance(learner, M.PartitionTree):
-            kernel = K.TreeKernel(0.7, 6)
-        slots.append(kb.Slot(kernel, learner))
-    if loss == "squared":
-        slots.append(kb.Slot(K.Gaussian(1.0), M.KRLS(budget=10), residual_of=9))
-        slots.append(kb.Slot(K.Gaussian(1.0), M.Norma(0.05, budget=20), residual_of=2))
-    return [slot for slot in slots if accepts(slot, loss) or slot.residual_of is not None]
 
 
 class MeanModel:

@@ -102,9 +102,6 @@ def test_interrupts_of_all_kinds():
     attack(1000, 2)
 
 
-# --- users' functions -----------------------------------------------------------------------------
-
-
 def test_step_of_an_auto_bank_is_undone_if_a_users_function_fails():
     """Whatever the row: before the first bank, at a restart, one by one, in a batch."""
     X, y = numbers(150, dimension=2)
@@ -142,9 +139,6 @@ def test_step_of_an_auto_bank_is_undone_if_a_users_function_fails():
     bank.run(X[40:], y[40:])
     clean.run(X[40:], y[40:])
     assert_same_auto(bank, clean)
-
-
-# --- warnings as errors ---------------------------------------------------------------------------
 
 
 def test_warning_that_is_an_error_leaves_a_whole_bank():
@@ -223,9 +217,6 @@ def test_bank_that_was_cut_off_refuses_every_use_and_others_are_whole(tmp_path):
             bank.run(X[bank.samples :], y[bank.samples :])
         assert_same_auto(bank, undisturbed)
     assert refused
-
-
-# --- forks ----------------------------------------------------------------------------------------
 
 
 def in_child(code):

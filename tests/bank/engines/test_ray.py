@@ -60,25 +60,6 @@ def bank_maker(**settings):
 X, Y = instances.stream(3, 420, 2)
 
 
-@pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
-def test_ray_with_every_learner_has_the_bits_of_serial(cluster):
-    make = bank_maker(slots=ray_cluster.slots_of_every_learner())
-    serial, on_ray = run_both(make, Ray(shards=2, block=100), X, Y)
-    points = X[:20]
-    assert np.array_equal(serial.predict(points), on_ray.predict(points))
-    assert np.array_equal(serial.predict_slots(points), on_ray.predict_slots(points))
-    variances = [bank.predict_variance_slots(points) for bank in (serial, on_ray)]
-    assert np.array_equal(*variances, equal_nan=True)
-    assert np.array_equal(serial.ledger.dropped, on_ray.ledger.dropped)
-    for x, y in zip(X[:5], Y[:5], strict=True):  # single samples, with late targets among them
-        assert serial.predict_one(x) == on_ray.predict_one(x)
-        past = [bank.predict_slots_one(x)[1] for bank in (serial, on_ray)]
-        assert np.array_equal(*past)
-        serial.learn_one(x, y, past[0] + 0.25)
-        on_ray.learn_one(x, y, past[1] + 0.25)
-    assert_same_banks(serial, on_ray)
-
-
 def test_bank_saved_on_ray_continues_on_any_engine(cluster, tmp_path):
     serial, two = run_both(bank_maker(), Ray(shards=2), X[:300], Y[:300])
     two.save(tmp_path / "two.kb")
@@ -111,28 +92,6 @@ def test_kernel_that_raises_on_ray_undoes_its_block(cluster):
     serial.run(X[:120], Y[:120])
     assert_same_banks(serial, on_ray)
     assert_same_traces(serial.run(X[120:], Y[120:]), on_ray.run(X[120:], Y[120:]))
-
-
-def test_killed_process_is_replaced_with_the_same_bits(cluster):
-    serial, on_ray = bank_maker()("serial"), bank_maker()(Ray(shards=2, block=50))
-    for start in (0, 140, 280):
-        if start:
-            ray_cluster.kill_process(on_ray, start // 140 % 2)
-        some = slice(start, start + 140)
-        own = X[some].copy()
-        assert_same_traces(serial.run(X[some], Y[some]), on_ray.run(own, Y[some]))
-        own[:] = 0.0  # what is learned again is what was learned
-    assert_same_banks(serial, on_ray)
-
-
-def test_truncation_is_warned_of_with_the_figure_of_serial(cluster):
-    def told(engine):
-        bank = kb.KernelBank([K.Gaussian(30.0)], M.Norma(0.01, 12), window=5, engine=engine)
-        with pytest.warns(kb.errors.TruncationMatters) as record:
-            bank.run(X, Y)
-        return str(record[0].message)
-
-    assert told(Ray(shards=1)) == told("serial")
 
 
 def test_cluster_started_by_engine_has_safe_defaults(cluster):
@@ -188,9 +147,6 @@ def test_ray_engine_without_package_says_how_to_install(monkeypatch):
         kb.KernelBank(engine="ray").learn_one(0.0, 1.0)
 
 
-# --- all instances --------------------------------------------------------------------------------------
-
-
 CASES = few_cases()
 """Processes of a bank on Ray take seconds to start, so kernels and learners share banks."""
 
@@ -225,18 +181,6 @@ def test_processes_of_deleted_banks_are_used_again(cluster):
     assert process_ids() == process_ids() == process_ids()
 
 
-# --- several outputs ------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("combiner", [C.Stacking(), C.Hedge()], ids=instances.name_of)
-def test_missing_targets_on_ray_have_the_bits_of_serial(cluster, combiner):
-    targets = output_banks.columns(Y)
-    targets[np.random.default_rng(5).random(targets.shape) < 0.2] = np.nan
-    run_both(
-        bank_maker(window=1, combiner=combiner, outputs=3), Ray(shards=2, block=70), X, targets
-    )
-
-
 def test_output_and_slots_are_added_on_ray_with_the_bits_of_serial(cluster):
     serial, on_ray = run_both(bank_maker(), Ray(shards=2, block=90), X, Y)
     alone = serial.new_output(len(Y) - 50)
@@ -250,9 +194,6 @@ def test_output_and_slots_are_added_on_ray_with_the_bits_of_serial(cluster):
     pair = [bank.with_slots(new, kept) for bank in (serial, on_ray)]
     assert_same_traces(*[bank.run(X, Y) for bank in pair])
     assert_same_banks(*pair)
-
-
-# --- what cannot be sent --------------------------------------------------------------------------------
 
 
 @pytest.mark.slow

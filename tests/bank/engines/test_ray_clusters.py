@@ -37,13 +37,6 @@ def test_cluster_without_authentication_is_refused_before_anything_is_sent(open_
     assert open_head.ask()["actors"] == 0
 
 
-def test_cluster_without_authentication_may_be_allowed(open_head):
-    for env in (ray_processes.environment(), OPEN):
-        said = ray_processes.run_driver(env, address=open_head.address, allow_unauthenticated=True)
-        assert said == "same: True"
-    assert open_head.ask()["actors"] == 4
-
-
 def test_command_refuses_cluster_without_authentication(open_head, token, tmp_path):
     x, y = make_rows(100)
     source = write_csv(tmp_path / "s.csv", ["a", "b", "y"], np.column_stack([x, y]))

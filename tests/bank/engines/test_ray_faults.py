@@ -5,8 +5,6 @@ import random
 import secrets
 import signal
 import threading
-import time
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 import numpy as np
@@ -14,7 +12,7 @@ import pytest
 
 import kernelbank as kb
 from kernelbank.bank.engines import ray as ray_engine
-from support import instances, ray_cluster
+from support import every_bank, instances, ray_cluster
 from support.ray_cluster import (
     assert_same_banks,
     assert_same_traces,
@@ -112,6 +110,7 @@ def test_process_killed_before_any_query_is_replaced(nodes, tmp_path):
         lambda bank: np.nan_to_num(bank.predict_variance_slots(X[:10])),
         lambda bank: bank.ledger.dropped,
         lambda bank: bank.learn_one(X[0], Y[0]),
+        lambda bank: bank.learn_one(X[0], Y[0], np.zeros(12)),
         lambda bank: bank.state()["samples/inputs"],
     ]
     for number, query in enumerate(queries):
@@ -151,23 +150,11 @@ def test_processes_killed_at_random_moments_are_replaced_with_the_same_bits(node
     assert_same_banks(serial, on_ray)
 
 
-@pytest.mark.parametrize("restart", [True, False])
-def test_actor_killed_through_ray_is_replaced(nodes, restart):
-    import ray
-
-    serial, on_ray = bank_on("serial"), bank_on(Ray(shards=2, block=60))
-    serial.run(X[:200], Y[:200])
-    on_ray.run(X[:200], Y[:200])
-    ray.kill(ray_bank(on_ray)._shards[0].actor, no_restart=not restart)
-    assert_same_traces(serial.run(X, Y), on_ray.run(X, Y))
-    assert_same_banks(serial, on_ray)
-
-
 @pytest.mark.parametrize("replay", [100, 10_000])
 def test_models_in_adapters_survive_killed_processes(nodes, replay):
     slots = [
         kb.Slot(K.NoKernel(), M.Adapter(ray_cluster.MeanModel())),
-        *ray_cluster.slots_of_every_learner()[:5],
+        *every_bank.mixed_slots()[:5],
     ]
     serial = bank_on("serial", slots=slots)
     on_ray = bank_on(Ray(shards=2, block=60, replay=replay), slots=slots)
@@ -217,28 +204,6 @@ def test_shard_without_room_raises_after_patience(nodes):
     assert bank.samples == 0
 
 
-def test_interrupt_undoes_the_block_on_ray(nodes, monkeypatch):
-    serial, on_ray = bank_on("serial"), bank_on(Ray(shards=2, block=60))
-    on_ray.run(X[:60], Y[:60])
-    calls = []
-    original = ray_bank(on_ray)._finish
-
-    def interrupted(*given):
-        calls.append(1)
-        if len(calls) == 3:
-            raise KeyboardInterrupt
-        return original(*given)
-
-    monkeypatch.setattr(ray_bank(on_ray), "_finish", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        on_ray.run(X[60:], Y[60:])
-    assert on_ray.samples == 180
-    serial.run(X[:180], Y[:180])
-    assert np.array_equal(serial.predict(X[:5]), on_ray.predict(X[:5]))
-    assert_same_traces(serial.run(X, Y), on_ray.run(X, Y))
-    assert_same_banks(serial, on_ray)
-
-
 def test_ctrl_c_at_random_moments_loses_nothing(nodes):
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in the background
     long, targets = np.tile(X, (20, 1)), np.tile(Y, 20)
@@ -268,33 +233,6 @@ def test_ctrl_c_at_random_moments_loses_nothing(nodes):
     signal.signal(signal.SIGINT, before)
     assert interrupts
     assert_same_banks(serial, on_ray)
-
-
-# --- nodes ----------------------------------------------------------------------------------------
-
-
-def test_lost_node_is_replaced_by_one_that_joins(nodes):
-    node = nodes.add_node(num_cpus=1)
-    serial = bank_on("serial")
-    on_ray = bank_on(Ray(shards=2, block=60, cpus=1, replay=100, patience=60))
-    for bank in (serial, on_ray):
-        bank.run(X[:200], Y[:200])
-    ray_cluster.remove_node(nodes, node, on_ray)
-    began = time.monotonic()
-    with (  # noqa: PT031
-        ThreadPoolExecutor(1) as pool,  # Ray adds nodes in the main thread only
-        pytest.warns(kb.errors.KernelBankWarning, match="waits for a process"),
-    ):
-        running = pool.submit(on_ray.run, X, Y)
-        time.sleep(8.0)
-        node = nodes.add_node(num_cpus=1)
-        trace = running.result()
-    assert time.monotonic() - began < 60
-    assert_same_traces(serial.run(X, Y), trace)
-    assert_same_banks(serial, on_ray)
-    del bank, on_ray
-    ray_cluster.release_processes()
-    nodes.remove_node(node)
 
 
 def test_lost_node_without_replacement_raises_and_bank_can_be_saved(nodes, tmp_path):

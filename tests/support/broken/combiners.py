@@ -69,21 +69,6 @@ class NaNIfAllFail(Sound):
         return np.exp(-above) / np.exp(-above).sum(axis=1, keepdims=True)
 
 
-class LastRowOnly(Sound):
-    def combine(self, objective, evidence, state, weights):
-        return super().combine(objective, evidence, state, weights)[-1]
-
-
-class FirstSumAboveOne(Sound):
-    def first_weights(self, slots):
-        return np.ones(slots)
-
-
-class OneFirstWeight(Sound):
-    def first_weights(self, slots):
-        return np.ones(1)
-
-
 class ReturnsNone(Sound):
     def diagnostics(self, state, weights):
         return None
@@ -95,19 +80,11 @@ class WritesEvidence(Sound):
         return super().combine(objective, evidence, state, weights)
 
 
-class UsesUndeclaredValues(Sound):
-    def combine(self, objective, evidence, state, weights):
-        return np.abs(evidence.values[:, 0])
-
-
 class SoundStacking(Sound):
     """Discounted moments of the errors, and thirty Frank-Wolfe steps: sound."""
 
     def shapes(self, slots):
         return {"moments": (slots, slots)}
-
-    def discount(self, t):
-        return 0.9
 
     def combine(self, objective, evidence, state, weights):
         targets = evidence.targets[-len(evidence.slot_loss) :]
@@ -115,7 +92,7 @@ class SoundStacking(Sound):
         for t, target in enumerate(targets):
             finite = np.isfinite(evidence.window_loss[t])
             errors = np.where(finite, evidence.slot_predictions[t] - target, 0.0)
-            state["moments"] *= self.discount(t)
+            state["moments"] *= 0.9
             state["moments"] += np.outer(errors, errors)
             own = finite / max(finite.sum(), 1)
             for step in range(30 if finite.any() else 0):
@@ -134,28 +111,6 @@ class ReadsPreviousTarget(SoundStacking):
         return super().combine(objective, before, state, weights)
 
 
-class ForgetsTheWindow(SoundStacking):
-    """Takes targets[t] for the target of sample t."""
-
-    def combine(self, objective, evidence, state, weights):
-        count = len(evidence.slot_loss)
-        first = replace(evidence, targets=evidence.targets[:count])
-        return super().combine(objective, first, state, weights)
-
-
-class ReadsNextTarget(SoundStacking):
-    """The target of the sample after, where the block has one."""
-
-    def combine(self, objective, evidence, state, weights):
-        ahead = np.append(evidence.targets[1:], evidence.targets[-1])
-        return super().combine(objective, replace(evidence, targets=ahead), state, weights)
-
-
-class DiscountsPerBlock(SoundStacking):
-    def discount(self, t):
-        return 0.9 if t == 0 else 1.0
-
-
 COMBINERS = [
     (Sound(), None),
     (TotalsPerBlock(), "the same for blocks and sample by sample"),
@@ -164,15 +119,8 @@ COMBINERS = [
     (CountsRuns(), "free of state outside its bank"),
     (SumAboveOne(), "on the simplex"),
     (NaNIfAllFail(), "finite"),
-    (LastRowOnly(), "free of exceptions"),
-    (FirstSumAboveOne(), "on the simplex"),
-    (OneFirstWeight(), "free of exceptions"),
     (ReturnsNone(), "able to give diagnostics"),
     (WritesEvidence(), "free of exceptions"),
-    (UsesUndeclaredValues(), "free of exceptions"),
     (SoundStacking(), None),
     (ReadsPreviousTarget(), "right about which target belongs to a sample"),
-    (ForgetsTheWindow(), "right about which target belongs to a sample"),
-    (ReadsNextTarget(), "the same for blocks and sample by sample"),
-    (DiscountsPerBlock(), "the same for blocks and sample by sample"),
 ]

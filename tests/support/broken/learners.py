@@ -1,7 +1,7 @@
 """Learners that each lack one property, with the property (None: a sound one)."""
 
 import itertools
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -84,43 +84,6 @@ class ChangesBehindTheView(Sound):
         return super().value(state, x, kernel)
 
 
-class Model:
-    def __repr__(self):
-        return f"{type(self).__name__}()"
-
-
-class CountsPredictions(Model):
-    """A model that predicts something else each time."""
-
-    count = 0
-
-    def predict_one(self, x):
-        self.count += 1
-        return 0.0 if self.count == 1 else 1.0 + 1e-6 * self.count
-
-    def learn_one(self, x, y):
-        pass
-
-
-class SharedModel(Model):
-    """A model that all its copies share."""
-
-    targets = []  # noqa: RUF012
-    started = False
-
-    def predict_one(self, x):
-        return 1e-3 * len(self.targets) if self.started else 0.0
-
-    def learn_one(self, x, y):
-        self.started = True
-        self.targets.append(y)
-
-
-class NegativeNorm(Sound):
-    def norm(self, state, kernel):
-        return -super().norm(state, kernel)
-
-
 class HalfTheNorm(Sound):
     """The norm, not its square, of a function whose norm is above 1."""
 
@@ -136,12 +99,6 @@ class KeepsAllInputs(Sound):
     def step(self, state, x, y, slope, kernel):
         self.inputs.append(x)
         super().step(state, x, y, slope, kernel)
-
-
-class GrowingState(Sound):
-    def step(self, state, x, y, slope, kernel):
-        super().step(state, x, y, slope, kernel)
-        state["count"] = np.zeros(np.size(state["count"]) + 1)
 
 
 class MixesSlots(Sound):
@@ -182,12 +139,6 @@ class HidesNaN(Sound):
         return super().value(state, x, kernel)
 
 
-class RefusesWithKeyError(Sound):
-    def check(self, objective):
-        if objective.loss.labels:
-            raise KeyError("hinge")
-
-
 class RefusesWithoutReason(Sound):
     def check(self, objective):
         if objective.loss.labels:
@@ -205,11 +156,6 @@ class NotFrozen(kb.learners.Learner):
 
 
 @dataclass(frozen=True)
-class UnhashableField(Sound):
-    weights: list = field(default_factory=list)
-
-
-@dataclass(frozen=True)
 class UnsaveableField(Sound):
     weights: object = np.float32(1.0).dtype
 
@@ -222,19 +168,13 @@ LEARNERS = [
     (DrawnWithoutSeed(), "the same after saving and loading"),
     (ChangedByValue(), "free of exceptions"),
     (ChangesBehindTheView(), "unchanged by predicting"),
-    (kb.learners.Adapter(CountsPredictions()), "unchanged by predicting"),
-    (kb.learners.Adapter(SharedModel()), "free of state outside its bank"),
-    (NegativeNorm(), "large enough in its norm"),
     (HalfTheNorm(), "large enough in its norm"),
     (KeepsAllInputs(), "bounded in memory"),
-    (GrowingState(), "free of exceptions"),
     (MixesSlots(), "independent of its neighbours"),
     (RaisesOnLargeTargets(), "robust on extreme data"),
     (HidesNaN(), "robust on extreme data"),
-    (RefusesWithKeyError(), "clear about what it refuses"),
     (RefusesWithoutReason(), "clear about what it refuses"),
     (RefusesEverything(), "clear about what it refuses"),
     (NotFrozen(), "a frozen dataclass of plain settings"),
-    (UnhashableField(), "a frozen dataclass of plain settings"),
     (UnsaveableField(), "a frozen dataclass of plain settings"),
 ]

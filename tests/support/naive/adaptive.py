@@ -1,25 +1,6 @@
-"""The paper's scheme on an adaptive dictionary by its definition: NORMA slots, simplex weights.
-
-Written from the rules in the docstring of `AdaptiveDictionary`. What a bank still holds after n
-samples: those since the last multiple of 256 before sample n, and `budget` samples before these.
-"""
-
-from math import fsum
-from types import SimpleNamespace
+"""Which kernels of an adaptive dictionary run, by the rules in the docstring of `AdaptiveDictionary`."""
 
 import numpy as np
-
-from .bank import gram_terms, learn, value
-from .combiners import simplex_qp_floats
-
-
-def learn_range(X, y, kernel, first, last, window, step, derivative):
-    """The terms of a slot that begins at sample `first`, after it has learned sample `last`."""
-    terms = []
-    for n in range(first, last + 1):
-        recent = range(max(first, n + 1 - window), n + 1)
-        terms, _ = learn(terms, kernel, [(X[i], float(y[i])) for i in recent], derivative, *step)
-    return terms
 
 
 def first_kernels(pool, size):
@@ -81,68 +62,3 @@ class Pool:
             self.idle[p] = 0
             self.exchanged += 1
         return places
-
-
-def run(
-    X,
-    y,
-    kernels,
-    loss,
-    *,
-    size,
-    every,
-    threshold,
-    retire,
-    patience,
-    window,
-    budget,
-    learning_rate,
-    regularization,
-):
-    """The whole stream; row n is the n-th sample, from 0. members: after each revision."""
-    X = np.asarray(X, dtype=float).reshape(len(X), -1)
-    cost_of, derivative = loss
-    step = (learning_rate, regularization, budget)
-    slots, samples = range(size), len(X)
-    out = SimpleNamespace(members=[], predictions=np.zeros(samples), cost=np.zeros(samples))
-    out.weights, out.slot_predictions = np.zeros((samples, size)), np.zeros((samples, size))
-    out.slot_cost = np.zeros((samples, size))
-    pool = Pool(len(kernels), size)
-    estimates, theta = [[] for _ in slots], np.full(size, 1 / size)
-    since = 0  # the first sample after the last revision
-    for n in range(samples):
-        recent = [(X[i], float(y[i])) for i in range(max(0, n + 1 - window), n + 1)]
-        targets = [target for _, target in recent]
-        own = [kernels[k] for k in pool.members]
-        half = [
-            regularization / 2 * fsum(gram_terms(estimates[p], own[p])) if estimates[p] else 0.0
-            for p in slots
-        ]
-        values = [[value(estimates[p], own[p], x) for x, _ in recent] for p in slots]
-        mixed = [fsum(theta[p] * values[p][i] for p in slots) for i in range(len(recent))]
-        out.weights[n], out.predictions[n] = theta, mixed[-1]
-        out.cost[n] = fsum(map(cost_of, mixed, targets))
-        out.cost[n] += fsum(theta[p] ** 2 * half[p] for p in slots)
-        for p in slots:
-            out.slot_predictions[n, p] = values[p][-1]
-            out.slot_cost[n, p] = fsum(map(cost_of, values[p], targets)) + half[p]
-            estimates[p], _ = learn(estimates[p], own[p], recent, derivative, *step)
-        a = [regularization / 2 * fsum(gram_terms(estimates[p], own[p])) for p in slots]
-        b = [
-            fsum(cost_of(value(estimates[p], own[p], x), target) for x, target in recent)
-            for p in slots
-        ]
-        theta = simplex_qp_floats(a, b)
-        if (n + 1) % every:
-            continue
-        sums = np.array([fsum(np.abs(out.weights[since : n + 1, p])) for p in slots])
-        since = n + 1
-        exchanged = pool.revise(sums / fsum(sums), n + 1, threshold, retire, patience)
-        held = max(0, n // 256 * 256 - budget)
-        for p in exchanged:
-            kernel = kernels[pool.members[p]]
-            estimates[p] = learn_range(X, y, kernel, held, n, window, step, derivative)
-            theta[p] = 0.0
-        theta = theta / fsum(theta) if theta.any() else np.full(size, 1 / size)
-        out.members.append(tuple(pool.members))
-    return out

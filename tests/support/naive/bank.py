@@ -52,21 +52,17 @@ def run(
     budget,
     learning_rate,
     regularization,
-    combiner,
+    combiner="simplex",
     step_size="constant",
 ):
     """A whole bank with one NORMA learner per kernel; row n is the n-th sample, from 0.
 
-    combiner: "simplex", ("prequential", horizon), "jensen", "uniform", "best", ("omkr", "exact"),
-    ("omkr", "printed"), or a function of naive.combiners and its settings: ("hedge", {"rate": 1.0}),
-    "fixed_share", "adaraker", "stacking", "robust_stacking", and ("joint",
-    settings) for squared loss; "hedge_by_cost" is "hedge" of costs.
+    combiner: "simplex" or "uniform". Others are compared by `combiners.RULES`.
     """
     X, y = np.asarray(X, dtype=float), np.asarray(y, dtype=float)
     X = X.reshape(len(X), -1)
     cost_of, derivative = loss
     samples, slots = len(X), range(len(kernels))
-    rule, option = (combiner, None) if isinstance(combiner, str) else combiner
     decay = 1 - (0 if step_size == "adagrad" else learning_rate * regularization)
     if budget < window or not 0 < decay <= 1:
         raise ValueError("needs budget >= window and a decay in (0, 1]")
@@ -76,16 +72,13 @@ def run(
         setattr(out, name, np.zeros(samples))
     for name in ("weights", "slot_cost", "slot_loss", "slot_predictions"):
         setattr(out, name, np.zeros((samples, len(kernels))))
-    for name in ("curvature", "window_loss", "norm2", "magnitude", "value_magnitude"):
+    for name in ("curvature", "window_loss", "magnitude", "value_magnitude"):
         setattr(out, name, np.zeros((samples, len(kernels))))
 
     estimates = [[] for _ in slots]
     rates = [StepSize(learning_rate, step_size, regularization) for _ in slots]
     norm2 = np.zeros(len(kernels))  # of the estimates as they stand
-    uniform = np.full(len(kernels), 1 / len(kernels))
-    theta = np.zeros(len(kernels)) if rule == "omkr" else uniform
-    if rule == "adaraker":  # the first instance
-        theta = np.array([1 / option["kernels"] if p < option["kernels"] else 0 for p in slots])
+    theta = np.full(len(kernels), 1 / len(kernels))
 
     for n in range(samples):
         # Reveal: the window is the last `window` samples, this one included.
@@ -124,7 +117,6 @@ def run(
         for p, kernel in enumerate(kernels):
             products = gram_terms(estimates[p], kernel)
             norm2[p] = max(0.0, fsum(products))  # rounding alone can make it negative
-            out.norm2[n, p] = norm2[p]
             out.curvature[n, p] = regularization / 2 * norm2[p]
             out.window_loss[n, p] = fsum(map(cost_of, values[p], targets))
             out.magnitude[n, p] = fsum(map(abs, products))
@@ -134,47 +126,8 @@ def run(
             )
 
         # Combine: the weights for the next sample.
-        a, b = out.curvature[n], out.window_loss[n]
-        if rule == "simplex":
-            theta = combiners.simplex_qp_floats(a, b)
-        elif rule == "prequential":
-            theta = combiners.simplex_qp_floats(
-                a, combiners.column_sums(out.slot_loss[: n + 1][-option:])
-            )
-        elif rule == "jensen":
-            theta = combiners.jensen(a, b)
-        elif rule == "uniform":
-            theta = uniform
-        elif rule == "best":
-            theta = np.zeros(len(kernels))
-            theta[np.argmin(combiners.column_sums(out.slot_cost[: n + 1]))] = 1.0
-        elif rule == "omkr":  # row 0 used w^(1), so row n used w^(n+1); this makes w^(n+2)
-            rate = combiners.omkr_rate(n + 2)
-            theta = combiners.omkr_step(
-                theta, rate, values, targets, derivative, a, regularization, option
-            )
-        elif rule in ("hedge", "fixed_share"):
-            theta = getattr(combiners, rule)(out.slot_loss[: n + 1], **option)
-        elif rule == "hedge_by_cost":
-            theta = combiners.hedge(out.slot_cost[: n + 1], **option)
-        elif rule == "adaraker":
-            seen = out.slot_loss[: n + 1], out.slot_predictions[: n + 1], y[: n + 1]
-            theta = combiners.adaraker(*seen, cost_of, **option)
-        elif rule == "stacking":
-            seen = out.slot_predictions[: n + 1], y[: n + 1]
-            theta = combiners.stacking(*seen, **option)
-        elif rule == "robust_stacking":
-            seen = out.slot_predictions[: n + 1], y[: n + 1]
-            theta = combiners.robust_stacking(*seen, **option)
-        elif rule == "joint":
-            rows, seen = np.transpose(values), np.array(targets)
-            if option["horizon"]:
-                rows = out.slot_predictions[: n + 1][-option["horizon"] :]
-                seen = y[: n + 1][-option["horizon"] :]
-            discounts = option["discount"] ** np.arange(len(rows))[::-1]
-            theta = combiners.joint_squared(rows, seen, discounts, a + option["ridge"])
-        else:
-            raise ValueError(f"unknown combiner {combiner!r}")
+        if combiner == "simplex":
+            theta = combiners.simplex_qp_floats(out.curvature[n], out.window_loss[n])
 
     out.next_weights = theta
     out.cumulative_cost = np.cumsum(out.cost)

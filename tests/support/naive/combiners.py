@@ -241,3 +241,39 @@ def omkr_step(w, rate, values, targets, derivative, a, regularization, gradient)
 def column_sums(rows):
     """Sum of each column."""
     return np.array([fsum(column) for column in np.transpose(rows)])
+
+
+# ---------------------------------------------------------------- by name
+
+
+def joint_of(s, horizon, discount, ridge):
+    """The joint weights on the window, or on the last predictions."""
+    rows, targets = np.transpose(s.values), s.targets
+    if horizon:
+        rows, targets = s.predictions[-horizon:], s.y[-horizon:]
+    discounts = discount ** np.arange(len(rows))[::-1]
+    return joint_squared(rows, np.array(targets), discounts, s.a + ridge)
+
+
+RULES = {
+    "simplex": lambda s: simplex_qp_floats(s.a, s.b),
+    "prequential": lambda s, horizon: simplex_qp_floats(s.a, column_sums(s.losses[-horizon:])),
+    "jensen": lambda s: jensen(s.a, s.b),
+    "uniform": lambda s: np.full(len(s.a), 1 / len(s.a)),
+    "best": lambda s: np.eye(len(s.a))[np.argmin(column_sums(s.costs))],
+    "omkr": lambda s, gradient: omkr_step(
+        s.last, omkr_rate(len(s.y) + 1), s.values, s.targets, s.loss[1], s.a, s.ridge, gradient
+    ),
+    "hedge": lambda s, rate: hedge(s.losses, rate),
+    "hedge_by_cost": lambda s, rate: hedge(s.costs, rate),
+    "fixed_share": lambda s, rate, share: fixed_share(s.losses, rate, share),
+    "adaraker": lambda s, **more: adaraker(s.losses, s.predictions, s.y, s.loss[0], **more),
+    "joint": joint_of,
+    "stacking": lambda s, **more: stacking(s.predictions, s.y, **more),
+    "robust_stacking": lambda s, **more: robust_stacking(s.predictions, s.y, **more),
+}
+"""The weights after the last of n samples, from what the slots did and a combiner's settings.
+
+y (n,); predictions, losses, costs (n, P), before each sample; a, b (P,), values (P, L) and targets (L,)
+on the window after the last one; last (P,), the weights before it; ridge; loss, value and derivative.
+"""

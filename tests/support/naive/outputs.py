@@ -7,15 +7,6 @@ any other. `y` holds NaN where a target is missing.
 import numpy as np
 
 
-def last_value(X, y):
-    """(n,): the last known target before each sample; 0 before the first."""
-    out, last = [], 0.0
-    for target in y:
-        out.append(last)
-        last = last if np.isnan(target) else target
-    return np.array(out)
-
-
 def nearest_neighbors(kernel, X, y, neighbors, memory, noise, constant):
     """(n,): Gaussian process on those of the nearest inputs that have a target."""
     X = X.astype(np.float32).astype(float)

@@ -98,31 +98,6 @@ class NaiveTree:
     def squared_norm(self):
         return float(self.alpha @ self.kernel @ self.alpha)
 
-    def exact(self, points):
-        """Values at the points and all (g, v) of the cells, in rationals."""
-        paths = self.sample_paths()
-        variances = [Fraction(v) for v in self.variances]
-        rows = []
-        for i, path in enumerate(paths):
-            row = [sum(variances[: len(set(path) & set(other))]) for other in paths]
-            row[i] += Fraction(self.noise) / Fraction(self.weights[i])
-            rows.append([*row, Fraction(self.targets[i])])
-        count = len(rows)
-        for i in range(count):  # positive definite: no pivoting
-            rows[i] = [value / rows[i][i] for value in rows[i]]
-            for j in range(count):
-                if j != i and rows[j][i] != 0:
-                    factor = rows[j][i]
-                    rows[j] = [a - factor * b for a, b in zip(rows[j], rows[i], strict=True)]
-        alpha = [row[-1] for row in rows]
-        parts = {}
-        for cell in self.root.below:
-            variance = variances[len(cell.path) - 1]
-            total = sum(a for a, path in zip(alpha, paths, strict=True) if cell in path)
-            parts[cell] = (variance * total, variance)
-        values = [sum(parts[cell][0] for cell in self.path(x)) for x in points]
-        return values, list(parts.values())
-
     # --- splits and merges ------------------------------------------------------------------------
 
     def learn(self, x, y):
