@@ -20,10 +20,8 @@ static constexpr double LARGEST_WEIGHT_SUM = 1e300;
 /// Packs times samples, a microsecond each; fewer are done before a thread has started.
 static constexpr int WORTH_THREADS = 512;
 
-/// Bytes of a block that are to stay in the caches: the records of a pack until they are scored, and
-/// all records and scores, in the caches of all threads, until they are mixed and charged.
-static constexpr std::size_t PACK_CACHE = 1 << 17, BANK_CACHE = 1 << 21;
-static constexpr std::size_t SHORTEST = 16;  // of the longest blocks
+/// Bytes of a pack's records of a block: they are to stay in the cache until they are scored.
+static constexpr std::size_t CACHED = 1 << 17;
 
 /// The longest block for which there is room between calls: arrays of long ones would be most of it.
 static constexpr int IDLE_ROOM = 8;
@@ -536,11 +534,9 @@ void Bank::learn(const double* X, const double* y, std::size_t n, const double* 
       if (std::isnan(y[row * outputs_count + k])) return true;
     return false;
   };
-  const std::size_t records = sizeof(Lanes) * (spec_.objective.window + 3) * outputs_count;
-  const std::size_t scores = sizeof(double) * 7 * spec_.slots * outputs_count;
-  const std::size_t most = std::min(
-      PACK_CACHE / records, BANK_CACHE * spec_.threads / (records * packs.size() + scores));
-  const std::size_t longest = std::min<std::size_t>(spec_.block, std::max(most, SHORTEST));
+  const std::size_t bytes = sizeof(Lanes) * (spec_.objective.window + 3) * outputs_count;
+  const std::size_t longest =
+      std::min<std::size_t>(spec_.block, std::max<std::size_t>(CACHED / bytes, 16));
   for (std::size_t done = 0; done < n;) {
     // A block lies in one slide period; a sample with a missing target is a block of its own.
     std::size_t count = std::min<std::size_t>(longest, SLIDE_PERIOD - seen_ % SLIDE_PERIOD);
