@@ -339,7 +339,7 @@ def test_more_classes_have_fewer_trees_and_the_same_slots_to_choose_from(dimensi
         assert {pool.groups[n].base for n in groups} - {None} <= set(groups)
         assert pool.fits(groups, START)
         assert pool.price(groups) <= START * pool.limit
-        size = (outputs - 1) * sum(pool.groups[n].size for n in groups)
+        size = (outputs - 1) * sum(pool.groups[n].cost.size for n in groups)
         assert size <= LARGEST_STATE
         counts.append(trees(pool, groups))
     assert counts == sorted(counts, reverse=True)

@@ -405,14 +405,11 @@ def test_forecast_needs_horizons_rows_and_no_future_without_known_columns(whole)
 
 
 FORGED_HEADERS = [  # places inside of the header's forecaster
-    ("counters/samples", -1),
-    ("counters/samples", 10**6),
-    ("counters/begun", 10**6),
-    ("counters/first_inputs", 0),
-    ("counters/periods", [7]),
-    ("counters/series", [1.0]),
-    ("counters/series", ["1"] * 61),
-    ("counters/rows", 57),
+    ("samples", -1),
+    ("samples", 10**6),
+    ("known_rows", 10),
+    ("first_inputs", 0),
+    ("periods", [7]),
     ("bank", None),
     ("bank/outputs", 10**6),
     ("line", None),
@@ -423,9 +420,10 @@ FORGED_ARRAYS = [
     ("intervals/widths", np.nan),
     ("intervals/issued", np.inf),
     ("intervals/stats", np.nan),
-    ("targets", np.nan),
-    ("observed", np.nan),
+    ("newest", np.nan),
     ("scores", np.nan),
+    ("first_targets", np.nan),
+    ("known_waiting", np.nan),
     ("stacking/made", np.nan),
     ("stacking/weights", -1.0),
     ("stacking/weights", 2.0),
@@ -463,9 +461,9 @@ def test_forged_forecasts_are_refused(saved, tmp_path):
         inside[last] = value
         refused(forged, arrays)
     for name, value in FORGED_ARRAYS:
-        array = arrays[f"forecaster/state/{name}"].copy()
+        array = arrays[f"forecaster/{name}"].copy()
         array.flat[-1] = value
-        refused(header, {**arrays, f"forecaster/state/{name}": array})
+        refused(header, {**arrays, f"forecaster/{name}": array})
     for part, rows in (("past", -1), ("intervals/stats", -1), ("intervals/stats", 1)):
-        name = f"forecaster/state/{part}"
+        name = f"forecaster/{part}"
         refused(header, {**arrays, name: arrays[name][:rows]})

@@ -1,5 +1,6 @@
 """Which slots of an AutoBank run, by a rule of rows alone; the relevance of columns."""
 
+from dataclasses import replace
 from itertools import pairwise
 from types import SimpleNamespace
 
@@ -171,7 +172,7 @@ def pool_of(groups, limit):
 
 
 def group_at(group, price):
-    return type(group)(group.name, group.slots, group.base, price, group.initial)
+    return replace(group, cost=slots.Cost(price))
 
 
 def first(pool):

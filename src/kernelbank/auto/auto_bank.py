@@ -27,11 +27,8 @@ from ..utils import validation as check
 from ..utils.validation import Floats
 from ..utils.whole_steps import CutOff, defer_signals, new_turn, whole_step
 from .config import (
-    Arrays,
     AutoConfig,
     Column,
-    Json,
-    Reading,
     checked_bounds,
     checked_horizons,
     checked_known,
@@ -42,7 +39,6 @@ from .config import (
     checked_seasons,
     checked_slots,
     config_arguments,
-    whole_number,
 )
 from .forecaster import Forecast, Forecaster, KnownInputs, known_slots
 from .inputs import (
@@ -67,6 +63,7 @@ from .model import (
     trace_fields,
 )
 from .slots import SIZES, WIDE
+from .state import Arrays, Json, Reading, whole_number
 from .status import AutoLedger, auto_status
 from .targets import ClassLabels, Label, checked_labels, checked_targets
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from numbers import Real
@@ -13,13 +13,12 @@ import numpy as np
 
 from ..bank.bank import KernelBank
 from ..bank.engines import Engine
-from ..bank.serialization import KNOWN
 from ..bank.slot import Slot, SlotNames, given_slots
 from ..bank.slot_changes import accepts_columns
 from ..combiners import Combiner
 from ..errors import FileRefused
 from ..io.cells import MissingValues
-from ..io.specs import check_names, from_spec, to_spec
+from ..io.specs import check_names, to_spec
 from ..kernels import ActiveDims
 from ..losses import Loss, Squared, as_loss
 from ..utils import validation as check
@@ -36,13 +35,8 @@ from .seasons import (
     Setting,
     season_places,
 )
-from .slots import SIZES, SlotPool, default_combiner, default_pool, needs_shift
-
-Json = dict[str, Any]
-"""Plain data of a file, which in a forged one may be anything."""
-
-Arrays = dict[str, np.ndarray]
-"""The arrays of a state, by their names in a file."""
+from .slots import SIZES, Cost, SlotPool, default_combiner, default_pool, needs_shift
+from .state import Json, Reading
 
 Column = str | int
 """The name or the index of a column."""
@@ -206,9 +200,10 @@ class AutoConfig:
         if self.slots is None:
             return default_pool(scaling, SIZES[self.size], self.seed, self.loss, outputs)
         pool = SlotPool(scaling.width, outputs)
-        slots = [_on_known_columns(slot, scaling) for slot in self.slots]
-        # They all run; and the width may be that of a check, before there are inputs.
-        pool.add(list(zip(SlotNames(self.slots), slots, strict=True)), price=0.0)
+        for name, slot in zip(SlotNames(self.slots), self.slots, strict=True):
+            # They all run; and the width may be that of a check, before there are inputs.
+            named = (name, _on_known_columns(slot, scaling))
+            pool.add_group(name, [named], cost=Cost(0.0))
         return pool
 
     def make_bank(self, slots: Sequence[Slot], outputs: int = 1) -> KernelBank:
@@ -413,13 +408,6 @@ def checked_seasons(seasons: object) -> Setting:
 # --- checks of what a file says -------------------------------------------------------------------
 
 
-def whole_number(value: Any, least: int, most: int, what: str) -> int:
-    """A whole number from a file."""
-    if isinstance(value, bool) or not (least <= value <= most and value == int(value)):
-        raise FileRefused(f"it claims {value!r} for {what}.")
-    return int(value)
-
-
 def restored_periods(setting: Setting, periods: object) -> tuple[int, ...]:
     """The periods of a file with these settings."""
     checked = checked_seasons(periods or None) or ()
@@ -430,37 +418,6 @@ def restored_periods(setting: Setting, periods: object) -> tuple[int, ...]:
     if setting == AUTO and (len(checked) > PLACES or max(checked, default=0) > WINDOW // 4):
         raise FileRefused("such periods cannot be found.")
     return checked
-
-
-@dataclass(frozen=True)
-class Reading:
-    """How the parts of a file are made.
-
-    engine : where the slots of its banks run.
-    components : user-made parts by name; see `kb.load`.
-    most_memory : how many bytes each bank may need beside its state.
-    """
-
-    engine: Engine
-    components: Mapping[str, object]
-    most_memory: int
-
-    def component(self, spec: Json) -> Any:
-        """A slot, loss or combiner."""
-        return from_spec(spec, KNOWN, self.components)
-
-    def bank(self, header: Json, arrays: Arrays, template: KernelBank) -> KernelBank:
-        """The bank of a file, if its settings are those of the template."""
-        if header.get("outputs", 1) == template.outputs:  # before anything is made for them
-            memory = self.most_memory
-            bank = KernelBank.restored(header, arrays, self.engine, self.components, memory)
-            if _settings(bank) == _settings(template):
-                return bank
-        raise FileRefused("an inner bank does not fit its settings.")
-
-
-def _settings(bank: KernelBank) -> tuple[object, ...]:
-    return bank.slots, bank.outputs, bank.loss, bank.window, bank.regularization
 
 
 def config_arguments(header: Json, reading: Reading) -> dict[str, Any]:

@@ -18,7 +18,8 @@ from ..errors import FileRefused, KernelBankError
 from ..io import checkpoint
 from ..utils import validation as check
 from .auto_bank import AutoBank
-from .config import AUTO_BANK, Arrays, Json, Reading
+from .config import AUTO_BANK
+from .state import Arrays, Json, Reading
 
 RUN = "Run"
 """The `kind` in the header of the state of a run, which contains a bank."""

@@ -37,7 +37,7 @@ from ..losses import Pinball
 from ..utils import validation as check
 from ..utils.validation import Floats
 from ..utils.whole_steps import defer_signals, warn_after_step
-from .config import Arrays, AutoConfig, Json, Reading, restored_periods, whole_number
+from .config import AutoConfig, restored_periods
 from .forecaster import BY_HORIZON, Forecaster
 from .scaling import CHANGE_AFTER, EXTREME, Scaling
 from .seasons import AUTO, find_new_periods, history_size, is_look_due, rows_to_look, season_places
@@ -51,6 +51,7 @@ from .slots import (
     revision_is_due,
     rows_to_revision,
 )
+from .state import Arrays, Json, Reading, whole_number
 from .status import FALSE_ALARM_ROWS, MAX_CHANGES, RECENT_ERRORS, Change
 from .targets import ClassLabels, best_class
 

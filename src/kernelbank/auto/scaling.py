@@ -144,6 +144,12 @@ class Scaling:
         )
         """The statistics, and the loops over rows."""
 
+    def split_columns(self, name: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The columns of a scaling: those from the start, and those of inputs added later."""
+        columns = self.columns_of[name]
+        first = len(columns) - (self.dimension - self.core)
+        return columns[:first], columns[first:]
+
     @property
     def columns(self) -> Floats:
         """(d, 13): the statistics of every input; a copy."""
