@@ -358,14 +358,14 @@ def test_file_with_other_outputs_than_classes_is_refused(tmp_path):
     checkpoint.write(path, header, arrays)
     assert kb.load(path).bank.outputs == 3
     model = header["model"]
-    (inner,) = model["banks"]
     for outputs in (1, 2, 4, 10**9, 0, -1, 1.5, "3", None, True):
-        forged = model | {"banks": [inner | {"outputs": outputs}]}
+        forged = model | {"outputs": [outputs]}
+        forged["bank0"] = model["bank0"] | {"outputs": outputs}
         checkpoint.write(path, header | {"model": forged}, arrays)
         with pytest.raises(FileRefused):
             kb.load(path)
-    for banks in ([], [inner, inner], [{**inner, "outputs": 1}] * 3):
-        checkpoint.write(path, header | {"model": model | {"banks": banks}}, arrays)
+    for outputs in ([], [3, 3], [1, 1, 1], 3):
+        checkpoint.write(path, header | {"model": model | {"outputs": outputs}}, arrays)
         with pytest.raises(FileRefused):
             kb.load(path)
 

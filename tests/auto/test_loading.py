@@ -158,9 +158,9 @@ def test_pending_inputs_in_single_precision_are_refused(tmp_path):
     bank.predict_one(every_bank.X[20])
     bank.save(tmp_path / "bank.kb")
     header, arrays = checkpoint.read(tmp_path / "bank.kb")
-    arrays["pending/inputs"] = arrays["pending/inputs"].astype(np.float32)
+    arrays["pending/values"] = arrays["pending/values"].astype(np.float32)
     checkpoint.write(tmp_path / "bank.kb", header, arrays)
-    with pytest.raises(FileRefused, match="pending/inputs is not in double precision"):
+    with pytest.raises(FileRefused, match="pending/values is not in double precision"):
         kb.load(tmp_path / "bank.kb")
 
 
@@ -240,8 +240,8 @@ def forged(saved_of_auto, path, header=None, arrays=None):
 
 def test_file_with_held_rows_and_pending_predictions_is_loaded(saved_of_auto, tmp_path):
     header, arrays = saved_of_auto
-    assert header["model"]["held"] == 2
-    assert len(arrays["pending/rows_before"]) == 1
+    assert header["model"]["size"] == 2
+    assert len(arrays["pending/sizes"]) == 1
     assert kb.load(forged(saved_of_auto, tmp_path / "x.kb")).samples == 122
 
 
@@ -261,16 +261,16 @@ def test_file_with_held_rows_and_pending_predictions_is_loaded(saved_of_auto, tm
         {"dimension": -1},
         {"dimension": 10**12},
         {"model": None},
-        {"model": {"held": 1}},
-        {"model": {"held": 9}},
-        {"model": {"held": -1}},
+        {"model": {"size": 1}},
+        {"model": {"size": 9}},
+        {"model": {"size": -1}},
         {"model": {"changes": [1]}},
         {"model": {"periods": [24]}},
         {"model": {"previous": 1}},
         {"model": {"first_inputs": 9}},
         {"model": {"selection": {}}},
         {"model": {"classes": 2}},
-        {"model": {"banks": []}},
+        {"model": {"outputs": []}},
         {"combiner": {"type": "Path"}},
         {"slots": [[{"type": "Gaussian", "width": 1.0}, {"type": "KLMS"}]]},
     ],

@@ -365,9 +365,9 @@ FORGED = {
     "numbers": lambda header: {"targets": [1, 2]},
     "another task": lambda header: {"task": "classification"},
     "seasons": lambda header: {"seasons": [5]},
-    "no banks": lambda header: with_model(header, banks=[]),
+    "no banks": lambda header: with_model(header, outputs=[]),
     "one output": lambda header: with_model(
-        header, banks=[header["model"]["banks"][0] | {"outputs": 1}]
+        header, bank0=header["model"]["bank0"] | {"outputs": 1}
     ),
 }
 

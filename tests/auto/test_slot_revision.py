@@ -362,7 +362,7 @@ def test_rows_know_the_last_targets_and_the_inputs_of_the_row_before():
     bank.run(X[:30], y[:30])
     model = bank._model
     expected = np.concatenate([y[29:26:-1], X[29]])
-    assert np.array_equal(model.past_row(), expected)
+    assert np.array_equal(model.core.past_row(), expected)
     bank.run(X[30:33], y[30:33])
     rows = model.core.latest()[1][-3:]
     assert np.array_equal(rows[0], expected)

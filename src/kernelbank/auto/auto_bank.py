@@ -63,7 +63,7 @@ from .model import (
     trace_fields,
 )
 from .slots import SIZES, WIDE
-from .state import Arrays, Json, Reading, whole_number
+from .state import Arrays, Json, Reading, describe_parts, whole_number
 from .status import AutoLedger, auto_status
 from .targets import ClassLabels, Label, checked_labels, checked_targets
 
@@ -487,7 +487,7 @@ class AutoBank:
         """`predict_at` for inputs of the model, which have been encoded."""
         with self._turn:
             model = self._model_for(rows.shape[1])
-            pasts = np.tile(model.past_row(self._pending.fresh), (len(rows), 1))
+            pasts = np.tile(model.core.past_row(self._pending.fresh), (len(rows), 1))
             output = model.predict_rows(rows, pasts, tail_of(checked_coverage(coverage)))
             return self._by_target(output)
 
@@ -522,7 +522,7 @@ class AutoBank:
                 raise check.refuse("X", rule, rows.shape, remedy)
             model, fresh = self._model_for(rows.shape[1]), self._pending.fresh
             waiting = range(fresh, fresh + len(rows))
-            pasts = np.array([model.past_row(n) for n in waiting]).reshape(len(rows), -1)
+            pasts = np.array([model.core.past_row(n) for n in waiting]).reshape(len(rows), -1)
             if not (self.lags or (model.previous and self.seasons is not None)):
                 return model.predict_rows(rows, pasts, tail_of(coverage))
             targets, inputs_at = model.core.known_targets, pasts.shape[1] - model.previous
@@ -678,18 +678,12 @@ class AutoBank:
                 "classes_named": classes.named,
                 "targets": None if names is None else list(names),
             }
-            arrays: Arrays = {}
             parts: dict[str, Any] = {"columns": self._encoder}
             if (model := self._model) is not None:
-                header |= {"dimension": model.dimension, "stale": self._pending.expired}
-                pending = self._pending.arrays(model, self._pending_width(model))
-                arrays |= {f"pending/{name}": array for name, array in pending.items()}
-                parts |= {"model": model} | model.extra_parts
-            for part_name, part in parts.items():
-                if part is not None:
-                    header[part_name], state = part.describe()
-                    arrays |= {f"{part_name}/{name}": array for name, array in state.items()}
-            return header, arrays
+                header["dimension"] = model.dimension
+                parts |= {"model": model, "pending": self._pending} | model.extra_parts
+            facts, arrays = describe_parts(parts)
+            return header | facts, arrays
 
     @classmethod
     def restored(cls, header: Json, arrays: Arrays, reading: Reading) -> AutoBank:
@@ -743,20 +737,13 @@ class AutoBank:
             raise FileRefused("its columns do not fit its inputs.")
         if model.forecaster is not None:
             model.forecaster = model.forecaster.with_periods(model.periods)
-        parts = model.extra_parts
-        for name in ("forecaster", "quantile_part"):
-            if (header.get(name) is None) != (name not in parts):
-                raise FileRefused(f"its {name} does not fit its settings.")
-        for name, part in parts.items():
-            part.restore(header[name], under(f"{name}/", arrays), reading)
-        if "quantile_part" in parts and parts["quantile_part"].model.rows != model.rows:
+        reading.restore(model.extra_parts, header, arrays)
+        quantiles = getattr(model, "quantile_part", None)
+        if quantiles is not None and quantiles.model.rows != model.rows:
             raise FileRefused("its quantiles do not fit its rows.")
-        width, state = self._pending_width(model), under("pending/", arrays)
-        self._pending.restore(state, header.get("stale", 0), model, width)
-
-    def _pending_width(self, model: Model) -> int:
-        """How many numbers a pending input has: as many as columns, where they have names."""
-        return model.dimension if self._encoder is None else len(self._encoder.columns)
+        # A pending input has as many numbers as columns, where they have names.
+        width = dimension if encoder is None else len(encoder.columns)
+        self._pending.restore(header["pending"], under("pending/", arrays), model, width)
 
     def has_settings_of(self, other: AutoBank) -> bool:
         """Whether all settings are the same."""

@@ -137,7 +137,7 @@ def restore(
     if header.get("kind") != AUTO_BANK:
         return KernelBank.restored(header, arrays, engine, components, limit)
     if header["model"] is not None:
-        limit //= max(len(header["model"]["banks"]), 1)  # they are alike
+        limit //= max(len(header["model"]["outputs"]), 1)  # they are alike
     check_precision(arrays)
     return AutoBank.restored(header, dict(arrays), Reading(engine, components, limit))
 

@@ -51,7 +51,7 @@ from .slots import (
     revision_is_due,
     rows_to_revision,
 )
-from .state import Arrays, Json, Reading, whole_number
+from .state import Arrays, Json, Reading, check_finite, describe_parts, whole_number
 from .status import FALSE_ALARM_ROWS, MAX_CHANGES, RECENT_ERRORS, Change
 from .targets import ClassLabels, best_class
 
@@ -153,8 +153,8 @@ class Model(ABC):
         """(K, 1) or a number: the prediction of slots that do not run."""
 
     @abstractmethod
-    def restart(self) -> None:
-        """Start scaling and banks anew from the rows that are kept."""
+    def _start_banks(self) -> None:
+        """Make banks that have learned the rows that are kept, which are scaled anew."""
 
     @property
     @abstractmethod
@@ -200,14 +200,6 @@ class Model(ABC):
         """The prediction of one row as its target, for forecasts that go on from it."""
         return output[::3].copy() if self.targets else np.array([float(np.argmax(output))])
 
-    def past_row(self, waiting: int = 0) -> Floats:
-        """(past,): what the next row knows of those before it.
-
-        waiting : how many rows before it were predicted and still wait for their targets.
-        """
-        past: Floats = self.core.past_row(waiting)
-        return past
-
     def predict_next(self, x: Floats, waiting: int, tail: float) -> _core.Prediction:
         """Predict a row (d,) after those that wait for their targets; changes nothing.
 
@@ -244,8 +236,8 @@ class Model(ABC):
         X, targets : (n, d) and (n,); (n, K) for several targets.
         tail : probability beyond each end of the intervals.
         fields : which arrays of a trace will be read.
-        made : for a batch of one, the prediction that was made for it some rows ago (its target is
-            delayed) or before its class was known. It is scored, and slots are judged by it; the
+        earlier : for a batch of one, the prediction that was made for it some rows ago (its target
+            is delayed) or before its class was known. It is scored, and slots are judged by it; the
             result is empty.
         """
         rows = targets.reshape(len(X), -1)
@@ -486,15 +478,12 @@ class Model(ABC):
 
     def new_bank(self, outputs: int = 1) -> KernelBank:
         """A bank that has learned nothing."""
-        return self.config.make_bank(self._bank_slots(), outputs)
-
-    def _bank_slots(self) -> list[Slot]:
-        """The slots of the banks."""
-        return self.pool.bank_slots(self.members.tolist())
+        return self.config.make_bank([*self._running_slots().values()], outputs)
 
     def _running_slots(self) -> dict[int, Slot]:
         """The slots of the banks, by their indices in the pool."""
-        return dict(zip(self.members.tolist(), self._bank_slots(), strict=True))
+        members = self.members.tolist()
+        return dict(zip(members, self.pool.bank_slots(members), strict=True))
 
     def _change_banks(self, before: dict[int, Slot], anew: Collection[int] = ()) -> None:
         """Let the banks go on with the groups that run now.
@@ -512,11 +501,18 @@ class Model(ABC):
         )
         self.use_banks([bank.with_slots(*change) for bank in self.banks])
 
-    def _drop_banks(self) -> None:
-        """Drop all banks before a restart, which takes up all inputs there are by now."""
+    def restart(self) -> None:
+        """Start scaling and banks anew from the rows that are kept, with all inputs by now."""
+        X, _, targets, *_ = self.core.latest()
         self.use_banks([])
         if self.first_inputs < self.dimension:
             self.lay_out(self.dimension)
+        self.start_groups()
+        transform = self.scaling.target_transform
+        self.scaling.fit(X, targets if self.targets else None)
+        if self.scaling.target_transform != transform:  # the target is skewed, or no longer
+            self.pool = self._make_pool(self.scaling)
+        self._start_banks()
 
     def replay(
         self,
@@ -602,45 +598,42 @@ class Model(ABC):
 
     # --- saving ---------------------------------------------------------------------------------
 
+    def _parts(self) -> dict[str, Any]:
+        """The core and the banks, by their names in a file."""
+        return {"core": self.core} | {f"bank{n}": bank for n, bank in enumerate(self.banks)}
+
     def describe(self) -> tuple[Json, Arrays]:
         """Everything with its banks as JSON data and arrays, without forecasts and quantiles."""
-        header: Json = {
+        header, arrays = describe_parts(self._parts())
+        header |= {
             "first_inputs": self.first_inputs,
             "previous": self.previous,
             "periods": list(self.periods),
             "selection": asdict(self.selection),
             "slot_changes": [asdict(change) for change in self.slot_changes],
             "changes": [list(change) for change in self.changes],
-            "held": self._size if self.targets else 0,
+            "size": self._size,
             "classes": self.classes,
-            "banks": [],
+            "outputs": [bank.outputs for bank in self.banks],
         }
-        arrays: Arrays = {f"core/{name}": array for name, array in self.core.state().items()}
-        for number, bank in enumerate(self.banks):
-            settings, state = bank.describe()
-            header["banks"].append(settings)
-            arrays |= {f"bank{number}/{name}": array for name, array in state.items()}
         return header, arrays
 
     def restore(self, header: Json, arrays: Arrays, reading: Reading) -> None:
         """Continue, with nothing learned so far, from what `describe` returned."""
         periods = restored_periods(self.config.seasons, header["periods"])
         first = whole_number(header["first_inputs"], 1, self.dimension, "the first inputs")
+        outputs = [whole_number(n, 1, 10**6, "the outputs of a bank") for n in header["outputs"]]
         self.core.set_periods(periods)
-        outputs = tuple(settings.get("outputs", 1) for settings in header["banks"])
-        for number in outputs:
-            whole_number(number, 1, 10**6, "the outputs of a bank")
         self.lay_out(first)
-        held = whole_number(header["held"], 0, CHANGE_AFTER - 1, "rows held back")
-        self._allocate(held if self.targets else sum(outputs))
-        state = under("core/", arrays)
-        for name, array in state.items():
-            # Inputs, past targets and some of several targets may be missing; statistics never are.
-            missing = name.endswith(("inputs", "past", "lagged"))
-            missing |= self.target_count > 1 and "targets" in name
-            if not np.isfinite(array).all() and not missing:
-                raise FileRefused(f"its statistics are not numbers: {name}.")
-        self.core.restore(state)
+        most = CHANGE_AFTER - 1 if self.targets else sum(outputs)
+        self._allocate(whole_number(header["size"], 0 if self.targets else most, most, "its size"))
+        # Inputs, past targets and some of several targets may be missing; statistics never are.
+        state, several = under("core/", arrays), self.target_count > 1
+        check_finite(
+            {name: array for name, array in state.items() if not (several and "targets" in name)},
+            ("inputs", "past", "lagged"),
+        )
+        reading.restore({"core": self.core}, header, arrays)
         if self.periods != periods or not self.scaling.has_plausible_shifts():
             raise FileRefused("no stream has such running statistics.")
         self.pool = self._make_pool(self.scaling)  # a target may be skewed
@@ -655,13 +648,10 @@ class Model(ABC):
         self.changes = [
             Change(int(row), str(what), *map(int, rest)) for row, what, *rest in header["changes"]
         ]
-        if outputs != (self.outputs_per_bank if self.started else ()):
+        if outputs != list(self.outputs_per_bank if self.started else ()):
             raise FileRefused("it has the wrong number of banks or outputs.")
-        banks = []
-        for number, settings in enumerate(header["banks"]):
-            template = self.new_bank(outputs[number])
-            banks.append(reading.bank(settings, under(f"bank{number}/", arrays), template))
-        self.use_banks(banks)
+        new = {f"bank{number}": self.new_bank(count) for number, count in enumerate(outputs)}
+        self.use_banks([*reading.restore(new, header, arrays).values()])
 
 
 # --- numbers --------------------------------------------------------------------------------------
@@ -771,14 +761,7 @@ class NumberModel(Model):
             self._step(x[None], np.array([[y]]), tail, prediction, slots=False)
         return records if earlier is None else []
 
-    def restart(self) -> None:
-        X, _, targets, *_ = self.core.latest()
-        self._drop_banks()
-        self.start_groups()
-        transform = self.scaling.target_transform
-        self.scaling.fit(X, targets)
-        if self.scaling.target_transform != transform:  # the target is skewed, or no longer
-            self.pool = self._make_pool(self.scaling)
+    def _start_banks(self) -> None:
         self.core.release()
         bank = self.new_bank(self.target_count)
         self.replay(bank, *self._usual_rows())
@@ -869,7 +852,7 @@ class Quantiles:
 
     def predict(self, X: Floats) -> Floats:
         """(n, Q): quantiles of rows (n, d), each as the next one; changes nothing."""
-        pasts = np.tile(self.model.past_row(), (len(X), 1))
+        pasts = np.tile(self.model.core.past_row(), (len(X), 1))
         return np.sort(self.model.predict_rows(X, pasts, 0.05)[:, ::3], axis=1)
 
     def update(self, X: Floats, y: float) -> None:
@@ -895,17 +878,14 @@ class Quantiles:
 
     def describe(self) -> tuple[Json, Arrays]:
         """The model, the totals and how many count, as JSON data and arrays."""
-        header, arrays = self.model.describe()
-        return header | {"scored": self.scored}, arrays | {"totals": self.totals.copy()}
+        header, arrays = describe_parts({"model": self.model, "totals": self.totals})
+        return header | {"scored": self.scored}, arrays
 
     def restore(self, header: Json, arrays: Arrays, reading: Reading) -> None:
         """Continue, with nothing learned so far, from what `describe` returned."""
-        totals = arrays.pop("totals")
-        if totals.shape != self.totals.shape or not np.isfinite(totals).all():
-            raise FileRefused("its quantiles do not fit its settings.")
-        self.model.restore(header, arrays, reading)
+        reading.restore({"model": self.model, "totals": self.totals}, header, arrays)
+        check_finite({"totals": self.totals}, ())
         self.scored = whole_number(header["scored"], 0, self.model.rows, "quantiles")
-        self.totals[:] = totals
 
 
 # --- classes --------------------------------------------------------------------------------------
@@ -1040,11 +1020,7 @@ class ClassModel(Model):
             record["slot_classes"] = np.repeat(best[:, None], shape[1], axis=1)
         return record
 
-    def restart(self) -> None:
-        X, *_ = self.core.latest()
-        self._drop_banks()
-        self.scaling.fit(X, None)
-        self.start_groups()
+    def _start_banks(self) -> None:
         self.core.start_scores(0)
         self._add_outputs()
 
@@ -1328,73 +1304,46 @@ class PendingPredictions:
 
     # --- saving ---------------------------------------------------------------------------------
 
-    def arrays(self, model: Model, width: int) -> Arrays:
-        """As arrays, filled up with NaN where some had fewer outputs or classes.
+    def describe(self) -> tuple[Json, Arrays]:
+        """How many are expired, and the numbers of all predictions one after the other.
 
-        sizes (n, 3): the numbers of scores, of outputs with slot predictions, and of results.
+        sizes (n, 8): how many numbers are the input, the rows before it, and each array of the
+        prediction.
+        """
+        states = [
+            [np.frombuffer(key), *map(np.ravel, prediction.__getstate__())]
+            for key, prediction in self.items
+        ]
+        sizes = np.array([list(map(len, state)) for state in states]).reshape(-1, 8)
+        values = np.concatenate([np.zeros(0), *(part for state in states for part in state)])
+        return {"expired": self.expired}, {"sizes": sizes, "values": values}
+
+    def restore(self, header: Json, arrays: Arrays, model: Model, width: int) -> None:
+        """Continue, with nothing so far, from what `describe` returned.
 
         width : how many numbers an input has.
         """
-        predictions = [prediction for _, prediction in self.items]
-        results = [np.append(prediction.output, prediction.more) for prediction in predictions]
-        outputs = max((len(prediction.scores) for prediction in predictions), default=0)
-        most = max(map(len, results), default=0)
-        shapes = _pending_shapes(model, len(self.items), width, outputs, most)
-        arrays = {name: np.full(shape, np.nan) for name, shape in shapes.items()}
-        for i, ((key, prediction), result) in enumerate(zip(self.items, results, strict=True)):
-            scores, slots = prediction.scores, prediction.slots
-            arrays["rows_before"][i] = prediction.rows_before
-            arrays["sizes"][i] = (len(scores), len(slots), len(result))
-            arrays["inputs"][i] = np.frombuffer(key)
-            arrays["past"][i] = prediction.past
-            arrays["ends"][i] = prediction.ends
-            for name, values in (("scores", scores), ("slots", slots), ("results", result)):
-                arrays[name][i, : len(values)] = values
-        return arrays
-
-    def restore(self, arrays: Arrays, expired: object, model: Model, width: int) -> None:
-        """Continue, with nothing so far, from what `arrays` returned; `expired` of them are."""
-        count, outputs = arrays["scores"].shape
-        shapes = _pending_shapes(model, count, width, outputs, arrays["results"].shape[1])
-        if (
-            {name: array.shape for name, array in arrays.items()} != shapes
-            or count > LARGEST_PENDING_LIMIT
-            or outputs > max(model.outputs, model.target_count)
-        ):
+        values, count, pool = arrays["values"], model.target_count, len(model.names)
+        scores = [count] if model.targets else range(max(model.outputs, count) + 1)
+        output = [3 * count] if model.targets else range(len(values) + 1)
+        more, core = 2 * len(model.config.quantiles), model.core
+        slots = [0, *(outputs * pool for outputs in scores)]
+        possible = ([width], [1], [core.past], scores, slots, output, [more], [core.ends])
+        sizes = arrays["sizes"].tolist()
+        if len(sizes) > LARGEST_PENDING_LIMIT:
+            raise FileRefused("it has too many pending predictions.")
+        place = 0
+        for row in sizes:
+            if any(size not in fitting for size, fitting in zip(row, possible, strict=True)):
+                raise FileRefused("its pending predictions do not fit its settings.")
+            ends = place + np.cumsum(row, dtype=np.int64)
+            parts = [part.copy() for part in np.split(values[place : ends[-1]], ends[:-1] - place)]
+            x, (rows,), past, scored, by_slot, *rest = parts
+            rows_before = whole_number(rows, 0, model.rows, "rows")
+            by_slot = by_slot.reshape(-1, pool)
+            prediction = _core.Prediction(rows_before, past, scored, by_slot, *rest)
+            self.append(x.tobytes(), prediction)
+            place = int(ends[-1])
+        if place != len(values):
             raise FileRefused("its pending predictions do not fit its settings.")
-        several, more = model.target_count, 2 * len(model.config.quantiles)
-        limits = (outputs, outputs, arrays["results"].shape[1])
-        for i in range(count):
-            scores, slots, output = (
-                whole_number(size, 0, most, "a pending prediction")
-                for size, most in zip(arrays["sizes"][i], limits, strict=True)
-            )
-            if model.targets and (output != 3 * several + more or scores != several):
-                raise FileRefused("a pending prediction has no value.")
-            result = arrays["results"][i, :output]
-            prediction = _core.Prediction(
-                whole_number(arrays["rows_before"][i], 0, model.rows, "rows"),
-                arrays["past"][i].copy(),
-                arrays["scores"][i, :scores].copy(),
-                arrays["slots"][i, :slots].copy(),
-                result[: output - more].copy(),
-                result[output - more :].copy(),
-                arrays["ends"][i].copy(),
-            )
-            self.append(arrays["inputs"][i].tobytes(), prediction)
-        self.expired = whole_number(expired, 0, count, "old predictions")
-
-
-def _pending_shapes(
-    model: Model, count: int, width: int, outputs: int, results: int
-) -> dict[str, tuple[int, ...]]:
-    return {
-        "rows_before": (count,),
-        "sizes": (count, 3),
-        "inputs": (count, width),
-        "past": (count, model.core.past),
-        "scores": (count, outputs),
-        "slots": (count, outputs, len(model.names)),
-        "results": (count, results),
-        "ends": (count, model.core.ends),
-    }
+        self.expired = whole_number(header["expired"], 0, len(sizes), "old predictions")

@@ -454,7 +454,7 @@ class FunctionCurves:
         values = np.full((len(inputs), 4, GRID), np.nan)
         usual = self._usual_row(history, ranges[:, 0])
         rows = np.tile(usual, (len(values) * GRID, 1))
-        lagged = np.tile(model.past_row(), (len(rows), 1))
+        lagged = np.tile(model.core.past_row(), (len(rows), 1))
         for k, drawn in enumerate(inputs):
             grid = slice(k * GRID, (k + 1) * GRID)
             if drawn.kind == "number":

@@ -166,7 +166,7 @@ def test_curves_of_lagged_targets_are_those_of_the_model(tmp_path):
     # The present stride is two rows: the range leaves out the farthest fiftieth of their targets.
     ends = [Y.reshape(-1, 2).min(axis=1), Y.reshape(-1, 2).max(axis=1)]
     where = np.linspace(np.quantile(ends[0], 0.02), np.quantile(ends[1], 0.98), 24)
-    lagged = np.tile(bank.model.past_row(), (24, 1))
+    lagged = np.tile(bank.model.core.past_row(), (24, 1))
     lagged[:, 1] = where
     expected = bank.model.predict_rows(np.zeros((24, 1)), lagged, 0.05)
     line = parts["curves/now"]["lines"][1]
