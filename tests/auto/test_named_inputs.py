@@ -373,8 +373,8 @@ def test_forged_encoders_are_refused():
     assert again.categories == encoder.categories == [("site", "u")]
     wrong = [
         (facts | {"columns": [["site", "colour"]]}, arrays),
-        (facts, arrays | {"own": np.array([[0.0, 5.0]])}),
-        (facts, arrays | {"own": np.repeat(arrays["own"], 2, axis=0)}),
+        (facts, arrays | {"inputs": np.array([[0.0, 5.0]])}),
+        (facts, arrays | {"inputs": np.repeat(arrays["inputs"], 2, axis=0)}),
     ]
     for some, more in wrong:
         with pytest.raises(FileRefused):
@@ -384,10 +384,10 @@ def test_forged_encoders_are_refused():
 # --- mean targets of categories -------------------------------------------------------------------
 
 
-def fed(words, targets, **more):
+def fed(words, targets):
     known = CategoryStatistics(1, clipped=True)
     for word, target in zip(words, targets, strict=True):
-        known.update(category_code(word), word, [target], beyond=False, **more)
+        known.update(category_code(word), word, [target])
     return known
 
 
@@ -416,7 +416,6 @@ def test_categories_beyond_the_limit_share_one_mean(monkeypatch):
     monkeypatch.setattr(inputs, "MOST_CATEGORIES", 3)
     known = fed([f"k{n}" for n in range(10)], np.arange(10.0))
     assert len(known) == 4
-    assert known.is_full
     late = known.mean(category_code("k9"))
     assert late == known.mean(category_code("k5"))
     assert late != known.mean(category_code("k1"))
@@ -425,7 +424,8 @@ def test_categories_beyond_the_limit_share_one_mean(monkeypatch):
 @pytest.mark.parametrize("place", [(0, 0), (0, 1), (1, 2)])
 def test_forged_statistics_are_refused(place):
     known = fed(["a", "b"], [1.0, 2.0])
-    facts, array = known.describe()
-    array[place] = np.nan if place != (0, 0) else array[1, 0]
+    facts, arrays = known.describe()
+    table = arrays["table"]
+    table[place] = np.nan if place != (0, 0) else table[1, 0]
     with pytest.raises(FileRefused):
-        CategoryStatistics(1, clipped=True).restore(facts, array)
+        CategoryStatistics(1, clipped=True).restore(facts, arrays)

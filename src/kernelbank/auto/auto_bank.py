@@ -44,7 +44,6 @@ from .forecaster import Forecast, Forecaster, KnownInputs, known_slots
 from .inputs import (
     NUMBER,
     ColumnEncoder,
-    EncodedRows,
     NamedInputs,
     checked_inputs,
     is_table,
@@ -1307,8 +1306,7 @@ class _Run:
             self.targets[row] = self.bank._encode(self.labels[row])
         inputs: Floats | NamedInputs = self.rows[row : row + 1]
         if self.table is not None:
-            codes = EncodedRows(self.rows[row : row + 1], self.table.texts)
-            inputs = NamedInputs(self.table.encoder, codes)
+            inputs = self.table._replace(codes=self.rows[row : row + 1])
         self.bank._learn(inputs, self.targets[row : row + 1], self.tail, past)
 
     def _keep(self, record: Record) -> None:

@@ -506,7 +506,7 @@ class FunctionCurves:
         encoder = self._bank.encoder
         if encoder is None:
             return None, ()
-        statistics = encoder.statistics[encoder.names.index(column)]
+        statistics = encoder.statistics_of(column)
         return statistics, statistics.codes[:MOST_LABELS]
 
     def _set_category(self, column: str, number: int, row: Floats) -> None:
@@ -523,7 +523,7 @@ class FunctionCurves:
         statistics, codes = self._categories(column)
         if encoder is None or model is None or statistics is None:
             return []
-        shares, inputs = model.scaling.columns[:, MEAN], encoder.category_inputs(column)
+        shares, inputs = model.scaling.columns[:, MEAN], statistics.inputs
 
         def rank(k: int) -> tuple[float, float, int]:
             share = float(shares[inputs[codes[k]]]) if codes[k] in inputs else 0.0
