@@ -232,46 +232,40 @@ class AutoBank:
         from; else the present ones.
         """
         with self._turn:
-            named, row = self._read(x, "x", single=True, added=added)
-            new = False
-            if self._task == "regression":
-                target, names = self._checked_targets(y, 1, single=True)
-            else:
-                (label,) = self._classes.check(y, None, self._config.missing_values)
-                new = label not in self._classes
+            rows = self._checked_rows(x, y, added, single=True)
             with whole_step(self):
-                self._add_inputs(added)
-                if self._task == "regression":
-                    self._use_targets(target, names)
-                model = self._model_for(row.shape[1])
-                past = self._pending.pop(row[0] if named is None else named.codes[0])
+                new = rows.labels is not None and rows.labels[0] not in self._classes
+                self._begin(rows, added)
+                past = self._pending.pop(rows.keys[0])
                 if past is None and new:  # predicted without its class
-                    past = model.predict_next(row[0], 0, tail_of(COVERAGE))
-                if self._task == "classification":
-                    target = np.array([float(self._encode(label))])
-                if named is not None:
-                    self._encoder, named.encoder.tentative = named.encoder, False
-                self._learn(row if named is None else named, target, tail_of(COVERAGE), past)
+                    past = rows.model.predict_next(rows.inputs_of(0)[0], 0, rows.tail)
+                rows.learn(0, past)
 
-    def _learn(
-        self,
-        row: Floats | NamedInputs,
-        target: Floats,
-        tail: float,
-        past: _core.Prediction | None,
-    ) -> None:
-        """Learn one row (1, d), whose target is a number or the number of a class."""
-        model = self._model
-        assert model is not None
-        if isinstance(row, NamedInputs):
-            encoder = row.encoder
-            if past is None and encoder.adds_inputs(row.codes):
-                # Predicted before it adds inputs, as by `predict_one`: the same bits.
-                past = model.predict_next(row.inputs[0], 0, tail)
-            row, added = encoder.take(row.codes, encoder.as_statistic(target), row.texts)
-            if added:
-                model.add_inputs(added)
-        model.update(row, target, tail, earlier=past)
+    def _checked_rows(
+        self, X: object, y: object, added: int, *, single: bool = False, coverage: float = COVERAGE
+    ) -> _Rows:
+        """Rows and their targets, checked; changes nothing that was learned."""
+        named, inputs = self._read(X, "x" if single else "X", single=single, added=added)
+        targets, names, labels = np.zeros(len(inputs)), None, None
+        if self._task == "regression":
+            of_bank = (self._outputs, self._target_names, self._config)
+            targets, names = checked_targets(y, len(inputs), *of_bank, single=single)
+        else:
+            length = None if single else len(inputs)
+            labels = self._classes.check(y, length, self._config.missing_values)
+        return _Rows(self, named, inputs, targets, names, labels, tail_of(coverage))
+
+    def _begin(self, rows: _Rows, added: int) -> None:
+        """Take columns, names of targets and inputs for those of all later rows."""
+        if rows.labels is None and self._target_names is None and rows.targets.ndim == 1:
+            self._target_names = rows.names
+        elif rows.labels is None and self._outputs is None and rows.targets.ndim == 2:
+            numbered = tuple(f"target {k}" for k in range(rows.targets.shape[1]))
+            self._target_names = rows.names or numbered
+        self._add_inputs(added)
+        rows.model = self._model_for(rows.inputs.shape[1])
+        if rows.named is not None:
+            self._encoder, rows.named.encoder.tentative = rows.named.encoder, False
 
     def run(
         self,
@@ -303,25 +297,13 @@ class AutoBank:
             if X is None:
                 count = np.asarray(y).shape
                 X = np.zeros((count[0] if count else 1, 1))
-            named, rows = self._read(X, "X", added=added, as_codes=True)
             steps = check.count("delay", delay, "run", "Give how many rows later.", least=0)
             fields = trace_fields(record, self._task, self._no_fields)
-            tail = tail_of(checked_coverage(coverage))
-            labels: list[Label] | None = None
-            if self._task == "regression":
-                targets, names = self._checked_targets(y, len(rows))
-                self._use_targets(targets, names)
-            else:
-                labels = self._classes.check(y, len(rows), self._config.missing_values)
-                targets = np.zeros(len(rows))
-            self._add_inputs(added)
+            share = checked_coverage(coverage)
+            rows = self._checked_rows(X, y, added, coverage=share)
             self._pending.expired = len(self._pending.items)
-            model = self._model_for(rows.shape[1] if named is None else named.encoder.width)
-            if named is not None:
-                self._encoder, named.encoder.tentative = named.encoder, False
-                if not named.encoder.statistics:
-                    named = None  # codes are inputs that learning does not change
-            return _Run(self, model, rows, named, targets, labels, tail, fields, steps).run()
+            self._begin(rows, added)
+            return rows.run(steps, fields)
 
     # --- predicting ---------------------------------------------------------------------------
     def predict_one(self, x: object) -> Any:
@@ -335,7 +317,7 @@ class AutoBank:
         """
         output = self._predict_one(x, COVERAGE).output
         if self._task == "classification":
-            return self._classes.known[int(np.argmax(output))] if len(output) else None
+            return self._classes.labels[int(np.argmax(output))] if len(output) else None
         return self._by_target(output)[..., 0].copy() if self._several else float(output[0])
 
     def predict_interval_one(self, x: object, coverage: float = COVERAGE) -> Any:
@@ -672,7 +654,7 @@ class AutoBank:
         with self._turn:
             names, classes = self._target_names, self._classes
             header = self._config.describe() | {
-                "classes": classes.known,
+                "classes": classes.labels,
                 "max_classes": classes.limit,
                 "classes_named": classes.named,
                 "targets": None if names is None else list(names),
@@ -688,8 +670,7 @@ class AutoBank:
     def restored(cls, header: Json, arrays: Arrays, reading: Reading) -> AutoBank:
         """The bank that `describe` described, checked in every respect; see `kb.load`."""
         bank = cls(**config_arguments(header, reading))
-        limit = whole_number(header["max_classes"], 0, 10**6, "the most classes")
-        bank._classes.restore(header["classes"], limit, header["classes_named"])
+        bank._classes.restore(header)
         names = header.get("targets")
         if names is not None:
             texts = isinstance(names, list) and all(isinstance(name, str) for name in names)
@@ -789,12 +770,10 @@ class AutoBank:
         *,
         single: bool = False,
         added: int = 0,
-        as_codes: bool = False,
     ) -> tuple[NamedInputs | None, Floats]:
         """Rows with names, None for arrays that have none; and inputs of the model (n, d).
 
-        added : how many columns, the last ones, are new. as_codes : codes where learning changes
-        the inputs that follow from them.
+        added : how many columns, the last ones, are new.
         """
         named, width = None, self._dimension
         missing = self._config.missing_values
@@ -810,8 +789,7 @@ class AutoBank:
         remedy = "Give how many of the last columns are new."
         added = check.count("added", added, "AutoBank", remedy, least=0, most=10**6)
         if named is not None:
-            changing = as_codes and named.encoder.statistics
-            return named, named.codes if changing else named.inputs
+            return named, named.inputs
         width = None if width is None else width + added
         return None, checked_inputs(X, width, name, single=single, missing=missing)
 
@@ -830,20 +808,6 @@ class AutoBank:
         if self._model is None or not self._model.rows:
             return None if self._target_names is None else len(self._target_names)
         return self._model.target_count
-
-    def _checked_targets(
-        self, y: object, count: int, *, single: bool = False
-    ) -> tuple[Floats, tuple[str, ...] | None]:
-        """Targets of rows, (n,) or (n, K), and their names, if they have some."""
-        names = self._target_names
-        return checked_targets(y, count, self._outputs, self._config, names=names, single=single)
-
-    def _use_targets(self, targets: Floats, names: tuple[str, ...] | None) -> None:
-        """Take the targets of the first rows, and their names, for those of all later ones."""
-        if self._target_names is None and targets.ndim == 1:
-            self._target_names = names
-        elif self._outputs is None and targets.ndim == 2:
-            self._target_names = names or tuple(f"target {k}" for k in range(targets.shape[1]))
 
     def _model_for(self, dimension: int) -> Model:
         """The model for inputs of this width; a new one if nothing has been learned yet."""
@@ -1000,7 +964,7 @@ class AutoBank:
     @property
     def classes(self) -> tuple[Label, ...]:
         """The labels, in the order of the columns of probabilities."""
-        return tuple(self._classes.known)
+        return tuple(self._classes.labels)
 
     @property
     def target_names(self) -> tuple[str, ...]:
@@ -1203,112 +1167,117 @@ def tail_of(coverage: float) -> float:
 
 
 @dataclass
-class _Run:
-    """One call of `AutoBank.run`: each row is predicted, and learned when its target comes.
+class _Rows:
+    """Rows with targets that a bank learns, and predicts before they are known.
 
     Inputs of categories hold means of earlier targets, and learning may add inputs. So rows of a
     table with categories are encoded just before they are predicted or learned.
 
     Parameters
     ----------
-    bank, model : that predict and learn.
-    rows : (n, d), the inputs; of a table with categories, the codes.
-    table : that table; None for others.
+    bank : that learns them.
+    named : rows with names; None for others.
+    inputs : (n, d), by what was known before the first row.
     targets : (n,) or (n, K); zeros for labels.
-    labels : the labels of the rows; None for regression.
+    names : of the targets, if they have some.
+    labels : of the rows; None for regression.
     tail : probability beyond each end of the intervals.
-    fields : what the trace records.
-    delay : how many rows later a target comes.
-    waiting : rows whose targets have not come, with their predictions.
     """
 
     bank: AutoBank
-    model: Model
-    rows: Floats
-    table: NamedInputs | None
+    named: NamedInputs | None
+    inputs: Floats
     targets: Floats
+    names: tuple[str, ...] | None
     labels: list[Label] | None
     tail: float
-    fields: tuple[str, ...]
-    delay: int
-    waiting: deque[tuple[int, _core.Prediction]] = field(default_factory=deque)
+    model: Model = field(init=False)
     records: list[Record] = field(default_factory=list)
 
-    def run(self) -> AutoTrace:
-        """The trace of all rows, predicted and learned."""
-        upcoming, forecasts = self.rows, {}
-        if self.table is not None:
-            upcoming = self.table.inputs if self.bank._config.known else np.zeros((0, 0))
+    @property
+    def keys(self) -> Floats:
+        """(n, columns): the rows as they were given, by which predictions are found again."""
+        return self.inputs if self.named is None else self.named.codes
+
+    @property
+    def table(self) -> NamedInputs | None:
+        """The rows, if learning changes the inputs that follow from their codes."""
+        return self.named if self.named is not None and self.named.encoder.statistics else None
+
+    def run(self, delay: int, fields: tuple[str, ...]) -> AutoTrace:
+        """The trace of all rows: each is predicted, and learned so many rows later."""
+        waiting: deque[tuple[int, _core.Prediction]] = deque()
+        row, count, forecasts = 0, len(self.inputs), dict[str, Floats]()
         if self.model.forecaster is not None:
-            self.model.forecaster.collect(upcoming, self.tail)
+            self.model.forecaster.collect(self.inputs, self.tail)
         try:
-            row = 0
-            while row < len(self.rows) or self.waiting:
+            while row < count or waiting:
                 with whole_step(self.bank):
-                    row = self._step(row)
+                    if row < count and not delay and not self._changes_model(row):
+                        row = self._update(row, fields)
+                        continue
+                    if row < count:
+                        x = self.inputs_of(row)[0]
+                        prediction = self.model.predict_next(x, len(waiting), self.tail)
+                        self._keep(self.model.record(prediction), fields)
+                        waiting.append((row, prediction))
+                        row += 1
+                    if len(waiting) > delay or row == count:
+                        self.learn(*waiting.popleft())
         finally:
             if self.model.forecaster is not None:  # another one, if periods were found
                 forecasts = self.model.forecaster.collected()
-        names = self.bank._several_names
-        labels = self.bank._classes
-        return AutoTrace(self.model, self.records, self.fields, labels, names, forecasts)
-
-    def _step(self, row: int) -> int:
-        """Predict and learn rows from this one on, a batch or one; the first that is left."""
-        if row == len(self.rows):
-            self._learn_oldest()
-            return row
-        if not self.delay and not self._changes_model(row):
-            return self._update(row)
-        inputs = self._inputs_of(row)
-        prediction = self.model.predict_next(inputs[0], len(self.waiting), self.tail)
-        self._keep(self.model.record(prediction))
-        self.waiting.append((row, prediction))
-        if len(self.waiting) > self.delay:
-            self._learn_oldest()
-        return row + 1
+        names, labels = self.bank._several_names, self.bank._classes
+        return AutoTrace(self.model, self.records, fields, labels, names, forecasts)
 
     def _changes_model(self, row: int) -> bool:
         """Whether learning a row adds a class or inputs."""
         if self.labels is not None and self.labels[row] not in self.bank._classes:
             return True
         table = self.table
-        return table is not None and table.encoder.adds_inputs(self.rows[row : row + 1])
+        return table is not None and table.encoder.adds_inputs(table.codes[row : row + 1])
 
-    def _inputs_of(self, row: int) -> Floats:
+    def inputs_of(self, row: int) -> Floats:
         """(1, d): the inputs of one row, by what is known now."""
-        inputs = self.rows[row : row + 1]
-        return inputs if self.table is None else self.table.encoder.expand(inputs)
+        if self.table is None:
+            return self.inputs[row : row + 1]
+        return self.table.encoder.expand(self.table.codes[row : row + 1])
 
-    def _update(self, start: int) -> int:
+    def _update(self, start: int, fields: tuple[str, ...]) -> int:
         """Predict and learn a batch in which no row changes the model; its end."""
-        end = min(start + CHUNK, len(self.rows))
+        end = min(start + CHUNK, len(self.inputs))
         if self.labels is not None:
             for row in range(start, end):
                 if self.labels[row] not in self.bank._classes:
                     end = row
                     break
                 self.targets[row] = self.bank._classes.number(self.labels[row])
-        rows = self.rows[start:end]
-        if self.table is not None:
-            encoder = self.table.encoder
-            statistic = encoder.as_statistic(self.targets[start:end])
-            rows, _ = encoder.take(rows, statistic, self.table.texts)
-            end = start + len(rows)
-        targets = self.targets[start:end]
-        for record in self.model.update(rows, targets, self.tail, self.fields):
-            self._keep(record)
+        X, _ = self._take(start, end)
+        end = start + len(X)
+        for record in self.model.update(X, self.targets[start:end], self.tail, fields):
+            self._keep(record, fields)
         return end
 
-    def _learn_oldest(self) -> None:
-        row, past = self.waiting.popleft()
+    def _take(self, start: int, end: int) -> tuple[Floats, int]:
+        """The inputs of rows that are learned now, or of the first ones; how many are new."""
+        if self.table is None:
+            return self.inputs[start:end], 0
+        encoder = self.table.encoder
+        statistic = encoder.as_statistic(self.targets[start:end])
+        return encoder.take(self.table.codes[start:end], statistic, self.table.texts)
+
+    def learn(self, row: int, past: _core.Prediction | None) -> None:
+        """Learn one row, which was predicted some rows ago or not."""
         if self.labels is not None:
             self.targets[row] = self.bank._encode(self.labels[row])
-        inputs: Floats | NamedInputs = self.rows[row : row + 1]
-        if self.table is not None:
-            inputs = self.table._replace(codes=self.rows[row : row + 1])
-        self.bank._learn(inputs, self.targets[row : row + 1], self.tail, past)
+        if past is None and self.table is not None and self._changes_model(row):
+            # Predicted before it adds inputs, as by `predict_one`: the same bits.
+            past = self.model.predict_next(self.inputs_of(row)[0], 0, self.tail)
+        X, added = self._take(row, row + 1)
+        if added:
+            self.model.add_inputs(added)
+        self.model.update(X, self.targets[row : row + 1], self.tail, earlier=past)
 
-    def _keep(self, record: Record) -> None:
-        wanted = (*self.fields, "predictions", "probabilities")
+    def _keep(self, record: Record, fields: tuple[str, ...]) -> None:
+        wanted = (*fields, "predictions", "probabilities")
         self.records.append({name: record[name] for name in wanted if name in record})

@@ -240,27 +240,21 @@ LONGEST_HORIZON = 1000
 OWNER = "AutoBank"
 
 
-def _members(setting: object) -> list[object]:
-    """The members of a list, or one value as a list of it."""
-    if isinstance(setting, Iterable) and not isinstance(setting, (str, bytes)):
-        return list(setting)
-    return [setting]
-
-
 T = TypeVar("T")
 
 
 def _different(
     name: str,
     setting: object,
-    checked: Callable[[object], T],
     remedy: str,
+    checked: Callable[[object], T],
     rule: str = "name at least one, none twice",
     least: int = 1,
     most: int = 10**6,
 ) -> list[T]:
     """The members of a list, each checked, none twice; or one value as a list of it."""
-    members = [checked(member) for member in _members(setting)]
+    is_list = isinstance(setting, Iterable) and not isinstance(setting, (str, bytes))
+    members = [checked(member) for member in (setting if is_list else [setting])]  # type: ignore[attr-defined]
     if not least <= len(members) <= most or len(set(members)) < len(members):
         raise check.refuse(name, rule, setting, remedy, OWNER)
     return members
@@ -317,11 +311,13 @@ def checked_horizons(horizons: object, task: str) -> tuple[int, ...]:
         return ()
     _only_numbers("horizons", horizons, task)
     remedy = "Give rows ahead, such as (1, 6, 24), or 24 for 1 to 24."
-
-    def horizon(rows: object) -> int:
-        return check.count("horizons", rows, OWNER, remedy, most=LONGEST_HORIZON)
-
-    rows = _different("horizons", horizons, horizon, remedy)
+    most = LONGEST_HORIZON
+    rows = _different(
+        "horizons",
+        horizons,
+        remedy,
+        lambda horizon: check.count("horizons", horizon, OWNER, remedy, most=most),
+    )
     return tuple(sorted(rows)) if isinstance(horizons, Iterable) else tuple(range(1, rows[0] + 1))
 
 
@@ -331,13 +327,15 @@ def checked_quantiles(quantiles: object, task: str) -> tuple[float, ...]:
         return ()
     _only_numbers("quantiles", quantiles, task)
     remedy = "Give levels between 0 and 1, such as (0.05, 0.5, 0.95)."
-
-    def level(share: object) -> float:
-        return check.number("quantiles", share, OWNER, remedy, above=0, below=1)
-
-    rule = "be two levels or more, none twice"
-    advice = f"{remedy} For one quantile use loss=kb.losses.Pinball(level)."
-    return tuple(sorted(_different("quantiles", quantiles, level, advice, rule, least=2)))
+    levels = _different(
+        "quantiles",
+        quantiles,
+        f"{remedy} For one quantile use loss=kb.losses.Pinball(level).",
+        lambda level: check.number("quantiles", level, OWNER, remedy, above=0, below=1),
+        "be two levels or more, none twice",
+        least=2,
+    )
+    return tuple(sorted(levels))
 
 
 def checked_known(known: object, horizons: tuple[int, ...]) -> tuple[Column, ...]:
@@ -354,7 +352,7 @@ def checked_known(known: object, horizons: tuple[int, ...]) -> tuple[Column, ...
             return member
         return check.count("known", member, OWNER, remedy, least=0)
 
-    return tuple(_different("known", known, column, remedy))
+    return tuple(_different("known", known, remedy, column))
 
 
 def checked_missing(missing: object) -> tuple[float | str, ...]:
@@ -372,7 +370,7 @@ def checked_missing(missing: object) -> tuple[float | str, ...]:
                 return number
         raise check.refuse("missing", "hold finite numbers or texts", value, remedy, OWNER)
 
-    return tuple(_different("missing", missing, checked, remedy))
+    return tuple(_different("missing", missing, remedy, checked))
 
 
 def checked_scalings(scalings: object, usual: tuple[str, ...]) -> tuple[str, ...]:
@@ -383,10 +381,9 @@ def checked_scalings(scalings: object, usual: tuple[str, ...]) -> tuple[str, ...
     if not isinstance(scalings, Iterable):
         raise check.refuse("scalings", "be a word or a list of words", scalings, remedy, OWNER)
 
-    def word(name: object) -> str:
-        return check.choice("scalings", name, OWNER, SCALINGS)
-
-    names = _different("scalings", scalings, word, remedy)
+    names = _different(
+        "scalings", scalings, remedy, lambda name: check.choice("scalings", name, OWNER, SCALINGS)
+    )
     return tuple(name for name in SCALINGS if name in names)
 
 
@@ -395,14 +392,17 @@ def checked_seasons(seasons: object) -> Setting:
     remedy = 'Give the rows of a period, such as 24 or (24, 168), or "auto", or None.'
     if seasons is None or (isinstance(seasons, str) and seasons == AUTO):
         return seasons
-    if isinstance(seasons, str) or not _members(seasons):
+    if isinstance(seasons, str):
         raise check.refuse("seasons", 'be periods, "auto" or None', seasons, remedy, OWNER)
-
-    def period(rows: object) -> int:
-        return check.count("seasons", rows, OWNER, remedy, least=2, most=LARGEST_PERIOD)
-
-    rule = f"name at most {MOST_PERIODS} periods, none twice"
-    return tuple(sorted(_different("seasons", seasons, period, remedy, rule, most=MOST_PERIODS)))
+    periods = _different(
+        "seasons",
+        seasons,
+        remedy,
+        lambda rows: check.count("seasons", rows, OWNER, remedy, least=2, most=LARGEST_PERIOD),
+        f"name 1 to {MOST_PERIODS} periods, none twice",
+        most=MOST_PERIODS,
+    )
+    return tuple(sorted(periods))
 
 
 # --- checks of what a file says -------------------------------------------------------------------

@@ -149,22 +149,13 @@ class Model(ABC):
         """What a step leaves of n rows as rows of a trace."""
 
     @abstractmethod
-    def _idle_prediction(self) -> Floats:
-        """(K, 1) or a number: the prediction of slots that do not run."""
-
-    @abstractmethod
     def _start_banks(self) -> None:
         """Make banks that have learned the rows that are kept, which are scaled anew."""
 
-    @property
     @abstractmethod
-    def unscored(self) -> int:
-        """How many predictions were made before the first target was known: they do not count."""
-
-    @abstractmethod
-    def mean_errors(self) -> tuple[Floats, Floats]:
-        """(K,) each: the mean squared error of the predictions of every target, and of the last
-        target as a prediction; or the shares of wrong labels (1,). NaN before the first."""
+    def _totals(self) -> list[tuple[float, float, float, float]]:
+        """By target: how many predictions count, the sum of their errors, how many rows had a last
+        target to compare with, and the sum of the errors of that one as a prediction."""
 
     @abstractmethod
     def long_mean_weights(self) -> Floats:
@@ -190,6 +181,21 @@ class Model(ABC):
     def started(self) -> bool:
         """Whether the first restart is over: scaling has begun, and there may be banks."""
         return self.rows >= self.config.restarts[0]
+
+    @property
+    def scored(self) -> int:
+        """How many predictions of the first target count: not those before any was known."""
+        return int(self._totals()[0][0])
+
+    def mean_errors(self) -> tuple[Floats, Floats]:
+        """(K,) each: the mean squared error of the predictions of every target, and of the last
+        target as a prediction; or the shares of wrong labels (1,). NaN before the first."""
+        means = [
+            [total / count if count > 0 else np.nan for count, total in (totals[:2], totals[2:])]
+            for totals in self._totals()
+        ]
+        errors, baseline = np.array(means).T
+        return errors, baseline
 
     def remembered_targets(self) -> int:
         """Of how many of the last rows a row knows the targets."""
@@ -218,7 +224,9 @@ class Model(ABC):
         if len(prediction.slots):
             idle = np.ones(len(self.pool), dtype=np.bool_)
             idle[self.members] = False
-            slots = np.where(idle, self._idle_prediction(), prediction.slots)[None]
+            count = self.target_count if self.targets else 0  # 0 for classes: a score of 0
+            centers = [self.scaling.statistics.target_scale(k)[0] for k in range(count)] or [0.0]
+            slots = np.where(idle, np.array(centers)[:, None], prediction.slots)[None]
         return self._make_record(prediction.output[None], weights, slots)
 
     def update(
@@ -268,40 +276,31 @@ class Model(ABC):
         if earlier is None:
             by_slot = None if by_slot is None else by_slot[:count]
             record = self._make_record(outputs[:count], weights[:count], by_slot)
-        for row, what, of in signals:
-            self._note_signal(row, what, of)
+        for row, what, of in signals:  # of target or input `of`
+            is_input = what == "input level"
+            where = f", target {of}" if self.target_count > 1 and not is_input else ""
+            self._note_change(Change(row, what + where, of if is_input else -1))
         if self.forecaster is not None and isinstance(self.core, _core.NumberModel):
             self.forecaster.learn_rows(X[:count], targets[:count, 0], self.core.readings)
         if self.rows >= self._due_at:
             self._do_what_is_due()
-            self._due_at = self.rows + self._rows_to_event()
         return count, record
 
     def _do_what_is_due(self) -> None:
-        if self.rows in self.config.restarts:
-            if self.rows == self.config.restarts[-1]:  # of fewer rows it follows chance
+        """Restart, look for seasons and revise slots, if it is time; note when it will be next."""
+        restarts, rows = self.config.restarts, self.rows
+        if rows in restarts:
+            if rows == restarts[-1]:  # of fewer rows it follows chance
                 self.learn_relevance()
             self.restart()
             self.warn_if_large()
-        if self.config.seasons == AUTO and is_look_due(self.rows):
+        if self.config.seasons == AUTO and is_look_due(rows):
             self._find_seasons()
-        if self.revise_slots(self.rows):
+        if self.revise_slots(rows):
             self.warn_if_large()
-
-    def _rows_to_event(self) -> int:
-        """How many rows may be learned at most before something is due."""
-        ends = [n - self.rows for n in self.config.restarts if n > self.rows]
-        if self.config.seasons == AUTO:
-            ends.append(rows_to_look(self.rows))
-        return min([*ends, rows_to_revision(self.rows)])
-
-    # --- signals of change ----------------------------------------------------------------------
-
-    def _note_signal(self, row: int, what: str, of: int) -> None:
-        """Note a signal of the core, of target or input `of`."""
-        if self.target_count > 1 and what != "input level":
-            what = f"{what}, target {of}"
-        self._note_change(Change(row, what, of if what == "input level" else -1))
+        due = [rows_to_revision(rows), *(at - rows for at in restarts if at > rows)]
+        due += [rows_to_look(rows)] if self.config.seasons == AUTO else []
+        self._due_at = rows + min(due)
 
     def _note_change(self, change: Change) -> None:
         """Add a signal of change. They stay sorted by row, whatever the batches."""
@@ -346,16 +345,16 @@ class Model(ABC):
         self.scaling = scaling
         self.core.use_scaling(scaling.statistics)
 
-    @property
-    def first_inputs(self) -> int:
-        """How many inputs there were at the start of the banks."""
-        return self.scaling.core
+    def _continued_scaling(self, dimension: int) -> Scaling:
+        """The scaling for so many inputs and the present periods, which goes on from this one."""
+        scaling = self._make_scaling(dimension, self.scaling.core if self.banks else dimension)
+        scaling.statistics.continue_from(self.scaling.statistics)
+        return scaling
 
     def add_inputs(self, count: int) -> None:
         """Add `count` inputs behind the others, as if they had been missing so far."""
         dimension = self.dimension + count
-        scaling = self._make_scaling(dimension, self.first_inputs if self.banks else dimension)
-        scaling.statistics.continue_from(self.scaling.statistics)
+        scaling = self._continued_scaling(dimension)
         pool = self._make_pool(scaling)
         slots = pool.bank_slots(self.members.tolist())
         banks = [bank.with_inputs(scaling.width, slots) for bank in self.banks]
@@ -401,20 +400,18 @@ class Model(ABC):
                 if period not in self.periods:
                     self._note_change(Change(self.rows, "season", period=period))
             self.core.set_periods(periods)
-            self._use_periods()
+            self._restart_season_slots()
         if self.forecaster is not None:
             self.forecaster = self.forecaster.with_periods(self.periods)
 
-    def _use_periods(self) -> None:
+    def _restart_season_slots(self) -> None:
         """Let the slots for seasons start anew with the present periods."""
         if not self.banks:
             self.lay_out(self.dimension)
             return
-        scaling = self._make_scaling(self.dimension, self.first_inputs)
-        scaling.statistics.continue_from(self.scaling.statistics)
-        self._use_scaling(scaling)
         before = self._running_slots()
-        self.pool = self._make_pool(scaling)
+        self._use_scaling(self._continued_scaling(self.dimension))
+        self.pool = self._make_pool(self.scaling)
         self._select(self.selection.with_new(self.pool.season_groups))
         self._change_banks(before)
 
@@ -505,7 +502,7 @@ class Model(ABC):
         """Start scaling and banks anew from the rows that are kept, with all inputs by now."""
         X, _, targets, *_ = self.core.latest()
         self.use_banks([])
-        if self.first_inputs < self.dimension:
+        if self.scaling.core < self.dimension:
             self.lay_out(self.dimension)
         self.start_groups()
         transform = self.scaling.target_transform
@@ -606,7 +603,7 @@ class Model(ABC):
         """Everything with its banks as JSON data and arrays, without forecasts and quantiles."""
         header, arrays = describe_parts(self._parts())
         header |= {
-            "first_inputs": self.first_inputs,
+            "first_inputs": self.scaling.core,
             "previous": self.previous,
             "periods": list(self.periods),
             "selection": asdict(self.selection),
@@ -720,10 +717,6 @@ class NumberModel(Model):
             prediction.more = more
         return prediction
 
-    def _idle_prediction(self) -> Floats:
-        centers = [self.scaling.statistics.target_scale(k)[0] for k in range(self.target_count)]
-        return np.array(centers)[:, None]
-
     def _make_record(self, outputs: Floats, weights: Floats, slots: Floats | None) -> Record:
         count, several = len(outputs), self.target_count > 1
         values = outputs.reshape(count, self.target_count, 3)
@@ -785,24 +778,16 @@ class NumberModel(Model):
     def replay_samples(self) -> tuple[Floats, Floats] | None:
         return self._usual_rows()[:2] if self.config.revises else None
 
-    @property
-    def unscored(self) -> int:
-        unscored: int = self.core.track(0)[1]
-        return unscored
-
     def long_mean_weights(self) -> Floats:
         means: Floats = np.mean([self.core.long_mean(k) for k in range(self.target_count)], axis=0)
         return means
 
-    def mean_errors(self) -> tuple[Floats, Floats]:
-        errors = np.full((2, self.target_count), np.nan)
-        for k in range(self.target_count):
-            rows, unscored, loss, last_value_loss, _ = self.core.track(k)
-            if rows > unscored:
-                errors[0, k] = loss / (rows - unscored)
-            if rows > 1:
-                errors[1, k] = last_value_loss / (rows - 1)
-        return errors[0], errors[1]
+    def _totals(self) -> list[tuple[float, float, float, float]]:
+        tracks = [self.core.track(k) for k in range(self.target_count)]
+        return [
+            (rows - unscored, loss, rows - 1, last_value_loss)
+            for rows, unscored, loss, last_value_loss, _ in tracks
+        ]
 
 
 # --- quantiles of one target ----------------------------------------------------------------------
@@ -1006,9 +991,6 @@ class ClassModel(Model):
 
     # --- predicting and learning ----------------------------------------------------------------
 
-    def _idle_prediction(self) -> Floats:
-        return np.zeros(1)
-
     def _make_record(self, outputs: Floats, weights: Floats, slots: Floats | None) -> Record:
         record = {"probabilities": outputs, "weights": weights[:, 0]}
         if slots is not None and slots.shape[1]:
@@ -1031,21 +1013,13 @@ class ClassModel(Model):
         labels = output_labels(targets[:, 0], self._positives())
         return self.scaling.statistics.scale_rows(X, pasts), labels
 
-    @property
-    def unscored(self) -> int:
-        return self.core.unscored
-
     def long_mean_weights(self) -> Floats:
         means: Floats = self.core.long_mean
         return means
 
-    def mean_errors(self) -> tuple[Floats, Floats]:
-        counts = (self.rows - self.unscored, self.rows - 1)
-        shares = [
-            np.array([wrong / count if count > 0 else np.nan])
-            for wrong, count in zip(self.core.wrong, counts, strict=True)
-        ]
-        return shares[0], shares[1]
+    def _totals(self) -> list[tuple[float, float, float, float]]:
+        wrong, wrong_baseline = self.core.wrong
+        return [(self.rows - self.core.unscored, wrong, self.rows - 1, wrong_baseline)]
 
 
 def output_labels(targets: Floats, positives: np.ndarray) -> Floats:
@@ -1148,7 +1122,7 @@ class AutoTrace(Trace):
         """
         self.task = "regression" if model.targets else "classification"
         self.possible = FIELDS[self.task]
-        self.classes: tuple[Any, ...] = tuple(labels.known)
+        self.classes: tuple[Any, ...] = tuple(labels.labels)
         """The labels, in the order of the columns of `probabilities`."""
         self.horizons = () if forecasts is None else model.config.horizons
         """Of the columns of `forecasts`, in rows."""

@@ -224,7 +224,7 @@ def _metrics(model: Model, targets: Sequence[str]) -> dict[str, Metric]:
         names = [shortened(one_line(name), 20) for name in targets[:MAX_LABELS]]
         shown = zip(unique(names), errors, baseline, strict=False)
         return {f"RMSE of {name}": Metric(error, last, note) for name, error, last in shown}
-    name, scored = "RMSE" if model.targets else "error rate", model.rows - model.unscored
+    name, scored = "RMSE" if model.targets else "error rate", model.scored
     metric = Metric(float(errors[0]), float(baseline[0]), note, not model.targets, scored)
     return {name: metric}
 

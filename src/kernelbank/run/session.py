@@ -504,7 +504,7 @@ class Session:
         if named is None:
             return
         waiting = [target[0] for _, target in self._pending if target is not None]
-        for label in (*classes.known, *waiting):
+        for label in (*classes.labels, *waiting):
             if label not in named:
                 raise RunRefused(
                     f"--classes must name every label that the model knows; {label!r} is not among "
