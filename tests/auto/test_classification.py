@@ -315,7 +315,7 @@ def test_many_classes_are_learned(classes, rows, late):
 
 
 def pool_for(outputs, size="default", dimension=20):
-    config = AutoConfig(0, size, 0, SCALINGS, None, None, "serial")
+    config = AutoConfig("classification", size=size, scalings=SCALINGS)
     scaling = config.make_scaling(dimension, targets=0)
     return default_pool(scaling, SIZES[size], 0, Squared(), outputs)
 

@@ -269,7 +269,6 @@ def test_file_with_held_rows_and_pending_predictions_is_loaded(saved_of_auto, tm
         {"model": {"previous": 1}},
         {"model": {"first_inputs": 9}},
         {"model": {"selection": {}}},
-        {"model": {"classes": 2}},
         {"model": {"outputs": []}},
         {"combiner": {"type": "Path"}},
         {"slots": [[{"type": "Gaussian", "width": 1.0}, {"type": "KLMS"}]]},

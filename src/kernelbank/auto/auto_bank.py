@@ -13,7 +13,7 @@ import numpy as np
 
 from .. import _core
 from ..bank.bank import KernelBank
-from ..bank.engines import Engine, as_engine
+from ..bank.engines import Engine
 from ..bank.serialization import under
 from ..bank.slot import Slot
 from ..bank.status import Status
@@ -26,20 +26,7 @@ from ..losses import Loss
 from ..utils import validation as check
 from ..utils.validation import Floats
 from ..utils.whole_steps import CutOff, defer_signals, new_turn, whole_step
-from .config import (
-    AutoConfig,
-    Column,
-    checked_bounds,
-    checked_horizons,
-    checked_known,
-    checked_loss,
-    checked_missing,
-    checked_quantiles,
-    checked_scalings,
-    checked_seasons,
-    checked_slots,
-    config_arguments,
-)
+from .config import ARGUMENTS, AutoConfig, Column, config_arguments
 from .forecaster import Forecast, Forecaster, KnownInputs, known_slots
 from .inputs import (
     NUMBER,
@@ -173,42 +160,15 @@ class AutoBank:
         engine: Engine | str = "serial",
         seed: int = 0,
     ) -> None:
-        owner = "AutoBank"
-        self._task = check.choice("task", task, owner, ("regression", "classification"))
-        remedy = "Give how many of the last targets are inputs, 0 for none."
-        count = check.count("lags", lags, owner, remedy, least=0, most=1000)
-        check.choice("size", size, owner, SIZES)
+        arguments = locals()
+        self._config = AutoConfig(**{name: arguments[name] for name in ARGUMENTS})
+        self._config.check()
+        self._task = self._config.task
         for name, setting in (("classes", classes), ("max_classes", max_classes)):
             if setting is not None and task == "regression":
                 remedy = f'Use task="classification", or leave {name} out.'
-                raise check.refuse(name, "be left out for regression", setting, remedy, owner)
+                raise check.refuse(name, "be left out for regression", setting, remedy, "AutoBank")
         self._classes = ClassLabels(classes, max_classes)
-        if combiner is not None and not isinstance(combiner, Combiner):
-            remedy = "Use one of kb.combiners, such as kb.combiners.Stacking()."
-            raise check.refuse("combiner", "be a combiner", combiner, remedy, owner)
-        users_slots = None if slots is None else checked_slots(slots)
-        seed = check.count("seed", seed, owner, "Give a whole number.", least=0, most=2**31)
-        usual = SIZES[size].scalings if users_slots is None else ("standard",)
-        self._config = AutoConfig(
-            count,
-            size,
-            seed,
-            checked_scalings(scalings, usual),
-            users_slots,
-            combiner,
-            as_engine(engine),
-            checked_loss(loss, self._task),
-            window,
-            regularization,
-            *checked_bounds(lower, upper, self._task),
-            seasons=checked_seasons(seasons),
-            horizons=checked_horizons(horizons, self._task),
-            known=checked_known(known, checked_horizons(horizons, self._task)),
-            quantiles=checked_quantiles(quantiles, self._task),
-            labels=self._task == "classification",
-            missing=checked_missing(missing),
-        )
-        self._config.check()
         self._model: Model | None = None
         self._target_names: tuple[str, ...] | None = None
         """Of the targets, once several or one with a name were given."""
@@ -316,7 +276,7 @@ class AutoBank:
         was known when the prediction was made (see `learn_one`).
         """
         output = self._predict_one(x, COVERAGE).output
-        if self._task == "classification":
+        if self._config.labels:
             return self._classes.labels[int(np.argmax(output))] if len(output) else None
         return self._by_target(output)[..., 0].copy() if self._several else float(output[0])
 
@@ -591,7 +551,7 @@ class AutoBank:
                 raise check.refuse("names", "be given once, before any row", columns, remedy)
             check.check_width(len(columns), self._dimension, "names")
             pairs = [(name, NUMBER) for name in columns]
-            self._encoder = ColumnEncoder(pairs, labels=self._task == "classification")
+            self._encoder = ColumnEncoder(pairs, labels=self._config.labels)
 
     def add_inputs(self, count: int = 1) -> None:
         """From now on, every input has `count` more numbers, behind the others.
@@ -678,7 +638,7 @@ class AutoBank:
                 raise FileRefused("its targets are not different names.")
             bank._target_names = tuple(names)
         if header["columns"] is not None:
-            labels = bank.task == "classification"
+            labels = bank._config.labels
             state = under("columns/", arrays)
             bank._encoder = ColumnEncoder.restored(header["columns"], state, labels=labels)
         if header["dimension"] is not None:
@@ -697,18 +657,14 @@ class AutoBank:
         facts, state = header["model"], under("model/", arrays)
         targets = len(self._target_names or (0,))
         # Before anything is made for so many inputs: the largest arrays that depend on them alone.
-        revises = self._task == "classification" or self._config.revises
+        revises = self._config.labels or self._config.revises
         rows = REPLAY if revises else self._config.restarts[-1]
         for name, width in (("inputs", dimension), ("targets", targets)):
             if state[f"core/replay/{name}"].shape != (rows, width):
                 raise FileRefused(f"its {name} do not fit its arrays.")
-        previous = whole_number(
-            facts["previous"], 0, min(dimension, WIDE), "inputs of the row before"
-        )
-        classes = whole_number(facts["classes"], 0, len(header["classes"]), "classes")
+        most = min(dimension, WIDE) if self._config.knows_previous else 0
+        previous = whole_number(facts["previous"], 0, most, "inputs of the row before")
         self._model = model = self._new_model(dimension, targets, previous)
-        if (previous and not self._config.knows_previous) or classes != model.classes:
-            raise FileRefused("its classes or inputs do not fit its model.")
         model.restore(facts, state, reading)
         encoder = self._encoder
         if encoder is not None and (
@@ -778,7 +734,7 @@ class AutoBank:
         named, width = None, self._dimension
         missing = self._config.missing_values
         if self._encoder is not None or type(X) is not np.ndarray:
-            labels = self._task == "classification"
+            labels = self._config.labels
             encoder = None if self._encoder is None or self._encoder.tentative else self._encoder
             named = read_named(X, encoder, width, name, labels, missing, single=single)
             if encoder is None and width is None:
@@ -821,54 +777,42 @@ class AutoBank:
             waiting = list(self._pending.items) if same_inputs else []
             self._pending.clear()
             self._model = self._new_model(dimension, outputs)
-            if self._task == "regression":
-                self._predict_unknown([key for key, _ in waiting], self._model)
+            if self._task == "regression":  # predicted before the number of targets was known
+                unknown = np.full(dimension, np.nan)
+                for key, _ in waiting:
+                    self._pending.append(key, self._model.predict_next(unknown, 0, 0.5))
         return self._model
-
-    def _predict_unknown(self, keys: Iterable[bytes], model: Model) -> None:
-        """Let predictions wait that were made before the number of targets was known."""
-        unknown = np.full((1, model.dimension), np.nan)
-        for key in keys:
-            prediction = model.predict_next(unknown[0], 0, 0.5)
-            self._pending.append(key, prediction)
 
     def _new_model(self, dimension: int, outputs: int, previous: int | None = None) -> Model:
         config = self._config
-        if self._task == "classification":
+        if self._config.labels:
             return ClassModel(config, dimension, len(self._classes), previous)
         model = NumberModel(config, dimension, outputs, previous)
         if config.horizons:
-            model.forecaster = self._new_forecaster(dimension, model.periods)
+            model.forecaster = Forecaster(config, dimension, model.periods, self._known(dimension))
         if config.quantiles:
             model.quantile_part = Quantiles(config, dimension)
         return model
 
-    def _new_forecaster(self, dimension: int, periods: tuple[int, ...]) -> Forecaster:
-        """Forecasts for inputs of this width, with nothing learned."""
-        config, known = self._config, None
-        if config.known:
-            columns = self._known_columns(dimension)
-            slots = known_slots(len(columns), SIZES[config.size], config.seed)
-            bank, late = (AutoBank(slots=slots, scalings="standard") for _ in range(2))
-            known = KnownInputs(columns, bank, late, config.horizons[-1])
-        return Forecaster(config, dimension, periods, known)
-
-    def _known_columns(self, dimension: int) -> list[int]:
-        """The inputs of the columns that are known in advance."""
-        inputs: list[int] = []
-        for column in self._config.known:
-            places: list[int] = []
-            if self._encoder is not None:
-                places = self._encoder.inputs_of(column)
-            elif isinstance(column, int) and column < dimension:
-                places = [column]
+    def _known(self, dimension: int) -> KnownInputs | None:
+        """The model of the inputs that are known in advance, with nothing learned."""
+        config, encoder, inputs = self._config, self._encoder, list[int]()
+        for column in config.known:
+            if encoder is not None:
+                places = encoder.inputs_of(column)
+            else:
+                places = [column] if isinstance(column, int) and column < dimension else []
             if not places:
-                names = self._encoder.names if self._encoder is not None else range(dimension)
+                names = range(dimension) if encoder is None else encoder.names
                 remedy = f"Columns are {', '.join(map(str, list(names)[:10]))}."
                 rule = "name columns of numbers or times among the inputs"
                 raise check.refuse("known", rule, column, remedy, "AutoBank")
             inputs += places
-        return inputs
+        if not inputs:
+            return None
+        slots = known_slots(len(inputs), SIZES[config.size], config.seed)
+        bank, late = (AutoBank(slots=slots, scalings="standard") for _ in range(2))
+        return KnownInputs(inputs, bank, late, config.horizons[-1])
 
     def _add_inputs(self, count: int) -> None:
         if count:
@@ -1102,7 +1046,7 @@ class AutoBank:
     def use_columns(self, columns: Sequence[tuple[str, str]]) -> Sequence[tuple[str, str]]:
         """Set the names and kinds of the columns of all rows, if none are set; those that are."""
         if self._encoder is None:
-            self._encoder = ColumnEncoder(columns, labels=self._task == "classification")
+            self._encoder = ColumnEncoder(columns, labels=self._config.labels)
         return self._encoder.columns
 
     def name_targets(self, names: Sequence[str]) -> None:

@@ -610,7 +610,6 @@ class Model(ABC):
             "slot_changes": [asdict(change) for change in self.slot_changes],
             "changes": [list(change) for change in self.changes],
             "size": self._size,
-            "classes": self.classes,
             "outputs": [bank.outputs for bank in self.banks],
         }
         return header, arrays

@@ -61,9 +61,9 @@ class Reading:
     components: Mapping[str, object]
     most_memory: int
 
-    def component(self, spec: Json) -> Any:
-        """A slot, loss or combiner."""
-        return from_spec(spec, KNOWN, self.components)
+    def component(self, spec: Json, *types: type) -> Any:
+        """A component of a bank, or an object of one of the types."""
+        return from_spec(spec, (*KNOWN, *types), self.components)
 
     def bank(self, header: Json, arrays: Arrays, template: KernelBank) -> KernelBank:
         """The bank of a file, if its settings are those of the template."""
