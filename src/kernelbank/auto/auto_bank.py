@@ -26,7 +26,7 @@ from ..losses import Loss
 from ..utils import validation as check
 from ..utils.validation import Floats
 from ..utils.whole_steps import CutOff, defer_signals, new_turn, whole_step
-from .config import ARGUMENTS, AutoConfig, Column, config_arguments
+from .config import AutoConfig, Column, config_arguments
 from .forecaster import Forecast, Forecaster, KnownInputs, known_slots
 from .inputs import (
     NUMBER,
@@ -160,8 +160,7 @@ class AutoBank:
         engine: Engine | str = "serial",
         seed: int = 0,
     ) -> None:
-        arguments = locals()
-        self._config = AutoConfig(**{name: arguments[name] for name in ARGUMENTS})
+        self._config = AutoConfig.checked(locals())
         self._config.check()
         self._task = self._config.task
         for name, setting in (("classes", classes), ("max_classes", max_classes)):

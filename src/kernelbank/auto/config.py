@@ -50,10 +50,7 @@ OWNER = "AutoBank"
 
 @dataclass(frozen=True)
 class AutoConfig:
-    """The settings of an AutoBank. They are checked, in the order of `RULES`, when they are made.
-
-    `slots` are the user's own, None for the default ones.
-    """
+    """The settings of an AutoBank. `slots` are the user's own, None for the default ones."""
 
     task: str = "regression"
     lags: int = 0
@@ -81,9 +78,13 @@ class AutoConfig:
     """After these numbers of rows, scaling and banks start anew from all rows so far: what was
     learned while the running statistics still moved does not fit the later ones."""
 
-    def __post_init__(self) -> None:
+    @classmethod
+    def checked(cls, arguments: Json) -> AutoConfig:
+        """The settings that are among the arguments of an AutoBank, checked one after the other."""
+        config = cls(**{name: arguments[name] for name in ARGUMENTS})
         for name, rule in RULES.items():
-            object.__setattr__(self, name, rule(getattr(self, name), self))
+            object.__setattr__(config, name, rule(getattr(config, name), config))
+        return config
 
     @property
     def labels(self) -> bool:
@@ -398,8 +399,8 @@ Rule = Callable[[Any, AutoConfig], object]
 
 
 def _if_any(rule: Rule) -> Rule:
-    """The rule of a setting that may be left out: None, or () once it was checked."""
-    return lambda value, config: () if value is None or value == () else rule(value, config)
+    """The rule of a setting that may be None."""
+    return lambda value, config: () if value is None else rule(value, config)
 
 
 RULES: dict[str, Rule] = {
@@ -445,4 +446,5 @@ def config_arguments(header: Json, reading: Reading) -> Json:
     """The arguments of an `AutoBank` from what `AutoConfig.describe` returned."""
     spec = {name: header[name] for name in ("type", *ARGUMENTS) if name != "engine"}
     config = reading.component(spec, AutoConfig)
-    return {name: getattr(config, name) for name in ARGUMENTS} | {"engine": reading.engine}
+    arguments = {name: getattr(config, name) for name in ARGUMENTS} | {"engine": reading.engine}
+    return {name: None if value == () else value for name, value in arguments.items()}
