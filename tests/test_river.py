@@ -164,7 +164,7 @@ def test_all_parameters_reach_the_bank():
         model.learn_one(x, y)
         bank.learn_one([x[name] for name in sorted(x)], y)
         assert model.bank.samples == n + 1
-    assert model.bank._config == bank._config
+    assert model.bank.config == bank.config
     assert model.bank.bank.slots == bank.bank.slots
     again = model.clone()
     assert again.bank.samples == 0

@@ -190,7 +190,7 @@ def _use_bank(X: Any, y: Any) -> Callable[[Path], None]:
         bank.run(X[ROWS : ROWS + 6], y[ROWS : ROWS + 6])
         bank.predict(X[:3])
         if getattr(bank, "horizons", ()):
-            bank.forecast(X[:3] if bank._config.known else None), bank.ledger.horizons
+            bank.forecast(X[:3] if bank.config.known else None), bank.ledger.horizons
         repr(bank), bank.status()
         bank.save(path)
         kb.load(path, components=every_bank.OWN)

@@ -26,7 +26,7 @@ from ..losses import Loss
 from ..utils import validation as check
 from ..utils.validation import Floats
 from ..utils.whole_steps import CutOff, defer_signals, new_turn, whole_step
-from .config import AutoConfig, Column, config_arguments
+from .config import AutoConfig, config_arguments
 from .forecaster import Forecast, Forecaster, KnownInputs, known_slots
 from .inputs import (
     NUMBER,
@@ -680,10 +680,6 @@ class AutoBank:
         width = dimension if encoder is None else len(encoder.columns)
         self._pending.restore(header["pending"], under("pending/", arrays), model, width)
 
-    def has_settings_of(self, other: AutoBank) -> bool:
-        """Whether all settings are the same."""
-        return self._config == other._config
-
     def __getstate__(self) -> dict[str, object]:
         """For copy and pickle: everything but the lock."""
         with self._turn:
@@ -1038,9 +1034,9 @@ class AutoBank:
         return self._classes
 
     @property
-    def known_columns(self) -> tuple[Column, ...]:
-        """The columns whose future values forecasts may be given."""
-        return self._config.known
+    def config(self) -> AutoConfig:
+        """The settings, checked."""
+        return self._config
 
     def use_columns(self, columns: Sequence[tuple[str, str]]) -> Sequence[tuple[str, str]]:
         """Set the names and kinds of the columns of all rows, if none are set; those that are."""
@@ -1083,7 +1079,7 @@ class AutoBank:
     def status(self) -> Status:
         """What the model is, how well it does and which slots carry it, at this moment."""
         with self._turn:
-            return auto_status(self, self._config)
+            return auto_status(self)
 
     @property
     def _dimension(self) -> int | None:

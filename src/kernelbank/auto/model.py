@@ -1266,14 +1266,9 @@ class PendingPredictions:
 
     def pop(self, x: Floats) -> _core.Prediction | None:
         """Remove and return the oldest prediction for this input, which is learned now, or None."""
-        key = x.tobytes()
-        for index, (other, prediction) in enumerate(self.items):
-            if other == key:
-                del self.items[index]
-                self.expired = index
-                return prediction
-        self.expired = len(self.items)
-        return None
+        keys, key = [other for other, _ in self.items], x.tobytes()
+        self.expired = keys.index(key) if key in keys else len(keys)
+        return self.items.pop(self.expired)[1] if self.expired < len(keys) else None
 
     # --- saving ---------------------------------------------------------------------------------
 

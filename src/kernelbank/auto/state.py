@@ -107,7 +107,7 @@ class Reading:
                 banks[name] = reading.bank(header[name], state, part)
             elif hasattr(part, "restored"):  # an AutoBank
                 banks[name] = part.restored(header[name], state, reading)
-                if not part.has_settings_of(banks[name]):
+                if part.config != banks[name].config:
                     raise FileRefused(f"its {name} does not fit its settings.")
             elif part is not None:
                 part.restore(header[name], state, reading)

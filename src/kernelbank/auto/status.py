@@ -19,7 +19,6 @@ from .inputs import as_category
 if TYPE_CHECKING:
     from ..bank.slot_history import SlotChange
     from .auto_bank import AutoBank
-    from .config import AutoConfig
     from .forecaster import HorizonScore
     from .inputs import ColumnEncoder
     from .model import Model, Quantiles, QuantileScore
@@ -142,9 +141,9 @@ def _listed(losses: float | Floats) -> str:
 
 
 @np.errstate(all="ignore")  # values may be beyond all floats, and showing them must not warn
-def auto_status(bank: AutoBank, config: AutoConfig) -> Status:
+def auto_status(bank: AutoBank) -> Status:
     """The status of an `AutoBank`; title and settings alone before the first row is learned."""
-    model, encoder, title = bank.model, bank.encoder, _title(bank)
+    model, encoder, config, title = bank.model, bank.encoder, bank.config, _title(bank)
     targets = bank.target_names if len(bank.target_names) > 1 else ()
     settings = {
         "task": bank.task,

@@ -408,7 +408,7 @@ class Session:
         bank = restore(facts["bank"], under("bank/", state), engine, {}, None)
         wanted = (options.task, options.lags, options.periods, options.horizons, options.known)
         if not isinstance(bank, AutoBank) or wanted != (
-            *(bank.task, bank.lags, bank.seasons, bank.horizons, bank.known_columns),
+            *(bank.task, bank.lags, bank.seasons, bank.horizons, bank.config.known),
         ):
             raise FileRefused("its model does not fit its options.")
         encoder = bank.encoder
