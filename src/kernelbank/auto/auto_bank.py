@@ -357,7 +357,7 @@ class AutoBank:
             )
         with self._turn:
             rows = self._read(X, "X")[1]
-            part = cast(NumberModel, self._model_for(rows.shape[1])).quantile_part
+            part = self._model_for(rows.shape[1]).quantile_part
             assert part is not None
             return part.predict(rows)
 
@@ -471,7 +471,8 @@ class AutoBank:
             for row, past in zip(rows, pasts, strict=True):
                 past[:targets], past[inputs_at:] = lagged, before
                 output = model.predict_rows(row[None], past[None], tail_of(coverage))
-                lagged = np.append(model.as_target(output[0]), lagged)[:targets]
+                newest = [np.argmax(output)] if self._config.labels else output[0, ::3]
+                lagged = np.append(newest, lagged)[:targets]  # later rows go on from predictions
                 before = row[: model.previous]
                 outputs.append(output)
             return np.concatenate(outputs)
@@ -673,7 +674,7 @@ class AutoBank:
         if model.forecaster is not None:
             model.forecaster = model.forecaster.with_periods(model.periods)
         reading.restore(model.extra_parts, header, arrays)
-        quantiles = getattr(model, "quantile_part", None)
+        quantiles = model.quantile_part
         if quantiles is not None and quantiles.model.rows != model.rows:
             raise FileRefused("its quantiles do not fit its rows.")
         # A pending input has as many numbers as columns, where they have names.

@@ -96,6 +96,8 @@ class Model(ABC):
         self.banks: list[KernelBank] = []
         self.forecaster: Forecaster | None = None
         """Forecasts beside predictions, with horizons."""
+        self.quantile_part: Quantiles | None = None
+        """The quantiles beside predictions and intervals, if they are asked for."""
         self.changes: list[Change] = []
         self._due_at = 0
         """After how many rows there may be something to do; 0 if that is not known."""
@@ -170,7 +172,8 @@ class Model(ABC):
     @property
     def extra_parts(self) -> dict[str, Any]:
         """Forecasts and quantiles beside the predictions, by their names in a file."""
-        return {} if self.forecaster is None else {"forecaster": self.forecaster}
+        parts = {"forecaster": self.forecaster, "quantile_part": self.quantile_part}
+        return {name: part for name, part in parts.items() if part is not None}
 
     @property
     def rows(self) -> int:
@@ -202,16 +205,17 @@ class Model(ABC):
         lags = self.config.lags
         return max(lags, REMEMBERED) if self.targets and self.previous else lags
 
-    def as_target(self, output: Floats) -> Floats:
-        """The prediction of one row as its target, for forecasts that go on from it."""
-        return output[::3].copy() if self.targets else np.array([float(np.argmax(output))])
-
     def predict_next(self, x: Floats, waiting: int, tail: float) -> _core.Prediction:
         """Predict a row (d,) after those that wait for their targets; changes nothing.
 
         tail : probability beyond each end of the intervals.
         """
-        return self.core.predict_next(x, waiting, tail)
+        prediction = self.core.predict_next(x, waiting, tail)
+        if self.quantile_part is not None:
+            more = prediction.more
+            more[: len(more) // 2] = self.quantile_part.predict(x[None])[0]
+            prediction.more = more
+        return prediction
 
     def predict_rows(self, X: Floats, pasts: Floats, tail: float) -> Floats:
         """(n, 3 K) or (n, classes): the same for rows (n, d) that know pasts (n, past)."""
@@ -227,7 +231,10 @@ class Model(ABC):
             count = self.target_count if self.targets else 0  # 0 for classes: a score of 0
             centers = [self.scaling.statistics.target_scale(k)[0] for k in range(count)] or [0.0]
             slots = np.where(idle, np.array(centers)[:, None], prediction.slots)[None]
-        return self._make_record(prediction.output[None], weights, slots)
+        record = self._make_record(prediction.output[None], weights, slots)
+        if self.quantile_part is not None:
+            record["quantiles"] = prediction.more[: len(self.quantile_part.levels)][None]
+        return record
 
     def update(
         self,
@@ -248,11 +255,20 @@ class Model(ABC):
             is delayed) or before its class was known. It is scored, and slots are judged by it; the
             result is empty.
         """
-        rows = targets.reshape(len(X), -1)
+        rows, part = targets.reshape(len(X), -1), self.quantile_part
+        records: list[Record] = []
+        if part is not None:  # compared with ends of intervals, row by row
+            for t, y in enumerate(rows[:, 0].tolist()):
+                x = X[t : t + 1]
+                prediction = self.predict_next(x[0], 0, tail) if earlier is None else earlier
+                records.append(self.record(prediction))
+                part.learn(x, y, *prediction.more.reshape(2, -1))
+                self._step(x, rows[t : t + 1], tail, prediction, slots=False)
+            return records if earlier is None else []
         if earlier is not None:
             self._step(X, rows, tail, earlier, slots=False)
             return []
-        records, done = [], 0
+        done = 0
         slots = not {"slot_predictions", "slot_classes"}.isdisjoint(fields)
         while done < len(X):
             end = done + min(CHUNK, max(self._due_at - self.rows, 1))
@@ -366,6 +382,10 @@ class Model(ABC):
             self.use_banks(banks)
         else:
             self.lay_out(dimension)
+        if self.forecaster is not None:
+            self.forecaster.add_inputs(count)
+        if self.quantile_part is not None:
+            self.quantile_part.model.add_inputs(count)
         self.warn_if_large()
 
     def warn_if_large(self) -> None:
@@ -675,8 +695,6 @@ class NumberModel(Model):
         outputs: int | None = None,
     ) -> None:
         self.target_count = targets if outputs is None else outputs
-        self.quantile_part: Quantiles | None = None
-        """The quantiles beside predictions and intervals, if they are asked for."""
         super().__init__(config, dimension, targets, previous)
 
     def _make_core(self) -> _core.NumberModel:
@@ -696,26 +714,6 @@ class NumberModel(Model):
     def outputs_per_bank(self) -> tuple[int, ...]:
         return (self.target_count,)
 
-    def add_inputs(self, count: int) -> None:
-        super().add_inputs(count)
-        if self.forecaster is not None:
-            self.forecaster.add_inputs(count)
-        if self.quantile_part is not None:
-            self.quantile_part.model.add_inputs(count)
-
-    @property
-    def extra_parts(self) -> dict[str, Any]:
-        quantiles = self.quantile_part
-        return super().extra_parts | ({} if quantiles is None else {"quantile_part": quantiles})
-
-    def predict_next(self, x: Floats, waiting: int, tail: float) -> _core.Prediction:
-        prediction = self.core.predict_next(x, waiting, tail)
-        if self.quantile_part is not None:
-            more = prediction.more
-            more[: len(more) // 2] = self.quantile_part.predict(x[None])[0]
-            prediction.more = more
-        return prediction
-
     def _make_record(self, outputs: Floats, weights: Floats, slots: Floats | None) -> Record:
         count, several = len(outputs), self.target_count > 1
         values = outputs.reshape(count, self.target_count, 3)
@@ -725,33 +723,6 @@ class NumberModel(Model):
         parts = zip(("predictions", "lower", "upper"), np.moveaxis(values, 2, 0), strict=True)
         record |= {name: array.copy() for name, array in parts}
         return record if several else {name: array[:, 0] for name, array in record.items()}
-
-    def record(self, prediction: _core.Prediction) -> Record:
-        record = super().record(prediction)
-        if self.quantile_part is not None:
-            record["quantiles"] = prediction.more[: len(self.quantile_part.levels)][None]
-        return record
-
-    def update(
-        self,
-        X: Floats,
-        targets: Floats,
-        tail: float,
-        fields: Collection[str] = (),
-        earlier: _core.Prediction | None = None,
-    ) -> list[Record]:
-        part = self.quantile_part
-        if part is None:
-            return super().update(X, targets, tail, fields, earlier)
-        records = []
-        for x, y in zip(X, targets, strict=True):  # compared with ends of intervals, row by row
-            prediction = self.predict_next(x, 0, tail) if earlier is None else earlier
-            records.append(self.record(prediction))
-            quantiles, ends = prediction.more.reshape(2, -1)
-            part.score(quantiles, ends, float(y))
-            part.update(x[None], float(y))
-            self._step(x[None], np.array([[y]]), tail, prediction, slots=False)
-        return records if earlier is None else []
 
     def _start_banks(self) -> None:
         self.core.release()
@@ -839,20 +810,17 @@ class Quantiles:
         pasts = np.tile(self.model.core.past_row(), (len(X), 1))
         return np.sort(self.model.predict_rows(X, pasts, 0.05)[:, ::3], axis=1)
 
-    def update(self, X: Floats, y: float) -> None:
-        """Learn a row (1, d)."""
+    def learn(self, X: Floats, y: float, quantiles: Floats, conformal: Floats) -> None:
+        """Learn a row (1, d); score its quantiles and calibrated ends (Q,)."""
+        if not np.isnan(quantiles).any():
+            levels = np.array(self.levels)
+            for column, ends in enumerate((quantiles, conformal)):
+                # level * (y - q) above a quantile q, (1 - level) * (q - y) below
+                losses = np.maximum(levels * (y - ends), (levels - 1.0) * (y - ends))
+                self.totals[:, column] += losses
+            self.totals[:, 2] += y <= quantiles
+            self.scored += 1
         self.model.update(X, np.full((1, len(self.levels)), y), 0.05)
-
-    def score(self, quantiles: Floats, conformal: Floats, y: float) -> None:
-        """Add up the losses of quantiles and calibrated ends (Q,) of a row."""
-        if np.isnan(quantiles).any():
-            return
-        levels = np.array(self.levels)
-        for column, ends in enumerate((quantiles, conformal)):
-            # level * (y - q) above a quantile q, (1 - level) * (q - y) below
-            self.totals[:, column] += np.maximum(levels * (y - ends), (levels - 1.0) * (y - ends))
-        self.totals[:, 2] += y <= quantiles
-        self.scored += 1
 
     def scores(self) -> tuple[QuantileScore, ...]:
         """How good the quantiles were, by level."""

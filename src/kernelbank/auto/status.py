@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .auto_bank import AutoBank
     from .forecaster import HorizonScore
     from .inputs import ColumnEncoder
-    from .model import Model, Quantiles, QuantileScore
+    from .model import Model, QuantileScore
 
 
 FALSE_ALARM_ROWS = 10_000.0
@@ -105,7 +105,8 @@ class AutoLedger:
     def quantiles(self) -> tuple[QuantileScore, ...]:
         """How good the quantiles were, for each level: `QuantileScore`s with level, scored,
         pinball, conformal (of the ends of intervals at that level) and below."""
-        part: Quantiles | None = getattr(self._bank.model, "quantile_part", None)
+        model = self._bank.model
+        part = None if model is None else model.quantile_part
         return () if part is None else part.scores()
 
     @property
