@@ -59,19 +59,17 @@ def checked_inputs(
 
     Rows without columns, and None for a single row, are a series without inputs: a column of 0.
     """
-    if X is None and single:
-        X = np.zeros(1)
-    shape = "a number or have the shape (d,)" if single else "have the shape (n, d)"
-    remedy = "Give one sample as a (d,) array." if single else "Give one sample per row."
-    array = check.floats(name, X, remedy)
+    shape, remedy = "have the shape (n, d)", "Give one sample per row."
     if single:
-        if array.ndim > 1 or array.size == 0:
-            raise check.refuse(name, f"be {shape}", array.shape, remedy)
+        X = np.zeros(1) if X is None else X
+        shape, remedy = "be a number or have the shape (d,)", "Give one sample as a (d,) array."
+    array = check.floats(name, X, remedy)
+    if single and array.ndim < 2 and array.size:
         array = array.reshape(1, -1)
+    elif single or array.ndim not in (1, 2):
+        raise check.refuse(name, shape, array.shape, remedy)
     elif array.ndim == 1:
         array = array[:, None]
-    if array.ndim != 2:
-        raise check.refuse(name, shape, array.shape, remedy)
     if array.shape[1] == 0 and len(array):  # a series without inputs
         array = np.zeros((len(array), 1))
     if array.size == 0:

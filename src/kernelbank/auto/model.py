@@ -1103,12 +1103,7 @@ class AutoTrace(Trace):
         samples = sum(len(next(iter(record.values()))) for record in records)
         if not model.targets and "predictions" in fields:
             numbers = np.concatenate([best_class(record["probabilities"]) for record in records])
-            known_rows = np.flatnonzero(numbers >= 0)
-            if len(known_rows) == samples:
-                arrays["predictions"] = labels.array(numbers)
-            else:
-                arrays["predictions"] = np.full(samples, None, dtype=object)
-                arrays["predictions"][known_rows] = labels.array(numbers[known_rows]).tolist()
+            arrays["predictions"] = labels.array(numbers)
         arrays |= {name: array for name, array in (forecasts or {}).items() if name in fields}
         super().__init__(
             samples,
@@ -1149,14 +1144,10 @@ def _stack(records: Iterable[Floats]) -> Floats:
     if parts[0].ndim != 2:
         return np.concatenate(parts)
     width = max(part.shape[1] for part in parts)
-    return np.concatenate(
-        [
-            np.pad(part, ((0, 0), (0, width - part.shape[1])), constant_values=0.0)
-            if part.shape[1]
-            else np.full((len(part), width), np.nan)
-            for part in parts
-        ]
-    )
+    wide = [np.full((len(part), width), 0.0 if part.shape[1] else np.nan) for part in parts]
+    for rows, part in zip(wide, parts, strict=True):
+        rows[:, : part.shape[1]] = part
+    return np.concatenate(wide)
 
 
 # --- predictions of single rows whose targets have not come ---------------------------------------

@@ -294,14 +294,14 @@ class ClassLabels:
         )
 
     def array(self, numbers: np.ndarray) -> np.ndarray:
-        """The labels of class numbers (n,), as an array of their own type."""
+        """The labels of class numbers (n,), as an array of their own type; None for -1."""
         kinds = {type(label) for label in self.labels}
-        if len(kinds) < 2 or kinds == {int, float}:
+        if (len(kinds) < 2 or kinds == {int, float}) and (numbers >= 0).all():
             alike = np.array(self.labels)
             if alike.tolist() == self.labels:  # large whole numbers may not be floats
                 return np.asarray(alike[numbers])
-        mixed = np.empty(len(self.labels), dtype=object)
-        mixed[:] = self.labels
+        mixed = np.empty(len(self.labels) + 1, dtype=object)
+        mixed[:] = [*self.labels, None]
         return np.asarray(mixed[numbers])
 
 
