@@ -716,12 +716,7 @@ class AutoBank:
     # --- columns and the model --------------------------------------------------------------------
 
     def _read(
-        self,
-        X: object,
-        name: str,
-        *,
-        single: bool = False,
-        added: int = 0,
+        self, X: object, name: str, *, single: bool = False, added: int = 0
     ) -> tuple[NamedInputs | None, Floats]:
         """Rows with names, None for arrays that have none; and inputs of the model (n, d).
 

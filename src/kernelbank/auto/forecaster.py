@@ -39,16 +39,7 @@ from ..utils.validation import Floats
 from .config import AutoConfig
 from .scaling import Scaling
 from .seasons import AUTO, history_size
-from .slots import (
-    FORGETTING,
-    LINEAR_RIDGE,
-    SIZES,
-    Size,
-    SlotBuilder,
-    SlotPool,
-    cells_on,
-    line_on,
-)
+from .slots import FORGETTING, LINEAR_RIDGE, SIZES, Size, SlotBuilder, SlotPool, cells_on, line_on
 from .state import Arrays, Json, Reading, check_finite, describe_parts, whole_number
 
 if TYPE_CHECKING:

@@ -609,11 +609,7 @@ class ColumnEncoder:
         return out
 
     def expand_columns(
-        self,
-        X: Foreign,
-        columns: Sequence[str | int],
-        remedy: str,
-        missing: MissingValues | None,
+        self, X: Foreign, columns: Sequence[str | int], remedy: str, missing: MissingValues | None
     ) -> Floats:
         """(n, width): the inputs of a table of which only these columns are read."""
         table, names = read_table(X, "X_future"), self.names

@@ -532,11 +532,7 @@ class Model(ABC):
         self._start_banks()
 
     def replay(
-        self,
-        bank: KernelBank,
-        inputs: Floats,
-        targets: Floats,
-        chosen: np.ndarray | None = None,
+        self, bank: KernelBank, inputs: Floats, targets: Floats, chosen: np.ndarray | None = None
     ) -> None:
         """Let a new bank learn rows that are kept, in the order of predictions and targets.
 
