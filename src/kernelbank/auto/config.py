@@ -156,34 +156,11 @@ class AutoConfig:
         """Whether a row knows the inputs of the last one, unless they are many."""
         return self.revises and self.one_bank
 
-    def make_scaling(
-        self,
-        dimension: int,
-        core: int | None = None,
-        *,
-        targets: int = 1,
-        outputs: int | None = None,
-        periods: int | None = None,
-        **past: int,
-    ) -> Scaling:
-        """The scaling of inputs of this width; inputs beyond `core` were added later.
-
-        periods : how many periods are known; by default those that were named.
-        past : more of the past for slots on relevant columns: `remembered` and `previous` of
-            `Scaling`.
-        """
-        named = 0 if self.seasons is None or self.seasons == AUTO else len(self.seasons)
-        return Scaling(
-            dimension,
-            self.lags,
-            self.scalings,
-            targets=targets,
-            outputs=outputs,
-            core=core,
-            seasons=season_places(self.seasons),
-            periods=named if periods is None else periods,
-            **past,
-        )
+    def make_scaling(self, dimension: int, **options: int) -> Scaling:
+        """The scaling of inputs of this width; `options` are arguments of `Scaling`."""
+        named = len(self.seasons) if isinstance(self.seasons, tuple) else 0
+        options = {"seasons": season_places(self.seasons), "periods": named} | options
+        return Scaling(dimension, self.lags, self.scalings, **options)
 
     @property
     def revises(self) -> bool:

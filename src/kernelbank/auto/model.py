@@ -349,7 +349,7 @@ class Model(ABC):
     def _make_scaling(self, dimension: int, first_inputs: int) -> Scaling:
         return self.config.make_scaling(
             dimension,
-            first_inputs,
+            core=first_inputs,
             targets=self.targets,
             outputs=self.target_count if self.targets else 0,
             periods=len(self.core.periods),
