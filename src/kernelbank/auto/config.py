@@ -106,8 +106,9 @@ class AutoConfig:
         """The settings, without the engine, as JSON data; None where a bank has to say more."""
         check_names([self.loss])
         check_names(self.slots or ())
-        nothing = dict.fromkeys(("columns", "dimension", "model"))
-        return {**to_spec(self), "kind": AUTO_BANK, **nothing}
+        spec = to_spec(self)
+        del spec["type"]
+        return spec | {"kind": AUTO_BANK} | dict.fromkeys(("columns", "dimension", "model"))
 
     def check(self) -> None:
         """Refuse settings that cannot work together, before there is a stream."""
@@ -421,7 +422,7 @@ def restored_periods(setting: Setting, periods: object) -> tuple[int, ...]:
 
 def config_arguments(header: Json, reading: Reading) -> Json:
     """The arguments of an `AutoBank` from what `AutoConfig.describe` returned."""
-    spec = {name: header[name] for name in ("type", *ARGUMENTS) if name != "engine"}
-    config = reading.component(spec, AutoConfig)
+    spec = {name: header[name] for name in ARGUMENTS if name != "engine"}
+    config = reading.component({"type": "AutoConfig", **spec}, AutoConfig)
     arguments = {name: getattr(config, name) for name in ARGUMENTS} | {"engine": reading.engine}
     return {name: None if value == () else value for name, value in arguments.items()}
