@@ -31,10 +31,11 @@ from ..bank.bank import KernelBank
 from ..bank.engines import Engine, Ray, Serial
 from ..bank.slot import Slot
 from ..combiners import Stacking, Uniform
-from ..errors import FileRefused, KernelBankError
+from ..errors import FileRefused
 from ..kernels import ActiveDims, Linear, NoKernel
 from ..learners import LastValue, LinearRLS
 from ..losses import Squared
+from ..utils.rendering import frame
 from ..utils.validation import Floats
 from .config import AutoConfig
 from .scaling import Scaling
@@ -94,16 +95,10 @@ class Forecast:
 
     def to_frame(self) -> pandas.DataFrame:
         """A data frame with one row per horizon: point, lower, upper and the quantiles."""
-        try:
-            import pandas
-        except ImportError:
-            raise KernelBankError(
-                "to_frame() needs pandas, which is not installed. Install it with: "
-                "pip install pandas"
-            ) from None
         columns = {"point": self.point, "lower": self.lower, "upper": self.upper}
         columns |= {f"quantile {level:g}": values for level, values in self.quantiles.items()}
-        return pandas.DataFrame(columns, index=pandas.Index(self.horizons, name="horizon"))
+        table = frame(len(self), columns, {})
+        return table.set_axis(list(self.horizons)).rename_axis("horizon")
 
     def __repr__(self) -> str:
         lines = [f"Forecast(after {self.samples:,} rows, intervals of {self.coverage:.0%})"]

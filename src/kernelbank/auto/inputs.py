@@ -186,10 +186,10 @@ def read_named(
     absent = [column for column in encoder.names if column not in columns]
     unknown = [column for column in columns if column not in encoder.names]
     if absent or unknown:
-        reasons = [f"has no {_listed(absent)}"] if absent else []
-        reasons += [f"has {_listed(unknown)}, not learned so far"] if unknown else []
+        reasons = [f"has no {listed(absent)}"] if absent else []
+        reasons += [f"has {listed(unknown)}, not learned so far"] if unknown else []
         raise InvalidArgument(
-            f"'{name}' must have the columns {_listed(encoder.names)}, as in the rows learned so "
+            f"'{name}' must have the columns {listed(encoder.names)}, as in the rows learned so "
             f"far; it {' and '.join(reasons)}. Give these names, in any order "
             "(bank.feature_names_in_ lists them; NaN where a value is missing), or start a new "
             "bank."
@@ -252,9 +252,10 @@ def _check_without_names(
         )
 
 
-def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
-    return ", ".join(map(repr, names[:LISTED])) + more
+def listed(names: Sequence[object], most: int = LISTED) -> str:
+    """The first names for a message, and how many more there are."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(map(repr, names[:most])) + more
 
 
 # --- tables and dictionaries as columns -----------------------------------------------------------

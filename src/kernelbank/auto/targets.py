@@ -21,6 +21,7 @@ from .inputs import (
     is_missing,
     is_named_row,
     is_table,
+    listed,
     means_none,
     read_row,
     read_table,
@@ -284,13 +285,12 @@ class ClassLabels:
                 f'numbers use task="regression"; for more labels make the AutoBank with a larger '
                 f"max_classes or with classes=[...], or add them: {add}."
             )
-        more = ", ..." if len(self.labels) > LISTED else ""
-        listed = ", ".join(map(repr, self.labels[:LISTED])) + more
         meant = nearest_label(label, self.labels)
         typo = "" if meant is None else f" Did you mean {meant!r}?"
         return InvalidArgument(
             f"'y' has the label {label!r}{where}, which is not one of the {len(self.labels)} "
-            f"classes that were named: {listed}.{typo} Correct it, or add it: {add}."
+            f"classes that were named: {listed(self.labels, LISTED)}.{typo} "
+            f"Correct it, or add it: {add}."
         )
 
     def array(self, numbers: np.ndarray) -> np.ndarray:
