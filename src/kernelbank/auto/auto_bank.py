@@ -6,7 +6,7 @@ import copy
 import os
 from collections import deque
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import numpy as np
@@ -257,7 +257,7 @@ class AutoBank:
                 count = np.asarray(y).shape
                 X = np.zeros((count[0] if count else 1, 1))
             steps = check.count("delay", delay, "run", "Give how many rows later.", least=0)
-            fields = trace_fields(record, self._task, self._no_fields)
+            fields = trace_fields(record, self._config)
             share = checked_coverage(coverage)
             rows = self._checked_rows(X, y, added, coverage=share)
             self._pending.expired = len(self._pending.items)
@@ -305,13 +305,13 @@ class AutoBank:
         if inputs are equal.
         """
         with self._turn:
-            missing = ("forecast", *self._no_fields)  # forecasts are made after learning
-            fields = trace_fields(record, self._task, missing)
+            # Forecasts are made after learning.
+            fields = trace_fields(record, replace(self._config, horizons=()))
             prediction = self._predict_one(x, checked_coverage(coverage), distinct=True)
             model = self._model
             assert model is not None
-            records, names = [model.record(prediction)], self._several_names
-            return AutoTrace(model, records, fields, self._classes, names)
+            records = [model.record(prediction)]
+            return AutoTrace(model, records, fields, self._classes, self.target_names)
 
     def predict(self, X: object) -> np.ndarray:
         """(n,): predictions for the rows of an (n, d) array; (n, K) for several targets.
@@ -848,18 +848,6 @@ class AutoBank:
         return self._model is not None and self._model.target_count > 1
 
     @property
-    def _several_names(self) -> tuple[str, ...]:
-        """The names of several targets; none for one."""
-        names = self._target_names or ()
-        return names if len(names) > 1 else ()
-
-    @property
-    def _no_fields(self) -> tuple[str, ...]:
-        """How the names of arrays begin that a trace does not have."""
-        unused = {"forecast": self.horizons, "quantiles": self.quantiles}
-        return tuple(name for name, setting in unused.items() if not setting)
-
-    @property
     def horizons(self) -> tuple[int, ...]:
         """How many rows ahead `forecast` goes; empty without horizons."""
         return self._config.horizons
@@ -1162,7 +1150,7 @@ class _Rows:
         finally:
             if self.model.forecaster is not None:  # another one, if periods were found
                 forecasts = self.model.forecaster.collected()
-        names, labels = self.bank._several_names, self.bank._classes
+        names, labels = self.bank.target_names, self.bank._classes
         return AutoTrace(self.model, self.records, fields, labels, names, forecasts)
 
     def _changes_model(self, row: int) -> bool:

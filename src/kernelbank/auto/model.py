@@ -1079,7 +1079,7 @@ class AutoTrace(Trace):
     ) -> None:
         """The trace of consecutive records.
 
-        target_names : of several targets. forecasts : of a run, not of a single row.
+        forecasts : of a run, not of a single row.
 
         Where no class was known yet, the predicted label is None, and probabilities are NaN.
         """
@@ -1107,7 +1107,7 @@ class AutoTrace(Trace):
             fields,
             arrays=arrays,
             outputs=max(len(target_names), 1),
-            target_names=target_names,
+            target_names=target_names if len(target_names) > 1 else (),
         )
 
     def _columns(self) -> dict[str, list[tuple[str, ...]]]:
@@ -1118,12 +1118,13 @@ class AutoTrace(Trace):
         return columns | dict.fromkeys(BY_HORIZON, ahead)
 
 
-def trace_fields(record: object, task: str, without: tuple[str, ...]) -> tuple[str, ...]:
-    """The fields that `record` asks for, in their usual order.
-
-    without : how the names of those begin that the bank does not have.
-    """
-    possible = tuple(name for name in FIELDS[task] if not name.startswith(without or "-"))
+def trace_fields(record: object, config: AutoConfig) -> tuple[str, ...]:
+    """The fields that `record` asks for, in their usual order, of those that a bank has."""
+    unused = [
+        *(() if config.horizons else BY_HORIZON),
+        *(() if config.quantiles else ["quantiles"]),
+    ]
+    possible = tuple(name for name in FIELDS[config.task] if name not in unused)
     fields = chosen_fields(record, possible, AutoTrace.by_slot)
     if not fields:
         remedy = 'Use "all", "light" (no array with one column per slot), or a list of names.'
