@@ -536,6 +536,8 @@ class ColumnEncoder:
         """By the index of a column of categories."""
         self._fixed = max(first + each * len(categories), 1)
         """How many inputs there are beside those of single categories."""
+        self._singles: list[tuple[int, float]] = []
+        """Column and code of the inputs of single categories, in their order."""
 
     # --- columns and inputs ---------------------------------------------------------------------
 
@@ -554,21 +556,12 @@ class ColumnEncoder:
     @property
     def width(self) -> int:
         """The number of inputs; at least one, which is 0 where there are no columns."""
-        return self._fixed + sum(len(part.inputs) for part in self.statistics.values())
-
-    def _in_order(self) -> list[tuple[int, float]]:
-        """Column and code of the inputs of single categories, in their order."""
-        places = {
-            place: (column, code)
-            for column, statistics in self.statistics.items()
-            for code, place in statistics.inputs.items()
-        }
-        return [places[place] for place in sorted(places)]
+        return self._fixed + len(self._singles)
 
     @property
     def categories(self) -> list[tuple[str, str]]:
         """(column, category) of the inputs of single categories, in their order."""
-        return [(self.names[i], self.statistics[i].name(code)) for i, code in self._in_order()]
+        return [(self.names[i], self.statistics[i].name(code)) for i, code in self._singles]
 
     def statistics_of(self, column: str) -> CategoryStatistics:
         """What is known of a column of categories, by its name."""
@@ -683,6 +676,7 @@ class ColumnEncoder:
         for column, statistics in self.statistics.items():
             for code in statistics.due_inputs(codes[0, column]):
                 statistics.add_input(code, self.width)
+                self._singles.append((column, code))
         added = self.width - width
         out = self._fixed_inputs(codes)
         for t, (row, target) in enumerate(zip(codes.tolist(), targets.tolist(), strict=True)):
@@ -709,7 +703,7 @@ class ColumnEncoder:
         """Columns and names of categories as plain data, and their codes and statistics."""
         header, arrays = describe_parts({str(i): part for i, part in self.statistics.items()})
         header["columns"] = [list(column) for column in self.columns]
-        pairs = np.array(self._in_order(), dtype=np.float64).reshape(-1, 2)
+        pairs = np.array(self._singles, dtype=np.float64).reshape(-1, 2)
         return header | {"tentative": self.tentative}, arrays | {"inputs": pairs}
 
     @classmethod
@@ -729,6 +723,7 @@ class ColumnEncoder:
             if statistics is None or code in statistics.inputs or code not in statistics:
                 raise FileRefused("it has inputs of categories that were never learned.")
             statistics.inputs[code] = encoder.width
+            encoder._singles.append((int(column), code))
             if len(statistics.inputs) > OWN_INPUTS:
                 raise FileRefused("it has too many inputs of categories.")
         return encoder
