@@ -205,12 +205,12 @@ class AutoBank:
     ) -> _Rows:
         """Rows and their targets, checked; changes nothing that was learned."""
         named, inputs = self._read(X, "x" if single else "X", single=single, added=added)
-        targets, names, labels = np.zeros(len(inputs)), None, None
+        names, labels = None, None
         if self._task == "regression":
             of_bank = (self._outputs, self._target_names, self._config)
             targets, names = checked_targets(y, len(inputs), *of_bank, single=single)
         else:
-            length = None if single else len(inputs)
+            length, targets = None if single else len(inputs), np.zeros(len(inputs))
             labels = self._classes.check(y, length, self._config.missing_values)
         return _Rows(self, named, inputs, targets, names, labels, tail_of(coverage))
 
@@ -1183,11 +1183,11 @@ class _Rows:
 
     def _take(self, start: int, end: int) -> tuple[Floats, int]:
         """The inputs of rows that are learned now, or of the first ones; how many are new."""
-        if self.table is None:
+        table = self.table
+        if table is None:
             return self.inputs[start:end], 0
-        encoder = self.table.encoder
-        statistic = encoder.as_statistic(self.targets[start:end])
-        return encoder.take(self.table.codes[start:end], statistic, self.table.texts)
+        statistic = table.encoder.as_statistic(self.targets[start:end])
+        return table.encoder.take(table.codes[start:end], statistic, table.texts)
 
     def learn(self, row: int, past: _core.Prediction | None) -> None:
         """Learn one row, which was predicted some rows ago or not."""

@@ -30,7 +30,6 @@ from .seasons import (
     LARGEST_PERIOD,
     MOST_PERIODS,
     PLACES,
-    SEASON_PAST,
     WINDOW,
     Setting,
     season_places,
@@ -143,14 +142,9 @@ class AutoConfig:
         return default_combiner(self.loss, labels=self.labels)
 
     @property
-    def past(self) -> int:
-        """How many numbers a row knows of the past: lagged targets, then those of seasons."""
-        return self.lags + season_places(self.seasons) * SEASON_PAST
-
-    @property
     def one_bank(self) -> bool:
         """Whether all classes see the same row: without labels of the past among its inputs."""
-        return not (self.labels and self.past)
+        return not (self.labels and (self.lags or self.seasons is not None))
 
     @property
     def knows_previous(self) -> bool:

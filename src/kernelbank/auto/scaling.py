@@ -95,7 +95,6 @@ class Scaling:
         """The column of a scaled row for each scaling of each input and past target, or -1."""
         self.columns_of: dict[str, tuple[int, ...]] = {}
         """The columns of each scaling: its first inputs, lagged targets, later inputs."""
-        self.lag_columns: list[int] = []
         self.width = 0
         for name in self.names:
             scaled = [*range(core)]
@@ -103,7 +102,6 @@ class Scaling:
                 scaled += range(dimension, dimension + lags)
             self.columns_of[name] = self._take(len(scaled))
             places[SCALINGS.index(name), scaled] = self.columns_of[name]
-            self.lag_columns += self.columns_of[name][core:]
         self.season_columns = self._take(seasons * SEASON_INPUTS)
         """The columns of all places for periods."""
         older, previous_column = self._take(remembered - lags), self.width

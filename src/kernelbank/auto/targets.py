@@ -68,8 +68,9 @@ def checked_targets(
         if outputs is None:
             config.check_several(width)
         check.within_range("y", np.where(np.isnan(targets), 0.0, targets))
+        targets = np.ascontiguousarray(targets)
     check_within_bounds(targets, config)
-    return np.ascontiguousarray(targets), given_names
+    return targets, given_names
 
 
 def _has_one_column(values: object, *, single: bool) -> bool:
