@@ -410,9 +410,9 @@ class Forecaster:
         """(_TARGET, _LATE and _OBSERVED, of the last rows, the newest last)."""
         self._series = np.full(most + longest + 1, np.nan)
         """The targets up to the last restart, the oldest first."""
-        self._recent = np.zeros((0, 3 + dimension))
+        self._recent = np.zeros((RECENT if config.seasons == AUTO else 0, 3 + dimension))
         """Rows from which the forecasts start anew when periods are found: the three numbers of
-        the target, and inputs."""
+        the target, and inputs; those of row n in row n % RECENT."""
         width = self.scaling.past
         self._first_inputs = np.zeros((most, dimension))
         self._first_past, self._first_targets = np.zeros((most, width)), np.zeros((most, count))
@@ -472,7 +472,8 @@ class Forecaster:
             return self
         new = Forecaster(self.config, self.dimension, periods, self.known)
         new._collection = self._collection
-        for row in self._recent:
+        for n in range(max(self.samples - len(self._recent), 0), self.samples):
+            row = self._recent[n % RECENT]
             if new.plain is not None:
                 new.plain._learn(row[3:], (row[_OBSERVED],) * 3, self._tail)
             new._learn(row[3:], tuple(row[:3].tolist()), self._tail)
@@ -576,9 +577,9 @@ class Forecaster:
         numbers : _TARGET, _LATE and _OBSERVED. spike : how much more the target was, if it is not
         believed.
         """
-        if self.config.seasons == AUTO:
-            row = np.concatenate([numbers, x])
-            self._recent = np.vstack([self._recent[1 - RECENT :], row])
+        if len(self._recent):
+            recent = self._recent[self.samples % RECENT]
+            recent[:3], recent[3:] = numbers, x
         self._score(numbers, spike)
         self._newest[:, :-1] = self._newest[:, 1:]
         self._newest[:, -1] = numbers
@@ -825,8 +826,6 @@ class Forecaster:
         if first < self.dimension:
             self.lay_out(first)
         self.samples = whole_number(header["samples"], 0, 2**53, "rows")
-        recent = min(self.samples, RECENT) if self.config.seasons == AUTO else 0
-        self._recent = np.zeros((recent, 3 + self.dimension))
         if self.rows >= self.config.restarts[0]:
             self.bank = self._new_bank()
         engines: dict[str, Engine] = dict.fromkeys(("line", "known", "late"), Serial())
