@@ -41,10 +41,8 @@ Column = str | int
 """The name or the index of a column."""
 
 
-AUTO_BANK = "AutoBank"
-"""The `kind` in the header of an AutoBank; a `KernelBank` has none."""
-
 OWNER = "AutoBank"
+"""Whose settings they are; the `kind` in the header of a file, which a `KernelBank` has not."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +105,7 @@ class AutoConfig:
         check_names(self.slots or ())
         spec = to_spec(self)
         del spec["type"]
-        return spec | {"kind": AUTO_BANK} | dict.fromkeys(("columns", "dimension", "model"))
+        return spec | {"kind": OWNER} | dict.fromkeys(("columns", "dimension", "model"))
 
     def check(self) -> None:
         """Refuse settings that cannot work together, before there is a stream."""

@@ -703,8 +703,8 @@ class ColumnEncoder:
         """Columns and names of categories as plain data, and their codes and statistics."""
         header, arrays = describe_parts({str(i): part for i, part in self.statistics.items()})
         header["columns"] = [list(column) for column in self.columns]
-        pairs = np.array(self._singles, dtype=np.float64).reshape(-1, 2)
-        return header | {"tentative": self.tentative}, arrays | {"inputs": pairs}
+        header["inputs"] = [list(pair) for pair in self._singles]
+        return header | {"tentative": self.tentative}, arrays
 
     @classmethod
     def restored(cls, header: Json, arrays: Arrays, *, labels: bool) -> ColumnEncoder:
@@ -718,7 +718,7 @@ class ColumnEncoder:
         encoder.tentative = header["tentative"]
         for i, part in encoder.statistics.items():
             part.restore(header[str(i)], under(f"{i}/", arrays))
-        for column, code in arrays["inputs"].tolist():
+        for column, code in header["inputs"]:
             statistics = encoder.statistics.get(column)
             if statistics is None or code in statistics.inputs or code not in statistics:
                 raise FileRefused("it has inputs of categories that were never learned.")

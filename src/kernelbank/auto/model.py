@@ -40,16 +40,15 @@ from ..utils.whole_steps import defer_signals, warn_after_step
 from .config import AutoConfig, restored_periods
 from .forecaster import BY_HORIZON, Forecaster
 from .scaling import CHANGE_AFTER, EXTREME, Scaling
-from .seasons import AUTO, find_new_periods, history_size, is_look_due, rows_to_look, season_places
+from .seasons import AUTO, LOOKS, find_new_periods, history_size, season_places
 from .slots import (
     RELEVANCE_ROWS,
+    REVISIONS,
     START,
     WIDE,
     SlotPool,
     new_relevance,
     revise,
-    revision_is_due,
-    rows_to_revision,
 )
 from .state import Arrays, Json, Reading, check_finite, describe_parts, whole_number
 from .status import FALSE_ALARM_ROWS, MAX_CHANGES, RECENT_ERRORS, Change
@@ -310,12 +309,12 @@ class Model(ABC):
                 self.learn_relevance()
             self.restart()
             self.warn_if_large()
-        if self.config.seasons == AUTO and is_look_due(rows):
+        if self.config.seasons == AUTO and LOOKS.is_due(rows):
             self._find_seasons()
-        if self.revise_slots(rows):
+        if REVISIONS.is_due(rows) and self.revise_slots():
             self.warn_if_large()
-        due = [rows_to_revision(rows), *(at - rows for at in restarts if at > rows)]
-        due += [rows_to_look(rows)] if self.config.seasons == AUTO else []
+        due = [REVISIONS.rows_left(rows), *(at - rows for at in restarts if at > rows)]
+        due += [LOOKS.rows_left(rows)] if self.config.seasons == AUTO else []
         self._due_at = rows + min(due)
 
     def _note_change(self, change: Change) -> None:
@@ -574,11 +573,11 @@ class Model(ABC):
             self._start_selection()
             self.pool.outputs = self.outputs_per_pool
 
-    def revise_slots(self, rows: int, *, due: bool | None = None) -> bool:
-        """Let slots without weight give their time to others, if it is time; whether some did."""
-        due = revision_is_due(rows) if due is None else due
-        if not (self.config.revises and self.banks and due):
+    def revise_slots(self) -> bool:
+        """Let slots without weight give their time to others; whether some did."""
+        if not (self.config.revises and self.banks):
             return False
+        rows = self.rows
         weights = np.maximum(self.mean_weights_of_outputs(), self.long_mean_weights())
         before, slots_before = self.selection, self._running_slots()
         anew = self.pool.relevant_slots if self.learn_relevance() else ()
@@ -611,13 +610,10 @@ class Model(ABC):
 
     # --- saving ---------------------------------------------------------------------------------
 
-    def _parts(self) -> dict[str, Any]:
-        """The core and the banks, by their names in a file."""
-        return {"core": self.core} | {f"bank{n}": bank for n, bank in enumerate(self.banks)}
-
     def describe(self) -> tuple[Json, Arrays]:
         """Everything with its banks as JSON data and arrays, without forecasts and quantiles."""
-        header, arrays = describe_parts(self._parts())
+        banks = {f"bank{number}": bank for number, bank in enumerate(self.banks)}
+        header, arrays = describe_parts({"core": self.core, **banks})
         header |= {
             "first_inputs": self.scaling.core,
             "previous": self.previous,
@@ -653,10 +649,7 @@ class Model(ABC):
         if not self.pool.can_run(selection.running):
             raise FileRefused("its running slots do not fit its settings.")
         self._select(selection)
-        try:
-            self.slot_changes = parse_changes(header["slot_changes"])
-        except (TypeError, ValueError) as error:
-            raise FileRefused(f"its slot_changes are impossible: {error}.") from None
+        self.slot_changes = parse_changes(header["slot_changes"])
         self.changes = [
             Change(int(row), str(what), *map(int, rest)) for row, what, *rest in header["changes"]
         ]
@@ -905,7 +898,8 @@ class ClassModel(Model):
             if self.outputs == 1 and self.outputs_needed > 1:  # so far it was that of class 1
                 self._add_output(0)
             self._add_outputs()
-            self.revise_slots(self.rows, due=not self.pool.fits(self.selection.running, START))
+            if not self.pool.fits(self.selection.running, START):
+                self.revise_slots()
         self.warn_if_large()
 
     def _add_outputs(self) -> None:

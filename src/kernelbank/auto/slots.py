@@ -59,7 +59,7 @@ from ..learners import (
 from ..losses import Loss, Squared
 from ..utils.validation import Floats
 from .scaling import Scaling
-from .seasons import SEASON_INPUTS
+from .seasons import SEASON_INPUTS, Schedule
 
 # --- pool -----------------------------------------------------------------------------------------
 
@@ -745,7 +745,8 @@ def new_relevance(bank: KernelBank, slot: int, rows: Floats, relevance: Floats) 
 # --- revision -------------------------------------------------------------------------------------
 
 FIRST_REVISION, SECOND_REVISION, PERIOD = 512, 4096, 8192
-"""After which numbers of rows groups are revised first and second, and from then on."""
+REVISIONS = Schedule((FIRST_REVISION, SECOND_REVISION), PERIOD)
+"""When groups are revised."""
 
 NEGLIGIBLE = 1e-3
 """Groups with at most this weight have none."""
@@ -755,17 +756,6 @@ CHEAP = 0.01
 
 MOST_ADDED, COSTLY = 3, 0.1
 """How many groups are added at once; one of them may cost more than this part of the limit."""
-
-
-def rows_to_revision(rows: int) -> int:
-    """How many rows are learned until the next revision; at least one."""
-    later = [at - rows for at in (FIRST_REVISION, SECOND_REVISION) if at > rows]
-    return later[0] if later else PERIOD - rows % PERIOD
-
-
-def revision_is_due(rows: int) -> bool:
-    """Whether groups are revised after this number of rows."""
-    return rows in (FIRST_REVISION, SECOND_REVISION) or (rows > 0 and rows % PERIOD == 0)
 
 
 def revise(
@@ -788,7 +778,7 @@ def revise(
         group is the sum of the weights of its slots.
     slot_losses : (slots of the pool,), their mean losses, NaN for those that do not run.
     """
-    pool.rows = rows + rows_to_revision(rows)
+    pool.rows = rows + REVISIONS.rows_left(rows)
     weights = pool.group_weights(slot_weights)
     heavy = [group for group in before.running if weights[group] > NEGLIGIBLE]
     judged = before.judge(rows, set(before.running).difference(heavy))
