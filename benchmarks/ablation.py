@@ -74,7 +74,7 @@ class Variant:
             patches.append((slots, "CHEAP", 0.0))
             patches.append((slots, "_with_common_weight", lambda pool, running, own, losses: own))
         if not self.revises:
-            patches.append((model, "revision_is_due", lambda rows: False))
+            patches.append((model, "REVISIONS", slots.Schedule((), 10**18)))
         if not self.transforms:
             patches.append((scaling, "log_shift", lambda deviations: 0.0))
         with ExitStack() as stack:

@@ -130,7 +130,7 @@ PARTS = {
 def test_all_parameters_reach_the_bank():
     X, y = rows()
     assert set(PARTS) == set(KernelBankRegressor().get_params())
-    assert KernelBankRegressor(random_state=None).fit(X, y).bank_._config.seed > 0
+    assert KernelBankRegressor(random_state=None).fit(X, y).bank_.config.seed > 0
     estimator = KernelBankRegressor(**PARTS).fit(X, y)
     bank = estimator.bank_
     assert (bank.lags, bank.seasons, bank.size) == (1, (7, 24), "large")
@@ -139,9 +139,9 @@ def test_all_parameters_reach_the_bank():
     assert inner.combiner == kb.combiners.Simplex()
     assert (inner.loss, inner.window, inner.regularization) == (kb.losses.Huber(), 5, 0.1)
     assert isinstance(inner._settings.engine, kb.engines.Threads)
-    assert bank._config.scalings == ("rank",)
+    assert bank.config.scalings == ("rank",)
     assert bank.missing_values.numbers == (-999.0,)
-    assert bank._config.seed == int(np.random.RandomState(5).randint(2**31 - 1))
+    assert bank.config.seed == int(np.random.RandomState(5).randint(2**31 - 1))
     again = pickle.loads(pickle.dumps(clone(estimator).fit(X, y)))
     assert np.array_equal(again.predict(X), estimator.predict(X))
 

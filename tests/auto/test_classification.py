@@ -247,7 +247,7 @@ def test_refused_labels_are_found_in_their_order_and_nothing_changes():
     assert actual[0].reason == "is one label more than 3"
     # A label that waits to be learned counts, once.
     assert [one.label for one in labels.refused(["b", "c", "d"], waiting=["d", "a", "d"])] == ["c"]
-    assert labels.known == ["a"]
+    assert labels.labels == ["a"]
 
 
 @pytest.mark.parametrize(

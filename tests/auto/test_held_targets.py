@@ -8,7 +8,6 @@ import pytest
 import kernelbank as kb
 from kernelbank.auto.config import AutoConfig
 from kernelbank.auto.model import NumberModel
-from kernelbank.bank.engines import as_engine
 from support.column_pair import ColumnPair, hostile_values
 from support.marks import slow_unless
 from support.naive import auto as naive
@@ -23,7 +22,9 @@ def late_restart(monkeypatch):
 
 
 def config(slots, combiner=None, lags=0):
-    return AutoConfig(lags, "small", 0, ("standard",), slots, combiner, as_engine("serial"))
+    return AutoConfig(
+        lags=lags, size="small", slots=slots, combiner=combiner, scalings=("standard",)
+    )
 
 
 @pytest.mark.parametrize(

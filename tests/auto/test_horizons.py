@@ -245,7 +245,7 @@ def test_new_inputs_are_taken_up_and_saved():
     bank = small(seasons="auto")
     bank.run(X[:60], Y[:60])
     bank.add_inputs(1)
-    assert len(bank.model.forecaster._recent) == 60
+    assert bank.model.forecaster.samples == 60
     wider = np.column_stack([X, X[:, 1]])
     bank.run(wider[60:70], Y[60:70])
     again = kb.from_bytes(bank.to_bytes())

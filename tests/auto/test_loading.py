@@ -175,9 +175,9 @@ def test_pending_inputs_in_single_precision_are_refused(tmp_path):
     bank.predict_one(every_bank.X[20])
     bank.save(tmp_path / "bank.kb")
     header, arrays = checkpoint.read(tmp_path / "bank.kb")
-    arrays["pending/inputs"] = arrays["pending/inputs"].astype(np.float32)
+    arrays["pending/values"] = arrays["pending/values"].astype(np.float32)
     checkpoint.write(tmp_path / "bank.kb", header, arrays)
-    refuses("pending/inputs is not in double precision", kb.load, tmp_path / "bank.kb")
+    refuses("pending/values is not in double precision", kb.load, tmp_path / "bank.kb")
 
 
 # --- files of AutoBank -----------------------------------------------------------------------------
@@ -222,60 +222,60 @@ FORGED = {
         "combiner": [{"type": "Path"}],
         "slots": [[[{"type": "Gaussian", "width": 1.0}, {"type": "KLMS"}]]],
         "model": [None],
-        "model/held": [1, 9, -1],
+        "model/size": [1, 9, -1],
         "model/changes": [[1]],
         "model/periods": [[24]],
         "model/previous": [1],
         "model/first_inputs": [9],
-        "model/classes": [2],
-        "model/banks": [[]],
+        "model/outputs": [[], [2]],
+        "model/bank0": [None],
         "model/selection": [{}, [1]],
         "model/selection/running": [[], [1, 0], [0, 10**6]],
         "model/slot_changes": [5, [{"sample": 1, "kind": "added", "index": 0.5, "name": ""}]],
     },
-    "two classes": {"model/banks/0/outputs": [2, 3]},
+    "two classes": {"model/bank0/outputs": [2, 3], "model/outputs": [[2], [1, 1]]},
     "three classes": {
         "classes": [[0, False, 2]],  # 0 and False are one label
-        "model/banks": [[]],
-        "model/banks/0/outputs": [1, 2, 4, 10**9, 0, -1, 1.5, "3", None, True],
+        "model/outputs": [[], [1], [3, 3], [1, 1, 1], 3],
+        "model/bank0/outputs": [1, 2, 4, 10**9, 0, -1, 1.5, "3", None, True],
     },
     "targets": {
         "targets": [["load"], ["a", "b", "c"], ["a", "a"], None, [1, 2]],
         "task": ["classification"],
         "seasons": [[5]],
-        "model/banks": [[]],
-        "model/banks/0/outputs": [1],
+        "model/outputs": [[], [1]],
+        "model/bank0/outputs": [1],
     },
     "forecasts": {
         "horizons": [[1, 3, 9], []],
         "forecaster": [None],
-        "forecaster/counters/samples": [-1, 10**6],
-        "forecaster/counters/begun": [10**6],
-        "forecaster/counters/first_inputs": [0],
-        "forecaster/counters/periods": [[7]],
-        "forecaster/counters/series": [[1.0], ["1"] * 61],
-        "forecaster/counters/rows": [57],
+        "forecaster/samples": [-1, 10**6],
+        "forecaster/known_rows": [10],
+        "forecaster/first_inputs": [0],
+        "forecaster/periods": [[7]],
         "forecaster/bank": [None],
         "forecaster/bank/outputs": [10**6],
         "forecaster/line": [None],
         "forecaster/line/outputs": [9],
         "forecaster/known/lags": [4],
-        ":forecaster/state/intervals/widths": [np.nan],
-        ":forecaster/state/intervals/issued": [np.inf],
-        ":forecaster/state/intervals/stats": [np.nan],
-        ":forecaster/state/targets": [np.nan],
-        ":forecaster/state/observed": [np.nan],
-        ":forecaster/state/scores": [np.nan],
-        ":forecaster/state/stacking/made": [np.nan],
-        ":forecaster/state/stacking/weights": [-1.0, 2.0],
-        ":forecaster/state/stacking/sums": [-1.0],
-        ":forecaster/state/stacking/counts": [-1.0],
+        ":forecaster/intervals/widths": [np.nan],
+        ":forecaster/intervals/issued": [np.inf],
+        ":forecaster/intervals/stats": [np.nan],
+        ":forecaster/newest": [np.nan],
+        ":forecaster/first_targets": [np.nan],
+        ":forecaster/scores": [np.nan],
+        ":forecaster/known_waiting": [np.nan],
+        ":forecaster/stacking/made": [np.nan],
+        ":forecaster/stacking/weights": [-1.0, 2.0],
+        ":forecaster/stacking/sums": [-1.0],
+        ":forecaster/stacking/counts": [-1.0],
     },
     "columns": {
         "columns/columns": [[["site", "colour"]], []],
-        "columns/categories/0/names": [["u"]],
-        ":columns/own": [5.0, -1.0],
-        ":columns/statistics0": [np.nan],
+        "columns/0/names": [["u"]],
+        "columns/0/rows": [-1, 0.5],
+        "columns/inputs": [[[0, 5.0]]],
+        ":columns/0/table": [np.nan],
     },
     "skewed": {
         # The last one does not fit the bank's slots.
@@ -292,7 +292,7 @@ def test_forged_values_are_refused(name):
     bank.predict_one(X[3] if isinstance(X, np.ndarray) else X.iloc[3])
     again = kb.from_bytes(bank.to_bytes())
     assert_same_state(again, bank)
-    assert name != "numbers" or again.describe()[0]["model"]["held"] == 2
+    assert name != "numbers" or again.describe()[0]["model"]["size"] == 2
     forged_files.assert_refused(bank.to_bytes(), FORGED[name])
 
 

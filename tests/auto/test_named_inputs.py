@@ -289,7 +289,7 @@ def test_own_inputs_come_with_the_third_row_of_a_category():
 def fed(words, targets, **more):
     known = CategoryStatistics(1, clipped=True)
     for word, target in zip(words, targets, strict=True):
-        known.update(category_code(word), word, [target], beyond=False, **more)
+        known.update(category_code(word), word, [target])
     return known
 
 
@@ -313,17 +313,16 @@ def test_single_outlier_does_not_stay_in_the_mean():
 
 
 def test_categories_with_one_code_are_refused():
-    facts, array = fed(["a", "b"], [1.0, 2.0]).describe()
-    array[0, 0] = array[1, 0]
+    facts, arrays = fed(["a", "b"], [1.0, 2.0]).describe()
+    arrays["table"][0, 0] = arrays["table"][1, 0]
     restore = CategoryStatistics(1, clipped=True).restore
-    refuses("impossible categories", restore, facts, array)
+    refuses("impossible categories", restore, facts, arrays)
 
 
 def test_categories_beyond_the_limit_share_one_mean(monkeypatch):
     monkeypatch.setattr(inputs, "MOST_CATEGORIES", 3)
     known = fed([f"k{n}" for n in range(10)], np.arange(10.0))
     assert len(known) == 4
-    assert known.is_full
     late = known.mean(category_code("k9"))
     assert late == known.mean(category_code("k5"))
     assert late != known.mean(category_code("k1"))

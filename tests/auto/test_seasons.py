@@ -53,7 +53,7 @@ def test_scaled_rows_have_the_columns_of_the_definition(lags):
     bank = small(seasons=(7, 90), lags=lags)
     bank.run(X, y)
     model = bank._model
-    row = model.scaling.statistics.scale_rows(X[:1], model.past_row(waiting=3)[None])[0]
+    row = model.scaling.statistics.scale_rows(X[:1], model.core.past_row(waiting=3)[None])[0]
     mean, sd = model.scaling.statistics.target_scale()
 
     def scaled(target):
@@ -72,7 +72,7 @@ def test_classes_are_labels_of_each_bank(period):
     bank = small("classification", seasons=period)
     bank.run(X, kinds)
     model = bank._model
-    past = model.past_row()[None]
+    past = model.core.past_row()[None]
     rows = model.scaling.statistics.scale_rows(X[:1], past)
     numbers = [bank.classes.index(kind) for kind in kinds]
     for positive in range(3):

@@ -1,5 +1,6 @@
 """Which slots of an AutoBank run, by a rule of rows alone; the relevance of columns."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -78,7 +79,7 @@ def pool_of(groups, limit):
 
 
 def group_at(group, price):
-    return type(group)(group.name, group.slots, group.base, price, group.initial)
+    return replace(group, cost=slots.Cost(price))
 
 
 def first(pool):
@@ -259,7 +260,7 @@ def test_rows_know_the_last_targets_and_the_inputs_of_the_row_before():
     bank.run(X[:30], y[:30])
     model = bank._model
     expected = np.concatenate([y[29:26:-1], X[29]])
-    assert np.array_equal(model.past_row(), expected)
+    assert np.array_equal(model.core.past_row(), expected)
     bank.run(X[30:33], y[30:33])
     rows = model.core.latest()[1][-3:]
     assert np.array_equal(rows[0], expected)

@@ -287,7 +287,7 @@ def set_site(status, number, row):
 def predict_at(status, rows):
     """Predictions of inputs as the model has them."""
     model = status.bank.model
-    return model.predict_rows(rows, np.tile(model.past_row(), (len(rows), 1)), 0.05)
+    return model.predict_rows(rows, np.tile(model.core.past_row(), (len(rows), 1)), 0.05)
 
 
 def test_every_input_is_drawn(status):

@@ -110,7 +110,7 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 def at(header: Any, path: tuple[Any, ...]) -> Any:
     """The value at a path."""
     for key in path:
-        header = header[key]
+        header = header[key if isinstance(header, list) else str(key)]
     return header
 
 
@@ -225,7 +225,7 @@ def _use_bank(X: Any, y: Any) -> Callable[[Path], None]:
             bank.run(X[ROWS : ROWS + 6], y[ROWS : ROWS + 6])
             bank.predict(X[:3])
         if getattr(bank, "horizons", ()):
-            bank.forecast(X[:3] if bank._config.known else None), bank.ledger.horizons
+            bank.forecast(X[:3] if bank.config.known else None), bank.ledger.horizons
         repr(bank), bank.status()
         bank.save(path)
         kb.load(path, components=every_bank.OWN)

@@ -6,14 +6,14 @@ import copy
 import os
 from collections import deque
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import numpy as np
 
 from .. import _core
 from ..bank.bank import KernelBank
-from ..bank.engines import Engine, as_engine
+from ..bank.engines import Engine
 from ..bank.serialization import under
 from ..bank.slot import Slot
 from ..bank.status import Status
@@ -26,29 +26,11 @@ from ..losses import Loss
 from ..utils import validation as check
 from ..utils.validation import Floats
 from ..utils.whole_steps import CutOff, defer_signals, new_turn, whole_step
-from .config import (
-    Arrays,
-    AutoConfig,
-    Column,
-    Json,
-    Reading,
-    checked_bounds,
-    checked_horizons,
-    checked_known,
-    checked_loss,
-    checked_missing,
-    checked_quantiles,
-    checked_scalings,
-    checked_seasons,
-    checked_slots,
-    config_arguments,
-    whole_number,
-)
+from .config import AutoConfig, config_arguments
 from .forecaster import Forecast, Forecaster, KnownInputs, known_slots
 from .inputs import (
     NUMBER,
     ColumnEncoder,
-    EncodedRows,
     NamedInputs,
     checked_inputs,
     is_table,
@@ -67,6 +49,7 @@ from .model import (
     trace_fields,
 )
 from .slots import SIZES, WIDE
+from .state import Arrays, Json, Reading, describe_parts, whole_number
 from .status import AutoLedger, auto_status
 from .targets import ClassLabels, Label, checked_labels, checked_targets
 
@@ -177,42 +160,14 @@ class AutoBank:
         engine: Engine | str = "serial",
         seed: int = 0,
     ) -> None:
-        owner = "AutoBank"
-        self._task = check.choice("task", task, owner, ("regression", "classification"))
-        remedy = "Give how many of the last targets are inputs, 0 for none."
-        count = check.count("lags", lags, owner, remedy, least=0, most=1000)
-        check.choice("size", size, owner, SIZES)
+        self._config = AutoConfig.checked(locals())
+        self._config.check()
+        self._task = self._config.task
         for name, setting in (("classes", classes), ("max_classes", max_classes)):
             if setting is not None and task == "regression":
                 remedy = f'Use task="classification", or leave {name} out.'
-                raise check.refuse(name, "be left out for regression", setting, remedy, owner)
+                raise check.refuse(name, "be left out for regression", setting, remedy, "AutoBank")
         self._classes = ClassLabels(classes, max_classes)
-        if combiner is not None and not isinstance(combiner, Combiner):
-            remedy = "Use one of kb.combiners, such as kb.combiners.Stacking()."
-            raise check.refuse("combiner", "be a combiner", combiner, remedy, owner)
-        users_slots = None if slots is None else checked_slots(slots)
-        seed = check.count("seed", seed, owner, "Give a whole number.", least=0, most=2**31)
-        usual = SIZES[size].scalings if users_slots is None else ("standard",)
-        self._config = AutoConfig(
-            count,
-            size,
-            seed,
-            checked_scalings(scalings, usual),
-            users_slots,
-            combiner,
-            as_engine(engine),
-            checked_loss(loss, self._task),
-            window,
-            regularization,
-            *checked_bounds(lower, upper, self._task),
-            seasons=checked_seasons(seasons),
-            horizons=checked_horizons(horizons, self._task),
-            known=checked_known(known, checked_horizons(horizons, self._task)),
-            quantiles=checked_quantiles(quantiles, self._task),
-            labels=self._task == "classification",
-            missing=checked_missing(missing),
-        )
-        self._config.check()
         self._model: Model | None = None
         self._target_names: tuple[str, ...] | None = None
         """Of the targets, once several or one with a name were given."""
@@ -236,46 +191,40 @@ class AutoBank:
         from; else the present ones.
         """
         with self._turn:
-            named, row = self._read(x, "x", single=True, added=added)
-            new = False
-            if self._task == "regression":
-                target, names = self._checked_targets(y, 1, single=True)
-            else:
-                (label,) = self._classes.check(y, None, self._config.missing_values)
-                new = label not in self._classes
+            rows = self._checked_rows(x, y, added, single=True)
             with whole_step(self):
-                self._add_inputs(added)
-                if self._task == "regression":
-                    self._use_targets(target, names)
-                model = self._model_for(row.shape[1])
-                past = self._pending.pop(row[0] if named is None else named.codes[0])
+                new = rows.labels is not None and rows.labels[0] not in self._classes
+                self._begin(rows, added)
+                past = self._pending.pop(rows.keys[0])
                 if past is None and new:  # predicted without its class
-                    past = model.predict_next(row[0], 0, tail_of(COVERAGE))
-                if self._task == "classification":
-                    target = np.array([float(self._encode(label))])
-                if named is not None:
-                    self._encoder, named.encoder.tentative = named.encoder, False
-                self._learn(row if named is None else named, target, tail_of(COVERAGE), past)
+                    past = rows.model.predict_next(rows.inputs_of(0)[0], 0, rows.tail)
+                rows.learn(0, past)
 
-    def _learn(
-        self,
-        row: Floats | NamedInputs,
-        target: Floats,
-        tail: float,
-        past: _core.Prediction | None,
-    ) -> None:
-        """Learn one row (1, d), whose target is a number or the number of a class."""
-        model = self._model
-        assert model is not None
-        if isinstance(row, NamedInputs):
-            encoder = row.encoder
-            if past is None and encoder.adds_inputs(row.codes):
-                # Predicted before it adds inputs, as by `predict_one`: the same bits.
-                past = model.predict_next(row.inputs[0], 0, tail)
-            row, added = encoder.take(row.codes, encoder.as_statistic(target), row.texts)
-            if added:
-                model.add_inputs(added)
-        model.update(row, target, tail, earlier=past)
+    def _checked_rows(
+        self, X: object, y: object, added: int, *, single: bool = False, coverage: float = COVERAGE
+    ) -> _Rows:
+        """Rows and their targets, checked; changes nothing that was learned."""
+        named, inputs = self._read(X, "x" if single else "X", single=single, added=added)
+        names, labels = None, None
+        if self._task == "regression":
+            of_bank = (self._outputs, self._target_names, self._config)
+            targets, names = checked_targets(y, len(inputs), *of_bank, single=single)
+        else:
+            length, targets = None if single else len(inputs), np.zeros(len(inputs))
+            labels = self._classes.check(y, length, self._config.missing_values)
+        return _Rows(self, named, inputs, targets, names, labels, tail_of(coverage))
+
+    def _begin(self, rows: _Rows, added: int) -> None:
+        """Take columns, names of targets and inputs for those of all later rows."""
+        if rows.labels is None and self._target_names is None and rows.targets.ndim == 1:
+            self._target_names = rows.names
+        elif rows.labels is None and self._outputs is None and rows.targets.ndim == 2:
+            numbered = tuple(f"target {k}" for k in range(rows.targets.shape[1]))
+            self._target_names = rows.names or numbered
+        self._add_inputs(added)
+        rows.model = self._model_for(rows.inputs.shape[1])
+        if rows.named is not None:
+            self._encoder, rows.named.encoder.tentative = rows.named.encoder, False
 
     def run(
         self,
@@ -307,25 +256,13 @@ class AutoBank:
             if X is None:
                 count = np.asarray(y).shape
                 X = np.zeros((count[0] if count else 1, 1))
-            named, rows = self._read(X, "X", added=added, as_codes=True)
             steps = check.count("delay", delay, "run", "Give how many rows later.", least=0)
-            fields = trace_fields(record, self._task, self._no_fields)
-            tail = tail_of(checked_coverage(coverage))
-            labels: list[Label] | None = None
-            if self._task == "regression":
-                targets, names = self._checked_targets(y, len(rows))
-                self._use_targets(targets, names)
-            else:
-                labels = self._classes.check(y, len(rows), self._config.missing_values)
-                targets = np.zeros(len(rows))
-            self._add_inputs(added)
+            fields = trace_fields(record, self._config)
+            share = checked_coverage(coverage)
+            rows = self._checked_rows(X, y, added, coverage=share)
             self._pending.expired = len(self._pending.items)
-            model = self._model_for(rows.shape[1] if named is None else named.encoder.width)
-            if named is not None:
-                self._encoder, named.encoder.tentative = named.encoder, False
-                if not named.encoder.statistics:
-                    named = None  # codes are inputs that learning does not change
-            return _Run(self, model, rows, named, targets, labels, tail, fields, steps).run()
+            self._begin(rows, added)
+            return rows.run(steps, fields)
 
     # --- predicting ---------------------------------------------------------------------------
     def predict_one(self, x: object) -> Any:
@@ -338,8 +275,8 @@ class AutoBank:
         was known when the prediction was made (see `learn_one`).
         """
         output = self._predict_one(x, COVERAGE).output
-        if self._task == "classification":
-            return self._classes.known[int(np.argmax(output))] if len(output) else None
+        if self._config.labels:
+            return self._classes.labels[int(np.argmax(output))] if len(output) else None
         return self._by_target(output)[..., 0].copy() if self._several else float(output[0])
 
     def predict_interval_one(self, x: object, coverage: float = COVERAGE) -> Any:
@@ -368,13 +305,13 @@ class AutoBank:
         if inputs are equal.
         """
         with self._turn:
-            missing = ("forecast", *self._no_fields)  # forecasts are made after learning
-            fields = trace_fields(record, self._task, missing)
+            # Forecasts are made after learning.
+            fields = trace_fields(record, replace(self._config, horizons=()))
             prediction = self._predict_one(x, checked_coverage(coverage), distinct=True)
             model = self._model
             assert model is not None
-            records, names = [model.record(prediction)], self._several_names
-            return AutoTrace(model, records, fields, self._classes, names)
+            records = [model.record(prediction)]
+            return AutoTrace(model, records, fields, self._classes, self.target_names)
 
     def predict(self, X: object) -> np.ndarray:
         """(n,): predictions for the rows of an (n, d) array; (n, K) for several targets.
@@ -422,7 +359,7 @@ class AutoBank:
             )
         with self._turn:
             rows = self._read(X, "X")[1]
-            part = cast(NumberModel, self._model_for(rows.shape[1])).quantile_part
+            part = self._model_for(rows.shape[1]).quantile_part
             assert part is not None
             quantiles = part.predict(rows)
             return quantiles if self._several else quantiles[:, 0]
@@ -493,7 +430,7 @@ class AutoBank:
         """`predict_at` for inputs of the model, which have been encoded."""
         with self._turn:
             model = self._model_for(rows.shape[1])
-            pasts = np.tile(model.past_row(self._pending.fresh), (len(rows), 1))
+            pasts = np.tile(model.core.past_row(self._pending.fresh), (len(rows), 1))
             late = self._pending.fresh > 0
             output = model.predict_rows(rows, pasts, tail_of(checked_coverage(coverage)), late)
             return self._by_target(output)
@@ -529,7 +466,7 @@ class AutoBank:
                 raise check.refuse("X", rule, rows.shape, remedy)
             model, fresh = self._model_for(rows.shape[1]), self._pending.fresh
             waiting = range(fresh, fresh + len(rows))
-            pasts = np.array([model.past_row(n) for n in waiting]).reshape(len(rows), -1)
+            pasts = np.array([model.core.past_row(n) for n in waiting]).reshape(len(rows), -1)
             tail = tail_of(coverage)
             if not (self.lags or (model.previous and self.seasons is not None)):
                 outputs = [model.predict_rows(rows[:1], pasts[:1], tail, fresh > 0)]
@@ -542,7 +479,8 @@ class AutoBank:
             for count, row, past in zip(waiting, rows, pasts, strict=True):
                 past[:targets], past[inputs_at:] = lagged, before
                 output = model.predict_rows(row[None], past[None], tail, count > 0)
-                lagged = np.append(model.as_target(output[0]), lagged)[:targets]
+                newest = [np.argmax(output)] if self._config.labels else output[0, ::3]
+                lagged = np.append(newest, lagged)[:targets]  # later rows go on from predictions
                 before = row[: model.previous]
                 outputs.append(output)
             return np.concatenate(outputs)
@@ -621,7 +559,7 @@ class AutoBank:
                 raise check.refuse("names", "be given once, before any row", columns, remedy)
             check.check_width(len(columns), self._dimension, "names")
             pairs = [(name, NUMBER) for name in columns]
-            self._encoder = ColumnEncoder(pairs, labels=self._task == "classification")
+            self._encoder = ColumnEncoder(pairs, labels=self._config.labels)
 
     def add_inputs(self, count: int = 1) -> None:
         """From now on, every input has `count` more numbers, behind the others.
@@ -684,30 +622,23 @@ class AutoBank:
         with self._turn:
             names, classes = self._target_names, self._classes
             header = self._config.describe() | {
-                "classes": classes.known,
+                "classes": classes.labels,
                 "max_classes": classes.limit,
                 "classes_named": classes.named,
                 "targets": None if names is None else list(names),
             }
-            arrays: Arrays = {}
             parts: dict[str, Any] = {"columns": self._encoder}
             if (model := self._model) is not None:
-                header |= {"dimension": model.dimension, "stale": self._pending.expired}
-                pending = self._pending.arrays(model, self._pending_width(model))
-                arrays |= {f"pending/{name}": array for name, array in pending.items()}
-                parts |= {"model": model} | model.extra_parts
-            for part_name, part in parts.items():
-                if part is not None:
-                    header[part_name], state = part.describe()
-                    arrays |= {f"{part_name}/{name}": array for name, array in state.items()}
-            return header, arrays
+                header["dimension"] = model.dimension
+                parts |= {"model": model, "pending": self._pending} | model.extra_parts
+            facts, arrays = describe_parts(parts)
+            return header | facts, arrays
 
     @classmethod
     def restored(cls, header: Json, arrays: Arrays, reading: Reading) -> AutoBank:
         """The bank that `describe` described, checked in every respect; see `kb.load`."""
         bank = cls(**config_arguments(header, reading))
-        limit = whole_number(header["max_classes"], 0, 10**6, "the most classes")
-        bank._classes.restore(header["classes"], limit, header["classes_named"])
+        bank._classes.restore(header)
         names = header.get("targets")
         if names is not None:
             texts = isinstance(names, list) and all(isinstance(name, str) for name in names)
@@ -715,7 +646,7 @@ class AutoBank:
                 raise FileRefused("its targets are not different names.")
             bank._target_names = tuple(names)
         if header["columns"] is not None:
-            labels = bank.task == "classification"
+            labels = bank._config.labels
             state = under("columns/", arrays)
             bank._encoder = ColumnEncoder.restored(header["columns"], state, labels=labels)
         if header["dimension"] is not None:
@@ -734,18 +665,14 @@ class AutoBank:
         facts, state = header["model"], under("model/", arrays)
         targets = len(self._target_names or (0,))
         # Before anything is made for so many inputs: the largest arrays that depend on them alone.
-        revises = self._task == "classification" or self._config.revises
+        revises = self._config.labels or self._config.revises
         rows = REPLAY if revises else self._config.restarts[-1]
         for name, width in (("inputs", dimension), ("targets", targets)):
             if state[f"core/replay/{name}"].shape != (rows, width):
                 raise FileRefused(f"its {name} do not fit its arrays.")
-        previous = whole_number(
-            facts["previous"], 0, min(dimension, WIDE), "inputs of the row before"
-        )
-        classes = whole_number(facts["classes"], 0, len(header["classes"]), "classes")
+        most = min(dimension, WIDE) if self._config.knows_previous else 0
+        previous = whole_number(facts["previous"], 0, most, "inputs of the row before")
         self._model = model = self._new_model(dimension, targets, previous)
-        if (previous and not self._config.knows_previous) or classes != model.classes:
-            raise FileRefused("its classes or inputs do not fit its model.")
         model.restore(facts, state, reading)
         encoder = self._encoder
         if encoder is not None and (
@@ -754,24 +681,13 @@ class AutoBank:
             raise FileRefused("its columns do not fit its inputs.")
         if model.forecaster is not None:
             model.forecaster = model.forecaster.with_periods(model.periods)
-        parts = model.extra_parts
-        for name in ("forecaster", "quantile_part"):
-            if (header.get(name) is None) != (name not in parts):
-                raise FileRefused(f"its {name} does not fit its settings.")
-        for name, part in parts.items():
-            part.restore(header[name], under(f"{name}/", arrays), reading)
-        if "quantile_part" in parts and parts["quantile_part"].model.rows != model.rows:
+        reading.restore(model.extra_parts, header, arrays)
+        quantiles = model.quantile_part
+        if quantiles is not None and quantiles.model.rows != model.rows:
             raise FileRefused("its quantiles do not fit its rows.")
-        width, state = self._pending_width(model), under("pending/", arrays)
-        self._pending.restore(state, header.get("stale", 0), model, width)
-
-    def _pending_width(self, model: Model) -> int:
-        """How many numbers a pending input has: as many as columns, where they have names."""
-        return model.dimension if self._encoder is None else len(self._encoder.columns)
-
-    def has_settings_of(self, other: AutoBank) -> bool:
-        """Whether all settings are the same."""
-        return self._config == other._config
+        # A pending input has as many numbers as columns, where they have names.
+        width = dimension if encoder is None else len(encoder.columns)
+        self._pending.restore(header["pending"], under("pending/", arrays), model, width)
 
     def __getstate__(self) -> dict[str, object]:
         """For copy and pickle: everything but the lock."""
@@ -808,23 +724,16 @@ class AutoBank:
     # --- columns and the model --------------------------------------------------------------------
 
     def _read(
-        self,
-        X: object,
-        name: str,
-        *,
-        single: bool = False,
-        added: int = 0,
-        as_codes: bool = False,
+        self, X: object, name: str, *, single: bool = False, added: int = 0
     ) -> tuple[NamedInputs | None, Floats]:
         """Rows with names, None for arrays that have none; and inputs of the model (n, d).
 
-        added : how many columns, the last ones, are new. as_codes : codes where learning changes
-        the inputs that follow from them.
+        added : how many columns, the last ones, are new.
         """
         named, width = None, self._dimension
         missing = self._config.missing_values
         if self._encoder is not None or type(X) is not np.ndarray:
-            labels = self._task == "classification"
+            labels = self._config.labels
             encoder = None if self._encoder is None or self._encoder.tentative else self._encoder
             named = read_named(X, encoder, width, name, labels, missing, single=single)
             if encoder is None and width is None:
@@ -835,8 +744,7 @@ class AutoBank:
         remedy = "Give how many of the last columns are new."
         added = check.count("added", added, "AutoBank", remedy, least=0, most=10**6)
         if named is not None:
-            changing = as_codes and named.encoder.statistics
-            return named, named.codes if changing else named.inputs
+            return named, named.inputs
         width = None if width is None else width + added
         return None, checked_inputs(X, width, name, single=single, missing=missing)
 
@@ -856,20 +764,6 @@ class AutoBank:
             return None if self._target_names is None else len(self._target_names)
         return self._model.target_count
 
-    def _checked_targets(
-        self, y: object, count: int, *, single: bool = False
-    ) -> tuple[Floats, tuple[str, ...] | None]:
-        """Targets of rows, (n,) or (n, K), and their names, if they have some."""
-        names = self._target_names
-        return checked_targets(y, count, self._outputs, self._config, names=names, single=single)
-
-    def _use_targets(self, targets: Floats, names: tuple[str, ...] | None) -> None:
-        """Take the targets of the first rows, and their names, for those of all later ones."""
-        if self._target_names is None and targets.ndim == 1:
-            self._target_names = names
-        elif self._outputs is None and targets.ndim == 2:
-            self._target_names = names or tuple(f"target {k}" for k in range(targets.shape[1]))
-
     def _model_for(self, dimension: int) -> Model:
         """The model for inputs of this width; a new one if nothing has been learned yet."""
         outputs = self._outputs or 1
@@ -882,54 +776,42 @@ class AutoBank:
             waiting = list(self._pending.items) if same_inputs else []
             self._pending.clear()
             self._model = self._new_model(dimension, outputs)
-            if self._task == "regression":
-                self._predict_unknown([key for key, _ in waiting], self._model)
+            if self._task == "regression":  # predicted before the number of targets was known
+                unknown = np.full(dimension, np.nan)
+                for key, _ in waiting:
+                    self._pending.append(key, self._model.predict_next(unknown, 0, 0.5))
         return self._model
-
-    def _predict_unknown(self, keys: Iterable[bytes], model: Model) -> None:
-        """Let predictions wait that were made before the number of targets was known."""
-        unknown = np.full((1, model.dimension), np.nan)
-        for key in keys:
-            prediction = model.predict_next(unknown[0], 0, 0.5)
-            self._pending.append(key, prediction)
 
     def _new_model(self, dimension: int, outputs: int, previous: int | None = None) -> Model:
         config = self._config
-        if self._task == "classification":
+        if self._config.labels:
             return ClassModel(config, dimension, len(self._classes), previous)
         model = NumberModel(config, dimension, outputs, previous)
         if config.horizons:
-            model.forecaster = self._new_forecaster(dimension, model.periods)
+            model.forecaster = Forecaster(config, dimension, model.periods, self._known(dimension))
         if config.quantiles:
             model.quantile_part = Quantiles(config, dimension, outputs)
         return model
 
-    def _new_forecaster(self, dimension: int, periods: tuple[int, ...]) -> Forecaster:
-        """Forecasts for inputs of this width, with nothing learned."""
-        config, known = self._config, None
-        if config.known:
-            columns = self._known_columns(dimension)
-            slots = known_slots(len(columns), SIZES[config.size], config.seed)
-            bank, late = (AutoBank(slots=slots, scalings="standard") for _ in range(2))
-            known = KnownInputs(columns, bank, late, config.horizons[-1])
-        return Forecaster(config, dimension, periods, known)
-
-    def _known_columns(self, dimension: int) -> list[int]:
-        """The inputs of the columns that are known in advance."""
-        inputs: list[int] = []
-        for column in self._config.known:
-            places: list[int] = []
-            if self._encoder is not None:
-                places = self._encoder.inputs_of(column)
-            elif isinstance(column, int) and column < dimension:
-                places = [column]
+    def _known(self, dimension: int) -> KnownInputs | None:
+        """The model of the inputs that are known in advance, with nothing learned."""
+        config, encoder, inputs = self._config, self._encoder, list[int]()
+        for column in config.known:
+            if encoder is not None:
+                places = encoder.inputs_of(column)
+            else:
+                places = [column] if isinstance(column, int) and column < dimension else []
             if not places:
-                names = self._encoder.names if self._encoder is not None else range(dimension)
+                names = range(dimension) if encoder is None else encoder.names
                 remedy = f"Columns are {', '.join(map(str, list(names)[:10]))}."
                 rule = "name columns of numbers or times among the inputs"
                 raise check.refuse("known", rule, column, remedy, "AutoBank")
             inputs += places
-        return inputs
+        if not inputs:
+            return None
+        slots = known_slots(len(inputs), SIZES[config.size], config.seed)
+        bank, late = (AutoBank(slots=slots, scalings="standard") for _ in range(2))
+        return KnownInputs(inputs, bank, late, config.horizons[-1])
 
     def _add_inputs(self, count: int) -> None:
         if count:
@@ -974,18 +856,6 @@ class AutoBank:
         return self._model is not None and self._model.target_count > 1
 
     @property
-    def _several_names(self) -> tuple[str, ...]:
-        """The names of several targets; none for one."""
-        names = self._target_names or ()
-        return names if len(names) > 1 else ()
-
-    @property
-    def _no_fields(self) -> tuple[str, ...]:
-        """How the names of arrays begin that a trace does not have."""
-        unused = {"forecast": self.horizons, "quantiles": self.quantiles}
-        return tuple(name for name, setting in unused.items() if not setting)
-
-    @property
     def horizons(self) -> tuple[int, ...]:
         """How many rows ahead `forecast` goes; empty without horizons."""
         return self._config.horizons
@@ -1025,7 +895,7 @@ class AutoBank:
     @property
     def classes(self) -> tuple[Label, ...]:
         """The labels, in the order of the columns of probabilities."""
-        return tuple(self._classes.known)
+        return tuple(self._classes.labels)
 
     @property
     def target_names(self) -> tuple[str, ...]:
@@ -1156,14 +1026,14 @@ class AutoBank:
         return self._classes
 
     @property
-    def known_columns(self) -> tuple[Column, ...]:
-        """The columns whose future values forecasts may be given."""
-        return self._config.known
+    def config(self) -> AutoConfig:
+        """The settings, checked."""
+        return self._config
 
     def use_columns(self, columns: Sequence[tuple[str, str]]) -> Sequence[tuple[str, str]]:
         """Set the names and kinds of the columns of all rows, if none are set; those that are."""
         if self._encoder is None:
-            self._encoder = ColumnEncoder(columns, labels=self._task == "classification")
+            self._encoder = ColumnEncoder(columns, labels=self._config.labels)
         return self._encoder.columns
 
     def name_targets(self, names: Sequence[str]) -> None:
@@ -1201,7 +1071,7 @@ class AutoBank:
     def status(self) -> Status:
         """What the model is, how well it does and which slots carry it, at this moment."""
         with self._turn:
-            return auto_status(self, self._config)
+            return auto_status(self)
 
     @property
     def _dimension(self) -> int | None:
@@ -1228,113 +1098,117 @@ def tail_of(coverage: float) -> float:
 
 
 @dataclass
-class _Run:
-    """One call of `AutoBank.run`: each row is predicted, and learned when its target comes.
+class _Rows:
+    """Rows with targets that a bank learns, and predicts before they are known.
 
     Inputs of categories hold means of earlier targets, and learning may add inputs. So rows of a
     table with categories are encoded just before they are predicted or learned.
 
     Parameters
     ----------
-    bank, model : that predict and learn.
-    rows : (n, d), the inputs; of a table with categories, the codes.
-    table : that table; None for others.
+    bank : that learns them.
+    named : rows with names; None for others.
+    inputs : (n, d), by what was known before the first row.
     targets : (n,) or (n, K); zeros for labels.
-    labels : the labels of the rows; None for regression.
+    names : of the targets, if they have some.
+    labels : of the rows; None for regression.
     tail : probability beyond each end of the intervals.
-    fields : what the trace records.
-    delay : how many rows later a target comes.
-    waiting : rows whose targets have not come, with their predictions.
     """
 
     bank: AutoBank
-    model: Model
-    rows: Floats
-    table: NamedInputs | None
+    named: NamedInputs | None
+    inputs: Floats
     targets: Floats
+    names: tuple[str, ...] | None
     labels: list[Label] | None
     tail: float
-    fields: tuple[str, ...]
-    delay: int
-    waiting: deque[tuple[int, _core.Prediction]] = field(default_factory=deque)
+    model: Model = field(init=False)
     records: list[Record] = field(default_factory=list)
 
-    def run(self) -> AutoTrace:
-        """The trace of all rows, predicted and learned."""
-        upcoming, forecasts = self.rows, {}
-        if self.table is not None:
-            upcoming = self.table.inputs if self.bank._config.known else np.zeros((0, 0))
+    @property
+    def keys(self) -> Floats:
+        """(n, columns): the rows as they were given, by which predictions are found again."""
+        return self.inputs if self.named is None else self.named.codes
+
+    @property
+    def table(self) -> NamedInputs | None:
+        """The rows, if learning changes the inputs that follow from their codes."""
+        return self.named if self.named is not None and self.named.encoder.statistics else None
+
+    def run(self, delay: int, fields: tuple[str, ...]) -> AutoTrace:
+        """The trace of all rows: each is predicted, and learned so many rows later."""
+        waiting: deque[tuple[int, _core.Prediction]] = deque()
+        row, count, forecasts = 0, len(self.inputs), dict[str, Floats]()
         if self.model.forecaster is not None:
-            self.model.forecaster.collect(upcoming, self.tail)
+            self.model.forecaster.collect(self.inputs, self.tail)
         try:
-            row = 0
-            while row < len(self.rows) or self.waiting:
+            while row < count or waiting:
                 with whole_step(self.bank):
-                    row = self._step(row)
+                    if row < count and not delay and not self._changes_model(row):
+                        row = self._update(row, fields)
+                        continue
+                    if row < count:
+                        x = self.inputs_of(row)[0]
+                        prediction = self.model.predict_next(x, len(waiting), self.tail)
+                        self._keep(self.model.record(prediction), fields)
+                        waiting.append((row, prediction))
+                        row += 1
+                    if len(waiting) > delay or row == count:
+                        self.learn(*waiting.popleft())
         finally:
             if self.model.forecaster is not None:  # another one, if periods were found
                 forecasts = self.model.forecaster.collected()
-        names = self.bank._several_names
-        labels = self.bank._classes
-        return AutoTrace(self.model, self.records, self.fields, labels, names, forecasts)
-
-    def _step(self, row: int) -> int:
-        """Predict and learn rows from this one on, a batch or one; the first that is left."""
-        if row == len(self.rows):
-            self._learn_oldest()
-            return row
-        if not self.delay and not self._changes_model(row):
-            return self._update(row)
-        inputs = self._inputs_of(row)
-        prediction = self.model.predict_next(inputs[0], len(self.waiting), self.tail)
-        self._keep(self.model.record(prediction))
-        self.waiting.append((row, prediction))
-        if len(self.waiting) > self.delay:
-            self._learn_oldest()
-        return row + 1
+        names, labels = self.bank.target_names, self.bank._classes
+        return AutoTrace(self.model, self.records, fields, labels, names, forecasts)
 
     def _changes_model(self, row: int) -> bool:
         """Whether learning a row adds a class or inputs."""
         if self.labels is not None and self.labels[row] not in self.bank._classes:
             return True
         table = self.table
-        return table is not None and table.encoder.adds_inputs(self.rows[row : row + 1])
+        return table is not None and table.encoder.adds_inputs(table.codes[row : row + 1])
 
-    def _inputs_of(self, row: int) -> Floats:
+    def inputs_of(self, row: int) -> Floats:
         """(1, d): the inputs of one row, by what is known now."""
-        inputs = self.rows[row : row + 1]
-        return inputs if self.table is None else self.table.encoder.expand(inputs)
+        if self.table is None:
+            return self.inputs[row : row + 1]
+        return self.table.encoder.expand(self.table.codes[row : row + 1])
 
-    def _update(self, start: int) -> int:
+    def _update(self, start: int, fields: tuple[str, ...]) -> int:
         """Predict and learn a batch in which no row changes the model; its end."""
-        end = min(start + CHUNK, len(self.rows))
+        end = min(start + CHUNK, len(self.inputs))
         if self.labels is not None:
             for row in range(start, end):
                 if self.labels[row] not in self.bank._classes:
                     end = row
                     break
                 self.targets[row] = self.bank._classes.number(self.labels[row])
-        rows = self.rows[start:end]
-        if self.table is not None:
-            encoder = self.table.encoder
-            statistic = encoder.as_statistic(self.targets[start:end])
-            rows, _ = encoder.take(rows, statistic, self.table.texts)
-            end = start + len(rows)
-        targets = self.targets[start:end]
-        for record in self.model.update(rows, targets, self.tail, self.fields):
-            self._keep(record)
+        X, _ = self._take(start, end)
+        end = start + len(X)
+        for record in self.model.update(X, self.targets[start:end], self.tail, fields):
+            self._keep(record, fields)
         return end
 
-    def _learn_oldest(self) -> None:
-        row, past = self.waiting.popleft()
+    def _take(self, start: int, end: int) -> tuple[Floats, int]:
+        """The inputs of rows that are learned now, or of the first ones; how many are new."""
+        table = self.table
+        if table is None:
+            return self.inputs[start:end], 0
+        statistic = table.encoder.as_statistic(self.targets[start:end])
+        return table.encoder.take(table.codes[start:end], statistic, table.texts)
+
+    def learn(self, row: int, past: _core.Prediction | None) -> None:
+        """Learn one row, which was predicted some rows ago or not."""
         if self.labels is not None:
             self.targets[row] = self.bank._encode(self.labels[row])
-        inputs: Floats | NamedInputs = self.rows[row : row + 1]
-        if self.table is not None:
-            codes = EncodedRows(self.rows[row : row + 1], self.table.texts)
-            inputs = NamedInputs(self.table.encoder, codes)
-        self.bank._learn(inputs, self.targets[row : row + 1], self.tail, past)
+        if past is None and self.table is not None and self._changes_model(row):
+            # Predicted before it adds inputs, as by `predict_one`: the same bits.
+            past = self.model.predict_next(self.inputs_of(row)[0], 0, self.tail)
+        X, added = self._take(row, row + 1)
+        if added:
+            self.model.add_inputs(added)
+        self.model.update(X, self.targets[row : row + 1], self.tail, earlier=past)
 
-    def _keep(self, record: Record) -> None:
-        wanted = (*self.fields, "predictions", "probabilities")
+    def _keep(self, record: Record, fields: tuple[str, ...]) -> None:
+        wanted = (*fields, "predictions", "probabilities")
         self.records.append({name: record[name] for name in wanted if name in record})

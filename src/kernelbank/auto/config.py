@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from numbers import Real
@@ -12,14 +12,13 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 
 from ..bank.bank import KernelBank
-from ..bank.engines import Engine
-from ..bank.serialization import BUILT_IN
+from ..bank.engines import Engine, Serial, as_engine
 from ..bank.slot import Slot, SlotNames, slot_tuple
 from ..bank.slot_changes import accepts_columns
 from ..combiners import Combiner
 from ..errors import FileRefused
 from ..io.cells import MissingValues
-from ..io.specs import check_names, from_spec, to_spec
+from ..io.specs import callable_field, check_names, to_spec
 from ..kernels import ActiveDims
 from ..losses import Loss, Squared, as_loss
 from ..utils import validation as check
@@ -31,47 +30,34 @@ from .seasons import (
     LARGEST_PERIOD,
     MOST_PERIODS,
     PLACES,
-    SEASON_PAST,
     WINDOW,
     Setting,
     season_places,
 )
-from .slots import SIZES, SlotPool, default_combiner, default_pool, needs_shift
-
-Json = dict[str, Any]
-"""Plain data of a file, which in a forged one may be anything."""
-
-Arrays = dict[str, np.ndarray]
-"""The arrays of a state, by their names in a file."""
+from .slots import SIZES, Cost, SlotPool, default_combiner, default_pool, needs_shift
+from .state import Json, Reading
 
 Column = str | int
 """The name or the index of a column."""
 
 
-AUTO_BANK = "AutoBank"
-"""The `kind` in the header of an AutoBank; a `KernelBank` has none."""
-
-_PLAIN = ("lags", "size", "seed", "window", "regularization", "lower", "upper")
-"""Settings that a file has as they are."""
-
-_LISTS = ("horizons", "known", "quantiles", "missing")
-"""Settings that a file has as lists, if it has them."""
+OWNER = "AutoBank"
+"""Whose settings they are; the `kind` in the header of a file, which a `KernelBank` has not."""
 
 
 @dataclass(frozen=True)
 class AutoConfig:
-    """The settings of an AutoBank, checked. `slots` are the user's own, None for the default."""
+    """The settings of an AutoBank. `slots` are the user's own, None for the default ones."""
 
-    lags: int
-    size: str
-    seed: int
-    scalings: tuple[str, ...]
-    slots: tuple[Slot, ...] | None
-    combiner: Combiner | None
-    engine: Engine
+    task: str = "regression"
+    lags: int = 0
+    size: str = "default"
+    slots: tuple[Slot, ...] | None = None
+    combiner: Combiner | None = None
     loss: Loss = field(default_factory=Squared)
     window: int = 1
     regularization: float = 0.0
+    scalings: tuple[str, ...] = ()
     lower: float | None = None
     upper: float | None = None
     seasons: Setting = None
@@ -79,15 +65,28 @@ class AutoConfig:
     known: tuple[Column, ...] = ()
     """Names or indices of the columns that are known in advance."""
     quantiles: tuple[float, ...] = ()
-    losses: tuple[Loss, ...] = ()
-    """Of several outputs, if they differ."""
-    labels: bool = False
-    """Whether targets are labels."""
     missing: tuple[float | str, ...] = ()
     """Values of inputs and targets that mean that there is none."""
+    engine: Engine = field(default_factory=Serial, metadata=callable_field())  # in no file
+    seed: int = 0
+    losses: tuple[Loss, ...] = ()
+    """Of several outputs, if they differ."""
     restarts: ClassVar[tuple[int, ...]] = (5, 16, 32, 128)
     """After these numbers of rows, scaling and banks start anew from all rows so far: what was
     learned while the running statistics still moved does not fit the later ones."""
+
+    @classmethod
+    def checked(cls, arguments: Json) -> AutoConfig:
+        """The settings that are among the arguments of an AutoBank, checked one after the other."""
+        config = cls(**{name: arguments[name] for name in ARGUMENTS})
+        for name, rule in RULES.items():
+            object.__setattr__(config, name, rule(getattr(config, name), config))
+        return config
+
+    @property
+    def labels(self) -> bool:
+        """Whether targets are labels."""
+        return self.task == "classification"
 
     @cached_property
     def bounds(self) -> Floats:
@@ -102,20 +101,11 @@ class AutoConfig:
 
     def describe(self) -> Json:
         """The settings, without the engine, as JSON data; None where a bank has to say more."""
-        slots = self.slots or ()
         check_names([self.loss])
-        check_names(slots)
-        return {
-            "kind": AUTO_BANK,
-            "task": "classification" if self.labels else "regression",
-            **{name: getattr(self, name) for name in _PLAIN},
-            **{name: list(getattr(self, name)) for name in ("scalings", *_LISTS)},
-            "slots": [to_spec(slot) for slot in slots],
-            "combiner": None if self.combiner is None else to_spec(self.combiner),
-            "loss": to_spec(self.loss),
-            "seasons": list(self.seasons) if isinstance(self.seasons, tuple) else self.seasons,
-            **dict.fromkeys(("columns", "dimension", "model")),
-        }
+        check_names(self.slots or ())
+        spec = to_spec(self)
+        del spec["type"]
+        return spec | {"kind": OWNER} | dict.fromkeys(("columns", "dimension", "model"))
 
     def check(self) -> None:
         """Refuse settings that cannot work together, before there is a stream."""
@@ -149,48 +139,20 @@ class AutoConfig:
         return default_combiner(self.loss, labels=self.labels)
 
     @property
-    def past(self) -> int:
-        """How many numbers a row knows of the past: lagged targets, then those of seasons."""
-        return self.lags + season_places(self.seasons) * SEASON_PAST
-
-    @property
     def one_bank(self) -> bool:
         """Whether all classes see the same row: without labels of the past among its inputs."""
-        return not (self.labels and self.past)
+        return not (self.labels and (self.lags or self.seasons is not None))
 
     @property
     def knows_previous(self) -> bool:
         """Whether a row knows the inputs of the last one, unless they are many."""
         return self.revises and self.one_bank
 
-    def make_scaling(
-        self,
-        dimension: int,
-        core: int | None = None,
-        *,
-        targets: int = 1,
-        outputs: int | None = None,
-        periods: int | None = None,
-        **past: int,
-    ) -> Scaling:
-        """The scaling of inputs of this width; inputs beyond `core` were added later.
-
-        periods : how many periods are known; by default those that were named.
-        past : more of the past for slots on relevant columns: `remembered` and `previous` of
-            `Scaling`.
-        """
-        named = 0 if self.seasons is None or self.seasons == AUTO else len(self.seasons)
-        return Scaling(
-            dimension,
-            self.lags,
-            self.scalings,
-            targets=targets,
-            outputs=outputs,
-            core=core,
-            seasons=season_places(self.seasons),
-            periods=named if periods is None else periods,
-            **past,
-        )
+    def make_scaling(self, dimension: int, **options: int) -> Scaling:
+        """The scaling of inputs of this width; `options` are arguments of `Scaling`."""
+        named = len(self.seasons) if isinstance(self.seasons, tuple) else 0
+        options = {"seasons": season_places(self.seasons), "periods": named} | options
+        return Scaling(dimension, self.lags, self.scalings, **options)
 
     @property
     def revises(self) -> bool:
@@ -205,9 +167,10 @@ class AutoConfig:
         if self.slots is None:
             return default_pool(scaling, SIZES[self.size], self.seed, self.loss, outputs)
         pool = SlotPool(scaling.width, outputs)
-        slots = [_on_known_columns(slot, scaling) for slot in self.slots]
-        # They all run; and the width may be that of a check, before there are inputs.
-        pool.add(list(zip(SlotNames(self.slots), slots, strict=True)), price=0.0)
+        for name, slot in zip(SlotNames(self.slots), self.slots, strict=True):
+            # They all run; and the width may be that of a check, before there are inputs.
+            named = (name, _on_known_columns(slot, scaling))
+            pool.add_group(name, [named], cost=Cost(0.0))
         return pool
 
     def make_bank(self, slots: Sequence[Slot], outputs: int = 1) -> KernelBank:
@@ -236,20 +199,10 @@ def _on_known_columns(slot: Slot, scaling: Scaling) -> Slot:
     return replace(slot, kernel=ActiveDims(slot.kernel, tuple(range(first))))
 
 
-# --- checks of arguments --------------------------------------------------------------------------
+# --- checks of settings --------------------------------------------------------------------------
 
 LONGEST_HORIZON = 1000
 """How many rows ahead a forecast may be."""
-
-OWNER = "AutoBank"
-
-
-def _members(setting: object) -> list[object]:
-    """The members of a list, or one value as a list of it."""
-    if isinstance(setting, Iterable) and not isinstance(setting, (str, bytes)):
-        return list(setting)
-    return [setting]
-
 
 T = TypeVar("T")
 
@@ -257,35 +210,47 @@ T = TypeVar("T")
 def _different(
     name: str,
     setting: object,
-    checked: Callable[[object], T],
     remedy: str,
+    checked: Callable[[object], T],
     rule: str = "name at least one, none twice",
     least: int = 1,
     most: int = 10**6,
 ) -> list[T]:
     """The members of a list, each checked, none twice; or one value as a list of it."""
-    members = [checked(member) for member in _members(setting)]
+    is_list = isinstance(setting, Iterable) and not isinstance(setting, (str, bytes))
+    members = [checked(member) for member in (setting if is_list else [setting])]  # type: ignore[attr-defined]
     if not least <= len(members) <= most or len(set(members)) < len(members):
         raise check.refuse(name, rule, setting, remedy, OWNER)
     return members
 
 
-def _only_numbers(name: str, setting: object, task: str, remedy: str = "Leave it out.") -> None:
+def _only_numbers(name: str, config: AutoConfig, remedy: str = "Leave it out.") -> None:
     """Refuse a setting that classification does not have."""
-    if task == "classification" and setting is not None:
+    if config.labels:
+        setting = getattr(config, name)
         raise check.refuse(name, "be left out for classification", setting, remedy, OWNER)
 
 
-def checked_slots(slots: Iterable[Slot]) -> tuple[Slot, ...]:
-    """The user's own slots."""
+def _lags(lags: Any, _: AutoConfig) -> int:
+    remedy = "Give how many of the last targets are inputs, 0 for none."
+    return check.count("lags", lags, OWNER, remedy, least=0, most=1000)
+
+
+def _slots(slots: Any, _: AutoConfig) -> tuple[Slot, ...] | None:
     remedy = "Give a list of kb.Slot(kernel, learner), or leave it out for the default ones."
-    return slot_tuple(slots, OWNER, remedy)
+    return None if slots is None else slot_tuple(slots, OWNER, remedy)
 
 
-def checked_loss(loss: Loss | str, task: str) -> Loss:
-    """A loss that fits the task."""
+def _combiner(combiner: Any, _: AutoConfig) -> Combiner | None:
+    if combiner is not None and not isinstance(combiner, Combiner):
+        remedy = "Use one of kb.combiners, such as kb.combiners.Stacking()."
+        raise check.refuse("combiner", "be a combiner", combiner, remedy, OWNER)
+    return combiner
+
+
+def _loss(loss: Any, config: AutoConfig) -> Loss:
     checked = as_loss(loss)
-    if checked.labels and task == "regression":
+    if checked.labels and not config.labels:
         remedy = 'Use task="classification", or a loss for numbers, such as "squared".'
         raise check.refuse("loss", "be one for numbers in regression", loss, remedy, OWNER)
     if not checked.labels and not checked.any_target:
@@ -298,57 +263,67 @@ def checked_loss(loss: Loss | str, task: str) -> Loss:
     return checked
 
 
-def checked_bounds(lower: object, upper: object, task: str) -> tuple[float | None, float | None]:
-    """What no target lies below and above; None for no bound."""
+def _scalings(scalings: Any, config: AutoConfig) -> tuple[str, ...]:
+    """Their names in the usual order; by default those of the size, or one for own slots."""
+    if scalings is None:
+        return SIZES[config.size].scalings if config.slots is None else SCALINGS[:1]
+    remedy = 'Give one or a list of some of them, such as ["standard", "rank"].'
+    if not isinstance(scalings, Iterable):
+        raise check.refuse("scalings", "be a word or a list of words", scalings, remedy, OWNER)
+    names = _different(
+        "scalings", scalings, remedy, lambda name: check.choice("scalings", name, OWNER, SCALINGS)
+    )
+    return tuple(name for name in SCALINGS if name in names)
 
-    def bound(name: str, limit: object) -> float | None:
-        _only_numbers(name, limit, task, "Leave it out: labels have no bounds.")
-        remedy, most = "Give the number that no target can pass, or leave it out.", check.LARGEST
-        if limit is None:
-            return None
-        return check.number(name, limit, OWNER, remedy, least=-most, most=most)
 
-    low, high = bound("lower", lower), bound("upper", upper)
-    if low is not None and high is not None and not low < high:
+def _bound(name: str, bound: Any, config: AutoConfig) -> float | None:
+    if bound is None:
+        return None
+    _only_numbers(name, config, "Leave it out: labels have no bounds.")
+    remedy, most = "Give the number that no target can pass, or leave it out.", check.LARGEST
+    return check.number(name, bound, OWNER, remedy, least=-most, most=most)
+
+
+def _upper(upper: Any, config: AutoConfig) -> float | None:
+    high = _bound("upper", upper, config)
+    if high is not None and config.lower is not None and not config.lower < high:
         remedy = "Give the smaller number as lower and the larger one as upper."
-        raise check.refuse("lower", f"be less than upper, which is {high:g}", low, remedy)
-    return low, high
+        raise check.refuse("lower", f"be less than upper, which is {high:g}", config.lower, remedy)
+    return high
 
 
-def checked_horizons(horizons: object, task: str) -> tuple[int, ...]:
-    """Horizons in ascending order; none for None."""
-    if horizons is None:
-        return ()
-    _only_numbers("horizons", horizons, task)
+def checked_seasons(seasons: Any) -> Setting:
+    """None, "auto", or different periods in their order."""
+    remedy = 'Give the rows of a period, such as 24 or (24, 168), or "auto", or None.'
+    if seasons is None or (isinstance(seasons, str) and seasons == AUTO):
+        return seasons
+    if isinstance(seasons, str):
+        raise check.refuse("seasons", 'be periods, "auto" or None', seasons, remedy, OWNER)
+    periods = _different(
+        "seasons",
+        seasons,
+        remedy,
+        lambda rows: check.count("seasons", rows, OWNER, remedy, least=2, most=LARGEST_PERIOD),
+        f"name at least one and at most {MOST_PERIODS} periods, none twice",
+        most=MOST_PERIODS,
+    )
+    return tuple(sorted(periods))
+
+
+def _horizons(horizons: Any, config: AutoConfig) -> tuple[int, ...]:
+    """In ascending order."""
+    _only_numbers("horizons", config)
     remedy = "Give rows ahead, such as (1, 6, 24), or 24 for 1 to 24."
 
     def horizon(rows: object) -> int:
         return check.count("horizons", rows, OWNER, remedy, most=LONGEST_HORIZON)
 
-    rows = _different("horizons", horizons, horizon, remedy)
+    rows = _different("horizons", horizons, remedy, horizon)
     return tuple(sorted(rows)) if isinstance(horizons, Iterable) else tuple(range(1, rows[0] + 1))
 
 
-def checked_quantiles(quantiles: object, task: str) -> tuple[float, ...]:
-    """Levels in ascending order; none for None."""
-    if quantiles is None:
-        return ()
-    _only_numbers("quantiles", quantiles, task)
-    remedy = "Give levels between 0 and 1, such as (0.05, 0.5, 0.95)."
-
-    def level(share: object) -> float:
-        return check.number("quantiles", share, OWNER, remedy, above=0, below=1)
-
-    rule = "be two levels or more, none twice"
-    advice = f"{remedy} For one quantile use loss=kb.losses.Pinball(level)."
-    return tuple(sorted(_different("quantiles", quantiles, level, advice, rule, least=2)))
-
-
-def checked_known(known: object, horizons: tuple[int, ...]) -> tuple[Column, ...]:
-    """Names or indices of columns whose future values are known; none for None."""
-    if known is None:
-        return ()
-    if not horizons:
+def _known(known: Any, config: AutoConfig) -> tuple[Column, ...]:
+    if not config.horizons:
         rule, remedy = "be given with horizons only", "Add horizons, such as horizons=24."
         raise check.refuse("known", rule, known, remedy, OWNER)
     remedy = 'Give names or indices of columns, such as ["hour", "price"].'
@@ -358,13 +333,23 @@ def checked_known(known: object, horizons: tuple[int, ...]) -> tuple[Column, ...
             return member
         return check.count("known", member, OWNER, remedy, least=0)
 
-    return tuple(_different("known", known, column, remedy))
+    return tuple(_different("known", known, remedy, column))
 
 
-def checked_missing(missing: object) -> tuple[float | str, ...]:
-    """Values that mean that there is none: numbers or texts; none for None."""
-    if missing is None:
-        return ()
+def _quantiles(quantiles: Any, config: AutoConfig) -> tuple[float, ...]:
+    """Levels in ascending order."""
+    _only_numbers("quantiles", config)
+    remedy = "Give levels between 0 and 1, such as (0.05, 0.5, 0.95)."
+
+    def level(share: object) -> float:
+        return check.number("quantiles", share, OWNER, remedy, above=0, below=1)
+
+    rule = "be two levels or more, none twice"
+    advice = f"{remedy} For one quantile use loss=kb.losses.Pinball(level)."
+    return tuple(sorted(_different("quantiles", quantiles, advice, level, rule, least=2)))
+
+
+def _missing(missing: Any, _: AutoConfig) -> tuple[float | str, ...]:
     remedy = 'Give numbers or texts, such as (-999, "NA"). NaN and None are always missing.'
 
     def checked(value: object) -> float | str:
@@ -376,47 +361,42 @@ def checked_missing(missing: object) -> tuple[float | str, ...]:
                 return number
         raise check.refuse("missing", "hold finite numbers or texts", value, remedy, OWNER)
 
-    return tuple(_different("missing", missing, checked, remedy))
+    return tuple(_different("missing", missing, remedy, checked))
 
 
-def checked_scalings(scalings: object, usual: tuple[str, ...]) -> tuple[str, ...]:
-    """The names of scalings, in their usual order; `usual` if None is given."""
-    if scalings is None:
-        return usual
-    remedy = 'Give one or a list of some of them, such as ["standard", "rank"].'
-    if not isinstance(scalings, Iterable):
-        raise check.refuse("scalings", "be a word or a list of words", scalings, remedy, OWNER)
-
-    def word(name: object) -> str:
-        return check.choice("scalings", name, OWNER, SCALINGS)
-
-    names = _different("scalings", scalings, word, remedy)
-    return tuple(name for name in SCALINGS if name in names)
+Rule = Callable[[Any, AutoConfig], object]
 
 
-def checked_seasons(seasons: object) -> Setting:
-    """None, "auto", or different periods in their order."""
-    remedy = 'Give the rows of a period, such as 24 or (24, 168), or "auto", or None.'
-    if seasons is None or (isinstance(seasons, str) and seasons == AUTO):
-        return seasons
-    if isinstance(seasons, str) or not _members(seasons):
-        raise check.refuse("seasons", 'be periods, "auto" or None', seasons, remedy, OWNER)
+def _if_any(rule: Rule) -> Rule:
+    """The rule of a setting that may be None."""
+    return lambda value, config: () if value is None else rule(value, config)
 
-    def period(rows: object) -> int:
-        return check.count("seasons", rows, OWNER, remedy, least=2, most=LARGEST_PERIOD)
 
-    rule = f"name at most {MOST_PERIODS} periods, none twice"
-    return tuple(sorted(_different("seasons", seasons, period, remedy, rule, most=MOST_PERIODS)))
+RULES: dict[str, Rule] = {
+    "task": lambda v, _: check.choice("task", v, OWNER, ("regression", "classification")),
+    "lags": _lags,
+    "size": lambda v, _: check.choice("size", v, OWNER, SIZES),
+    "slots": _slots,
+    "combiner": _combiner,
+    "seed": lambda v, _: check.count("seed", v, OWNER, "Give a whole number.", least=0, most=2**31),
+    "scalings": _scalings,
+    "engine": lambda v, _: as_engine(v),
+    "loss": _loss,
+    "lower": lambda v, config: _bound("lower", v, config),
+    "upper": _upper,
+    "seasons": lambda v, _: checked_seasons(v),
+    "horizons": _if_any(_horizons),
+    "known": _if_any(_known),
+    "quantiles": _if_any(_quantiles),
+    "missing": _if_any(_missing),
+}
+"""By setting: what checks a value, after those before, and makes it what it is."""
+
+ARGUMENTS = (*RULES, "window", "regularization")
+"""The settings that are arguments of an AutoBank."""
 
 
 # --- checks of what a file says -------------------------------------------------------------------
-
-
-def whole_number(value: Any, least: int, most: int, what: str) -> int:
-    """A whole number from a file."""
-    if isinstance(value, bool) or not (least <= value <= most and value == int(value)):
-        raise FileRefused(f"it claims {value!r} for {what}.")
-    return int(value)
 
 
 def restored_periods(setting: Setting, periods: object) -> tuple[int, ...]:
@@ -431,47 +411,9 @@ def restored_periods(setting: Setting, periods: object) -> tuple[int, ...]:
     return checked
 
 
-@dataclass(frozen=True)
-class Reading:
-    """How the parts of a file are made.
-
-    engine : where the slots of its banks run.
-    components : user-made parts by name; see `kb.load`.
-    most_memory : how many bytes each bank may need beside its state.
-    """
-
-    engine: Engine
-    components: Mapping[str, object]
-    most_memory: int
-
-    def component(self, spec: Json) -> Any:
-        """A slot, loss or combiner."""
-        return from_spec(spec, BUILT_IN, self.components)
-
-    def bank(self, header: Json, arrays: Arrays, template: KernelBank) -> KernelBank:
-        """The bank of a file, if its settings are those of the template."""
-        if header.get("outputs", 1) == template.outputs:  # before anything is made for them
-            memory = self.most_memory
-            bank = KernelBank.restored(header, arrays, self.engine, self.components, memory)
-            if _settings(bank) == _settings(template):
-                return bank
-        raise FileRefused("an inner bank does not fit its settings.")
-
-
-def _settings(bank: KernelBank) -> tuple[object, ...]:
-    return bank.slots, bank.outputs, bank.loss, bank.window, bank.regularization
-
-
-def config_arguments(header: Json, reading: Reading) -> dict[str, Any]:
+def config_arguments(header: Json, reading: Reading) -> Json:
     """The arguments of an `AutoBank` from what `AutoConfig.describe` returned."""
-    combiner = header["combiner"]
-    return {
-        "task": header["task"],
-        **{name: header[name] for name in (*_PLAIN, "scalings")},
-        "slots": [reading.component(slot) for slot in header["slots"]] or None,
-        "combiner": None if combiner is None else reading.component(combiner),
-        "loss": reading.component(header["loss"]),
-        "seasons": header.get("seasons"),
-        **{name: header.get(name) or None for name in _LISTS},
-        "engine": reading.engine,
-    }
+    spec = {name: header[name] for name in ARGUMENTS if name != "engine"}
+    config = reading.component({"type": "AutoConfig", **spec}, AutoConfig)
+    arguments = {name: getattr(config, name) for name in ARGUMENTS} | {"engine": reading.engine}
+    return {name: None if value == () else value for name, value in arguments.items()}

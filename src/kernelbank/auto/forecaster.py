@@ -20,7 +20,6 @@ future inputs is added.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -30,30 +29,19 @@ import numpy as np
 from .. import _core
 from ..bank.bank import KernelBank
 from ..bank.engines import Engine, Ray, Serial
-from ..bank.serialization import under
 from ..bank.slot import Slot
 from ..combiners import Stacking, Uniform
-from ..errors import FileRefused, KernelBankError
-from ..kernels import ActiveDims, Kernel, Linear, NoKernel, TreeKernel
-from ..learners import FourierRLS, LastValue, Learner, LinearRLS, PartitionTree
+from ..errors import FileRefused
+from ..kernels import ActiveDims, Linear, NoKernel
+from ..learners import LastValue, LinearRLS
 from ..losses import Squared
+from ..utils.rendering import frame
 from ..utils.validation import Floats
-from .config import Arrays, AutoConfig, Json, Reading, whole_number
+from .config import AutoConfig
 from .scaling import Scaling
 from .seasons import AUTO, history_size
-from .slots import (
-    LINEAR_RIDGE,
-    RIDGE,
-    SIZES,
-    SLOW,
-    WIDE,
-    Size,
-    SlotPool,
-    by_squares,
-    default_slots,
-    mixed_kernel,
-    neighbor_slots,
-)
+from .slots import FORGETTING, LINEAR_RIDGE, SIZES, Size, SlotBuilder, SlotPool, cells_on, line_on
+from .state import Arrays, Json, Reading, check_finite, describe_parts, whole_number
 
 if TYPE_CHECKING:
     import pandas
@@ -107,16 +95,10 @@ class Forecast:
 
     def to_frame(self) -> pandas.DataFrame:
         """A data frame with one row per horizon: point, lower, upper and the quantiles."""
-        try:
-            import pandas
-        except ImportError:
-            raise KernelBankError(
-                "to_frame() needs pandas, which is not installed. Install it with: "
-                "pip install pandas"
-            ) from None
         columns = {"point": self.point, "lower": self.lower, "upper": self.upper}
         columns |= {f"quantile {level:g}": values for level, values in self.quantiles.items()}
-        return pandas.DataFrame(columns, index=pandas.Index(self.horizons, name="horizon"))
+        table = frame(len(self), columns, {})
+        return table.set_axis(list(self.horizons)).rename_axis("horizon")
 
     def __repr__(self) -> str:
         lines = [f"Forecast(after {self.samples:,} rows, intervals of {self.coverage:.0%})"]
@@ -196,50 +178,29 @@ def forecast_pool(
 ) -> SlotPool:
     """All slots of the forecasts on rows of `forecast_row`, bases before those that need them."""
     first, core, count = scaling.columns_of[scaling.names[0]], scaling.core, len(horizons)
-    inputs, past, later = np.split(np.array(first), [core, core + scaling.lags])
+    inputs, past, later = first[:core], first[core:][: scaling.lags], first[core + scaling.lags :]
     phases = scaling.season_columns
-    few, many = ((*inputs.tolist(), *past[: min(lags, n)].tolist(), *phases) for n in (FEW, MANY))
-    everything = (*inputs.tolist(), *past[:-count].tolist(), *phases, *later.tolist())
-    size, loss = SIZES[config.size], config.loss
-    pool = SlotPool(scaling.width)
-    line = ActiveDims(Linear(1.0), everything[:WIDE])
-    short = ActiveDims(Linear(1.0), (*few, *later.tolist())[:WIDE])
-    kernel = ActiveDims(mixed_kernel(len(few), size.widths), few)
-    cells = ActiveDims(TreeKernel(decay=0.7, levels=20), (*few, *later.tolist()))
-    tree = PartitionTree(nodes=size.nodes, noise=0.1, seed=config.seed * 1000)
-    slow, fast = (
-        LinearRLS(ridge=LINEAR_RIDGE, forgetting=rate, forget="prior") for rate in (SLOW, _FASTER)
-    )
-    features = FourierRLS(
-        features=size.features, ridge=RIDGE, seed=config.seed, forgetting=SLOW, forget="prior"
-    )
-
-    def add(name: str, *named: tuple[str, Slot]) -> int:
-        pool.add_group(name, by_squares(named, loss))
-        return len(pool) - 1
-
-    def add_slot(name: str, kernel: Kernel, learner: Learner, base: int | None = None) -> int:
-        return add(name, (name, Slot(kernel, learner, residual_of=base)))
-
-    def add_value(name: str, place: int, *, per_output: bool = True) -> None:
-        learner = LastValue(int(past[place]), per_output=per_output)
-        bases[f"{name} + "] = add_slot(name, NoKernel(), learner)
-
+    few, many = ((*inputs, *past[: min(lags, n)], *phases) for n in (FEW, MANY))
+    builder = SlotBuilder(SlotPool(scaling.width), SIZES[config.size], config.seed, config.loss)
+    line, short = (*inputs, *past[:-count], *phases, *later), (*few, *later)
+    slow = LinearRLS(ridge=LINEAR_RIDGE, **FORGETTING)
+    fast = LinearRLS(ridge=LINEAR_RIDGE, forgetting=_FASTER, forget="prior")
+    builder.add("mean", line_on(past[:1]), LinearRLS(ridge=_FLAT))
+    values = {"last value": 0, "iterated": -count}
+    values |= {f"last value of period {p}": lags + i * count for i, p in enumerate(periods)}
     bases: dict[str, int | None] = {"": None}
-    add_slot("mean", ActiveDims(Linear(1.0), (int(past[0]),)), LinearRLS(ridge=_FLAT))
-    add_value("last value", 0, per_output=False)
-    add_value("iterated", -count)
-    for i, period in enumerate(periods):
-        add_value(f"last value of period {period}", lags + i * count)
+    for name, place in values.items():
+        learner = LastValue(past[place], per_output=place != 0)
+        bases[f"{name} + "] = builder.add(name, NoKernel(), learner)
     for base, index in bases.items():
-        add_slot(f"{base}linear", line, slow, index)
-        add_slot(f"{base}linear, few lags", short, fast, index)
-        add_slot(f"{base}random features", kernel, features, index)
-        name = f"{base}nearest neighbors"
-        add(name, *neighbor_slots(name, few if base else many, size, index))
-        if index is not None:
-            add_slot(f"{base}tree", cells, tree, index)
-    return pool
+        builder.add(f"{base}linear", line_on(line), slow, index)
+        builder.add(f"{base}linear, few lags", line_on(short), fast, index)
+        features = builder.features(**FORGETTING)
+        builder.add(f"{base}random features", builder.mixed(few), features, index)
+        builder.add_neighbors(f"{base}nearest neighbors", few if base else many, index)
+        if base:
+            builder.add(f"{base}tree", cells_on(short), builder.tree(0), index)
+    return builder.pool
 
 
 # --- inputs that are known in advance -------------------------------------------------------------
@@ -250,15 +211,11 @@ def known_slots(inputs: int, size: Size, seed: int) -> list[Slot]:
 
     Else what they leave of the next target would be forecast with what is known only then.
     """
-    named = dict(default_slots("standard", range(inputs), (), 0, size, seed, Squared()))
-    lasting = [name for name in named if "adaptive" not in name and ", forgetting" not in name]
-    place = {list(named).index(name): i for i, name in enumerate(lasting)}
-    slots = []
-    for name in lasting:
-        slot = named[name]
-        base = None if slot.residual_of is None else place[slot.residual_of]
-        slots.append(replace(slot, residual_of=base))
-    return slots
+    pool = SlotPool(inputs)
+    SlotBuilder(pool, size, seed, Squared()).add_scaling("", range(inputs), (), shifted=False)
+    forgetful = ("adaptive", ", forgetting")
+    lasting = [i for i, name in enumerate(pool.names) if not any(w in name for w in forgetful)]
+    return pool.bank_slots(lasting)
 
 
 class KnownInputs:
@@ -304,22 +261,10 @@ class KnownInputs:
             out[in_advance] = np.nan_to_num(predicted)  # NaN before the first target
         return out
 
-    def restore(self, header: Json, arrays: Arrays, reading: Reading) -> None:
-        """Continue with the banks of a file."""
-        banks = []
-        for name, template in (("known", self.bank), ("late", self.late)):
-            bank = template.restored(header[name], under(f"{name}/", arrays), reading)
-            fits = len(bank.input_names) in (0, len(self.columns))
-            if not (fits and template.has_settings_of(bank)):
-                raise FileRefused("the model of its known inputs does not fit its settings.")
-            banks.append(bank)
-        self.bank, self.late = banks
-
 
 # --- a line that goes on from its own forecasts ---------------------------------------------------
 
 _RIDGE = 1.0
-_FORGETTING = (1.0, 0.998)
 _AROUND = (-1, 0, 1)
 """Which targets around that of one period before are inputs too."""
 
@@ -346,16 +291,15 @@ class IteratedLine:
         """How many rows before the next one its inputs are."""
         self.steps = steps
         few, everything = tuple(range(min(3, lags))), tuple(range(len(self.back)))
-        self.bank = KernelBank(
-            slots=[
-                Slot(ActiveDims(Linear(1.0), columns), LinearRLS(ridge=_RIDGE, forgetting=rate))
-                for columns in dict.fromkeys([few, everything])
-                for rate in (_FORGETTING if len(columns) <= 3 else _FORGETTING[:1])
-            ],
-            combiner=Stacking(),
-            window=1,
-            regularization=0.0,
-        )
+        slots = [
+            Slot(line_on(few), LinearRLS(ridge=_RIDGE)),
+            Slot(line_on(few), LinearRLS(ridge=_RIDGE, forgetting=_FASTER)),
+        ]
+        if everything != few:
+            line = ActiveDims(Linear(1.0), everything)
+            memories = (1.0, _FASTER) if len(everything) <= 3 else (1.0,)
+            slots += [Slot(line, LinearRLS(ridge=_RIDGE, forgetting=rate)) for rate in memories]
+        self.bank = KernelBank(slots=slots, combiner=Stacking(), window=1, regularization=0.0)
 
     def learn(self, targets: Floats, scaled: float, scale: tuple[float, float]) -> None:
         """Learn the next target, which is scaled; targets (m,) are those before it, newest last."""
@@ -386,6 +330,10 @@ RECENT = 1000
 
 _USUAL_TAIL = 0.5 * (1 - 0.9)
 """Of rows that are learned outside of a run: `tail_of(COVERAGE)`, to the bit."""
+
+_TARGET, _LATE, _OBSERVED = range(3)
+"""Of a row: what known inputs leave of its target (the target without known inputs), what their
+late model leaves, and the target as it was."""
 
 
 class _Collection(NamedTuple):
@@ -426,63 +374,53 @@ class Forecaster:
     ) -> None:
         self.config, self.dimension, self.known = config, dimension, known
         self.horizons, self.periods = config.horizons, tuple(periods)
-        count, longest = len(self.horizons), self.horizons[-1]
+        count, longest, most = len(self.horizons), self.horizons[-1], config.restarts[-1]
         self.lags = max(config.lags, 1)
         self.stacked = config.combiner is None and config.loss == Squared()
         """Whether the weights are those of a `HorizonStacking`, not of the bank."""
+        self.samples = 0
+        """How many rows have come."""
+        self.first_moment = config.restarts[0] + longest - 1
+        """The first moment whose forecasts count: before it there is no bank."""
         self._collection: _Collection | None = None
         """While a run collects forecasts."""
-        self._recent = deque[tuple[Floats, float, float, float]](
-            maxlen=RECENT if config.seasons == AUTO else 0
-        )
-        """Rows from which the forecasts start anew when periods are found."""
         self.bank: KernelBank | None = None
         self.lay_out(dimension)
         slots = self.bank_slots()
         prices = [0.0 if isinstance(slot.kernel, NoKernel) else 1.0 for slot in slots]
         prices = prices if self.stacked else [0.0]
-        self.plain: Forecaster | None = None
+        self.plain = None if known is None else Forecaster(config, dimension, periods)
         """The forecasts without known inputs. Their slots are combined with those of this one."""
-        lower, upper = config.bounds
-        if known is not None:
-            self.plain = Forecaster(config, dimension, periods)
-            lower, upper = -np.inf, np.inf  # bounds are of the targets, not of residuals
         self.stacking = _core.HorizonStacking(
             horizons=self.horizons,
             prices=prices if known is None else prices * 2,
             known=0 if known is None else len(prices),
         )
         """The weights of the slots at every horizon."""
+        # Bounds are of the targets, not of what known inputs leave.
+        lower, upper = config.bounds if known is None else (-np.inf, np.inf)
         self.intervals = _core.HorizonIntervals(
             horizons=self.horizons, lower=lower, upper=upper, in_range=known is None
         )
         self.line = IteratedLine(self.lags, periods, longest)
         self._lateness = (np.array(self.horizons) - 1.0) / max(longest - 1.0, 1.0)
         """(H,): how much of the late model is in what known inputs leave; see `_left`."""
-        self.samples = self.rows = 0
-        """How many rows have come, and how many the bank has learned."""
-        self.first_moment = 0
-        """The first moment whose forecasts count: before it there was no bank."""
         history = max([self.lags, *periods, int(self.line.back[-1]), longest])
-        self.targets = np.full(history + 1, np.nan)
-        """The last targets, the newest last; with known inputs, what these leave of them."""
-        self.observed = self.targets.copy()
-        """The last targets as they were, the newest last."""
-        self.late_targets = self.targets.copy()
-        """What the late model of known inputs leaves of them."""
-        self.series = np.zeros(0)
-        """The targets up to the last restart, the newest last."""
-        width, most = self.scaling.past, config.restarts[-1]
-        self._first_rows = (
-            np.zeros((most, dimension)),
-            np.zeros((most, width)),
-            np.zeros((most, count)),
-        )
-        """Inputs, past and targets of the first rows, from which scaling and bank start anew."""
-        self._inputs = np.zeros((longest, dimension))
-        self._past = np.zeros((longest, width))
+        self._newest = np.full((3, history + 1), np.nan)
+        """(_TARGET, _LATE and _OBSERVED, of the last rows, the newest last)."""
+        self._series = np.full(most + longest + 1, np.nan)
+        """The targets up to the last restart, the oldest first."""
+        self._recent = np.zeros((RECENT if config.seasons == AUTO else 0, 3 + dimension))
+        """Rows from which the forecasts start anew when periods are found: the three numbers of
+        the target, and inputs; those of row n in row n % RECENT."""
+        width = self.scaling.past
+        self._first_inputs = np.zeros((most, dimension))
+        self._first_past, self._first_targets = np.zeros((most, width)), np.zeros((most, count))
+        """Of the first rows, from which scaling and bank start anew."""
+        self._inputs, self._past = np.zeros((longest, dimension)), np.zeros((longest, width))
         self._scores = np.zeros((longest, count))
         self._slots = np.zeros((longest, count, 0 if self.stacked else len(slots)))
+        """Of the moments that wait."""
         self._season_history: _core.SeasonHistory | None = None
         if periods:
             size = history_size(self.periods)
@@ -523,15 +461,10 @@ class Forecaster:
             self.bank = self.bank.with_inputs(self.scaling.width, self.bank_slots())
         if self.plain is not None:
             self.plain.add_inputs(count)
-
-        def wider(rows: Floats) -> Floats:
-            return np.hstack([rows, np.full((len(rows), count), np.nan)])
-
-        self._first_rows = (wider(self._first_rows[0]), *self._first_rows[1:])
-        self._inputs = wider(self._inputs)
-        for row in range(len(self._recent)):
-            x, *values = self._recent[row]
-            self._recent[row] = (wider(x[None])[0], *values)
+        self._first_inputs, self._inputs, self._recent = (
+            np.hstack([rows, np.full((len(rows), count), np.nan)])
+            for rows in (self._first_inputs, self._inputs, self._recent)
+        )
 
     def with_periods(self, periods: tuple[int, ...]) -> Forecaster:
         """Forecasts that start anew from the last rows, with other periods."""
@@ -539,10 +472,11 @@ class Forecaster:
             return self
         new = Forecaster(self.config, self.dimension, periods, self.known)
         new._collection = self._collection
-        for x, y, late, observed in self._recent:
+        for n in range(max(self.samples - len(self._recent), 0), self.samples):
+            row = self._recent[n % RECENT]
             if new.plain is not None:
-                new.plain._learn(x, observed, observed, observed, self._tail)
-            new._learn(x, y, late, observed, self._tail)
+                new.plain._learn(row[3:], (row[_OBSERVED],) * 3, self._tail)
+            new._learn(row[3:], tuple(row[:3].tolist()), self._tail)
         return new
 
     # --- rows that a model has learned ----------------------------------------------------------
@@ -607,9 +541,10 @@ class Forecaster:
             believed = float(readings[-1])
         spike = y - believed
         if self.known is None or self.plain is None:
-            return self._learn(x, believed, believed, believed, tail, spike)
+            return self._learn(x, (believed,) * 3, tail, spike)
         without = self.plain._learn_target(x, y, readings, tail)
-        output = self._learn(x, *self.known.residuals(x, believed), believed, tail, spike)
+        left, late = self.known.residuals(x, believed)
+        output = self._learn(x, (left, late, believed), tail, spike)
         return without if future is None else self._with_known(output, without, future)
 
     def _correct(self, readings: Floats) -> None:
@@ -617,12 +552,11 @@ class Forecaster:
         count = min(len(readings), self.samples)
         if not count:
             return
-        changes = readings[-count:] - self.observed[-count:]
-        for ring in (self.targets, self.late_targets, self.observed):
-            ring[-count:] += changes
+        self._newest[:, -count:] += readings[-count:] - self._newest[_OBSERVED, -count:]
         if self._season_history is not None:
+            newest = self._newest[_TARGET, ::-1]
             for ago in range(count):
-                self._season_history.append(self.samples - ago, self.targets[-1 - ago :][:1])
+                self._season_history.append(self.samples - ago, newest[ago : ago + 1].copy())
 
     def _with_known(self, output: Floats, without: Floats, future: Floats) -> Floats:
         """(H, ...): forecasts with the part of the known inputs (H, known).
@@ -636,40 +570,41 @@ class Forecaster:
         return np.where(np.isnan(added), without, together)
 
     def _learn(
-        self, x: Floats, y: float, late: float, observed: float, tail: float, spike: float = 0.0
+        self, x: Floats, numbers: tuple[float, ...], tail: float, spike: float = 0.0
     ) -> Floats:
-        """Take the newest row; y and late are what known inputs leave of the observed target.
+        """Take the newest row (d,) and make its forecasts.
 
-        spike : how much more the target was, if it is not believed.
+        numbers : _TARGET, _LATE and _OBSERVED. spike : how much more the target was, if it is not
+        believed.
         """
-        self._recent.append((x.copy(), y, late, observed))
-        self._score(y, late, observed, spike)
-        rings = ((self.targets, y), (self.late_targets, late), (self.observed, observed))
-        for ring, newest in rings:
-            ring[:-1] = ring[1:]
-            ring[-1] = newest
+        if len(self._recent):
+            recent = self._recent[self.samples % RECENT]
+            recent[:3], recent[3:] = numbers, x
+        self._score(numbers, spike)
+        self._newest[:, :-1] = self._newest[:, 1:]
+        self._newest[:, -1] = numbers
+        y = numbers[_TARGET]
+        if self.samples < len(self._series):
+            self._series[self.samples] = y
         self.samples += 1
         if self._season_history is not None:
             self._season_history.append(self.samples, np.array([y]))
-        self._observe(x, y)
+        if self.bank is not None:
+            self._add_to_statistics(x, y)
         if self.samples > self.horizons[-1]:
             self._learn_oldest()
         return self._issue(x, tail)
 
-    def _observe(self, x: Floats, y: float) -> None:
+    def _add_to_statistics(self, x: Floats, y: float) -> None:
         """Add the newest row and its target to the running statistics and to the line."""
-        if self.rows <= self.config.restarts[-1]:
-            self.series = np.append(self.series, y)
-        if self.bank is None:
-            return
         statistics = self.scaling.statistics
         statistics.add_inputs(x)
-        if not self.scaling.statistics.outlier_level(y):
+        if not statistics.outlier_level(y):
             statistics.add_target(y)
         elif statistics.hold_target(y):
             statistics.restart_target()
-        scaled = float(self.scaling.statistics.scale_targets(np.array([y]))[0])
-        self.line.learn(self.targets[:-1], scaled, self.scaling.statistics.target_scale())
+        scaled = float(statistics.scale_targets(np.array([y]))[0])
+        self.line.learn(self._newest[_TARGET, :-1], scaled, statistics.target_scale())
 
     def _left(self, y: Floats | float, late: Floats | float) -> Floats:
         """(H,): what known inputs leave of a target, as they were known h rows before it.
@@ -679,8 +614,9 @@ class Forecaster:
         """
         return np.asarray(y + self._lateness * (late - y))
 
-    def _score(self, y: float, late: float, observed: float, spike: float) -> None:
+    def _score(self, numbers: tuple[float, ...], spike: float) -> None:
         """Score the forecasts of the newest target, and learn their weights."""
+        y, late, observed = numbers
         waiting = min(self.samples - self.first_moment, self.horizons[-1])
         waiting = 0 if self.bank is None else waiting
         left = self._left(y, late)
@@ -689,25 +625,30 @@ class Forecaster:
         self.intervals.score(self.samples, *came, waiting, *scale, spike)
         self.stacking.learn(self.samples, waiting, left, observed)
 
+    @property
+    def rows(self) -> int:
+        """How many rows the bank has learned, or will have after its first restart."""
+        return max(self.samples - self.horizons[-1], 0)
+
     def _learn_oldest(self) -> None:
         """Learn the oldest row that waits: all its targets are known now."""
         longest = self.horizons[-1]
         oldest = (self.samples - 1) % longest
-        rows = len(self.targets) - 1 - longest + np.array(self.horizons)
-        targets = self._left(self.targets[rows], self.late_targets[rows])
+        places = np.array(self.horizons) - longest - 1
+        targets = self._left(self._newest[_TARGET, places], self._newest[_LATE, places])
         x, past = self._inputs[oldest], self._past[oldest]
-        if self.rows < self.config.restarts[-1]:
-            for array, values in zip(self._first_rows, (x, past, targets), strict=True):
-                array[self.rows] = values
-        self.rows += 1
+        if self.rows <= len(self._first_inputs):
+            firsts = (self._first_inputs, self._first_past, self._first_targets)
+            for array, values in zip(firsts, (x, past, targets), strict=True):
+                array[self.rows - 1] = values
         if self.bank is not None:
             judged = None
             if not self.stacked and self.samples - 1 - longest >= self.first_moment:
                 slots = self._slots[oldest]
-                scaled = self.scaling.statistics.scale_targets(slots.ravel()).reshape(slots.shape)
+                scaled = self._scaled_targets(slots)
                 scores = self._scores[oldest][:, None]
                 judged = self._of_outputs(np.where(np.isnan(slots), scores, scaled))
-            target = self._of_outputs(self.scaling.statistics.scale_targets(targets))
+            target = self._of_outputs(self._scaled_targets(targets))
             self.bank.learn_one(self._scaled_row(x, past), target, judged)
         if self.rows in self.config.restarts:
             self._restart()
@@ -716,20 +657,22 @@ class Forecaster:
         row: Floats = self.scaling.statistics.scale_rows(x[None], past[None])[0]
         return row
 
+    def _scaled_targets(self, targets: Floats) -> Floats:
+        scaled: Floats = self.scaling.statistics.scale_targets(targets.ravel())
+        return scaled.reshape(targets.shape)
+
     def _of_outputs(self, values: Floats) -> Floats:
         """What a bank takes for values (H, ...): for one output those of the first."""
         return values if len(self.horizons) > 1 else np.asarray(values[0])
 
     def _restart(self) -> None:
         """Start scaling and bank anew from all rows so far."""
-        X, past, targets = (rows[: self.rows] for rows in self._first_rows)
-        if self.bank is None:
-            self.first_moment = self.samples - 1  # the moment whose forecasts follow
         if self.scaling.core < self.dimension:
             self.lay_out(self.dimension)
-        self.scaling.fit(X, self.series[:, None])
+        X, past = self._first_inputs[: self.rows], self._first_past[: self.rows]
+        self.scaling.fit(X, self._series[:, None])
         self.bank = self._new_bank()
-        scaled = self.scaling.statistics.scale_targets(targets.ravel()).reshape(targets.shape)
+        scaled = self._scaled_targets(self._first_targets[: self.rows])
         outputs = scaled if len(self.horizons) > 1 else scaled[:, 0]
         self.bank.run(self.scaling.statistics.scale_rows(X, past), outputs, record="light")
 
@@ -748,7 +691,7 @@ class Forecaster:
                 columns = self._scores[row][:, None] * scale + center
             if self.plain is not None:
                 columns = np.hstack([columns, self.plain.stacking.forecasts(moment)])
-            columns = np.where(np.isfinite(columns), columns, self.observed[-1])
+            columns = np.where(np.isfinite(columns), columns, self._newest[_OBSERVED, -1])
             self.stacking.keep(moment, columns)
         output = self._output(tail)
         self.intervals.issue(moment, output, self._baselines())
@@ -756,58 +699,61 @@ class Forecaster:
 
     def _past_row(self) -> Floats:
         """What is known after the newest row."""
-        recalled, count = np.zeros(0), len(self.horizons)
+        targets, recalled = self._newest[_TARGET], np.zeros(0)
         if self._season_history is not None:
             at = np.array([self.samples])
             recalled = self._season_history.recall(self.samples, at, at)[0]
-        iterated = np.full(count, self.targets[-1])
+        iterated = np.full(len(self.horizons), targets[-1])
         if self.bank is not None:
-            ahead = self.line.forecast(self.targets, self.scaling.statistics.target_scale())
+            ahead = self.line.forecast(targets, self.scaling.statistics.target_scale())
             iterated = ahead[np.array(self.horizons) - 1]
-        return forecast_row(
-            self.targets, self.lags, self.horizons, self.periods, iterated, recalled
-        )
+        return forecast_row(targets, self.lags, self.horizons, self.periods, iterated, recalled)
 
     def _baselines(self) -> Floats:
         """(H, 2): the last value, and that of the same phase in the longest period."""
-        baselines = np.full((len(self.horizons), 2), self.observed[-1])
+        observed = self._newest[_OBSERVED]
+        baselines = np.full((len(self.horizons), 2), observed[-1])
         if self.periods:
             back = [rows_back(horizon, self.periods[-1]) for horizon in self.horizons]
-            season = self.observed[len(self.observed) - 1 - np.array(back)]
-            baselines[:, 1] = np.where(np.isnan(season), self.observed[-1], season)
+            season = observed[len(observed) - 1 - np.array(back)]
+            baselines[:, 1] = np.where(np.isnan(season), observed[-1], season)
         return baselines
 
     def _output(self, tail: float) -> Floats:
         """(H, 3): forecasts and intervals from the newest row, without the part of known inputs."""
         if self.bank is None:
-            return np.full((len(self.horizons), 3), self.targets[-1])
+            return np.full((len(self.horizons), 3), self._newest[_TARGET, -1])
         forecasts = self.stacking.forecasts(self.samples - 1)
         points, deviations = self.stacking.combine(forecasts).T
         return self.intervals.forecast(points, deviations, tail)
 
     # --- what is asked --------------------------------------------------------------------------
 
-    def _forecast_at(self, tail: float, future: Floats | None) -> Floats:
-        """(H, 3): the forecasts from the newest row; changes nothing."""
-        if self.plain is None:
-            return self._output(tail)
-        without = self.plain._output(tail)
-        return without if future is None else self._with_known(self._output(tail), without, future)
-
     def forecast(self, coverage: float, tail: float, future: Floats | None) -> Forecast:
         """The forecasts from the newest row; changes nothing.
 
         tail : beyond each end of the intervals. future : (H, known), the inputs that are known.
         """
+
+        def at(tail: float) -> Floats:
+            """(3, H): forecasts and the ends of their intervals."""
+            if self.plain is None:
+                return self._output(tail).T
+            without = self.plain._output(tail)
+            if future is None:
+                return without.T
+            return self._with_known(self._output(tail), without, future).T
+
         quantiles = []
         for level in LEVELS:
-            _, below, above = self._forecast_at(min(level, 1.0 - level), future).T
+            _, below, above = at(min(level, 1.0 - level))
             middle = 0.5 * (below + above)
             quantiles.append(below if level < 0.5 else above if level > 0.5 else middle)
-        point, lower, upper = self._forecast_at(tail, future).T.copy()
         in_order = np.sort(np.array(quantiles), axis=0)  # none cross
         by_level = dict(zip(LEVELS, in_order, strict=True))
-        history = self.observed[~np.isnan(self.observed)]
+        observed = self._newest[_OBSERVED]
+        history = observed[~np.isnan(observed)]
+        point, lower, upper = at(tail).copy()
         return Forecast(
             self.samples, self.horizons, point, lower, upper, coverage, by_level, history
         )
@@ -838,126 +784,79 @@ class Forecaster:
 
     # --- saving ---------------------------------------------------------------------------------
 
-    def _arrays(self) -> Arrays:
-        """The arrays of this object itself, by their names in a file."""
-        names = ("model/first_inputs", "model/first_past", "model/first_targets")
-        arrays = dict(zip(names, self._first_rows, strict=True)) | {
-            "targets": self.targets,
-            "observed": self.observed,
+    def _parts(self) -> dict[str, Any]:
+        """All that holds state, by its name in a file."""
+        parts = {
+            "newest": self._newest,
+            "series": self._series,
+            "recent": self._recent,
+            "first_inputs": self._first_inputs,
+            "first_past": self._first_past,
+            "first_targets": self._first_targets,
             "inputs": self._inputs,
             "past": self._past,
             "scores": self._scores,
             "slots": self._slots,
+            "stacking": self.stacking,
+            "intervals": self.intervals,
+            "scaling": self.scaling.statistics,
+            "line": self.line.bank,
+            "bank": self.bank,
+            "plain": self.plain,
         }
+        if self._season_history is not None:
+            parts["seasons"] = self._season_history
         if self.known is not None:
-            arrays |= {"known_waiting": self.known.waiting, "late_targets": self.late_targets}
-        return arrays
-
-    def _parts(self) -> dict[str, Any]:
-        """The objects of the core, by their names in a file."""
-        seasons = {} if self._season_history is None else {"seasons": self._season_history}
-        statistics = {"model/scaling": self.scaling.statistics}
-        return {"stacking": self.stacking, "intervals": self.intervals, **statistics, **seasons}
-
-    def _state(self) -> Arrays:
-        """All arrays but those of banks, by their names in a file."""
-        inputs, values = [row[0] for row in self._recent], [row[1:] for row in self._recent]
-        arrays = self._arrays() | {
-            "recent_inputs": np.array(inputs).reshape(-1, self.dimension),
-            "recent_values": np.array(values).reshape(-1, 3),
-        }
-        for name, part in self._parts().items():
-            arrays |= {f"{name}/{n}": array for n, array in part.state().items()}
-        return arrays
+            parts |= {"known": self.known.bank, "late": self.known.late}
+            parts["known_waiting"] = self.known.waiting
+        return parts
 
     def describe(self) -> tuple[Json, Arrays]:
         """Everything that the next forecast depends on, as JSON data and arrays."""
-        counters = {
-            "samples": self.samples,
-            "begun": self.first_moment,
-            "first_inputs": self.scaling.core,
-            "periods": list(self.periods),
-            "series": self.series.tolist(),
-            "rows": self.rows,
-        }
-        header: Json = {"counters": counters, "bank": None, "known": None}
-        arrays: Arrays = {f"state/{n}": array.copy() for n, array in self._state().items()}
-        parts: dict[str, Any] = {"line": self.line.bank, "bank": self.bank, "plain": self.plain}
-        if self.known is not None:
-            parts |= {"known": self.known.bank, "late": self.known.late}
-        for name, part in parts.items():
-            if part is not None:
-                header[name], state = part.describe()
-                arrays |= {f"{name}/{n}": array for n, array in state.items()}
-        return header, arrays
+        header, arrays = describe_parts(self._parts())
+        counters = {"samples": self.samples, "first_inputs": self.scaling.core}
+        counters["known_rows"] = 0 if self.known is None else self.known.rows
+        return {**header, **counters, "periods": list(self.periods)}, arrays
 
     def restore(self, header: Json, arrays: Arrays, reading: Reading) -> None:
         """Continue, with nothing learned so far, from what `describe` returned."""
-        counters, state = header["counters"], under("state/", arrays)
-        if list(self.periods) != counters["periods"]:
+        if list(self.periods) != header["periods"]:
             raise FileRefused("its forecasts do not fit its seasons.")
-        first = whole_number(counters["first_inputs"], 1, self.dimension, "inputs of forecasts")
+        first = whole_number(header["first_inputs"], 1, self.dimension, "inputs of forecasts")
         if first < self.dimension:
             self.lay_out(first)
-        self._check(state, counters)
-        self.samples, self.first_moment = int(counters["samples"]), int(counters["begun"])
-        self.rows = int(counters["rows"])
-        self.series = np.array(counters["series"], dtype=np.float64)
-        rows = zip(state["recent_inputs"], state["recent_values"].tolist(), strict=True)
-        self._recent.extend((x.copy(), *values) for x, values in rows)
-        for name, array in self._arrays().items():
-            array[...] = state[name]
-        for name, part in self._parts().items():
-            part.restore(under(f"{name}/", state))
+        self.samples = whole_number(header["samples"], 0, 2**53, "rows")
+        if self.rows >= self.config.restarts[0]:
+            self.bank = self._new_bank()
+        engines: dict[str, Engine] = dict.fromkeys(("line", "known", "late"), Serial())
+        engines["bank"] = _local(reading.engine)
+        banks = reading.restore(self._parts(), header, arrays, engines)
+        self.line.bank, self.bank = banks["line"], banks.get("bank")
+        others = {*engines, "plain"}
+        numbers = {n: array for n, array in arrays.items() if n.split("/")[0] not in others}
+        check_finite(numbers, _MAY_MISS)
+        come = [self._series[: self.samples], self._recent[:, :3]]
+        come += [self._newest[:, -self.samples :]] if self.samples else []
+        come += [] if self.known is None else [self.known.waiting[:, -1]]
+        if not all(np.isfinite(array).all() for array in come):
+            raise FileRefused("its targets are not numbers.")
         if not self.scaling.has_plausible_shifts():
             raise FileRefused("no series has such running statistics.")
-        if (header["bank"] is not None) != (self.rows >= self.config.restarts[0]):
-            raise FileRefused("its forecasts have the wrong number of banks.")
-        if header["bank"] is not None:
-            here = replace(reading, engine=_local(reading.engine))
-            self.bank = here.bank(header["bank"], under("bank/", arrays), self._new_bank())
-        if self.plain is not None:
-            self.plain.restore(header["plain"], under("plain/", arrays), reading)
-        reading = replace(reading, engine=Serial())
-        self.line.bank = reading.bank(header["line"], under("line/", arrays), self.line.bank)
-        if self.known is None:
-            self.late_targets[...] = self.targets
-        else:
-            self.known.rows = self.samples
-            self.known.restore(header, arrays, reading)
+        if self.known is not None:
+            self.known.bank, self.known.late = banks["known"], banks["late"]
+            self.known.rows = whole_number(header["known_rows"], self.samples, 2**53, "known rows")
+            for bank in (self.known.bank, self.known.late):
+                if len(bank.input_names) not in (0, len(self.known.columns)):
+                    raise FileRefused("the model of its known inputs does not fit its settings.")
 
-    def _check(self, state: Arrays, counters: Json) -> None:
-        """Refuse a state that no forecaster with these settings has."""
-        recent, longest = len(state["recent_values"]), self.horizons[-1]
-        shapes = {name: array.shape for name, array in self._state().items()}
-        shapes |= {"recent_inputs": (recent, self.dimension), "recent_values": (recent, 3)}
-        if {name: array.shape for name, array in state.items()} != shapes or recent > RECENT:
-            raise FileRefused("its forecasts do not fit its settings.")
-        samples = whole_number(counters["samples"], 0, 2**53, "rows")
-        whole_number(counters["begun"], 0, samples, "the first forecast")
-        learned = max(samples - longest, 0)
-        whole_number(counters["rows"], learned, learned, "the rows of its forecasts")
-        for name, array in state.items():
-            come = array[max(len(array) - samples, 0) :] if name in _TARGETS else array
-            if name not in _MAY_MISS and not np.isfinite(come).all():
-                raise FileRefused(f"its forecasts are not numbers: {name}.")
-        series = np.array(counters["series"])
-        length = min(samples, self.config.restarts[-1] + longest + 1)
-        fits = series.shape == (length,) and series.dtype.kind in "if"
-        if not (fits and np.isfinite(series).all()):
-            raise FileRefused("its series does not fit its rows.")
+
+_MAY_MISS = (
+    *("inputs", "past", "slots", "waiting", "seasons/targets"),
+    *("newest", "series", "recent"),
+)
+"""Arrays that may hold NaN; those of the second line where targets have not come."""
 
 
 def _local(engine: Engine) -> Engine:
     """Rows are learned one by one: processes would only wait."""
     return Serial() if isinstance(engine, Ray) else engine
-
-
-_TARGETS = ("targets", "late_targets", "observed")
-"""Arrays of the last targets, which are NaN before the first."""
-
-_MAY_MISS = (
-    *("inputs", "recent_inputs", "past", "slots", "seasons/targets"),
-    *("model/first_past", "model/first_inputs"),
-)
-"""Arrays that may hold NaN."""

@@ -20,7 +20,7 @@ import datetime
 import hashlib
 import math
 import warnings
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
@@ -29,10 +29,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..bank.serialization import under
 from ..errors import FileRefused, InvalidArgument, NumbersAsText
 from ..io.cells import MissingValues, parse_number, parse_time
 from ..utils import validation as check
 from ..utils.validation import LARGEST, Floats
+from .state import Arrays, Json, check_finite, describe_parts
 
 NUMBER, TIME, CATEGORY = "number", "time", "category"
 KINDS = (NUMBER, TIME, CATEGORY)
@@ -57,19 +59,17 @@ def checked_inputs(
 
     Rows without columns, and None for a single row, are a series without inputs: a column of 0.
     """
-    if X is None and single:
-        X = np.zeros(1)
-    shape = "a number or have the shape (d,)" if single else "have the shape (n, d)"
-    remedy = "Give one sample as a (d,) array." if single else "Give one sample per row."
-    array = check.floats(name, X, remedy)
+    shape, remedy = "have the shape (n, d)", "Give one sample per row."
     if single:
-        if array.ndim > 1 or array.size == 0:
-            raise check.refuse(name, f"be {shape}", array.shape, remedy)
+        X = np.zeros(1) if X is None else X
+        shape, remedy = "be a number or have the shape (d,)", "Give one sample as a (d,) array."
+    array = check.floats(name, X, remedy)
+    if single and array.ndim < 2 and array.size:
         array = array.reshape(1, -1)
+    elif single or array.ndim not in (1, 2):
+        raise check.refuse(name, shape, array.shape, remedy)
     elif array.ndim == 1:
         array = array[:, None]
-    if array.ndim != 2:
-        raise check.refuse(name, shape, array.shape, remedy)
     if array.shape[1] == 0 and len(array):  # a series without inputs
         array = np.zeros((len(array), 1))
     if array.size == 0:
@@ -120,12 +120,12 @@ class EncodedRows(NamedTuple):
     """The categories in these rows, by their codes."""
 
 
-class NamedInputs:
+class NamedInputs(NamedTuple):
     """Rows as codes, with the encoder that understands them."""
 
-    def __init__(self, encoder: ColumnEncoder, rows: EncodedRows) -> None:
-        self.encoder = encoder
-        self.codes, self.texts = rows
+    codes: Floats
+    texts: Mapping[float, str]
+    encoder: ColumnEncoder
 
     @property
     def inputs(self) -> Floats:
@@ -154,8 +154,7 @@ def read_named(
     """
     if isinstance(X, EncodedRows):
         assert encoder is not None
-        return NamedInputs(encoder, X)
-    remedy = "Make a table of it, such as pandas.DataFrame(X), or give one row."
+        return NamedInputs(*X, encoder)
     if is_table(X):
         columns = read_table(X, name)
         if single and _size(columns)[0] != 1:
@@ -165,15 +164,16 @@ def read_named(
     elif is_named_row(X) and (single or not hasattr(X, "iloc")):
         columns = read_row(X, name)
         if not single and any(np.ndim(values[0]) for values in columns.values()):
+            remedy = "Make a table of it, such as pandas.DataFrame(X), or give one row."
             raise check.refuse(name, "be a table or an array", X, remedy)
     elif encoder is None:
         return None
     else:
         _check_positions(X, encoder, name, single=single)
         inputs = checked_inputs(X, len(encoder.columns), name, single=single, missing=missing)
-        return NamedInputs(encoder, EncodedRows(inputs, {}))
+        return NamedInputs(inputs, {}, encoder)
     columns = {column: with_gaps(values, missing) for column, values in columns.items()}
-    if not columns or not _size(columns)[0]:
+    if 0 in _size(columns):
         remedy = "Give at least one; a call without rows can be left out."
         raise check.refuse(name, "have at least one row and one column", _size(columns), remedy)
     if encoder is None:
@@ -183,13 +183,28 @@ def read_named(
         encoder = ColumnEncoder(kinds, labels=labels)
         if dimension is not None:
             _check_without_names(encoder, dimension, name, is_table=is_table(X))
-    _check_names(columns, encoder, name)
+    absent = [column for column in encoder.names if column not in columns]
+    unknown = [column for column in columns if column not in encoder.names]
+    if absent or unknown:
+        reasons = [f"has no {listed(absent)}"] if absent else []
+        reasons += [f"has {listed(unknown)}, not learned so far"] if unknown else []
+        raise InvalidArgument(
+            f"'{name}' must have the columns {listed(encoder.names)}, as in the rows learned so "
+            f"far; it {' and '.join(reasons)}. Give these names, in any order "
+            "(bank.feature_names_in_ lists them; NaN where a value is missing), or start a new "
+            "bank."
+        )
     texts: dict[float, str] = {}
     codes = np.column_stack(
         [codes_of(column, kind, columns[column], texts) for column, kind in encoder.columns]
     )
-    _check_range(codes, encoder)
-    return NamedInputs(encoder, EncodedRows(codes, texts))
+    for row, column in np.argwhere(np.abs(codes) > LARGEST)[:1].tolist():  # squares would overflow
+        where = f" in row {row}" if len(codes) > 1 else ""
+        raise InvalidArgument(
+            f"column {encoder.names[column]!r} must be finite and at most {LARGEST:g} in size; got "
+            f"{codes[row, column]!s}{where}. Repair it, or give NaN if it is missing."
+        )
+    return NamedInputs(codes, texts, encoder)
 
 
 def _size(columns: Columns) -> tuple[int, int]:
@@ -211,8 +226,8 @@ def _warn_of_numbers_as_text(columns: Columns, kinds: list[tuple[str, str]]) -> 
 
 def _check_positions(X: object, encoder: ColumnEncoder, name: str, *, single: bool) -> None:
     """Refuse an array for a bank that knows names, unless all columns are numbers."""
-    column, kind = next((pair for pair in encoder.columns if pair[1] != NUMBER), ("", NUMBER))
-    if kind != NUMBER or not encoder.columns:
+    if not encoder.is_numeric:
+        column, kind = next((pair for pair in encoder.columns if pair[1] != NUMBER), ("", TIME))
         what = "categories" if kind == CATEGORY else "times"
         remedy = "Give a dictionary by names." if single else "Give a table with these columns."
         rule = f"have names, as column {column!r} holds {what}"
@@ -223,12 +238,12 @@ def _check_without_names(
     encoder: ColumnEncoder, dimension: int, name: str, *, is_table: bool
 ) -> None:
     """Refuse rows with names for a bank that has learned arrays, unless a table has their order."""
-    other = next((pair for pair in encoder.columns if pair[1] != NUMBER), None)
-    if other is not None:
-        raise InvalidArgument(
-            f"'{name}' has the column {other[0]!r} of {other[1]} values, but this bank has learned "
-            "arrays of numbers. Start a new bank with tables from the first row on."
-        )
+    for column, kind in encoder.columns:
+        if kind != NUMBER:
+            raise InvalidArgument(
+                f"'{name}' has the column {column!r} of {kind} values, but this bank has learned "
+                "arrays of numbers. Start a new bank with tables from the first row on."
+            )
     check.check_width(len(encoder.columns), dimension, name)
     if not is_table:
         raise InvalidArgument(
@@ -237,36 +252,10 @@ def _check_without_names(
         )
 
 
-def _check_names(columns: Columns, encoder: ColumnEncoder, name: str) -> None:
-    """Refuse other columns than those learned; their order does not matter."""
-    learned = encoder.names
-    absent = [column for column in learned if column not in columns]
-    unknown = [column for column in columns if column not in learned]
-    if absent or unknown:
-        reasons = [f"has no {_listed(absent)}"] if absent else []
-        reasons += [f"has {_listed(unknown)}, not learned so far"] if unknown else []
-        raise InvalidArgument(
-            f"'{name}' must have the columns {_listed(learned)}, as in the rows learned so far; it "
-            f"{' and '.join(reasons)}. Give these names, in any order (bank.feature_names_in_ "
-            "lists them; NaN where a value is missing), or start a new bank."
-        )
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
-    return ", ".join(map(repr, names[:LISTED])) + more
-
-
-def _check_range(codes: Floats, encoder: ColumnEncoder) -> None:
-    """Refuse infinity and numbers whose squares overflow, by name and row."""
-    bad = np.argwhere(np.abs(codes) > LARGEST)
-    if len(bad):
-        row, column = bad[0].tolist()
-        where = f" in row {row}" if len(codes) > 1 else ""
-        raise InvalidArgument(
-            f"column {encoder.names[column]!r} must be finite and at most {LARGEST:g} in size; got "
-            f"{codes[row, column]!s}{where}. Repair it, or give NaN if it is missing."
-        )
+def listed(names: Sequence[object], most: int = LISTED) -> str:
+    """The first names for a message, and how many more there are."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(map(repr, names[:most])) + more
 
 
 # --- tables and dictionaries as columns -----------------------------------------------------------
@@ -306,23 +295,23 @@ def read_table(X: Foreign, name: str) -> Columns:
     else:
         names = X.columns
         arrays = [X.get_column(column).to_numpy() for column in X.columns]
+    return _by_name(names, arrays, name)
+
+
+def read_row(x: Foreign, name: str) -> Columns:
+    """The values of one named row, as columns of length one."""
+    arrays = [np.empty(1, dtype=object) for _ in x.items()]
+    for array, (_, value) in zip(arrays, x.items(), strict=True):
+        array[0] = value.item() if isinstance(value, (np.number, np.bool_)) else value
+    return _by_name(x.keys(), arrays, name)
+
+
+def _by_name(names: Iterable[object], arrays: list[np.ndarray], name: str) -> Columns:
     texts = [str(column) for column in names]
     twice = next((text for text in texts if texts.count(text) > 1), None)
     if twice is not None:
         raise InvalidArgument(f"'{name}' has two columns {twice!r}. Give each column its own name.")
     return dict(zip(texts, arrays, strict=True))
-
-
-def read_row(x: Foreign, name: str) -> Columns:
-    """The values of one named row, as columns of length one."""
-    columns: Columns = {}
-    for key, value in x.items():
-        if str(key) in columns:
-            raise InvalidArgument(f"'{name}' has two values of {str(key)!r}. Give one.")
-        array = np.empty(1, dtype=object)
-        array[0] = value.item() if isinstance(value, (np.number, np.bool_)) else value
-        columns[str(key)] = array
-    return columns
 
 
 def columns_without_numbers(X: object) -> dict[str, str]:
@@ -339,10 +328,8 @@ def column_of_times(X: Foreign) -> str | None:
     """The first column of a table that holds times, or durations; "X" for an array of them."""
     for name, values in (read_table(X, "X") if is_table(X) else {"X": X}).items():
         kind = getattr(getattr(values, "dtype", None), "kind", "")
-        if kind in ("M", "m") or (
-            kind == "O"
-            and any(isinstance(value, _TIMES) for value in np.ravel(np.asarray(values)).tolist())
-        ):
+        objects = np.ravel(np.asarray(values)).tolist() if kind == "O" else []
+        if kind in ("M", "m") or any(isinstance(value, _TIMES) for value in objects):
             return name
     return None
 
@@ -358,12 +345,6 @@ def _pandas_array(column: Foreign) -> np.ndarray:
     return np.asarray(column, dtype=None if kind == "m" else object)
 
 
-def _category_array(values: Iterable[object]) -> np.ndarray:
-    """Categories as text, None where they are missing; they may be numbers."""
-    texts = [None if is_missing(value) else as_category(value) for value in values]
-    return np.array([*texts, None], dtype=object)[:-1]
-
-
 def _arrow_array(column: Foreign) -> np.ndarray:
     if hasattr(column.type, "index_type"):  # a dictionary of categories
         return _category_array(column.to_pylist())
@@ -371,7 +352,13 @@ def _arrow_array(column: Foreign) -> np.ndarray:
     return np.asarray(column.to_numpy() if chunked else column.to_numpy(zero_copy_only=False))
 
 
-# --- kinds ----------------------------------------------------------------------------------------
+def _category_array(values: Iterable[object]) -> np.ndarray:
+    """Categories as text, None where they are missing; they may be numbers."""
+    texts = [None if is_missing(value) else as_category(value) for value in values]
+    return np.array([*texts, None], dtype=object)[:-1]
+
+
+# --- kinds and codes ------------------------------------------------------------------------------
 
 
 def kind_of(name: str, values: np.ndarray) -> str:
@@ -382,8 +369,20 @@ def kind_of(name: str, values: np.ndarray) -> str:
         return TIME
     examples: dict[str, object] = {}
     for value in values.tolist():
-        if not is_missing(value):
-            examples.setdefault(_kind_of_value(name, value), value)
+        if is_missing(value):
+            continue
+        if isinstance(value, str):
+            kind = CATEGORY
+        elif isinstance(value, (datetime.date, np.datetime64)):
+            kind = TIME
+        elif isinstance(value, (Real, Decimal, np.bool_, datetime.timedelta, datetime.time)):
+            kind = NUMBER
+        else:
+            raise InvalidArgument(
+                f"column {name!r} must hold numbers, text or times; got {_shown(value)}. Give a "
+                "column for each number in it, or leave it out."
+            )
+        examples.setdefault(kind, value)
     if len(examples) > 1:
         (kind, first), (other, second) = list(examples.items())[:2]
         raise InvalidArgument(
@@ -394,19 +393,6 @@ def kind_of(name: str, values: np.ndarray) -> str:
     return next(iter(examples), NUMBER)
 
 
-def _kind_of_value(name: str, value: object) -> str:
-    if isinstance(value, str):
-        return CATEGORY
-    if isinstance(value, (datetime.date, np.datetime64)):
-        return TIME
-    if isinstance(value, (Real, Decimal, np.bool_, datetime.timedelta, datetime.time)):
-        return NUMBER
-    raise InvalidArgument(
-        f"column {name!r} must hold numbers, text or times; got {_shown(value)}. Give a column for "
-        "each number in it, or leave it out."
-    )
-
-
 def is_missing(value: object) -> bool:
     """None, NaN, pandas.NA or pandas.NaT."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
@@ -414,24 +400,60 @@ def is_missing(value: object) -> bool:
     return isinstance(value, (float, np.floating, Decimal)) and math.isnan(value)
 
 
-# --- codes ----------------------------------------------------------------------------------------
-
-
 def codes_of(name: str, kind: str, values: np.ndarray, texts: dict[float, str]) -> Floats:
     """(n,): a column as codes; categories are added to `texts`."""
+    dtype = values.dtype.kind
+    if kind == CATEGORY:
+        codes = np.full(len(values), np.nan)
+        for i, value in enumerate(values.tolist()):
+            text = "" if is_missing(value) else as_category(value)
+            if text:
+                codes[i] = code = category_code(text)
+                texts[code] = text
+        return codes
+    if kind == NUMBER and dtype in "biuf":
+        return np.asarray(values, dtype=np.float64)
+    if kind == NUMBER and dtype == "m":
+        return np.where(np.isnat(values), np.nan, values / _SECOND)
+    if kind == TIME and dtype == "M":
+        return _seconds(values)
+    if kind == NUMBER and dtype != "O":  # text, whatever it reads as
+        raise _wrong_kind(name, kind, values.tolist()[0] if len(values) else None)
+    return np.array([_code(name, kind, value) for value in values.tolist()])
+
+
+def _code(name: str, kind: str, value: object) -> float:
+    """A number or a time of a column as a code."""
+    if is_missing(value):
+        return math.nan
     if kind == NUMBER:
-        return _numbers(name, values)
-    if kind == TIME:
-        if values.dtype.kind == "M":
-            return _seconds(values)
-        return np.array([_time(name, value) for value in values.tolist()])
-    codes = np.full(len(values), np.nan)
-    for i, value in enumerate(values.tolist()):
-        text = "" if is_missing(value) else as_category(value)
-        if text:
-            codes[i] = code = category_code(text)
-            texts[code] = text
-    return codes
+        if isinstance(value, (datetime.timedelta, datetime.time)):
+            return float(parse_number(value))
+        if isinstance(value, (Real, Decimal, np.bool_)):
+            return check.as_float(value)  # type: ignore[arg-type]
+    elif isinstance(value, np.datetime64):
+        return float(_seconds(np.array([value]))[0])
+    elif isinstance(value, datetime.date):
+        return float(parse_number(value))
+    elif isinstance(value, (str, Real)) and not isinstance(value, bool):
+        try:
+            return parse_time(str(value))
+        except ValueError as error:
+            raise InvalidArgument(f"column {name!r}: {_shown(value)} {error}.") from None
+    raise _wrong_kind(name, kind, value)
+
+
+def _wrong_kind(name: str, kind: str, value: object) -> InvalidArgument:
+    remedy = "Give a datetime, or None if it is missing."
+    if kind == NUMBER:
+        remedy = (
+            "Give a number, or float('nan') if it is missing; to use it as categories, start a new "
+            "bank in whose first row it is text."
+        )
+    return InvalidArgument(
+        f"column {name!r} must hold {kind}s, as in the rows learned so far; got {_shown(value)}. "
+        + remedy
+    )
 
 
 def as_category(value: object) -> str:
@@ -443,55 +465,6 @@ def as_category(value: object) -> str:
     if isinstance(value, (float, np.floating)) and float(value).is_integer():
         return str(int(value))
     return value.isoformat() if isinstance(value, datetime.date) else str(value)
-
-
-def _numbers(name: str, values: np.ndarray) -> Floats:
-    if values.dtype.kind in "biuf":
-        return np.asarray(values, dtype=np.float64)
-    if values.dtype.kind == "m":
-        return np.where(np.isnat(values), np.nan, values / _SECOND)
-    if values.dtype.kind != "O":
-        raise _not_a_number(name, values.tolist()[0] if len(values) else None)
-    return np.array([_number(name, value) for value in values.tolist()])
-
-
-def _number(name: str, value: object) -> float:
-    if is_missing(value):
-        return math.nan
-    if isinstance(value, (datetime.timedelta, datetime.time)):
-        return float(parse_number(value))
-    if isinstance(value, (Real, Decimal, np.bool_)):
-        try:
-            return float(value)
-        except OverflowError:
-            return math.inf  # refused with all that is too large
-    raise _not_a_number(name, value)
-
-
-def _not_a_number(name: str, value: object) -> InvalidArgument:
-    return InvalidArgument(
-        f"column {name!r} must hold numbers, as in the rows learned so far; got {_shown(value)}. "
-        "Give a number, or float('nan') if it is missing; to use it as categories, start a new "
-        "bank in whose first row it is text."
-    )
-
-
-def _time(name: str, value: object) -> float:
-    if is_missing(value):
-        return math.nan
-    if isinstance(value, np.datetime64):
-        return float(_seconds(np.array([value]))[0])
-    if isinstance(value, datetime.date):
-        return float(parse_number(value))
-    try:
-        if isinstance(value, (str, Real)) and not isinstance(value, bool):
-            return parse_time(str(value))
-    except ValueError as error:
-        raise InvalidArgument(f"column {name!r}: {_shown(value)} {error}.") from None
-    raise InvalidArgument(
-        f"column {name!r} must hold times, as in the rows learned so far; got {_shown(value)}. "
-        "Give a datetime, or None if it is missing."
-    )
 
 
 def _seconds(values: np.ndarray) -> Floats:
@@ -548,29 +521,23 @@ class ColumnEncoder:
         self.names = [name for name, _ in self.columns]
         self.tentative = False
         """Whether rows were only predicted so far: the first learned row decides."""
-        kinds = [kind for _, kind in self.columns]
         self._labels = labels
-        self._numbers = [i for i, kind in enumerate(kinds) if kind == NUMBER]
-        self._times = [i for i, kind in enumerate(kinds) if kind == TIME]
-        self.is_numeric = bool(self.columns) and len(self._numbers) == len(self.columns)
+        numbers, times, categories = (
+            [i for i, (_, kind) in enumerate(self.columns) if kind == wanted] for wanted in KINDS
+        )
+        self._numbers, self._times = numbers, times
+        self.is_numeric = bool(self.columns) and len(numbers) == len(self.columns)
         """Whether all columns are numbers: then codes are inputs."""
-        self.targets_width = CLASS_SHARES if labels else 1
+        each, first = CLASS_SHARES if labels else 1, len(numbers) + WAVES * len(times)
         self.statistics = {
-            i: CategoryStatistics(self.targets_width, clipped=not labels)
-            for i, kind in enumerate(kinds)
-            if kind == CATEGORY
+            column: CategoryStatistics(each, clipped=not labels, first_input=first + each * place)
+            for place, column in enumerate(categories)
         }
         """By the index of a column of categories."""
-        fixed, each = len(self._numbers) + WAVES * len(self._times), self.targets_width
-        self._means = {
-            i: slice(fixed + each * k, fixed + each * (k + 1))
-            for k, i in enumerate(self.statistics)
-        }
-        """By column, the inputs of the mean targets of categories."""
-        self._first_single = max(fixed + each * len(self.statistics), 1)
-        """The index of the first input of a single category."""
-        self._singles: dict[int, dict[float, int]] = {i: {} for i in self.statistics}
-        """By column and code, the index of the input of a single category."""
+        self._fixed = max(first + each * len(categories), 1)
+        """How many inputs there are beside those of single categories."""
+        self._singles: list[tuple[int, float]] = []
+        """Column and code of the inputs of single categories, in their order."""
 
     # --- columns and inputs ---------------------------------------------------------------------
 
@@ -589,40 +556,25 @@ class ColumnEncoder:
     @property
     def width(self) -> int:
         """The number of inputs; at least one, which is 0 where there are no columns."""
-        return self._first_single + sum(map(len, self._singles.values()))
-
-    def _in_order(self) -> list[tuple[int, float]]:
-        """Column and code of the inputs of single categories, in their order."""
-        places = {
-            input_index: (column, code)
-            for column, inputs in self._singles.items()
-            for code, input_index in inputs.items()
-        }
-        return [places[index] for index in sorted(places)]
+        return self._fixed + len(self._singles)
 
     @property
     def categories(self) -> list[tuple[str, str]]:
         """(column, category) of the inputs of single categories, in their order."""
-        return [
-            (self.names[column], self.statistics[column].name(code))
-            for column, code in self._in_order()
-        ]
+        return [(self.names[i], self.statistics[i].name(code)) for i, code in self._singles]
 
-    def category_inputs(self, column: str) -> dict[float, int]:
-        """The index of the input of each category that has its own, by its code."""
-        return self._singles[self.names.index(column)]
+    def statistics_of(self, column: str) -> CategoryStatistics:
+        """What is known of a column of categories, by its name."""
+        return self.statistics[self.names.index(column)]
 
     @property
     def beyond(self) -> dict[str, dict[str, int]]:
         """By column: how many categories will have no input of their own, and in how many rows
         they came."""
         return {
-            self.names[column]: {
-                "categories": len(statistics) - OWN_INPUTS,
-                "rows": statistics.rows_beyond,
-            }
-            for column, statistics in self.statistics.items()
-            if statistics.rows_beyond
+            self.names[i]: {"categories": len(part) - OWN_INPUTS, "rows": part.rows_beyond}
+            for i, part in self.statistics.items()
+            if part.rows_beyond
         }
 
     @property
@@ -651,11 +603,7 @@ class ColumnEncoder:
         return out
 
     def expand_columns(
-        self,
-        X: Foreign,
-        columns: Sequence[str | int],
-        remedy: str,
-        missing: MissingValues | None,
+        self, X: Foreign, columns: Sequence[str | int], remedy: str, missing: MissingValues | None
     ) -> Floats:
         """(n, width): the inputs of a table of which only these columns are read."""
         table, names = read_table(X, "X_future"), self.names
@@ -682,9 +630,9 @@ class ColumnEncoder:
 
     def _write_categories(self, row: list[float], out: Floats) -> None:
         """Write the inputs of a row's categories, where 0 stands so far."""
-        for column in self.statistics:
-            code, inputs = row[column], self._singles[column]
-            out[self._means[column]] = self.statistics[column].mean(code)
+        for column, statistics in self.statistics.items():
+            code, inputs = row[column], statistics.inputs
+            out[statistics.mean_inputs] = statistics.mean(code)
             if math.isnan(code):
                 for index in inputs.values():
                     out[index] = math.nan
@@ -693,27 +641,17 @@ class ColumnEncoder:
 
     def set_category(self, column: str, category_code: float, out: Floats) -> None:
         """Write the inputs of one category into an input (width,), in place of another one's."""
-        index = self.names.index(column)
-        out[self._means[index]] = self.statistics[index].mean(category_code)
-        for code, place in self._singles[index].items():
+        statistics = self.statistics_of(column)
+        out[statistics.mean_inputs] = statistics.mean(category_code)
+        for code, place in statistics.inputs.items():
             out[place] = float(code == category_code)
 
     # --- learning -------------------------------------------------------------------------------
 
     def adds_inputs(self, codes: Floats) -> bool:
         """Whether learning a row (1, columns) adds inputs."""
-        return bool(self.statistics) and bool(self._new_inputs(codes[0].tolist()))
-
-    def _new_inputs(self, row: list[float]) -> list[tuple[int, float]]:
-        """The categories that get an input of their own when a row is learned."""
-        new: list[tuple[int, float]] = []
-        for column, statistics in self.statistics.items():
-            inputs, code = self._singles[column], row[column]
-            free = OWN_INPUTS - len(inputs)
-            if free and code not in inputs and statistics.count(code) + 1 >= DUE_ROWS:
-                waiting = [other for other in statistics.codes if other not in inputs]
-                new += [(column, other) for other in waiting[:free]]
-        return new
+        row = codes[0].tolist()
+        return any(part.due_inputs(row[column]) for column, part in self.statistics.items())
 
     def take(
         self, codes: Floats, targets: Floats, texts: Mapping[float, str]
@@ -723,7 +661,7 @@ class ColumnEncoder:
         Parameters
         ----------
         codes : (n, columns).
-        targets : (n, targets_width), each what `as_statistic` returns.
+        targets : (n, shares), each what `as_statistic` returns.
         texts : the categories by their codes.
 
         Returns
@@ -734,26 +672,24 @@ class ColumnEncoder:
         """
         if not self.statistics:
             return self.expand(codes), 0
-        rows = codes.tolist()
-        new = self._new_inputs(rows[0])
-        for column, code in new:
-            self._singles[column][code] = self.width
-        for column in {column for column, _ in new}:
-            self.statistics[column].count_beyond(self._singles[column])
+        width = self.width
+        for column, statistics in self.statistics.items():
+            for code in statistics.due_inputs(codes[0, column]):
+                statistics.add_input(code, self.width)
+                self._singles.append((column, code))
+        added = self.width - width
         out = self._fixed_inputs(codes)
-        for t, (row, target) in enumerate(zip(rows, targets.tolist(), strict=True)):
-            if t and (new or self._new_inputs(row)):
-                return out[:t], len(new)
+        for t, (row, target) in enumerate(zip(codes.tolist(), targets.tolist(), strict=True)):
+            if t and (added or self.adds_inputs(codes[t : t + 1])):
+                return out[:t], added
             self._write_categories(row, out[t])
             for column, statistics in self.statistics.items():
-                code, inputs = row[column], self._singles[column]
-                if not math.isnan(code):
-                    beyond = len(inputs) == OWN_INPUTS and code not in inputs
-                    statistics.update(code, texts.get(code, "?"), target, beyond=beyond)
-        return out, len(new)
+                if not math.isnan(row[column]):
+                    statistics.update(row[column], texts.get(row[column], "?"), target)
+        return out, added
 
     def as_statistic(self, targets: Floats) -> Floats:
-        """(n, targets_width): what is averaged by category, of targets or class numbers (n,).
+        """(n, shares): what is averaged by category, of targets or class numbers (n,).
 
         Of several targets, (n, K), it is the first.
         """
@@ -763,40 +699,32 @@ class ColumnEncoder:
 
     # --- saving ---------------------------------------------------------------------------------
 
-    def describe(self) -> tuple[dict[str, object], dict[str, Floats]]:
+    def describe(self) -> tuple[Json, Arrays]:
         """Columns and names of categories as plain data, and their codes and statistics."""
-        parts = {i: statistics.describe() for i, statistics in self.statistics.items()}
-        facts: dict[str, object] = {
-            "columns": [list(column) for column in self.columns],
-            "tentative": self.tentative,
-            "categories": [part for part, _ in parts.values()],
-        }
-        if not parts:
-            return facts, {}
-        pairs = np.array(self._in_order(), dtype=np.float64).reshape(-1, 2)
-        return facts, {"own": pairs} | {f"statistics{i}": part for i, (_, part) in parts.items()}
+        header, arrays = describe_parts({str(i): part for i, part in self.statistics.items()})
+        header["columns"] = [list(column) for column in self.columns]
+        header["inputs"] = [list(pair) for pair in self._singles]
+        return header | {"tentative": self.tentative}, arrays
 
     @classmethod
-    def restored(
-        cls, facts: Mapping[str, Any], arrays: Mapping[str, Floats], *, labels: bool
-    ) -> ColumnEncoder:
+    def restored(cls, header: Json, arrays: Arrays, *, labels: bool) -> ColumnEncoder:
         """The encoder from what `describe` returned, after checking it."""
-        encoder = cls([(str(name), str(kind)) for name, kind in facts["columns"]], labels=labels)
+        encoder = cls([(str(name), str(kind)) for name, kind in header["columns"]], labels=labels)
         kinds = {kind for _, kind in encoder.columns}
         if len(set(encoder.names)) < len(encoder.names) or not kinds <= {*KINDS}:
             raise FileRefused("it has impossible columns.")
-        if not isinstance(facts["tentative"], bool):
+        if not isinstance(header["tentative"], bool):
             raise FileRefused("it does not say whether its columns are tentative.")
-        encoder.tentative = facts["tentative"]
-        parts = zip(encoder.statistics.items(), facts["categories"], strict=True)
-        for (i, statistics), category_facts in parts:
-            statistics.restore(category_facts, arrays[f"statistics{i}"])
-        for column, code in arrays["own"].tolist() if encoder.statistics else ():
-            inputs = encoder._singles.get(column)
-            if inputs is None or code in inputs or code not in encoder.statistics[column]:
+        encoder.tentative = header["tentative"]
+        for i, part in encoder.statistics.items():
+            part.restore(header[str(i)], under(f"{i}/", arrays))
+        for column, code in header["inputs"]:
+            statistics = encoder.statistics.get(column)
+            if statistics is None or code in statistics.inputs or code not in statistics:
                 raise FileRefused("it has inputs of categories that were never learned.")
-            inputs[code] = encoder.width
-            if len(inputs) > OWN_INPUTS:
+            statistics.inputs[code] = encoder.width
+            encoder._singles.append((int(column), code))
+            if len(statistics.inputs) > OWN_INPUTS:
                 raise FileRefused("it has too many inputs of categories.")
         return encoder
 
@@ -846,10 +774,15 @@ class CategoryStatistics:
     ----------
     width : how many numbers a target has: 1, or the shares of some classes.
     clipped : whether far targets are clipped: numbers, not shares.
+    first_input : the index of the first input of the mean targets.
     """
 
-    def __init__(self, width: int, *, clipped: bool) -> None:
-        self._width, self._clipped = width, clipped
+    def __init__(self, width: int, *, clipped: bool, first_input: int = 0) -> None:
+        self._clipped = clipped
+        self.mean_inputs = slice(first_input, first_input + width)
+        """The inputs of the mean targets."""
+        self.inputs: dict[float, int] = {}
+        """By code, the input of a single category."""
         self._categories: dict[float, _Category] = {}
         """In the order in which they were first learned."""
         self.rows = 0
@@ -878,21 +811,31 @@ class CategoryStatistics:
         """How often a category was learned, at most CATEGORY_ROWS."""
         return self._categories[code].count if code in self._categories else 0.0
 
-    @property
-    def is_full(self) -> bool:
-        """Whether further categories share one mean, that of the last one."""
-        return len(self) > MOST_CATEGORIES
+    def due_inputs(self, code: float) -> list[float]:
+        """The categories that get an input of their own when a row with this one is learned."""
+        free = OWN_INPUTS - len(self.inputs)
+        if not free or code in self.inputs or self.count(code) + 1 < DUE_ROWS:
+            return []
+        return [other for other in self._categories if other not in self.inputs][:free]
+
+    def add_input(self, code: float, place: int) -> None:
+        """Give a category an input; with the last one, count the rows of categories without."""
+        self.inputs[code] = place
+        if len(self.inputs) == OWN_INPUTS:
+            counts = (c.count for other, c in self._categories.items() if other not in self.inputs)
+            self.rows_beyond = int(sum(counts))
 
     def _category(self, code: float) -> _Category | None:
+        """That of a code; beyond the limit, categories share the last one."""
         category = self._categories.get(code)
-        if category is None and self.is_full:
+        if category is None and len(self) > MOST_CATEGORIES:
             return next(reversed(self._categories.values()))
         return category
 
     def mean(self, code: float) -> list[float]:
         """The mean target of a category; NaN if the category is missing or nothing is known."""
         if math.isnan(code) or not self.rows:
-            return [math.nan] * self._width
+            return [math.nan] * len(self._overall)
         category = self._category(code)
         if category is None:
             return self._overall
@@ -902,8 +845,8 @@ class CategoryStatistics:
             for mean, overall in zip(category.means, self._overall, strict=True)
         ]
 
-    def update(self, code: float, name: str, target: Sequence[float], *, beyond: bool) -> None:
-        """Add the target of a row with a category; `name` is kept if the category is new.
+    def update(self, code: float, name: str, target: Sequence[float]) -> None:
+        """Add the target of a row with a category; the name is for a new category.
 
         Where the target is missing, its expected value stands for it: the row only counts.
         """
@@ -913,20 +856,14 @@ class CategoryStatistics:
                 return
         category = self._category(code)
         if category is None:
-            category = self._categories[code] = _Category(name, [0.0] * self._width)
+            category = self._categories[code] = _Category(name, [0.0] * len(self._overall))
         self.rows += 1
-        self.rows_beyond += beyond
+        self.rows_beyond += len(self.inputs) == OWN_INPUTS and code not in self.inputs
         values = self._clip(target) if self._clipped else target
         category.count = min(category.count + 1.0, CATEGORY_ROWS)
         for k, value in enumerate(values):
             category.means[k] += (value - category.means[k]) / category.count
             self._overall[k] += (value - self._overall[k]) / min(self.rows, OVERALL_ROWS)
-
-    def count_beyond(self, inputs: Collection[float]) -> None:
-        """When the last input is taken: count the rows so far of categories without one."""
-        if len(inputs) == OWN_INPUTS:
-            counts = (c.count for code, c in self._categories.items() if code not in inputs)
-            self.rows_beyond = int(sum(counts))
 
     def _clip(self, target: Sequence[float]) -> list[float]:
         (value,) = target
@@ -939,24 +876,25 @@ class CategoryStatistics:
         self._deviation += (abs(step) - self._deviation) / min(self.rows, OVERALL_ROWS)
         return [self._overall[0] + step]
 
-    def describe(self) -> tuple[dict[str, object], Floats]:
-        """The names and counts as plain data, and (categories + 1, 2 + width): code, count and
-        means of each; in the last row the deviation, 0 and the means of all rows."""
+    def describe(self) -> tuple[Json, Arrays]:
+        """The names and counts as plain data; and (categories + 1, 2 + width): code, count and
+        means of each, in the last row the deviation, 0 and the means of all rows."""
         names = [category.name for category in self._categories.values()]
         facts = {"names": names, "rows": self.rows, "rows_beyond": self.rows_beyond}
         rows = [[code, part.count, *part.means] for code, part in self._categories.items()]
-        return facts, np.array([*rows, [self._deviation, 0.0, *self._overall]])
+        return facts, {"table": np.array([*rows, [self._deviation, 0.0, *self._overall]])}
 
-    def restore(self, facts: Mapping[str, Any], array: Floats) -> None:
+    def restore(self, header: Json, arrays: Arrays) -> None:
         """Continue from what `describe` returned, after checking it."""
-        names = [str(name) for name in facts["names"]]
-        if array.shape != (len(names) + 1, 2 + self._width) or not np.isfinite(array).all():
+        names, table = [str(name) for name in header["names"]], arrays["table"]
+        if table.shape != (len(names) + 1, 2 + len(self._overall)):
             raise FileRefused("its categories do not fit their statistics.")
-        if not ((array[:-1, 1] >= 1) & (array[:-1, 1] <= CATEGORY_ROWS)).all():
+        check_finite(arrays, ())
+        if not ((table[:-1, 1] >= 1) & (table[:-1, 1] <= CATEGORY_ROWS)).all():
             raise FileRefused("its categories have impossible counts.")
-        for name, (code, count, *means) in zip(names, array[:-1].tolist(), strict=True):
+        for name, (code, count, *means) in zip(names, table[:-1].tolist(), strict=True):
             self._categories[code] = _Category(name, means, count)
         if len(self) < len(names) or len(self) > MOST_CATEGORIES + 1:
             raise FileRefused("it has impossible categories.")
-        self._deviation, _, *self._overall = array[-1].tolist()
-        self.rows, self.rows_beyond = int(facts["rows"]), int(facts["rows_beyond"])
+        self._deviation, _, *self._overall = table[-1].tolist()
+        self.rows, self.rows_beyond = int(header["rows"]), int(header["rows_beyond"])

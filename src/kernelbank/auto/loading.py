@@ -18,7 +18,8 @@ from ..errors import FileRefused, KernelBankError
 from ..io import checkpoint
 from ..utils import validation as check
 from .auto_bank import AutoBank
-from .config import AUTO_BANK, Arrays, Json, Reading
+from .config import OWNER
+from .state import Arrays, Json, Reading
 
 RUN = "Run"
 """The `kind` in the header of the state of a run, which contains a bank."""
@@ -133,10 +134,10 @@ def restore(
 ) -> KernelBank | AutoBank:
     """The bank, of either kind, that a header and arrays describe."""
     limit = memory_limit(arrays) if most_memory is None else most_memory
-    if header.get("kind") != AUTO_BANK:
+    if header.get("kind") != OWNER:
         return KernelBank.restored(header, arrays, engine, components, limit)
     if header["model"] is not None:
-        limit //= max(len(header["model"]["banks"]), 1)  # they are alike
+        limit //= max(len(header["model"]["outputs"]), 1)  # they are alike
     check_precision(arrays)
     return AutoBank.restored(header, dict(arrays), Reading(engine, components, limit))
 

@@ -37,20 +37,20 @@ from ..losses import Pinball
 from ..utils import validation as check
 from ..utils.validation import Floats
 from ..utils.whole_steps import defer_signals, warn_after_step
-from .config import Arrays, AutoConfig, Json, Reading, restored_periods, whole_number
+from .config import AutoConfig, restored_periods
 from .forecaster import BY_HORIZON, Forecaster
 from .scaling import CHANGE_AFTER, EXTREME, Scaling
-from .seasons import AUTO, find_new_periods, history_size, is_look_due, rows_to_look, season_places
+from .seasons import AUTO, LOOKS, find_new_periods, history_size, season_places
 from .slots import (
     RELEVANCE_ROWS,
+    REVISIONS,
     START,
     WIDE,
     SlotPool,
     new_relevance,
     revise,
-    revision_is_due,
-    rows_to_revision,
 )
+from .state import Arrays, Json, Reading, check_finite, describe_parts, whole_number
 from .status import FALSE_ALARM_ROWS, MAX_CHANGES, RECENT_ERRORS, Change
 from .targets import ClassLabels, best_class
 
@@ -95,6 +95,8 @@ class Model(ABC):
         self.banks: list[KernelBank] = []
         self.forecaster: Forecaster | None = None
         """Forecasts beside predictions, with horizons."""
+        self.quantile_part: Quantiles | None = None
+        """The quantiles beside predictions and intervals, if they are asked for."""
         self.changes: list[Change] = []
         self._due_at = 0
         """After how many rows there may be something to do; 0 if that is not known."""
@@ -148,22 +150,13 @@ class Model(ABC):
         """What a step leaves of n rows as rows of a trace."""
 
     @abstractmethod
-    def _idle_prediction(self) -> Floats:
-        """(K, 1) or a number: the prediction of slots that do not run."""
+    def _start_banks(self) -> None:
+        """Make banks that have learned the rows that are kept, which are scaled anew."""
 
     @abstractmethod
-    def restart(self) -> None:
-        """Start scaling and banks anew from the rows that are kept."""
-
-    @property
-    @abstractmethod
-    def unscored(self) -> int:
-        """How many predictions were made before the first target was known: they do not count."""
-
-    @abstractmethod
-    def mean_errors(self) -> tuple[Floats, Floats]:
-        """(K,) each: the mean squared error of the predictions of every target, and of the last
-        target as a prediction; or the shares of wrong labels (1,). NaN before the first."""
+    def _totals(self) -> list[tuple[float, float, float, float]]:
+        """By target: how many predictions count, the sum of their errors, how many rows had a last
+        target to compare with, and the sum of the errors of that one as a prediction."""
 
     @abstractmethod
     def long_mean_weights(self) -> Floats:
@@ -178,7 +171,8 @@ class Model(ABC):
     @property
     def extra_parts(self) -> dict[str, Any]:
         """Forecasts and quantiles beside the predictions, by their names in a file."""
-        return {} if self.forecaster is None else {"forecaster": self.forecaster}
+        parts = {"forecaster": self.forecaster, "quantile_part": self.quantile_part}
+        return {name: part for name, part in parts.items() if part is not None}
 
     @property
     def rows(self) -> int:
@@ -190,29 +184,37 @@ class Model(ABC):
         """Whether the first restart is over: scaling has begun, and there may be banks."""
         return self.rows >= self.config.restarts[0]
 
+    @property
+    def scored(self) -> int:
+        """How many predictions of the first target count: not those before any was known."""
+        return int(self._totals()[0][0])
+
+    def mean_errors(self) -> tuple[Floats, Floats]:
+        """(K,) each: the mean squared error of the predictions of every target, and of the last
+        target as a prediction; or the shares of wrong labels (1,). NaN before the first."""
+        means = [
+            [total / count if count > 0 else np.nan for count, total in (totals[:2], totals[2:])]
+            for totals in self._totals()
+        ]
+        errors, baseline = np.array(means).T
+        return errors, baseline
+
     def remembered_targets(self) -> int:
         """Of how many of the last rows a row knows the targets."""
         lags = self.config.lags
         return max(lags, REMEMBERED) if self.targets and self.previous else lags
-
-    def as_target(self, output: Floats) -> Floats:
-        """The prediction of one row as its target, for forecasts that go on from it."""
-        return output[::3].copy() if self.targets else np.array([float(np.argmax(output))])
-
-    def past_row(self, waiting: int = 0) -> Floats:
-        """(past,): what the next row knows of those before it.
-
-        waiting : how many rows before it were predicted and still wait for their targets.
-        """
-        past: Floats = self.core.past_row(waiting)
-        return past
 
     def predict_next(self, x: Floats, waiting: int, tail: float) -> _core.Prediction:
         """Predict a row (d,) after those that wait for their targets; changes nothing.
 
         tail : probability beyond each end of the intervals.
         """
-        return self.core.predict_next(x, waiting, tail)
+        prediction = self.core.predict_next(x, waiting, tail)
+        if self.quantile_part is not None:
+            more = prediction.more
+            more[: len(more) // 2] = self.quantile_part.predict(x[None]).ravel()
+            prediction.more = more
+        return prediction
 
     def predict_rows(self, X: Floats, pasts: Floats, tail: float, late: bool = False) -> Floats:
         """(n, 3 K) or (n, classes): the same for rows (n, d) that know pasts (n, past).
@@ -228,8 +230,14 @@ class Model(ABC):
         if len(prediction.slots):
             idle = np.ones(len(self.pool), dtype=np.bool_)
             idle[self.members] = False
-            slots = np.where(idle, self._idle_prediction(), prediction.slots)[None]
-        return self._make_record(prediction.output[None], weights, slots)
+            count = self.target_count if self.targets else 0  # 0 for classes: a score of 0
+            centers = [self.scaling.statistics.target_scale(k)[0] for k in range(count)] or [0.0]
+            slots = np.where(idle, np.array(centers)[:, None], prediction.slots)[None]
+        record = self._make_record(prediction.output[None], weights, slots)
+        if self.quantile_part is not None:
+            quantiles = prediction.more.reshape(2, 1, self.target_count, -1)[0]
+            record["quantiles"] = quantiles if self.target_count > 1 else quantiles[:, 0]
+        return record
 
     def update(
         self,
@@ -246,15 +254,23 @@ class Model(ABC):
         X, targets : (n, d) and (n,); (n, K) for several targets.
         tail : probability beyond each end of the intervals.
         fields : which arrays of a trace will be read.
-        made : for a batch of one, the prediction that was made for it some rows ago (its target is
-            delayed) or before its class was known. It is scored, and slots are judged by it; the
+        earlier : for a batch of one, the prediction that was made for it some rows ago (its target
+            is delayed) or before its class was known. It is scored, and slots are judged by it; the
             result is empty.
         """
-        rows = targets.reshape(len(X), -1)
+        rows, part = targets.reshape(len(X), -1), self.quantile_part
+        records: list[Record] = []
+        if part is not None:  # compared with ends of intervals, row by row
+            for x, y in zip(X[:, None], rows[:, None], strict=True):  # (1, d), (1, K)
+                prediction = self.predict_next(x[0], 0, tail) if earlier is None else earlier
+                records.append(self.record(prediction))
+                part.learn(x, y, *prediction.more.reshape(2, self.target_count, -1))
+                self._step(x, y, tail, prediction, slots=False)
+            return records if earlier is None else []
         if earlier is not None:
             self._step(X, rows, tail, earlier, slots=False)
             return []
-        records, done = [], 0
+        done = 0
         slots = not {"slot_predictions", "slot_classes"}.isdisjoint(fields)
         while done < len(X):
             end = done + min(CHUNK, max(self._due_at - self.rows, 1))
@@ -278,40 +294,31 @@ class Model(ABC):
         if earlier is None:
             by_slot = None if by_slot is None else by_slot[:count]
             record = self._make_record(outputs[:count], weights[:count], by_slot)
-        for row, what, of in signals:
-            self._note_signal(row, what, of)
+        for row, what, of in signals:  # of target or input `of`
+            is_input = what == "input level"
+            where = f", target {of}" if self.target_count > 1 and not is_input else ""
+            self._note_change(Change(row, what + where, of if is_input else -1))
         if self.forecaster is not None and isinstance(self.core, _core.NumberModel):
             self.forecaster.learn_rows(X[:count], targets[:count, 0], self.core.readings)
         if self.rows >= self._due_at:
             self._do_what_is_due()
-            self._due_at = self.rows + self._rows_to_event()
         return count, record
 
     def _do_what_is_due(self) -> None:
-        if self.rows in self.config.restarts:
-            if self.rows == self.config.restarts[-1]:  # of fewer rows it follows chance
+        """Restart, look for seasons and revise slots, if it is time; note when it will be next."""
+        restarts, rows = self.config.restarts, self.rows
+        if rows in restarts:
+            if rows == restarts[-1]:  # of fewer rows it follows chance
                 self.learn_relevance()
             self.restart()
             self.warn_if_large()
-        if self.config.seasons == AUTO and is_look_due(self.rows):
+        if self.config.seasons == AUTO and LOOKS.is_due(rows):
             self._find_seasons()
-        if self.revise_slots(self.rows):
+        if REVISIONS.is_due(rows) and self.revise_slots():
             self.warn_if_large()
-
-    def _rows_to_event(self) -> int:
-        """How many rows may be learned at most before something is due."""
-        ends = [n - self.rows for n in self.config.restarts if n > self.rows]
-        if self.config.seasons == AUTO:
-            ends.append(rows_to_look(self.rows))
-        return min([*ends, rows_to_revision(self.rows)])
-
-    # --- signals of change ----------------------------------------------------------------------
-
-    def _note_signal(self, row: int, what: str, of: int) -> None:
-        """Note a signal of the core, of target or input `of`."""
-        if self.target_count > 1 and what != "input level":
-            what = f"{what}, target {of}"
-        self._note_change(Change(row, what, of if what == "input level" else -1))
+        due = [REVISIONS.rows_left(rows), *(at - rows for at in restarts if at > rows)]
+        due += [LOOKS.rows_left(rows)] if self.config.seasons == AUTO else []
+        self._due_at = rows + min(due)
 
     def _note_change(self, change: Change) -> None:
         """Add a signal of change. They stay sorted by row, whatever the batches."""
@@ -344,7 +351,7 @@ class Model(ABC):
     def _make_scaling(self, dimension: int, first_inputs: int) -> Scaling:
         return self.config.make_scaling(
             dimension,
-            first_inputs,
+            core=first_inputs,
             targets=self.targets,
             outputs=self.target_count if self.targets else 0,
             periods=len(self.core.periods),
@@ -356,16 +363,16 @@ class Model(ABC):
         self.scaling = scaling
         self.core.use_scaling(scaling.statistics)
 
-    @property
-    def first_inputs(self) -> int:
-        """How many inputs there were at the start of the banks."""
-        return self.scaling.core
+    def _continued_scaling(self, dimension: int) -> Scaling:
+        """The scaling for so many inputs and the present periods, which goes on from this one."""
+        scaling = self._make_scaling(dimension, self.scaling.core if self.banks else dimension)
+        scaling.statistics.continue_from(self.scaling.statistics)
+        return scaling
 
     def add_inputs(self, count: int) -> None:
         """Add `count` inputs behind the others, as if they had been missing so far."""
         dimension = self.dimension + count
-        scaling = self._make_scaling(dimension, self.first_inputs if self.banks else dimension)
-        scaling.statistics.continue_from(self.scaling.statistics)
+        scaling = self._continued_scaling(dimension)
         pool = self._make_pool(scaling)
         slots = pool.bank_slots(self.members.tolist())
         banks = [bank.with_inputs(scaling.width, slots) for bank in self.banks]
@@ -377,6 +384,10 @@ class Model(ABC):
             self.use_banks(banks)
         else:
             self.lay_out(dimension)
+        if self.forecaster is not None:
+            self.forecaster.add_inputs(count)
+        if self.quantile_part is not None:
+            self.quantile_part.model.add_inputs(count)
         self.warn_if_large()
 
     def warn_if_large(self) -> None:
@@ -411,20 +422,18 @@ class Model(ABC):
                 if period not in self.periods:
                     self._note_change(Change(self.rows, "season", period=period))
             self.core.set_periods(periods)
-            self._use_periods()
+            self._restart_season_slots()
         if self.forecaster is not None:
             self.forecaster = self.forecaster.with_periods(self.periods)
 
-    def _use_periods(self) -> None:
+    def _restart_season_slots(self) -> None:
         """Let the slots for seasons start anew with the present periods."""
         if not self.banks:
             self.lay_out(self.dimension)
             return
-        scaling = self._make_scaling(self.dimension, self.first_inputs)
-        scaling.statistics.continue_from(self.scaling.statistics)
-        self._use_scaling(scaling)
         before = self._running_slots()
-        self.pool = self._make_pool(scaling)
+        self._use_scaling(self._continued_scaling(self.dimension))
+        self.pool = self._make_pool(self.scaling)
         self._select(self.selection.with_new(self.pool.season_groups))
         self._change_banks(before)
 
@@ -488,15 +497,12 @@ class Model(ABC):
 
     def new_bank(self, outputs: int = 1) -> KernelBank:
         """A bank that has learned nothing."""
-        return self.config.make_bank(self._bank_slots(), outputs)
-
-    def _bank_slots(self) -> list[Slot]:
-        """The slots of the banks."""
-        return self.pool.bank_slots(self.members.tolist())
+        return self.config.make_bank([*self._running_slots().values()], outputs)
 
     def _running_slots(self) -> dict[int, Slot]:
         """The slots of the banks, by their indices in the pool."""
-        return dict(zip(self.members.tolist(), self._bank_slots(), strict=True))
+        members = self.members.tolist()
+        return dict(zip(members, self.pool.bank_slots(members), strict=True))
 
     def _change_banks(self, before: dict[int, Slot], anew: Collection[int] = ()) -> None:
         """Let the banks go on with the groups that run now.
@@ -514,18 +520,21 @@ class Model(ABC):
         )
         self.use_banks([bank.with_slots(*change) for bank in self.banks])
 
-    def _drop_banks(self) -> None:
-        """Drop all banks before a restart, which takes up all inputs there are by now."""
+    def restart(self) -> None:
+        """Start scaling and banks anew from the rows that are kept, with all inputs by now."""
+        X, _, targets, *_ = self.core.latest()
         self.use_banks([])
-        if self.first_inputs < self.dimension:
+        if self.scaling.core < self.dimension:
             self.lay_out(self.dimension)
+        self.start_groups()
+        transform = self.scaling.target_transform
+        self.scaling.fit(X, targets if self.targets else None)
+        if self.scaling.target_transform != transform:  # the target is skewed, or no longer
+            self.pool = self._make_pool(self.scaling)
+        self._start_banks()
 
     def replay(
-        self,
-        bank: KernelBank,
-        inputs: Floats,
-        targets: Floats,
-        chosen: np.ndarray | None = None,
+        self, bank: KernelBank, inputs: Floats, targets: Floats, chosen: np.ndarray | None = None
     ) -> None:
         """Let a new bank learn rows that are kept, in the order of predictions and targets.
 
@@ -567,11 +576,11 @@ class Model(ABC):
             self._start_selection()
             self.pool.outputs = self.outputs_per_pool
 
-    def revise_slots(self, rows: int, *, due: bool | None = None) -> bool:
-        """Let slots without weight give their time to others, if it is time; whether some did."""
-        due = revision_is_due(rows) if due is None else due
-        if not (self.config.revises and self.banks and due):
+    def revise_slots(self) -> bool:
+        """Let slots without weight give their time to others; whether some did."""
+        if not (self.config.revises and self.banks):
             return False
+        rows = self.rows
         weights = np.maximum(self.mean_weights_of_outputs(), self.long_mean_weights())
         before, slots_before = self.selection, self._running_slots()
         anew = self.pool.relevant_slots if self.learn_relevance() else ()
@@ -606,43 +615,36 @@ class Model(ABC):
 
     def describe(self) -> tuple[Json, Arrays]:
         """Everything with its banks as JSON data and arrays, without forecasts and quantiles."""
-        header: Json = {
-            "first_inputs": self.first_inputs,
+        banks = {f"bank{number}": bank for number, bank in enumerate(self.banks)}
+        header, arrays = describe_parts({"core": self.core, **banks})
+        header |= {
+            "first_inputs": self.scaling.core,
             "previous": self.previous,
             "periods": list(self.periods),
             "selection": asdict(self.selection),
             "slot_changes": [asdict(change) for change in self.slot_changes],
             "changes": [list(change) for change in self.changes],
-            "held": self._size if self.targets else 0,
-            "classes": self.classes,
-            "banks": [],
+            "size": self._size,
+            "outputs": [bank.outputs for bank in self.banks],
         }
-        arrays: Arrays = {f"core/{name}": array for name, array in self.core.state().items()}
-        for number, bank in enumerate(self.banks):
-            settings, state = bank.describe()
-            header["banks"].append(settings)
-            arrays |= {f"bank{number}/{name}": array for name, array in state.items()}
         return header, arrays
 
     def restore(self, header: Json, arrays: Arrays, reading: Reading) -> None:
         """Continue, with nothing learned so far, from what `describe` returned."""
         periods = restored_periods(self.config.seasons, header["periods"])
         first = whole_number(header["first_inputs"], 1, self.dimension, "the first inputs")
+        outputs = [whole_number(n, 1, 10**6, "the outputs of a bank") for n in header["outputs"]]
         self.core.set_periods(periods)
-        outputs = tuple(settings.get("outputs", 1) for settings in header["banks"])
-        for number in outputs:
-            whole_number(number, 1, 10**6, "the outputs of a bank")
         self.lay_out(first)
-        held = whole_number(header["held"], 0, CHANGE_AFTER - 1, "rows held back")
-        self._allocate(held if self.targets else sum(outputs))
-        state = under("core/", arrays)
-        for name, array in state.items():
-            # Inputs, past targets and some of several targets may be missing; statistics never are.
-            missing = name.endswith(("inputs", "past", "lagged"))
-            missing |= self.target_count > 1 and "targets" in name
-            if not np.isfinite(array).all() and not missing:
-                raise FileRefused(f"its statistics are not numbers: {name}.")
-        self.core.restore(state)
+        most = CHANGE_AFTER - 1 if self.targets else sum(outputs)
+        self._allocate(whole_number(header["size"], 0 if self.targets else most, most, "its size"))
+        # Inputs, past targets and some of several targets may be missing; statistics never are.
+        state, several = under("core/", arrays), self.target_count > 1
+        check_finite(
+            {name: array for name, array in state.items() if not (several and "targets" in name)},
+            ("inputs", "past", "lagged"),
+        )
+        reading.restore({"core": self.core}, header, arrays)
         if self.periods != periods or not self.scaling.has_plausible_shifts():
             raise FileRefused("no stream has such running statistics.")
         self.pool = self._make_pool(self.scaling)  # a target may be skewed
@@ -650,20 +652,14 @@ class Model(ABC):
         if not self.pool.can_run(selection.running):
             raise FileRefused("its running slots do not fit its settings.")
         self._select(selection)
-        try:
-            self.slot_changes = parse_changes(header["slot_changes"])
-        except (TypeError, ValueError) as error:
-            raise FileRefused(f"its slot_changes are impossible: {error}.") from None
+        self.slot_changes = parse_changes(header["slot_changes"])
         self.changes = [
             Change(int(row), str(what), *map(int, rest)) for row, what, *rest in header["changes"]
         ]
-        if outputs != (self.outputs_per_bank if self.started else ()):
+        if outputs != list(self.outputs_per_bank if self.started else ()):
             raise FileRefused("it has the wrong number of banks or outputs.")
-        banks = []
-        for number, settings in enumerate(header["banks"]):
-            template = self.new_bank(outputs[number])
-            banks.append(reading.bank(settings, under(f"bank{number}/", arrays), template))
-        self.use_banks(banks)
+        new = {f"bank{number}": self.new_bank(count) for number, count in enumerate(outputs)}
+        self.use_banks([*reading.restore(new, header, arrays).values()])
 
 
 # --- numbers --------------------------------------------------------------------------------------
@@ -691,8 +687,6 @@ class NumberModel(Model):
         outputs: int | None = None,
     ) -> None:
         self.target_count = targets if outputs is None else outputs
-        self.quantile_part: Quantiles | None = None
-        """The quantiles beside predictions and intervals, if they are asked for."""
         super().__init__(config, dimension, targets, previous)
 
     def _make_core(self) -> _core.NumberModel:
@@ -712,30 +706,6 @@ class NumberModel(Model):
     def outputs_per_bank(self) -> tuple[int, ...]:
         return (self.target_count,)
 
-    def add_inputs(self, count: int) -> None:
-        super().add_inputs(count)
-        if self.forecaster is not None:
-            self.forecaster.add_inputs(count)
-        if self.quantile_part is not None:
-            self.quantile_part.model.add_inputs(count)
-
-    @property
-    def extra_parts(self) -> dict[str, Any]:
-        quantiles = self.quantile_part
-        return super().extra_parts | ({} if quantiles is None else {"quantile_part": quantiles})
-
-    def predict_next(self, x: Floats, waiting: int, tail: float) -> _core.Prediction:
-        prediction = self.core.predict_next(x, waiting, tail)
-        if self.quantile_part is not None:
-            more = prediction.more
-            more[: len(more) // 2] = self.quantile_part.predict(x[None]).ravel()
-            prediction.more = more
-        return prediction
-
-    def _idle_prediction(self) -> Floats:
-        centers = [self.scaling.statistics.target_scale(k)[0] for k in range(self.target_count)]
-        return np.array(centers)[:, None]
-
     def _make_record(self, outputs: Floats, weights: Floats, slots: Floats | None) -> Record:
         count, several = len(outputs), self.target_count > 1
         values = outputs.reshape(count, self.target_count, 3)
@@ -746,43 +716,7 @@ class NumberModel(Model):
         record |= {name: array.copy() for name, array in parts}
         return record if several else {name: array[:, 0] for name, array in record.items()}
 
-    def record(self, prediction: _core.Prediction) -> Record:
-        record = super().record(prediction)
-        if self.quantile_part is not None:
-            quantiles = prediction.more.reshape(2, 1, self.target_count, -1)[0]
-            record["quantiles"] = quantiles if self.target_count > 1 else quantiles[:, 0]
-        return record
-
-    def update(
-        self,
-        X: Floats,
-        targets: Floats,
-        tail: float,
-        fields: Collection[str] = (),
-        earlier: _core.Prediction | None = None,
-    ) -> list[Record]:
-        part = self.quantile_part
-        if part is None:
-            return super().update(X, targets, tail, fields, earlier)
-        records = []
-        rows = targets.reshape(len(X), self.target_count)
-        for x, y in zip(X, rows, strict=True):  # compared with ends of intervals, row by row
-            prediction = self.predict_next(x, 0, tail) if earlier is None else earlier
-            records.append(self.record(prediction))
-            quantiles, ends = prediction.more.reshape(2, self.target_count, -1)
-            part.score(quantiles, ends, y[:, None])
-            part.update(x[None], y[None])
-            self._step(x[None], y[None], tail, prediction, slots=False)
-        return records if earlier is None else []
-
-    def restart(self) -> None:
-        X, _, targets, *_ = self.core.latest()
-        self._drop_banks()
-        self.start_groups()
-        transform = self.scaling.target_transform
-        self.scaling.fit(X, targets)
-        if self.scaling.target_transform != transform:  # the target is skewed, or no longer
-            self.pool = self._make_pool(self.scaling)
+    def _start_banks(self) -> None:
         self.core.release()
         bank = self.new_bank(self.target_count)
         self.replay(bank, *self._usual_rows())
@@ -806,24 +740,16 @@ class NumberModel(Model):
     def replay_samples(self) -> tuple[Floats, Floats] | None:
         return self._usual_rows()[:2] if self.config.revises else None
 
-    @property
-    def unscored(self) -> int:
-        unscored: int = self.core.track(0)[1]
-        return unscored
-
     def long_mean_weights(self) -> Floats:
         means: Floats = np.mean([self.core.long_mean(k) for k in range(self.target_count)], axis=0)
         return means
 
-    def mean_errors(self) -> tuple[Floats, Floats]:
-        errors = np.full((2, self.target_count), np.nan)
-        for k in range(self.target_count):
-            rows, unscored, loss, last_value_loss, _ = self.core.track(k)
-            if rows > unscored:
-                errors[0, k] = loss / (rows - unscored)
-            if rows > 1:
-                errors[1, k] = last_value_loss / (rows - 1)
-        return errors[0], errors[1]
+    def _totals(self) -> list[tuple[float, float, float, float]]:
+        tracks = [self.core.track(k) for k in range(self.target_count)]
+        return [
+            (rows - unscored, loss, rows - 1, last_value_loss)
+            for rows, unscored, loss, last_value_loss, _ in tracks
+        ]
 
 
 # --- quantiles of the targets ---------------------------------------------------------------------
@@ -875,25 +801,22 @@ class Quantiles:
         there were."""
 
     def predict(self, X: Floats) -> Floats:
-        """(n, K, Q): quantiles of rows (n, d), each as the next one; changes nothing."""
-        pasts = np.tile(self.model.past_row(), (len(X), 1))
+        """(n, Q): quantiles of rows (n, d), each as the next one; changes nothing."""
+        pasts = np.tile(self.model.core.past_row(), (len(X), 1))
         outputs = self.model.predict_rows(X, pasts, 0.05)[:, ::3]
         return np.sort(outputs.reshape(len(X), *self.totals.shape[:2]), axis=2)
 
-    def update(self, X: Floats, targets: Floats) -> None:
-        """Learn a row (1, d) with its targets (1, K)."""
-        self.model.update(X, np.repeat(targets, len(self.levels), axis=1), 0.05)
-
-    def score(self, quantiles: Floats, conformal: Floats, targets: Floats) -> None:
-        """Add up the losses of quantiles and calibrated ends (K, Q); targets (K, 1)."""
-        scored = ~np.isnan(quantiles + targets)
-        levels = np.array(self.levels)
+    def learn(self, X: Floats, targets: Floats, quantiles: Floats, conformal: Floats) -> None:
+        """Learn a row (1, d), (1, K); score its quantiles and calibrated ends (K, Q)."""
+        y, levels = targets.T, np.array(self.levels)
+        scored = ~np.isnan(quantiles + y)
         for column, ends in enumerate((quantiles, conformal)):
             # level * (y - q) above a quantile q, (1 - level) * (q - y) below
-            loss = np.maximum(levels * (targets - ends), (levels - 1.0) * (targets - ends))
-            self.totals[..., column] += np.where(scored, loss, 0.0)
-        self.totals[..., 2] += scored & (targets <= quantiles)
+            losses = np.maximum(levels * (y - ends), (levels - 1.0) * (y - ends))
+            self.totals[..., column] += np.where(scored, losses, 0.0)
+        self.totals[..., 2] += scored & (y <= quantiles)
         self.totals[..., 3] += scored
+        self.model.update(X, np.repeat(targets, len(self.levels), axis=1), 0.05)
 
     def scores(self) -> tuple[QuantileScore, ...]:
         """How good the quantiles were, by level."""
@@ -909,18 +832,14 @@ class Quantiles:
 
     def describe(self) -> tuple[Json, Arrays]:
         """The model and the totals, as JSON data and arrays."""
-        header, arrays = self.model.describe()
-        return header, arrays | {"totals": self.totals.copy()}
+        return describe_parts({"model": self.model, "totals": self.totals})
 
     def restore(self, header: Json, arrays: Arrays, reading: Reading) -> None:
         """Continue, with nothing learned so far, from what `describe` returned."""
-        totals = arrays.pop("totals")
-        if totals.shape != self.totals.shape or not np.isfinite(totals).all():
-            raise FileRefused("its quantiles do not fit its settings.")
-        self.model.restore(header, arrays, reading)
-        for count in totals[..., 3].ravel():
+        reading.restore({"model": self.model, "totals": self.totals}, header, arrays)
+        check_finite({"totals": self.totals}, ())
+        for count in self.totals[..., 3].flat:
             whole_number(count, 0, self.model.rows, "quantiles")
-        self.totals[:] = totals
 
 
 # --- classes --------------------------------------------------------------------------------------
@@ -992,7 +911,8 @@ class ClassModel(Model):
             if self.outputs == 1 and self.outputs_needed > 1:  # so far it was that of class 1
                 self._add_output(0)
             self._add_outputs()
-            self.revise_slots(self.rows, due=not self.pool.fits(self.selection.running, START))
+            if not self.pool.fits(self.selection.running, START):
+                self.revise_slots()
         self.warn_if_large()
 
     def _add_outputs(self) -> None:
@@ -1041,9 +961,6 @@ class ClassModel(Model):
 
     # --- predicting and learning ----------------------------------------------------------------
 
-    def _idle_prediction(self) -> Floats:
-        return np.zeros(1)
-
     def _make_record(self, outputs: Floats, weights: Floats, slots: Floats | None) -> Record:
         record = {"probabilities": outputs, "weights": weights[:, 0]}
         if slots is not None and slots.shape[1]:
@@ -1055,11 +972,7 @@ class ClassModel(Model):
             record["slot_classes"] = np.repeat(best[:, None], shape[1], axis=1)
         return record
 
-    def restart(self) -> None:
-        X, *_ = self.core.latest()
-        self._drop_banks()
-        self.scaling.fit(X, None)
-        self.start_groups()
+    def _start_banks(self) -> None:
         self.core.start_scores(0)
         self._add_outputs()
 
@@ -1070,21 +983,13 @@ class ClassModel(Model):
         labels = output_labels(targets[:, 0], self._positives())
         return self.scaling.statistics.scale_rows(X, pasts), labels
 
-    @property
-    def unscored(self) -> int:
-        return self.core.unscored
-
     def long_mean_weights(self) -> Floats:
         means: Floats = self.core.long_mean
         return means
 
-    def mean_errors(self) -> tuple[Floats, Floats]:
-        counts = (self.rows - self.unscored, self.rows - 1)
-        shares = [
-            np.array([wrong / count if count > 0 else np.nan])
-            for wrong, count in zip(self.core.wrong, counts, strict=True)
-        ]
-        return shares[0], shares[1]
+    def _totals(self) -> list[tuple[float, float, float, float]]:
+        wrong, wrong_baseline = self.core.wrong
+        return [(self.rows - self.core.unscored, wrong, self.rows - 1, wrong_baseline)]
 
 
 def output_labels(targets: Floats, positives: np.ndarray) -> Floats:
@@ -1181,13 +1086,13 @@ class AutoTrace(Trace):
     ) -> None:
         """The trace of consecutive records.
 
-        target_names : of several targets. forecasts : of a run, not of a single row.
+        forecasts : of a run, not of a single row.
 
         Where no class was known yet, the predicted label is None, and probabilities are NaN.
         """
         self.task = "regression" if model.targets else "classification"
         self.possible = FIELDS[self.task]
-        self.classes: tuple[Any, ...] = tuple(labels.known)
+        self.classes: tuple[Any, ...] = tuple(labels.labels)
         """The labels, in the order of the columns of `probabilities`."""
         self.horizons = () if forecasts is None else model.config.horizons
         """Of the columns of `forecasts`, in rows."""
@@ -1201,12 +1106,7 @@ class AutoTrace(Trace):
         samples = sum(len(next(iter(record.values()))) for record in records)
         if not model.targets and "predictions" in fields:
             numbers = np.concatenate([best_class(record["probabilities"]) for record in records])
-            known_rows = np.flatnonzero(numbers >= 0)
-            if len(known_rows) == samples:
-                arrays["predictions"] = labels.array(numbers)
-            else:
-                arrays["predictions"] = np.full(samples, None, dtype=object)
-                arrays["predictions"][known_rows] = labels.array(numbers[known_rows]).tolist()
+            arrays["predictions"] = labels.array(numbers)
         arrays |= {name: array for name, array in (forecasts or {}).items() if name in fields}
         super().__init__(
             samples,
@@ -1214,7 +1114,7 @@ class AutoTrace(Trace):
             fields,
             arrays=arrays,
             outputs=max(len(target_names), 1),
-            target_names=target_names,
+            target_names=target_names if len(target_names) > 1 else (),
         )
 
     def _columns(self) -> dict[str, list[tuple[str, ...]]]:
@@ -1226,12 +1126,13 @@ class AutoTrace(Trace):
         return columns | dict.fromkeys(BY_HORIZON, ahead)
 
 
-def trace_fields(record: object, task: str, without: tuple[str, ...]) -> tuple[str, ...]:
-    """The fields that `record` asks for, in their usual order.
-
-    without : how the names of those begin that the bank does not have.
-    """
-    possible = tuple(name for name in FIELDS[task] if not name.startswith(without or "-"))
+def trace_fields(record: object, config: AutoConfig) -> tuple[str, ...]:
+    """The fields that `record` asks for, in their usual order, of those that a bank has."""
+    unused = [
+        *(() if config.horizons else BY_HORIZON),
+        *(() if config.quantiles else ["quantiles"]),
+    ]
+    possible = tuple(name for name in FIELDS[config.task] if name not in unused)
     fields = chosen_fields(record, possible, AutoTrace.by_slot)
     if not fields:
         remedy = 'Use "all", "light" (no array with one column per slot), or a list of names.'
@@ -1248,14 +1149,10 @@ def _stack(records: Iterable[Floats]) -> Floats:
     if parts[0].ndim != 2:
         return np.concatenate(parts)
     width = max(part.shape[1] for part in parts)
-    return np.concatenate(
-        [
-            np.pad(part, ((0, 0), (0, width - part.shape[1])), constant_values=0.0)
-            if part.shape[1]
-            else np.full((len(part), width), np.nan)
-            for part in parts
-        ]
-    )
+    wide = [np.full((len(part), width), 0.0 if part.shape[1] else np.nan) for part in parts]
+    for rows, part in zip(wide, parts, strict=True):
+        rows[:, : part.shape[1]] = part
+    return np.concatenate(wide)
 
 
 # --- predictions of single rows whose targets have not come ---------------------------------------
@@ -1333,85 +1230,52 @@ class PendingPredictions:
 
     def pop(self, x: Floats) -> _core.Prediction | None:
         """Remove and return the oldest prediction for this input, which is learned now, or None."""
-        key = x.tobytes()
-        for index, (other, prediction) in enumerate(self.items):
-            if other == key:
-                del self.items[index]
-                self.expired = index
-                return prediction
-        self.expired = len(self.items)
-        return None
+        keys, key = [other for other, _ in self.items], x.tobytes()
+        self.expired = keys.index(key) if key in keys else len(keys)
+        return self.items.pop(self.expired)[1] if self.expired < len(keys) else None
 
     # --- saving ---------------------------------------------------------------------------------
 
-    def arrays(self, model: Model, width: int) -> Arrays:
-        """As arrays, filled up with NaN where some had fewer outputs or classes.
+    def describe(self) -> tuple[Json, Arrays]:
+        """How many are expired, and the numbers of all predictions one after the other.
 
-        sizes (n, 3): the numbers of scores, of outputs with slot predictions, and of results.
+        sizes (n, 8): how many numbers are the input, the rows before it, and each array of the
+        prediction.
+        """
+        states = [
+            [np.frombuffer(key), *map(np.ravel, prediction.__getstate__())]
+            for key, prediction in self.items
+        ]
+        sizes = np.array([list(map(len, state)) for state in states]).reshape(-1, 8)
+        values = np.concatenate([np.zeros(0), *(part for state in states for part in state)])
+        return {"expired": self.expired}, {"sizes": sizes, "values": values}
+
+    def restore(self, header: Json, arrays: Arrays, model: Model, width: int) -> None:
+        """Continue, with nothing so far, from what `describe` returned.
 
         width : how many numbers an input has.
         """
-        predictions = [prediction for _, prediction in self.items]
-        results = [np.append(prediction.output, prediction.more) for prediction in predictions]
-        outputs = max((len(prediction.scores) for prediction in predictions), default=0)
-        most = max(map(len, results), default=0)
-        shapes = _pending_shapes(model, len(self.items), width, outputs, most)
-        arrays = {name: np.full(shape, np.nan) for name, shape in shapes.items()}
-        for i, ((key, prediction), result) in enumerate(zip(self.items, results, strict=True)):
-            scores, slots = prediction.scores, prediction.slots
-            arrays["rows_before"][i] = prediction.rows_before
-            arrays["sizes"][i] = (len(scores), len(slots), len(result))
-            arrays["inputs"][i] = np.frombuffer(key)
-            arrays["past"][i] = prediction.past
-            arrays["ends"][i] = prediction.ends
-            for name, values in (("scores", scores), ("slots", slots), ("results", result)):
-                arrays[name][i, : len(values)] = values
-        return arrays
-
-    def restore(self, arrays: Arrays, expired: object, model: Model, width: int) -> None:
-        """Continue, with nothing so far, from what `arrays` returned; `expired` of them are."""
-        count, outputs = arrays["scores"].shape
-        shapes = _pending_shapes(model, count, width, outputs, arrays["results"].shape[1])
-        if (
-            {name: array.shape for name, array in arrays.items()} != shapes
-            or count > LARGEST_PENDING_LIMIT
-            or outputs > max(model.outputs, model.target_count)
-        ):
+        values, count, pool = arrays["values"], model.target_count, len(model.names)
+        scores = [count] if model.targets else range(max(model.outputs, count) + 1)
+        output = [3 * count] if model.targets else range(len(values) + 1)
+        more, core = 2 * count * len(model.config.quantiles), model.core
+        slots = [0, *(outputs * pool for outputs in scores)]
+        possible = ([width], [1], [core.past], scores, slots, output, [more], [core.ends])
+        sizes = arrays["sizes"].tolist()
+        if len(sizes) > LARGEST_PENDING_LIMIT:
+            raise FileRefused("it has too many pending predictions.")
+        place = 0
+        for row in sizes:
+            if any(size not in fitting for size, fitting in zip(row, possible, strict=True)):
+                raise FileRefused("its pending predictions do not fit its settings.")
+            ends = place + np.cumsum(row, dtype=np.int64)
+            parts = [part.copy() for part in np.split(values[place : ends[-1]], ends[:-1] - place)]
+            x, (rows,), past, scored, by_slot, *rest = parts
+            rows_before = whole_number(rows, 0, model.rows, "rows")
+            by_slot = by_slot.reshape(-1, pool)
+            prediction = _core.Prediction(rows_before, past, scored, by_slot, *rest)
+            self.append(x.tobytes(), prediction)
+            place = int(ends[-1])
+        if place != len(values):
             raise FileRefused("its pending predictions do not fit its settings.")
-        several = model.target_count
-        more = 2 * several * len(model.config.quantiles)
-        limits = (outputs, outputs, arrays["results"].shape[1])
-        for i in range(count):
-            scores, slots, output = (
-                whole_number(size, 0, most, "a pending prediction")
-                for size, most in zip(arrays["sizes"][i], limits, strict=True)
-            )
-            if model.targets and (output != 3 * several + more or scores != several):
-                raise FileRefused("a pending prediction has no value.")
-            result = arrays["results"][i, :output]
-            prediction = _core.Prediction(
-                whole_number(arrays["rows_before"][i], 0, model.rows, "rows"),
-                arrays["past"][i].copy(),
-                arrays["scores"][i, :scores].copy(),
-                arrays["slots"][i, :slots].copy(),
-                result[: output - more].copy(),
-                result[output - more :].copy(),
-                arrays["ends"][i].copy(),
-            )
-            self.append(arrays["inputs"][i].tobytes(), prediction)
-        self.expired = whole_number(expired, 0, count, "old predictions")
-
-
-def _pending_shapes(
-    model: Model, count: int, width: int, outputs: int, results: int
-) -> dict[str, tuple[int, ...]]:
-    return {
-        "rows_before": (count,),
-        "sizes": (count, 3),
-        "inputs": (count, width),
-        "past": (count, model.core.past),
-        "scores": (count, outputs),
-        "slots": (count, outputs, len(model.names)),
-        "results": (count, results),
-        "ends": (count, model.core.ends),
-    }
+        self.expired = whole_number(header["expired"], 0, len(sizes), "old predictions")

@@ -95,47 +95,38 @@ class Scaling:
         """The column of a scaled row for each scaling of each input and past target, or -1."""
         self.columns_of: dict[str, tuple[int, ...]] = {}
         """The columns of each scaling: its first inputs, lagged targets, later inputs."""
-        self.lag_columns: list[int] = []
-        width = 0
+        self.width = 0
         for name in self.names:
             scaled = [*range(core)]
             if name != "asinh" or len(self.names) == 1:
                 scaled += range(dimension, dimension + lags)
-            self.columns_of[name] = tuple(range(width, width + len(scaled)))
+            self.columns_of[name] = self._take(len(scaled))
             places[SCALINGS.index(name), scaled] = self.columns_of[name]
-            self.lag_columns += self.columns_of[name][core:]
-            width += len(scaled)
-        self.season_columns = tuple(range(width, width + seasons * SEASON_INPUTS))
+        self.season_columns = self._take(seasons * SEASON_INPUTS)
         """The columns of all places for periods."""
-        width += len(self.season_columns)
-        older = tuple(range(width, width + remembered - lags))
-        places[SCALINGS.index(self.names[0]), dimension + lags :] = older
-        width += len(older)
-        previous_columns = range(width, width + previous)
-        width += previous
-        self.past_columns = (*older, *previous_columns)
+        older, previous_column = self._take(remembered - lags), self.width
+        first = SCALINGS.index(self.names[0])
+        places[first, dimension + lags :] = older
+        self.past_columns = (*older, *self._take(previous))
         """The columns of the past beyond lagged targets and seasons."""
-        first = self.columns_of[self.names[0]]
-        sources = (*first, *self.past_columns) if previous else ()
-        self.relevant_columns = tuple(range(width, width + len(sources)))
-        width += len(sources)
+        sources = (*self.columns_of[self.names[0]], *self.past_columns) if previous else ()
+        self.relevant_columns = self._take(len(sources))
         for column in range(core, dimension):
             for name in self.names:
-                self.columns_of[name] += (width,)
-                places[SCALINGS.index(name), column] = width
-                width += 1
-        self.width = width
+                later = self._take(1)
+                self.columns_of[name] += later
+                places[SCALINGS.index(name), column] = later[0]
         self.statistics = _core.Scaling(
             inputs=dimension,
-            width=width,
-            outputs=targets if outputs is None else outputs,
+            width=self.width,
+            outputs=self.outputs,
             each=each,
             targets=remembered,
             shown=lags,
             seasons=seasons,
             season_column=self.season_columns[0] if seasons else 0,
             previous=previous,
-            previous_column=previous_columns.start,
+            previous_column=previous_column,
             ring=RING if "rank" in names else CHANGE_AFTER,
             target_ring=RING if lags and targets and "rank" in names else CHANGE_AFTER,
             places=places,
@@ -143,6 +134,17 @@ class Scaling:
             relevant_sources=sources,
         )
         """The statistics, and the loops over rows."""
+
+    def _take(self, count: int) -> tuple[int, ...]:
+        """The next columns of a scaled row."""
+        self.width += count
+        return tuple(range(self.width - count, self.width))
+
+    def split_columns(self, name: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The columns of a scaling: those from the start, and those of inputs added later."""
+        columns = self.columns_of[name]
+        first = len(columns) - (self.dimension - self.core)
+        return columns[:first], columns[first:]
 
     @property
     def columns(self) -> Floats:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import sqrt
+from typing import NamedTuple
 
 import numpy as np
 
@@ -55,8 +56,26 @@ LEAST_DAYS = 28
 LATE = 2048
 """Rows after which a period must be clearer, since the other slots have learned much by then."""
 
+
+class Schedule(NamedTuple):
+    """After which numbers of rows something is done: the first ones, then multiples of a period."""
+
+    first: tuple[int, ...]
+    period: int
+
+    def is_due(self, rows: int) -> bool:
+        """Whether it is done after so many rows."""
+        return rows > 0 and (rows in self.first or rows % self.period == 0)
+
+    def rows_left(self, rows: int) -> int:
+        """How many rows are learned until the next time; at least one."""
+        first = [number - rows for number in self.first if number > rows]
+        return min([*first, self.period - rows % self.period])
+
+
 FIRST_LOOKS, NEXT_LOOKS = (200, 500, 1000), 2000
-"""After which numbers of rows periods are looked for: these, then every 2,000 rows."""
+LOOKS = Schedule(FIRST_LOOKS, NEXT_LOOKS)
+"""When periods are looked for."""
 
 SIGNIFICANT = 5.0
 """Standard deviations of chance that a period must exceed."""
@@ -93,17 +112,6 @@ def history_size(seasons: Setting) -> int:
     if seasons is None:
         return 0
     return WINDOW if isinstance(seasons, str) else RECALLED * max(seasons)
-
-
-def rows_to_look(rows: int) -> int:
-    """After how many further rows periods are looked for, if they are not named."""
-    first = [look - rows for look in FIRST_LOOKS if look > rows]
-    return min([*first, NEXT_LOOKS - rows % NEXT_LOOKS])
-
-
-def is_look_due(rows: int) -> bool:
-    """Whether periods are looked for after so many rows."""
-    return rows > 0 and (rows in FIRST_LOOKS or rows % NEXT_LOOKS == 0)
 
 
 def find_new_periods(

@@ -34,7 +34,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -60,6 +60,7 @@ from ..learners import (
     FourierRLS,
     FourierSGD,
     LastValue,
+    Learner,
     LinearRLS,
     NearestNeighborGP,
     Norma,
@@ -68,11 +69,9 @@ from ..learners import (
 from ..losses import Loss, Squared
 from ..utils.validation import Floats
 from .scaling import Scaling
-from .seasons import SEASON_INPUTS
+from .seasons import SEASON_INPUTS, Schedule
 
 # --- pool -----------------------------------------------------------------------------------------
-
-NamedSlots = Sequence[tuple[str, Slot]]
 
 SEVERAL_OUTPUTS, EACH_OUTPUT = 2.9, 1 / 7
 """How many times more a row may cost with several outputs, or with each of many."""
@@ -84,8 +83,8 @@ LARGEST_STATE = 300_000_000
 """How many bytes the slots of all outputs but the first may have."""
 
 SEVERAL_STATES = 4
-"""How many times more bytes than the initial slots of one output those slots of all outputs may
-have that are not shared, such as trees: they cost little time for their size."""
+"""Memory limit of unshared slots, such as trees, as a multiple of one output's initial slots: they
+cost little time for their size."""
 
 SHARED = 0.5
 """A group is shared if a further output costs less than this part of the first one."""
@@ -100,31 +99,22 @@ class PoolGroup:
     name : of the group, for people.
     slots : their indices in the pool.
     base : the group that has the slot whose residual they learn, or None.
-    price : roughly how many microseconds they take per row, with one output, if there is nothing
-        to search.
+    cost : of the group.
     initial : whether it runs from the start, with one output.
-    further : how many microseconds more each further output takes.
-    size : roughly how many bytes each further output has.
     turn : the place among the slots of its scaling, where groups of all scalings take turns.
-    search : how many microseconds more a row takes for each past row that is searched.
-    memory : how many past rows are searched at most.
     """
 
     name: str
     slots: tuple[int, ...]
     base: int | None
-    price: float
-    initial: bool
-    further: float = 0.0
-    size: int = 0
+    cost: Cost
+    initial: bool = True
     turn: int = 0
-    search: float = 0.0
-    memory: int = 0
 
     @property
     def is_shared(self) -> bool:
         """Whether further outputs cost little more time than one."""
-        return self.further < SHARED * self.price
+        return self.cost.further < SHARED * self.cost.price
 
 
 class SlotPool:
@@ -169,39 +159,25 @@ class SlotPool:
             return self.first_limit
         return self.first_limit * max(SEVERAL_OUTPUTS, self.outputs * EACH_OUTPUT)
 
-    def add(self, named: NamedSlots, *, initial: bool = True, price: float | None = None) -> None:
-        """Add slots, each of them a group."""
-        for turn, named_slot in enumerate(named):
-            self.add_group(named_slot[0], [named_slot], initial=initial, turn=turn, price=price)
-
     def add_group(
         self,
         name: str,
-        named: NamedSlots,
+        named: Sequence[tuple[str, Slot]],
         *,
         initial: bool = True,
         turn: int = 0,
-        price: float | None = None,
+        cost: Cost | None = None,
     ) -> None:
-        """Add slots as one group; its price is computed if it is not given."""
-        first = len(self.slots)
-        slots = [slot for _, slot in named]
+        """Add slots with their names as one group; its cost is computed if it is None."""
+        first, slots = len(self.slots), [slot for _, slot in named]
         base = slots[0].residual_of
-        further, size = 0.0, 0
-        search, memory = 0.0, 0
-        if price is None:
-            price = max(slot_price(slot, self.width) for slot in slots)
-            search, memory = search_price(slots[0], self.width)
-            further = max(output_price(slot, self.width) for slot in slots)
-            size = output_size(slots, self.width)
-        indices = tuple(range(first, first + len(named)))
         group = None if base is None else self._group_of[base]
-        self._group_of += [len(self.groups)] * len(named)
-        self.groups.append(
-            PoolGroup(name, indices, group, price, initial, further, size, turn, search, memory)
-        )
-        self.names += [name for name, _ in named]
-        self.slots += [slot for _, slot in named]
+        cost = group_cost(slots, self.width) if cost is None else cost
+        self._group_of += [len(self.groups)] * len(slots)
+        indices = tuple(range(first, first + len(slots)))
+        self.groups.append(PoolGroup(name, indices, group, cost, initial, turn))
+        self.names += [slot_name for slot_name, _ in named]
+        self.slots += slots
 
     def index(self, name: str) -> int | None:
         """The index of the slot with that name, or None."""
@@ -230,23 +206,35 @@ class SlotPool:
     def price(self, groups: Iterable[int]) -> float:
         """What groups cost together."""
         further = self.outputs - 1
-        chosen = [self.groups[number] for number in groups]
+        costs = [self.groups[number].cost for number in groups]
         return sum(
-            group.price + group.search * min(group.memory, self.rows) + further * group.further
-            for group in chosen
+            cost.price + cost.search * min(cost.memory, self.rows) + further * cost.further
+            for cost in costs
         )
 
     def fits(self, groups: Iterable[int], factor: float = 1.0) -> bool:
         """Whether groups cost no more than this factor times the limit, and are not too large."""
         chosen = sorted(groups)
-        return self.price(chosen) <= factor * self.limit and self._has_room(chosen)
+        if self.price(chosen) > factor * self.limit:
+            return False
+        sizes = {number: self.groups[number].cost.size for number in chosen}
+        unshared = sum(size for number, size in sizes.items() if not self.groups[number].is_shared)
+        first = sum(group.cost.size for group in self.groups if group.initial)
+        return self.outputs == 1 or (
+            (self.outputs - 1) * sum(sizes.values()) <= LARGEST_STATE
+            and self.outputs * unshared <= SEVERAL_STATES * first
+        )
 
     def take(self, group: int, chosen: set[int], factor: float = 1.0) -> bool:
         """Add a group and its bases to those chosen, if all fit; whether they do.
 
         With several outputs, at least one has to run.
         """
-        wanted = chosen.union(self.with_bases(group))
+        wanted = {*chosen, group}
+        base = self.groups[group].base
+        while base is not None:
+            wanted.add(base)
+            base = self.groups[base].base
         if not self.fits(wanted, factor) and (self.outputs == 1 or chosen):
             return False
         chosen |= wanted
@@ -256,23 +244,6 @@ class SlotPool:
         """Whether these groups are sorted and have their bases among them."""
         bases = {self.groups[number].base for number in running} - {None}
         return list(running) == sorted(running) and bases.issubset(running)
-
-    def _has_room(self, chosen: Sequence[int]) -> bool:
-        """Whether groups of several outputs are not too large."""
-        if self.outputs == 1:
-            return True
-        groups = [self.groups[number] for number in chosen]
-        unshared = sum(group.size for group in groups if not group.is_shared)
-        first = sum(group.size for group in self.groups if group.initial)
-        further = (self.outputs - 1) * sum(group.size for group in groups)
-        return further <= LARGEST_STATE and self.outputs * unshared <= SEVERAL_STATES * first
-
-    def with_bases(self, group: int) -> list[int]:
-        """A group and all that it needs, the last base first."""
-        chain = [group]
-        while (base := self.groups[chain[0]].base) is not None:
-            chain.insert(0, base)
-        return chain
 
     def members(self, groups: Iterable[int]) -> tuple[int, ...]:
         """The indices of the slots of groups, in their order."""
@@ -297,69 +268,61 @@ class SlotPool:
 # --- prices ---------------------------------------------------------------------------------------
 
 
-def slot_price(slot: Slot, width: int) -> float:
-    """Roughly how many microseconds a row takes, on a processor of today, without a search.
+class Cost(NamedTuple):
+    """Roughly what a slot or a group costs, on a processor of today.
 
-    Four slots on nearest neighbors that share their search cost as much as one. `make costs`
-    measures the same for all learners.
+    price : microseconds per row with one output, if there is nothing to search.
+    further : microseconds more for each further output.
+    size : bytes of each further output.
+    search : microseconds more per row for each past row that is searched.
+    memory : how many past rows are searched at most.
+    """
+
+    price: float
+    further: float = 0.0
+    size: int = 0
+    search: float = 0.0
+    memory: int = 0
+
+
+def slot_cost(slot: Slot, width: int) -> Cost:
+    """The cost of a slot; `make costs` measures it for all learners.
+
+    Four slots on nearest neighbors that share their search cost as much as one.
     """
     learner = slot.learner
     columns = active_width(slot.kernel, width)
+    shared = 0.1 + 2.5e-3 * (getattr(learner, "features", 0) + columns + 1)
     if isinstance(learner, FourierRLS):
         count = feature_counts(slot.kernel, learner.features, width)[1]
-        return 1.2e-4 * count**2 + 4e-3 * count
+        return Cost(1.2e-4 * count**2 + 4e-3 * count, shared, 8 * count)
     if isinstance(learner, LinearRLS):
-        return 0.2 + 1.5e-4 * (columns + 1) ** 2
-    if isinstance(learner, PartitionTree):
-        return 0.7 + 0.02 * columns
-    if isinstance(learner, BoostedTrees):
-        return 4.0 + 0.2 * columns
-    if isinstance(learner, NearestNeighborGP):
-        return 4e-4 * learner.neighbors**3 + 0.006 * learner.neighbors * columns
-    return 0.3
-
-
-def search_price(slot: Slot, width: int) -> tuple[float, int]:
-    """How many microseconds a row takes for each past row that is searched, and how many may be."""
-    learner = slot.learner
-    if not isinstance(learner, NearestNeighborGP):
-        return 0.0, 0
-    return 1.3e-4 * active_width(slot.kernel, width), learner.memory
-
-
-def output_price(slot: Slot, width: int) -> float:
-    """Roughly how many microseconds more a row takes for each further output."""
-    learner = slot.learner
+        return Cost(0.2 + 1.5e-4 * (columns + 1) ** 2, shared, 8 * (columns + 1))
     if isinstance(learner, NearestNeighborGP):  # neighbors and their systems follow from the inputs
-        return 4e-3 * learner.neighbors**2
-    if not isinstance(learner, (FourierRLS, FourierSGD, LinearRLS, Norma)):  # shares nothing
-        return slot_price(slot, width)
-    columns = active_width(slot.kernel, width)
-    return 0.1 + 2.5e-3 * (getattr(learner, "features", 0) + columns + 1)
-
-
-def output_size(slots: Sequence[Slot], width: int) -> int:
-    """Roughly how many bytes slots of one group have for each further output.
-
-    Recursive least squares have weights of their own, nearest neighbors the targets of the
-    remembered samples (once for four slots), trees all of their cells and entries.
-    """
-    kernel, learner = slots[0].kernel, slots[0].learner
-    columns = active_width(kernel, width)
-    numbers = 0
-    if isinstance(learner, FourierRLS):
-        numbers = len(slots) * feature_counts(kernel, learner.features, width)[1]
-    elif isinstance(learner, LinearRLS):
-        numbers = len(slots) * (columns + 1)
-    elif isinstance(learner, NearestNeighborGP):
-        numbers = -(-len(slots) // learner.pack_width) * learner.memory
-    elif isinstance(learner, PartitionTree):
+        price = 4e-4 * learner.neighbors**3 + 0.006 * learner.neighbors * columns
+        further = 4e-3 * learner.neighbors**2
+        return Cost(price, further, 8 * learner.memory, 1.3e-4 * columns, learner.memory)
+    if isinstance(learner, (FourierSGD, Norma)):
+        return Cost(0.3, shared)
+    price, numbers = 0.3, 0  # the others share nothing among outputs
+    if isinstance(learner, PartitionTree):
+        price = 0.7 + 0.02 * columns
         entries = (learner.nodes + 1) // 2 * (columns + 4) * learner.split_after
-        numbers = len(slots) * (18 * learner.nodes + entries + 2)
-    return 8 * numbers
+        numbers = 18 * learner.nodes + entries + 2
+    elif isinstance(learner, BoostedTrees):
+        price = 4.0 + 0.2 * columns
+    return Cost(price, price, 8 * numbers)
 
 
-# --- default slots of a scaling -------------------------------------------------------------------
+def group_cost(slots: Sequence[Slot], width: int) -> Cost:
+    """The cost of slots that run together; those on nearest neighbors share samples and search."""
+    costs = [slot_cost(slot, width) for slot in slots]
+    size = costs[0].size if costs[0].search else sum(cost.size for cost in costs)
+    price, further = max(cost.price for cost in costs), max(cost.further for cost in costs)
+    return costs[0]._replace(price=price, further=further, size=size)
+
+
+# --- slots and their parts ------------------------------------------------------------------------
 
 SCALINGS = ("standard", "asinh", "rank")
 """The scalings of the inputs, see `Scaling`; each has its own slots."""
@@ -409,8 +372,9 @@ LINEAR_RIDGE = 1.0
 SLOW, FAST = 0.9999, 0.8
 """Forgetting factors: of slots that forget, and of an adaptive bias."""
 
-_FORGETTING: dict[str, Any] = {"forgetting": SLOW, "forget": "prior"}
-_ADAPTIVE: dict[str, Any] = {**_FORGETTING, "constant_forgetting": FAST}
+FORGETTING: dict[str, Any] = {"forgetting": SLOW, "forget": "prior"}
+ADAPTIVE: dict[str, Any] = {**FORGETTING, "constant_forgetting": FAST}
+"""Memories of least squares."""
 
 TREE_BASES = (
     "random features, no forgetting",
@@ -422,20 +386,33 @@ TREE_BASES = (
 WIDE = 200
 """With more columns than this, least squares on each of them is too slow: random features only."""
 
+SHIFTED = (
+    "random features, no forgetting",
+    "random features, adaptive bias",
+    "linear, adaptive bias",
+    "random features, adaptive bias + tree 1",
+)
+"""The slots of each scaling that have shifted ones beside them, for another loss."""
 
-def mixed_kernel(dimension: int, widths: int, narrowest: float = NARROWEST) -> Kernel:
-    """The mean of Gaussians of low and full order and of several widths, plus linear terms."""
-    ratio = WIDEST / NARROWEST
-    steps = [narrowest * ratio ** ((i + 0.5) / widths) for i in range(widths)]
-    parts: list[Kernel] = [
-        Additive(Gaussian(width * sqrt(order)), order) for order in ORDERS for width in steps
-    ]
-    parts += [Gaussian(width * sqrt(dimension)) for width in steps]
-    total = parts[0]
-    for part in parts[1:]:
-        total = total + part
-    mean = (1.0 / len(parts)) * total
-    return mean if dimension > WIDE else mean + Linear(1.0)
+SHIFT_RATES = {"slow": 0.02, "fast": 0.2}
+"""Learning rates of the gradient steps, in the target's deviations: errors are of the order of one
+or of a tenth, and there is a rate for both."""
+
+SHIFT_FEATURES = 48
+
+NEIGHBOR_KERNELS = ((0.3, 0.1), (1.0, 0.01), (1.0, 0.1), (3.0, 0.01))
+"""Widths and noises of the slots on nearest neighbors."""
+
+NOISE = 0.1
+"""The noise in units of their kernels, which are scaled accordingly."""
+
+MOST_SAMPLES = 2**14
+"""The most samples among which neighbors are searched."""
+
+
+def needs_shift(loss: Loss) -> bool:
+    """Whether there are shifted slots."""
+    return loss != Squared() and not loss.labels
 
 
 def default_combiner(loss: Loss, *, labels: bool) -> Combiner:
@@ -450,180 +427,158 @@ def default_combiner(loss: Loss, *, labels: bool) -> Combiner:
     return RobustStacking(DISCOUNT, STACKING_RIDGE)
 
 
-def default_slots(
-    scaling: str,
-    columns: Sequence[int],
-    added: Sequence[int],
-    first: int,
-    size: Size,
-    seed: int,
-    loss: Loss,
-) -> list[tuple[str, Slot]]:
-    """The default slots of one scaling, with their names; this module's text explains them.
-
-    Parameters
-    ----------
-    scaling : the name of the scaling.
-    columns : its columns in a scaled row.
-    added : its columns of inputs that were added later: for linear slots and trees, which can take
-        them up; random features are drawn once.
-    first : the index of the first of these slots in the bank.
-    size, seed, loss : settings of the AutoBank. Shifted slots, which other losses than the squared
-        one need, replace one slot of random features and half of the trees, which cost as much.
-    """
-    mixed = ActiveDims(mixed_kernel(len(columns), size.widths), tuple(columns))
-    everything = (*columns, *added)
-    cells = ActiveDims(TreeKernel(decay=0.7, levels=20), everything)
-
-    def features(**memory: Any) -> FourierRLS:
-        return FourierRLS(features=size.features, ridge=RIDGE, seed=seed, **memory)
-
-    named = [("random features, no forgetting", Slot(mixed, features()))]
-    if not needs_shift(loss):
-        named.append(("random features, forgetting", Slot(mixed, features(**_FORGETTING))))
-    if len(columns) <= WIDE:
-        line = ActiveDims(Linear(1.0), everything[:WIDE])
-        named += [
-            ("random features, adaptive bias", Slot(mixed, features(**_ADAPTIVE))),
-            ("linear, no forgetting", Slot(line, LinearRLS(ridge=LINEAR_RIDGE))),
-            ("linear, adaptive bias", Slot(line, LinearRLS(ridge=LINEAR_RIDGE, **_ADAPTIVE))),
-        ]
-    index = {name: first + i for i, (name, _) in enumerate(named)}
-    bases = [name for name in TREE_BASES if name in index]
-    for number in range((size.trees + 1) // 2 if needs_shift(loss) else size.trees):
-        tree = PartitionTree(nodes=size.nodes, noise=0.1, seed=seed * 1000 + number)
-        named.append((f"tree {number + 1}", Slot(cells, tree)))
-        for name in bases:
-            on_residual = Slot(cells, tree, residual_of=index[name])
-            named.append((f"{name} + tree {number + 1}", on_residual))
-    named = by_squares(named, loss)
-    if needs_shift(loss):
-        index = {name: first + i for i, (name, _) in enumerate(named)}
-        named += shifted_slots(index, columns, seed)
-    return [(f"{scaling}: {name}", slot) for name, slot in named]
-
-
-# --- other losses than the squared one ------------------------------------------------------------
-
-SHIFTED = (
-    "random features, no forgetting",
-    "random features, adaptive bias",
-    "linear, adaptive bias",
-    "random features, adaptive bias + tree 1",
-)
-"""The slots of each scaling that have shifted ones beside them."""
-
-SHIFT_RATES = {"slow": 0.02, "fast": 0.2}
-"""Learning rates of the gradient steps, in the target's deviations: errors are of the order of one
-or of a tenth, and there is a rate for both."""
-
-SHIFT_FEATURES = 48
-
-
-def needs_shift(loss: Loss) -> bool:
-    """Whether there are shifted slots."""
-    return loss != Squared() and not loss.labels
-
-
-def by_squares(named: NamedSlots, loss: Loss) -> list[tuple[str, Slot]]:
-    """Slots that learn by the squared loss, in a bank with this loss."""
-    if loss == Squared():
-        return list(named)
-    return [(name, replace(slot, loss=Squared())) for name, slot in named]
-
-
-def shifted_slots(
-    index: Mapping[str, int], columns: Sequence[int], seed: int
-) -> list[tuple[str, Slot]]:
-    """The shifted slots and their names, for slots at these indices and inputs in these columns."""
-    kernel = ActiveDims(_smooth_kernel(len(columns)), tuple(columns))
-    return [
-        (
-            f"{name} + {speed} shift",
-            Slot(kernel, FourierSGD(SHIFT_FEATURES, rate, seed), residual_of=index[name]),
-        )
-        for name in SHIFTED
-        if name in index
-        for speed, rate in SHIFT_RATES.items()
+def mixed_kernel(dimension: int, widths: int, narrowest: float) -> Kernel:
+    """The mean of Gaussians of low and full order and of several widths, plus linear terms."""
+    ratio = WIDEST / NARROWEST
+    steps = [narrowest * ratio ** ((i + 0.5) / widths) for i in range(widths)]
+    parts: list[Kernel] = [
+        Additive(Gaussian(width * sqrt(order)), order) for order in ORDERS for width in steps
     ]
+    parts += [Gaussian(width * sqrt(dimension)) for width in steps]
+    total = parts[0]
+    for part in parts[1:]:
+        total = total + part
+    mean = (1.0 / len(parts)) * total
+    return mean if dimension > WIDE else mean + Linear(1.0)
 
 
-def _smooth_kernel(dimension: int) -> Kernel:
-    """A wide kernel on single inputs and on all: the correction is smoother than the mean.
-
-    k(x, x) = 1, so a step of rate r moves the function at x by r times the derivative of the loss.
-    """
-    return 0.5 * Additive(Gaussian(1.0), 1) + 0.5 * Gaussian(sqrt(dimension))
+def line_on(columns: Sequence[int]) -> ActiveDims:
+    """The kernel of a line on the first of these columns."""
+    return ActiveDims(Linear(1.0), tuple(columns[:WIDE]))
 
 
-# --- seasons --------------------------------------------------------------------------------------
+def cells_on(columns: Sequence[int]) -> ActiveDims:
+    """The kernel of a tree on these columns."""
+    return ActiveDims(TreeKernel(decay=0.7, levels=20), tuple(columns))
 
 
-def season_slots(scaling: Scaling, size: Size, seed: int, loss: Loss) -> list[tuple[str, Slot]]:
-    """The slots for seasons and their names; none without seasons.
+class SlotBuilder:
+    """Adds slots to a pool, by the settings of an AutoBank."""
 
-    They are the only ones that see the targets of earlier periods, and see the inputs in their
-    first scaling too. As long as no period is known they are idle: least squares on a column of
-    zeros, which costs next to nothing and gets no weight.
-    """
-    if not scaling.seasons:
-        return []
-    first = scaling.columns_of[scaling.names[0]]
-    added = scaling.dimension - scaling.core
-    inputs, later = first[: len(first) - added], first[len(first) - added :]
-    seasons = scaling.season_columns[: scaling.periods * SEASON_INPUTS]
-    if scaling.periods:
-        line = ActiveDims(Linear(1.0), (*seasons, *inputs, *later)[:WIDE])
-        columns = (*seasons, *inputs)
-        linear = Slot(line, LinearRLS(ridge=LINEAR_RIDGE, **_ADAPTIVE))
-        features = Slot(
-            ActiveDims(mixed_kernel(len(columns), size.widths), columns),
-            FourierRLS(features=size.features, ridge=RIDGE, seed=seed, **_ADAPTIVE),
-        )
-    else:
-        zeros = ActiveDims(Linear(1.0), scaling.season_columns[:1])
-        linear = features = Slot(zeros, LinearRLS(ridge=LINEAR_RIDGE))
-    named = [
-        ("season: linear, adaptive bias", linear),
-        ("season: random features, adaptive bias", features),
-    ]
-    return by_squares(named, loss)
+    def __init__(self, pool: SlotPool, size: Size, seed: int, loss: Loss) -> None:
+        self.pool, self.size, self.seed = pool, size, seed
+        self.loss = None if loss == Squared() else Squared()
+        """Of the slots: whatever the loss of the bank, they learn by squares."""
 
+    def features(self, **memory: Any) -> FourierRLS:
+        """Least squares on random features."""
+        return FourierRLS(features=self.size.features, ridge=RIDGE, seed=self.seed, **memory)
 
-# --- nearest neighbors ----------------------------------------------------------------------------
+    def mixed(self, columns: Sequence[int], narrowest: float = NARROWEST) -> ActiveDims:
+        """The kernel of random features on these columns."""
+        kernel = mixed_kernel(len(columns), self.size.widths, narrowest)
+        return ActiveDims(kernel, tuple(columns))
 
-NEIGHBOR_KERNELS = ((0.3, 0.1), (1.0, 0.01), (1.0, 0.1), (3.0, 0.01))
-"""Widths and noises of the slots on nearest neighbors."""
+    def tree(self, number: int, nodes: int | None = None) -> PartitionTree:
+        """The tree of a number, from which its cuts follow."""
+        seed = self.seed * 1000 + number
+        return PartitionTree(nodes=nodes or self.size.nodes, noise=0.1, seed=seed)
 
-NOISE = 0.1
-"""The noise in units of their kernels, which are scaled accordingly."""
+    def add(
+        self,
+        name: str,
+        kernel: Kernel,
+        learner: Learner,
+        base: int | None = None,
+        *,
+        initial: bool = True,
+        turn: int = 0,
+    ) -> int:
+        """Add a slot as a group; its index."""
+        slot = Slot(kernel, learner, self.loss, residual_of=base)
+        self.pool.add_group(name, [(name, slot)], initial=initial, turn=turn)
+        return len(self.pool) - 1
 
-BOOSTED_VALUES = 2**18
-"""How many numbers the inputs of all samples have from which boosted trees are grown."""
+    def add_neighbors(
+        self, name: str, columns: Sequence[int], base: int | None = None, *, initial: bool = True
+    ) -> None:
+        """Add four slots on nearest neighbors, which share their search, as a group."""
+        dimension, count = len(columns), self.size.neighbors
+        memory = max(self.size.neighbor_values // dimension, 8 * count)
+        learner = NearestNeighborGP(count, min(memory, MOST_SAMPLES), noise=NOISE)
+        named = []
+        for width, noise in NEIGHBOR_KERNELS:
+            kernel = ActiveDims((NOISE / noise) * Matern(width * sqrt(dimension)), tuple(columns))
+            slot = Slot(kernel, learner, self.loss, residual_of=base)
+            named.append((f"{name}, width {width:g}, noise {noise:g}", slot))
+        self.pool.add_group(name, named, initial=initial)
 
-MOST_SAMPLES = 2**14
-"""The most samples among which neighbors are searched."""
+    def add_scaling(
+        self, scaling: str, columns: Sequence[int], added: Sequence[int], *, shifted: bool
+    ) -> None:
+        """Add the default slots of one scaling; this module's text explains them.
 
+        Parameters
+        ----------
+        columns : of the scaling in a scaled row.
+        added : its columns of inputs that were added later: for linear slots and trees, which can
+            take them up; random features are drawn once.
+        shifted : whether there are shifted slots. They replace one slot of random features and half
+            of the trees, which cost as much.
+        """
+        first, index = len(self.pool), dict[str, int]()
 
-def neighbor_slots(
-    name: str, columns: Sequence[int], size: Size, base: int | None
-) -> list[tuple[str, Slot]]:
-    """Four slots on nearest neighbors, which share their search; on the residual of `base`."""
-    dimension, count = len(columns), size.neighbors
-    memory = max(size.neighbor_values // dimension, 8 * count)
-    learner = NearestNeighborGP(count, min(memory, MOST_SAMPLES), noise=NOISE)
-    named = []
-    for width, noise in NEIGHBOR_KERNELS:
-        kernel = (NOISE / noise) * Matern(width * sqrt(dimension))
-        slot = Slot(ActiveDims(kernel, tuple(columns)), learner, residual_of=base)
-        named.append((f"{name}, width {width:g}, noise {noise:g}", slot))
-    return named
+        def add(name: str, kernel: Kernel, learner: Learner, base: int | None = None) -> None:
+            turn = len(self.pool) - first
+            index[name] = self.add(f"{scaling}: {name}", kernel, learner, base, turn=turn)
+
+        everything = (*columns, *added)
+        mixed, line, cells = self.mixed(columns), line_on(everything), cells_on(everything)
+        add("random features, no forgetting", mixed, self.features())
+        if not shifted:
+            add("random features, forgetting", mixed, self.features(**FORGETTING))
+        if len(columns) <= WIDE:
+            add("random features, adaptive bias", mixed, self.features(**ADAPTIVE))
+            add("linear, no forgetting", line, LinearRLS(ridge=LINEAR_RIDGE))
+            add("linear, adaptive bias", line, LinearRLS(ridge=LINEAR_RIDGE, **ADAPTIVE))
+        bases = [name for name in TREE_BASES if name in index]
+        for number in range((self.size.trees + 1) // 2 if shifted else self.size.trees):
+            tree, name = self.tree(number), f"tree {number + 1}"
+            add(name, cells, tree)
+            for base in bases:
+                add(f"{base} + {name}", cells, tree, index[base])
+        if not shifted:
+            return
+        # A wide kernel on single inputs and on all: the correction is smoother than the mean.
+        # k(x, x) = 1, so a step of rate r moves the function at x by r times the derivative.
+        wide = 0.5 * Additive(Gaussian(1.0), 1) + 0.5 * Gaussian(sqrt(len(columns)))
+        kernel = ActiveDims(wide, tuple(columns))
+        for base in (name for name in SHIFTED if name in index):
+            for speed, rate in SHIFT_RATES.items():
+                learner = FourierSGD(SHIFT_FEATURES, rate, self.seed)
+                name = f"{scaling}: {base} + {speed} shift"
+                slot = Slot(kernel, learner, residual_of=index[base])
+                self.pool.add_group(name, [(name, slot)], turn=len(self.pool) - first)
+
+    def add_seasons(self, scaling: Scaling) -> None:
+        """Add the slots for seasons; none without seasons.
+
+        They are the only ones that see the targets of earlier periods, and see the inputs in their
+        first scaling too. As long as no period is known they are idle: least squares on a column of
+        zeros, which costs next to nothing and gets no weight.
+        """
+        if not scaling.seasons:
+            return
+        inputs, later = scaling.split_columns(scaling.names[0])
+        seasons = scaling.season_columns[: scaling.periods * SEASON_INPUTS]
+        line: Kernel = line_on(scaling.season_columns[:1])
+        linear: Learner = LinearRLS(ridge=LINEAR_RIDGE)
+        mixed, features = line, linear
+        if scaling.periods:
+            line, mixed = line_on((*seasons, *inputs, *later)), self.mixed((*seasons, *inputs))
+            linear = LinearRLS(ridge=LINEAR_RIDGE, **ADAPTIVE)
+            features = self.features(**ADAPTIVE)
+        self.add("season: linear, adaptive bias", line, linear)
+        self.add("season: random features, adaptive bias", mixed, features, turn=1)
 
 
 # --- all slots ------------------------------------------------------------------------------------
 
 LIMIT = 0.7
 """What all slots may cost per row, as a part of what the slots of each scaling would cost."""
+
+BOOSTED_VALUES = 2**18
+"""How many numbers the inputs of all samples have from which boosted trees are grown."""
 
 LARGER_TREES, LARGEST_TREE = 8, 4_000_000
 """How many times more nodes the trees of reserves have, and roughly how many bytes at most."""
@@ -644,171 +599,110 @@ def default_pool(scaling: Scaling, size: Size, seed: int, loss: Loss, outputs: i
     They are the same for any number of outputs; which of them run first, and what they cost, is
     not.
     """
-    pool = SlotPool(scaling.width, outputs)
-    added = scaling.dimension - scaling.core
-    columns_of = {}
-    for name, columns in scaling.columns_of.items():
-        columns_of[name], later = columns[: len(columns) - added], columns[len(columns) - added :]
-        pool.add(default_slots(name, columns_of[name], later, len(pool), size, seed, loss))
-    if needs_shift(loss):  # other slots would aim at the mean, and nothing at what the loss does
-        pool.add(season_slots(scaling, size, seed, loss))
+    pool, shifted = SlotPool(scaling.width, outputs), needs_shift(loss)
+    builder = SlotBuilder(pool, size, seed, loss)
+    columns_of: dict[str, tuple[int, ...]] = {}
+    for name in scaling.columns_of:
+        columns_of[name], later = scaling.split_columns(name)
+        builder.add_scaling(name, columns_of[name], later, shifted=shifted)
+    if shifted:  # other slots would aim at the mean, and nothing at what the loss does
+        builder.add_seasons(scaling)
         return pool
-    pool.first_limit = LIMIT * sum(group.price for group in pool.groups)
-    builder = _Builder(pool, scaling, columns_of, size, seed, loss)
-    builder.add_last_value()
-    builder.add_neighbors()
-    builder.add_relevant()
-    builder.add_boosted()
-    first = len(pool.groups)
-    pool.add(season_slots(scaling, size, seed, loss))
-    pool.season_groups = tuple(range(first, len(pool.groups)))
-    builder.add_reserves()
+    pool.first_limit = LIMIT * sum(group.cost.price for group in pool.groups)
+    first = scaling.names[0]  # the slots beyond those of each scaling use its columns
+    columns = columns_of[first]
+    _add_last_value(builder, scaling, columns)
+    builder.add_neighbors(f"{first}: nearest neighbors", columns)
+    other = "rank" if "rank" in columns_of else first
+    inputs = columns_of[other][: scaling.core]  # without the last targets
+    if inputs != columns:
+        builder.add_neighbors(f"{other}: nearest neighbors", inputs)
+    if scaling.relevant_columns:
+        _add_relevant(builder, scaling, columns)
+    boosted = BoostedTrees(memory=min(BOOSTED_VALUES // len(columns), MOST_SAMPLES), seed=seed)
+    builder.add("boosted trees", ActiveDims(NoKernel(), columns), boosted)
+    group = len(pool.groups)
+    builder.add_seasons(scaling)
+    pool.season_groups = tuple(range(group, len(pool.groups)))
+    _add_reserves(builder, scaling, columns_of)
     for index, name in enumerate(pool.names):
         if name.startswith(TRANSFORMED):
-            slot = pool.slots[index]
-            pool.slots[index] = replace(slot, transform=scaling.target_transform)
+            pool.slots[index] = replace(pool.slots[index], transform=scaling.target_transform)
     return pool
 
 
-class _Builder:
-    """Adds the slots beyond those of each scaling to a pool."""
+def _add_last_value(builder: SlotBuilder, scaling: Scaling, columns: tuple[int, ...]) -> None:
+    """The last target, and slots on the change from one target to the next."""
+    # A forecast of several rows goes on from its own predictions, which are lagged targets.
+    single = scaling.lags and scaling.outputs <= 1
+    learner = LastValue(columns[scaling.core] if single else None)
+    last = builder.add("last value", NoKernel(), learner)
+    linear, cells = LinearRLS(ridge=LINEAR_RIDGE, **FORGETTING), cells_on(columns)
+    line = builder.add("last value + linear", line_on(columns), linear, last)
+    name, features = "last value + random features", builder.features(**FORGETTING)
+    builder.add(name, builder.mixed(columns), features, last)
+    for number in range(builder.size.trees):
+        builder.add(f"last value + tree {number + 1}", cells, builder.tree(number), last)
+    builder.add("last value + linear + tree 1", cells, builder.tree(0), line)
 
-    def __init__(
-        self,
-        pool: SlotPool,
-        scaling: Scaling,
-        columns_of: dict[str, tuple[int, ...]],
-        size: Size,
-        seed: int,
-        loss: Loss,
-    ) -> None:
-        self.pool, self.scaling, self.columns_of = pool, scaling, columns_of
-        self.size, self.seed, self.loss = size, seed, loss
-        self.first = scaling.names[0]
-        """The scaling whose columns the slots here use."""
-        self.columns = columns_of[self.first]
-        self.cells = ActiveDims(TreeKernel(decay=0.7, levels=20), self.columns)
 
-    def _add(self, name: str, slot: Slot, *, initial: bool = True) -> int:
-        """Add one slot; its index."""
-        self._add_group(name, [(name, slot)], initial=initial)
-        return len(self.pool) - 1
+def _add_relevant(builder: SlotBuilder, scaling: Scaling, columns: tuple[int, ...]) -> None:
+    """Slots on the relevant columns, and lines on the same columns as they are."""
+    pool, relevant = builder.pool, scaling.relevant_columns
+    first = len(pool)
+    for name, width in RELEVANT_WIDTHS.items():
+        kernel = ActiveDims(Gaussian(width * sqrt(len(relevant))), relevant)
+        features = builder.features(**FORGETTING)
+        builder.add(f"relevant: random features, {name}", kernel, features)
+    base = "relevant: random features, medium"
+    pool.metric_slot = pool.index(base)
+    builder.add_neighbors(f"{base} + nearest neighbors", relevant, pool.metric_slot)
+    pool.relevant_slots = tuple(range(first, len(pool)))
+    line = ActiveDims(Linear(1.0), (*columns, *scaling.past_columns))
+    for name, memory in (("forgetting", FORGETTING), ("adaptive bias", ADAPTIVE)):
+        builder.add(f"past: linear, {name}", line, LinearRLS(ridge=LINEAR_RIDGE, **memory))
 
-    def _add_group(self, name: str, named: NamedSlots, *, initial: bool = True) -> None:
-        self.pool.add_group(name, by_squares(named, self.loss), initial=initial)
 
-    def _tree(self, number: int, nodes: int) -> PartitionTree:
-        return PartitionTree(nodes=nodes, noise=0.1, seed=self.seed * 1000 + number)
+def _add_reserves(
+    builder: SlotBuilder, scaling: Scaling, columns_of: Mapping[str, tuple[int, ...]]
+) -> None:
+    """Slots that do not run from the start."""
+    pool, size, first = builder.pool, builder.size, scaling.names[0]
+    columns, core = columns_of[first], scaling.core
+    for base in ("last value", f"{first}: random features, adaptive bias"):
+        index = pool.index(base)
+        if index is not None:
+            name = f"{base} + nearest neighbors"
+            builder.add_neighbors(name, columns, index, initial=False)
+    for scaled, base in ((scaled, base) for scaled in columns_of for base in TREE_BASES):
+        # Larger trees on the residual of the last tree on each base.
+        chain = f"{scaled}: {base} + tree {size.trees}"
+        index = pool.index(chain)
+        if index is not None:
+            cells, nodes = pool.slots[index].kernel, _larger_nodes(size, len(columns_of[scaled]))
+            for number in (size.trees + 1, size.trees + 2):
+                chain = f"{chain} + tree {number}"
+                tree = builder.tree(number, nodes)
+                index = builder.add(chain, cells, tree, index, initial=False)
+    for number in range(1, SUBSETS + 1):
+        draw = np.random.default_rng([builder.seed, number])
+        half = np.sort(draw.permutation(core)[: (core + 1) // 2])
+        name = f"{first}: nearest neighbors on some inputs {number}"
+        builder.add_neighbors(name, [columns[k] for k in half], initial=False)
+    for scaled, its_columns in columns_of.items():
+        narrow, name = builder.mixed(its_columns, 0.4 * NARROWEST), "random features, narrow"
+        builder.add(f"{scaled}: {name}", narrow, builder.features(), initial=False)
+    full = ActiveDims(Gaussian(sqrt(len(columns))), columns)
+    features = builder.features(**FORGETTING)
+    builder.add(f"{first}: random features, all inputs", full, features, initial=False)
 
-    def _features(self, columns: Sequence[int], narrowest: float = NARROWEST) -> ActiveDims:
-        kernel = mixed_kernel(len(columns), self.size.widths, narrowest)
-        return ActiveDims(kernel, tuple(columns))
 
-    def _rls(self, **memory: Any) -> FourierRLS:
-        return FourierRLS(features=self.size.features, ridge=RIDGE, seed=self.seed, **memory)
-
-    def add_last_value(self) -> None:
-        """The last target, and slots on the change from one target to the next."""
-        # A forecast of several rows goes on from its own predictions, which are lagged targets.
-        single = self.scaling.lags and self.scaling.outputs <= 1
-        column = self.columns[self.scaling.core] if single else None
-        last = self._add("last value", Slot(NoKernel(), LastValue(column)))
-        line = ActiveDims(Linear(1.0), self.columns[:WIDE])
-        linear = LinearRLS(ridge=LINEAR_RIDGE, **_FORGETTING)
-        on_line = self._add("last value + linear", Slot(line, linear, residual_of=last))
-        features = Slot(self._features(self.columns), self._rls(**_FORGETTING), residual_of=last)
-        self._add("last value + random features", features)
-        for number in range(self.size.trees):
-            tree = self._tree(number, self.size.nodes)
-            name = f"last value + tree {number + 1}"
-            self._add(name, Slot(self.cells, tree, residual_of=last))
-        tree = self._tree(0, self.size.nodes)
-        self._add("last value + linear + tree 1", Slot(self.cells, tree, residual_of=on_line))
-
-    def _neighbors(
-        self, name: str, columns: Sequence[int], base: int | None, *, initial: bool
-    ) -> None:
-        """Add the slots on nearest neighbors in these columns."""
-        named = neighbor_slots(name, columns, self.size, base)
-        self._add_group(name, named, initial=initial)
-
-    def add_neighbors(self) -> None:
-        """Nearest neighbors by all columns, and by the ranks of the inputs alone."""
-        self._neighbors(f"{self.first}: nearest neighbors", self.columns, None, initial=True)
-        other = "rank" if "rank" in self.columns_of else self.first
-        inputs = self.columns_of[other][: self.scaling.core]
-        if inputs != self.columns:
-            self._neighbors(f"{other}: nearest neighbors", inputs, None, initial=True)
-
-    def add_relevant(self) -> None:
-        """Slots on the relevant columns, and lines on the same columns as they are."""
-        columns = self.scaling.relevant_columns
-        if not columns:
-            return
-        first = len(self.pool)
-        for name, width in RELEVANT_WIDTHS.items():
-            kernel = ActiveDims(Gaussian(width * sqrt(len(columns))), columns)
-            self._add(f"relevant: random features, {name}", Slot(kernel, self._rls(**_FORGETTING)))
-        base = "relevant: random features, medium"
-        index = self.pool.index(base)
-        self._neighbors(f"{base} + nearest neighbors", columns, index, initial=True)
-        self.pool.relevant_slots = tuple(range(first, len(self.pool)))
-        self.pool.metric_slot = index
-        line = ActiveDims(Linear(1.0), (*self.columns, *self.scaling.past_columns))
-        for name, memory in (("forgetting", _FORGETTING), ("adaptive bias", _ADAPTIVE)):
-            linear = LinearRLS(ridge=LINEAR_RIDGE, **memory)
-            self._add(f"past: linear, {name}", Slot(line, linear))
-
-    def add_boosted(self) -> None:
-        """Boosted trees on the inputs and the last targets."""
-        memory = min(BOOSTED_VALUES // len(self.columns), MOST_SAMPLES)
-        kernel = ActiveDims(NoKernel(), self.columns)
-        learner = BoostedTrees(memory=memory, seed=self.seed)
-        self._add("boosted trees", Slot(kernel, learner))
-
-    def add_reserves(self) -> None:
-        """Slots that do not run from the start."""
-        pool, core = self.pool, self.scaling.core
-        for base in ("last value", f"{self.first}: random features, adaptive bias"):
-            index = pool.index(base)
-            if index is not None:
-                self._neighbors(f"{base} + nearest neighbors", self.columns, index, initial=False)
-        self._add_chains()
-        inputs = self.columns[:core]
-        for number in range(1, SUBSETS + 1):
-            draw = np.random.default_rng([self.seed, number])
-            half = np.sort(draw.permutation(core)[: (core + 1) // 2])
-            name = f"{self.first}: nearest neighbors on some inputs {number}"
-            self._neighbors(name, [inputs[k] for k in half], None, initial=False)
-        for scaling, columns in self.columns_of.items():
-            narrow = Slot(self._features(columns, 0.4 * NARROWEST), self._rls())
-            self._add(f"{scaling}: random features, narrow", narrow, initial=False)
-        full = Gaussian(sqrt(len(self.columns)))
-        every = Slot(ActiveDims(full, self.columns), self._rls(**_FORGETTING))
-        self._add(f"{self.first}: random features, all inputs", every, initial=False)
-
-    def _larger_nodes(self, dimension: int) -> int:
-        """How many nodes a larger tree has: an odd number, at least that of the others."""
-        split_after = PartitionTree().split_after
-        fitting = LARGEST_TREE // (4 * split_after * (dimension + 4))  # half of them store samples
-        nodes = min(LARGER_TREES * (self.size.nodes + 1) - 1, fitting - 1 + fitting % 2)
-        return max(nodes, self.size.nodes)
-
-    def _add_chains(self) -> None:
-        """Larger trees on the residual of the last tree on each base."""
-        trees = self.size.trees
-        for scaling in self.columns_of:
-            for base in TREE_BASES:
-                name = f"{scaling}: {base} + tree {trees}"
-                index = self.pool.index(name)
-                if index is None:
-                    continue
-                cells = self.pool.slots[index].kernel
-                nodes = self._larger_nodes(len(self.columns_of[scaling]))
-                for number in (trees + 1, trees + 2):
-                    tree = self._tree(number, nodes)
-                    name = f"{name} + tree {number}"
-                    index = self._add(name, Slot(cells, tree, residual_of=index), initial=False)
+def _larger_nodes(size: Size, dimension: int) -> int:
+    """How many nodes a larger tree has: an odd number, at least that of the others."""
+    split_after = PartitionTree().split_after
+    fitting = LARGEST_TREE // (4 * split_after * (dimension + 4))  # half of them store samples
+    nodes = min(LARGER_TREES * (size.nodes + 1) - 1, fitting - 1 + fitting % 2)
+    return max(nodes, size.nodes)
 
 
 # --- relevance ------------------------------------------------------------------------------------
@@ -861,7 +755,8 @@ def new_relevance(bank: KernelBank, slot: int, rows: Floats, relevance: Floats) 
 # --- revision -------------------------------------------------------------------------------------
 
 FIRST_REVISION, SECOND_REVISION, PERIOD = 512, 4096, 8192
-"""After which numbers of rows groups are revised first and second, and from then on."""
+REVISIONS = Schedule((FIRST_REVISION, SECOND_REVISION), PERIOD)
+"""When groups are revised."""
 
 NEGLIGIBLE = 1e-3
 """Groups with at most this weight have none."""
@@ -871,17 +766,6 @@ CHEAP = 0.01
 
 MOST_ADDED, COSTLY = 3, 0.1
 """How many groups are added at once; one of them may cost more than this part of the limit."""
-
-
-def rows_to_revision(rows: int) -> int:
-    """How many rows are learned until the next revision; at least one."""
-    later = [at - rows for at in (FIRST_REVISION, SECOND_REVISION) if at > rows]
-    return later[0] if later else PERIOD - rows % PERIOD
-
-
-def revision_is_due(rows: int) -> bool:
-    """Whether groups are revised after this number of rows."""
-    return rows in (FIRST_REVISION, SECOND_REVISION) or (rows > 0 and rows % PERIOD == 0)
 
 
 def revise(
@@ -904,7 +788,7 @@ def revise(
         group is the sum of the weights of its slots.
     slot_losses : (slots of the pool,), their mean losses, NaN for those that do not run.
     """
-    pool.rows = rows + rows_to_revision(rows)
+    pool.rows = rows + REVISIONS.rows_left(rows)
     weights = pool.group_weights(slot_weights)
     heavy = [group for group in before.running if weights[group] > NEGLIGIBLE]
     judged = before.judge(rows, set(before.running).difference(heavy))

@@ -19,10 +19,9 @@ from .inputs import as_category
 if TYPE_CHECKING:
     from ..bank.slot_history import SlotChange
     from .auto_bank import AutoBank
-    from .config import AutoConfig
     from .forecaster import HorizonScore
     from .inputs import ColumnEncoder
-    from .model import Model, Quantiles, QuantileScore
+    from .model import Model, QuantileScore
 
 
 FALSE_ALARM_ROWS = 10_000.0
@@ -107,7 +106,8 @@ class AutoLedger:
         """How good the quantiles were, for each level: `QuantileScore`s with level, scored,
         pinball, conformal (of the ends of intervals at that level) and below; of several targets
         as arrays (K,)."""
-        part: Quantiles | None = getattr(self._bank.model, "quantile_part", None)
+        model = self._bank.model
+        part = None if model is None else model.quantile_part
         return () if part is None else part.scores()
 
     @property
@@ -143,9 +143,9 @@ def _listed(losses: float | Floats) -> str:
 
 
 @np.errstate(all="ignore")  # values may be beyond all floats, and showing them must not warn
-def auto_status(bank: AutoBank, config: AutoConfig) -> Status:
+def auto_status(bank: AutoBank) -> Status:
     """The status of an `AutoBank`; title and settings alone before the first row is learned."""
-    model, encoder, title = bank.model, bank.encoder, _title(bank)
+    model, encoder, config, title = bank.model, bank.encoder, bank.config, _title(bank)
     targets = bank.target_names if len(bank.target_names) > 1 else ()
     settings = {
         "task": bank.task,
@@ -225,7 +225,7 @@ def _metrics(model: Model, targets: Sequence[str]) -> dict[str, Metric]:
         names = [shortened(one_line(name), 20) for name in targets[:MAX_LABELS]]
         shown = zip(unique(names), errors, baseline, strict=False)
         return {f"RMSE of {name}": Metric(error, last, note) for name, error, last in shown}
-    name, scored = "RMSE" if model.targets else "error rate", model.rows - model.unscored
+    name, scored = "RMSE" if model.targets else "error rate", model.scored
     metric = Metric(float(errors[0]), float(baseline[0]), note, not model.targets, scored)
     return {name: metric}
 

@@ -17,16 +17,17 @@ from ..utils import validation as check
 from ..utils.validation import Floats
 from .inputs import (
     NUMBER,
-    Columns,
     codes_of,
     is_missing,
     is_named_row,
     is_table,
+    listed,
     means_none,
     read_row,
     read_table,
     with_gaps,
 )
+from .state import Json, whole_number
 
 if TYPE_CHECKING:
     from .config import AutoConfig
@@ -40,9 +41,9 @@ def checked_targets(
     y: object,
     count: int,
     outputs: int | None,
+    names: Sequence[str] | None,
     config: AutoConfig,
     *,
-    names: Sequence[str] | None = None,
     single: bool = False,
 ) -> tuple[Floats, tuple[str, ...] | None]:
     """Targets of `count` rows, (n,) or (n, K), and their names, if they have some.
@@ -50,35 +51,30 @@ def checked_targets(
     outputs : how many targets a row has; None if the first rows are to say it.
     names : of the targets, if rows with names were learned.
     """
-    usual = type(y) is float and -check.LARGEST <= y <= check.LARGEST
-    if usual and single and outputs == 1 and not config.missing:
-        targets = np.array([y])
-        check_within_bounds(targets, config)
-        return targets, None
-    values, names = read_targets(y, names, config.missing_values, single=single)
-    if outputs == 1 or _is_single(values, outputs, single=single):
+    values, given_names = y, None
+    if not (single and outputs == 1 and type(y) is float and not config.missing):
+        values, given_names = read_targets(y, names, config.missing_values, single=single)
+    if outputs == 1 or (outputs is None and _has_one_column(values, single=single)):
         targets = check.one_target(values) if single else check.targets(values, count)
-        check_within_bounds(targets, config)
-        return targets, names
-    array = check.floats("y", values, "Give numbers, NaN where a target is missing.")
-    array = array[None] if single and array.ndim else array
-    width = array.shape[1] if array.ndim == 2 else 0
-    if array.ndim != 2 or len(array) != count or width != (outputs or width) or not width:
-        wanted = f"{'K' if outputs is None else outputs}"
-        shape = f"({wanted},)" if single else f"({count}, {wanted})"
-        remedy = "Give all targets of each row, as many as in the rows before."
-        raise check.refuse("y", f"have the shape {shape}", np.asarray(values).shape, remedy)
-    if outputs is None:
-        config.check_several(width)
-    check.within_range("y", np.where(np.isnan(array), 0.0, array))
-    check_within_bounds(array, config)
-    return np.ascontiguousarray(array), names
+    else:
+        targets = check.floats("y", values, "Give numbers, NaN where a target is missing.")
+        targets = targets[None] if single and targets.ndim else targets
+        width = targets.shape[1] if targets.ndim == 2 else 0
+        if not width or len(targets) != count or width != (outputs or width):
+            wanted = f"{outputs or 'K'}"
+            shape = f"({wanted},)" if single else f"({count}, {wanted})"
+            remedy = "Give all targets of each row, as many as in the rows before."
+            raise check.refuse("y", f"have the shape {shape}", np.asarray(values).shape, remedy)
+        if outputs is None:
+            config.check_several(width)
+        check.within_range("y", np.where(np.isnan(targets), 0.0, targets))
+        targets = np.ascontiguousarray(targets)
+    check_within_bounds(targets, config)
+    return targets, given_names
 
 
-def _is_single(values: object, outputs: int | None, *, single: bool) -> bool:
-    """Whether targets are those of one per row; unknown ones are left to the checks of arrays."""
-    if outputs is not None:
-        return False
+def _has_one_column(values: object, *, single: bool) -> bool:
+    """Whether rows have one target each; shapes that are unknown are left to the checks."""
     try:
         shape = np.shape(np.asarray(values))
     except ValueError:  # ragged
@@ -116,22 +112,17 @@ def read_targets(
     else:
         return _without_names(y, missing), None
     if names is not None:
-        columns = _in_order(columns, names, single=single)
+        unknown = [name for name in columns if name not in names]
+        if unknown or not (single or columns.keys() >= set(names)):
+            targets = "the target" if len(names) == 1 else "the targets"
+            rule = f"have {targets} {', '.join(map(repr, names))}, as in the rows learned so far"
+            remedy = "Give these names, in any order, NaN where a target is missing."
+            raise check.refuse("y", rule, list(columns), remedy)
+        # One that a dictionary does not have is missing in this row.
+        columns = {name: columns.get(name, np.array([math.nan])) for name in names}
     numbers = [_numbers(name, with_gaps(column, missing)) for name, column in columns.items()]
     array = np.column_stack(numbers) if numbers else np.zeros((1, 0))
     return array[0] if single else array, tuple(columns)
-
-
-def _in_order(columns: Columns, names: Sequence[str], *, single: bool) -> Columns:
-    """The columns of these targets. One that a dictionary does not have is missing in this row."""
-    unknown = [name for name in columns if name not in names]
-    absent = [] if single else [name for name in names if name not in columns]
-    if unknown or absent:
-        targets = "the target" if len(names) == 1 else "the targets"
-        rule = f"have {targets} {', '.join(map(repr, names))}, as in the rows learned so far"
-        remedy = "Give these names, in any order, NaN where a target is missing."
-        raise check.refuse("y", rule, list(columns), remedy)
-    return {name: columns.get(name, np.array([math.nan])) for name in names}
 
 
 def _numbers(name: str, values: np.ndarray) -> np.ndarray:
@@ -200,20 +191,21 @@ class ClassLabels:
     """
 
     def __init__(self, classes: Iterable[object] | None = None, limit: int | None = None) -> None:
-        self.known: list[Label] = []
+        self.labels: list[Label] = []
+        """In the order of their numbers."""
         self._numbers: dict[Label, int] = {}
         self.named = classes is not None
-        """Whether only the known labels may occur."""
+        """Whether no others may occur."""
         self.limit = MAX_CLASSES
         """How many labels there may be, unless they are named."""
         if limit is not None:
             remedy = "Give how many labels may occur, such as 100."
             most = LARGEST_LIMIT
             self.limit = check.count("max_classes", limit, "AutoBank", remedy, least=2, most=most)
-            if classes is not None:
+        if classes is not None:
+            if limit is not None:
                 remedy = "Leave it out: with classes=[...], the named labels may occur, no others."
                 raise check.refuse("max_classes", "be left out", limit, remedy, "AutoBank")
-        if classes is not None:
             named = checked_labels(classes)
             if len(named) < 2:
                 remedy = "Name them all, or leave classes out: they are found in the stream."
@@ -221,7 +213,7 @@ class ClassLabels:
             self.add(named)
 
     def __len__(self) -> int:
-        return len(self.known)
+        return len(self.labels)
 
     def __contains__(self, label: object) -> bool:
         return label in self._numbers
@@ -230,8 +222,8 @@ class ClassLabels:
         """Add labels that were checked before."""
         for label in labels:
             if label not in self._numbers:
-                self._numbers[label] = len(self.known)
-                self.known.append(label)
+                self._numbers[label] = len(self.labels)
+                self.labels.append(label)
 
     def number(self, label: Label) -> int:
         """The number of a known label's class."""
@@ -248,16 +240,18 @@ class ClassLabels:
             if label in self._numbers or label in coming:
                 continue
             if self.named:
-                reason = f"is not one of the {len(self.known)} classes that were named"
+                reason = f"is not one of the {len(self.labels)} classes that were named"
                 refused.append(RefusedLabel(row, label, reason))
-            elif len(self.known) + len(coming) >= self.limit:
+            elif len(self.labels) + len(coming) >= self.limit:
                 refused.append(RefusedLabel(row, label, f"is one label more than {self.limit}"))
             else:
                 coming.add(label)
         return refused
 
-    def restore(self, labels: list[Label], limit: int, named: object) -> None:
+    def restore(self, header: Json) -> None:
         """Take over the labels of a file, and which others may occur."""
+        labels, named = header["classes"], header["classes_named"]
+        limit = whole_number(header["max_classes"], 0, 10**6, "the most classes")
         if not all(isinstance(label, (bool, int, float, str)) for label in labels):
             raise FileRefused("its classes are not labels.")
         self.add(labels)
@@ -265,8 +259,7 @@ class ClassLabels:
             raise FileRefused("its classes are not different labels.")
         if not isinstance(named, bool):
             raise FileRefused("it does not say whether its classes were named.")
-        self.named = named
-        self.limit = MAX_CLASSES if named else limit
+        self.named, self.limit = named, MAX_CLASSES if named else limit
 
     def check(
         self, y: object, length: int | None, missing: MissingValues | None = None
@@ -293,24 +286,23 @@ class ClassLabels:
                 f'numbers use task="regression"; for more labels make the AutoBank with a larger '
                 f"max_classes or with classes=[...], or add them: {add}."
             )
-        more = ", ..." if len(self.known) > LISTED else ""
-        listed = ", ".join(map(repr, self.known[:LISTED])) + more
-        meant = nearest_label(label, self.known)
+        meant = nearest_label(label, self.labels)
         typo = "" if meant is None else f" Did you mean {meant!r}?"
         return InvalidArgument(
-            f"'y' has the label {label!r}{where}, which is not one of the {len(self.known)} "
-            f"classes that were named: {listed}.{typo} Correct it, or add it: {add}."
+            f"'y' has the label {label!r}{where}, which is not one of the {len(self.labels)} "
+            f"classes that were named: {listed(self.labels, LISTED)}.{typo} "
+            f"Correct it, or add it: {add}."
         )
 
     def array(self, numbers: np.ndarray) -> np.ndarray:
-        """The labels of class numbers (n,), as an array of their own type."""
-        kinds = {type(label) for label in self.known}
-        if kinds <= {bool} or kinds <= {int} or kinds <= {int, float} or kinds <= {str}:
-            alike = np.array(self.known)
-            if alike.tolist() == self.known:  # large whole numbers may not be floats
+        """The labels of class numbers (n,), as an array of their own type; None for -1."""
+        kinds = {type(label) for label in self.labels}
+        if (len(kinds) < 2 or kinds == {int, float}) and (numbers >= 0).all():
+            alike = np.array(self.labels)
+            if alike.tolist() == self.labels:  # large whole numbers may not be floats
                 return np.asarray(alike[numbers])
-        mixed = np.empty(len(self.known), dtype=object)
-        mixed[:] = self.known
+        mixed = np.empty(len(self.labels) + 1, dtype=object)
+        mixed[:] = [*self.labels, None]
         return np.asarray(mixed[numbers])
 
 
@@ -326,9 +318,9 @@ def checked_labels(classes: object) -> list[Label]:
     return named
 
 
-def nearest_label(label: object, known: Iterable[object]) -> str | None:
-    """The known text of which a label is most likely a misspelling; None if there is none."""
-    texts = [text for text in known if isinstance(text, str)]
+def nearest_label(label: object, labels: Iterable[object]) -> str | None:
+    """The text among labels of which one is most likely a misspelling; None if there is none."""
+    texts = [text for text in labels if isinstance(text, str)]
     if not isinstance(label, str):
         return None
     plainly = label.strip().casefold()
@@ -356,18 +348,19 @@ def plain(label: object, name: str) -> Label:
 
 
 def _listed(y: object, length: int) -> list[object]:
+    remedy = "Give one label for each row of X."
     if isinstance(y, (str, bytes)) or not isinstance(y, Iterable):
-        raise check.refuse("y", "be a list of labels", y, "Give one label for each row of X.")
+        raise check.refuse("y", "be a list of labels", y, remedy)
     if np.ma.is_masked(y):
         raise check.refuse("y", "have no masked members", y, "Leave out rows without a label.")
-    array = np.asarray(y) if not isinstance(y, (list, tuple)) else None
-    if array is not None and array.ndim == 2 and array.shape[1] == 1:
-        array = array[:, 0]
-    if array is not None and array.ndim != 1:
-        raise check.refuse("y", "have the shape (n,)", array.shape, "Give one label per row.")
-    values = list(y) if array is None else list(array)
+    if not isinstance(y, (list, tuple)):
+        array = np.asarray(y)
+        array = array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
+        if array.ndim != 1:
+            raise check.refuse("y", "have the shape (n,)", array.shape, remedy)
+        y = array
+    values = list(y)
     if len(values) != length:
-        remedy = "Give one label for each row of X."
         raise check.refuse("y", f"have as many rows as X ({length})", len(values), remedy)
     return values
 

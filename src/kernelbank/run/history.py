@@ -433,7 +433,7 @@ class FunctionCurves:
         values = np.full((len(inputs), 4, GRID), np.nan)
         usual = self._usual_row(history, ranges[:, 0])
         rows = np.tile(usual, (len(values) * GRID, 1))
-        lagged = np.tile(model.past_row(), (len(rows), 1))
+        lagged = np.tile(model.core.past_row(), (len(rows), 1))
         for k, drawn in enumerate(inputs):
             grid = slice(k * GRID, (k + 1) * GRID)
             if drawn.kind == "number":
@@ -484,7 +484,7 @@ class FunctionCurves:
         encoder = self._bank.encoder
         if encoder is None:
             return None, ()
-        statistics = encoder.statistics[encoder.names.index(column)]
+        statistics = encoder.statistics_of(column)
         return statistics, statistics.codes[:MOST_LABELS]
 
     def _set_category(self, column: str, number: int, row: Floats) -> None:
@@ -501,7 +501,7 @@ class FunctionCurves:
         statistics, codes = self._categories(column)
         if encoder is None or model is None or statistics is None:
             return []
-        shares, inputs = model.scaling.columns[:, MEAN], encoder.category_inputs(column)
+        shares, inputs = model.scaling.columns[:, MEAN], statistics.inputs
 
         def rank(k: int) -> tuple[float, float, int]:
             share = float(shares[inputs[codes[k]]]) if codes[k] in inputs else 0.0

@@ -382,7 +382,7 @@ class Session:
         bank = restore(facts["bank"], under("bank/", state), engine, {}, None)
         wanted = (options.task, options.lags, options.periods, options.horizons, options.known)
         if not isinstance(bank, AutoBank) or wanted != (
-            *(bank.task, bank.lags, bank.seasons, bank.horizons, bank.known_columns),
+            *(bank.task, bank.lags, bank.seasons, bank.horizons, bank.config.known),
         ):
             raise FileRefused("its model does not fit its options.")
         encoder = bank.encoder
@@ -463,7 +463,7 @@ class Session:
         classes.limit = self.options.max_classes or MAX_CLASSES
         if named is None:
             return
-        for label in (*classes.known, *self._waiting_labels):
+        for label in (*classes.labels, *self._waiting_labels):
             if label not in named:
                 raise RunRefused(
                     f"--classes must name every label that the model knows; {label!r} is not among "

@@ -240,7 +240,7 @@ def _categories(status: RunStatus, history: History) -> list[dict[str, object]]:
 def _category_name(encoder: ColumnEncoder | None, column: str, code: float) -> str:
     if math.isinf(code):
         return "(missing)" if code == NO_CATEGORY else "(further categories)"
-    statistics = None if encoder is None else encoder.statistics[encoder.names.index(column)]
+    statistics = None if encoder is None else encoder.statistics_of(column)
     return statistics.name(code) if statistics and code in statistics else "(not learned yet)"
 
 
