@@ -33,6 +33,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from math import sqrt
 from typing import Any
 
@@ -413,6 +414,7 @@ WIDE = 200
 """With more columns than this, least squares on each of them is too slow: random features only."""
 
 
+@lru_cache(maxsize=64)
 def mixed_kernel(dimension: int, widths: int, narrowest: float = NARROWEST) -> Kernel:
     """The mean of Gaussians of low and full order and of several widths, plus linear terms."""
     ratio = WIDEST / NARROWEST

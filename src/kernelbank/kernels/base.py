@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from itertools import combinations
 from math import comb
 from typing import Any, ClassVar
@@ -40,7 +40,7 @@ class Kernel(check.Settings):
     pairwise: ClassVar[bool] = True
     """Whether k(x, t) is a function of x and t alone."""
 
-    @property
+    @cached_property
     def parts(self) -> tuple[Kernel, ...]:
         """The kernels that it is made of: those among its fields."""
         return tuple(value for value in vars(self).values() if isinstance(value, Kernel))
@@ -49,17 +49,17 @@ class Kernel(check.Settings):
         """What the core makes the kernel of, for inputs of this dimension; "none": it has none."""
         return ("none", None, (), ())
 
-    @property
+    @cached_property
     def in_python(self) -> bool:
         """Whether a function of a user in Python is part of it."""
         return any(part.in_python for part in self.parts)
 
-    @property
+    @cached_property
     def non_negative(self) -> bool:
         """Whether it, or a part of it, is defined for non-negative inputs only."""
         return any(part.non_negative for part in self.parts)
 
-    @property
+    @cached_property
     def structure_key(self) -> tuple[object, ...]:
         """Kernels with equal keys differ only in constants, and are computed together."""
         return (type(self).__name__, *(part.structure_key for part in self.parts))
@@ -234,7 +234,7 @@ class ActiveDims(Kernel):
     def pairwise(self) -> bool:  # type: ignore[override]
         return self.base.pairwise
 
-    @property
+    @cached_property
     def structure_key(self) -> tuple[object, ...]:
         return ("ActiveDims", self.coordinates, self.base.structure_key)
 
@@ -312,7 +312,7 @@ class Additive(Kernel):
     base: Kernel = field(metadata=_PART)
     order: int = check.count_field(1, "Give 1 for single coordinates, 2 for pairs, ...")
 
-    @property
+    @cached_property
     def structure_key(self) -> tuple[object, ...]:
         return ("Additive", self.order, self.base.structure_key)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -38,7 +39,7 @@ class Elementary(Kernel):
         formula, statistic, parameter, constants = self.formula()
         return (formula, (statistic, parameter, tuple(range(dimension))), constants, ())
 
-    @property
+    @cached_property
     def structure_key(self) -> tuple[object, ...]:
         return self.formula()[:3]
 
@@ -330,7 +331,7 @@ class Custom(UsersFunctions, Kernel):
             statistic = ("python", 0.0, everything, quiet(function), self.name, function)
         return ("identity", statistic, (), ())
 
-    @property
+    @cached_property
     def structure_key(self) -> tuple[object, ...]:
         return ("Custom", self.function, self.name)
 
