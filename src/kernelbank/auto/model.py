@@ -15,7 +15,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from bisect import insort
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -62,6 +62,10 @@ CHUNK = 256
 
 LARGE_MODEL = 500_000_000
 """Bytes of a model's file beyond which it warns, once."""
+
+SPREAD = 16
+"""Over how many rows the last restart is spread: after each of them a share of the rows so far is
+learned again, so that no row takes long."""
 
 REMEMBERED = 3
 """How many of the last targets the slots on relevant columns see, whatever `lags` is."""
@@ -154,6 +158,9 @@ class Model(ABC):
     @abstractmethod
     def restart(self) -> None:
         """Start scaling and banks anew from the rows that are kept."""
+
+    def finish_restart(self) -> None:  # noqa: B027
+        """End a restart that is spread over rows, before columns or slots change."""
 
     @property
     @abstractmethod
@@ -286,8 +293,6 @@ class Model(ABC):
 
     def _do_what_is_due(self) -> None:
         if self.rows in self.config.restarts:
-            if self.rows == self.config.restarts[-1]:  # of fewer rows it follows chance
-                self.learn_relevance()
             self.restart()
             self.warn_if_large()
         if self.config.seasons == AUTO and is_look_due(self.rows):
@@ -360,6 +365,7 @@ class Model(ABC):
 
     def add_inputs(self, count: int) -> None:
         """Add `count` inputs behind the others, as if they had been missing so far."""
+        self.finish_restart()
         dimension = self.dimension + count
         scaling = self._make_scaling(dimension, self.first_inputs if self.banks else dimension)
         scaling.statistics.continue_from(self.scaling.statistics)
@@ -417,6 +423,7 @@ class Model(ABC):
         if not self.banks:
             self.lay_out(self.dimension)
             return
+        self.finish_restart()
         scaling = self._make_scaling(self.dimension, self.first_inputs)
         scaling.statistics.continue_from(self.scaling.statistics)
         self._use_scaling(scaling)
@@ -569,6 +576,7 @@ class Model(ABC):
         due = revision_is_due(rows) if due is None else due
         if not (self.config.revises and self.banks and due):
             return False
+        self.finish_restart()
         weights = np.maximum(self.mean_weights_of_outputs(), self.long_mean_weights())
         before, slots_before = self.selection, self._running_slots()
         anew = self.pool.relevant_slots if self.learn_relevance() else ()
@@ -585,19 +593,22 @@ class Model(ABC):
 
     def learn_relevance(self) -> bool:
         """Compute the relevance of the columns anew, if slots use it; whether it has changed."""
-        running = self.members.tolist()
+        after = self.new_relevance()
+        changed = not np.array_equal(after, self.scaling.relevance)
+        if changed:
+            self.scaling.relevance = after
+        return changed
+
+    def new_relevance(self) -> Floats:
+        """The relevance of the columns by what slots have learned so far, if they use it."""
+        running, before = self.members.tolist(), self.scaling.relevance
         samples = None
         if self.banks and self.pool.metric_slot in running:
             samples = self.replay_samples()
         if samples is None or not len(samples[0]):
-            return False
-        before = self.scaling.relevance
+            return before
         slot = running.index(self.pool.metric_slot)
-        after = new_relevance(self.banks[0], slot, samples[0][-RELEVANCE_ROWS:], before)
-        changed = not np.array_equal(after, before)
-        if changed:
-            self.scaling.relevance = after
-        return changed
+        return new_relevance(self.banks[0], slot, samples[0][-RELEVANCE_ROWS:], before)
 
     # --- saving ---------------------------------------------------------------------------------
 
@@ -666,6 +677,24 @@ class Model(ABC):
 # --- numbers --------------------------------------------------------------------------------------
 
 
+@dataclass
+class UpcomingBank:
+    """A bank that takes the place of a model's bank once it has learned all rows again.
+
+    Parameters
+    ----------
+    scaling : of its rows, fitted to the first `fitted` rows of the stream.
+    pool : the slots that it may run.
+    bank : it has learned the first `learned` rows.
+    """
+
+    scaling: Scaling
+    pool: SlotPool
+    bank: KernelBank
+    fitted: int
+    learned: int = 0
+
+
 class NumberModel(Model):
     """The model for targets that are numbers: one, or several per row.
 
@@ -690,6 +719,8 @@ class NumberModel(Model):
         self.target_count = targets if outputs is None else outputs
         self.quantile_part: Quantiles | None = None
         """The quantiles beside predictions and intervals, if they are asked for."""
+        self.upcoming: UpcomingBank | None = None
+        """With what the model goes on when the last restart is over."""
         super().__init__(config, dimension, targets, previous)
 
     def _make_core(self) -> _core.NumberModel:
@@ -770,33 +801,100 @@ class NumberModel(Model):
             self._step(x[None], np.array([[y]]), tail, prediction, slots=False)
         return records if earlier is None else []
 
+    # --- restarts -------------------------------------------------------------------------------
+
     def restart(self) -> None:
-        X, _, targets, *_ = self.core.latest()
+        last = self.rows == self.config.restarts[-1]
+        if last and self._can_spread():
+            self.upcoming = self._make_upcoming(self.new_relevance())
+            return
+        if last:  # of fewer rows it follows chance
+            self.learn_relevance()
         self._drop_banks()
         self.start_groups()
-        transform = self.scaling.target_transform
-        self.scaling.fit(X, targets)
-        if self.scaling.target_transform != transform:  # the target is skewed, or no longer
-            self.pool = self._make_pool(self.scaling)
-        self.core.release()
-        bank = self.new_bank(self.target_count)
-        self.replay(bank, *self._usual_rows())
-        self.use_banks([bank])
+        self.upcoming = self._make_upcoming(self.scaling.relevance)
+        self.finish_restart()
 
-    def _usual_rows(self) -> tuple[Floats, Floats, np.ndarray]:
+    def _can_spread(self) -> bool:
+        """Whether the restart may be spread: with no new inputs, and no delayed targets so far."""
+        _, _, _, numbers, predicted_at = self.core.latest()
+        usual = self.first_inputs == self.dimension and bool((predicted_at >= numbers).all())
+        return self.config.revises and bool(self.banks) and usual
+
+    def finish_restart(self) -> None:
+        upcoming = self.upcoming
+        if upcoming is None:
+            return
+        self._learn_until(upcoming, self.rows)
+        self.upcoming = None
+        self.use_banks([])
+        self._use_scaling(upcoming.scaling)
+        self.pool = upcoming.pool
+        self.core.release()
+        self.use_banks([upcoming.bank])
+        self.core.add_newest(self.rows - upcoming.fitted)
+
+    def _make_upcoming(self, relevance: Floats) -> UpcomingBank:
+        """A bank for the rows so far, of which it has learned none, with a scaling of its own."""
+        X, _, targets, *_ = self.core.latest()
+        scaling = self._make_scaling(self.dimension, self.first_inputs)
+        if len(relevance):
+            scaling.relevance = relevance
+        scaling.fit(X, targets)
+        return self._upcoming_with(scaling, self.rows)
+
+    def _upcoming_with(self, scaling: Scaling, fitted: int) -> UpcomingBank:
+        """The same, by a scaling that was fitted to so many rows."""
+        as_before = scaling.target_transform == self.scaling.target_transform
+        pool = self.pool if as_before else self._make_pool(scaling)  # is the target skewed or not?
+        slots = pool.bank_slots(self.members.tolist())
+        return UpcomingBank(scaling, pool, self.config.make_bank(slots, self.target_count), fitted)
+
+    def _learn_until(self, upcoming: UpcomingBank, rows: int) -> None:
+        """Let an upcoming bank learn the rows of the stream up to this number."""
+        samples = self._usual_rows(upcoming.scaling, upcoming.learned, rows)
+        self.replay(upcoming.bank, *samples)
+        upcoming.learned = rows
+
+    def _learn_share(self, upcoming: UpcomingBank, rows: int) -> None:
+        """The same up to what is due after so many rows: in the end these are all of them."""
+        end = upcoming.fitted + SPREAD
+        self._learn_until(upcoming, end * (rows - upcoming.fitted) // SPREAD)
+
+    def _do_what_is_due(self) -> None:
+        upcoming = self.upcoming
+        if upcoming is not None:
+            self._learn_share(upcoming, self.rows)
+            if self.rows == upcoming.fitted + SPREAD:
+                self.finish_restart()
+        super()._do_what_is_due()
+
+    def _rows_to_event(self) -> int:
+        return super()._rows_to_event() if self.upcoming is None else 1
+
+    def _usual_rows(
+        self, scaling: Scaling | None = None, first: int = 0, until: int | None = None
+    ) -> tuple[Floats, Floats, np.ndarray]:
         """The rows that are kept and their targets, scaled, without extreme targets.
 
         The last part: their indices among the rows that are kept.
+
+        scaling : the present one by default.
+        first, until : only rows of the stream from this number on, and before that one.
         """
-        X, pasts, targets, *_ = self.core.latest()
-        scaled = np.empty_like(targets)
+        X, pasts, targets, numbers, _ = self.core.latest()
+        statistics = (self.scaling if scaling is None else scaling).statistics
+        chosen = (numbers >= first) & (numbers < (self.rows if until is None else until))
+        scaled = np.full_like(targets, np.nan)
         for k in range(self.target_count):
-            scaled[:, k] = self.scaling.statistics.scale_targets(targets[:, k], k)
-            levels = [self.scaling.statistics.outlier_level(y, k) for y in targets[:, k].tolist()]
-            scaled[np.array(levels) == EXTREME, k] = np.nan
+            column = targets[chosen, k]
+            levels = [statistics.outlier_level(y, k) for y in column.tolist()]
+            numbers_k = statistics.scale_targets(column, k)
+            numbers_k[np.array(levels) == EXTREME] = np.nan
+            scaled[chosen, k] = numbers_k
         usual = np.flatnonzero(~np.isnan(scaled).all(axis=1))
-        numbers = scaled[usual, 0] if self.target_count == 1 else scaled[usual]
-        return self.scaling.statistics.scale_rows(X[usual], pasts[usual]), numbers, usual
+        values = scaled[usual, 0] if self.target_count == 1 else scaled[usual]
+        return statistics.scale_rows(X[usual], pasts[usual]), values, usual
 
     def replay_samples(self) -> tuple[Floats, Floats] | None:
         return self._usual_rows()[:2] if self.config.revises else None
@@ -819,6 +917,32 @@ class NumberModel(Model):
             if rows > 1:
                 errors[1, k] = last_value_loss / (rows - 1)
         return errors[0], errors[1]
+
+    # --- saving ---------------------------------------------------------------------------------
+
+    def describe(self) -> tuple[Json, Arrays]:
+        """The same as for all models; of an upcoming bank the scaling, from which it follows."""
+        header, arrays = super().describe()
+        header["upcoming"] = None if self.upcoming is None else self.upcoming.fitted
+        if self.upcoming is not None:
+            state = self.upcoming.scaling.statistics.state()
+            arrays |= {f"upcoming/{name}": array for name, array in state.items()}
+        return header, arrays
+
+    def restore(self, header: Json, arrays: Arrays, reading: Reading) -> None:
+        super().restore(header, arrays, reading)
+        if header.get("upcoming") is None:
+            return
+        last = self.config.restarts[-1]
+        fitted = whole_number(header["upcoming"], last, last, "rows at a restart")
+        whole_number(self.rows, fitted, fitted + SPREAD - 1, "rows of a restart")
+        scaling = self._make_scaling(self.dimension, self.first_inputs)
+        scaling.statistics.restore(under("upcoming/", arrays))
+        if not (self.banks and scaling.has_plausible_shifts()):
+            raise FileRefused("no restart can go on with this.")
+        self.upcoming = upcoming = self._upcoming_with(scaling, fitted)
+        for rows in range(fitted + 1, self.rows + 1):
+            self._learn_share(upcoming, rows)
 
 
 # --- quantiles of one target ----------------------------------------------------------------------
@@ -1040,6 +1164,8 @@ class ClassModel(Model):
         return record
 
     def restart(self) -> None:
+        if self.rows == self.config.restarts[-1]:  # of fewer rows it follows chance
+            self.learn_relevance()
         X, *_ = self.core.latest()
         self._drop_banks()
         self.scaling.fit(X, None)
