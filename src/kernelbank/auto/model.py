@@ -845,8 +845,9 @@ class NumberModel(Model):
 
     def _upcoming_with(self, scaling: Scaling, fitted: int) -> UpcomingBank:
         """The same, by a scaling that was fitted to so many rows."""
-        as_before = scaling.target_transform == self.scaling.target_transform
-        pool = self.pool if as_before else self._make_pool(scaling)  # is the target skewed or not?
+        pool, transform = self.pool, scaling.target_transform
+        if transform != self.scaling.target_transform:  # the target is skewed, or no longer
+            pool = pool.with_transform(transform)
         slots = pool.bank_slots(self.members.tolist())
         return UpcomingBank(scaling, pool, self.config.make_bank(slots, self.target_count), fitted)
 

@@ -32,6 +32,7 @@ price, that of each further output, and a size. After fixed numbers of rows the 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import sqrt
@@ -57,6 +58,7 @@ from ..learners import (
     PartitionTree,
 )
 from ..losses import Loss, Squared
+from ..transforms import ShiftedLog
 from ..utils.validation import Floats
 from .scaling import Scaling
 from .seasons import SEASON_INPUTS
@@ -279,6 +281,15 @@ class SlotPool:
                 slot = replace(slot, residual_of=place[slot.residual_of])
             slots.append(slot)
         return slots
+
+    def with_transform(self, transform: ShiftedLog | None) -> SlotPool:
+        """The same slots, where some of them learn this transform of the target."""
+        pool = copy(self)
+        pool.slots = [
+            replace(slot, transform=transform) if name.startswith(TRANSFORMED) else slot
+            for name, slot in zip(self.names, self.slots, strict=True)
+        ]
+        return pool
 
     def group_weights(self, weights: Floats) -> Floats:
         """(groups,): the weights (slots,) of the slots of each group together."""
@@ -655,11 +666,7 @@ def default_pool(scaling: Scaling, size: Size, seed: int, loss: Loss, outputs: i
     pool.add(season_slots(scaling, size, seed, loss))
     pool.season_groups = tuple(range(first, len(pool.groups)))
     builder.add_reserves()
-    for index, name in enumerate(pool.names):
-        if name.startswith(TRANSFORMED):
-            slot = pool.slots[index]
-            pool.slots[index] = replace(slot, transform=scaling.target_transform)
-    return pool
+    return pool.with_transform(scaling.target_transform)
 
 
 class _Builder:
