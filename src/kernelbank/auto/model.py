@@ -177,8 +177,11 @@ class Model(ABC):
         """The long running mean of the weights of the slots of the pool."""
 
     @abstractmethod
-    def replay_samples(self) -> tuple[Floats, Floats] | None:
-        """Scaled rows and targets that new slots learn first; None for those of the banks."""
+    def replay_samples(self, most: int = REPLAY) -> tuple[Floats, Floats] | None:
+        """Scaled rows and targets that new slots learn first; None for those of the banks.
+
+        most : only so many of the newest.
+        """
 
     # --- predicting and learning ----------------------------------------------------------------
 
@@ -604,11 +607,11 @@ class Model(ABC):
         running, before = self.members.tolist(), self.scaling.relevance
         samples = None
         if self.banks and self.pool.metric_slot in running:
-            samples = self.replay_samples()
+            samples = self.replay_samples(RELEVANCE_ROWS)
         if samples is None or not len(samples[0]):
             return before
         slot = running.index(self.pool.metric_slot)
-        return new_relevance(self.banks[0], slot, samples[0][-RELEVANCE_ROWS:], before)
+        return new_relevance(self.banks[0], slot, samples[0], before)
 
     # --- saving ---------------------------------------------------------------------------------
 
@@ -874,7 +877,11 @@ class NumberModel(Model):
         return super()._rows_to_event() if self.upcoming is None else 1
 
     def _usual_rows(
-        self, scaling: Scaling | None = None, first: int = 0, until: int | None = None
+        self,
+        scaling: Scaling | None = None,
+        first: int = 0,
+        until: int | None = None,
+        most: int = REPLAY,
     ) -> tuple[Floats, Floats, np.ndarray]:
         """The rows that are kept and their targets, scaled, without extreme targets.
 
@@ -882,6 +889,7 @@ class NumberModel(Model):
 
         scaling : the present one by default.
         first, until : only rows of the stream from this number on, and before that one.
+        most : only so many of the newest of these.
         """
         X, pasts, targets, numbers, _ = self.core.latest()
         statistics = (self.scaling if scaling is None else scaling).statistics
@@ -893,12 +901,12 @@ class NumberModel(Model):
             numbers_k = statistics.scale_targets(column, k)
             numbers_k[np.array(levels) == EXTREME] = np.nan
             scaled[chosen, k] = numbers_k
-        usual = np.flatnonzero(~np.isnan(scaled).all(axis=1))
+        usual = np.flatnonzero(~np.isnan(scaled).all(axis=1))[-most:]
         values = scaled[usual, 0] if self.target_count == 1 else scaled[usual]
         return statistics.scale_rows(X[usual], pasts[usual]), values, usual
 
-    def replay_samples(self) -> tuple[Floats, Floats] | None:
-        return self._usual_rows()[:2] if self.config.revises else None
+    def replay_samples(self, most: int = REPLAY) -> tuple[Floats, Floats] | None:
+        return self._usual_rows(most=most)[:2] if self.config.revises else None
 
     @property
     def unscored(self) -> int:
@@ -1174,10 +1182,10 @@ class ClassModel(Model):
         self.core.start_scores(0)
         self._add_outputs()
 
-    def replay_samples(self) -> tuple[Floats, Floats] | None:
+    def replay_samples(self, most: int = REPLAY) -> tuple[Floats, Floats] | None:
         if not (self.previous and self.banks):
             return None
-        X, pasts, targets, *_ = self.core.latest()
+        X, pasts, targets = (array[-most:] for array in self.core.latest()[:3])
         labels = output_labels(targets[:, 0], self._positives())
         return self.scaling.statistics.scale_rows(X, pasts), labels
 
