@@ -7,7 +7,7 @@ of them (`Additive`).
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property, lru_cache, partial
 from itertools import combinations
 from math import comb
@@ -39,6 +39,11 @@ class Kernel(check.Settings):
 
     pairwise: ClassVar[bool] = True
     """Whether k(x, t) is a function of x and t alone."""
+
+    def __getstate__(self) -> object:
+        """The settings, without what is cached of them: using a kernel does not change it."""
+        settings = fields(self)  # type: ignore[arg-type]
+        return {setting.name: getattr(self, setting.name) for setting in settings}
 
     @cached_property
     def parts(self) -> tuple[Kernel, ...]:
