@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from itertools import accumulate, combinations
 from math import comb, log, pi, sqrt
 from typing import Any, ClassVar
@@ -68,7 +68,11 @@ class Kernel(check.Settings):
     pairwise: ClassVar[bool] = True
     """Whether k(x, t) is a function of x and t alone."""
 
-    @property
+    def __getstate__(self) -> object:
+        """The settings, without what is cached of them: using a kernel does not change it."""
+        return self._values()
+
+    @cached_property
     def parts(self) -> tuple[Kernel, ...]:
         """The kernels that it is made of: those among its fields."""
         return tuple(value for value in vars(self).values() if isinstance(value, Kernel))
@@ -77,17 +81,17 @@ class Kernel(check.Settings):
         """What the core makes the kernel of, for inputs of this dimension; "none": it has none."""
         return ("none", None, (), ())
 
-    @property
+    @cached_property
     def in_python(self) -> bool:
         """Whether a function of a user in Python is part of it."""
         return any(part.in_python for part in self.parts)
 
-    @property
+    @cached_property
     def non_negative(self) -> bool:
         """Whether it, or a part of it, is defined for non-negative inputs only."""
         return any(part.non_negative for part in self.parts)
 
-    @property
+    @cached_property
     def structure_key(self) -> tuple[object, ...]:
         """Kernels with equal keys differ only in constants, and are computed together."""
         return (type(self).__name__, *(part.structure_key for part in self.parts))
@@ -262,7 +266,7 @@ class ActiveDims(Kernel):
     def pairwise(self) -> bool:  # type: ignore[override]
         return self.base.pairwise
 
-    @property
+    @cached_property
     def structure_key(self) -> tuple[object, ...]:
         return ("ActiveDims", self.coordinates, self.base.structure_key)
 
@@ -348,7 +352,7 @@ class Additive(Kernel):
     base: Kernel = field(metadata=_PART)
     order: int = check.count_field(1, "Give 1 for single coordinates, 2 for pairs, ...")
 
-    @property
+    @cached_property
     def structure_key(self) -> tuple[object, ...]:
         return ("Additive", self.order, self.base.structure_key)
 
@@ -409,7 +413,7 @@ class Elementary(Kernel):
         formula, statistic, parameter, constants = self.formula()
         return (formula, (statistic, parameter, tuple(range(dimension))), constants, ())
 
-    @property
+    @cached_property
     def structure_key(self) -> tuple[object, ...]:
         return self.formula()[:3]
 
@@ -700,7 +704,7 @@ class Custom(UsersFunctions, Kernel):
             statistic = ("python", 0.0, everything, quiet(function), self.name, function)
         return ("identity", statistic, (), ())
 
-    @property
+    @cached_property
     def structure_key(self) -> tuple[object, ...]:
         return ("Custom", self.function, self.name)
 

@@ -273,7 +273,6 @@ FORGED = {
     "columns": {
         "columns/columns": [[["site", "colour"]], []],
         "columns/0/names": [["u"]],
-        "columns/0/rows": [-1, 0.5],
         "columns/inputs": [[[0, 5.0]]],
         ":columns/0/table": [np.nan],
     },

@@ -1,5 +1,7 @@
 """Which slots of an AutoBank run, by a rule of rows alone; the relevance of columns."""
 
+import copy
+from collections import Counter
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -10,7 +12,7 @@ from hypothesis import strategies as st
 
 import kernelbank as kb
 from kernelbank.auto import slots
-from kernelbank.auto.model import REMEMBERED, Model
+from kernelbank.auto.model import REMEMBERED, Model, NumberModel
 from kernelbank.auto.scaling import Scaling
 from kernelbank.auto.slots import FIRST_REVISION, NEGLIGIBLE, SlotPool, revise
 from kernelbank.bank.slot_history import Selection
@@ -225,6 +227,47 @@ def test_replay_keeps_the_order_of_predictions_and_targets(kind, first):
     on_time.run(rows, targets)
     losses = on_time.ledger.slot_loss, replayed.ledger.slot_loss
     assert (kind == "none") == np.array_equal(*losses)
+
+
+@pytest.mark.parametrize("targets", [1, 2])
+def test_no_row_learns_more_than_its_share_again(monkeypatch, targets):
+    """The last restart is spread over the 16 rows after it."""
+    again = Counter()
+    replay = NumberModel.replay
+
+    def spied(model, bank, inputs, *others):
+        again[model.rows] += len(inputs)
+        replay(model, bank, inputs, *others)
+
+    monkeypatch.setattr(NumberModel, "replay", spied)
+    X, y = data_of_relevance(300)
+    kb.AutoBank(size="small").run(X, y if targets == 1 else np.column_stack([y, -y]))
+    assert again == {5: 5, 16: 16, 32: 32} | {128 + n: 9 for n in range(1, 17)}
+
+
+@pytest.mark.parametrize("rows", [128, 129, 137, 143, 144])
+@pytest.mark.parametrize("way", ["saved", "copied", "cut", "wider"])
+def test_a_restart_that_is_spread_goes_on_bit_for_bit(rows, way):
+    X, y = data_of_relevance(220)
+    y[[131, 140]] += 1e3  # held back, or never learned
+    whole, parts = kb.AutoBank(size="small"), kb.AutoBank(size="small")
+    for bank in (whole, parts):
+        bank.run(X[:rows], y[:rows])
+    if way == "saved":
+        parts = kb.from_bytes(parts.to_bytes())
+    elif way == "copied":
+        parts = copy.deepcopy(parts)
+    elif way == "wider":  # the inputs were missing so far
+        for bank in (whole, parts):
+            bank.add_inputs()
+        parts = kb.from_bytes(parts.to_bytes())
+        X = np.column_stack([X, np.sin(y)])
+    expected = whole.run(X[rows:], y[rows:]).predictions
+    got = [parts.run(X[n : n + 3], y[n : n + 3]).predictions for n in range(rows, len(y), 3)]
+    np.testing.assert_array_equal(np.concatenate(got), expected)
+
+
+# --- relevant columns: what rows know of the past, and the metric that slots learn -----------------
 
 
 def data_of_relevance(rows, inputs=4, seed=0):

@@ -264,6 +264,24 @@ void NumberModel::count_row(const double* x, const double* row_past, const doubl
   past.add(rows, x, own.data());
 }
 
+void NumberModel::add_newest(int count) {
+  const int K = targets();
+  Array<double> row(scaling->layout().width), scales(2 * K);
+  std::vector<int> levels;  // of which the model has told already
+  for (std::int64_t n = rows - count; n < rows; ++n) {
+    const int i = replay.at(n);
+    scaling->scale(replay.inputs[i], replay.past[i], row.data());
+    scaling->add_inputs(replay.inputs[i], levels);
+    for (int k = 0; k < K; ++k) {
+      scales[2 * k] = scaling->target(k).center;
+      scales[2 * k + 1] = scaling->target(k).scale;
+      const double y = replay.targets[i][k];
+      if (scaling->outlier_level(y, k) != EXTREME) scaling->add_usual(y, k);
+      rescale(k, scales.data());
+    }
+  }
+}
+
 /// Calibrate and score the predictions of n rows that the bank has just learned; see `step`.
 void NumberModel::calibrate_block(const double* y, int n, std::int64_t first, double tail,
                                   const StepRecord& record) {

@@ -64,6 +64,8 @@ class NumberModel {
   int step(const double* X, const double* y, int n, double tail, const Prediction* made,
            const StepRecord& record);
 
+  /// Let the newest `count` rows, which the bank has learned, enter the statistics.
+  void add_newest(int count);
   void add_inputs(int count);
   /// Have room for so many held rows, before a state is written.
   void allocate(int held_rows);

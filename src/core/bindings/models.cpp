@@ -305,6 +305,13 @@ void kb::bind_models(nb::module_& m) {
                      return copied(self.model.readings);
                    })
       .def("release", [](Numbers& self) { self.model.held.rows.clear(); })
+      .def("add_newest",
+           [](Numbers& self, int count) {
+             if (!self.model.bank || count < 0 || count > self.model.replay.count(self.model.rows))
+               throw std::invalid_argument("no such rows");
+             self.model.add_newest(count);
+           },
+           "count"_a)
       .def("weights",  // (K, pool)
            [](const Numbers& self) {
              const Shape shape = {std::size_t(self.model.targets()), std::size_t(self.model.pool())};

@@ -15,7 +15,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from bisect import insort
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -62,6 +62,10 @@ CHUNK = 256
 
 LARGE_MODEL = 500_000_000
 """Bytes of a model's file beyond which it warns, once."""
+
+SPREAD = 16
+"""Over how many rows the last restart is spread: after each of them a share of the rows so far is
+learned again, so that no row takes long."""
 
 REMEMBERED = 3
 """How many of the last targets the slots on relevant columns see, whatever `lags` is."""
@@ -153,6 +157,9 @@ class Model(ABC):
     def _start_banks(self) -> None:
         """Make banks that have learned the rows that are kept, which are scaled anew."""
 
+    def finish_restart(self) -> None:  # noqa: B027
+        """End a restart that is spread over rows, before columns or slots change."""
+
     @abstractmethod
     def _totals(self) -> list[tuple[float, float, float, float]]:
         """By target: how many predictions count, the sum of their errors, how many rows had a last
@@ -163,8 +170,11 @@ class Model(ABC):
         """The long running mean of the weights of the slots of the pool."""
 
     @abstractmethod
-    def replay_samples(self) -> tuple[Floats, Floats] | None:
-        """Scaled rows and targets that new slots learn first; None for those of the banks."""
+    def replay_samples(self, most: int = REPLAY) -> tuple[Floats, Floats] | None:
+        """Scaled rows and targets that new slots learn first; None for those of the banks.
+
+        most : only so many of the newest.
+        """
 
     # --- predicting and learning ----------------------------------------------------------------
 
@@ -308,8 +318,6 @@ class Model(ABC):
         """Restart, look for seasons and revise slots, if it is time; note when it will be next."""
         restarts, rows = self.config.restarts, self.rows
         if rows in restarts:
-            if rows == restarts[-1]:  # of fewer rows it follows chance
-                self.learn_relevance()
             self.restart()
             self.warn_if_large()
         if self.config.seasons == AUTO and LOOKS.is_due(rows):
@@ -371,6 +379,7 @@ class Model(ABC):
 
     def add_inputs(self, count: int) -> None:
         """Add `count` inputs behind the others, as if they had been missing so far."""
+        self.finish_restart()
         dimension = self.dimension + count
         scaling = self._continued_scaling(dimension)
         pool = self._make_pool(scaling)
@@ -431,6 +440,7 @@ class Model(ABC):
         if not self.banks:
             self.lay_out(self.dimension)
             return
+        self.finish_restart()
         before = self._running_slots()
         self._use_scaling(self._continued_scaling(self.dimension))
         self.pool = self._make_pool(self.scaling)
@@ -522,6 +532,8 @@ class Model(ABC):
 
     def restart(self) -> None:
         """Start scaling and banks anew from the rows that are kept, with all inputs by now."""
+        if self.rows == self.config.restarts[-1]:  # of fewer rows it follows chance
+            self.learn_relevance()
         X, _, targets, *_ = self.core.latest()
         self.use_banks([])
         if self.scaling.core < self.dimension:
@@ -530,7 +542,7 @@ class Model(ABC):
         transform = self.scaling.target_transform
         self.scaling.fit(X, targets if self.targets else None)
         if self.scaling.target_transform != transform:  # the target is skewed, or no longer
-            self.pool = self._make_pool(self.scaling)
+            self.pool = self.pool.with_transform(self.scaling.target_transform)
         self._start_banks()
 
     def replay(
@@ -580,6 +592,7 @@ class Model(ABC):
         """Let slots without weight give their time to others; whether some did."""
         if not (self.config.revises and self.banks):
             return False
+        self.finish_restart()
         rows = self.rows
         weights = np.maximum(self.mean_weights_of_outputs(), self.long_mean_weights())
         before, slots_before = self.selection, self._running_slots()
@@ -597,19 +610,22 @@ class Model(ABC):
 
     def learn_relevance(self) -> bool:
         """Compute the relevance of the columns anew, if slots use it; whether it has changed."""
-        running = self.members.tolist()
-        samples = None
-        if self.banks and self.pool.metric_slot in running:
-            samples = self.replay_samples()
-        if samples is None or not len(samples[0]):
-            return False
-        before = self.scaling.relevance
-        slot = running.index(self.pool.metric_slot)
-        after = new_relevance(self.banks[0], slot, samples[0][-RELEVANCE_ROWS:], before)
-        changed = not np.array_equal(after, before)
+        after = self.new_relevance()
+        changed = not np.array_equal(after, self.scaling.relevance)
         if changed:
             self.scaling.relevance = after
         return changed
+
+    def new_relevance(self) -> Floats:
+        """The relevance of the columns by what slots have learned so far, if they use it."""
+        running, before = self.members.tolist(), self.scaling.relevance
+        samples = None
+        if self.banks and self.pool.metric_slot in running:
+            samples = self.replay_samples(RELEVANCE_ROWS)
+        if samples is None or not len(samples[0]):
+            return before
+        slot = running.index(self.pool.metric_slot)
+        return new_relevance(self.banks[0], slot, samples[0], before)
 
     # --- saving ---------------------------------------------------------------------------------
 
@@ -638,12 +654,7 @@ class Model(ABC):
         self.lay_out(first)
         most = CHANGE_AFTER - 1 if self.targets else sum(outputs)
         self._allocate(whole_number(header["size"], 0 if self.targets else most, most, "its size"))
-        # Inputs, past targets and some of several targets may be missing; statistics never are.
-        state, several = under("core/", arrays), self.target_count > 1
-        check_finite(
-            {name: array for name, array in state.items() if not (several and "targets" in name)},
-            ("inputs", "past", "lagged"),
-        )
+        self._check_statistics(under("core/", arrays))
         reading.restore({"core": self.core}, header, arrays)
         if self.periods != periods or not self.scaling.has_plausible_shifts():
             raise FileRefused("no stream has such running statistics.")
@@ -661,8 +672,34 @@ class Model(ABC):
         new = {f"bank{number}": self.new_bank(count) for number, count in enumerate(outputs)}
         self.use_banks([*reading.restore(new, header, arrays).values()])
 
+    def _check_statistics(self, state: Arrays) -> None:
+        """Refuse statistics that are no numbers; inputs, past and some targets may be missing."""
+        several = self.target_count > 1
+        check_finite(
+            {name: array for name, array in state.items() if not (several and "targets" in name)},
+            ("inputs", "past", "lagged"),
+        )
+
 
 # --- numbers --------------------------------------------------------------------------------------
+
+
+@dataclass
+class UpcomingBank:
+    """A bank that takes the place of a model's bank once it has learned all rows again.
+
+    Parameters
+    ----------
+    scaling : of its rows, fitted to the first `fitted` rows of the stream.
+    pool : the slots that it may run.
+    bank : it has learned the first `learned` rows.
+    """
+
+    scaling: Scaling
+    pool: SlotPool
+    bank: KernelBank
+    fitted: int
+    learned: int = 0
 
 
 class NumberModel(Model):
@@ -687,6 +724,8 @@ class NumberModel(Model):
         outputs: int | None = None,
     ) -> None:
         self.target_count = targets if outputs is None else outputs
+        self.upcoming: UpcomingBank | None = None
+        """With what the model goes on when the last restart is over."""
         super().__init__(config, dimension, targets, previous)
 
     def _make_core(self) -> _core.NumberModel:
@@ -722,23 +761,101 @@ class NumberModel(Model):
         self.replay(bank, *self._usual_rows())
         self.use_banks([bank])
 
-    def _usual_rows(self) -> tuple[Floats, Floats, np.ndarray]:
+    # --- the last restart, which is spread over rows ----------------------------------------------
+
+    def restart(self) -> None:
+        if self.rows == self.config.restarts[-1] and self._can_spread():
+            X, _, targets, *_ = self.core.latest()
+            scaling, relevance = self._new_scaling(), self.new_relevance()
+            if len(relevance):
+                scaling.relevance = relevance
+            scaling.fit(X, targets)
+            self.upcoming = self._upcoming_with(scaling, self.rows)
+        else:
+            super().restart()
+
+    def _can_spread(self) -> bool:
+        """Whether the restart may be spread: with no new inputs, and no delayed targets so far."""
+        _, _, _, numbers, predicted_at = self.core.latest()
+        usual = self.scaling.core == self.dimension and bool((predicted_at >= numbers).all())
+        return self.config.revises and bool(self.banks) and usual
+
+    def _new_scaling(self) -> Scaling:
+        return self._make_scaling(self.dimension, self.scaling.core)
+
+    def finish_restart(self) -> None:
+        upcoming = self.upcoming
+        if upcoming is None:
+            return
+        self._learn_until(upcoming, self.rows)
+        self.upcoming = None
+        self.use_banks([])
+        self._use_scaling(upcoming.scaling)
+        self.pool = upcoming.pool
+        self.core.release()
+        self.use_banks([upcoming.bank])
+        self.core.add_newest(self.rows - upcoming.fitted)
+
+    def _upcoming_with(self, scaling: Scaling, fitted: int) -> UpcomingBank:
+        """A bank that has learned nothing so far, by a scaling that was fitted to so many rows."""
+        pool, transform = self.pool, scaling.target_transform
+        if transform != self.scaling.target_transform:  # the target is skewed, or no longer
+            pool = pool.with_transform(transform)
+        slots = pool.bank_slots(self.members.tolist())
+        return UpcomingBank(scaling, pool, self.config.make_bank(slots, self.target_count), fitted)
+
+    def _learn_until(self, upcoming: UpcomingBank, rows: int) -> None:
+        """Let an upcoming bank learn the rows of the stream up to this number."""
+        samples = self._usual_rows(upcoming.scaling, upcoming.learned, rows)
+        self.replay(upcoming.bank, *samples)
+        upcoming.learned = rows
+
+    def _learn_share(self, upcoming: UpcomingBank, rows: int) -> None:
+        """The same up to what is due after so many rows: in the end these are all of them."""
+        end = upcoming.fitted + SPREAD
+        self._learn_until(upcoming, end * (rows - upcoming.fitted) // SPREAD)
+
+    def _do_what_is_due(self) -> None:
+        upcoming = self.upcoming
+        if upcoming is not None:
+            self._learn_share(upcoming, self.rows)
+            if self.rows == upcoming.fitted + SPREAD:
+                self.finish_restart()
+        super()._do_what_is_due()
+        if self.upcoming is not None:
+            self._due_at = self.rows + 1
+
+    def _usual_rows(
+        self,
+        scaling: Scaling | None = None,
+        first: int = 0,
+        until: int | None = None,
+        most: int = REPLAY,
+    ) -> tuple[Floats, Floats, np.ndarray]:
         """The rows that are kept and their targets, scaled, without extreme targets.
 
         The last part: their indices among the rows that are kept.
-        """
-        X, pasts, targets, *_ = self.core.latest()
-        scaled = np.empty_like(targets)
-        for k in range(self.target_count):
-            scaled[:, k] = self.scaling.statistics.scale_targets(targets[:, k], k)
-            levels = [self.scaling.statistics.outlier_level(y, k) for y in targets[:, k].tolist()]
-            scaled[np.array(levels) == EXTREME, k] = np.nan
-        usual = np.flatnonzero(~np.isnan(scaled).all(axis=1))
-        numbers = scaled[usual, 0] if self.target_count == 1 else scaled[usual]
-        return self.scaling.statistics.scale_rows(X[usual], pasts[usual]), numbers, usual
 
-    def replay_samples(self) -> tuple[Floats, Floats] | None:
-        return self._usual_rows()[:2] if self.config.revises else None
+        scaling : the present one by default.
+        first, until : only rows of the stream from this number on, and before that one.
+        most : only so many of the newest of these.
+        """
+        X, pasts, targets, numbers, _ = self.core.latest()
+        statistics = (self.scaling if scaling is None else scaling).statistics
+        chosen = (numbers >= first) & (numbers < (self.rows if until is None else until))
+        scaled = np.full_like(targets, np.nan)
+        for k in range(self.target_count):
+            column = targets[chosen, k]
+            levels = [statistics.outlier_level(y, k) for y in column.tolist()]
+            numbers_k = statistics.scale_targets(column, k)
+            numbers_k[np.array(levels) == EXTREME] = np.nan
+            scaled[chosen, k] = numbers_k
+        usual = np.flatnonzero(~np.isnan(scaled).all(axis=1))[-most:]
+        values = scaled[usual, 0] if self.target_count == 1 else scaled[usual]
+        return statistics.scale_rows(X[usual], pasts[usual]), values, usual
+
+    def replay_samples(self, most: int = REPLAY) -> tuple[Floats, Floats] | None:
+        return self._usual_rows(most=most)[:2] if self.config.revises else None
 
     def long_mean_weights(self) -> Floats:
         means: Floats = np.mean([self.core.long_mean(k) for k in range(self.target_count)], axis=0)
@@ -750,6 +867,32 @@ class NumberModel(Model):
             (rows - unscored, loss, rows - 1, last_value_loss)
             for rows, unscored, loss, last_value_loss, _ in tracks
         ]
+
+    # --- saving ---------------------------------------------------------------------------------
+
+    def describe(self) -> tuple[Json, Arrays]:
+        """The same as for all models; of an upcoming bank the scaling, from which it follows."""
+        header, arrays = super().describe()
+        if self.upcoming is None:
+            return header | {"upcoming": None}, arrays
+        _, state = describe_parts({"upcoming": self.upcoming.scaling.statistics})
+        return header | {"upcoming": self.upcoming.fitted}, arrays | state
+
+    def restore(self, header: Json, arrays: Arrays, reading: Reading) -> None:
+        super().restore(header, arrays, reading)
+        if header.get("upcoming") is None:
+            return
+        last = self.config.restarts[-1]
+        fitted = whole_number(header["upcoming"], last, last, "rows at a restart")
+        whole_number(self.rows, fitted, fitted + SPREAD - 1, "rows of a restart")
+        self._check_statistics(under("upcoming/", arrays))
+        scaling = self._new_scaling()
+        reading.restore({"upcoming": scaling.statistics}, header, arrays)
+        if not (self.banks and scaling.has_plausible_shifts()):
+            raise FileRefused("no restart can go on with this.")
+        self.upcoming = upcoming = self._upcoming_with(scaling, fitted)
+        for rows in range(fitted + 1, self.rows + 1):
+            self._learn_share(upcoming, rows)
 
 
 # --- quantiles of the targets ---------------------------------------------------------------------
@@ -976,10 +1119,10 @@ class ClassModel(Model):
         self.core.start_scores(0)
         self._add_outputs()
 
-    def replay_samples(self) -> tuple[Floats, Floats] | None:
+    def replay_samples(self, most: int = REPLAY) -> tuple[Floats, Floats] | None:
         if not (self.previous and self.banks):
             return None
-        X, pasts, targets, *_ = self.core.latest()
+        X, pasts, targets = (array[-most:] for array in self.core.latest()[:3])
         labels = output_labels(targets[:, 0], self._positives())
         return self.scaling.statistics.scale_rows(X, pasts), labels
 

@@ -32,7 +32,9 @@ price, that of each further output, and a size. After fixed numbers of rows the 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from math import sqrt
 from typing import Any, NamedTuple
 
@@ -67,6 +69,7 @@ from ..learners import (
     PartitionTree,
 )
 from ..losses import Loss, Squared
+from ..transforms import ShiftedLog
 from ..utils.validation import Floats
 from .scaling import Scaling
 from .seasons import SEASON_INPUTS, Schedule
@@ -260,6 +263,15 @@ class SlotPool:
             slots.append(slot)
         return slots
 
+    def with_transform(self, transform: ShiftedLog | None) -> SlotPool:
+        """The same slots, where some of them learn this transform of the target."""
+        pool = copy(self)
+        pool.slots = [
+            replace(slot, transform=transform) if name.startswith(TRANSFORMED) else slot
+            for name, slot in zip(self.names, self.slots, strict=True)
+        ]
+        return pool
+
     def group_weights(self, weights: Floats) -> Floats:
         """(groups,): the weights (slots,) of the slots of each group together."""
         return np.array([float(sum(weights[list(group.slots)])) for group in self.groups])
@@ -427,6 +439,7 @@ def default_combiner(loss: Loss, *, labels: bool) -> Combiner:
     return RobustStacking(DISCOUNT, STACKING_RIDGE)
 
 
+@lru_cache(maxsize=64)
 def mixed_kernel(dimension: int, widths: int, narrowest: float) -> Kernel:
     """The mean of Gaussians of low and full order and of several widths, plus linear terms."""
     ratio = WIDEST / NARROWEST
@@ -625,10 +638,7 @@ def default_pool(scaling: Scaling, size: Size, seed: int, loss: Loss, outputs: i
     builder.add_seasons(scaling)
     pool.season_groups = tuple(range(group, len(pool.groups)))
     _add_reserves(builder, scaling, columns_of)
-    for index, name in enumerate(pool.names):
-        if name.startswith(TRANSFORMED):
-            pool.slots[index] = replace(pool.slots[index], transform=scaling.target_transform)
-    return pool
+    return pool.with_transform(scaling.target_transform)
 
 
 def _add_last_value(builder: SlotBuilder, scaling: Scaling, columns: tuple[int, ...]) -> None:

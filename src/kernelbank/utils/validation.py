@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import MISSING, field, fields, is_dataclass
 from datetime import date
+from functools import lru_cache
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -292,13 +293,22 @@ class Settings:
         return {setting.name: getattr(self, setting.name) for setting in fields(self)}  # type: ignore[arg-type]
 
     def __post_init__(self) -> None:
-        for setting in fields(self):  # type: ignore[arg-type]
-            if rule := setting.metadata.get("rule"):
-                value = rule(setting.name, getattr(self, setting.name), type(self).__name__)
-                object.__setattr__(self, setting.name, value)
+        for name, rule in _rules(type(self)):  # type: ignore[arg-type]
+            value = rule(name, getattr(self, name), type(self).__name__)
+            object.__setattr__(self, name, value)
 
 
-def _checked_field(default: Any, rule: Callable[[str, object, str], object]) -> Any:
+Rule = Callable[[str, object, str], object]
+
+
+@lru_cache(maxsize=1024)
+def _rules(settings: type) -> tuple[tuple[str, Rule], ...]:
+    """The fields of settings that have a rule, and their rules."""
+    listed = fields(settings)  # type: ignore[arg-type]
+    return tuple((f.name, f.metadata["rule"]) for f in listed if "rule" in f.metadata)
+
+
+def _checked_field(default: Any, rule: Rule) -> Any:
     def optional(name: str, value: object, owner: str) -> object:
         return None if value is None else rule(name, value, owner)
 
