@@ -57,7 +57,7 @@ WAYS = {
     "quantiles, late": Way({"quantiles": (0.1, 0.9)}, numbers(100), 3, (4, 40)),
     "several targets": Way({"lags": 2}, troubled_targets(134), 3, (2, 130)),
     "several targets with seasons, revised": Way(
-        {"lags": 2, "seasons": (5, 12)}, troubled_targets(600), 0, (2, 130)
+        {"lags": 2, "seasons": (5, 12)}, troubled_targets(600), 1, (2, 130)
     ),
     "seasons": Way(AUTO, seasonal(540), 0, (3, 198, 199, 200, 497)),
     "seasons, late": Way(AUTO, seasonal(240), 2, (10, 199, 200, 202)),

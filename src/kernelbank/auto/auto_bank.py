@@ -778,8 +778,8 @@ class AutoBank:
             self._model = self._new_model(dimension, outputs)
             if self._task == "regression":  # predicted before the number of targets was known
                 unknown = np.full(dimension, np.nan)
-                for key, _ in waiting:
-                    self._pending.append(key, self._model.predict_next(unknown, 0, 0.5))
+                for number, (key, _) in enumerate(waiting):
+                    self._pending.append(key, self._model.predict_next(unknown, number, 0.5))
         return self._model
 
     def _new_model(self, dimension: int, outputs: int, previous: int | None = None) -> Model:
