@@ -320,7 +320,7 @@ def test_categories_are_drawn_one_by_one(status):
 def test_lagged_targets_are_drawn_alone(status):
     _, (where, prediction, _, _) = present(status)["y, 2 before"]
     model = status.bank.model
-    lagged = np.tile(model.past_row(), (len(where), 1))
+    lagged = np.tile(model.core.past_row(), (len(where), 1))
     lagged[:, 1] = where
     rows = np.tile(usual_row(status), (len(where), 1))
     expected = model.predict_rows(rows, lagged, 0.05)
