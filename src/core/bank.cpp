@@ -229,11 +229,32 @@ void Pack::variance(const Query& query, const std::vector<Pack>& packs) {
   }
 }
 
-void Pack::rescale(int k, double factor, double offset) {
-  if (change.is_used() || !learner->rescale(k, factor, offset)) return;
+bool Pack::rescale(int k, double factor, double offset) {
+  if (change.is_used() || !learner->rescale(k, factor, offset)) return false;
   for (int i = 0; i < window_; ++i) {
     Lanes& value = records[k].values[0][i];
     value = factor * value + offset;
+  }
+  return true;
+}
+
+/// The base goes on in other units, from values `before` on the window: f' = T^-1(T(b') + g).
+void Pack::follow_base(int k, const Array<Lanes>& before, const std::vector<Pack>& packs) {
+  const Record& b = *base(packs, k);
+  for (int i = 0; i < window_; ++i) {
+    Lanes& value = records[k].values[0][i];
+    const Lanes learned = change.forward(value) - of_base(&before[i]);
+    value = change.inverse(of_base(&b.values[0][i]) + learned);
+  }
+}
+
+/// Targets T(y) - T(b) of past samples, whose base goes on in its units, become T(y') - T(b).
+void Pack::rescale_targets(int k, double factor, double offset, const Samples& samples) {
+  Array<Lanes>& targets = outputs[k].targets;
+  const int shift = samples.length - window_;  // where the same sample is among all samples
+  for (int i = std::max(0, -shift); i < int(targets.size()); ++i) {
+    const Lanes y = samples.targets[k][i + shift];
+    targets[i] = targets[i] + change.forward(factor * y + offset) - change.forward(y);
   }
 }
 
@@ -835,7 +856,19 @@ struct ForgetQuery {
 };
 
 void Bank::rescale(int k, double factor, double offset) {
-  for (Pack& pack : packs) pack.rescale(k, factor, offset);
+  std::vector<Array<Lanes>> before;  // values on the window, by pack
+  std::vector<bool> rescaled;
+  for (Pack& pack : packs) {
+    const Lanes* values = pack.records[k].values[0];
+    before.emplace_back(values, values + spec_.objective.window);
+    const int b = pack.change.base_pack;
+    rescaled.push_back(pack.rescale(k, factor, offset) || (b >= 0 && rescaled[b]));
+    if (b >= 0 && rescaled[b])
+      pack.follow_base(k, before[b], packs);  // its residuals stay as they are
+    else
+      pack.rescale_targets(k, factor, offset, newest);
+  }
+  for (Lanes& target : newest.targets[k]) target = factor * target + offset;
   for (double& target : outputs[k].recent) target = factor * target + offset;
   newest.forget_query();
 }

@@ -70,8 +70,10 @@ class Pack {
     for (Record& record : learned_) record.reserve(block);
     for (Output& output : outputs) output.losses_before.assign(block, Lanes(0.0));
   }
-  /// Go on with other units of output k; see `Learner::rescale`.
-  void rescale(int k, double factor, double offset);
+  /// Go on with other units of output k; whether the functions do. See `Learner::rescale`.
+  bool rescale(int k, double factor, double offset);
+  void follow_base(int k, const Array<Lanes>& before, const std::vector<Pack>& packs);
+  void rescale_targets(int k, double factor, double offset, const Samples& samples);
   /// Continue from a pack on inputs with fewer columns.
   void continue_from(Pack& narrower) {
     learner->continue_from(*narrower.learner);

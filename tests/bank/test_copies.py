@@ -140,6 +140,20 @@ def test_the_last_value_is_mapped_and_what_is_on_it_goes_on(window):
     assert (after[:, [1, 3]] == before[:, [1, 3]]).all()
 
 
+def test_window_is_scored_in_the_new_units():
+    """The last value stays right: of targets that stay at one value nothing is lost."""
+    last = kb.Slot(K.NoKernel(), kb.learners.LastValue())
+    line = kb.Slot(K.Linear(), kb.learners.LinearRLS(), residual_of=0)
+    bank = kb.KernelBank(slots=[last, line], window=10)
+    bank.run(np.arange(30.0), np.full(30, 20.0))
+    usual = copy.deepcopy(bank).run([30.0], [20.0])
+    bank.rescale(1.8, 32.0)
+    mapped = bank.run([30.0], [68.0])
+    # 20 -> 68 up to rounding, and with it the errors on the window.
+    assert mapped.slot_cost[0] == pytest.approx(usual.slot_cost[0], rel=1e-9, abs=1e-25)
+    assert mapped.window_loss[0] == pytest.approx(usual.window_loss[0], rel=1e-9, abs=1e-25)
+
+
 def test_only_one_output_is_mapped():
     X, y = targets_of(outputs=2)
     bank = kb.KernelBank(slots=SLOTS, outputs=2)
