@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from kernelbank.io import text as io_text
-from kernelbank.run.checkpoint import CheckpointDir
+from kernelbank.run.state_folder import CheckpointDir
 from support.crash_scenarios import BAD_ROWS, PREDICTIONS, SAVED, SCENARIOS, STATE
 from support.failing_calls import CallFault
 from support.run_command import (

@@ -20,9 +20,9 @@ from kernelbank.cli import commands
 from kernelbank.io import checkpoint
 from kernelbank.io.sinks import CsvSink, JsonLinesSink
 from kernelbank.io.sources import open_source
-from kernelbank.run.checkpoint import CheckpointDir
 from kernelbank.run.options import RunOptions, prediction_columns
 from kernelbank.run.runner import Runner
+from kernelbank.run.state_folder import CheckpointDir
 
 
 class CommandOutput(NamedTuple):

@@ -31,11 +31,11 @@ from ..io.brokers import (
 )
 from ..io.sinks import CsvSink, JsonLinesSink, ParquetSink, Sink
 from ..io.sources import open_source
-from ..run.checkpoint import BAD_ROWS, CheckpointDir
 from ..run.live.page import LivePage, Publisher, is_loopback
 from ..run.options import REDIS_SCHEMES, RunOptions, prediction_columns
 from ..run.report.data import check_report_path
 from ..run.runner import Runner
+from ..run.state_folder import BAD_ROWS, CheckpointDir
 from ..run.status import RunStatus
 from . import error_text
 from .console import Console

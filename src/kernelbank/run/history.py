@@ -21,9 +21,9 @@ from ..auto.inputs import NUMBER, PERIODS, CategoryStatistics, encode_time
 from ..auto.scaling import MEAN
 from ..utils.validation import Floats
 from . import Saved
-from .checkpoint import Shapes, checked_arrays, require, saved_count
 from .options import RunOptions
 from .scores import EXTREMES, TOTALS, LabelScores
+from .state_folder import Shapes, checked_arrays, require, saved_count
 
 RECENT = 200
 """The most of the last rows."""

@@ -34,11 +34,11 @@ from ..io.sources import RejectedRow, RowBlock, Source
 from ..utils.validation import Floats
 from . import Saved
 from .advice import bad_row_advice, first_row_advice, header_advice
-from .checkpoint import CheckpointDir, require, saved_count
 from .encoder import Batch, CopiedColumns, FeatureEncoder
 from .notes import JUDGED_ROWS
 from .options import RunOptions, prediction_columns
 from .session import Session
+from .state_folder import CheckpointDir, require, saved_count
 
 BLOCK_ROWS = 1024
 

@@ -22,7 +22,7 @@ import numpy as np
 
 from ..auto.model import AutoTrace
 from ..utils.validation import Floats
-from .checkpoint import Shapes, checked_arrays, require
+from .state_folder import Shapes, checked_arrays, require
 
 TOTALS = (
     "rows", "scored", "loss", "baseline_loss", "covered", "width",

@@ -30,11 +30,11 @@ from ..kernels import gaussian_grid
 from ..learners import Norma
 from ..utils.validation import Floats
 from . import Saved
-from .checkpoint import require, saved_count
 from .encoder import Batch, Targets
 from .history import DRAWN_TARGETS, EARLY, FIELDS, FunctionCurves, History
 from .options import OTHER, PROBABILITY, RunOptions, forecast_columns
 from .scores import RowScores, probability_of, score_labels, score_numbers
+from .state_folder import require, saved_count
 
 
 def make_model(options: RunOptions, engine: Engine | str) -> AutoBank:

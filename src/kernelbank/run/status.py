@@ -20,12 +20,12 @@ from ..auto.status import Change
 from ..errors import FileRefused, RunRefused
 from ..io.checkpoint import damage_text
 from . import Saved
-from .checkpoint import STATE, read_checkpoint, saved_count
 from .history import FunctionCurves, History
 from .options import RunOptions
 from .runner import RejectedRows, check_times
 from .scores import TOTALS, LabelScore
 from .session import Session
+from .state_folder import STATE, read_checkpoint, saved_count
 
 if TYPE_CHECKING:
     from .runner import Runner
