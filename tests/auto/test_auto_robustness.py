@@ -77,6 +77,17 @@ def test_new_level_is_followed_from_its_second_row_on():
     assert (errors[302:310] < 0.1 * jump).all()
 
 
+def test_a_level_that_is_reached_by_steps_is_followed():
+    """Far targets on one side, of which the newest two are near each other, are no spikes."""
+    draw = np.random.default_rng(0)
+    X, y = draw.normal(size=(320, 2)), 24.0 + draw.normal(size=320)
+    y[300:] += [30.0, 50.0, 67.0, *[77.0] * 17]
+    errors = np.abs(kb.AutoBank(size="small").run(X, y).predictions - y)
+    steps = np.abs(np.diff(y[299:310]))
+    assert errors[301] > 45.0  # the first may have been a spike
+    assert (errors[302:310] < steps[2:10] + 20.0).all()
+
+
 def spiked(outputs=1):
     """A smooth series, the same with lone spikes, and the rows of these."""
     draw = np.random.default_rng(1)

@@ -12,18 +12,21 @@ static double median(std::vector<double> values) {
 }
 
 Stay HeldTargets::expected_after_rows(int k, Scaling& scaling) const {
-  double least = INF, most = -INF, newest = 0.0;
-  int count = 0;  // of the far targets
+  double newest = 0.0, second = 0.0;  // errors of the newest far targets
+  int count = 0;                      // of the far targets
   for (std::size_t i = rows.size(); i-- > 0 && count < scaling.target(k).streak;) {
     if (std::isnan(rows[i].y[k])) continue;
     if (scaling.outlier_level(rows[i].y[k], k) == EXTREME) return {};
     const double error = rows[i].y[k] - rows[i].predicted[k];
-    if (count++ == 0) newest = error;
-    least = std::min(least, error), most = std::max(most, error);
+    if (count == 0) newest = error;
+    if (count == 1) second = error;
+    if (error * newest < 0.0) return {};  // on both sides: spikes
+    count += 1;
   }
   if (count == 0 || scaling.target(k).count == 0.0) return {};
-  const double nearer = std::min(std::fabs(least), std::fabs(most));
-  if (least * most < 0.0 || most - least > nearer) return {};  // not one level: spikes
+  // A level may be reached by steps: the newest two tell whether the targets are near it.
+  const double nearer = std::min(std::fabs(newest), std::fabs(second));
+  if (count > 1 && std::fabs(newest - second) > nearer) return {};
   const double before = streaks_[k][count - 1] - 1.0;  // without this streak, whose end is unknown
   const double continued = (streaks_[k][count] + std::min(count, 2)) / (before + 2.0);
   return {continued, newest};

@@ -43,7 +43,7 @@ class HeldTargets {
   /// One more far value of target k in a row, of which `before` came before.
   void count_streak(int k, int before) { streaks_[k][before] += 1.0; }
   /// Whether target k stays far: how often a streak of this length was followed by another far target,
-  /// counted from one time in two after one far target, and from always after two that are alike.
+  /// counted from one time in two after one far target, and from always after two that are near each other.
   Stay expected(int k, Scaling& scaling) const {
     return rows.empty() ? Stay{} : expected_after_rows(k, scaling);
   }
