@@ -1,3 +1,5 @@
+import signal
+
 import pytest
 from hypothesis import settings
 
@@ -8,6 +10,10 @@ from support.run_command import one_slot_model
 # Examples are drawn the same way in every run, so that a failure here is a failure everywhere.
 settings.register_profile("house", deadline=None, max_examples=60, derandomize=True)
 settings.load_profile("house")
+
+# A shell ignores these for commands in the background, and what they start inherits it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 # Files that one process runs one after another: Ray's, so that there is one cluster at a time, and
 # those that share the process that `kernelbank run` is forked from.

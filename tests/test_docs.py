@@ -66,7 +66,7 @@ def test_attack_of_a_few_of_each_kind_passes():
     command = [sys.executable, str(ROOT / "tests/attack.py"), *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert re.search(r"^kills +2 in .*: kills [2-9]", done.stdout, re.MULTILINE)
+    assert re.search(r"^kills kills [2-9]", done.stdout, re.MULTILINE)
 
 
 # --- tutorials ------------------------------------------------------------------------------------
