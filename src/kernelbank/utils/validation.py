@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import MISSING, field, fields, is_dataclass
 from datetime import date
-from functools import lru_cache
+from functools import lru_cache, wraps
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar, cast
 
 import numpy as np
 
@@ -391,7 +391,13 @@ def elementwise(function: Callable[..., Floats], spec: tuple[object, ...], *numb
 
 def quiet(function: Function) -> Function:
     """The function without NumPy's warnings of overflow: a bank reports a slot that diverges."""
-    return np.errstate(over="ignore", invalid="ignore")(function)
+
+    @wraps(function)
+    def call(*arguments: Any, **options: Any) -> Any:  # NumPy's own decorator cannot be sent to Ray
+        with np.errstate(over="ignore", invalid="ignore"):
+            return function(*arguments, **options)
+
+    return cast(Function, call)
 
 
 def real_numbers(value: object, shape: tuple[int, ...], name: str) -> Floats:
