@@ -76,9 +76,9 @@ def main() -> None:
         committing: list[float] = []
         commit = Runner.commit
 
-        def timed_commit(runner: Runner) -> None:
+        def timed_commit(runner: Runner, **options: bool) -> None:
             start = time.perf_counter()
-            commit(runner)
+            commit(runner, **options)
             committing[-1] += time.perf_counter() - start
 
         Runner.commit = timed_commit  # type: ignore[method-assign]

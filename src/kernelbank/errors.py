@@ -80,5 +80,5 @@ class BadRow(KernelBankError, ValueError):
     """A row of a source cannot be used; the message says where it is, and why."""
 
 
-class TooManyBadRows(BadRow):
+class TooManyBadRows(KernelBankError, ValueError):
     """Most rows of a source cannot be used: something is wrong with the options or the source."""

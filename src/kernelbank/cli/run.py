@@ -114,7 +114,9 @@ def _run(options: RunOptions, console: Console, opened: ExitStack) -> int:
         except BaseException as error:
             runner.close(complete=False)
             saved = checkpoints is not None and started and runner.rows > 0
-            told = isinstance(error, (BadRow, FileRefused)) or not isinstance(error, Exception)
+            told = isinstance(error, (BadRow, TooManyBadRows, FileRefused)) or not isinstance(
+                error, Exception
+            )
             if saved and not told:
                 error.add_note(how_to_resume(options))
             raise
@@ -143,7 +145,7 @@ def _run_to_end(runner: Runner, stop: StopFlag, console: Console, publisher: Pub
     try:
         reason = runner.run(stop.is_set, on_block)
         runner.finish()
-    except BadRow as error:
+    except (BadRow, TooManyBadRows) as error:
         runner.commit()
         runner.close(complete=True)
         publisher.end(runner, "stopped")

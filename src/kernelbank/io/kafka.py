@@ -33,7 +33,7 @@ SLOW_START_SECONDS = 10.0  # seconds to wait for messages that are known to be t
 
 
 @dataclass
-class Progress:
+class TopicProgress:
     """How far a topic is read: how many messages, and in every partition the next offset."""
 
     rows: int = 0
@@ -74,8 +74,8 @@ class KafkaTopic(BrokerSource):
             text = address.hidden(_error_text(error))
             raise FileRefused(f"{address.shown}: {text}. Check the settings.") from None
 
-    def _parsed(self, position: Position | None) -> Progress:
-        at = Progress()
+    def _parsed(self, position: Position | None) -> TopicProgress:
+        at = TopicProgress()
         if position is not None:
             at.rows = position_count(position, "rows", self.name)
             stored = position.get("offsets")
@@ -85,7 +85,7 @@ class KafkaTopic(BrokerSource):
             self.missing_rows = position_count({"missing": 0, **position}, "missing", self.name)
         return at
 
-    def _next_block(self, at: Progress, size: int) -> RowBlock | None:
+    def _next_block(self, at: TopicProgress, size: int) -> RowBlock | None:
         if time.monotonic() - at.queried > PARTITION_PERIOD:
             if self._attempt(lambda timeout: self._assign_partitions(at, timeout)) is None:
                 return empty_block(at.rows)
@@ -119,7 +119,7 @@ class KafkaTopic(BrokerSource):
         self._is_down &= result is None
         return result
 
-    def _assign_partitions(self, at: Progress, timeout: float) -> bool:
+    def _assign_partitions(self, at: TopicProgress, timeout: float) -> bool:
         """Read all partitions of the topic, each at its offset."""
         metadata = self._consumer.list_topics(self._topic, timeout=timeout).topics[self._topic]
         if metadata.error is not None:
@@ -145,7 +145,7 @@ class KafkaTopic(BrokerSource):
             at.assigned |= set(metadata.partitions)
         return True
 
-    def _checked_offset(self, at: Progress, partition: int, low: int, high: int) -> int:
+    def _checked_offset(self, at: TopicProgress, partition: int, low: int, high: int) -> int:
         """The next offset of a partition that holds offsets from `low` to below `high`."""
         offset = at.offsets.setdefault(partition, low)
         holds = (
@@ -161,7 +161,7 @@ class KafkaTopic(BrokerSource):
             at.offsets[partition] = low
         return at.offsets[partition]
 
-    def _poll(self, at: Progress, size: int) -> list[Message]:
+    def _poll(self, at: TopicProgress, size: int) -> list[Message]:
         """Messages that have come; an empty list if none came for a while."""
         if self._is_down and not self._retries.seconds_left:
             self._attempt(lambda _: self._consumer.list_topics(self._topic, timeout=1.0))
@@ -182,7 +182,7 @@ class KafkaTopic(BrokerSource):
                 )
         return good
 
-    def _has_ended(self, at: Progress, late: float) -> bool:
+    def _has_ended(self, at: TopicProgress, late: float) -> bool:
         """After a slow start, messages that the brokers hold may not have come: wait for them.
 
         But the last offsets may belong to aborted transactions, which never come: so not for long.

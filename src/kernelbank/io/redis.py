@@ -172,7 +172,7 @@ _ID = re.compile(r"\d{1,20}-\d{1,20}")
 
 
 @dataclass
-class Progress:
+class StreamProgress:
     """How far a stream is read: how many entries, up to which id."""
 
     rows: int = 0
@@ -197,8 +197,8 @@ class RedisStream(BrokerSource):
         self._stream = address.stream
         self._connection = RedisConnection(address, self._retries)
 
-    def _parsed(self, position: Position | None) -> Progress:
-        at = Progress()
+    def _parsed(self, position: Position | None) -> StreamProgress:
+        at = StreamProgress()
         if position is not None:
             at.rows = position_count(position, "rows", self.name)
             at.first = position.get("first")
@@ -211,7 +211,7 @@ class RedisStream(BrokerSource):
             self.missing_rows = position_count({"missing": 0, **position}, "missing", self.name)
         return at
 
-    def _next_block(self, at: Progress, size: int) -> RowBlock | None:
+    def _next_block(self, at: StreamProgress, size: int) -> RowBlock | None:
         read = self._connection.attempt(partial(self._read_next, at, size))
         if read is None:
             return empty_block(at.rows)
@@ -243,7 +243,7 @@ class RedisStream(BrokerSource):
         return block
 
     def _read_next(
-        self, at: Progress, size: int, pipeline: Client
+        self, at: StreamProgress, size: int, pipeline: Client
     ) -> tuple[StreamInfo, list[Entry]]:
         """The stream and its next entries at one moment; waits a while if there are none."""
         wait = "BLOCK", int(POLL_SECONDS * 1000), "STREAMS", self._stream, shown_id(at.last)
@@ -254,7 +254,7 @@ class RedisStream(BrokerSource):
         return info, entries
 
     def _read_now(
-        self, at: Progress, size: int, pipeline: Client
+        self, at: StreamProgress, size: int, pipeline: Client
     ) -> tuple[StreamInfo, list[Entry]]:
         pipeline.multi()
         pipeline.xinfo_stream(self._stream)
@@ -271,7 +271,7 @@ class RedisStream(BrokerSource):
             )
         return info, list(streams[0][1]) if streams else []
 
-    def _check_gap(self, at: Progress, info: StreamInfo, ids: list[str], size: int) -> None:
+    def _check_gap(self, at: StreamProgress, info: StreamInfo, ids: list[str], size: int) -> None:
         """Refuse, or count, entries after our position that were deleted before they were read.
 
         `ids` of at most `size` entries were read at the moment of `info`.

@@ -283,7 +283,11 @@ class Runner:
         self._running = range(len(block))
         try:
             yield
-        except (BadRow, RunRefused):  # which name their row, or what cannot be written to
+        except (
+            BadRow,
+            TooManyBadRows,
+            RunRefused,
+        ):  # which name their row, or what cannot be written to
             raise
         except Exception as error:
             first, last = (block.where(self._running[i]) for i in (0, -1))
