@@ -1,14 +1,14 @@
 """`make costs`: time per step of every learner against its size, the inputs' width and the slots.
 
 The exponents are slopes in logarithms between the largest sizes, where the leading term shows. A
-small learner is mostly overhead, so an exponent below the claim is expected; one above is not.
+small learner is mostly overhead, so an exponent below that of docs/learners.md is expected; one
+above is not.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import re
 import warnings
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields, replace
@@ -37,7 +37,6 @@ class Sweep:
     what: str
     at: dict[int, float]
     spread: float
-    claim: str
 
     @property
     def exponent(self) -> float:
@@ -128,9 +127,8 @@ def sweeps(case: LearnerCase, repeats: int, steps: int) -> list[Sweep]:
         "slots": {p: (middle, 10, p) for p in SLOTS},
     }
     name = type(case.learner).__name__
-    claim = claimed_cost(type(case.learner))
-    found = []
-    seconds(case, SIZES[0], 1, 1, 8)  # compiles outside the timers
+    sweeps = []
+    seconds(case, SIZES[0], 1, 1, 8)
     for what, settings in points.items():
         if not settings:
             continue
@@ -140,26 +138,18 @@ def sweeps(case: LearnerCase, repeats: int, steps: int) -> list[Sweep]:
         }
         times = interleaved(runs, repeats)
         at = {at: times[str(at)].best * 1e6 for at in settings}
-        found.append(Sweep(name, what, at, max(t.spread for t in times.values()), claim))
-    return found
-
-
-def claimed_cost(kind: type) -> str:
-    """The cost per step that the docstring states."""
-    text = " ".join((kind.__doc__ or "").split())
-    found = re.search(r"Cost per step[^:]*: ([^.;]*)", text)
-    return found.group(1) if found else "not stated"
+        sweeps.append(Sweep(name, what, at, max(t.spread for t in times.values())))
+    return sweeps
 
 
 def table(rows: list[Sweep]) -> Table:
     result = Table(title="Time per step, measured on this machine", title_justify="left")
-    for name in ("learner", "grows", "us per step at", "exponent", "noise", "claimed"):
+    for name in ("learner", "grows", "us per step at", "exponent", "noise"):
         result.add_column(name, justify="right" if name in ("exponent", "noise") else "left")
     for row in rows:
         points = "  ".join(f"{at}: {value:.3g}" for at, value in row.at.items())
-        result.add_row(
-            row.learner, row.what, points, f"{row.exponent:.2f}", f"x{row.spread:.2f}", row.claim
-        )
+        noise = f"x{row.spread:.2f}"
+        result.add_row(row.learner, row.what, points, f"{row.exponent:.2f}", noise)
     return result
 
 
