@@ -96,7 +96,7 @@ void ErrorQuantiles::write_in_order(double* out) const {
 
 void ErrorQuantiles::move(double error, double width, double delay, const double* ends,
                           double scored) {
-  const double step = std::max(STEP / std::sqrt(std::sqrt(1.0 + delay)), 1.0 / (scored + START));
+  const double step = std::max(STEP / std::sqrt(1.0 + delay), 1.0 / (scored + START));
   const double independent = scored / std::sqrt(1.0 + delay), gain = GAIN / (PATIENCE + delay);
   const bool late = delay > 0.0 && ends && ends[0] > 0.0;
   // A target that never moved has no width; its quantiles stay, else they would fall for ever.

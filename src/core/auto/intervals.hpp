@@ -16,7 +16,8 @@
 //     p' = 1 / (1 + (1 - p) / p * e^c),    c += GAIN / (PATIENCE + d) ((missed as made) - p),   |c| <= log 8
 //
 // A controller with a proportional and an integral part (Angelopoulos, Candes and Tibshirani 2023). Errors
-// of neighboring rows are alike: n late ones count as n / sqrt(1 + d), and are remembered longer.
+// of neighboring rows are alike: n late ones count as n / sqrt(1 + d), move quantiles by steps divided by
+// sqrt(1 + d), and are remembered longer.
 #pragma once
 #include "../arrays.hpp"
 

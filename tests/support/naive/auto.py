@@ -311,7 +311,7 @@ class Calibration:
 
     def move(self, error, unit, delay, made, rows):
         """Every quantile towards its tail; that of late errors is corrected by ends as made."""
-        step = max(0.05 / (1 + delay) ** 0.25, 1 / (rows + 10)) / np.sqrt(self.levels)
+        step = max(0.05 / math.sqrt(1 + delay), 1 / (rows + 10)) / np.sqrt(self.levels)
         for side, beyond in enumerate([-error, error]):
             tails = self.levels
             if delay and made[0] > 0:
