@@ -367,27 +367,30 @@ class LateRows:
 
 
 class Platt:
-    """p = 1 / (1 + exp(-a f - b)), by Newton steps that forget."""
+    """p = 1 / (1 + exp(-a l - b)), l the log odds of (1 + f) / 2, by Newton steps that forget."""
+
+    START = np.diag([20.0, 5.0])
 
     def __init__(self):
-        self.line = np.array([2.0, 0.0])
-        self.matrix = np.eye(2)
+        self.line = np.array([1.0, 0.0])
+        self.matrix = self.START
         self.late = LateRows()
 
+    def point(self, score):
+        positive = (1 + np.clip(score, -1, 1)) / 2
+        return np.array([math.log((positive + 0.01) / (1 - positive + 0.01)), 1.0])
+
     def probability(self, score):
-        p = 1 / (1 + math.exp(-self.line @ [np.clip(score, -1.5, 1.5), 1.0]))
+        p = 1 / (1 + math.exp(-self.line @ self.point(score)))
         return float(np.clip(p, 1e-6, 1 - 1e-6))
 
     def learn(self, score, label, delay=0):
-        """Where labels are late, the start of b is worth two rows more."""
-        p = self.probability(score)
+        p, point = self.probability(score), self.point(score)
         count = self.late.count(label - p, delay)
-        point = np.array([np.clip(score, -1.5, 1.5), 1.0])
         curvature = max(p * (1 - p), 1e-3)
-        self.matrix = (1 - 0.002 * count) * self.matrix + 0.002 * count * np.eye(2)
-        self.matrix += count * curvature * np.outer(point, point)
-        hessian = self.matrix + np.diag([0.0, 2.0 if delay else 0.0])
-        self.line = self.line + np.linalg.solve(hessian, point) * count * (label - p)
+        self.matrix = (1 - 0.002 * count) * self.matrix + 0.002 * count * self.START
+        self.matrix = self.matrix + count * curvature * np.outer(point, point)
+        self.line = self.line + np.linalg.solve(self.matrix, point) * count * (label - p)
 
 
 class Softmax:
