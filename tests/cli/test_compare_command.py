@@ -18,7 +18,7 @@ def run(*arguments):
     return CliRunner().invoke(commands.cli, [str(argument) for argument in arguments])
 
 
-def test_compare_command_writes_table_and_figure(tmp_path):
+def test_compare_command_writes_tables(tmp_path):
     X, y = noisy_stream(0, 80)
     lines = [f"{a},{b},{c}" for (a, b), c in zip(X.tolist(), y.tolist(), strict=True)]
     path = write_text(tmp_path / "load.csv.gz", "a,b,load\n" + "\n".join(lines) + "\n")
@@ -38,10 +38,9 @@ def test_compare_command_writes_table_and_figure(tmp_path):
         "running mean",
     }
     assert {row["stream"]: row["samples"] for row in written["results"]} == {"load": 40, "sine": 40}
-    assert (tmp_path / "out" / "critical_difference.png").stat().st_size > 5000
     table = (tmp_path / "out" / "table.md").read_text(encoding="utf-8")
     assert table in result.output
-    for words in ("load, 40 samples", "2 seeds", "persistence", "mean rank", "Friedman"):
+    for words in ("load, 40 samples", "2 seeds", "persistence", "mean rank"):
         assert words in " ".join(result.output.split()), words
 
 

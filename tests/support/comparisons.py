@@ -43,6 +43,5 @@ def result_row(stream, name, loss, kind="bank"):
         note="",
         best=False,
         p_value=None,
-        lag=0,
         losses=loss * np.ones(3),
     )

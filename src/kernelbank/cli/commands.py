@@ -269,7 +269,7 @@ def reproduce(out: Path, seeds: int, samples: int, noise: str, summary: bool) ->
 )
 @click.option("--delimiter", default=",", help="Between the cells of files, or tab.")
 @click.option("--decimal", default=".", help="Decimal point of numbers in files: . or ,")
-@_folder("comparison", "Folder for tables (JSON, Markdown) and a figure; created if needed.")
+@_folder("comparison", "Folder for the tables (JSON, Markdown); created if needed.")
 def compare(**options: Any) -> None:
     """Compare AutoBank, learners and combiners on streams.
 

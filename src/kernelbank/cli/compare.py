@@ -1,4 +1,4 @@
-"""`kernelbank compare`: AutoBank, learners and combiners on streams; tables and figures."""
+"""`kernelbank compare`: AutoBank, learners and combiners on streams; tables."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ from ..kernels import Gaussian, Kernel, gaussian_grid
 from ..losses import Squared, as_loss
 from ..research import datasets, rivals
 from ..research.comparison import compare as run_comparison
-from ..research.plots.style import need_matplotlib
 from ..research.results import Comparison
 
 
@@ -36,19 +35,11 @@ def compare(options: dict[str, Any]) -> None:
         streams = open_streams(options)
     _print_warnings(console, caught)
     out.mkdir(parents=True, exist_ok=True)
-    need_matplotlib()  # refused before the work, not after it
     start = time.perf_counter()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", KernelBankWarning)
         comparison = _run(console, banks, streams, options)
     console.print(f"{comparison}\n", markup=False, soft_wrap=True)
-    if comparison.overall:
-        test = comparison.rank_test()
-        console.print(
-            f"Equal methods would give such ranks with p = {test.p_value:.2g} (Friedman's test). "
-            f"Mean ranks that differ by more than {test.difference:.2f} differ at a level of "
-            f"{test.level:.0%} (Nemenyi)."
-        )
     _print_warnings(console, caught)
     files = write_files(comparison, out)
     console.print(f"\nDone in {time.perf_counter() - start:.1f} s.")
@@ -63,13 +54,10 @@ def print_files(console: Console, folder: Path, files: Iterable[Path]) -> None:
 
 
 def write_files(comparison: Comparison, folder: Path) -> list[Path]:
-    """Tables and figures; ranks if there are several streams."""
+    """The tables, for programs and for people."""
     markdown = folder / "table.md"
     markdown.write_text(f"{comparison}\n", encoding="utf-8")
-    files = [comparison.to_json(folder / "table.json"), markdown]
-    if comparison.overall:
-        files += comparison.plot_ranks(folder / "critical_difference.png")
-    return files
+    return [comparison.to_json(folder / "table.json"), markdown]
 
 
 def make_banks(options: dict[str, Any]) -> dict[str, object]:

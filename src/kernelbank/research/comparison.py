@@ -16,7 +16,6 @@ from . import datasets
 from .competitors import Competitor, CompetitorRun, as_competitor, baselines
 from .datasets import CLASSIFICATION, Stream
 from .results import NORMALISED, Comparison, Result, overall, results_on
-from .significance import scipy_stats
 
 
 def compare(
@@ -38,8 +37,7 @@ def compare(
     On every stream each competitor is compared with the best one by the test of Diebold and Mariano
     on the differences of their losses, sample by sample. Losses of a stream are correlated in time;
     the variance is Newey and West's, which counts that, and the p-values of a stream are corrected
-    by Holm's rule. Over several streams, see `Comparison.overall` and `Comparison.rank_test`,
-    which need SciPy: pip install 'kernelbank[research]'.
+    by Holm's rule. Over several streams, see `Comparison.overall`.
 
     Every competitor first runs over the first 200 rows of a stream. Then it starts from nothing
     and is timed: so no time contains what is done once, such as compiling.
@@ -99,8 +97,6 @@ def compare(
         check_units=any(competitor.needs_standard_units for competitor in competitors),
     )
     sources = {name: options.opened(name, entry) for name, entry in _named(streams).items()}
-    if len(sources) > 1:
-        scipy_stats()  # refused before the work, not after it
     comparison = Comparison(
         loss="normalised error" if scoring is None else repr(scoring),
         skip=unscored,

@@ -16,14 +16,7 @@ from ..utils.rendering import one_line
 from ..utils.validation import Floats
 from .competitors import Competitor, CompetitorRun
 from .datasets import CLASSIFICATION, Stream
-from .significance import (
-    LEVEL,
-    RankTest,
-    diebold_mariano,
-    holm,
-    rank_test,
-    scipy_stats,
-)
+from .significance import diebold_mariano, holm, mean_rank, signed_rank
 
 NORMALISED = "normalised"
 """Scores by the squared error over the variance of the scored targets, or by wrong labels."""
@@ -41,7 +34,6 @@ class Result:
     - best: whether its mean loss is the least on the stream
     - p_value: how likely so large a difference from the best is by chance (None for the best
       itself, and where there is too little evidence)
-    - lag: up to which correlations in time were counted
     - losses: of every sample, those not scored included; means over the runs
     - figures: further figures of its first run, if a `Competitor` has such
     """
@@ -62,7 +54,6 @@ class Result:
     note: str
     best: bool
     p_value: float | None
-    lag: int
     losses: Floats = field(repr=False, compare=False, default_factory=lambda: np.zeros(0))
     figures: Mapping[str, float] = field(default_factory=dict)
 
@@ -164,23 +155,6 @@ class Comparison:
         """One competitor on one stream; None if it did not run there."""
         return next((result for result in self.of(stream) if result.name == name), None)
 
-    def rank_test(self, level: float = LEVEL) -> RankTest:
-        """Friedman's test that all competitors are equal, and Nemenyi's critical difference.
-
-        See `kernelbank.research.significance.rank_test` for the formulas. Only competitors that
-        ran on all streams take part, the baselines too. The streams must be independent of each
-        other.
-
-        >>> import kernelbank as kb
-        >>> streams = ["sine", "ar1", "friedman"]
-        >>> comparison = kb.compare({"a": kb.KernelBank()}, streams, samples=100)
-        >>> sorted(comparison.rank_test().mean_ranks)
-        ['a', 'persistence', 'running mean']
-        """
-        by_name = _on_every_stream(self.results).items()
-        losses = {name: [result.mean_loss for result in results] for name, results in by_name}
-        return rank_test(losses, level)
-
     def to_json(self, path: str | os.PathLike[str]) -> Path:
         """Write everything but the losses to a file. Numbers that are not finite become null."""
         file = Path(path)
@@ -225,15 +199,6 @@ class Comparison:
         return "\n".join(lines)
 
     __repr__ = to_markdown
-
-    def plot_ranks(self, path: str | os.PathLike[str], level: float = LEVEL) -> list[Path]:
-        """Draw the critical-difference diagram of `rank_test`, and write it as PNG and SVG."""
-        from .plots import critical_difference, save
-
-        test, file = self.rank_test(level), Path(path)
-        figure = critical_difference(test.mean_ranks, test.streams, level)
-        name = file.stem if file.suffix in (".png", ".svg") else file.name
-        return save(figure, file.parent, name)
 
 
 def _aligned(rows: list[list[str]]) -> list[str]:
@@ -312,14 +277,14 @@ def results_on(
     scored = {key: [series[skip:] for series in every] for key, every in losses.items()}
     means = {key: [float(series.mean()) for series in every] for key, every in scored.items()}
     best = min(means, key=lambda key: _mean(means[key]))
-    tests = [
-        diebold_mariano(_differences(series, scored[best], seeded)) for series in scored.values()
-    ]
     chances = holm(
-        [math.nan if key == best else test.p_value for key, test in zip(runs, tests, strict=True)]
+        [
+            math.nan if key == best else diebold_mariano(_differences(series, scored[best], seeded))
+            for key, series in scored.items()
+        ]
     )
     results = []
-    for (key, pairs), test, p_value in zip(runs.items(), tests, chances, strict=True):
+    for (key, pairs), p_value in zip(runs.items(), chances, strict=True):
         stream, first = pairs[0]
         costs = [run.cumulative_cost for _, run in pairs if run.cumulative_cost is not None]
         errors = [_root_mean_square((run.predictions - s.y)[skip:]) for s, run in pairs]
@@ -341,7 +306,6 @@ def results_on(
                 note=next((run.note for _, run in pairs if run.note), ""),
                 best=key == best,
                 p_value=None if math.isnan(p_value) else p_value,
-                lag=test.lag,
                 losses=_mean_series(losses[key]),
                 figures=first.figures,
             )
@@ -402,8 +366,8 @@ def overall(results: Sequence[Result]) -> tuple[Overall, ...]:
     if len({result.stream for result in results}) < 2:
         return ()
     by_name = _on_every_stream(results)
-    losses = [[result.mean_loss for result in rows] for rows in by_name.values()]
-    ranks = scipy_stats().rankdata(losses, axis=0)  # (names, streams)
+    losses = np.array([[result.mean_loss for result in rows] for rows in by_name.values()])
+    ranks = mean_rank(losses)  # (names, streams)
     mean_ranks = dict(zip(by_name, ranks.mean(axis=1).tolist(), strict=True))
     first = dict(zip(by_name, (ranks == ranks.min(axis=0)).sum(axis=1).tolist(), strict=True))
     best = min(mean_ranks, key=lambda name: mean_ranks[name])
@@ -414,10 +378,7 @@ def overall(results: Sequence[Result]) -> tuple[Overall, ...]:
         }
         ratios = {name: float(np.exp(np.mean(values))) for name, values in logs.items()}
     others = [name for name in by_name if name != best]
-    # Ratios of 1 are left out. Exact for up to 50 ratios, or 13 if some are equal.
-    ratios_apart = [[log for log in logs[name].tolist() if log] for name in others]
-    stats = scipy_stats()
-    tests = holm([float(stats.wilcoxon(v).pvalue) if v else 1.0 for v in ratios_apart])
+    tests = holm([signed_rank(logs[name].tolist()) for name in others])
     chances = dict(zip(others, tests, strict=True))
     table = [
         Overall(name, rows[0].kind, mean_ranks[name], first[name], ratios[name], chances.get(name))
