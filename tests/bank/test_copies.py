@@ -12,7 +12,6 @@ import pytest
 from river import linear_model
 
 import kernelbank as kb
-from kernelbank.errors import KernelBankError
 from support.instances import stream
 
 pytestmark = pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
@@ -81,83 +80,3 @@ def test_new_bank_and_given_warnings_are_copied():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         pickled(bank).run(X, y)
-
-
-def test_reset_bank_with_other_slots_since_its_start_equals_a_new_one():
-    def make():
-        return kb.KernelBank(kb.gaussian_grid(0.5, 2, 2), kb.learners.FourierRLS(features=8))
-
-    def changed(bank):
-        bank.run(*stream(0, 40, 2))
-        return bank.with_slots(bank.slots, [0, None])  # the new slot draws other features
-
-    used = changed(make())
-    used.reset()
-    assert used.ledger.slot_changes == ()
-    one, other = used.run(*stream(1, 40, 2)), make().run(*stream(1, 40, 2))
-    np.testing.assert_array_equal(one.slot_predictions, other.slot_predictions)
-
-
-def test_reset_before_the_first_sample_works_and_with_models_is_refused():
-    bank = kb.KernelBank()
-    bank.reset()
-    assert bank.samples == 0
-    bank = kb.KernelBank(
-        [kb.kernels.NoKernel()], kb.learners.Adapter(linear_model.LinearRegression())
-    )
-    bank.run([1.0, 2.0], [0.0, 1.0])
-    with pytest.raises(KernelBankError, match="cannot be reset"):
-        bank.reset()
-    assert bank.samples == 2
-
-
-FACTOR, OFFSET = 1.8, -3.5
-K, L = kb.kernels, kb.learners
-SLOTS = [
-    kb.Slot(K.NoKernel(), L.LastValue()),
-    kb.Slot(K.Linear(0.5), L.LinearRLS()),
-    kb.Slot(K.Gaussian(1.0), L.FourierRLS(features=24), residual_of=0),
-    kb.Slot(K.Gaussian(1.0), L.Norma(0.1, 15)),
-]
-
-
-def targets_of(outputs=1):
-    draw = np.random.default_rng(0)
-    X = draw.normal(size=(90, 2))
-    return X, draw.normal(size=(90, outputs)).squeeze()
-
-
-@pytest.mark.parametrize("window", [1, 4])
-def test_the_last_value_is_mapped_and_what_is_on_it_goes_on(window):
-    X, y = targets_of()
-    bank = kb.KernelBank(slots=SLOTS, window=window)
-    bank.run(X, y)
-    before = bank.predict_slots(X[:5])
-    bank.rescale(FACTOR, OFFSET)
-    after = bank.predict_slots(X[:5])
-    assert after[:, 0] == pytest.approx(FACTOR * y[-1] + OFFSET, rel=1e-12)
-    assert after[:, 2] - after[:, 0] == pytest.approx(before[:, 2] - before[:, 0], abs=1e-12)
-    assert (after[:, [1, 3]] == before[:, [1, 3]]).all()
-
-
-def test_window_is_scored_in_the_new_units():
-    """The last value stays right: of targets that stay at one value nothing is lost."""
-    last = kb.Slot(K.NoKernel(), kb.learners.LastValue())
-    line = kb.Slot(K.Linear(), kb.learners.LinearRLS(), residual_of=0)
-    bank = kb.KernelBank(slots=[last, line], window=10)
-    bank.run(np.arange(30.0), np.full(30, 20.0))
-    usual = copy.deepcopy(bank).run([30.0], [20.0])
-    bank.rescale(1.8, 32.0)
-    mapped = bank.run([30.0], [68.0])
-    # 20 -> 68 up to rounding, and with it the errors on the window.
-    assert mapped.slot_cost[0] == pytest.approx(usual.slot_cost[0], rel=1e-9, abs=1e-25)
-    assert mapped.window_loss[0] == pytest.approx(usual.window_loss[0], rel=1e-9, abs=1e-25)
-
-
-def test_only_one_output_is_mapped():
-    X, y = targets_of(outputs=2)
-    bank = kb.KernelBank(slots=SLOTS, outputs=2)
-    bank.run(X, y)
-    bank.rescale(FACTOR, OFFSET, output=1)
-    expected = [y[-1, 0], FACTOR * y[-1, 1] + OFFSET]
-    assert bank.predict_slots(X[:1])[0, :, 0] == pytest.approx(expected, rel=1e-12)

@@ -76,11 +76,6 @@ class KernelBank:
         output. What learners compute from the inputs alone they compute once (see
         docs/learners.md); every output has the bits of a bank of its own. A target may be missing
         (NaN): that output does not learn the sample, if window is 1.
-    initial : (points, coefficients), where the slots start instead of at 0: slot p at
-        f_p = sum_j coefficients[j, p] k_p(points[j], .), for points (m, d) and coefficients (m, P),
-        or (m,) for all slots. For learners on random features their features stand for k. Norma
-        and the learners on centres take the points for samples before the stream: they decay, count
-        for the budget and are dropped like others. The weights are uniform at first as always.
 
     Reference: Ruiz-Moreno and Beferull-Lozano, An online multiple kernel parallelizable learning
     scheme, IEEE Signal Processing Letters 31, 2024 (arXiv:2308.10101).
@@ -118,11 +113,10 @@ class KernelBank:
         engine: object = "serial",
         *,
         slots: Iterable[Slot] | None = None,
-        initial: object = None,
         outputs: int = 1,
     ) -> None:
         bank = (dictionary, learner, combiner, loss, window, regularization, engine)
-        self._use(BankSettings.checked(*bank, slots, initial, outputs))
+        self._use(BankSettings.checked(*bank, slots, outputs))
 
     @classmethod
     def _of(cls, *state: Any) -> Self:
@@ -216,10 +210,7 @@ class KernelBank:
 
     @property
     def dimension(self) -> int | None:
-        """Columns of the inputs; None before the first sample, unless the bank has an initial f."""
-        initial = self._settings.initial
-        if self._dimension is None and initial is not None:
-            return int(initial.points.shape[1])
+        """Columns of the inputs; None before the first sample."""
         return self._dimension
 
     @property
@@ -395,9 +386,6 @@ class KernelBank:
     def _ready(self, points: Floats, name: str) -> EngineBank | None:
         """The bank to predict these inputs with; None if there is nothing to predict with yet."""
         self._settings.check_inputs(points, name, first=self._bank is None)
-        if self._bank is None and self._settings.initial is not None:
-            with self._changing():
-                self._open(points)
         return self._bank
 
     # --- learning --------------------------------------------------------------------------------
@@ -490,14 +478,10 @@ class KernelBank:
         return self._lock
 
     def _open(self, points: Floats) -> EngineBank:
-        """The bank of the engine, made with the first input; see `BankSettings.initial`."""
+        """The bank of the engine, made with the first input."""
         if self._bank is None:
             settings, width = self._settings, points.shape[1]
-            local, start = None, settings.initial
-            if start is not None:
-                local = _core.Bank(settings.describe(width))
-                local.begin(start.points[0], start.points, start.coefficients)
-            self._bank, self._dimension = settings.engine.open(settings, width, local), width
+            self._bank, self._dimension = settings.engine.open(settings, width), width
         return self._bank
 
     def _learn(self, X: Floats, y: Floats, past: Floats | None, trace: dict[str, Floats]) -> None:
@@ -508,7 +492,7 @@ class KernelBank:
         try:
             bank.learn(X, y, past, trace)
         except BaseException:
-            if before is None and self._settings.initial is None and not bank.samples:
+            if before is None and not bank.samples:
                 self._bank = self._dimension = None
             raise
         self._revise_if_due()
@@ -528,36 +512,6 @@ class KernelBank:
     def fresh(self) -> Self:
         """A bank with the same settings that has learned nothing."""
         return type(self)(**self._settings.arguments())
-
-    def reset(self) -> None:
-        """Forget everything that was learned: the bank is then as `fresh` would make it.
-
-        A bank with models behind an `Adapter` cannot reset them, and refuses.
-        """
-        self._settings.check_saveable("reset", "Make a new one: bank.fresh().")
-        self._use(BankSettings.checked(**self._settings.arguments()))
-
-    def rescale(self, factor: float, offset: float = 0.0, output: int = 0) -> None:
-        """Go on with an output's targets in other units: factor * y + offset from now on.
-
-        Targets that a slot keeps to predict them again, as `LastValue` does, are mapped likewise.
-        What slots have learned of the inputs goes on as it is: the inputs may have other units too,
-        or be past targets. What was summed up so far, in `ledger`, stays in the old units.
-
-        >>> import kernelbank as kb
-        >>> bank = kb.KernelBank(kb.kernels.NoKernel(), kb.learners.LastValue())
-        >>> bank.learn_one([0.0], 20.0)
-        >>> bank.rescale(1.8, 32.0)
-        >>> bank.predict_one([0.0])
-        68.0
-        """
-        remedy = "Give the index of an output, from 0."
-        most = self.outputs - 1
-        number = check.count("output", output, "rescale", remedy, least=0, most=most)
-        if self._bank is not None:
-            local = self._local()
-            local.rescale(number, factor, offset)
-            self._bank = self._state_from(self._settings, local)[1]
 
     def with_inputs(self, dimension: int, slots: Iterable[Slot] | None = None) -> Self:
         """A bank on inputs with more columns that continues from this one.
@@ -586,10 +540,6 @@ class KernelBank:
         width = check.count("dimension", dimension, owner, remedy, least=least, most=most)
         self._refuse_revised("with_inputs")
         arguments = {**self._settings.arguments(), "slots": self.slots if slots is None else slots}
-        if self._settings.initial is not None:
-            points, coefficients = arguments["initial"]
-            more = width - points.shape[1]  # columns, which are 0
-            arguments["initial"] = np.pad(points, ((0, 0), (0, more))), coefficients
         new = replace(BankSettings.checked(**arguments), history=self._settings.history)
         if self._bank is None or self._dimension is None:
             return self._of(new)
@@ -777,8 +727,7 @@ class KernelBank:
 
     def describe(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Everything that the next sample depends on: settings as JSON data, and arrays."""
-        remedy = "Save a bank without such slots, and keep the model yourself."
-        self._settings.check_saveable("saved", remedy)
+        self._settings.check_saveable()
         pool = () if self._settings.dictionary is None else self._settings.dictionary.kernels
         check_names([*self._settings.losses, self.combiner, *self.slots, *pool])
         has_learned = self.samples > 0  # a bank without samples is saved as a new one

@@ -184,8 +184,6 @@ def bank_status(
         "learners": shortened(listed, 1000),
         "engine": full_name(settings.engine),
     }
-    if settings.initial is not None:
-        shown["initial"] = f"{len(settings.initial.points)} points"
     if settings.dictionary is not None:
         shown["dictionary"] = full_name(settings.dictionary)
     if not ledger.samples:
