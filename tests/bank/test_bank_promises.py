@@ -195,7 +195,7 @@ def test_only_an_earlier_ledger_of_the_same_size_is_taken():
     refuses("earlier ledger", lambda: bank.fresh().ledger.since(later))
 
 
-def test_outputs_of_a_trace_have_names_and_gaps_of_their_own():
+def test_outputs_of_a_trace_have_names_of_their_own():
     x = np.arange(40) / 4
     bank = kb.KernelBank(kb.gaussian_grid(0.5, 4, 3), outputs=2)
     trace = bank.run(x, np.column_stack([np.sin(x), np.cos(x)]))
@@ -203,10 +203,6 @@ def test_outputs_of_a_trace_have_names_and_gaps_of_their_own():
     assert repr(trace).startswith("Trace(40 samples, 2 outputs; predictions")
     assert np.array_equal(trace.of_output("output 1").loss, trace.loss[:, 1])
     refuses(r"'output' of of_output .*'output 0', 'output 1'", trace.of_output, 2)
-    gap = trace.jensen_gap()
-    assert gap.shape == (40, 2)
-    for k in range(2):
-        assert np.array_equal(gap[:, k], trace.of_output(k).jensen_gap())
 
 
 @pytest.mark.parametrize("ridge", [1e-9, 0.01])

@@ -436,7 +436,7 @@ class KernelBank:
         arrays = {name: getattr(trace, name) for name in fields}
         if self.outputs == 1:  # with an axis of outputs, as the core has it
             arrays = {name: array[:, None] for name, array in arrays.items()}
-        done, names, most = 0, self._names, self._settings.engine.rows
+        done, most = 0, self._settings.engine.rows
         if self.calls_python:  # slow, and what an interrupt or an error ends is undone
             most = self._settings.engine.local_options().get("block") or _core.SLIDE_PERIOD
         while done < len(points):
@@ -449,9 +449,6 @@ class KernelBank:
                 parts = {name: array[rows] for name, array in arrays.items()}
                 self._learn(points[rows], targets[rows], None, parts)
             done = end
-            if self._names is not names and done < len(points):
-                names = self._names
-                trace.rename(done, names)
         if not self.combiner.on_simplex and "bound_gap" in fields:
             trace.bound_gap[...] = np.nan
         return trace

@@ -205,36 +205,20 @@ class SlotNames(Sequence[str]):
 
 
 def kernel_name(kernel: Kernel) -> str:
-    """A kernel as a formula; of a long sum or product its first terms and the number of others."""
-    if isinstance(kernel, (Sum, Product)):
-        sign, write = (" + ", kernel_name) if isinstance(kernel, Sum) else (" * ", _factor)
-        terms = _terms(kernel)
-        more = [f"{len(terms) - 2} more"] if len(terms) > 3 else []
-        return sign.join([*map(write, terms[:2] if more else terms), *more])
+    """A kernel as a formula."""
+    if isinstance(kernel, Sum):
+        return f"{kernel_name(kernel.left)} + {kernel_name(kernel.right)}"
+    if isinstance(kernel, Product):
+        return f"{_factor(kernel.left)} * {_factor(kernel.right)}"
     if isinstance(kernel, Scaled):
         return f"{kernel.factor:.4g} * {_factor(kernel.kernel)}"
     if isinstance(kernel, ActiveDims):
-        first_coordinates = ", ".join(map(str, kernel.coordinates[:4]))
-        end = f", ... ({len(kernel.coordinates)})" if len(kernel.coordinates) > 4 else ""
-        return f"{_factor(kernel.base)} on [{first_coordinates}{end}]"
+        return f"{_factor(kernel.base)} on {shortened(str([*kernel.coordinates]), 18)}"
     return _call(kernel, defaults=True)
 
 
 def _factor(kernel: Kernel) -> str:
     return f"({kernel_name(kernel)})" if isinstance(kernel, Sum) else kernel_name(kernel)
-
-
-def _terms(kernel: Sum | Product) -> list[Kernel]:
-    """The terms of a sum of sums, or the factors of a product of products, from left to right."""
-    terms: list[Kernel] = []
-    waiting: list[Kernel] = [kernel]
-    while waiting:
-        part = waiting.pop()
-        if isinstance(part, type(kernel)):
-            waiting += [part.right, part.left]
-        else:
-            terms.append(part)
-    return terms
 
 
 def _call(component: object, *, defaults: bool) -> str:
