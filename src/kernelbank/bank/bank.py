@@ -144,8 +144,8 @@ class KernelBank:
             _dimension=dimension,
             _names=SlotNames(settings.slots),
             _diagnostics=diagnostics,
-            # Whether the core can check a sample by itself.
-            _plain=not settings.restricted_kernels and settings.dictionary is None,
+            # Whether the core can check and learn a sample by itself.
+            _plain=settings.dictionary is None,
         )
 
     def _local(self) -> _core.Bank:
@@ -384,8 +384,9 @@ class KernelBank:
         return values if self.outputs > 1 else values[:, 0]
 
     def _ready(self, points: Floats, name: str) -> EngineBank | None:
-        """The bank to predict these inputs with; None if there is nothing to predict with yet."""
-        self._settings.check_inputs(points, name, first=self._bank is None)
+        """The bank for these inputs; None if it has learned nothing: their width is checked."""
+        if self._bank is None:
+            self._settings.check_width(points.shape[1], name)
         return self._bank
 
     # --- learning --------------------------------------------------------------------------------
@@ -411,7 +412,7 @@ class KernelBank:
         target = settings.check_targets(y, 1, single=True)
         if past_predictions is not None:
             past = settings.check_past_predictions(past_predictions)[None]
-        settings.check_inputs(point, "x", first=self._bank is None)
+        self._ready(point, "x")
         with self._changing():
             self._revise_if_due()
             self._learn(point, target, past, {})
@@ -431,7 +432,7 @@ class KernelBank:
         points = check.samples(X, self.dimension)
         targets = self._settings.check_targets(y, len(points))
         fields = chosen_fields(record)
-        self._settings.check_inputs(points, "X", first=self._bank is None)
+        self._ready(points, "X")
         trace = Trace(len(points), self._names, fields, outputs=self.outputs)
         arrays = {name: getattr(trace, name) for name in fields}
         if self.outputs == 1:  # with an axis of outputs, as the core has it
@@ -460,7 +461,7 @@ class KernelBank:
 
         trace : arrays to be filled, by name.
         """
-        self._settings.check_inputs(X, "X", first=self._bank is None)
+        self._ready(X, "X")
         with self._changing():
             self._learn(X, y, past, trace)
 
@@ -605,7 +606,7 @@ class KernelBank:
     def _checked_replay(self, X: object, y: object) -> Samples:
         """(m, d) and (m, K): the newest samples, for new slots to begin with."""
         points = check.samples(X, self.dimension)
-        self._settings.check_inputs(points, "replay", first=self._bank is None)
+        self._ready(points, "replay")
         remedy = "Give as many targets as inputs."
         targets = check.floats("replay", y, remedy)
         targets = targets[:, None] if targets.ndim == 1 else targets

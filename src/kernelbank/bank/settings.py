@@ -235,24 +235,12 @@ class BankSettings:
 
     # --- checks -----------------------------------------------------------------------------------
 
-    @cached_property
-    def restricted_kernels(self) -> list[Kernel]:
-        """The kernels that do not take all finite inputs."""
-        return [kernel for kernel in self._all_kernels if kernel.non_negative]
-
     @property
     def _all_kernels(self) -> Iterable[Kernel]:
         """The kernels of the slots, now and later."""
         if self.dictionary is not None:
             return self.dictionary.kernels
         return dict.fromkeys(slot.kernel for slot in self.slots)
-
-    def check_inputs(self, X: Floats, name: str, *, first: bool) -> None:
-        """Refuse inputs outside a kernel's domain; `first`: or, as all later ones, of its width."""
-        if first:
-            self.check_width(X.shape[1], name)
-        for kernel in self.restricted_kernels:
-            kernel.check_inputs(X, name)
 
     def check_width(self, width: int, name: str) -> None:
         """Refuse a number of columns that a kernel or a learner does not take."""
