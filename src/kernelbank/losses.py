@@ -253,17 +253,6 @@ class PoissonRate(Loss):
         return 1 / self.smoothing
 
 
-def _interval(name: str, ends: Any, owner: str) -> tuple[float, float]:
-    """Two numbers, the first one smaller; they may be infinite."""
-    try:
-        low, high = (float(end) for end in ends)
-    except (TypeError, ValueError):
-        low = high = np.nan
-    if not low < high:
-        raise check.refuse(name, "be an interval", ends, "Give its two ends: (0, np.inf).", owner)
-    return low, high
-
-
 @dataclass(frozen=True)
 class Custom(UsersFunctions, Loss):
     """A user's own convex loss, finite for all predictions, from NumPy functions of f and y.
@@ -277,7 +266,6 @@ class Custom(UsersFunctions, Loss):
     derivative_function : its derivative in f, likewise.
     curvature : a bound of the second derivative in f, or None if there is none.
     name : its name in a saved bank; `kb.load(path, components={name: loss})` restores it.
-    targets : the least and the largest target for which the loss is defined.
 
     >>> fourth = Custom(lambda f, y: (f - y) ** 4, lambda f, y: 4 * (f - y) ** 3, name="fourth")
     >>> fourth.value(3.0, 1.0), fourth.derivative(3.0, 1.0)
@@ -294,10 +282,6 @@ class Custom(UsersFunctions, Loss):
         None, "Give a bound of the second derivative, or None.", least=0
     )
     name: str = ""
-    # Like the functions, the targets are given again when a bank is loaded.
-    targets: tuple[float, float] = field(
-        default=Loss.targets, metadata=callable_field() | {"rule": _interval}
-    )
 
     function_fields: ClassVar[tuple[str, ...]] = ("value_function", "derivative_function")
 

@@ -86,7 +86,7 @@ def test_bad_cell_is_refused_in_one_line_with_line_and_column(tmp_path):
 
 
 @pytest.mark.parametrize("rows", [slow(0), 30])
-def test_path_arrays_and_command_are_standardised_by_one_rule(tmp_path, rows):
+def test_file_arrays_and_command_are_standardised_by_one_rule(tmp_path, rows):
     X, y = noisy_stream(5, 80)
     X, y = 40 + 7 * X, 500 + 90 * y
     lines = [f"{a};{b};{c}".replace(".", ",") for (a, b), c in zip(X, y, strict=True)]
@@ -102,7 +102,7 @@ def test_path_arrays_and_command_are_standardised_by_one_rule(tmp_path, rows):
     written = json.loads((tmp_path / "out" / "table.json").read_text())["results"]
     by_command = {row["name"]: row["mean_loss"] for row in written}
     banks = {"Norma Simplex": kb.KernelBank(kb.gaussian_grid(1, 2, 2))}
-    for stream in (path, (X, y), kb.datasets.Stream(X, y), lambda seed: (X, y)):
+    for stream in (kb.datasets.read_csv(path), (X, y), kb.datasets.Stream(X, y), lambda seed: (X, y)):
         found = kb.compare(banks, {"t": stream}, standardise=rows)
         assert found.skip == rows
         for name in ("Norma Simplex", "persistence", "running mean"):

@@ -274,7 +274,7 @@ def compare(**options: Any) -> None:
     """Compare AutoBank, learners and combiners on streams.
 
     SOURCE is a .csv or .csv.gz file with a header row, or one of the synthetic streams ar1,
-    friedman, lorenz and sine. Every learner is run with every combiner, on a bank of all kernels,
+    lorenz and sine. Every learner is run with every combiner, on a bank of all kernels,
     and so are AutoBank and two baselines; each sample is predicted before it is learned. For other
     settings than the defaults there is kb.compare, in Python.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -27,7 +26,6 @@ def compare(
     standardise: int = 0,
     skip: int | None = None,
     samples: int | None = None,
-    target: str | None = None,
     progress: Callable[[int, int, str], object] | None = None,
     report: Callable[[Comparison], object] | None = None,
 ) -> Comparison:
@@ -49,8 +47,7 @@ def compare(
         given dictionaries, all others (d,) arrays. A `kernelbank.research.competitors.Competitor`
         says itself how it runs.
     streams : by name, a pair (X, y), a `kb.datasets.Stream`, a function from a seed to one of
-        these, the name of a synthetic stream of `kb.datasets`, or a path to a .csv or .csv.gz file;
-        or a list of names and paths.
+        these, or the name of a synthetic stream of `kb.datasets`; or a list of such names.
     seeds : how many (0, 1, 2, ...), or which. What cannot depend on a seed is run once.
     loss : a loss or its name, by which all predictions are scored, whatever the banks minimise; or
         "normalised": the squared error over the variance of the targets, 1 for a wrong label.
@@ -60,7 +57,6 @@ def compare(
     skip : how many first samples of a stream are learned but not scored; by default those that
         gave the scale of the targets, `standardise`.
     samples : run at most this many; synthetic streams have 1000 by default.
-    target : the target's column in files; by default the last one.
     progress : called with (done, total, what) after each run; `what` says how long it took.
     report : called with the comparison so far after each stream.
 
@@ -90,7 +86,6 @@ def compare(
     seed_list = _seed_list(seeds)
     options = StreamOptions(
         samples=samples,
-        target=target,
         standardise=scale,
         skip=unscored,
         labels=scoring is not None and scoring.labels,
@@ -154,7 +149,6 @@ class StreamOptions:
     """What `kb.compare` does to every stream.
 
     - samples: the most to use
-    - target: the target's column in files
     - standardise: how many first rows give the scale of the targets; 0 for streams as given
     - skip: how many are not scored
     - labels: whether the targets are labels, which are not scaled
@@ -162,7 +156,6 @@ class StreamOptions:
     """
 
     samples: int | None
-    target: str | None
     standardise: int
     skip: int
     labels: bool
@@ -175,12 +168,10 @@ class StreamOptions:
             return lambda seed: maker(seed, length)
         if callable(entry):
             return entry
-        if isinstance(entry, (str, os.PathLike)):
-            if not os.fspath(entry).endswith((".csv", ".csv.gz")):
-                rule = f"be a stream's name {sorted(datasets.BUILT_IN)} or a .csv or .csv.gz file"
-                remedy = "Correct it, or give arrays: (X, y)."
-                raise check.refuse(f"streams[{name!r}]", rule, os.fspath(entry), remedy)
-            entry = datasets.read_csv(entry, self.target, samples=self.samples)
+        if isinstance(entry, str):
+            remedy = "Correct it, or give arrays: (X, y); kb.datasets.read_csv reads a file."
+            rule = f"be a stream's name {sorted(datasets.BUILT_IN)}"
+            raise check.refuse(f"streams[{name!r}]", rule, entry, remedy)
         stream = self.prepared(name, entry)
         if self.check_units and not (self._has_labels(stream) or self.standardise):
             _warn_of_units(name, stream)
@@ -191,9 +182,7 @@ class StreamOptions:
         if isinstance(entry, (tuple, list)) and len(entry) == 2:
             entry = Stream(*entry)
         if not isinstance(entry, Stream):
-            remedy = (
-                "Give (X, y), a kb.datasets.Stream, a function from a seed to it, a name or a path."
-            )
+            remedy = "Give (X, y), a kb.datasets.Stream, a function from a seed to it, or a name."
             raise check.refuse(f"streams[{name!r}]", "be a pair (X, y)", entry, remedy, "compare")
         stream = entry if self.samples is None else entry.head(self.samples)
         if len(stream) <= self.skip:
@@ -210,19 +199,16 @@ class StreamOptions:
 
 
 def _named(streams: object) -> dict[str, object]:
-    """The streams by name, from a dictionary or a list of names and paths."""
-    if isinstance(streams, (str, os.PathLike)):
-        streams = [streams]
-    by_name: dict[str, object] = {}
+    """The streams by name, from a dictionary or a list of names."""
+    listed = streams if isinstance(streams, Iterable) and not isinstance(streams, str) else ()
+    by_name = {str(name): name for name in listed}
     if isinstance(streams, Mapping):
         by_name = {str(name): stream for name, stream in streams.items()}
-    elif isinstance(streams, Iterable):
-        listed = list(streams)
-        if all(isinstance(item, (str, os.PathLike)) for item in listed):
-            by_name = {os.fspath(item): item for item in listed}
+    elif not all(isinstance(name, str) for name in by_name.values()):
+        by_name = {}
     if not by_name:
         remedy = 'Give for example {"mine": (X, y)}, or ["ar1", "lorenz"].'
-        rule = "be a dictionary, or a list of names and paths, of at least one stream"
+        rule = "be a dictionary, or a list of names, of at least one stream"
         raise check.refuse("streams", rule, streams, remedy, "compare")
     return by_name
 

@@ -21,7 +21,7 @@ from ..io.sources import open_source, read_columns
 from ..utils import validation as check
 from ..utils.validation import Floats
 
-__all__ = ["Stream", "ar1", "friedman", "lorenz", "read_csv", "sine", "standardised"]
+__all__ = ["Stream", "ar1", "lorenz", "read_csv", "sine", "standardised"]
 
 REGRESSION, CLASSIFICATION = "regression", "classification"
 
@@ -238,37 +238,6 @@ def sine(
     return x[:, None], np.sin(2 * np.pi * (x + shift)) + deviation * draw.normal(size=samples)
 
 
-def friedman(seed: int = 0, samples: int = 1000) -> tuple[Floats, Floats]:
-    """Friedman's function of five inputs among ten, with abrupt changes of the inputs.
-
-    y = 10 sin(pi x1 x2) + 20 (x3 - 1/2)^2 + 10 x4 + 5 x5 + N(0, 1), with x uniform in [0, 1]^10.
-    The stream has three parts of equal length, and in each another set of five inputs matters.
-
-    Parameters
-    ----------
-    seed : of the inputs, the noise and the changes.
-    samples : how many.
-
-    Reference: Friedman, Multivariate adaptive regression splines, Annals of Statistics 19 (1991);
-    with abrupt drift as in Ikonomovska, Gama and Dzeroski, Learning model trees from evolving data
-    streams (2011).
-
-    >>> X, y = friedman(seed=0, samples=100)
-    >>> X.shape, y.shape
-    ((100, 10), (100,))
-    """
-    _check("friedman", seed, samples)
-    draw = np.random.default_rng(seed)
-    X = draw.uniform(0, 1, (samples, 10))
-    errors = draw.normal(size=samples)
-    columns = [np.arange(5), draw.permutation(10)[:5], draw.permutation(10)[:5]]
-    y = np.empty(samples)
-    for n in range(samples):
-        a, b, c, d, e = X[n, columns[3 * n // samples]]
-        y[n] = 10 * math.sin(math.pi * a * b) + 20 * (c - 0.5) ** 2 + 10 * d + 5 * e
-    return X, y + errors
-
-
 def lorenz(seed: int = 0, samples: int = 1000) -> tuple[Floats, Floats]:
     """One step ahead on the Lorenz attractor: the next z from the last six, 0.01 apart in time.
 
@@ -317,7 +286,6 @@ def _check(owner: str, seed: int, samples: int) -> None:
 
 BUILT_IN: dict[str, Callable[[int, int], tuple[Floats, Floats]]] = {
     "ar1": ar1,
-    "friedman": friedman,
     "lorenz": lorenz,
     "sine": sine,
 }
