@@ -80,3 +80,55 @@ def test_new_bank_and_given_warnings_are_copied():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         pickled(bank).run(X, y)
+
+
+FACTOR, OFFSET = 1.8, -3.5
+K, L = kb.kernels, kb.learners
+SLOTS = [
+    kb.Slot(K.NoKernel(), L.LastValue()),
+    kb.Slot(K.Linear(0.5), L.LinearRLS()),
+    kb.Slot(K.Gaussian(1.0), L.FourierRLS(features=24), residual_of=0),
+    kb.Slot(K.Gaussian(1.0), L.Norma(0.1, 15)),
+]
+
+
+def targets_of(outputs=1):
+    draw = np.random.default_rng(0)
+    X = draw.normal(size=(90, 2))
+    return X, draw.normal(size=(90, outputs)).squeeze()
+
+
+@pytest.mark.parametrize("window", [1, 4])
+def test_the_last_value_is_mapped_and_what_is_on_it_goes_on(window):
+    X, y = targets_of()
+    bank = kb.KernelBank(slots=SLOTS, window=window)
+    bank.run(X, y)
+    before = bank.predict_slots(X[:5])
+    bank.rescale(FACTOR, OFFSET)
+    after = bank.predict_slots(X[:5])
+    assert after[:, 0] == pytest.approx(FACTOR * y[-1] + OFFSET, rel=1e-12)
+    assert after[:, 2] - after[:, 0] == pytest.approx(before[:, 2] - before[:, 0], abs=1e-12)
+    assert (after[:, [1, 3]] == before[:, [1, 3]]).all()
+
+
+def test_window_is_scored_in_the_new_units():
+    """The last value stays right: of targets that stay at one value nothing is lost."""
+    last = kb.Slot(K.NoKernel(), kb.learners.LastValue())
+    line = kb.Slot(K.Linear(), kb.learners.LinearRLS(), residual_of=0)
+    bank = kb.KernelBank(slots=[last, line], window=10)
+    bank.run(np.arange(30.0), np.full(30, 20.0))
+    usual = copy.deepcopy(bank).run([30.0], [20.0])
+    bank.rescale(1.8, 32.0)
+    mapped = bank.run([30.0], [68.0])
+    # 20 -> 68 up to rounding, and with it the errors on the window.
+    assert mapped.slot_cost[0] == pytest.approx(usual.slot_cost[0], rel=1e-9, abs=1e-25)
+    assert mapped.window_loss[0] == pytest.approx(usual.window_loss[0], rel=1e-9, abs=1e-25)
+
+
+def test_only_one_output_is_mapped():
+    X, y = targets_of(outputs=2)
+    bank = kb.KernelBank(slots=SLOTS, outputs=2)
+    bank.run(X, y)
+    bank.rescale(FACTOR, OFFSET, output=1)
+    expected = [y[-1, 0], FACTOR * y[-1, 1] + OFFSET]
+    assert bank.predict_slots(X[:1])[0, :, 0] == pytest.approx(expected, rel=1e-12)

@@ -102,7 +102,12 @@ def test_file_arrays_and_command_are_standardised_by_one_rule(tmp_path, rows):
     written = json.loads((tmp_path / "out" / "table.json").read_text())["results"]
     by_command = {row["name"]: row["mean_loss"] for row in written}
     banks = {"Norma Simplex": kb.KernelBank(kb.gaussian_grid(1, 2, 2))}
-    for stream in (kb.datasets.read_csv(path), (X, y), kb.datasets.Stream(X, y), lambda seed: (X, y)):
+    for stream in (
+        kb.datasets.read_csv(path),
+        (X, y),
+        kb.datasets.Stream(X, y),
+        lambda seed: (X, y),
+    ):
         found = kb.compare(banks, {"t": stream}, standardise=rows)
         assert found.skip == rows
         for name in ("Norma Simplex", "persistence", "running mean"):

@@ -511,6 +511,28 @@ class KernelBank:
         """A bank with the same settings that has learned nothing."""
         return type(self)(**self._settings.arguments())
 
+    def rescale(self, factor: float, offset: float = 0.0, output: int = 0) -> None:
+        """Go on with an output's targets in other units: factor * y + offset from now on.
+
+        Targets that a slot keeps to predict them again, as `LastValue` does, are mapped likewise.
+        What slots have learned of the inputs goes on as it is: the inputs may have other units too,
+        or be past targets. What was summed up so far, in `ledger`, stays in the old units.
+
+        >>> import kernelbank as kb
+        >>> bank = kb.KernelBank(kb.kernels.NoKernel(), kb.learners.LastValue())
+        >>> bank.learn_one([0.0], 20.0)
+        >>> bank.rescale(1.8, 32.0)
+        >>> bank.predict_one([0.0])
+        68.0
+        """
+        remedy = "Give the index of an output, from 0."
+        most = self.outputs - 1
+        number = check.count("output", output, "rescale", remedy, least=0, most=most)
+        if self._bank is not None:
+            local = self._local()
+            local.rescale(number, factor, offset)
+            self._bank = self._state_from(self._settings, local)[1]
+
     def with_inputs(self, dimension: int, slots: Iterable[Slot] | None = None) -> Self:
         """A bank on inputs with more columns that continues from this one.
 
