@@ -50,8 +50,6 @@ SETUPS: list[tuple[L.Learner, K.Kernel, float, float | None]] = [
     (L.FixedBudgetKRLS(budget=100, ridge=1e-6), GAUSSIAN, 0.0, -55.0),
     (L.KRLSTracker(budget=50, noise=1e-6), GAUSSIAN, 0.0, None),
     (L.KRLSTracker(budget=100, noise=1e-6), GAUSSIAN, 0.0, -56.82),
-    (L.POLK(0.25, compression=0.01, budget=100), GAUSSIAN, 0.0, None),
-    (L.NystromSGD(learning_rate=0.25, novelty=1e-6), GAUSSIAN, 0.0, None),
     (L.FourierSGD(learning_rate=0.25, features=200), GAUSSIAN, 0.0, None),
     (L.FourierRLS(ridge=1e-6, features=200), GAUSSIAN, 0.0, None),
     (L.NearestNeighborGP(), GAUSSIAN, 0.0, None),

@@ -46,7 +46,6 @@ WRONG = {
         "value_function": [1, 0, True, 1.5, -1],
         "derivative_function": [None, 5],
         "curvature": [-1],
-        "targets": [3],
     },
     M.Norma: {"learning_rate": [0, np.inf], "budget": [0]},
     M.KLMS: {"step_size": ["sqrt"]},

@@ -14,12 +14,10 @@ from kernelbank.kernels import ActiveDims, Additive, Gaussian, Linear, NoKernel,
 from kernelbank.learners import (
     KLMS,
     Adapter,
-    Forgetron,
     FourierRLS,
     LinearRLS,
     Norma,
     PartitionTree,
-    Projectron,
 )
 from support import instances
 from support.every_bank import LABELLED, NORMAS, X, bank_case, learners_and_losses, mixed_slots
@@ -404,12 +402,9 @@ GROWING = [
 def test_bank_with_more_inputs_continues_as_if_they_had_been_zero(kernel, learner, engine):
     X, y = stream(0.0)
     slots = [kb.Slot(kernel, learner)]
-    labels = isinstance(learner, (Forgetron, Projectron))
-    loss = "hinge" if labels else "squared"
-    y = np.sign(y) if labels else y
-    whole = kb.KernelBank(slots=slots, window=3, loss=loss)
+    whole = kb.KernelBank(slots=slots, window=3)
     expected = whole.run(X, y)
-    bank = kb.KernelBank(slots=slots, window=3, loss=loss, engine=engine)
+    bank = kb.KernelBank(slots=slots, window=3, engine=engine)
     bank.run(X[:LATE, :3], y[:LATE])
     before = bank.state()
     wider = bank.with_inputs(4)

@@ -37,8 +37,6 @@ class Learner(check.Settings):
     """Whether the state is arrays, so that a file can keep it."""
     second_order: ClassVar[bool] = False
     """Whether the step uses the loss's second derivative, or a bound: the loss must have one."""
-    needs_labels: ClassVar[bool] = False
-    """Whether the loss must be one for labels -1 and +1."""
     needs_squared: ClassVar[bool] = False
     """Whether the loss must be the squared one."""
     decays: ClassVar[bool] = False
@@ -82,10 +80,6 @@ class Learner(check.Settings):
             remedy = 'Use "squared", "logistic" or "huber", a first-order learner such as '
             remedy += "kb.learners.KLMS(), or let this one learn by squares all the same: "
             remedy += 'kb.Slot(..., loss="squared").'
-            raise check.refuse("loss", rule, objective.loss, remedy)
-        if self.needs_labels and not objective.loss.labels:
-            rule = f"be one for labels -1 and +1 for {type(self).__name__}"
-            remedy = 'Use "hinge", "squared_hinge" or "logistic", or another learner.'
             raise check.refuse("loss", rule, objective.loss, remedy)
         if self.needs_squared and objective.loss != Squared():
             rule = f"be the squared one for {type(self).__name__}"
