@@ -149,7 +149,6 @@ LOSSES = {
     "hinge": (kb.losses.Hinge(), True),
     "squared hinge": (kb.losses.SquaredHinge(), True),
     "poisson": (kb.losses.Poisson(0.2), False),
-    "poisson rate": (kb.losses.PoissonRate(0.5), False),
     "custom": (
         kb.losses.Custom(fourth_power, fourth_power_derivative, curvature=None, name="fourth"),
         False,

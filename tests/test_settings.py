@@ -41,7 +41,6 @@ WRONG = {
     L.EpsilonInsensitive: {"epsilon": [-1]},
     L.Pinball: {"quantile": [1]},
     L.Poisson: {"smoothing": [-1]},
-    L.PoissonRate: {"smoothing": [0]},
     L.Custom: {
         "value_function": [1, 0, True, 1.5, -1],
         "derivative_function": [None, 5],

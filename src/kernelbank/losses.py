@@ -28,7 +28,6 @@ __all__ = [
     "Loss",
     "Pinball",
     "Poisson",
-    "PoissonRate",
     "Squared",
     "SquaredHinge",
 ]
@@ -222,35 +221,6 @@ class Poisson(Loss):
     def curvature(self) -> float | None:  # type: ignore[override]
         """1 / smoothing; None for 0."""
         return 1 / self.smoothing if self.smoothing > 0 else None
-
-
-@dataclass(frozen=True)
-class PoissonRate(Loss):
-    """For counts y, with f the rate itself: f - y log f for f > 0, infinite elsewhere.
-
-        l(f, y) = f - y log f - (y - y log y)  for f > 0 (for y = 0: f, for f >= 0),
-
-    and what a bank uses is its Moreau envelope, as for `Poisson`, which is finite for all f. A
-    prediction may be a little below 0: take 0 for it. Where the rate is not well above `smoothing`,
-    predictions are too low: lower it, or use `Poisson`. Second-order methods keep the large
-    curvature of early samples near 0, and then learn slowly.
-
-    Parameters
-    ----------
-    smoothing : positive number, in the units of the target.
-
-    >>> PoissonRate().value([2.0, 0.0, -1.0], 0.0).round(3).tolist()
-    [1.95, 0.0, 5.0]
-    """
-
-    core_name = "poisson_rate"
-    smoothing: float = check.number_field(0.1, above=0)
-    targets = (0.0, np.inf)
-
-    @property
-    def curvature(self) -> float:  # type: ignore[override]
-        """1 / smoothing."""
-        return 1 / self.smoothing
 
 
 @dataclass(frozen=True)

@@ -76,7 +76,6 @@ LOSSES = [
     (L.Hinge(), naive.hinge()),
     (L.SquaredHinge(), naive.squared_hinge()),
     (L.Poisson(0.2), naive.poisson(0.2)),
-    (L.PoissonRate(0.5), naive.poisson_rate(0.5)),
     (FOURTH, (fourth_power, fourth_power_derivative)),
 ]
 
