@@ -150,7 +150,7 @@ def test_comparison_has_a_table_a_file_and_figures(tmp_path):
     calls = []
     found = kb.compare(
         {"scheme": scheme()},
-        ["sine", "lorenz"],
+        ["sine", "ar1"],
         seeds=2,
         samples=60,
         progress=lambda *news: calls.append(news),
@@ -164,7 +164,7 @@ def test_comparison_has_a_table_a_file_and_figures(tmp_path):
     text = repr(found)
     for word in ("all 2 streams", "2 seeds", "scheme", "persistence", "mean rank"):
         assert word in text
-    again = kb.compare({"scheme": scheme()}, ["sine", "lorenz"], seeds=2, samples=60)
+    again = kb.compare({"scheme": scheme()}, ["sine", "ar1"], seeds=2, samples=60)
     for one, two in zip(again.results, found.results, strict=True):
         assert one.losses.tolist() == two.losses.tolist()
 

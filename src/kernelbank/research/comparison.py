@@ -207,7 +207,7 @@ def _named(streams: object) -> dict[str, object]:
     elif not all(isinstance(name, str) for name in by_name.values()):
         by_name = {}
     if not by_name:
-        remedy = 'Give for example {"mine": (X, y)}, or ["ar1", "lorenz"].'
+        remedy = 'Give for example {"mine": (X, y)}, or ["ar1", "sine"].'
         rule = "be a dictionary, or a list of names, of at least one stream"
         raise check.refuse("streams", rule, streams, remedy, "compare")
     return by_name
