@@ -90,7 +90,6 @@ def test_ledger_tells_which_kernel_was_where():
 
 def test_status_tells_of_the_pool():
     bank = make()
-    assert bank.status().settings["dictionary"] == repr(dictionary())
     bank.run(X, Y)
     tried = sum(tries > 0 for tries in bank._settings.selection.tries)
     exchanged = bank.ledger.slot_change_count // 2

@@ -310,8 +310,8 @@ class KernelBank:
         """What the bank is, how well it does and which slots carry it, at this moment.
 
         >>> import kernelbank as kb
-        >>> kb.KernelBank(kb.gaussian_grid(1, 2, 3)).status().settings["window"]
-        '10'
+        >>> kb.KernelBank(kb.gaussian_grid(1, 2, 3)).status().samples
+        0
         """
         return bank_status(self._settings, self._dimension, self.ledger, self.weights, self._names)
 

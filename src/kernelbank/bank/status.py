@@ -66,7 +66,6 @@ class Status:
     Parameters
     ----------
     title : one line; all that is shown of a model that has learned nothing.
-    settings : texts by name.
     samples : how many samples have been learned.
     metrics : measures of error by name.
     notes : further facts by name, each a short text.
@@ -87,7 +86,6 @@ class Status:
     """
 
     title: str
-    settings: Mapping[str, str] = field(default_factory=dict)
     samples: int = 0
     metrics: Mapping[str, Metric] = field(default_factory=dict)
     notes: Mapping[str, str] = field(default_factory=dict)
@@ -108,12 +106,12 @@ class Status:
 
     def text(self) -> str:
         """The status for a terminal. The first line is the title, the others are indented."""
-        return render_text(self.title, self.facts, *self._weights_drawn())
+        heading = self.heading if len(self.weights) or self.no_weights else ""
+        return render_text(self.title, self.facts, heading, self.bars, self.rest)
 
     def html(self) -> str:
         """The status for a notebook."""
-        settings = tuple(self.settings.items())
-        return render_html(self.title, self.facts, *self._weights_drawn(), settings)
+        return render_html(self.text())
 
     @property
     def facts(self) -> Pairs:
@@ -150,10 +148,6 @@ class Status:
         sizes = np.where(np.isfinite(self.weights), np.abs(self.weights), 0.0)
         return np.argsort(-sizes, kind="stable")[: int((sizes > 0).sum())]
 
-    def _weights_drawn(self) -> tuple[str, tuple[tuple[str, float], ...], str]:
-        drawn = len(self.weights) or self.no_weights
-        return self.heading if drawn else "", self.bars, self.rest
-
 
 def bank_title(settings: BankSettings, samples: int | str) -> str:
     """The title of a `KernelBank`; samples : how many it has learned."""
@@ -175,19 +169,8 @@ def bank_status(
 ) -> Status:
     """The status of a `KernelBank`."""
     title, methods = bank_title(settings, ledger.samples), distinct_methods(settings.slots)
-    listed = "; ".join(method_name(slot, full_name) for slot in methods[:8])
-    shown = {
-        "combiner": full_name(settings.combiner),
-        "loss": full_name(settings.losses[0]),
-        "window": str(settings.window),
-        "regularization": f"{settings.regularization:g}",
-        "learners": shortened(listed, 1000),
-        "engine": full_name(settings.engine),
-    }
-    if settings.dictionary is not None:
-        shown["dictionary"] = full_name(settings.dictionary)
     if not ledger.samples:
-        return Status(title, shown)
+        return Status(title)
     notes = {"inputs": columns_note(dimension)}
     if len(methods) == 1:
         notes["learner"] = method_name(methods[0])
@@ -208,7 +191,7 @@ def bank_status(
         heading = "weights, mean over the outputs"
         notes["outputs"] = f"{settings.outputs}; figures are means over them"
     slots = (names, mean_weights, losses)
-    return Status(title, shown, ledger.samples, metrics, notes, *slots, heading)
+    return Status(title, ledger.samples, metrics, notes, *slots, heading)
 
 
 def _with_best_slot(value: float | np.floating, of_slots: Floats, names: Sequence[str]) -> Metric:
