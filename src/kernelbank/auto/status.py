@@ -187,7 +187,6 @@ def auto_status(bank: AutoBank) -> Status:
         status,
         names=model.names,
         weights=model.mean_weights_of_outputs(),
-        losses=model.slot_losses(),
         heading="weights" if count == 1 else f"weights, mean of {count} {what}",
     )
 

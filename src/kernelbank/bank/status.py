@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
 
@@ -51,14 +50,6 @@ class Metric:
         return f"{text}  ({self.reference_name}: {self.reference:{form}})"
 
 
-class SlotStatus(NamedTuple):
-    """One slot: its name, its weight, and its mean one-step-ahead loss alone."""
-
-    name: str
-    weight: float
-    loss: float
-
-
 @dataclass(frozen=True)
 class Status:
     """What there is to see of a model at one moment.
@@ -69,8 +60,7 @@ class Status:
     samples : how many samples have been learned.
     metrics : measures of error by name.
     notes : further facts by name, each a short text.
-    names, weights, losses : of every slot: its name, weight, and mean one-step-ahead loss alone,
-        infinite for a slot that has become non-finite.
+    names, weights : of every slot.
     heading : what the weights are.
     no_weights : why there are none yet.
 
@@ -81,8 +71,8 @@ class Status:
     >>> status = bank.status()
     >>> status.samples, sorted(status.metrics)
     (20, ['cumulative cost', 'mean loss'])
-    >>> [slot.name for slot in status.slots]
-    ['[0] Gaussian(width=1)', '[1] Gaussian(width=2)']
+    >>> status.bars, status.rest
+    ((('[1] Gaussian(width=2)', 1.0),), '1 without weight')
     """
 
     title: str
@@ -91,15 +81,8 @@ class Status:
     notes: Mapping[str, str] = field(default_factory=dict)
     names: Sequence[str] = ()
     weights: Floats = field(default_factory=lambda: np.empty(0))
-    losses: Floats = field(default_factory=lambda: np.empty(0))
     heading: str = "weights"
     no_weights: str = ""
-
-    @property
-    def slots(self) -> list[SlotStatus]:
-        """Name, weight and loss of every slot."""
-        columns = (self.names, self.weights.tolist(), self.losses.tolist())
-        return [SlotStatus(*slot) for slot in zip(*columns, strict=True)]
 
     def __str__(self) -> str:
         return self.text()
@@ -190,8 +173,7 @@ def bank_status(
     if settings.outputs > 1:
         heading = "weights, mean over the outputs"
         notes["outputs"] = f"{settings.outputs}; figures are means over them"
-    slots = (names, mean_weights, losses)
-    return Status(title, ledger.samples, metrics, notes, *slots, heading)
+    return Status(title, ledger.samples, metrics, notes, names, mean_weights, heading)
 
 
 def _with_best_slot(value: float | np.floating, of_slots: Floats, names: Sequence[str]) -> Metric:
