@@ -192,21 +192,13 @@ class KernelBankRegressor(_RiverEstimator, base.MiniBatchRegressor):  # type: ig
 
     Parameters
     ----------
-    lags : how many of the last targets are inputs too.
-    size : "small", "default" or "large": how many slots and features, so how much time.
-    slots : a list of `kb.Slot` of your own instead of the default ones; `as_slot` makes one of a
-        River model.
-    combiner : the rule for the weights.
-    loss : the loss to minimise, on the target in its standard deviations.
-    window : how many recent rows are in a cost.
-    regularization : weight of half the squared norm in the cost.
-    scaling : some of "standard", "asinh", "rank", "none": how inputs are scaled for the slots.
-    engine : "serial" or "threads"; same bits.
+    lags, size, combiner, loss, window, regularization, engine, seasons, missing : as of
+        `kb.AutoBank`.
+    slots : likewise; `as_slot` makes one of a River model.
+    scaling : `scalings` of `kb.AutoBank`.
     absent : the value of a feature that is absent; None means that it is missing.
     most_features : how many features may become columns.
     seed : whole number from which random features and random cuts follow.
-    seasons : periods in rows, such as 24 or (24, 168), "auto" to find them, or None.
-    missing : values that mean that there is none, such as -999 or (-999, "NA").
 
     >>> from river import datasets, evaluate, metrics
     >>> from kernelbank.river import KernelBankRegressor
@@ -245,9 +237,8 @@ class KernelBankMultiTargetRegressor(_RiverEstimator, base.MultiTargetRegressor)
 
     Parameters
     ----------
-    lags : how many of the last targets are inputs too, of all targets.
-    size, slots, combiner, loss, window, regularization, scaling : as of `KernelBankRegressor`.
-    engine, absent, most_features, seed, seasons, missing : likewise.
+    lags, size, slots, combiner, loss, window, regularization : as of `KernelBankRegressor`.
+    scaling, engine, absent, most_features, seed, seasons, missing : likewise.
     targets : the names of all targets; by default the first learned row has all of them.
 
     >>> from kernelbank.river import KernelBankMultiTargetRegressor
@@ -336,10 +327,8 @@ class KernelBankClassifier(_RiverEstimator, base.MiniBatchClassifier):  # type: 
 
     Parameters
     ----------
-    lags : how many of the last labels are inputs too.
-    loss : the loss to minimise, on labels of -1 and 1.
-    size, slots, combiner, window, regularization, scaling : as of `KernelBankRegressor`.
-    engine, absent, most_features, seed, seasons, missing : likewise.
+    lags, size, slots, combiner, loss, window, regularization : as of `KernelBankRegressor`.
+    scaling, engine, absent, most_features, seed, seasons, missing : likewise.
 
     >>> from river import datasets, evaluate, metrics
     >>> from kernelbank.river import KernelBankClassifier

@@ -137,19 +137,10 @@ class KernelBankRegressor(RegressorMixin, _SklearnEstimator):  # type: ignore[mi
 
     Parameters
     ----------
-    lags : how many of the last targets are inputs too. `predict` then takes its rows as the next of
-        the stream, in their order.
-    seasons : periods in rows, such as 24 or (24, 168), "auto" to find them, or None. `predict` then
-        takes its rows as the next of the stream too.
-    size : "small", "default" or "large": how many slots and features, so how much time.
-    slots : a list of `kb.Slot` of your own instead of the default ones.
-    combiner : the rule for the weights; by default `kb.combiners.RobustStacking`.
-    loss : the loss to minimise, on the target in its standard deviations.
-    window : how many recent rows are in a cost.
-    regularization : weight of half the squared norm in the cost.
-    scaling : some of "standard", "asinh", "rank", "none": how inputs are scaled for the slots.
-    missing : numbers that mean that there is none, such as -999, in inputs and targets.
-    engine : "serial" or "threads"; same bits.
+    lags, seasons : as of `kb.AutoBank`. With them `predict` takes its rows as the next of the
+        stream, in their order.
+    size, slots, combiner, loss, window, regularization, missing, engine : likewise.
+    scaling : `scalings` of `kb.AutoBank`.
     shuffle : whether `fit` learns the rows in random order, for rows that have no order in time.
     random_state : from which random features, random cuts and random order follow. 0 by default, so
         that results repeat; None draws anew.
@@ -219,9 +210,7 @@ class KernelBankClassifier(ClassifierMixin, _SklearnEstimator):  # type: ignore[
 
     Parameters
     ----------
-    lags : how many of the last labels are inputs too.
-    loss : the loss to minimise, on labels of -1 and 1.
-    seasons, size, slots, combiner, window, regularization : as of `KernelBankRegressor`.
+    lags, seasons, size, slots, combiner, loss, window, regularization : as of `KernelBankRegressor`.
     scaling, missing, engine, shuffle, random_state : likewise.
 
     Attributes
