@@ -26,7 +26,6 @@ from kernelbank.river import (
     KernelBankClassifier,
     KernelBankMultiTargetRegressor,
     KernelBankRegressor,
-    as_slot,
 )
 from support.marks import refuses
 
@@ -238,8 +237,10 @@ def test_river_model_works_as_a_slot():
     rows = [({"x": n % 7, "z": n % 3}, 2.0 * (n % 7) - n % 3) for n in range(160)]
     line = preprocessing.StandardScaler() | linear_model.LinearRegression(optim.SGD(0.1))
     slots = [
-        as_slot(line),
-        as_slot(tree.HoeffdingTreeRegressor()),
+        *(
+            kb.Slot(kb.kernels.NoKernel(), kb.learners.Adapter(model))
+            for model in (line, tree.HoeffdingTreeRegressor())
+        ),
         kb.Slot(kb.kernels.Gaussian(1.0), kb.learners.KRLS()),
     ]
     model = KernelBankRegressor(slots=slots)

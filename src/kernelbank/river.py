@@ -34,8 +34,6 @@ from .bank.slot import Slot
 from .combiners import Combiner
 from .errors import FeaturesIgnored, InvalidArgument
 from .io.cells import MissingValues
-from .kernels import NoKernel
-from .learners import Adapter
 from .losses import Loss
 from .utils import validation as check
 from .utils.validation import LARGEST, Floats
@@ -52,27 +50,7 @@ __all__ = [
     "KernelBankClassifier",
     "KernelBankMultiTargetRegressor",
     "KernelBankRegressor",
-    "as_slot",
 ]
-
-
-def as_slot(model: Foreign, curvature: float = 0.0) -> Slot:
-    """A River model as one slot of a bank, which weighs it like the other slots.
-
-    The model gets a dictionary {"x0": ..., "x1": ...} of the scaled inputs. See
-    `kb.learners.Adapter` for what a bank needs of it, and for `curvature`.
-
-    >>> import kernelbank as kb
-    >>> from river import tree
-    >>> from kernelbank.river import KernelBankRegressor, as_slot
-    >>> line = kb.Slot(kb.kernels.Linear(1.0), kb.learners.LinearRLS())
-    >>> model = KernelBankRegressor(slots=[line, as_slot(tree.HoeffdingTreeRegressor())])
-    >>> for n in range(100):
-    ...     model.learn_one({"n": n}, 3.0 * n)
-    >>> round(model.predict_one({"n": 100}))
-    300
-    """
-    return Slot(NoKernel(), Adapter(model, curvature))
 
 
 _ENCODE = (
@@ -194,7 +172,7 @@ class KernelBankRegressor(_RiverEstimator, base.MiniBatchRegressor):  # type: ig
     ----------
     lags, size, combiner, loss, window, regularization, engine, seasons, missing : as of
         `kb.AutoBank`.
-    slots : likewise; `as_slot` makes one of a River model.
+    slots : likewise. A River model as a slot: `kb.learners.Adapter`.
     scaling : `scalings` of `kb.AutoBank`.
     absent : the value of a feature that is absent; None means that it is missing.
     most_features : how many features may become columns.

@@ -114,20 +114,6 @@ class _SklearnEstimator(BaseEstimator):  # type: ignore[misc]
             return rows
         return np.where(np.isnan(rows), self.bank_.input_ranges()[:, 0], rows)
 
-    def _repr_mimebundle_(self, **kwargs: object) -> dict[str, str]:
-        """scikit-learn's diagram, and the bank once there is one."""
-        shown: dict[str, str] = super()._repr_mimebundle_(**kwargs)
-        if "text/html" in shown:
-            shown["text/html"] += self._bank_html()
-        return shown
-
-    def _repr_html_inner(self) -> str:
-        """The same as HTML alone."""
-        return str(super()._repr_html_inner()) + self._bank_html()
-
-    def _bank_html(self) -> str:
-        return self.bank_.status().html() if hasattr(self, "bank_") else ""
-
 
 class KernelBankRegressor(RegressorMixin, _SklearnEstimator):  # type: ignore[misc]
     """A bank of kernels for regression, with nothing to tune.
@@ -210,8 +196,8 @@ class KernelBankClassifier(ClassifierMixin, _SklearnEstimator):  # type: ignore[
 
     Parameters
     ----------
-    lags, seasons, size, slots, combiner, loss, window, regularization : as of `KernelBankRegressor`.
-    scaling, missing, engine, shuffle, random_state : likewise.
+    lags, seasons, size, slots, combiner, loss, window : as of `KernelBankRegressor`.
+    regularization, scaling, missing, engine, shuffle, random_state : likewise.
 
     Attributes
     ----------
