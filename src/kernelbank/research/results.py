@@ -127,7 +127,6 @@ class Comparison:
 
     loss: str
     skip: int
-    standardise: int
     seeds: tuple[int, ...]
     results: tuple[Result, ...]
     overall: tuple[Overall, ...]
@@ -161,7 +160,6 @@ class Comparison:
         content = {
             "loss": self.loss,
             "skip": self.skip,
-            "standardise": self.standardise,
             "seeds": self.seeds,
             "results": [result.row() for result in self.results],
             "overall": [asdict(row) for row in self.overall],
@@ -177,10 +175,9 @@ class Comparison:
         >>> [cell.strip() for cell in comparison.to_markdown().split("|")[1:4]]
         ['sine, 100 samples', 'mean loss', 'RMSE']
         """
-        units = f"; standard units of the first {self.standardise} rows" if self.standardise else ""
         over = f", means over {len(self.seeds)} seeds (± deviation)" if len(self.seeds) > 1 else ""
         lines = [
-            f"Loss one step ahead: {self.loss}{over}{units}.",
+            f"Loss one step ahead: {self.loss}{over}.",
             "p: how likely so large a difference from the best is by chance (Diebold-Mariano, with",
             "correlations in time and Holm's correction).",
         ]
