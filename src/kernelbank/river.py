@@ -153,14 +153,6 @@ class _RiverEstimator(base.Estimator):  # type: ignore[misc]
             self._columns.add(new)
         return self._columns.row(x)
 
-    def __repr__(self) -> str:
-        """The parameters, and the bank once it has learned."""
-        learned = f"\n{self._bank!r}" if self._bank.samples else ""
-        return f"{super().__repr__()}{learned}"
-
-    def _repr_html_(self) -> str:
-        return self._bank.status().html()
-
 
 class KernelBankRegressor(_RiverEstimator, base.MiniBatchRegressor):  # type: ignore[misc]
     """A bank of kernels for regression on streams, with nothing to tune.
