@@ -117,7 +117,14 @@ class Trace:
         >>> trace.predictions.shape, trace.of_output(1).predictions.shape
         ((20, 2), (20,))
         """
-        index = self.output_index(output, "of_output")
+        names = self.target_names
+        if isinstance(output, str) and output in names:
+            index = names.index(output)
+        else:
+            remedy = "Give the index of an output, from 0"
+            remedy += f", or one of the names {', '.join(map(repr, names))}." if names else "."
+            most = self.outputs - 1
+            index = check.count("output", output, "of_output", remedy, least=0, most=most)
         if self.outputs == 1:
             return self
         trace = copy.copy(self)
@@ -125,15 +132,6 @@ class Trace:
         for name in self.fields:
             setattr(trace, name, getattr(self, name)[:, index])
         return trace
-
-    def output_index(self, output: object, owner: str) -> int:
-        """The index of an output that is given by its index or name."""
-        names = self.target_names
-        if isinstance(output, str) and output in names:
-            return names.index(output)
-        remedy = "Give the index of an output, from 0"
-        remedy += f", or one of the names {', '.join(map(repr, names))}." if names else "."
-        return check.count("output", output, owner, remedy, least=0, most=self.outputs - 1)
 
     def to_frame(self) -> pandas.DataFrame:
         """The trace as a pandas data frame: one row per sample.
@@ -171,11 +169,6 @@ class Trace:
     def __repr__(self) -> str:
         several = f", {self.outputs} {self._output}s" if self.outputs > 1 else ""
         return f"Trace({len(self)} samples{several}; {', '.join(self.fields)})"
-
-    def write(self, start: int, arrays: Mapping[str, Floats]) -> None:
-        """Fill rows start, start + 1, ... of the arrays that are given."""
-        for name, rows in arrays.items():
-            getattr(self, name)[start : start + len(rows)] = rows
 
 
 def chosen_fields(
