@@ -94,12 +94,6 @@ class KLMS(Learner):
     step_size : how the rate follows from learning_rate, as for `Norma`.
 
     Reference: Liu, Pokharel and Principe, IEEE Transactions on Signal Processing 56 (2008).
-
-    >>> import kernelbank as kb
-    >>> bank = kb.KernelBank(learner=kb.learners.KLMS(learning_rate=0.1))
-    >>> bank.learn_one(0.0, 1.0)
-    >>> round(bank.predict_one(0.0), 3)
-    0.2
     """
 
     learning_rate: float = check.number_field(0.1, above=0)
@@ -126,12 +120,6 @@ class QKLMS(Learner):
 
     Reference: Chen, Zhao, Zhu and Principe, IEEE Transactions on Neural Networks and Learning
     Systems 23 (2012).
-
-    >>> import kernelbank as kb
-    >>> bank = kb.KernelBank(learner=kb.learners.QKLMS(quantization=0.5))
-    >>> trace = bank.run([0.0, 0.1], [1.0, 1.0])
-    >>> round(bank.predict_one(0.0), 2)
-    0.36
     """
 
     learning_rate: float = check.number_field(0.1, above=0)
@@ -157,12 +145,6 @@ class KNLMS(Learner):
     budget : largest number of centres.
 
     Reference: Richard, Bermudez and Honeine, IEEE Transactions on Signal Processing 57 (2009).
-
-    >>> import kernelbank as kb
-    >>> bank = kb.KernelBank(learner=kb.learners.KNLMS(learning_rate=0.25))
-    >>> bank.learn_one(0.0, 1.0)
-    >>> round(bank.predict_one(0.0), 2)
-    0.5
     """
 
     learning_rate: float = check.number_field(0.1, above=0)
@@ -237,12 +219,6 @@ class SlidingWindowKRLS(Learner):
     ridge : positive number on the diagonal: the noise's variance over the kernel's scale.
 
     Reference: Van Vaerenbergh, Via and Santamaria, ICASSP 2006.
-
-    >>> import kernelbank as kb
-    >>> bank = kb.KernelBank(learner=kb.learners.SlidingWindowKRLS(budget=30))
-    >>> trace = bank.run([0.0, 1.0, 2.0], [1.0, 1.0, 1.0])
-    >>> round(bank.predict_one(1.0), 2)
-    1.0
     """
 
     second_order: ClassVar[bool] = True
@@ -266,12 +242,6 @@ class FixedBudgetKRLS(Learner):
     label_rate : 0 to 1, how far old responses follow new ones.
 
     Reference: Van Vaerenbergh, Santamaria, Liu and Principe, ICASSP 2010.
-
-    >>> import kernelbank as kb
-    >>> bank = kb.KernelBank(learner=kb.learners.FixedBudgetKRLS(budget=30))
-    >>> trace = bank.run([0.0, 1.0, 2.0], [1.0, 1.0, 1.0])
-    >>> round(bank.predict_one(1.0), 2)
-    1.0
     """
 
     second_order: ClassVar[bool] = True
@@ -307,12 +277,6 @@ class KRLSTracker(Learner):
 
     Reference: Van Vaerenbergh, Lazaro-Gredilla and Santamaria, IEEE Transactions on Neural
     Networks and Learning Systems 23 (2012).
-
-    >>> import kernelbank as kb
-    >>> bank = kb.KernelBank(learner=kb.learners.KRLSTracker(budget=30))
-    >>> trace = bank.run([0.0, 1.0, 2.0], [1.0, 1.0, 1.0])
-    >>> round(bank.predict_one(1.0), 2)
-    1.0
     """
 
     second_order: ClassVar[bool] = True

@@ -88,12 +88,6 @@ class FourierSGD(_RandomFeatures):
         samples number restart, 2 restart, ..., counted from 1. None: never.
 
     Reference: Lu, Hoi, Wang, Zhao and Liu, Journal of Machine Learning Research 17 (2016).
-
-    >>> import kernelbank as kb
-    >>> bank = kb.KernelBank(learner=kb.learners.FourierSGD(features=50, learning_rate=0.2))
-    >>> bank.learn_one(0.0, 1.0)
-    >>> round(bank.predict_one(0.0), 3)
-    0.4
     """
 
     decays: ClassVar[bool] = True
