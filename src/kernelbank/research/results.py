@@ -48,7 +48,6 @@ class Result:
     runs: int
     mean_loss: float
     mean_loss_deviation: float | None
-    root_mean_squared_error: float
     cumulative_cost: float | None
     seconds_per_sample: float
     note: str
@@ -173,7 +172,7 @@ class Comparison:
         >>> import kernelbank as kb
         >>> comparison = kb.compare({"a": kb.KernelBank()}, ["sine"], samples=100)
         >>> [cell.strip() for cell in comparison.to_markdown().split("|")[1:4]]
-        ['sine, 100 samples', 'mean loss', 'RMSE']
+        ['sine, 100 samples', 'mean loss', 'cost']
         """
         over = f", means over {len(self.seeds)} seeds (± deviation)" if len(self.seeds) > 1 else ""
         lines = [
@@ -184,7 +183,7 @@ class Comparison:
         for stream in self.streams:
             results = self.of(stream)
             heading = f"{_escaped(stream)}, {results[0].samples} samples"
-            rows = [[heading, "mean loss", "RMSE", "cost", "µs", "p"]]
+            rows = [[heading, "mean loss", "cost", "µs", "p"]]
             lines += ["", *_aligned(rows + [_cells(result) for result in results])]
         if self.overall:
             heading = f"all {len(self.streams)} streams"
@@ -210,11 +209,10 @@ def _aligned(rows: list[list[str]]) -> list[str]:
 
 def _cells(result: Result) -> list[str]:
     """A row of the table of a stream."""
-    rmse = "" if result.diverged else f"{result.root_mean_squared_error:.4g}"
     cost = "" if result.cumulative_cost is None else f"{result.cumulative_cost:.5g}"
     chance = "best" if result.best else _chance(result.p_value)
     time = f"{result.seconds_per_sample * 1e6:.3g}"
-    return [_escaped(result.name), result.loss_text(), rmse, cost, time, chance]
+    return [_escaped(result.name), result.loss_text(), cost, time, chance]
 
 
 def _chance(p_value: float | None) -> str:
@@ -284,7 +282,6 @@ def results_on(
     for (key, pairs), p_value in zip(runs.items(), chances, strict=True):
         stream, first = pairs[0]
         costs = [run.cumulative_cost for _, run in pairs if run.cumulative_cost is not None]
-        errors = [_root_mean_square((run.predictions - s.y)[skip:]) for s, run in pairs]
         results.append(
             Result(
                 stream=name,
@@ -297,7 +294,6 @@ def results_on(
                 runs=len(pairs),
                 mean_loss=_mean(means[key]),
                 mean_loss_deviation=_deviation(means[key]),
-                root_mean_squared_error=_mean(errors),
                 cumulative_cost=_mean(costs) if costs else None,
                 seconds_per_sample=_mean([run.seconds_per_sample for _, run in pairs]),
                 note=next((run.note for _, run in pairs if run.note), ""),
@@ -323,12 +319,6 @@ def _mean_series(series: list[Floats]) -> Floats:
     """The mean over the runs, up to the end of the shortest."""
     shortest = min(map(len, series))
     return np.asarray(np.mean([run[:shortest] for run in series], axis=0))
-
-
-def _root_mean_square(errors: Floats) -> float:
-    with np.errstate(over="ignore"):
-        mean = float(np.sqrt(np.mean(errors * errors)))
-    return math.inf if math.isnan(mean) else mean
 
 
 def _mean(values: list[float]) -> float:
