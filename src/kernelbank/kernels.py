@@ -39,7 +39,6 @@ __all__ = [
     "Scaled",
     "Sum",
     "TreeKernel",
-    "feature_counts",
     "feature_map",
 ]
 
@@ -802,10 +801,6 @@ def feature_counts(kernel: Kernel, count: int, dimension: int) -> tuple[int, int
     """Numbers of trigonometric features, and of all features, of a map, with padding.
 
     Equal for kernels of equal structure, so that their slots can share an array.
-
-    >>> import kernelbank as kb
-    >>> feature_counts(kb.kernels.Gaussian(1.0) + kb.kernels.Linear(), 100, dimension=5)
-    (104, 112)
     """
     owner = "feature_map"
     require_kernel("kernel", kernel, owner)

@@ -517,13 +517,6 @@ class KernelBank:
         Targets that a slot keeps to predict them again, as `LastValue` does, are mapped likewise.
         What slots have learned of the inputs goes on as it is: the inputs may have other units too,
         or be past targets. What was summed up so far, in `ledger`, stays in the old units.
-
-        >>> import kernelbank as kb
-        >>> bank = kb.KernelBank(kb.kernels.NoKernel(), kb.learners.LastValue())
-        >>> bank.learn_one([0.0], 20.0)
-        >>> bank.rescale(1.8, 32.0)
-        >>> bank.predict_one([0.0])
-        68.0
         """
         remedy = "Give the index of an output, from 0."
         most = self.outputs - 1
@@ -546,14 +539,6 @@ class KernelBank:
         dimension : the number of columns from now on.
         slots : as many as there are, each with its kernel from now on; by default the present
             ones, which see the new columns unless their kernels are `ActiveDims`.
-
-        >>> import kernelbank as kb
-        >>> bank = kb.KernelBank(kb.kernels.Linear(1.0), kb.learners.LinearRLS())
-        >>> for n in range(20):
-        ...     bank.learn_one([n / 10], n / 5)
-        >>> wider = bank.with_inputs(2)
-        >>> wider.predict_one([1.0, 0.0]) == bank.predict_one([1.0])
-        True
         """
         remedy, least = "Give how many columns inputs have from now on.", self.dimension or 1
         most, owner = 2**31 - 1, "with_inputs"
@@ -608,16 +593,7 @@ class KernelBank:
         replay : the newest samples of the stream, inputs (m, d) and targets, which new slots learn
             instead of those that the bank holds.
 
-        >>> import kernelbank as kb
-        >>> bank = kb.KernelBank([kb.kernels.Gaussian(w) for w in (0.1, 1.0, 10.0)])
-        >>> for n in range(100):
-        ...     bank.learn_one(n / 10, n % 20 < 10)
-        >>> finer = kb.Slot(kb.kernels.Gaussian(0.5), kb.learners.Norma())
-        >>> other = bank.with_slots([bank.slots[0], finer, bank.slots[1]], kept=[0, None, 1])
-        >>> other.samples, other.ledger.slot_since
-        (100, (0, 100, 0))
-        >>> other.predict_slots_one(3.0)[1][2] == bank.predict_slots_one(3.0)[1][1]
-        np.True_
+        docs/adaptive-dictionary.md has an example.
         """
         self._refuse_revised("with_slots")
         remedy = "Give a list of kb.Slot, such as bank.slots."
@@ -702,16 +678,6 @@ class KernelBank:
         output : its index; outputs from this one on get the next one.
         alone : what `new_output` returned, after it has learned its targets up to now.
         past_target : what is known of its target before those: a number, or NaN.
-
-        >>> import numpy as np, kernelbank as kb
-        >>> x = np.arange(50) / 5
-        >>> bank = kb.KernelBank(kb.gaussian_grid(0.5, 2, 3))
-        >>> trace = bank.run(x, np.sin(x))
-        >>> alone = bank.new_output(30)
-        >>> trace = alone.run(x[30:], np.cos(x[30:]))
-        >>> wider = bank.with_output(1, alone)
-        >>> wider.outputs, wider.predict_one(1.0)[0] == bank.predict_one(1.0)
-        (2, np.True_)
         """
         settings, count, dimension = self._settings, self.outputs, self._dimension
         remedy = "Give the index of the new output, from 0."

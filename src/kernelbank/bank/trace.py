@@ -139,12 +139,6 @@ class Trace:
         A field with one value per sample is a column of that name. A field with one value per slot
         has as many columns, such as `weights: [3] Gaussian(width=0.5)`. With several targets their
         names come first: `predictions: load`, `weights: load: [3] Gaussian(width=0.5)`.
-
-        >>> import numpy as np, kernelbank as kb
-        >>> bank = kb.KernelBank(kb.gaussian_grid(0.5, 2, 2))
-        >>> trace = bank.run(np.arange(9), np.arange(9), record=["predictions", "weights"])
-        >>> list(trace.to_frame())
-        ['predictions', 'weights: [0] Gaussian(width=0.5)', 'weights: [1] Gaussian(width=2)']
         """
         arrays = {name: getattr(self, name) for name in self.fields}
         return frame(len(self), arrays, self._columns())
