@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import threading
-import weakref
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Self
@@ -34,18 +33,6 @@ from .trace import Trace, chosen_fields
 
 _LEARNED = 1
 """What the core returns for a sample after which there is nothing to check."""
-
-_banks: weakref.WeakSet[KernelBank] = weakref.WeakSet()
-"""All banks of this process."""
-
-
-def _after_fork() -> None:
-    """In a child there is nobody who gives back the locks of other threads."""
-    for bank in _banks:
-        bank._lock = threading.RLock()
-
-
-os.register_at_fork(after_in_child=_after_fork)
 
 
 class KernelBank:
@@ -95,11 +82,11 @@ class KernelBank:
     _diagnostics: Diagnostics
     _plain: bool
     _lock: threading.RLock
+    _process: int
 
     def __new__(cls, *arguments: object, **named: object) -> Self:
         self = super().__new__(cls)
-        self._lock = threading.RLock()
-        _banks.add(self)
+        self._lock, self._process = threading.RLock(), os.getpid()
         return self
 
     def __init__(
@@ -473,6 +460,8 @@ class KernelBank:
         """
         if self._bank is not None:
             _ = self._bank.samples
+        if self._process != os.getpid():  # nobody here gives back the locks of other threads
+            self._lock, self._process = threading.RLock(), os.getpid()
         return self._lock
 
     def _open(self, points: Floats) -> EngineBank:
