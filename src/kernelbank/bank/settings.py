@@ -164,9 +164,8 @@ class BankSettings:
     @cached_property
     def history_length(self) -> int:
         """How many past inputs the slots need."""
-        methods = dict.fromkeys(slot.method for slot in self.slots)
-        lengths = (m.learner.history_length(m.objective(self.objective)) for m in methods)
-        return max(self.window, *lengths)
+        learners = dict.fromkeys(slot.learner for slot in self.slots)
+        return max(self.window, *(learner.history_length() for learner in learners))
 
     def describe(self, dimension: int) -> Description:
         """What a bank of the core is made from, for inputs with that many columns."""
@@ -192,11 +191,7 @@ class BankSettings:
                 pack["settings"] = learner.core_settings(kernels, dimension, identity)
                 pack["kernels"] = [kernel.core_spec(dimension) for kernel in of_kernels]
             else:
-                objective = slot.method.objective(self.objective)
-                models = (
-                    learner.core_model(slot.kernel, dimension, objective) for _ in self.losses
-                )
-                pack["models"] = list(models)
+                pack["models"] = [learner.core_model(slot.kernel, dimension) for _ in self.losses]
             packs.append(pack)
         return {
             "window": self.window,

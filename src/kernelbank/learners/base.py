@@ -61,7 +61,7 @@ class Learner(check.Settings):
             values |= {"seed_parts": np.array(parts, dtype=float), "identity": float(identity)}
         return values | {"coordinates": np.array(coordinates, dtype=float)}
 
-    def core_model(self, kernel: Kernel, dimension: int, objective: Objective) -> Any:
+    def core_model(self, kernel: Kernel, dimension: int) -> Any:
         """A new model in Python that the core calls for one output of a slot; None: it needs none.
 
         It has value(x), learn(x, y, slope), norm(), variance(x), copy(), `arrays`, the state by
@@ -113,9 +113,9 @@ class Learner(check.Settings):
                 rule += f", or ActiveDims({only.__name__}(...), coordinates)"
             raise check.refuse("kernel", rule, kernel, remedy, owner)
 
-    def history_length(self, objective: Objective) -> int:
-        """The number of past inputs that the method reads, at least the window."""
-        return objective.window
+    def history_length(self) -> int:
+        """The number of past inputs that the method reads, if more than the window."""
+        return 0
 
 
 def count_of(things: str, default: int, *, least: int = 1) -> Any:

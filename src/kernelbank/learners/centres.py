@@ -73,7 +73,7 @@ class Norma(Learner):
             raise self._refuse("budget", rule, "Raise budget or shorten window.")
         super().check(objective)
 
-    def history_length(self, objective: Objective) -> int:
+    def history_length(self) -> int:
         return self.budget
 
 

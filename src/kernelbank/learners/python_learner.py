@@ -13,7 +13,6 @@ import numpy as np
 
 from ..errors import SlotQuarantined
 from ..kernels import Kernel, NoKernel
-from ..losses import Objective
 from ..utils import validation as check
 from ..utils.validation import Floats, quiet
 from .base import Learner
@@ -83,7 +82,7 @@ class PythonLearner(Learner):
         """Variance of f(x) over that of the noise; NaN: not known."""
         return np.nan
 
-    def core_model(self, kernel: Kernel, dimension: int, objective: Objective) -> Any:
+    def core_model(self, kernel: Kernel, dimension: int) -> Any:
         state: object = self.start(dimension, kernel)
         remedy = 'Return a dictionary such as {"weights": np.zeros(dimension)}.'
         if not isinstance(state, Mapping) or not all(isinstance(name, str) for name in state):
@@ -191,7 +190,7 @@ class Adapter(Learner):
         super().__post_init__()
         object.__setattr__(self, "model", copy.deepcopy(self.model))
 
-    def core_model(self, kernel: Kernel, dimension: int, objective: Objective) -> Any:
+    def core_model(self, kernel: Kernel, dimension: int) -> Any:
         return _AdaptedModel(copy.deepcopy(self.model))
 
 
