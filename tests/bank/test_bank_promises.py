@@ -108,8 +108,6 @@ def test_cumulative_metrics_continue_across_calls_of_run():
     predictions = np.concatenate([first.predictions, second.predictions])
     assert (losses == (predictions - y) ** 2).all()
     assert ledger.mean_loss == ledger.loss / 50
-    gaps = np.concatenate([first.bound_gap, second.bound_gap])
-    assert ledger.bound_gap == np.cumsum(gaps)[-1]
     assert "50 samples" in repr(ledger)
 
 
@@ -155,7 +153,6 @@ def test_ledger_since_a_copy_has_the_sums_of_the_trace():
     assert part.cumulative_cost == pytest.approx(trace.cost.sum(), rel=1e-9)
     assert part.loss == pytest.approx(trace.loss.sum(), rel=1e-9)
     assert part.mean_loss == pytest.approx(trace.loss.mean(), rel=1e-9)
-    assert part.bound_gap == pytest.approx(trace.bound_gap.sum(), rel=1e-9)
     assert part.slot_cumulative_cost == pytest.approx(trace.slot_cost.sum(axis=0), rel=1e-9)
     assert part.slot_mean_loss == pytest.approx(trace.slot_loss.mean(axis=0), rel=1e-9)
     assert part.regret == pytest.approx(naive.best_slot(trace.cost, trace.slot_cost), rel=1e-9)
