@@ -466,10 +466,8 @@ class OMKR(Combiner):
 
     w <- w - rate * gradient in w of [sum over the window of l(w'f(x_i), y_i) + sum_p a_p w_p^2],
     starting from w = 0; the weights are not on the simplex. The rate of round n is
-    max(learning_rate * 2^-floor((n - 1) / halve_every), least_rate). A step that raises the cost it
-    should lower, because its rate exceeds 2 g'g / g'H g, with g the gradient and
-    H = curvature of the loss * F'F + 2 diag(a), F the values of the slots on the window, is warned
-    of.
+    max(learning_rate * 2^-floor((n - 1) / halve_every), least_rate): too large a rate for the scale
+    of the targets lets the weights diverge (docs/combiners.md).
 
     Parameters
     ----------
