@@ -378,6 +378,7 @@ def basic_runs():
     yield "losses by output", lambda: losses_by_output(X, y)
     yield "missing targets", lambda: missing_targets(X, y)
     yield "large targets", lambda: large_targets(X, y)
+    yield "initial function", lambda: initial_function(X, y)
     yield (
         "threads",
         lambda: of_bank(kb.KernelBank(slots=mixed_slots(), engine=kb.engines.Threads(2)), X, y),
@@ -430,6 +431,14 @@ def large_targets(X, y):
     far = y.copy()
     far[[50, 120, 121]] *= [1e3, 1e8, -1e140]
     return of_bank(kb.KernelBank(slots=mixed_slots(), combiner=C.Stacking()), X, far)
+
+
+def initial_function(X, y):
+    points = (X[:7] + 0.1, np.cos(np.arange(42.0)).reshape(7, 6))
+    grid = kb.gaussian_grid(0.2, 2, 6)
+    learners = (L.Norma(0.05, 30), L.KNLMS(0.2, budget=20), L.FourierSGD(features=12))
+    banks = [kb.KernelBank(grid, learner, initial=points) for learner in learners]
+    return fingerprint([of_bank(bank, X, y) for bank in banks])
 
 
 def other_slots(X, y, **options):

@@ -69,11 +69,12 @@ def test_slot_with_a_base_and_a_transform_learns_the_difference_of_transforms():
     assert np.array_equal(trace.slot_predictions[:, 1], transform.inverse(inner + b))
 
 
-def test_transform_with_labels_is_refused():
+def test_transform_with_labels_or_an_initial_function_is_refused():
     with pytest.raises(kb.errors.InvalidArgument, match="'transform' of Slot must be a transform"):
         kb.Slot(K.Gaussian(1.0), L.KLMS(), transform=np.log1p)
     slot = kb.Slot(K.Gaussian(1.0), L.KLMS(), transform=T.ShiftedLog())
     refuses("or have a transform", kb.KernelBank, slots=[slot], loss="hinge")
+    refuses("'initial' must be left out", kb.KernelBank, slots=[slot], initial=([[0.0]], [1.0]))
 
 
 def test_new_slots_with_a_transform_begin_with_the_last_samples_or_beside_their_base():

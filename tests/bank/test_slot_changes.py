@@ -375,6 +375,12 @@ def test_wrong_arguments_are_refused(slots, kept, previous, message):
     refuses(re.escape(message), bank.with_slots, slots, kept, previous)
 
 
+def test_bank_with_an_initial_function_keeps_its_slots():
+    bank = kb.KernelBank(kb.gaussian_grid(1, 2, 3), initial=(X[:3], np.ones(3)))
+    with pytest.raises(InvalidArgument, match="'initial' of with_slots must be left out"):
+        bank.with_slots(bank.slots, range(3))
+
+
 def test_new_kernel_that_does_not_take_the_samples_is_refused():
     bank = kb.KernelBank(kb.gaussian_grid(1, 2, 3))
     bank.run(X[:20] - 1, X[:20, 0])

@@ -117,6 +117,11 @@ def shared_cases():
         cases[name] = bank_case(loss.labels, dictionary=kb.gaussian_grid(0.2, 2, 6), loss=loss)
     for combiner, _ in instances.COMBINERS:
         cases[f"combiner {combiner!r}"] = bank_case(slots=mixed_slots(), combiner=combiner)
+    points = (X[:7] + 0.1, np.cos(np.arange(42.0)).reshape(7, 6))
+    grid = kb.gaussian_grid(0.2, 2, 6)
+    for learner in (L.Norma(0.05, 30), L.KNLMS(0.2, budget=20), L.FourierSGD(features=12)):
+        case = bank_case(dictionary=grid, learner=learner, initial=points)
+        cases[f"initial function with {learner!r}"] = case
     cases["counts with second-order methods"] = bank_case(
         y=np.floor(5 * np.abs(NUMBERS)),
         slots=[

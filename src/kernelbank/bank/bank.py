@@ -63,6 +63,11 @@ class KernelBank:
         output. What learners compute from the inputs alone they compute once (see
         docs/learners.md); every output has the bits of a bank of its own. A target may be missing
         (NaN): that output does not learn the sample, if window is 1.
+    initial : (points, coefficients), where the slots start instead of at 0: slot p at
+        f_p = sum_j coefficients[j, p] k_p(points[j], .), for points (m, d) and coefficients (m, P),
+        or (m,) for all slots. For learners on random features their features stand for k. Norma
+        and the learners on centres take the points for samples before the stream: they decay, count
+        for the budget and are dropped like others. The weights are uniform at first as always.
 
     Reference: Ruiz-Moreno and Beferull-Lozano, An online multiple kernel parallelizable learning
     scheme, IEEE Signal Processing Letters 31, 2024 (arXiv:2308.10101).
@@ -100,10 +105,11 @@ class KernelBank:
         engine: object = "serial",
         *,
         slots: Iterable[Slot] | None = None,
+        initial: object = None,
         outputs: int = 1,
     ) -> None:
         bank = (dictionary, learner, combiner, loss, window, regularization, engine)
-        self._use(BankSettings.checked(*bank, slots, outputs))
+        self._use(BankSettings.checked(*bank, slots, initial, outputs))
 
     @classmethod
     def _of(cls, *state: Any) -> Self:
@@ -197,7 +203,10 @@ class KernelBank:
 
     @property
     def dimension(self) -> int | None:
-        """Columns of the inputs; None before the first sample."""
+        """Columns of the inputs; None before the first sample, unless the bank has an initial f."""
+        initial = self._settings.initial
+        if self._dimension is None and initial is not None:
+            return int(initial.points.shape[1])
         return self._dimension
 
     @property
@@ -371,9 +380,12 @@ class KernelBank:
         return values if self.outputs > 1 else values[:, 0]
 
     def _ready(self, points: Floats, name: str) -> EngineBank | None:
-        """The bank for these inputs; None if it has learned nothing: their width is checked."""
+        """The bank to predict these inputs with; None if there is nothing to predict with yet."""
         if self._bank is None:
             self._settings.check_width(points.shape[1], name)
+            if self._settings.initial is not None:
+                with self._changing():
+                    self._open(points)
         return self._bank
 
     # --- learning --------------------------------------------------------------------------------
@@ -465,10 +477,14 @@ class KernelBank:
         return self._lock
 
     def _open(self, points: Floats) -> EngineBank:
-        """The bank of the engine, made with the first input."""
+        """The bank of the engine, made with the first input; see `BankSettings.initial`."""
         if self._bank is None:
             settings, width = self._settings, points.shape[1]
-            self._bank, self._dimension = settings.engine.open(settings, width), width
+            local, start = None, settings.initial
+            if start is not None:
+                local = _core.Bank(settings.describe(width))
+                local.begin(start.points[0], start.points, start.coefficients)
+            self._bank, self._dimension = settings.engine.open(settings, width, local), width
         return self._bank
 
     def _learn(self, X: Floats, y: Floats, past: Floats | None, trace: dict[str, Floats]) -> None:
@@ -479,7 +495,7 @@ class KernelBank:
         try:
             bank.learn(X, y, past, trace)
         except BaseException:
-            if before is None and not bank.samples:
+            if before is None and self._settings.initial is None and not bank.samples:
                 self._bank = self._dimension = None
             raise
         self._revise_if_due()
@@ -534,6 +550,10 @@ class KernelBank:
         width = check.count("dimension", dimension, owner, remedy, least=least, most=most)
         self._refuse_revised("with_inputs")
         arguments = {**self._settings.arguments(), "slots": self.slots if slots is None else slots}
+        if self._settings.initial is not None:
+            points, coefficients = arguments["initial"]
+            more = width - points.shape[1]  # columns, which are 0
+            arguments["initial"] = np.pad(points, ((0, 0), (0, more))), coefficients
         new = replace(BankSettings.checked(**arguments), history=self._settings.history)
         if self._bank is None or self._dimension is None:
             return self._of(new)
@@ -702,7 +722,8 @@ class KernelBank:
 
     def describe(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Everything that the next sample depends on: settings as JSON data, and arrays."""
-        self._settings.check_saveable()
+        remedy = "Save a bank without such slots, and keep the model yourself."
+        self._settings.check_saveable("saved", remedy)
         pool = () if self._settings.dictionary is None else self._settings.dictionary.kernels
         check_names([*self._settings.losses, self.combiner, *self.slots, *pool])
         has_learned = self.samples > 0  # a bank without samples is saved as a new one

@@ -59,7 +59,7 @@ _METHOD = ("learner", "loss", "transform")
 
 def describe_settings(settings: BankSettings) -> dict[str, object]:
     """The settings, without the engine, as JSON data."""
-    slots = settings.slots
+    slots, start = settings.slots, settings.initial
     methods = [tuple(getattr(slot, name) for name in _METHOD) for slot in slots]
     number = {method: i for i, method in enumerate(dict.fromkeys(methods))}
     header: dict[str, object] = {
@@ -81,6 +81,8 @@ def describe_settings(settings: BankSettings) -> dict[str, object]:
     if settings.dictionary is not None and settings.selection is not None:
         header["dictionary"] = to_spec(settings.dictionary)
         header["selection"] = asdict(settings.selection)
+    if start is not None:
+        header["initial"] = [start.points.tolist(), start.coefficients.tolist()]
     return header | {"first_sample": settings.first_sample} | settings.history.describe()
 
 
@@ -105,6 +107,7 @@ def parse_settings(
         "outputs": header.get("outputs", 1),
         "window": header["window"],
         "regularization": header["regularization"],
+        "initial": header.get("initial"),
     }
     if "dictionary" in header:
         arguments["dictionary"] = part(header["dictionary"])
@@ -145,6 +148,8 @@ def restored_bank(
     inputs = arrays["samples/inputs"]  # (dimension, samples)
     if inputs.ndim != 2 or len(inputs) != width:
         raise FileRefused("its inputs do not fit its arrays.")
+    if settings.initial is not None and settings.initial.points.shape[1] != width:
+        raise FileRefused("its inputs do not fit its initial function.")
     settings.check_width(width, "X")
     local = _local_bank(settings, width, most_memory)
     local.restore(dict(arrays))

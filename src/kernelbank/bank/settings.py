@@ -40,6 +40,34 @@ _OUTPUT_SAMPLES = 8 * _core.SLIDE_PERIOD
 """Samples of a block times outputs, at most: with more than eight outputs blocks are shorter."""
 
 
+@dataclass(frozen=True, eq=False)
+class InitialFunction:
+    """Where the slots start, if not at 0: f_p = sum_j coefficients[j, p] k_p(points[j], .)."""
+
+    points: Floats
+    """(m, d)."""
+    coefficients: Floats
+    """(m, P)."""
+
+    @classmethod
+    def checked(cls, initial: object, slots: int) -> InitialFunction | None:
+        """From the argument of `KernelBank`; None for none."""
+        if initial is None:
+            return None
+        remedy = "Give (points, coefficients): arrays of shape (m, d), and (m,) or (m, P)."
+        if not (isinstance(initial, (tuple, list)) and len(initial) == 2):
+            raise check.refuse("initial", "be points and coefficients", initial, remedy)
+        points = check.samples(initial[0], None).copy()
+        coefficients = check.floats("initial", initial[1], remedy)
+        if coefficients.shape not in ((len(points),), (len(points), slots)):
+            rule = f"have coefficients of shape {(len(points),)} or {(len(points), slots)}"
+            raise check.refuse("initial", rule, coefficients.shape, remedy)
+        if coefficients.ndim == 1:
+            coefficients = np.repeat(coefficients[:, None], slots, axis=1)
+        check.within_range("initial", coefficients)
+        return cls(points, coefficients.copy())
+
+
 @dataclass(frozen=True)
 class BankSettings:
     """What a bank is, apart from what it has learned."""
@@ -53,6 +81,7 @@ class BankSettings:
     engine: Engine
     history: SlotHistory
     """Since when the bank has had its slots, and their identities."""
+    initial: InitialFunction | None = None
     dictionary: AdaptiveDictionary | None = None
     """What chooses the slots in the course of the stream, if anything."""
     selection: Selection | None = None
@@ -72,6 +101,7 @@ class BankSettings:
         regularization: object = 0.01,
         engine: object = "serial",
         slots: Iterable[Slot] | None = None,
+        initial: object = None,
         outputs: object = 1,
     ) -> BankSettings:
         """Settings from the arguments of `KernelBank`; raises `InvalidArgument` for wrong ones."""
@@ -93,14 +123,17 @@ class BankSettings:
             rule.check_slot_changes()
             for kernel in adaptive.kernels:
                 members[0].learner.check_kernel(kernel)
+        start = InitialFunction.checked(initial, len(members))
         for index, slot in enumerate(members):
             _check_place(slot, index)
         history, where = SlotHistory.of(len(members)), as_engine(engine)
-        more = (history, adaptive, selection)
+        more = (history, start, adaptive, selection)
         settings = cls(members, losses, length, ridge, rule, where, *more)
         for method in dict.fromkeys(slot.method for slot in members):  # many have the same one
             settings.check_method(method)
         settings.first_weights()
+        if start is not None:
+            settings.check_width(start.points.shape[1], "initial")
         return settings
 
     @property
@@ -115,13 +148,14 @@ class BankSettings:
 
     def arguments(self) -> dict[str, Any]:
         """Arguments with which `KernelBank` makes an equal bank, at its start."""
-        adaptive = self.dictionary
+        start, adaptive = self.initial, self.dictionary
         same = ("combiner", "outputs", "window", "regularization", "engine")
         return {name: getattr(self, name) for name in same} | {
             "dictionary": adaptive,
             "learner": None if adaptive is None else self.slots[0].learner,
             "slots": self.slots if adaptive is None else None,
             "loss": list(self.losses) if len(set(self.losses)) > 1 else self.losses[0],
+            "initial": None if start is None else (start.points, start.coefficients),
         }
 
     def with_slots(
@@ -317,14 +351,21 @@ class BankSettings:
                 )
                 rule = "be one for all numbers where slots learn a residual or have a transform"
                 raise check.refuse("loss", rule, objective.loss, remedy)
+        if self.initial is not None:
+            terms = len(self.initial.points)
+            if method.changes_target:
+                remedy = "Leave it out, or use slots without residual_of and transform."
+                rule = "be left out for slots that learn a residual or have a transform"
+                raise check.refuse("initial", rule, terms, remedy)
+            method.learner.check_initial(method.objective(self.objective), terms)
 
-    def check_saveable(self) -> None:
-        """Refuse to save slots whose state is not arrays."""
+    def check_saveable(self, done: str, remedy: str) -> None:
+        """Refuse what cannot be done with slots whose state is not arrays."""
         for index, slot in enumerate(self.slots):
             if not slot.learner.saveable:
                 raise KernelBankError(
-                    f"This bank cannot be saved: slot {index} is {slot.learner!r}, whose state is "
-                    "not arrays. Save a bank without such slots, and keep the model yourself."
+                    f"This bank cannot be {done}: slot {index} is {slot.learner!r}, whose state "
+                    f"is not arrays. {remedy}"
                 )
 
 

@@ -93,6 +93,10 @@ def _checked_sources(
 ) -> tuple[int | None, ...]:
     """`kept`, for a bank with other slots."""
     old = settings.slots
+    if settings.initial is not None:
+        remedy = "Make the bank without it, or a new bank."
+        rule = "be left out for a bank that changes its slots"
+        raise check.refuse("initial", rule, len(settings.initial.points), remedy, _OWNER)
     settings.combiner.check_slot_changes()
     sources = _indices("kept", kept, len(slots), len(old))
     position = {source: index for index, source in enumerate(sources) if source is not None}
@@ -179,6 +183,7 @@ def _first_bank(
         slots=tuple(slots),
         combiner=Uniform(),
         history=replace(SlotHistory.of(len(slots)), identities=identities),
+        initial=None,
         dictionary=None,
         selection=None,
         first_sample=samples - len(X),

@@ -113,6 +113,21 @@ class Learner(check.Settings):
                 rule += f", or ActiveDims({only.__name__}(...), coordinates)"
             raise check.refuse("kernel", rule, kernel, remedy, owner)
 
+    def most_initial_terms(self, objective: Objective) -> float | None:
+        """The most terms of an initial function; None: the method starts at 0."""
+        return None
+
+    def check_initial(self, objective: Objective, terms: int) -> None:
+        """Refuse an initial function of that many terms, if it must have fewer, or none."""
+        most, owner = self.most_initial_terms(objective), type(self).__name__
+        if most is None:
+            rule = f"be left out for {owner}, which starts at 0"
+            remedy = "Use kb.learners.Norma, KLMS, KNLMS, QKLMS or a learner on random features."
+            raise check.refuse("initial", rule, f"{terms} terms", remedy)
+        if terms > most:
+            rule, remedy = f"have at most {most} points for {owner}", "Give fewer, or raise budget."
+            raise check.refuse("initial", rule, terms, remedy)
+
     def history_length(self) -> int:
         """The number of past inputs that the method reads, if more than the window."""
         return 0

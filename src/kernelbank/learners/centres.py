@@ -30,8 +30,17 @@ def step_size_field() -> Any:
     return check.choice_field("constant", "inverse_sqrt", "adagrad")
 
 
+class _Centres(Learner):
+    """Subclasses have a `budget` of centres, and may start with some."""
+
+    budget: int
+
+    def most_initial_terms(self, objective: Objective) -> float:
+        return self.budget
+
+
 @dataclass(frozen=True)
-class Norma(Learner):
+class Norma(_Centres):
     """NORMA with a sliding window, the learner of the paper.
 
     With S the window, the last L samples, and all gradients at the present f:
@@ -73,12 +82,15 @@ class Norma(Learner):
             raise self._refuse("budget", rule, "Raise budget or shorten window.")
         super().check(objective)
 
+    def most_initial_terms(self, objective: Objective) -> float:
+        return self.budget - objective.window
+
     def history_length(self) -> int:
         return self.budget
 
 
 @dataclass(frozen=True)
-class KLMS(Learner):
+class KLMS(_Centres):
     """Kernel least mean squares: one gradient step and one term per sample.
 
         f <- f - learning_rate * l'(f(x), y) k(x, .)
@@ -102,7 +114,7 @@ class KLMS(Learner):
 
 
 @dataclass(frozen=True)
-class QKLMS(Learner):
+class QKLMS(_Centres):
     """KLMS on quantised inputs: a sample near a centre moves that centre's coefficient.
 
     With c_j the centre nearest to x:
@@ -129,7 +141,7 @@ class QKLMS(Learner):
 
 
 @dataclass(frozen=True)
-class KNLMS(Learner):
+class KNLMS(_Centres):
     """Normalised kernel least mean squares on a dictionary of incoherent centres.
 
     x becomes a centre if max_j |k(x, c_j)| / sqrt(k(x, x) k(c_j, c_j)) <= coherence and

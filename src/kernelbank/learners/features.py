@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from math import exp, log
+from math import exp, inf, log
 from typing import Any, ClassVar
 
 import numpy as np
 
 from ..errors import InvalidArgument
 from ..kernels import FeatureMap, Kernel, Linear, active_width, feature_counts, feature_map
+from ..losses import Objective
 from ..utils import validation as check
 from .base import MOST, Learner, Values, forgetting_field, seed_field
 from .centres import step_size_field
@@ -44,6 +45,9 @@ class _RandomFeatures(Learner):
             owner = type(self).__name__
             words = str(error).replace("'count' of feature_map", f"'features' of {owner}")
             raise InvalidArgument(words.replace("of feature_map", f"of {owner}")) from None
+
+    def most_initial_terms(self, objective: Objective) -> float:
+        return inf  # weights = sum_j c_j phi(points_j)
 
     def feature_map(self, kernel: Kernel, dimension: int, identity: int) -> FeatureMap:
         """The features of a slot with that identity."""
