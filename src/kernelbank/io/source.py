@@ -303,9 +303,6 @@ class Source(ABC):
     missing_rows = 0
     """Rows that were deleted before they were read; with `allow_gaps` they may be."""
 
-    share: float | None = None
-    """The share that has been read so far, in [0, 1], where it is known."""
-
     @property
     def fingerprint(self) -> dict[str, object]:
         """JSON data by which a later process knows that the source is the same: see `verify`."""

@@ -354,10 +354,8 @@ class TextFile(Source):
         self.address = str(path.resolve())
         self._path = path
         self._dialect = dialect if self.is_csv else None
-        self.share = 0.0
         with open_file(path) as file:
-            self._size = os.fstat(file.fileno()).st_size
-            if not self._size:
+            if not os.fstat(file.fileno()).st_size:
                 raise FileRefused(f"{path}: the file is empty. Give one with a header or rows.")
             self._is_gzip = check_encoding(path, file.read(2))
             if path.name.endswith(".gz") and not self._is_gzip:
@@ -389,9 +387,7 @@ class TextFile(Source):
     ) -> Iterator[RowBlock]:
         reader = TextReader(self, self.name, self._dialect, start, size)
         with open_file(self._path) as file:
-            for block in reader.read(self._pieces(file), CHANGED):
-                self.share = min(file.tell() / self._size, 1.0)
-                yield block
+            yield from reader.read(self._pieces(file), CHANGED)
             while not self._complete and reader.has_rest:
                 for _ in wait_until_settled(file, file.tell()):
                     yield from reader.feed(b"")
@@ -400,7 +396,6 @@ class TextFile(Source):
                     break
                 yield from reader.feed(data)
             yield from reader.finish(self._complete)
-            self.share = 1.0
 
     def _pieces(self, file: BinaryIO) -> Iterator[bytes]:
         """The bytes of the text."""

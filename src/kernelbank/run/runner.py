@@ -391,14 +391,14 @@ class Runner:
         return f"The first: {first} {self._advice(first)}".rstrip()
 
     def _run_batch(self, block: RowBlock, batch: Batch, copies: list[Row]) -> None:
-        """Predict, learn and write a batch, cut where a snapshot is due and at `--max-rows`."""
+        """Predict, learn and write a batch, cut at commits and at `--max-rows`."""
         most = self.options.max_rows
         count = len(batch.rows) if most is None else min(len(batch.rows), most - self.rows)
         done = 0
         while done < count:
             self._is_whole = False
             until_commit = max(1, self.options.checkpoint_every - self._uncommitted_rows)
-            part = batch.part(done, min(done + self.session.max_batch, done + until_commit, count))
+            part = batch.part(done, min(done + until_commit, count))
             self._running = part.rows
             predictions = self.session.predict_and_learn(part)
             first = block.first + 1

@@ -20,7 +20,8 @@ from ..auto.status import Change
 from ..errors import FileRefused, RunRefused
 from ..io.checkpoint import damage_text
 from . import Saved
-from .history import FunctionCurves, History
+from .curves import FunctionCurves
+from .history import History
 from .options import RunOptions
 from .runner import RejectedRows, check_times
 from .scores import TOTALS, LabelScore
@@ -79,8 +80,6 @@ class Scores(NamedTuple):
     """Share of the targets inside their intervals."""
     log_loss: float
     """The mean log loss of the probabilities."""
-    area_under_curve: float
-    """The mean over the labels."""
 
 
 @dataclass(frozen=True)
@@ -210,7 +209,7 @@ class RunStatus:
     @property
     def curves(self) -> FunctionCurves:
         """The model's function along its inputs."""
-        return FunctionCurves(self.options, self.bank, self.output)
+        return FunctionCurves(self.options, self.bank, self.history, self.output)
 
     @property
     def change_groups(self) -> list[ChangeGroup]:
@@ -250,7 +249,6 @@ class RunStatus:
         """How good the predictions were."""
         totals, labels = self._totals, self.is_classification
         means = {name: total / self.scored for name, total in totals.items() if self.scored}
-        area = math.nan if self.history is None else self.history.labels.area
         best, losses = "", math.nan
         if self.history is not None and self.scored:
             of_slots = self.history.losses.sum(axis=0)
@@ -264,7 +262,6 @@ class RunStatus:
             mean_absolute_error=math.nan if labels else means.get("absolute_error", math.nan),
             coverage=math.nan if labels else means.get("covered", math.nan),
             log_loss=means.get("log_loss", math.nan) if labels else math.nan,
-            area_under_curve=area,
         )
 
     @property
@@ -380,57 +377,3 @@ def change_groups(
         ChangeGroup(first, last, [(*kind, n) for kind, n in counts.items()], cost(first))
         for (first, last), counts in groups
     ]
-
-
-DAY = 86_400.0
-PERIODS = {
-    "24 hours": DAY,
-    "7 days": 7 * DAY,
-    "30 days": 30 * DAY,
-    "365 days": 365 * DAY,
-    "hour": DAY / 24,
-}
-"""Seconds of the periods that a sentence may be about, the most natural one first."""
-
-LEAST_ROWS = 20
-"""Fewer scored rows do not tell how good a model is."""
-
-LEAST_SHARE = 0.8
-"""The points of the history must fill at least this share of a period, to stand for it."""
-
-LATEST = 100
-"""Without a time, the last tenth of the rows, but at least so many."""
-
-MEANS = ("loss", "baseline_loss", "absolute_error", "baseline_absolute_error")
-
-
-def recent_errors(history: History) -> dict[str, object] | None:
-    """The mean errors over a natural last period, or over the last rows; None if there are too few.
-
-    The period is "24 hours" or the like, None where there is no time or the run is too short.
-    """
-    totals = history.totals
-    if totals["scored"].sum() < LEAST_ROWS:
-        return None
-    low, high = history.extremes["time_low"], history.extremes["time_high"]
-    if np.isfinite(low).all() and np.isfinite(high).all() and (np.diff(high) >= 0).all():
-        for period, seconds in PERIODS.items():
-            start = high[-1] - seconds
-            after = np.flatnonzero(low > start)
-            if low[0] > start or not len(after):
-                continue
-            first = int(after[0])  # the points from there on must be most of the period
-            is_covered = high[-1] - low[first] >= LEAST_SHARE * seconds
-            if is_covered and totals["scored"][first:].sum() >= LEAST_ROWS:
-                return {"period": period, "whole": False, **_sums(history, first)}
-    wanted = max(LATEST, history.rows // 10)
-    counted = np.cumsum(totals["rows"][::-1])
-    first = max(0, history.points - 1 - int(np.searchsorted(counted, wanted)))
-    return {"period": None, "whole": first == 0, **_sums(history, first)}
-
-
-def _sums(history: History, first: int) -> dict[str, object]:
-    """The means over all points from the first one on."""
-    totals = {name: float(values[first:].sum()) for name, values in history.totals.items()}
-    means = {name: totals[name] / totals["scored"] if totals["scored"] else None for name in MEANS}
-    return {"rows": int(totals["rows"]), **means}

@@ -76,7 +76,7 @@ def test_all_controls_are_reached_by_keys_with_a_visible_focus(show):
     for _ in range(60):
         shown.page.keyboard.press("Tab")
         reached.append(shown.page.evaluate(FOCUSED))
-    controls = {"theme", "curves-input", "curves-slider", *(f"{chart}-chart" for chart in CHARTS)}
+    controls = {"theme", "curves-input", *(f"{chart}-chart" for chart in CHARTS)}
     assert controls <= set(reached)
     assert not [name for name in reached if "ring" in name]
 
@@ -177,19 +177,14 @@ def test_axes_and_readouts_are_in_time(show):
     assert "30 Jan 2024, 03:00" in readout(shown, "recent")
 
 
-def test_curves_are_those_of_the_chosen_row_and_input(show):
+def test_curves_are_those_of_the_chosen_input(show):
     report = sample_report()
     shown = show(report)
-    slider = shown.page.locator("#curves-slider")
-    slider.focus()
-    shown.page.keyboard.press("ArrowLeft")
-    assert shown.text("#curves-row") == "512"
-    line = report["curves/512"]["lines"][0]
+    line = report["curves"][0]
     assert f"prediction {line['prediction'][12]:.4g}" in readout(shown, "curves")
-    shown.page.keyboard.press("End")
     shown.page.locator("#curves-input").select_option(label="site")
     press(shown, "curves", "End")
-    (line,) = (one for one in report["curves/now"]["lines"] if one["input"] == 5)
+    line = report["curves"][4]
     assert f"site is hill prediction {line['prediction'][2]:.4g}" in readout(shown, "curves")
 
 
@@ -269,21 +264,19 @@ def test_empty_page_waits_and_then_draws_what_comes(show_live):
 def test_choices_of_the_viewer_survive_later_points(show_live):
     later, first = sample_report(), sample_report()
     del first["points/10"]
-    first["curves/now"] = {**first.pop("curves/512"), "row": 640}
     live, shown = show_live(first)
     page = shown.page
     page.locator("input[value=segment]").check()
     page.locator("#curves-input").select_option(index=1)
-    page.locator("#curves-slider").focus()
-    page.keyboard.press("Home")
     page.locator("#theme").click()
-    chosen = (shown.text("#curves-row"), page.evaluate(BACKGROUND))
+    chosen = page.evaluate(BACKGROUND)
     press(shown, "weights", "Home", "PageDown", "PageDown", "ArrowRight", "ArrowDown")
     rows = readout(shown, "weights").split(",")[0]
     slot = shown.text("#weights-chart-readout .slot-name")
+    later["status"]["rows"] = 12_345
     live.publish(as_parts(later))
-    shown.wait_until(lambda: page.locator("#curves-slider").get_attribute("max") == "4")
-    assert (shown.text("#curves-row"), page.evaluate(BACKGROUND)) == chosen
+    shown.wait_until(lambda: tile(shown, "rows") == 12_345)
+    assert page.evaluate(BACKGROUND) == chosen
     assert page.locator("#curves-input").evaluate("s => s.selectedIndex") == 1
     assert page.locator("input[value=segment]").is_checked()
     assert readout(shown, "weights").split(",")[0] == rows

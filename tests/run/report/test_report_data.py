@@ -1,14 +1,14 @@
 """The data of a report: they are those of the model, in few and stable parts."""
 
 import json
-import re
 
 import numpy as np
 import pytest
 
 import kernelbank as kb
-from kernelbank.run.history import DRAWN, EARLY, EXTREMES, MOST_INPUTS, SNAPSHOTS, TOTALS, History
-from kernelbank.run.report.data import POINTS_PER_PART, ReportData, slot_terms
+from kernelbank.run.curves import MOST_INPUTS
+from kernelbank.run.history import EXTREMES, TOTALS, History
+from kernelbank.run.report.data import POINTS_PER_PART, ReportData
 from kernelbank.run.status import RunStatus, change_groups
 from support.run_command import make_rows, read_csv, succeed, write_csv
 
@@ -97,21 +97,16 @@ def test_curves_are_those_of_the_model(state):
         ("number", "a"),
         ("number", "b"),
     ]
-    bank, done = kb.AutoBank(size="small"), 0
-    for name, row in [*((f"curves/{n}", n) for n in (64, 128, 256, 512)), ("curves/now", ROWS)]:
-        bank.run(X[done:row], Y[done:row])
-        done = row
-        assert parts[name]["row"] == row
-        medians = np.median(X[:row], axis=0)
-        for k, line in enumerate(parts[name]["lines"]):
-            low, high = X[:row, k].min(), X[:row, k].max()
-            where = np.linspace(low, high, 24)
-            points = np.tile(medians, (24, 1))
-            points[:, k] = where
-            expected = bank.predict_at(points, 0.8)
-            assert near(line["x"], where, 6)
-            for column, one in enumerate(("prediction", "low", "high")):
-                assert near(line[one], expected[:, column], 6), (name, k, one)
+    bank = kb.AutoBank(size="small")
+    bank.run(X, Y)
+    for k, line in enumerate(parts["curves"]):
+        where = np.linspace(X[:, k].min(), X[:, k].max(), 24)
+        points = np.tile(np.median(X, axis=0), (24, 1))
+        points[:, k] = where
+        expected = bank.predict_at(points, 0.8)
+        assert near(line["x"], where, 6)
+        for column, name in enumerate(("prediction", "low", "high")):
+            assert near(line[name], expected[:, column], 6), (name, k)
 
 
 @pytest.mark.parametrize("count", [2, 3])
@@ -136,7 +131,7 @@ def test_points_of_a_classification_are_those_of_the_model(count, tmp_path):
     assert joined(parts, "target_low") == [None] * parts["status"]["points"]
     assert parts["run"]["classes"] == list(bank.classes)
     assert parts["run"]["weights_of"] == ("" if count == 2 else bank.classes[0])
-    lines = parts["curves/512"]["lines"]
+    lines = parts["curves"]
     assert len(lines) == 2
     assert all(0 <= share <= 1 for line in lines for share in line["prediction"])
 
@@ -273,10 +268,8 @@ def test_report_of_many_rows_and_slots_is_small(state):
     status = RunStatus.of_state(state)
     status.session.histories = [filled_history(100_000, slots)]
     parts = ReportData().parts(status)
-    line = len(parts["curves/now"]) / 2
-    # As many snapshots of as many inputs as there can be, and the present function along them all.
-    snapshots = line * (DRAWN * (SNAPSHOTS + len(EARLY)) + MOST_INPUTS)
-    assert sum(map(len, parts.values())) + snapshots < 1.7e6
+    curves = len(parts["curves"]) / 2 * MOST_INPUTS  # along as many inputs as there can be
+    assert sum(map(len, parts.values())) + curves < 1.5e6
 
 
 def _large():
@@ -298,14 +291,3 @@ def test_numbers_that_are_not_finite_become_null(state):
     assert parts["points/0"]["losses"] == [[None, None]] * 3
     assert parts["points/0"]["worst_loss"] == [None] * 3
     assert parts["status"]["error"] is None
-
-
-@pytest.mark.parametrize("task", ["regression", "classification"])
-def test_slot_terms_explain_every_default_slot(task):
-    bank = kb.AutoBank(task)
-    for row in range(2):
-        bank.learn_one([row], float(row) if task == "regression" else str(row))
-    for name in bank.names:
-        terms = dict(slot_terms([name]))
-        phrases = re.split(r": |, | (?=\+ )", name)
-        assert set(terms) == {phrase.rstrip(" .0123456789") for phrase in phrases}

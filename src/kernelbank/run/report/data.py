@@ -1,8 +1,7 @@
 """The data of a report: parts by name, each a JSON text, which the page draws.
 
-A file holds all parts; a live page gets the parts that have changed. So long data are cut into
-parts that stay the same: the points of the history in groups of 32, each set of prediction curves
-by itself.
+A file holds all parts; a live page gets the parts that have changed. So the points of the history
+are cut into parts of 32, most of which stay the same.
 
 - run: title, task, settings, names of slots and inputs
 - status: progress, errors and times at this moment
@@ -13,7 +12,7 @@ by itself.
 - changes: changes of the stream that were detected, in groups; bad_rows: rows that could not be
   used
 - points/K: totals, weights and losses of the points 32 K, 32 K + 1, ...
-- curves/ROW: prediction curves after that row; curves/now: the present ones
+- curves: the predictions along each input
 
 With several targets these parts are of the first; those of the others, up to DRAWN_TARGETS, have
 the prefix `targets/K/`.
@@ -35,9 +34,9 @@ from ...auto.inputs import ColumnEncoder
 from ...errors import RunRefused
 from ...io.files import named_os_errors
 from ...utils.validation import Floats
-from ..history import DRAWN_TARGETS, FIELDS, NO_CATEGORY, History, Snapshot
+from ..history import DRAWN_TARGETS, FIELDS, NO_CATEGORY, History
 from ..scores import EXTREMES, TOTALS
-from ..status import RunStatus, finite, forecast_scores, recent_errors
+from ..status import RunStatus, finite, forecast_scores
 from .page import render_page
 
 POINTS_PER_PART = 32
@@ -91,7 +90,6 @@ class ReportData:
             parts["categories"] = encode(_categories(status, history))
             if status.is_classification:
                 parts["labels"] = encode(_labels(status, history))
-            function = status.curves
             for first in range(0, history.points, POINTS_PER_PART):
                 name = f"points/{first // POINTS_PER_PART}"
                 count = min(history.points - first, POINTS_PER_PART)
@@ -99,14 +97,9 @@ class ReportData:
                 parts[name] = self._cached(
                     name, (history.stride, rows), partial(_points, history, first)
                 )
-            for taken in history.snapshots:
-                name = f"curves/{taken.row}"
-                parts[name] = self._cached(name, taken, partial(_curves, taken, function.recorded))
             if curves or self._present_curves is None:
-                present = function.snapshot(history, recorded=False)
-                self._present_curves = None if present is None else _curves(present)
-            if self._present_curves is not None:
-                parts["curves/now"] = self._present_curves
+                self._present_curves = _curves(status.curves.lines())
+            parts["curves"] = self._present_curves
         self._cache = {name: text for name, text in self._cache.items() if name in parts}
         return parts
 
@@ -158,7 +151,6 @@ def _status(status: RunStatus) -> dict[str, object]:
         "scored": status.scored,
         "stride": 1 if history is None else history.stride,
         "points": 0 if history is None else history.points,
-        "recent_errors": None if history is None else recent_errors(history),
         "updated": status.times["updated"],
     }
 
@@ -178,15 +170,13 @@ def _points(history: History, first: int) -> str:
     return json_object(fields)
 
 
-def _curves(taken: Snapshot, inputs: Sequence[int] | None = None) -> str:
-    """The lines of a snapshot; `inputs` are the numbers of its inputs, None if it has all."""
+def _curves(lines: list[Floats] | None) -> str:
     names = ("x", "prediction", "low", "high")
-    lines = []
-    for number, values in zip(inputs or range(len(taken.values)), taken.values, strict=True):
-        seen = values[:, np.isfinite(values[0])]
-        line = {name: json_numbers(numbers, 6) for name, numbers in zip(names, seen, strict=True)}
-        lines.append(json_object({"input": str(number), **line}))
-    return json_object({"row": str(taken.row), "lines": f"[{','.join(lines)}]"})
+    curves = [
+        json_object({name: json_numbers(row, 6) for name, row in zip(names, line, strict=True)})
+        for line in lines or ()
+    ]
+    return f"[{','.join(curves)}]"
 
 
 def _recent(history: History) -> str:
@@ -255,12 +245,10 @@ def _labels(status: RunStatus, history: History) -> dict[str, object]:
     table = [[float(scores.confusion[np.ix_(a, b)].sum()) for b in groups] for a in groups]
     if not any(table[-1]) and not any(row[-1] for row in table):
         table = [row[:-1] for row in table[:-1]]
-    areas = scores.areas()
     rows, probability, correct = scores.reliability
     return {
         "labels": [names[k] for k in listed],
         "confusion": table,
-        "areas": [float(areas[k]) for k in listed],
         "reliability": [
             [float(p / n), float(c / n), float(n)]
             for n, p, c in zip(rows, probability, correct, strict=True)
@@ -268,9 +256,6 @@ def _labels(status: RunStatus, history: History) -> dict[str, object]:
         ],
     }
 
-
-SHOWN_REVISIONS = 3
-"""How many of the last changes of slots are listed."""
 
 LISTED = 12
 """Names that are listed before the rest is only counted."""
@@ -289,7 +274,6 @@ def run_details(status: RunStatus) -> dict[str, object]:
         "more_targets": max(len(options.targets) - DRAWN_TARGETS, 0),
         "details": _details(status),
         "slots": list(bank.names),
-        "slot_terms": slot_terms(bank.names),
         "coverage": options.coverage,
         "weights_of": classes[0] if len(classes) > 2 else "",
         "classes": classes,
@@ -351,7 +335,6 @@ def _details(status: RunStatus) -> list[tuple[str, list[list[str]]]]:
     chosen: list[Sequence[object]] = [
         ["task", options.task],
         ["slots", f"{running} ({options.preset}, size {options.size})"],
-        *_slot_changes(status),
         ["lagged targets", options.lags],
         ["seasons", periods or ("none found" if options.seasons else "none")],
         *forecasts,
@@ -379,68 +362,10 @@ def _details(status: RunStatus) -> list[tuple[str, list[list[str]]]]:
     return [(name, [[str(a), str(b)] for a, b in pairs]) for name, pairs in sections]
 
 
-_SLOT_TERMS = {
-    "standard": "inputs in standard units: mean 0, standard deviation 1",
-    "asinh": "inputs in standard units, with large values compressed by asinh",
-    "rank": "inputs by their rank among the last 1,000 rows",
-    "random features": "least squares on random features of Gaussian kernels, narrow and wide, of "
-    "one input, a few inputs and all inputs",
-    "linear": "linear least squares",
-    "no forgetting": "all rows count the same",
-    "forgetting": "old rows are slowly forgotten",
-    "adaptive bias": "old rows are slowly forgotten, and the constant follows the last errors",
-    "relevant": "inputs, last targets and the inputs of the row before, by how much they matter",
-    "past": "inputs, last targets and the inputs of the row before",
-    "wide": "with kernels of larger widths",
-    "medium": "with kernels of medium widths",
-    "narrow": "with kernels of smaller widths",
-    "all inputs": "with kernels of all inputs only",
-    "last value": "the last target again",
-    "nearest neighbors": "a small Gaussian process on the nearest of many past rows",
-    "nearest neighbors on some inputs": "the same, near in a random half of the inputs",
-    "width": "how far neighbors count, in standard deviations times the root of the inputs",
-    "noise": "which part of the target's variance is taken for noise",
-    "tree": "a partition tree: one prediction per cell of the inputs; cells are split as rows come",
-    "+ linear": "plus linear least squares on the residual",
-    "+ random features": "plus random features on the residual",
-    "+ nearest neighbors": "plus nearest neighbors on the residual",
-    "+ tree": "plus a partition tree that learns the residual",
-    "season": "with the targets of earlier periods and the phase as inputs",
-    "boosted trees": "trees on all inputs, each grown on what the ones before leave",
-}
-"""What the phrases in names of default slots mean."""
-
-
-def _slot_changes(status: RunStatus) -> list[list[str]]:
-    """Which slots were retired and added, for each of the last times, the newest first."""
-    by_row: dict[int, dict[str, list[str]]] = {}
-    for change in status.bank.ledger.slot_changes:
-        by_row.setdefault(change.sample, {}).setdefault(change.kind, []).append(change.name)
-    return [
-        [f"slots {kind} after row {row:,}", _listed(kinds[kind])]
-        for row, kinds in list(reversed(by_row.items()))[:SHOWN_REVISIONS]
-        for kind in ("added", "retired")
-        if kind in kinds
-    ]
-
-
-def slot_terms(names: Iterable[str]) -> list[list[str]]:
-    """The phrases in names such as "rank: linear, adaptive bias + tree 1", and their meanings."""
-    phrases = {
-        phrase.rstrip(" .0123456789")
-        for name in names
-        for phrase in name.replace(" + ", ", + ").replace(": ", ", ").split(", ")
-    }
-    return [[term, meaning] for term, meaning in _SLOT_TERMS.items() if term in phrases]
-
-
 def _listed(names: Sequence[str]) -> str:
     listed = ", ".join(names[:LISTED])
     return f"{listed}, ... ({len(names)})" if len(names) > LISTED else listed or "none"
 
-
-MOST_SLOTS = 10
-"""The most slots whose weights are shown; the others are summed up."""
 
 MOST_PAST = 200
 """The most targets before the forecasts."""
@@ -461,7 +386,6 @@ def forecast_part(status: RunStatus) -> dict[str, object]:
         "seasons": bool(bank.periods),
         "fan": _fan(bank, options.coverage) if bank.samples and not options.known else None,
         **{name: [getattr(score, name) for score in scores] for name in BY_HORIZON},
-        "weights": _weights(bank) if bank.samples else [],
     }
 
 
@@ -478,22 +402,6 @@ def _fan(bank: AutoBank, coverage: float) -> dict[str, object]:
     # Seven digits: more cannot be seen.
     short = {name: [float(f"{y:.7g}") for y in values] for name, values in series.items()}
     return {"rows": forecast.samples, **short}
-
-
-def _weights(bank: AutoBank) -> list[list[object]]:
-    """[name, weights by horizon] of the slots that matter most at some horizon; the others last."""
-    weights = bank.forecast_weights
-    if not weights:
-        return []
-    names, values = list(weights), np.array(list(weights.values()))
-    sizes = np.abs(values).max(axis=1)
-    order = np.argsort(-sizes, kind="stable").tolist()
-    chosen = sorted(slot for slot in order[:MOST_SLOTS] if sizes[slot] > 0)
-    others = [slot for slot in order[MOST_SLOTS:] if sizes[slot] > 0]
-    rows = [[names[slot], shares] for slot, shares in zip(chosen, values[chosen], strict=True)]
-    if others:
-        rows.append([f"{len(others)} others", values[others].sum(axis=0)])
-    return [[name, ten_thousandths(shares[None])[0]] for name, shares in rows]
 
 
 def encode(value: object) -> str:

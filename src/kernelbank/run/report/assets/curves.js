@@ -1,14 +1,7 @@
-// The prediction along one input, after any of the rows at which it was recorded. An input is a
-// number, a part of the time (in shares of its day, week or year) or a category (by its number).
-
-let allCurves = [];
-let recordedCurves = []; // those of the chosen input
+// The prediction along one input: a number, a part of the time (in shares of its day, week or year)
+// or a category (by its number).
 
 const inputChoice = byId("curves-input");
-const rowSlider = byId("curves-slider");
-const playButton = byId("curves-play");
-
-const CURVE_LINES = ["low", "high", "prediction"];
 
 const curvesChart = new Chart("curves-chart", {
   label: "Prediction along one input, with its interval",
@@ -28,9 +21,7 @@ const curvesChart = new Chart("curves-chart", {
   view({ run, isClassification }) {
     const line = chosenLine();
     if (!line?.x?.length) return null;
-    const [xRange, yRange] = curvesRanges(isClassification);
-    const outside = [...line.low, ...line.high]
-      .some((value) => isNumber(value) && (value < yRange[0] || value > yRange[1]));
+    const [xRange, yRange] = curvesRanges(line, isClassification);
     const predicted = isClassification
       ? ["probability of ", dataText(run.classes?.[0] ?? "the first class")]
       : ["predicted ", dataText(run.target ?? "target")];
@@ -40,9 +31,7 @@ const curvesChart = new Chart("curves-chart", {
       xRange, yRange,
       xLabel: name,
       data: drawnLine(line),
-      caption: [...predicted, " along ", dataText(name), `, after row ${whole(chosenCurves().row)}`],
-      note: outside
-        ? "The interval leaves the chart here: the axis is the same for all rows." : "",
+      caption: [...predicted, " along ", dataText(name)],
       paintAbove: (plot, context) => isCategory() && paintCategories(plot, context),
       restingIndex: Math.floor(x.length / 2),
       table: () => {
@@ -66,9 +55,7 @@ const inputNameAt = (index) => inputAt(index).name ?? `input ${index + 1}`;
 const inputName = () => inputNameAt(inputIndex());
 const inputKind = () => inputAt(inputIndex()).kind;
 const isCategory = () => inputKind() === "category";
-const lineOf = (curves) => curves?.lines?.find((line) => line.input === inputIndex()) ?? null;
-const chosenCurves = () => recordedCurves[Number(rowSlider.value)];
-const chosenLine = () => lineOf(chosenCurves());
+const chosenLine = () => part("curves", [])[inputIndex()];
 
 // --- axes of times and categories -----------------------------------------------------------------
 
@@ -142,110 +129,33 @@ function paintCategories(plot, context) {
   });
 }
 
-// Points of a line at which it was not seen are left out; between neighbours far apart it breaks.
-function drawnLine(line) {
-  const { x } = line;
-  const values = CURVE_LINES.map((name) => line[name]);
-  if (isCategory()) return [x.map((_, at) => at), ...values];
-  if (!SHARE_TEXTS[inputKind()]) return [x, ...values];
-  const breaks = (at) => at > 0 && x[at] - x[at - 1] > 1.5 / 24;
-  const withBreaks = (list, between) =>
-    list.flatMap((value, at) => (breaks(at) ? [between(at), value] : [value]));
-  return [
-    withBreaks(x, (at) => (x[at] + x[at - 1]) / 2),
-    ...values.map((list) => withBreaks(list, () => null)),
-  ];
+function drawnLine({ x, low, high, prediction }) {
+  return [isCategory() ? x.map((_, at) => at) : x, low, high, prediction];
 }
 
 // --- the chart -----------------------------------------------------------------------------------
 
-// Both axes stay fixed while the slider moves. A few curves of a model that had learned little may
-// reach far out; they leave the chart rather than flatten the others.
-function curvesRanges(isClassification) {
-  const lines = recordedCurves.map(lineOf).filter((line) => line?.x?.length);
-  const xs = lines.flatMap((line) => line.x).filter(isNumber);
-  const [left, right] = xs.length ? [Math.min(...xs), Math.max(...xs)] : [0, 1];
+function curvesRanges({ x, low, high, prediction }, isClassification) {
+  const [left, right] = [Math.min(...x), Math.max(...x)];
   let xRange = left < right ? [left, right] : [left - 1, left + 1];
   if (SHARE_TEXTS[inputKind()]) xRange = [0, 1];
-  if (isCategory()) xRange = [-0.5, Math.max(...lines.map(({ x }) => x.length)) - 0.5];
+  if (isCategory()) xRange = [-0.5, x.length - 0.5];
   if (isClassification) return [xRange, [0, 1]];
-  const extremes = (end, choose) => sortedNumbers(lines.map((line) =>
-    choose(...[...line[end], ...line.prediction].filter(isNumber))));
-  const low = quantile(extremes("low", Math.min), 0.08) ?? 0;
-  const high = quantile(extremes("high", Math.max), 0.92) ?? 1;
-  return [xRange, withEdges(low, high, 0.06)];
-}
-
-function showCurves() {
-  const row = chosenCurves() ? whole(chosenCurves().row) : "";
-  setText(byId("curves-row"), row);
-  rowSlider.setAttribute("aria-valuetext", `row ${row}`);
-  curvesChart.draw(curvesChart.report);
+  const ys = [...low, ...high, ...prediction].filter(isNumber);
+  return [xRange, withEdges(Math.min(...ys), Math.max(...ys), 0.06)];
 }
 
 function drawCurves(report) {
   curvesChart.report = report;
   setText(byId("curves-about"),
     report.isClassification ? "Probability of one label" : "Prediction and interval");
-  allCurves = readCurves();
-  const lines = allCurves.flatMap((curves) => curves.lines ?? []);
-  const inputs = Math.max(0, ...lines.map((line) => line.input + 1));
+  const inputs = part("curves", []).length;
   const names = Array.from({ length: inputs }, (_, index) => inputNameAt(index));
   const chosen = inputs ? Math.min(inputIndex(), inputs - 1) : -1;
   setChildren(inputChoice, ...names.map((name) => create("option", {}, name)));
   if (inputChoice.selectedIndex !== chosen) inputChoice.selectedIndex = chosen;
   byId("curves-choices").hidden = !inputs;
-  chooseCurves();
+  curvesChart.draw(report);
 }
 
-// Take up the curves of the chosen input. Of some inputs only the present curve is recorded.
-function chooseCurves() {
-  const wasLast = Number(rowSlider.value) === recordedCurves.length - 1;
-  const row = chosenCurves()?.row;
-  recordedCurves = allCurves.filter((curves) => lineOf(curves)?.x.length);
-  const last = Math.max(0, recordedCurves.length - 1);
-  rowSlider.max = String(last);
-  rowSlider.disabled = playButton.disabled = last === 0;
-  // A viewer at the newest row stays at the newest; a viewer at an earlier row stays at that row.
-  const same = recordedCurves.findLastIndex((curves) => curves.row <= row);
-  if (!playTimer) rowSlider.value = String(wasLast || same < 0 ? last : same);
-  showCurves();
-}
-
-let playTimer = null;
-
-const isAtEnd = () => Number(rowSlider.value) >= recordedCurves.length - 1;
-
-function showPlaying(isPlaying) {
-  playButton.setAttribute("aria-pressed", String(isPlaying));
-  setText(playButton, isPlaying ? "Stop" : "Play");
-}
-
-function play() {
-  stopPlaying();
-  if (isAtEnd()) rowSlider.value = "0";
-  const slow = matchMedia("(prefers-reduced-motion: reduce)").matches;
-  playTimer = setInterval(() => {
-    rowSlider.value = String(Number(rowSlider.value) + 1);
-    showCurves();
-    if (isAtEnd()) stopPlaying();
-  }, slow ? 1000 : 250);
-  showPlaying(true);
-  showCurves();
-}
-
-function stopPlaying() {
-  clearInterval(playTimer);
-  playTimer = null;
-  showPlaying(false);
-}
-
-playButton.addEventListener("click", () => (playTimer ? stopPlaying() : play()));
-for (const [control, event, show] of [
-  [rowSlider, "input", showCurves], [inputChoice, "change", chooseCurves],
-]) {
-  control.addEventListener(event, () => {
-    stopPlaying();
-    show();
-  });
-}
+inputChoice.addEventListener("change", () => curvesChart.draw(curvesChart.report));
