@@ -189,7 +189,7 @@ def _hashes_in(chunk: TextChunk, prefix_hash: hashlib._Hash) -> Callable[[int], 
 def _position_after(chunk: TextChunk, row: int, hash_up_to: Callable[[int], str]) -> TextPosition:
     """The position after a row of a chunk, but for the rows before it."""
     end, unended = chunk.end(row), chunk.is_unended(row)
-    return TextPosition(0, end, chunk.last_line(row), unended, hash_up_to(end))
+    return TextPosition(0, end, chunk.line_of(row), unended, hash_up_to(end))
 
 
 class TextReader:
@@ -247,8 +247,8 @@ class TextReader:
         """The blocks that are left at the end; `complete` says whether the text cannot grow."""
         if self._awaits_header and self._splitter.has_rest and not complete:
             raise FileRefused(
-                f"{self._name}: the header has no end yet: a line end or a closing quote may still "
-                "come. Start when it is written; if the text is complete, say so with --complete."
+                f"{self._name}: the header has no line end yet, which may still come. Start when "
+                "it is written; if the text is complete, say so with --complete."
             )
         yield from self.feed(b"", last=True, provisional=not complete)
         if self._awaits_header:
@@ -304,7 +304,7 @@ class TextReader:
 
     def _skip_header(self, chunk: TextChunk, hash_up_to: Callable[[int], str]) -> int:
         """How many rows the header has: 1, or 0 if other columns are known."""
-        header, line = chunk.rows[0], chunk.first_line(0)
+        header, line = chunk.rows[0], chunk.line_of(0)
         if self._source.columns is None and isinstance(header, tuple):
             raise FileRefused(
                 f"{self._name}, line {line}: the header {header[0][:60]!r} {header[1]}. "
@@ -329,7 +329,7 @@ class TextReader:
             values = CsvRows(rows, self._source.columns or (), self._dialect)
 
         def place(row: int) -> str:
-            return f"line {chunk.first_line(begin + row)}"
+            return f"line {chunk.line_of(begin + row)}"
 
         def reached(row: int) -> Position:
             return {**_position_after(chunk, begin + row, hash_up_to).data, **self._more}
