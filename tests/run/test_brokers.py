@@ -169,7 +169,7 @@ def test_stopped_run_suggests_a_command_without_its_password(guarded_server, str
     place = f"redis://me@127.0.0.1:{guarded_server.port}/{stream}"
     assert f"kernelbank run {place} --predictions {place}-out --state" in done.err
     if not log:
-        assert "--redis-password-file" in done.err
+        assert "KERNELBANK_REDIS_PASSWORD" in done.err
     else:
         assert place in json.loads(done.err.splitlines()[-1])["command"]
     without_state = [word for word in words if word not in ("--state", tmp_path / "run")]
@@ -178,19 +178,12 @@ def test_stopped_run_suggests_a_command_without_its_password(guarded_server, str
     assert MARK not in done.err
 
 
-@pytest.mark.parametrize("way", ["file", "environment"])
-def test_password_of_file_or_environment_is_in_no_command(
-    guarded_server, stream, tmp_path, way, monkeypatch
+def test_password_of_the_environment_is_in_no_command(
+    guarded_server, stream, tmp_path, monkeypatch
 ):
-    """The same file or variable serves the source and the predictions, and a run resumes."""
+    """It serves the source and the predictions, and a run resumes."""
     words = options_with_password(guarded_server, stream, tmp_path, password="")
-    if way == "file":
-        secret = tmp_path.parent / f"{stream}.secret"
-        secret.write_text(f"{PLAIN}\n")
-        secret.chmod(0o600)
-        words += ["--redis-password-file", secret]
-    else:
-        monkeypatch.setenv("KERNELBANK_REDIS_PASSWORD", PLAIN)
+    monkeypatch.setenv("KERNELBANK_REDIS_PASSWORD", PLAIN)
     done = succeed(*words)
     assert MARK not in " ".join(map(str, words)) + done.err
     assert guarded_server.client.xlen(f"{stream}-out") == 60

@@ -95,11 +95,11 @@ class _GroupedCommand(click.Command):
             if isinstance(error, click.NoSuchOption) and error.option_name == "--resume":
                 text = "There is no --resume: the same command resumes, if it has --state."
                 raise click.UsageError(text, context) from None
-            from ..io.brokers import typed_without_password
+            from ..io.brokers import without_password
 
             message = shown = error.format_message()
             for word in words:
-                shown = shown.replace(word, typed_without_password(word))
+                shown = shown.replace(word, without_password(word))
             if shown == message:
                 raise
             raise click.UsageError(shown, context) from None

@@ -25,8 +25,6 @@ from ..errors import (
 from ..io.brokers import (
     KAFKA_PASSWORD,
     REDIS_PASSWORD,
-    read_password,
-    typed_without_password,
     without_password,
 )
 from ..io.sinks import CsvSink, JsonLinesSink, ParquetSink, Sink
@@ -72,13 +70,9 @@ def _run(options: RunOptions, console: Console, opened: ExitStack) -> int:
         check_report_path(options.report, "--report")
     if options.source == "-" and sys.stdin is None:
         raise RunRefused("standard input is closed. Send rows to it, or give a file.")
-    password = None
-    if options.redis_password_file is not None:
-        password = read_password(options.redis_password_file, "--redis-password-file")
     source = open_source(
         options.source,
         allow_gaps=options.allow_gaps,
-        redis_password=password,
         complete=options.complete,
         follow=options.follow,
         idle=options.stop_when_idle,
@@ -93,7 +87,7 @@ def _run(options: RunOptions, console: Console, opened: ExitStack) -> int:
     runner = Runner(
         options,
         source,
-        _prediction_sinks(options, password),
+        _prediction_sinks(options),
         bad_rows,
         checkpoints,
         _engine(options),
@@ -173,15 +167,14 @@ def _engine(options: RunOptions) -> Engine:
     return Threads(options.shards) if options.engine == "threads" else Serial()
 
 
-def _prediction_sinks(options: RunOptions, password: str | None) -> list[Sink]:
+def _prediction_sinks(options: RunOptions) -> list[Sink]:
     if options.predictions is None:
         return []
     columns = (*prediction_columns(options), *options.copied_columns)
     if options.predictions.startswith(REDIS_SCHEMES):
         from ..io.redis import RedisSink
 
-        wait = options.redis_wait
-        return [RedisSink(options.predictions, columns, password=password, wait=wait)]
+        return [RedisSink(options.predictions, columns)]
     path = Path(options.predictions)
     if path.suffix == ".parquet":
         return [ParquetSink(path, columns, options.copied_columns)]
@@ -229,18 +222,16 @@ def _warnings_to(console: Console) -> Iterator[None]:
 
 def command_again(*more: str) -> str:
     """The command again, without passwords."""
-    return shlex.join(["kernelbank", *map(typed_without_password, sys.argv[1:]), *more])
+    return shlex.join(["kernelbank", *map(without_password, sys.argv[1:]), *more])
 
 
 def command_text(*more: str) -> str:
     """The command again, and how to give a password that is left out."""
-    hidden = [word for word in sys.argv[1:] if word != typed_without_password(word)]
+    hidden = [word for word in sys.argv[1:] if word != without_password(word)]
     if not hidden:
         return command_again(*more)
-    place = f"in a file for --redis-password-file or in {REDIS_PASSWORD}"
-    if all("kafka://" in word for word in hidden):
-        place = f"in {KAFKA_PASSWORD}"
-    return f"{command_again(*more)} (its password is left out; it belongs {place})"
+    place = KAFKA_PASSWORD if all("kafka://" in word for word in hidden) else REDIS_PASSWORD
+    return f"{command_again(*more)} (its password is left out; it belongs in {place})"
 
 
 def how_to_pass_bad_row(runner: Runner) -> str:
