@@ -1,5 +1,6 @@
 """The history of a run: bounded, exact, and the same however the rows came."""
 
+import json
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -13,7 +14,7 @@ from kernelbank.auto.status import Change
 from kernelbank.errors import FileRefused
 from kernelbank.run.curves import MOST_INPUTS, FunctionCurves
 from kernelbank.run.history import EXTREMES, FIELDS, POINTS, RECENT, TOTALS, History
-from kernelbank.run.report.data import ReportData
+from kernelbank.run.report.data import report_text
 from kernelbank.run.status import RunStatus
 from support.run_command import make_rows, read_state, same_bits, succeed, write_csv
 
@@ -149,7 +150,7 @@ def test_history_of_a_resumed_run_has_the_same_bits(task, delay, tmp_path, light
     assert arrays.keys() == others.keys()
     assert all(same_bits(arrays[name], others[name]) for name in arrays)
     parts = [
-        ReportData().parts(RunStatus.of_state(tmp_path / name)) for name in ("whole", "pieces")
+        json.loads(report_text(RunStatus.of_state(tmp_path / name))) for name in ("whole", "pieces")
     ]
     assert {name for name in parts[0] if parts[0][name] != parts[1][name]} <= {"status", "run"}
 
@@ -282,6 +283,6 @@ def test_signals_of_encoded_inputs_are_not_shown(status):
     ]
     try:
         assert [c.row for c in status.changes] == [100, 350]
-        assert '[[100,100,[["input level","b",1]],' in ReportData().parts(status)["changes"]
+        assert '[[100,100,[["input level","b",1]],' in report_text(status)
     finally:
         model.changes = before

@@ -9,7 +9,7 @@ import kernelbank as kb
 from kernelbank.cli.console import status_line
 from kernelbank.run.curves import FunctionCurves
 from kernelbank.run.history import DRAWN_TARGETS
-from kernelbank.run.report.data import ReportData
+from kernelbank.run.report.data import report_text
 from kernelbank.run.status import RunStatus
 from support.run_command import make_rows, read_column, read_csv, refusal, run, succeed, write_csv
 
@@ -113,8 +113,7 @@ def test_summary_of_many_targets_is_short(tmp_path, light):
     assert text.count("RMSE of") == 8
     assert "and 3 more targets: --log-json lists all" in text
     succeed(source, "--target", ",".join(names), "--state", tmp_path / "state")
-    parts = ReportData().parts(RunStatus.of_state(tmp_path / "state"))
-    details = json.loads(parts["run"])
+    details = json.loads(report_text(RunStatus.of_state(tmp_path / "state")))["run"]
     assert len(details["targets"]) == DRAWN_TARGETS
     assert details["more_targets"] == 3
     assert details["title"] == "t0, t1, t2 and 8 more from s.csv"
@@ -132,15 +131,15 @@ def test_changes_name_their_target(tmp_path):
     source = write(tmp_path / "s.csv", moved)
     text = succeed(source, *OPTIONS, "--state", tmp_path / "state").err
     assert "(price)" in text
-    parts = ReportData().parts(RunStatus.of_state(tmp_path / "state"))
-    kinds = [kind for _, _, kinds, _ in json.loads(parts["changes"]) for kind in kinds]
+    report = json.loads(report_text(RunStatus.of_state(tmp_path / "state")))
+    kinds = [kind for _, _, kinds, _ in report["changes"] for kind in kinds]
     assert ["target level", "price", 1] in kinds
 
 
 def test_report_has_the_parts_of_each_target(source, tmp_path):
     succeed(source, *OPTIONS, "--lags", 1, "--state", tmp_path / "state")
     status = RunStatus.of_state(tmp_path / "state")
-    parts = {name: json.loads(text) for name, text in ReportData().parts(status).items()}
+    parts = json.loads(report_text(status))
     assert parts["run"]["targets"] == ["load", "price"]
     assert (parts["run"]["target"], parts["targets/1/run"]["target"]) == ("load", "price")
     first = {name for name in parts if not name.startswith("targets/")}

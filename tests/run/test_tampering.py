@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from kernelbank.errors import FileRefused, RunRefused
 from kernelbank.io import checkpoint
 from kernelbank.io.sinks import ParquetSink
-from kernelbank.run.report.data import ReportData
+from kernelbank.run.report.data import report_text
 from kernelbank.run.status import RunStatus
 from support import forged_files
 from support.crash_scenarios import SAVED, SCENARIOS, check_one_line, read_files
@@ -249,7 +249,7 @@ def test_forged_state_is_refused(saved_run, path, values):
             continue
         (saved_run.root / "state/state.kb").write_bytes(data)
         with pytest.raises(FileRefused):
-            ReportData().parts(RunStatus.of_state(saved_run.root / "state"))
+            report_text(RunStatus.of_state(saved_run.root / "state"))
         (saved_run.root / "state/state.kb").write_bytes(saved_run.state)
 
 

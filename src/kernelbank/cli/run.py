@@ -29,7 +29,7 @@ from ..io.brokers import (
 )
 from ..io.sinks import CsvSink, JsonLinesSink, ParquetSink, Sink
 from ..io.sources import open_source
-from ..run.live.page import LivePage, Publisher, is_loopback
+from ..run.live.page import LivePage, Publisher
 from ..run.options import REDIS_SCHEMES, RunOptions, prediction_columns
 from ..run.report.data import check_report_path
 from ..run.runner import Runner
@@ -193,15 +193,9 @@ def _bad_rows_sink(options: RunOptions, checkpoints: CheckpointDir | None) -> Js
 def _live_page(options: RunOptions, console: Console) -> LivePage | None:
     if options.live is None:
         return None
-    page = LivePage(options.live_host, options.live)
+    page = LivePage(options.live)
     text = f"Live page: {page.address}"
     console.message("live", text, always=True, address=page.address)
-    if not is_loopback(options.live_host):
-        warning = (
-            "other machines may reach the live page. Anyone who has its address can read it, and "
-            "so can anyone who listens on the network: it is not encrypted."
-        )
-        console.message("note", f"note: {warning}", message=warning)
     return page
 
 

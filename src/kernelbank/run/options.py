@@ -329,9 +329,6 @@ class RunOptions:
         high=65_535,
         bare_value=0,
     )
-    live_host: str = _results(
-        "Network address that the live page listens on.", "127.0.0.1", metavar="ADDRESS"
-    )
     quiet: bool = _results("Print errors only.", False)
     log_json: bool = _results("Print everything as JSON, one object per line.", False)
 

@@ -1,6 +1,7 @@
 """The page of runs, on screens and phones, by mouse and by keys: it shows what the report holds."""
 
 import csv
+import json
 import math
 import os
 import re
@@ -14,7 +15,6 @@ from support.browser import (
     CHARTS,
     DARK_MODEL,
     LIGHT_MODEL,
-    as_parts,
     column,
     count_colours,
     count_pixels,
@@ -209,7 +209,7 @@ def test_data_of_a_chart_are_downloaded_as_csv(show):
 
 def test_one_far_value_does_not_set_an_axis(show):
     far, usual = sample_report(), sample_report()
-    far["points/0"]["target_low"][20] = far["recent"]["target"][50] = -99_999.0
+    far["points"]["target_low"][20] = far["recent"]["target"][50] = -99_999.0
     far, usual = show(far, color_scheme="light"), show(usual, color_scheme="light")
     for chart, what in (("recent", "row"), ("targets", "segment")):
         drawn = [count_pixels(shown, chart, LIGHT_MODEL, 90) for shown in (far, usual)]
@@ -246,15 +246,15 @@ def test_empty_page_waits_and_then_draws_what_comes(show_live):
     assert shown.page.locator("section .empty:visible").count() == 11
     report = sample_report()
     report["status"]["phase"] = "running"
-    live.publish(as_parts(report))
+    live.publish(json.dumps(report))
     shown.wait_until(lambda: shown.text("#title") == "load from sensors.csv")
     assert shown.text("#state-text") == "running"
     for chart in CHARTS:
         assert count_colours(shown, chart) > 5, chart
-    live.publish(as_parts({"run": report["run"]}))
+    live.publish(json.dumps({"run": report["run"]}))
     shown.wait_until(lambda: shown.text("#summary") == "Waiting for the first rows.")
     report["status"]["phase"] = "ended"
-    live.publish(as_parts(report))
+    live.publish(json.dumps(report))
     live.end()
     shown.wait_until(lambda: shown.text("#state-text") == "ended")
     shown.page.wait_for_timeout(300)
@@ -263,7 +263,8 @@ def test_empty_page_waits_and_then_draws_what_comes(show_live):
 
 def test_choices_of_the_viewer_survive_later_points(show_live):
     later, first = sample_report(), sample_report()
-    del first["points/10"]
+    points = {name: column(first, name) for name in first["points"] if name != "stride"}
+    first["points"] = {name: figures[:320] for name, figures in points.items()}
     live, shown = show_live(first)
     page = shown.page
     page.locator("input[value=segment]").check()
@@ -274,7 +275,7 @@ def test_choices_of_the_viewer_survive_later_points(show_live):
     rows = readout(shown, "weights").split(",")[0]
     slot = shown.text("#weights-chart-readout .slot-name")
     later["status"]["rows"] = 12_345
-    live.publish(as_parts(later))
+    live.publish(json.dumps(later))
     shown.wait_until(lambda: tile(shown, "rows") == 12_345)
     assert page.evaluate(BACKGROUND) == chosen
     assert page.locator("#curves-input").evaluate("s => s.selectedIndex") == 1

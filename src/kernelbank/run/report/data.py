@@ -1,17 +1,14 @@
-"""The data of a report: parts by name, each a JSON text, which the page draws.
-
-A file holds all parts; a live page gets the parts that have changed. So the points of the history
-are cut into parts of 32, most of which stay the same.
+"""The data of a report, which the page draws: a JSON object of parts.
 
 - run: title, task, settings, names of slots and inputs
 - status: progress, errors and times at this moment
 - recent: the last rows, one by one; worst_rows: those with the largest losses
 - categories: errors by category
-- forecasts: those from the last row, and scores and weights by horizon, with --horizon
+- forecasts: those from the last row, and scores by horizon, with --horizon
 - labels: confusion matrix and reliability, for classification
 - changes: changes of the stream that were detected, in groups; bad_rows: rows that could not be
   used
-- points/K: totals, weights and losses of the points 32 K, 32 K + 1, ...
+- points: totals, weights and losses of all points
 - curves: the predictions along each input
 
 With several targets these parts are of the first; those of the others, up to DRAWN_TARGETS, have
@@ -23,8 +20,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from collections.abc import Iterable, Sequence
 from pathlib import Path, PurePath
 
 import numpy as np
@@ -35,11 +31,8 @@ from ...errors import RunRefused
 from ...io.files import named_os_errors
 from ...utils.validation import Floats
 from ..history import DRAWN_TARGETS, FIELDS, NO_CATEGORY, History
-from ..scores import EXTREMES, TOTALS
 from ..status import RunStatus, finite, forecast_scores
 from .page import render_page
-
-POINTS_PER_PART = 32
 
 SHARED = ("changes", "bad_rows")
 """Parts that are the same for all targets."""
@@ -51,64 +44,38 @@ TIME_DIGITS = 13
 """Of times in seconds since 1970: milliseconds."""
 
 
-class ReportData:
-    """Makes the parts of a report again and again; unchanged parts are not encoded anew."""
+def report_text(status: RunStatus) -> str:
+    """The report of a run as JSON text."""
+    parts = _parts(status)
+    for target in status.each_target[1:DRAWN_TARGETS]:
+        prefix = f"targets/{target.output}/"
+        texts = _parts(target)
+        parts |= {prefix + name: text for name, text in texts.items() if name not in SHARED}
+    return json_object(parts)
 
-    def __init__(self) -> None:
-        self._cache: dict[str, tuple[object, str]] = {}
-        self._present_curves: str | None = None
-        self._others: dict[int, ReportData] = {}
-        """By the number of another target: what makes its parts."""
 
-    def parts(self, status: RunStatus, *, curves: bool = True) -> dict[str, str]:
-        """The present parts. With `curves=False`, the present curves are those of the last call."""
-        parts = self._parts_of_target(status, curves=curves)
-        for target in status.each_target[1:DRAWN_TARGETS]:
-            data = self._others.setdefault(target.output, ReportData())
-            target_parts = data._parts_of_target(target, curves=curves)
-            prefix = f"targets/{target.output}/"
-            parts |= {
-                prefix + name: text for name, text in target_parts.items() if name not in SHARED
-            }
-        return parts
-
-    def _parts_of_target(self, status: RunStatus, *, curves: bool) -> dict[str, str]:
-        rejected = status.rejected
-        bad_rows = {"count": rejected.count, "examples": [*rejected.first, *rejected.last]}
-        parts = {
-            "run": encode(run_details(status)),
-            "status": encode(_status(status)),
-            "changes": encode(status.change_groups),
-            "bad_rows": encode(bad_rows),
-        }
-        if status.options.horizons:
-            parts["forecasts"] = encode(forecast_part(status))
-        history = status.history
-        if history is not None:
-            parts["recent"] = _recent(history)
-            parts["worst_rows"] = encode(_worst(status, history))
-            parts["categories"] = encode(_categories(status, history))
-            if status.is_classification:
-                parts["labels"] = encode(_labels(status, history))
-            for first in range(0, history.points, POINTS_PER_PART):
-                name = f"points/{first // POINTS_PER_PART}"
-                count = min(history.points - first, POINTS_PER_PART)
-                rows = min(history.rows - first * history.stride, count * history.stride)
-                parts[name] = self._cached(
-                    name, (history.stride, rows), partial(_points, history, first)
-                )
-            if curves or self._present_curves is None:
-                self._present_curves = _curves(status.curves.lines())
-            parts["curves"] = self._present_curves
-        self._cache = {name: text for name, text in self._cache.items() if name in parts}
-        return parts
-
-    def _cached(self, name: str, key: object, make: Callable[[], str]) -> str:
-        """The text of a part; encoded only if `key` has changed since the last call."""
-        cached = self._cache.get(name)
-        if cached is None or cached[0] != key:
-            self._cache[name] = key, make()
-        return self._cache[name][1]
+def _parts(status: RunStatus) -> dict[str, str]:
+    """The parts of one target, as JSON texts."""
+    rejected = status.rejected
+    bad_rows = {"count": rejected.count, "examples": [*rejected.first, *rejected.last]}
+    parts = {
+        "run": encode(run_details(status)),
+        "status": encode(_status(status)),
+        "changes": encode(status.change_groups),
+        "bad_rows": encode(bad_rows),
+    }
+    if status.options.horizons:
+        parts["forecasts"] = encode(forecast_part(status))
+    history = status.history
+    if history is not None:
+        parts["recent"] = _recent(history)
+        parts["worst_rows"] = encode(_worst(status, history))
+        parts["categories"] = encode(_categories(status, history))
+        parts["points"] = _points(history)
+        parts["curves"] = _curves(status.curves.lines())
+        if status.is_classification:
+            parts["labels"] = encode(_labels(status, history))
+    return parts
 
 
 # --- the file -------------------------------------------------------------------------------------
@@ -129,7 +96,7 @@ def check_report_path(path: Path, option: str) -> None:
 
 def write_report(path: Path, status: RunStatus) -> None:
     """Write the page to a file; at any moment the old or the new file is there, whole."""
-    page = render_page(ReportData().parts(status))
+    page = render_page(report_text(status))
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with named_os_errors(path):
@@ -155,18 +122,15 @@ def _status(status: RunStatus) -> dict[str, object]:
     }
 
 
-def _points(history: History, first: int) -> str:
-    group = slice(first, first + POINTS_PER_PART)
+def _points(history: History) -> str:
     fields = {"stride": str(history.stride)}
-    for name in TOTALS:
-        fields[name] = json_numbers(history.totals[name][group], 12 if name in COUNTS else 7)
-    for name in EXTREMES:
-        digits = TIME_DIGITS if name.startswith("time") else 6
-        fields[name] = json_numbers(history.extremes[name][group], digits)
-    fields["weights"] = encode(ten_thousandths(history.weights[group]))
-    fields["weights_high"] = encode(ten_thousandths(history.highest_weights[group]))
-    losses = history.losses[group].tolist()
-    fields["losses"] = f"[{','.join(json_numbers(row, 5) for row in losses)}]"
+    for name, totals in history.totals.items():
+        fields[name] = json_numbers(totals, 12 if name in COUNTS else 7)
+    for name, extremes in history.extremes.items():
+        fields[name] = json_numbers(extremes, TIME_DIGITS if name.startswith("time") else 6)
+    fields["weights"] = encode(ten_thousandths(history.weights))
+    fields["weights_high"] = encode(ten_thousandths(history.highest_weights))
+    fields["losses"] = f"[{','.join(json_numbers(row, 5) for row in history.losses.tolist())}]"
     return json_object(fields)
 
 

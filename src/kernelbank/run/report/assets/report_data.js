@@ -1,29 +1,11 @@
 // The parts of the report by name, and everything that is drawn, computed from them.
 
-const parts = new Map();
-
-// Take new parts; null means that a part was removed.
-function updateParts(news) {
-  for (const [name, value] of Object.entries(news)) {
-    if (value === null) parts.delete(name);
-    else parts.set(name, value);
-  }
-}
+let parts = new Map();
 
 // With several targets, the page shows one of them: parts of all but the first have a prefix.
 let shownTarget = 0;
 const targetPrefix = () => (shownTarget ? `targets/${shownTarget}/` : "");
 const part = (name, fallback) => parts.get(targetPrefix() + name) ?? parts.get(name) ?? fallback;
-
-// The parts of the shown target whose names are `kind` and a number, by that number.
-function numberedParts(kind) {
-  const prefix = `${targetPrefix()}${kind}/`;
-  return [...parts.keys()]
-    .filter((name) => name.startsWith(prefix) && /^\d+$/.test(name.slice(prefix.length)))
-    .map((name) => Number(name.slice(prefix.length)))
-    .sort((a, b) => a - b)
-    .map((number) => parts.get(prefix + number));
-}
 
 const COLUMNS = [
   "rows", "scored", "loss", "baseline_loss", "covered", "width", "worst_loss",
@@ -32,17 +14,10 @@ const COLUMNS = [
   "weights", "weights_high", "losses",
 ];
 
-// One list per column, over the points of all groups. Missing values are null.
+// One list per column, over all points.
 function readPoints() {
-  const groups = numberedParts("points");
-  const points = Object.fromEntries(COLUMNS.map((column) => [column, []]));
-  for (const group of groups) {
-    const length = group.rows?.length ?? 0;
-    for (const column of COLUMNS) {
-      for (let at = 0; at < length; at += 1) points[column].push(group[column]?.[at] ?? null);
-    }
-  }
-  return points;
+  const points = part("points", {});
+  return Object.fromEntries(COLUMNS.map((column) => [column, points[column] ?? []]));
 }
 
 // Sums from the beginning. An unknown value makes all later sums unknown: it may have been huge.
