@@ -155,6 +155,6 @@ def test_page_has_fan_scores_and_weights_of_the_last_row(source, tmp_path):
     assert part["fan"]["rows"] == COUNT
     run = json.loads(report_text(status))["run"]
     settings = dict(dict(run["details"])["Settings"])
-    assert settings["forecasts"] == "1, 4, 9 rows ahead"
+    assert settings["--horizon"] == "1,4,9"
     succeed(source, *OPTIONS, "--state", tmp_path / "plain")
     assert '"forecasts"' not in report_text(RunStatus.of_state(tmp_path / "plain"))

@@ -231,21 +231,13 @@ def reproduce(out: Path, seeds: int, samples: int, noise: str, summary: bool) ->
 )
 @click.option("--learners", default="FourierSGD", help="Learners, with commas.")
 @click.option("--combiners", default="Simplex", help="Combiners, with commas.")
-@click.option("--kernels", default="Gaussian", help="Kernels, with commas.")
 @click.option(
     "--rivals",
     default="",
     show_default=False,
     help="Banks of kb.rivals, with commas: raker,adaraker.",
 )
-@click.option(
-    "--widths",
-    default="0.1:10:20",
-    help="Widths of kernels given without one: 0.5,1,2 or low:high:count in equal ratios.",
-)
 @click.option("--loss", default="squared", help="The loss, learned and scored.")
-@click.option("--window", type=click.IntRange(min=1), default=10)
-@click.option("--regularization", type=click.FloatRange(min=0), default=0.01)
 @_count(
     "--seeds", 1, 10_000, 1, "How often to play streams that depend on chance: seeds 0, 1, 2, ..."
 )
@@ -259,13 +251,8 @@ def reproduce(out: Path, seeds: int, samples: int, noise: str, summary: bool) ->
     type=click.IntRange(min=0),
     metavar="ROWS",
     default=0,
-    help="Bring all streams to standard units, the targets by so many first rows, such as 100. "
-    "0: as they are.",
-)
-@click.option(
-    "--skip",
-    type=click.IntRange(min=0),
-    help="First samples that are learned but not scored; by default the rows of --standardise.",
+    help="Bring all streams to standard units, the targets by so many first rows, such as 100, "
+    "which are not scored. 0: as they are.",
 )
 @click.option("--delimiter", default=",", help="Between the cells of files, or tab.")
 @click.option("--decimal", default=".", help="Decimal point of numbers in files: . or ,")
@@ -274,9 +261,9 @@ def compare(**options: Any) -> None:
     """Compare AutoBank, learners and combiners on streams.
 
     SOURCE is a .csv or .csv.gz file with a header row, or one of the synthetic streams ar1,
-    friedman, lorenz and sine. Every learner is run with every combiner, on a bank of all kernels,
-    and so are AutoBank and two baselines; each sample is predicted before it is learned. For other
-    settings than the defaults there is kb.compare, in Python.
+    friedman, lorenz and sine. Every learner is run with every combiner, on a bank of twenty
+    Gaussian kernels, and so are AutoBank and two baselines; each sample is predicted before it is
+    learned. For other kernels and settings there is kb.compare, in Python.
 
     \b
       kernelbank compare load.csv --target load --standardise 100 \\

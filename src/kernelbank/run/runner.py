@@ -46,7 +46,7 @@ FIRST_ROWS = 1000
 """If more than half of so many first rows are bad, the run stops."""
 
 SHOWN = 20
-"""How many of the first bad rows are kept for the page, and how many of the last."""
+"""How many of the first bad rows the page shows."""
 
 
 BAD_ROW = ("row", "where", "column", "value", "reason", "advice")
@@ -56,12 +56,11 @@ BadRowRecord = dict[str, Any]
 
 
 class RejectedRows:
-    """Counts rejected rows and keeps the first and the last of them as JSON data."""
+    """Counts rejected rows and keeps the first of them as JSON data."""
 
     def __init__(self) -> None:
         self.count = 0
         self.first: list[BadRowRecord] = []
-        self.last: list[BadRowRecord] = []
 
     def add(self, rejected: RejectedRow, number: int, advice: str = "") -> BadRowRecord:
         """Count row `number` of the source; returns its record for the file of bad rows."""
@@ -69,26 +68,23 @@ class RejectedRows:
         self.count += 1
         if len(self.first) < SHOWN:
             self.first.append(record)
-        else:
-            self.last = [*self.last, record][-SHOWN:]
         return record
 
     def to_json(self) -> dict[str, object]:
         """The state as JSON data, for the checkpoint."""
-        return {"count": self.count, "first": self.first, "last": self.last}
+        return {"count": self.count, "first": self.first}
 
     def restore(self, saved: Saved) -> None:
         """Continue from what `to_json` returned, after checking it."""
         count = saved_count(saved["count"], "bad rows")
-        first, last = list(saved["first"]), list(saved["last"])
-        counts = (min(count, SHOWN), min(max(count - SHOWN, 0), SHOWN))
-        require((len(first), len(last)) == counts, "it holds the wrong number of bad rows.")
-        for record in (*first, *last):
+        first = list(saved["first"])
+        require(len(first) == min(count, SHOWN), "it holds the wrong number of bad rows.")
+        for record in first:
             number, *texts = record.values()
             require(tuple(record) == BAD_ROW, "a bad row in it has the wrong fields.")
             described = all(isinstance(text, (str, type(None))) for text in texts)
             require(described and type(number) is int, "a bad row in it is not described by text.")
-        self.count, self.first, self.last = count, first, last
+        self.count, self.first = count, first
 
 
 class RunTimes:

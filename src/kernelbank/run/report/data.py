@@ -31,6 +31,7 @@ from ...errors import RunRefused
 from ...io.files import named_os_errors
 from ...utils.validation import Floats
 from ..history import DRAWN_TARGETS, FIELDS, NO_CATEGORY, History
+from ..options import OPTIONS, flag, option_text
 from ..status import RunStatus, finite, forecast_scores
 from .page import render_page
 
@@ -56,13 +57,11 @@ def report_text(status: RunStatus) -> str:
 
 def _parts(status: RunStatus) -> dict[str, str]:
     """The parts of one target, as JSON texts."""
-    rejected = status.rejected
-    bad_rows = {"count": rejected.count, "examples": [*rejected.first, *rejected.last]}
     parts = {
         "run": encode(run_details(status)),
         "status": encode(_status(status)),
         "changes": encode(status.change_groups),
-        "bad_rows": encode(bad_rows),
+        "bad_rows": encode({"count": status.rejected.count, "examples": status.rejected.first}),
     }
     if status.options.horizons:
         parts["forecasts"] = encode(forecast_part(status))
@@ -265,11 +264,7 @@ def _source(status: RunStatus) -> str:
 def _details(status: RunStatus) -> list[tuple[str, list[list[str]]]]:
     """Sections of names and values."""
     options = status.options
-    data = [
-        ["source", _source(status)],
-        ["target" if len(options.targets) == 1 else "targets", ", ".join(options.targets)],
-        ["numeric inputs", _listed(status.features)],
-    ]
+    data = [["source", _source(status)], ["numeric inputs", _listed(status.features)]]
     for column in options.categorical:
         categories = [category for name, category in status.categories if name == column]
         listed = _listed(categories)
@@ -279,51 +274,19 @@ def _details(status: RunStatus) -> list[tuple[str, list[list[str]]]]:
                 "their own: they count by their mean target"
             )
         data.append([f"categories of {column}", listed])
-    if options.time:
-        data.append(["time", options.time])
     data += [["predictions", address] for address in status.predictions]
-    periods = ", ".join(map(str, status.bank.periods)) if options.seasons else ""
-    if periods:
-        periods += " rows (found)" if options.periods == "auto" else " rows"
-    ahead, horizons = ", ".join(map(str, options.horizons)), options.horizons
-    if len(horizons) > 2 and horizons == tuple(range(1, len(horizons) + 1)):
-        ahead = f"1 to {len(horizons)}"
-    forecasts = [["forecasts", f"{ahead} row{'s' * (ahead != '1')} ahead"]] if ahead else []
-    forecasts += [["known in advance", _listed(options.known)]] if options.known else []
-    without_target = "predicted" if options.predict_missing else "are bad rows"
-    if len(options.targets) > 1:
-        rows = "are predicted" if options.predict_missing else "are bad rows"
-        without_target = f"rows are learned for the others; rows without any {rows}"
-    bank = status.bank.bank
-    running = len(status.bank.names) if bank is None else len(bank.slots)
-    chosen: list[Sequence[object]] = [
-        ["task", options.task],
-        ["slots", f"{running} ({options.preset}, size {options.size})"],
-        ["lagged targets", options.lags],
-        ["seasons", periods or ("none found" if options.seasons else "none")],
-        *forecasts,
-        ["delay of targets", f"{options.delay} rows"],
-        ["bad rows", "stop at the first" if options.on_bad_row == "stop" else "skip"],
-        ["missing inputs", "allowed" if options.allow_missing else "are bad rows"],
-        ["missing targets", without_target],
+    if options.seasons:
+        data.append(["seasons", ", ".join(map(str, status.bank.periods)) or "none found"])
+    settings = [
+        [flag(name), option_text(value)]
+        for name, value in options.to_json().items()
+        if value != OPTIONS[name].plain_default
     ]
-    if not status.is_classification:
-        chosen.append(["coverage of intervals", f"{100 * options.coverage:.4g} %"])
-        for name, bound in (("lower", options.lower), ("upper", options.upper)):
-            if bound is not None:
-                chosen.append([f"{name} bound of targets", f"{bound:.12g}"])
-    if options.rare is not None:
-        from_share = f"{options.rare}, predicted from a probability of {options.threshold:g} on"
-        chosen.append(["positive label", from_share])
     starts = status.times["starts"]
     versions = [*status.times["versions"].items(), ("first started", status.times["started"])]
     versions += [("started", f"{starts:,} times")] if starts > 1 else []
-    sections: list[tuple[str, Sequence[Sequence[object]]]] = [
-        ("Data", data),
-        ("Settings", chosen),
-        ("Versions and times", versions),
-    ]
-    return [(name, [[str(a), str(b)] for a, b in pairs]) for name, pairs in sections]
+    times = [[name, str(text)] for name, text in versions]
+    return [("Data", data), ("Settings", settings), ("Versions and times", times)]
 
 
 def _listed(names: Sequence[str]) -> str:

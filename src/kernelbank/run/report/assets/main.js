@@ -79,7 +79,7 @@ function drawBadRows({ badRows, status }) {
     return;
   }
   const some = count > examples.length
-    ? `; the first and the last ${whole(examples.length)} are listed`
+    ? `; the first ${whole(examples.length)} are listed`
     : "";
   const columns = [
     ["row", "number"], ["where", "text"], ["column", "text"], ["value", "text"], ["reason", "text"],
