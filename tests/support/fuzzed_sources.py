@@ -225,7 +225,7 @@ class Reading:
             if isinstance(source, Path):
                 source = open_source(source, **options)
                 if fingerprint is not None:
-                    source.verify(json.loads(json.dumps(fingerprint)), position)
+                    source.verify(json.loads(json.dumps(fingerprint)))
             first = 0 if position is None else position["rows"]
             for block in source.blocks(position, size):
                 assert block.first == first + len(self.rows)

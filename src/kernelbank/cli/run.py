@@ -9,6 +9,7 @@ import threading
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -95,10 +96,9 @@ def _run(options: RunOptions, console: Console, opened: ExitStack) -> int:
     started = False
     with stop_on_signals() as stop:
         try:
-            resumed, started = runner.resume(), True
-            if resumed:
-                text = f"Resuming after {runner.rows:,} row{'s' * (runner.rows != 1)}."
-                console.message("resumed", text, rows=runner.rows)
+            runner.on_resumed = partial(_tell_resumed, console)
+            runner.resume()
+            started = True
             publisher = opened.enter_context(
                 Publisher(options.report, _live_page(options, console))
             )
@@ -126,6 +126,11 @@ def _run(options: RunOptions, console: Console, opened: ExitStack) -> int:
             "--allow-empty."
         )
     return 0
+
+
+def _tell_resumed(console: Console, run: Runner) -> None:
+    text = f"Resuming after {run.rows:,} row{'s' * (run.rows != 1)}."
+    console.message("resumed", text, rows=run.rows)
 
 
 def _run_to_end(runner: Runner, stop: StopFlag, console: Console, publisher: Publisher) -> str:

@@ -309,12 +309,11 @@ class Source(ABC):
         columns = None if self.columns is None else list(self.columns)
         return {"kind": self.kind, "address": self.address, "columns": columns}
 
-    def verify(self, fingerprint: dict[str, Any], position: Position | None = None) -> None:
+    def verify(self, fingerprint: dict[str, Any]) -> None:
         """Refuse the fingerprint of another source; take over its columns if they are unknown.
 
-        Files refuse a position too if the rows before it have changed since.
+        `blocks` refuses a text whose rows before the position have changed.
         """
-        del position
         mine = self.fingerprint
         for key, saved in fingerprint.items():
             if key == "columns" and self.columns is None:

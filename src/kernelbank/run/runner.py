@@ -194,6 +194,8 @@ class Runner:
         self._sinks_started = False
         self._to_rewind: list[tuple[Sink, Commit]] = []
         """Sinks of a resumed run, and where each goes back to when rows have come."""
+        self.on_resumed: Callable[[Runner], None] = lambda _: None
+        """Called when a run is surely resumed: its source may still be refused where it is read."""
         self._is_whole = True
         """Whether model, sinks and position are those after the same row."""
         self._provisional = False
@@ -541,7 +543,7 @@ class Runner:
             if self._starts_again(header):
                 return False
             self.options.check_resumes(header["options"], checkpoints.folder)
-            self.source.verify(header["source"], header["position"])
+            self.source.verify(header["source"])
             earlier, now = header["predictions"], [sink.address for sink in self.sinks]
             if earlier != now:
                 raise RunRefused(
@@ -563,27 +565,25 @@ class Runner:
 
     def _rewind(self) -> None:
         """Remove from the sinks what was written after the checkpoint."""
+        if self._to_rewind:
+            self.on_resumed(self)
         for sink, commit in self._to_rewind:
             sink.rewind(commit)
         self._to_rewind = []
 
     def _starts_again(self, header: Saved) -> bool:
-        """Whether nothing was predicted, and the options or the source are others now.
+        """Whether nothing was predicted, and the options or the source may be others now.
 
         Then a new run in the same folder loses nothing: its outputs are emptied. After a kill
-        before the first rows were committed, this is so only with other options or another source.
+        before the first rows were committed, and after rows that were set aside, this is so only
+        with other options or another source.
         """
         if header["rows"]:
             return False
-        if self.options.to_json() == header["options"]:
-            address = header["source"]["address"]
-            if header.get("before_rows") and address == self.source.address:
-                return False
-            try:
-                self.source.verify(header["source"], header["position"])
-                return False
-            except FileRefused:
-                pass
+        is_same = self.options.to_json() == header["options"]
+        is_same &= header["source"]["address"] == self.source.address
+        if is_same and (header["before_rows"] or header["rejected_rows"]["count"]):
+            return False
         addresses = [*header["predictions"], None]  # the bad rows are in the folder of the state
         for address, commit in zip(addresses, header["sinks"], strict=False):
             for sink in self.all_sinks:
