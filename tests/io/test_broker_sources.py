@@ -51,25 +51,20 @@ def test_parts_of_addresses_and_no_password_shown():
 
 
 @pytest.mark.parametrize(
-    ("word", "shown"),
+    ("address", "shown"),
     [
-        ("redis://me:s3cret@h:6379/s?db=1", "redis://me@h:6379/s?db=1"),
-        ("--predictions=redis://me:s3%40cret@h/s", "--predictions=redis://me@h/s"),
-        ("kafka://h/t?sasl.username=a%40b&sasl.password=s3cret", "kafka://h/t?sasl.username=a%40b"),
-        ("kafka://h/t?ssl.key.password=s3cret&group.id=g", "kafka://h/t?ssl.key.password=***&group.id=g"),
-        ("redis://me:a/s3cret@h/s", "redis://me@h/s"),
-        ("redis://me:a?s3cret@h/s", "redis://me@h/s"),
-        ("redis://me:a#s3cret@h/s", "redis://me@h/s"),
-        ("redis://me:s3cret@[::1/s", "redis://me@[::1/s"),
-        ("kafka://h/t?sasl.password=a@s3cret", "kafka://h/t"),
-        ("kafka://h/t?sasl.password=a&s3cret", "kafka://***"),
-        ("kafka://me:a?s3cret@h/t", "kafka://***"),
-        ("https://me:s3cret@h/x", "https://me@h/x"),
+        ("redis://me:s3cret@h:6379/s?db=1", "redis://h:6379/s"),
+        ("--predictions=redis://me:s3%40cret@h/s", "--predictions=redis://h/s"),
+        ("kafka://h/t?sasl.username=a%40b&sasl.password=s3cret", "kafka://h/t"),
+        ("redis://me:a/s3cret@h/s", "redis://h/s"),
+        ("redis://me:a?s3cret@h/s", "redis://***"),
+        ("kafka://h/t?sasl.password=a@s3cret", "kafka://***"),
+        ("https://me:s3cret@h/x", "https://h/x"),
         ("sensors.csv", "sensors.csv"),
     ],
-)  # fmt: skip
-def test_command_is_shown_without_passwords(word, shown):
-    assert without_password(word) == shown
+)
+def test_address_is_shown_without_passwords(address, shown):
+    assert without_password(address) == shown
 
 
 @pytest.mark.parametrize(

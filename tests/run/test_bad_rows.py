@@ -253,7 +253,7 @@ def test_run_that_can_use_less_than_half_of_the_first_rows_stops_and_goes_on(tmp
     more += ("--predictions", tmp_path / "o.csv", "--checkpoint-every", 7)
     message = refusal(path, *more)
     assert "s.csv: 501 of the first 801 rows cannot be used. The first: s.csv, line 302" in message
-    assert "To go on all the same, give the same command again: kernelbank run" in message
+    assert "To go on all the same, give the same command again." in message
     assert len(read_jsonl(tmp_path / "state" / "bad-rows.jsonl")) == 501
     assert len(read_csv(tmp_path / "o.csv")[1]) == 300
     succeed(path, *more)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import signal
 import sys
 import threading
@@ -23,11 +22,7 @@ from ..errors import (
     RunRefused,
     TooManyBadRows,
 )
-from ..io.brokers import (
-    KAFKA_PASSWORD,
-    REDIS_PASSWORD,
-    without_password,
-)
+from ..io.brokers import without_password
 from ..io.sinks import CsvSink, JsonLinesSink, ParquetSink, Sink
 from ..io.sources import open_source
 from ..run.live.page import LivePage, Publisher
@@ -51,9 +46,9 @@ def run(values: Mapping[str, Any]) -> int:
             options = RunOptions(**{n: value for n, value in values.items() if value is not None})
             return _run(options, console, opened)
     except KeyboardInterrupt:
-        resume = f"To resume, give the same command again: {command_text()}"
-        text = "Nothing is saved." if values.get("state") is None else resume
-        console.message("interrupted", f"Interrupted. {text}", command=command_again())
+        is_saved = values.get("state") is not None
+        text = "To resume, give the same command again." if is_saved else "Nothing is saved."
+        console.message("interrupted", f"Interrupted. {text}")
         return 128 + signal.SIGINT
     except ModuleNotFoundError as error:
         if error.name is not None:  # not a message of ours about an extra
@@ -117,8 +112,7 @@ def _run(options: RunOptions, console: Console, opened: ExitStack) -> int:
     phase = "stopped" if reason == "stopped" else "ended"
     console.summary(RunStatus.of_run(runner, phase), reason, written_places(runner))
     if reason == "stopped":
-        text = f"Stopped. {how_to_resume(options)}"
-        console.message("stopped", text, command=command_again())
+        console.message("stopped", f"Stopped. {how_to_resume(options)}")
         return 128 + stop.signal_number
     if not runner.rows and not options.allow_empty:
         raise RunRefused(
@@ -219,27 +213,13 @@ def _warnings_to(console: Console) -> Iterator[None]:
         yield
 
 
-def command_again(*more: str) -> str:
-    """The command again, without passwords."""
-    return shlex.join(["kernelbank", *map(without_password, sys.argv[1:]), *more])
-
-
-def command_text(*more: str) -> str:
-    """The command again, and how to give a password that is left out."""
-    hidden = [word for word in sys.argv[1:] if word != without_password(word)]
-    if not hidden:
-        return command_again(*more)
-    place = KAFKA_PASSWORD if all("kafka://" in word for word in hidden) else REDIS_PASSWORD
-    return f"{command_again(*more)} (its password is left out; it belongs in {place})"
-
-
 def how_to_pass_bad_row(runner: Runner) -> str:
     """After a stop at a bad row."""
     if runner.checkpoints is None or not runner.rows:
         return "To go on, correct the row, or skip such rows with --on-bad-row skip."
     return (
         "Everything before it is saved. To go on, correct the row and give the same command again, "
-        f"or skip such rows: {command_text('--on-bad-row', 'skip')}"
+        "or skip such rows with --on-bad-row skip."
     )
 
 
@@ -251,13 +231,13 @@ def how_to_go_on(runner: Runner) -> str:
         return saved
     if not runner.rows:
         return f"{saved} Nothing is predicted yet: with other options this --state begins again."
-    return f"{saved} To go on all the same, give the same command again: {command_text()}"
+    return f"{saved} To go on all the same, give the same command again."
 
 
 def how_to_resume(options: RunOptions) -> str:
     """After a stop that a signal or an error has caused."""
     if options.state is not None:
-        return f"Nothing is lost. To resume, give the same command again: {command_text()}"
+        return "Nothing is lost. To resume, give the same command again."
     written = ""
     if options.predictions is not None:
         written = f"The predictions so far are in {without_password(options.predictions)}. "

@@ -131,26 +131,13 @@ def _malformed(address: str, form: str) -> Exception:
     return check.refuse("address", f"be like {form}", without_password(address), remedy)
 
 
-def without_password(word: str) -> str:
-    """An address, or a word of a command with one, without its password: it can be typed again."""
-    start, mark, rest = word.partition("://")
-    if not mark:
-        return word
-    place, question, query = rest, "", ""
-    if start.endswith("kafka"):
-        place, question, query = rest.partition("?")
-    settings = [setting.partition("=") for setting in query.split("&") if query]
-    if not all(sign for _, sign, _ in settings):
-        return f"{start}{mark}***"  # a part of a password that was not escaped?
-    # A password may hold any character that was not escaped: it ends at the last @.
-    before, at, place = place.rpartition("@")
-    user = before.partition(":")[0]
-    query = "&".join(
-        f"{name}={value if name in PLAIN_SETTINGS else '***'}"
-        for name, _, value in settings
-        if name != "sasl.password"
-    )
-    return f"{start}{mark}{user}{at if user else ''}{place}{question if query else ''}{query}"
+def without_password(address: str) -> str:
+    """The address without its user, password and settings; a file's name stays as it is."""
+    scheme, mark, rest = address.partition("://")
+    before, _, place = rest.rpartition("@")
+    if "?" in before:  # does a password hold the ?, or a setting the @? Show neither.
+        place = "***"
+    return f"{scheme}://{place.partition('?')[0]}" if mark else address
 
 
 Result = TypeVar("Result")
