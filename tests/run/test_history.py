@@ -1,18 +1,14 @@
 """The history of a run: bounded, exact, and the same however the rows came."""
 
 import json
-from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from kernelbank.auto.inputs import NUMBER, encode_time
 from kernelbank.auto.status import Change
 from kernelbank.errors import FileRefused
-from kernelbank.run.curves import MOST_INPUTS, FunctionCurves
 from kernelbank.run.history import EXTREMES, FIELDS, POINTS, RECENT, TOTALS, History
 from kernelbank.run.report.data import report_text
 from kernelbank.run.status import RunStatus
@@ -175,104 +171,15 @@ def test_last_rows_are_those_of_the_predictions(tmp_path, light):
     assert ((recent["low"] > 0.3) & (recent["low"] <= 1)).all()
 
 
-# --- The function along every input: numbers, times and categories ---
+# --- Signals of change ---
 
 
-DRAWN_ROWS = 700
-DRAWN_X, DRAWN_Y = make_rows(DRAWN_ROWS)
-SITES = np.array(["south", "north", "hill"])[(np.arange(DRAWN_ROWS) % 7 + 1) // 3 % 3]
-TIMES = 1704067200.0 + 3600.0 * (
-    24 * (np.arange(DRAWN_ROWS) // 10) + 8 + np.arange(DRAWN_ROWS) % 10
-)
-"""Ten rows a day, from 8 to 17 o'clock."""
-
-
-@pytest.fixture(scope="module")
-def status(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("curves")
-    table = np.column_stack(
-        [DRAWN_X.astype(object), SITES, TIMES.astype(object), DRAWN_Y.astype(object)]
-    )
-    source = write_csv(folder / "s.csv", ["a", "b", "site", "when", "y"], table)
-    options = ["--categorical", "site", "--time", "when", "--lags", 2, "--state", folder / "state"]
+def test_signals_of_encoded_inputs_are_not_shown(tmp_path):
+    rows = np.column_stack([X.astype(object), table(Y.astype(object))[:, 1:]])
+    source = write_csv(tmp_path / "s.csv", ["a", "b", "site", "when", "y"], rows)
+    options = ["--categorical", "site", "--time", "when", "--state", tmp_path / "state"]
     succeed(source, "--target", "y", *options)
-    return RunStatus.of_state(folder / "state")
-
-
-def present(status):
-    curves = status.curves
-    pairs = zip(curves.inputs, curves.lines(), strict=True)
-    return {drawn.name: (drawn, line) for drawn, line in pairs}
-
-
-def usual_row(status):
-    """Medians, waves of the last time, the most frequent category."""
-    medians = status.bank.input_ranges()[:, 0]
-    row = medians.copy()
-    row[2:8] = encode_time(TIMES[-1])
-    set_site(status, 1, row)  # north is the most frequent
-    return row
-
-
-def set_site(status, number, row):
-    """The mean target of a category, and one input for each."""
-    known = status.bank.encoder.statistics[3]
-    row[8] = known.mean(known.codes[number])[0]
-    row[9:] = np.eye(3)[number]
-
-
-def predict_at(status, rows):
-    """Predictions of inputs as the model has them."""
-    model = status.bank.model
-    return model.predict_rows(rows, np.tile(model.core.past_row(), (len(rows), 1)), 0.05)
-
-
-def test_every_input_is_drawn(status):
-    kinds = [(one.kind, one.name) for one in status.curves.inputs]
-    assert kinds == [
-        ("number", "a"),
-        ("number", "b"),
-        ("day", "when: time of day"),
-        ("week", "when: time of week"),
-        ("category", "site"),
-    ]  # the rows are of 70 days, which is no year
-    assert status.categories == [("site", "south"), ("site", "north"), ("site", "hill")]
-
-
-def test_categories_are_drawn_one_by_one(status):
-    one, (numbers, prediction, low, high) = present(status)["site"]
-    assert list(one.labels) == ["south", "north", "hill"]
-    assert numbers.tolist() == [0.0, 1.0, 2.0]
-    rows = np.tile(usual_row(status), (3, 1))
-    for number, row in enumerate(rows):
-        set_site(status, number, row)
-    expected = predict_at(status, rows)
-    assert np.allclose(np.column_stack([prediction, low, high]), expected, rtol=1e-12)
-
-
-def test_time_is_drawn_in_parts_of_its_period(status):
-    _, (shares, prediction, _, _) = present(status)["when: time of day"]
-    assert np.allclose(24 * shares, np.arange(24) + 0.5)
-    rows = np.tile(usual_row(status), (24, 1))
-    rows[:, 2:4] = [encode_time(3600.0 * (hour + 0.5))[:2] for hour in range(24)]
-    assert np.allclose(prediction, predict_at(status, rows)[:, 0], rtol=1e-12)
-    _, (shares, prediction, _, _) = present(status)["when: time of week"]
-    rows[:, 2:] = usual_row(status)[2:]
-    monday = 1704067200.0
-    rows[:, 4:6] = [encode_time(monday + 7 * 86400 * share)[2:4] for share in shares.tolist()]
-    assert np.allclose(prediction, predict_at(status, rows)[:, 0], rtol=1e-12)
-
-
-def test_a_page_draws_some_inputs_of_every_kind(status):
-    many = [(f"n{k}", NUMBER) for k in range(500)]
-    bank = SimpleNamespace(encoder=SimpleNamespace(columns=many, statistics_of=lambda _: None))
-    options = replace(status.options, categorical=())
-    inputs = FunctionCurves(options, bank, status.history).inputs
-    assert len(inputs) == MOST_INPUTS
-    assert [drawn.kind for drawn in inputs[-3:]] == ["number", "day", "week"]
-
-
-def test_signals_of_encoded_inputs_are_not_shown(status):
+    status = RunStatus.of_state(tmp_path / "state")
     model = status.bank.model
     before = model.changes
     model.changes = [

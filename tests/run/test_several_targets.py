@@ -7,7 +7,6 @@ import pytest
 
 import kernelbank as kb
 from kernelbank.cli.console import status_line
-from kernelbank.run.curves import FunctionCurves
 from kernelbank.run.history import DRAWN_TARGETS
 from kernelbank.run.report.data import report_text
 from kernelbank.run.status import RunStatus
@@ -150,23 +149,10 @@ def test_report_has_the_parts_of_each_target(source, tmp_path):
         assert target[-1] == pytest.approx(Y[~np.isnan(Y[:, k]), k][-1], rel=1e-6)
         assert parts[f"{prefix}status"]["error"] == status.of_target(k).scores.error
         line = parts[f"{prefix}curves"][0]
-        rows = np.tile([np.nan, status.bank.input_ranges()[1, 0]], (len(line["x"]), 1))
+        rows = np.tile([0.0, status.bank.input_ranges()[1, 0]], (len(line["x"]), 1))
         rows[:, 0] = line["x"]
         drawn = status.bank.predict_at(rows)[:, k, 0]
         assert np.allclose(line["prediction"][1:-1], drawn[1:-1], rtol=1e-4)
-
-
-def test_categories_are_drawn_by_their_inputs(tmp_path):
-    """The statistics of lagged targets stand before those of categories that come late."""
-    late = np.arange(COUNT) > 150
-    site = np.where((X[:, 0] > 1) & late, "rare", "usual")
-    rows = [[*x, s, *cells(y)] for x, s, y in zip(X, site, Y, strict=True)]
-    source = write_csv(tmp_path / "s.csv", ["a", "b", "site", "load", "price"], rows)
-    succeed(source, *OPTIONS, "--categorical", "site", "--lags", 3, "--state", tmp_path / "state")
-    status = RunStatus.of_state(tmp_path / "state")
-    curves = FunctionCurves(status.options, status.bank, status.history)
-    [site] = [drawn for drawn in curves.inputs if drawn.name == "site"]
-    assert [site.labels[k] for k in curves._frequent("site")] == ["usual", "rare"]
 
 
 # --- what is refused ------------------------------------------------------------------------------

@@ -155,19 +155,6 @@ class History:
         return {name: extremes[:, i] for i, name in enumerate(EXTREMES)}
 
     @property
-    def last_time(self) -> float:
-        """Of the last row; NaN if it has none."""
-        times = self.recent["time"]
-        return float(times[-1]) if len(times) else math.nan
-
-    @property
-    def seconds(self) -> float:
-        """From the first to the last time of all rows; 0 if there are none."""
-        extremes = self.extremes
-        low, high = extremes["time_low"], extremes["time_high"]
-        return float(max(high.max(initial=-np.inf) - low.min(initial=np.inf), 0.0))
-
-    @property
     def highest_weights(self) -> Floats:
         """(points, P): the highest weight of each slot in each point."""
         return self._tops[: self.points, len(EXTREMES) :]

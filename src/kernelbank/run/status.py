@@ -20,7 +20,6 @@ from ..auto.status import Change
 from ..errors import FileRefused, RunRefused
 from ..io.checkpoint import damage_text
 from . import Saved
-from .curves import FunctionCurves
 from .history import History
 from .options import RunOptions
 from .runner import RejectedRows, check_times
@@ -205,11 +204,6 @@ class RunStatus:
     def is_classification(self) -> bool:
         """Whether errors are error rates."""
         return self.options.task == "classification"
-
-    @property
-    def curves(self) -> FunctionCurves:
-        """The model's function along its inputs."""
-        return FunctionCurves(self.options, self.bank, self.history, self.output)
 
     @property
     def change_groups(self) -> list[ChangeGroup]:

@@ -9,7 +9,7 @@
 - changes: changes of the stream that were detected, in groups; bad_rows: rows that could not be
   used
 - points: totals, weights and losses of all points
-- curves: the predictions along each input
+- curves: the predictions along each numeric input
 
 With several targets these parts are of the first; those of the others, up to DRAWN_TARGETS, have
 the prefix `targets/K/`.
@@ -71,7 +71,7 @@ def _parts(status: RunStatus) -> dict[str, str]:
         parts["worst_rows"] = encode(_worst(status, history))
         parts["categories"] = encode(_categories(status, history))
         parts["points"] = _points(history)
-        parts["curves"] = _curves(status.curves.lines())
+        parts["curves"] = _curves(status)
         if status.is_classification:
             parts["labels"] = encode(_labels(status, history))
     return parts
@@ -133,13 +133,36 @@ def _points(history: History) -> str:
     return json_object(fields)
 
 
-def _curves(lines: list[Floats] | None) -> str:
+GRID = 24
+"""The values of an input at which the model's function is drawn."""
+
+MOST_INPUTS = 100
+"""The most numeric inputs along which it is drawn."""
+
+
+def _curves(status: RunStatus) -> str:
+    """The model's function along each numeric input, the others at their medians.
+
+    For labels the probability of the first class, three times.
+    """
+    bank, count = status.bank, min(len(status.features), MOST_INPUTS)
+    if bank.model is None or not bank.model.banks or not count:
+        return "[]"
+    middle, low, high = bank.input_ranges().T  # (d,), of which numeric columns are the first
+    rows = np.tile(middle, (count, GRID, 1))
+    for k in range(count):
+        rows[k, :, k] = np.linspace(low[k], high[k], GRID)
+    values = bank.predict_inputs(rows.reshape(-1, len(middle)), status.options.coverage)
+    if status.is_classification:
+        values = np.repeat(values[:, :1], 3, axis=1)
+    elif values.ndim == 3:  # (n, K, 3) for K targets
+        values = values[:, status.output]
     names = ("x", "prediction", "low", "high")
-    curves = [
-        json_object({name: json_numbers(row, 6) for name, row in zip(names, line, strict=True)})
-        for line in lines or ()
-    ]
-    return f"[{','.join(curves)}]"
+    lines = []
+    for k, line in enumerate(values.reshape(count, GRID, 3)):
+        figures = dict(zip(names, (rows[k, :, k], *line.T), strict=True))
+        lines.append(json_object({name: json_numbers(y, 6) for name, y in figures.items()}))
+    return f"[{','.join(lines)}]"
 
 
 def _recent(history: History) -> str:
@@ -243,10 +266,7 @@ def run_details(status: RunStatus) -> dict[str, object]:
         "positive": options.rare,
         "time": options.time,
         "timezone": options.timezone,
-        "inputs": [
-            {"kind": drawn.kind, "name": drawn.name, "labels": list(drawn.labels)}
-            for drawn in status.curves.inputs
-        ],
+        "inputs": list(status.features[:MOST_INPUTS]),
     }
 
 
