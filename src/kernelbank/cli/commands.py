@@ -57,13 +57,8 @@ def _click_option(name: str, spec: OptionSpec) -> click.Option:
     if spec.kind is bool:
         return click.Option([flag(name)], is_flag=True, **settings)
     types: dict[type, Any] = {
-        int: click.IntRange(spec.low, spec.high),  # type: ignore[arg-type]
-        float: click.FloatRange(
-            spec.low,
-            spec.high,
-            min_open=spec.open_range,
-            max_open=spec.open_range and spec.high is not None,
-        ),
+        int: click.INT,  # its range is checked by `RunOptions`
+        float: click.FLOAT,
         Path: click.Path(path_type=Path),
         str: click.Choice(spec.choices) if spec.choices else click.STRING,
         tuple: _column_names,
