@@ -5,9 +5,7 @@ The options of `kernelbank run` are made of the declaration of `RunOptions`.
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import MISSING
 from pathlib import Path
 from typing import IO, Any, TypeVar
@@ -29,13 +27,14 @@ class RefusedCommand(click.ClickException):
         click.echo(f"kernelbank: {self.message}", file=file, err=True)
 
 
-@contextmanager
-def errors_as_one_line() -> Iterator[None]:
-    """Turn errors of ours and of the system into one line."""
-    try:
-        yield
-    except (KernelBankError, OSError, MemoryError) as error:
-        raise RefusedCommand(error_text(error)) from None
+class _Commands(click.Group):
+    """Commands whose errors, of ours and of the system, are one line."""
+
+    def invoke(self, context: click.Context) -> Any:
+        try:
+            return super().invoke(context)
+        except (KernelBankError, OSError, MemoryError) as error:
+            raise RefusedCommand(error_text(error)) from None
 
 
 Command = TypeVar("Command", bound=Callable[..., object])
@@ -124,10 +123,9 @@ def run_command(context: click.Context, /, **values: Any) -> None:
     \b
       kernelbank run sensors.csv --target load --predictions out.csv --state run/
     """
-    with errors_as_one_line():
-        from .run import run
+    from .run import run
 
-        code = run(values)
+    code = run(values)
     if code:
         context.exit(code)
 
@@ -149,7 +147,7 @@ def _count(
     return click.option(name, type=kind, default=default, help=text)
 
 
-@click.group(context_settings=CONTEXT)
+@click.group(cls=_Commands, context_settings=CONTEXT)
 @click.version_option(__version__, "-V", "--version", prog_name="kernelbank")
 def cli() -> None:
     """Learn from streams with many kernels at once.
@@ -174,10 +172,9 @@ def demo(context: click.Context, out: Path) -> None:
     Writes the stream, predicts and learns it with `kernelbank run`, and says what to try next. It
     takes seconds.
     """
-    with errors_as_one_line():
-        from .demo import demo as work
+    from .demo import demo as work
 
-        code = work(out)
+    code = work(out)
     if code:
         context.exit(code)
 
@@ -264,10 +261,9 @@ def compare(**options: Any) -> None:
       kernelbank compare load.csv --target load --standardise 100 \\
         --learners Norma,KRLS --combiners Simplex,Stacking --rivals raker,adaraker
     """
-    with errors_as_one_line():
-        from .compare import compare as work
+    from .compare import compare as work
 
-        work(options)
+    work(options)
 
 
 @cli.command()
@@ -285,12 +281,11 @@ def report(state: Path, out: Path) -> None:
     network: errors, losses and weights over time, predictions along each input, intervals, detected
     changes, bad rows. The run may be active meanwhile.
     """
-    with errors_as_one_line():
-        from ..run.report.data import check_report_path, write_report
-        from ..run.status import RunStatus
+    from ..run.report.data import check_report_path, write_report
+    from ..run.status import RunStatus
 
-        check_report_path(out, "--out")
-        write_report(out, RunStatus.of_state(state))
+    check_report_path(out, "--out")
+    write_report(out, RunStatus.of_state(state))
     click.echo(f"Wrote {out}", err=True)
 
 
@@ -298,9 +293,5 @@ cli.add_command(run_command)
 
 
 def run() -> None:
-    """Run the command line; expected errors are one line, without a traceback."""
-    try:
-        cli(prog_name="kernelbank")
-    except (KernelBankError, OSError, MemoryError) as error:
-        click.echo(f"kernelbank: {error_text(error)}", err=True)
-        sys.exit(1)
+    """Run the command line."""
+    cli(prog_name="kernelbank")
