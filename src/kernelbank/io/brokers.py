@@ -27,14 +27,6 @@ REDIS_PASSWORD = "KERNELBANK_REDIS_PASSWORD"
 KAFKA_PASSWORD = "KERNELBANK_KAFKA_PASSWORD"
 """The environment variable with `sasl.password`, for addresses with a `sasl.username` only."""
 
-PLAIN_SETTINGS = frozenset(
-    (
-        "client.id", "group.id", "sasl.mechanism", "sasl.mechanisms", "sasl.username",
-        "security.protocol", "ssl.ca.location", "ssl.certificate.location", "ssl.key.location",
-    )
-)  # fmt: skip
-"""Settings of Kafka that may be shown; any other may be a secret."""
-
 
 @dataclass(frozen=True)
 class RedisAddress:
@@ -68,13 +60,6 @@ class KafkaAddress:
     def shown(self) -> str:
         """The address without settings, which may hold a password."""
         return f"kafka://{self.servers}/{self.topic}"
-
-    def hidden(self, text: str) -> str:
-        """A text of the client library without the values of settings that may be secrets."""
-        for name, value in self.settings.items():
-            if value and name not in PLAIN_SETTINGS:
-                text = text.replace(value, "***")
-        return text
 
 
 def redis_address(address: str) -> RedisAddress:

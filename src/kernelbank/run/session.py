@@ -88,11 +88,6 @@ class Session:
             self.bank.name_targets(options.targets)
         self.bank.expect_delay(options.delay)
 
-    @property
-    def history(self) -> History | None:
-        """The history of the predictions of the first target, once there is one."""
-        return self.histories[0] if self.histories else None
-
     def set_columns(self, columns: Sequence[tuple[str, str]]) -> None:
         """Tell the bank the names and kinds of its columns; a resumed bank must have the same."""
         earlier = self.bank.use_columns(columns)

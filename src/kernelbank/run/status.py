@@ -23,7 +23,7 @@ from . import Saved
 from .history import History
 from .options import RunOptions
 from .runner import RejectedRows, check_times
-from .scores import TOTALS, LabelScore
+from .scores import LabelScore
 from .session import Session
 from .state_folder import STATE, read_checkpoint, saved_count
 
@@ -185,10 +185,10 @@ class RunStatus:
         return self.session.bank
 
     @property
-    def history(self) -> History | None:
-        """The history of the target's predictions, once there is one."""
+    def history(self) -> History:
+        """The history of the target's predictions, empty before there is one."""
         histories = self.session.histories
-        return histories[self.output] if histories else None
+        return histories[self.output] if histories else History(0)
 
     @property
     def categories(self) -> Sequence[tuple[str, str]]:
@@ -244,7 +244,7 @@ class RunStatus:
         totals, labels = self._totals, self.is_classification
         means = {name: total / self.scored for name, total in totals.items() if self.scored}
         best, losses = "", math.nan
-        if self.history is not None and self.scored:
+        if self.scored:
             of_slots = self.history.losses.sum(axis=0)
             slot = int(np.argmin(of_slots))
             best, losses = self.bank.names[slot], float(of_slots[slot])
@@ -261,7 +261,7 @@ class RunStatus:
     @property
     def label_scores(self) -> dict[str, LabelScore]:
         """How well each label is found; empty for regression."""
-        scores = [] if self.history is None else self.history.labels.of_each()
+        scores = self.history.labels.of_each()
         return dict(zip(map(str, self.bank.classes), scores, strict=False))
 
     @property
@@ -274,7 +274,7 @@ class RunStatus:
     @cached_property
     def largest_weights(self) -> list[tuple[str, float]]:
         """The slots with the largest weights now, and these weights."""
-        if self.history is None or not self.scored:
+        if not self.scored:
             return []
         weights = self.history.weights[-1]
         order = np.argsort(-weights, kind="stable")[:_LARGEST_WEIGHTS].tolist()
@@ -283,8 +283,6 @@ class RunStatus:
 
     @cached_property
     def _totals(self) -> dict[str, float]:
-        if self.history is None:
-            return dict.fromkeys(TOTALS, 0.0)
         return {name: float(values.sum()) for name, values in self.history.totals.items()}
 
     def error_of(self, loss: float, scored: float) -> float:
@@ -337,7 +335,7 @@ class ChangeGroup(NamedTuple):
 
 
 def change_groups(
-    signals: Sequence[tuple[int, str, str]], rows: int, history: History | None
+    signals: Sequence[tuple[int, str, str]], rows: int, history: History
 ) -> list[ChangeGroup]:
     """Groups of signals (row, kind, subject), which are in the order of their rows.
 
@@ -351,10 +349,8 @@ def change_groups(
         ends, counts = groups[-1]
         ends[1] = row
         counts[what, subject] += 1
-    ends_of_points, losses = np.zeros(1), np.zeros(1)
-    if history is not None:
-        ends_of_points = np.r_[0.0, np.cumsum(history.totals["rows"])]
-        losses = np.r_[0.0, np.cumsum(history.totals["loss"])]
+    ends_of_points = np.r_[0.0, np.cumsum(history.totals["rows"])]
+    losses = np.r_[0.0, np.cumsum(history.totals["loss"])]
 
     def summed(row: int) -> float:
         return float(np.interp(row, ends_of_points, losses))

@@ -187,13 +187,13 @@ def test_signals_close_together_are_one_group_with_counts():
     signals = [[100, "error grew", ""]]
     signals += [[110 + k, "input level", "a"] for k in range(5)]
     signals += [[120, "input level", "b"], [180, "weights", ""], [1000, "weights", ""]]
-    assert change_groups(signals, 2000, None) == [
+    assert change_groups(signals, 2000, History(0)) == [
         (100, 120, [("error grew", "", 1), ("input level", "a", 5), ("input level", "b", 1)], 0.0),
         (180, 180, [("weights", "", 1)], 0.0),
         (1000, 1000, [("weights", "", 1)], 0.0),
     ]
-    assert [group[:2] for group in change_groups(signals, 50_000, None)] == [(100, 1000)]
-    assert change_groups([], 10, None) == []
+    assert [group[:2] for group in change_groups(signals, 50_000, History(0))] == [(100, 1000)]
+    assert change_groups([], 10, History(0)) == []
 
 
 @pytest.mark.parametrize("count", [2, 20])

@@ -57,23 +57,22 @@ def report_text(status: RunStatus) -> str:
 
 def _parts(status: RunStatus) -> dict[str, str]:
     """The parts of one target, as JSON texts."""
+    history, rejected = status.history, status.rejected
     parts = {
         "run": encode(run_details(status)),
         "status": encode(_status(status)),
         "changes": encode(status.change_groups),
-        "bad_rows": encode({"count": status.rejected.count, "examples": status.rejected.first}),
+        "bad_rows": encode({"count": rejected.count, "examples": rejected.first}),
+        "recent": _recent(history),
+        "worst_rows": encode(_worst(status, history)),
+        "categories": encode(_categories(status, history)),
+        "points": _points(history),
+        "curves": _curves(status),
     }
     if status.options.horizons:
         parts["forecasts"] = encode(forecast_part(status))
-    history = status.history
-    if history is not None:
-        parts["recent"] = _recent(history)
-        parts["worst_rows"] = encode(_worst(status, history))
-        parts["categories"] = encode(_categories(status, history))
-        parts["points"] = _points(history)
-        parts["curves"] = _curves(status)
-        if status.is_classification:
-            parts["labels"] = encode(_labels(status, history))
+    if status.is_classification:
+        parts["labels"] = encode(_labels(status, history))
     return parts
 
 
@@ -115,8 +114,8 @@ def _status(status: RunStatus) -> dict[str, object]:
         **status.to_json(),
         "phase": status.phase,
         "scored": status.scored,
-        "stride": 1 if history is None else history.stride,
-        "points": 0 if history is None else history.points,
+        "stride": history.stride,
+        "points": history.points,
         "updated": status.times["updated"],
     }
 
