@@ -189,17 +189,13 @@ class LivePage:
             result = json.loads(pipe.readline() or b'{"errno": null, "reason": "it ended"}')
         if "port" in result:
             return int(result["port"])
-        where, reason = f"port {self.port} of {HOST}", result["reason"]
-        failures = {
-            errno.EADDRINUSE: f"{where} is taken. Give --live another port, or none: then a free "
-            "one is found.",
-            errno.EACCES: f"{where} is not allowed to you. Give --live a port above 1023.",
-        }
-        other = (
-            f"the live page's server cannot start: {reason}. Run without --live; a page at the end "
-            "is written by --report."
+        reason = result["reason"]
+        if result["errno"] == errno.EADDRINUSE:
+            reason = f"port {self.port} of {HOST} is taken"
+        raise RunRefused(
+            f"the live page's server cannot start: {reason}. Give --live another port, or none: "
+            "then a free one is found. A page at the end is written by --report."
         )
-        raise RunRefused(failures.get(result["errno"], other))
 
 
 PERIOD = 0.5

@@ -111,6 +111,11 @@ class NewestReport:
         self.changed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         """Done at the next report, or when the run ends."""
 
+    @property
+    def tag(self) -> str:
+        """By which a viewer says that it has this report."""
+        return f'"{self.number}"'
+
     def refresh(self) -> None:
         """Read what the run has written since the last call."""
         names = os.listdir(self._folder)
@@ -235,14 +240,13 @@ class PageServer:
             await send(200, self._current_page(), content_type="text/html; charset=utf-8")
         elif rest == ["report", ""]:
             connection.admitted = True
-            report, known = self.report, headers.get("if-none-match", "")
-            if known == f'"{report.number}"' and not report.ended:
+            report, seen = self.report, headers.get("if-none-match", "")
+            if seen == report.tag and not report.ended:
                 await asyncio.wait([report.changed], timeout=self.limits.longest_wait)
-            tag = f'"{report.number}"'
-            if known == tag:
+            if seen == report.tag:
                 await send(304, b"")
             else:
-                await send(200, report.text, content_type="application/json", etag=tag)
+                await send(200, report.text, content_type="application/json", etag=report.tag)
         else:
             await send(403, _ELSEWHERE)
 
