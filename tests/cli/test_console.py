@@ -11,6 +11,7 @@ import subprocess
 import sys
 import termios
 import threading
+import weakref
 from pathlib import Path
 
 import numpy as np
@@ -240,3 +241,20 @@ def test_hang_up_that_is_ignored_from_the_start_stays_ignored():
             assert not stop.is_set()
     finally:
         signal.signal(signal.SIGHUP, before)
+
+
+class Dropped:
+    """Something that a callback waits for."""
+
+
+def test_second_signal_inside_a_callback_prints_nothing_and_ends_the_run(capfd):
+    with stop_on_signals() as stop:
+        signal.raise_signal(signal.SIGTERM)
+        assert stop.is_set()
+        dropped = Dropped()
+        watched = weakref.ref(dropped, lambda _: signal.raise_signal(signal.SIGTERM))
+        del dropped
+        assert watched() is None
+        with pytest.raises(KeyboardInterrupt):
+            stop.is_set()
+    assert capfd.readouterr().err == ""

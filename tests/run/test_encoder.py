@@ -343,11 +343,11 @@ def test_first_line_that_looks_like_a_row_is_noted(tmp_path):
     assert "line 1: the first line looks like a row, not like the names" in done.err
 
 
-def test_output_that_only_has_a_header_is_written_anew(tmp_path):
+def test_refused_run_leaves_no_output_that_only_has_a_header(tmp_path):
     path, place = tmp_path / "rows.csv", tmp_path / "p.csv"
     path.write_text("a,y\nx,1\n2,3\n")
     refusal(path, "--target", "y", "--predictions", place)
-    assert place.read_text() == "row,prediction,lower,upper,target\n"
+    assert not place.exists()
     place.write_text("row,prediction,probability,target\n")  # of a run with other options
     path.write_text("a,y\n1,1\n2,3\n")
     succeed(path, "--target", "y", "--predictions", place)

@@ -269,9 +269,20 @@ class StopFlag:
 
     def __init__(self) -> None:
         self.signal_number = 0
+        self._is_lost = False
+        self._earlier_hook = sys.unraisablehook
 
     def is_set(self) -> bool:
+        if self._is_lost:
+            raise KeyboardInterrupt
         return bool(self.signal_number)
+
+    def see_lost_error(self, lost: Any) -> None:
+        """Python drops and prints what is raised in a callback: end after the block instead."""
+        if isinstance(lost.exc_value, KeyboardInterrupt):
+            self._is_lost = True
+        else:
+            self._earlier_hook(lost)
 
     def __call__(self, number: int, _: object) -> None:
         if not self.signal_number:
@@ -294,8 +305,10 @@ def stop_on_signals() -> Iterator[StopFlag]:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
             before[number] = signal.signal(number, stop)
+    earlier_hook, sys.unraisablehook = sys.unraisablehook, stop.see_lost_error
     try:
         yield stop
     finally:
+        sys.unraisablehook = earlier_hook
         for number, handler in before.items():
             signal.signal(number, handler)

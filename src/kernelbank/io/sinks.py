@@ -86,6 +86,9 @@ class Sink(ABC):
     def clear(self) -> None:
         """After a `check`: remove everything, so that a new run may start here."""
 
+    def discard(self) -> None:  # noqa: B027  (not every sink is something without rows)
+        """Remove what was made by `start`, if no row was written."""
+
     @abstractmethod
     def close(self, *, complete: bool) -> None:
         """Close; with `complete`, rows that are held back are written."""
@@ -124,8 +127,8 @@ class LineFileSink(Sink):
         self._hash = hashlib.sha256()
         self._length = 0
         self._file: BinaryIO = io.BytesIO()  # until it is opened
-        self._is_new = False
-        """Whether the folder does not know its name yet."""
+        self._is_new = self._was_absent = False
+        """Whether the folder does not know its name yet; whether there was none before."""
 
     @abstractmethod
     def _lines(self, rows: Sequence[Row]) -> str:
@@ -145,6 +148,7 @@ class LineFileSink(Sink):
         )
 
     def start(self) -> None:
+        self._was_absent = not os.path.lexists(self.path)
         self._open()
         self.check_vacant()  # again: now that the file is locked
         self._is_new = True
@@ -211,6 +215,11 @@ class LineFileSink(Sink):
         self._truncate(0)
         self.close(complete=True)
         self._hash, self._length = hashlib.sha256(), 0
+
+    def discard(self) -> None:
+        if self._was_absent and self._length <= len(self._header):
+            with suppress(OSError):
+                self.path.unlink()
 
     def close(self, *, complete: bool) -> None:
         # After a failure, bytes that are still in the buffer do not matter.

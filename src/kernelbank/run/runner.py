@@ -497,7 +497,13 @@ class Runner:
         return True
 
     def close(self, *, complete: bool) -> None:
-        """Close the sinks; with `complete`, rows that they hold back are written."""
+        """Close the sinks; with `complete`, rows that they hold back are written.
+
+        Else a run without a row and without --state leaves no output that only has a header.
+        """
+        if not complete and not self.rows and self.checkpoints is None:
+            for sink in self.all_sinks:
+                sink.discard()
         for sink in self.all_sinks:
             sink.close(complete=complete)
 
