@@ -295,13 +295,13 @@ Bank::Output::Output(Cloned<Combiner> combiner, std::vector<double> first_weight
 }
 
 void Bank::Output::reserve(int block, const BankSpec& spec) {
-  block_targets.resize(spec.objective.window - 1 + block);
+  block_targets = Array<double>(spec.objective.window - 1 + block);  // resize would keep the memory
   for (auto* rows : {&scores.curvature, &scores.window_loss, &scores.slot_cost, &scores.slot_loss,
                      &scores.slot_predictions, &chosen, &proposed})
     *rows = Matrix<double>(block, spec.slots);
   scores.values = Matrix<double>(spec.needs_values ? block * spec.objective.window : 0, spec.slots);
   totals = Matrix<double>(block, spec.objective.window + EXTRA_SUMS);
-  best.resize(block);
+  best = Array<double>(block);
   metrics = Matrix<double>(block, Trace::WEIGHTS);
 }
 
@@ -525,7 +525,7 @@ void Bank::continue_with_output(Bank& before, Bank& alone, int output, double pa
     look(old, entry.name);
     if (!source || source->shape != entry.shape || source->kind != entry.kind)
       throw StateRefused(entry.name + " differs");
-    std::memcpy(entry.numbers, source->numbers, entry.bytes());
+    copy_changed(entry.numbers, source->numbers, entry.bytes());
   }
   for (std::size_t i = 0; i < packs.size(); ++i) {
     const TargetChange& change = packs[i].change;

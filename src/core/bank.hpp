@@ -68,7 +68,7 @@ class Pack {
   void reserve(int block) {
     for (Record& record : records) record.reserve(block);
     for (Record& record : learned_) record.reserve(block);
-    for (Output& output : outputs) output.losses_before.assign(block, Lanes(0.0));
+    for (Output& output : outputs) output.losses_before = Array<Lanes>(block, Lanes(0.0));
   }
   /// Go on with other units of output k; whether the functions do. See `Learner::rescale`.
   bool rescale(int k, double factor, double offset);
