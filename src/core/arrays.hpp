@@ -73,7 +73,7 @@ void copy_changed(void* to, const void* from, std::size_t bytes);
 template <class T>
 struct Zeros {
   using value_type = T;
-  static constexpr std::size_t PAGES = 1 << 17;  // bytes
+  static constexpr std::size_t PAGES = 3 << 14;  // bytes
   Zeros() = default;
   template <class U>
   Zeros(const Zeros<U>&) {}

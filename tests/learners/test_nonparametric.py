@@ -122,22 +122,29 @@ def test_posterior_norm_and_values_equal_the_dense_solution_after_every_sample(l
 
 
 def test_impossible_trees_are_refused():
-    """Of 11 cells in 5 pairs, with 6 blocks of at most 2 entries."""
+    """Of 11 cells in 5 pairs, with at most 2 entries each."""
     bank = kb.KernelBank([Cells(0.7, 6)], Tree(nodes=11, split_after=3))
     bank.run(*moving_stream(0, 180, 2, drift=0.5))
     state = bank.state()
+    counts, used = (state[f"pack0/learner/{name}"] for name in ("entry_counts", "entries_used"))
+    leaf, other = np.flatnonzero(counts)[:2]
+    places = state["pack0/learner/places"]
+    first_place = np.ravel_multi_index((leaf, 0), places.shape)
+    at = {"parents": 1, "places": first_place}  # else the first number
     for name, values in {
-        "children": [-1, 2, 11],
+        "children": [-1, 2, 11, 0],
         "axes": [-1, 2],
         "parents": [-1, 1, 11],
-        "blocks": [-1, 6],
-        "entry_counts": [-1, 3],
-        "pairs": [-1, 6],
+        "entry_counts": [-1, 1, 3],
+        "places": [-1, used, places[other, 0]],
+        "entries_used": [-1, used - 1, used + 1, 19],
+        "first_free": [-2, used, places[leaf, 0]],
+        "pairs": [-1, 4, 6],
         "splits": [-1, 2**53],
     }.items():
         for value in values:
             array = state[f"pack0/learner/{name}"].copy()
-            array.flat[1 if name == "parents" else 0] = value
+            array.flat[at.get(name, 0)] = value
             forged = state | {f"pack0/learner/{name}": array}
             refuses(r"\w", bank._bank.restore, forged)
     bank._bank.restore(state)
