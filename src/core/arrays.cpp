@@ -26,13 +26,15 @@ void unmap_pages(void* pages, std::size_t) { ::operator delete(pages, CacheAlign
 
 #endif
 
-void copy_changed(void* to, const void* from, std::size_t bytes) {
+void copy_sparse(void* to, const void* from, std::size_t bytes) {
   constexpr std::size_t PIECE = 4096;
   for (std::size_t start = 0; start < bytes; start += PIECE) {
     const std::size_t size = std::min(PIECE, bytes - start);
     char* target = static_cast<char*>(to) + start;
     const char* source = static_cast<const char*>(from) + start;
-    if (std::memcmp(target, source, size) != 0) std::memcpy(target, source, size);
+    // All are 0 if the first is, and each equals the next.
+    const bool zeros = *source == 0 && std::memcmp(source, source + 1, size - 1) == 0;
+    if (!zeros || std::memcmp(target, source, size) != 0) std::memcpy(target, source, size);
   }
 }
 

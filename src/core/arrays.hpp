@@ -1,6 +1,7 @@
 // Arrays that own their numbers, and the one list of an object's state that everything uses.
 #pragma once
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -64,8 +65,8 @@ using Array = std::vector<T, CacheAligned<T>>;
 void* map_pages(std::size_t bytes);
 void unmap_pages(void* pages, std::size_t bytes);
 
-/// to[:bytes] = from[:bytes], written only where they differ: pages of zeros stay untouched.
-void copy_changed(void* to, const void* from, std::size_t bytes);
+/// to[:bytes] = from[:bytes]; where both are zeros nothing is written, so pages stay untouched.
+void copy_sparse(void* to, const void* from, std::size_t bytes);
 
 /// The same for numbers that are 0 until they are written. What a tree or a memory may need one day
 /// costs neither time nor memory before: many numbers are pages of the system, which it gives when they
@@ -107,7 +108,7 @@ class Matrix {
     std::fill(numbers.begin(), numbers.end(), value);
   }
   Matrix(const Matrix& other) : Matrix(other.rows_, other.columns_) {
-    copy_changed(numbers.data(), other.numbers.data(), numbers.size() * sizeof(T));
+    copy_sparse(numbers.data(), other.numbers.data(), numbers.size() * sizeof(T));
   }
   Matrix(Matrix&&) = default;
   Matrix& operator=(const Matrix& other) { return *this = Matrix(other); }
@@ -159,6 +160,24 @@ class Cloned {
  private:
   std::unique_ptr<T> owned_;
   std::unique_ptr<T> (*copy_)(const T&) = nullptr;
+};
+
+/// The same, but the copy is made when one of the two is about to change: until then both are one object.
+template <class T>
+class ClonedLater {
+ public:
+  ClonedLater(Cloned<T> part) : part_(std::make_shared<Cloned<T>>(std::move(part))) {}
+  T& operator*() {
+    if (part_.use_count() > 1) part_ = std::make_shared<Cloned<T>>(*part_);
+    std::atomic_thread_fence(std::memory_order_acquire);  // after another thread has made its copy
+    return **part_;
+  }
+  T* operator->() { return &**this; }
+  const T& operator*() const { return **part_; }
+  const T* operator->() const { return &**part_; }
+
+ private:
+  std::shared_ptr<Cloned<T>> part_;
 };
 
 /// What a state from outside is refused with.

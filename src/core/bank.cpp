@@ -6,6 +6,7 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <numeric>
 #include <thread>
 
 #include "dense.hpp"
@@ -258,8 +259,7 @@ void Pack::rescale_targets(int k, double factor, double offset, const Samples& s
   }
 }
 
-void Pack::take_slot(int to, Pack& source, int from, bool shared) {
-  learner->take_slot(to, *source.learner, from, shared);
+void Pack::take_slot(int to, const Pack& source, int from) {
   for (std::size_t k = 0; k < outputs.size(); ++k) {
     outputs[k].alive.set(to, source.outputs[k].alive[from]);
     records[k].take_lane(to, source.records[k], from);
@@ -413,23 +413,43 @@ void Bank::continue_with(Bank& before, const SlotPlan& plan, const std::vector<N
   for (std::size_t k = 0; k < outputs.size(); ++k)
     outputs[k].continue_with(before.outputs[k], plan, spec_);
   continue_targets(before, plan);
-  std::vector<Pack*> sources(packs.size());  // whose shared state each pack has
-  auto take = [&](int slot, Bank& other, int source, bool must_share) {
-    const auto [pack, lane] = place(slot);
-    const auto [from, from_lane] = other.place(source);
-    Pack& origin = other.packs[from];
-    const bool first = !sources[pack];
-    if (must_share && !first && sources[pack] != &origin &&
-        !sources[pack]->learner->shares_with(*origin.learner))
-      throw StateRefused("slots that share what they have learned are taken apart");
-    if (first) sources[pack] = &origin;
-    packs[pack].take_slot(lane, origin, from_lane, first);
+  struct Source {
+    Bank* bank;
+    int slot;
+    bool operator==(const Source&) const = default;
   };
+  std::vector<Source> slots_from;  // from which slot each one goes on
   for (int slot = 0; slot < spec_.slots; ++slot)
-    if (!plan.is_new(slot)) take(slot, before, plan.continued[slot], true);
+    slots_from.push_back({&before, plan.continued[slot]});
   for (const NewSlots& group : added)
     for (std::size_t i = 0; i < group.indices.size(); ++i)
-      take(group.indices[i], *group.bank, int(i), false);
+      slots_from.at(group.indices[i]) = {group.bank, int(i)};
+  for (Pack& pack : packs) {
+    std::vector<int> lanes(pack.slots.size());
+    std::iota(lanes.begin(), lanes.end(), 0);
+    std::stable_partition(lanes.begin(), lanes.end(),
+                          [&](int lane) { return !plan.is_new(pack.slots[lane]); });
+    Pack* shared = nullptr;  // from which what its slots share is
+    bool whole = false;      // whether its learner is that of another pack, as it is
+    for (int lane : lanes) {
+      const Source source = slots_from[pack.slots[lane]];
+      const auto [from, from_lane] = source.bank->place(source.slot);
+      Pack& origin = source.bank->packs[from];
+      const bool first = !shared;
+      if (first) {
+        shared = &origin;
+        whole = origin.slots.size() == pack.slots.size() && origin.learner->history() == 0;
+        for (int i = 0; i < int(pack.slots.size()); ++i)
+          whole = whole && slots_from[pack.slots[i]] == Source{source.bank, origin.slots[i]};
+        if (whole) pack.learner = origin.learner;
+      }
+      if (shared != &origin && source.bank == &before &&
+          !shared->learner->shares_with(*origin.learner))
+        throw StateRefused("slots that share what they have learned are taken apart");
+      if (!whole) pack.learner->take_slot(lane, *origin.learner, from_lane, first);
+      pack.take_slot(lane, origin, from_lane);
+    }
+  }
   for (const NewSlots& group : added) {
     if (!group.on_base) continue;
     for (int slot : group.indices) {
@@ -525,7 +545,7 @@ void Bank::continue_with_output(Bank& before, Bank& alone, int output, double pa
     look(old, entry.name);
     if (!source || source->shape != entry.shape || source->kind != entry.kind)
       throw StateRefused(entry.name + " differs");
-    copy_changed(entry.numbers, source->numbers, entry.bytes());
+    copy_sparse(entry.numbers, source->numbers, entry.bytes());
   }
   for (std::size_t i = 0; i < packs.size(); ++i) {
     const TargetChange& change = packs[i].change;

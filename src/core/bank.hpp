@@ -62,8 +62,8 @@ class Pack {
   /// out[k] = variance at the query point over that of the noise, likewise.
   void variance(const Query& query, const std::vector<Pack>& packs);
   void visit(Archive& archive);
-  /// Let the slot in lane `to` go on from the one in lane `from` of another pack.
-  void take_slot(int to, Pack& source, int from, bool shared);
+  /// Let the slot in lane `to` go on from the one in lane `from` of another pack; but for its learner.
+  void take_slot(int to, const Pack& source, int from);
   /// Have room for blocks of this length.
   void reserve(int block) {
     for (Record& record : records) record.reserve(block);
@@ -85,7 +85,7 @@ class Pack {
   void start_on_base(int lane, const std::vector<Pack>& packs);
 
   std::vector<int> slots;  // their indices in the bank
-  Cloned<Learner> learner;
+  ClonedLater<Learner> learner;
   TargetChange change;
 
   std::vector<Record> records;  // of the slots' functions, by output

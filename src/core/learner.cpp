@@ -27,7 +27,7 @@ void Learner::continue_from(Learner& narrower) {
     const std::size_t width = to.bytes() / (to.shape.empty() ? 1 : to.shape[0]);
     const std::size_t before = from.bytes() / rows;
     for (std::size_t i = 0; i < rows; ++i)
-      copy_changed((char*)to.numbers + i * width, (char*)from.numbers + i * before, before);
+      copy_sparse((char*)to.numbers + i * width, (char*)from.numbers + i * before, before);
   });
 }
 
@@ -46,7 +46,7 @@ bool Learner::shares_with(Learner& other) {
 void Learner::take_slot(int to, Learner& source, int from, bool shared) {
   copy_state(*this, source, false, [=](const Entry& into, const Entry& out_of) {
     if (!into.lanes) {
-      if (shared) copy_changed(into.numbers, out_of.numbers, out_of.bytes());
+      if (shared) copy_sparse(into.numbers, out_of.numbers, out_of.bytes());
       return;
     }
     double* a = static_cast<double*>(into.numbers);

@@ -110,7 +110,8 @@ class Learner {
   /// it is a target that was kept. A function of the inputs goes on as it is: they may have other units
   /// too, or be past targets. Whether f was mapped.
   virtual bool rescale(int /*output*/, double /*factor*/, double /*offset*/) { return false; }
-  /// How many inputs before the present one it reads, if more than the window's.
+  /// How many inputs before the present one it reads, if more than the window's. One that does depends
+  /// on the bank that it was made for.
   virtual int history() const { return 0; }
   /// Whether it calls a function of the user's, which may fail.
   virtual bool may_fail() const { return false; }
@@ -237,6 +238,7 @@ class Separate final : public Learner {
     for (std::size_t k = 0; k < parts_.size(); ++k)
       parts_[k]->start_from(points, coefficients, records + k);
   }
+  int history() const override { return parts_[0]->history(); }
   bool may_fail() const override { return parts_[0]->may_fail(); }
   const std::vector<Cloned<Learner>>& parts() const { return parts_; }
 

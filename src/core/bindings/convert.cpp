@@ -358,7 +358,7 @@ void write_entries(const std::vector<Entry>& entries, const nb::dict& arrays) {
     with_numbers(entry, [&]<class T>(T* numbers) {
       if (array.dtype() != nb::dtype<T>() || shape_of(array) != entry.shape)
         throw StateRefused(entry.name + " has another shape or type");
-      copy_changed(numbers, array.data(), entry.bytes());
+      copy_sparse(numbers, array.data(), entry.bytes());
     });
   }
 }
