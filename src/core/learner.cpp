@@ -1,5 +1,6 @@
 #include "learner.hpp"
 
+#include <cmath>
 #include <cstring>
 
 namespace kb {
@@ -75,6 +76,29 @@ Lanes expansion_norm(const Array<Lanes>& coefficients, const Matrix<Lanes>& gram
       total.add(coefficients[i] * coefficients[j] * gram[int(i)][j]);
   const Lanes norm = total.value();
   return where_less(norm, 0.0, 0.0, norm);
+}
+
+// --- learners whose f is computed at every point ---------------------------------------------------
+
+void PointLearner::learn(const Block& block, Record* records) {
+  Record& record = records[0];
+  const Samples& samples = block.samples;
+  for (int t = 0; t < block.count; ++t) {
+    const std::int64_t number = block.first + t;
+    const double *x = block.x(t), target = block.targets[0][t][0];
+    double value = samples.uses_query ? value_ : value_at(x);  // all is as the query left it
+    record.predictions[t] = first_lane(value);
+    if (!std::isnan(target)) value = learn_target(number, x, value, target);
+    // f on the window, oldest first; 0 before the first sample.
+    Lanes* newest = record.values[t + 1] + window_ - 1;
+    newest[0] = first_lane(value);
+    for (int age = 1; age < window_; ++age) {
+      const int position = samples.place(number) - age;
+      for (int k = 0; k < samples.dimension; ++k) point_[k] = samples.inputs(k)[position];
+      newest[-age] = first_lane(age <= number ? value_at(point_.data()) : 0.0);
+    }
+    record.norms[t + 1] = first_lane(norm());
+  }
 }
 
 // --- slots of another process --------------------------------------------------------------------

@@ -198,6 +198,32 @@ struct LearnerSpec {
   }
 };
 
+/// A learner of one slot and output whose f is computed anew at every point. A sample without a target
+/// changes nothing.
+class PointLearner : public Learner {
+ public:
+  PointLearner(const LearnerSpec& spec) : window_(spec.objective.window), point_(spec.dimension) {}
+  void learn(const Block& block, Record* records) override;
+  void predict(const Query& query, Lanes* out) override {
+    value_ = value_at(query.x);
+    out[0] = first_lane(value_);
+  }
+
+ protected:
+  /// f(x).
+  virtual double value_at(const double* x) = 0;
+  /// Learn sample `number`, the point that f was last computed at, where it is `value`; returns f(x)
+  /// afterwards.
+  virtual double learn_target(std::int64_t number, const double* x, double value, double target) = 0;
+  /// norm^2; 0 if f is not in the space of a kernel.
+  virtual double norm() const { return 0.0; }
+
+ private:
+  int window_;
+  double value_ = 0.0;         // f at the last query
+  std::vector<double> point_;  // scratch: an older sample of the window
+};
+
 /// A learner for one output as one for several: a copy for each, since nothing can be shared.
 class Separate final : public Learner {
  public:

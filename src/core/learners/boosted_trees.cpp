@@ -105,15 +105,15 @@ struct Trees {
   Array<std::int64_t> depths;           // the most splits on a way to a leaf
 };
 
-class BoostedTrees final : public Learner {
+class BoostedTrees final : public PointLearner {
  public:
   explicit BoostedTrees(const LearnerSpec& spec)
-      : trees_(spec.settings.count("trees")),
+      : PointLearner(spec),
+        trees_(spec.settings.count("trees")),
         leaves_(spec.settings.whole("leaves", 2)),
         memory_(spec.settings.whole("memory", FIRST)),
         rate_(spec.settings.number("learning_rate")),
         adaptation_(spec.settings.number("adaptation")),
-        window_(spec.objective.window),
         coordinates_(spec.settings.indices("coordinates", spec.dimension)),
         dimension_(int(coordinates_.size())),
         key_(spec.settings.random_key()) {
@@ -143,39 +143,6 @@ class BoostedTrees final : public Learner {
     coded_ = 0;
   }
 
-  void learn(const Block& block, Record* records) override {
-    Record& record = records[0];
-    for (int t = 0; t < block.count; ++t) {
-      const std::int64_t number = block.first + t;
-      if (!block.samples.uses_query) evaluate(block.x(t));  // else all is as the query left it
-      record.predictions[t] = first_lane(value_);
-      const double target = block.targets[0][t][0];
-      if (!std::isnan(target)) {  // a sample without a target changes nothing
-        adapt(target);
-        remember(target);
-        grow();
-      }
-      // f on the window, oldest first; 0 before the first sample.
-      Lanes* values = record.values[t + 1];
-      const int position = block.samples.place(number);
-      values[window_ - 1] = first_lane(value_);
-      for (int age = 1; age < window_; ++age) {
-        if (age <= number) {
-          for (int k = 0; k < dimension_; ++k)
-            point_[k] = float(block.samples.inputs(coordinates_[k])[position - age]);
-          evaluate_point();
-        }
-        values[window_ - 1 - age] = first_lane(age <= number ? value_ : 0.0);
-      }
-      record.norms[t + 1] = 0.0;
-    }
-  }
-
-  void predict(const Query& query, Lanes* out) override {
-    evaluate(query.x);
-    out[0] = first_lane(value_);
-  }
-
   void continue_from(Learner& narrower) override {
     Learner::continue_from(narrower);
     coded_ = 0;
@@ -188,36 +155,42 @@ class BoostedTrees final : public Learner {
  private:
   // --- predicting and adapting -------------------------------------------------------------------
 
-  /// point, leaf of each tree and value, for an input.
-  void evaluate(const double* x) {
+  /// f(x), the point and the leaf of each tree.
+  double value_at(const double* x) override {
     for (int k = 0; k < dimension_; ++k) point_[k] = float(x[coordinates_[k]]);
-    evaluate_point();
+    return evaluate();
   }
-  void evaluate_point() {
+  double evaluate() {
     double value = now_.constant;
     for (int t = 0; t < trees_; ++t) {
-      found_[t] = now_.descend(t, point_.data());
-      value += now_.values[t][found_[t]];
+      leaf_[t] = now_.descend(t, point_.data());
+      value += now_.values[t][leaf_[t]];
     }
-    value_ = value;
+    return value;
   }
 
-  /// The Kalman step of c and of the leaves that the last input is in.
-  void adapt(double target) {
+  double learn_target(std::int64_t, const double*, double value, double target) override {
+    value = adapt(value, target);
+    remember(target);
+    return grow() ? evaluate() : value;
+  }
+
+  /// The Kalman step of c and of the leaves that the last input is in; returns f there.
+  double adapt(double value, double target) {
     const double strength = adaptation_ * rate_;
-    if (generation_ < 2 || !(strength > 0.0)) return;  // the first trees are not there yet
-    const double own = strength / (double(kept()) + 2.0 * RIDGE);
-    double total = own;
+    if (generation_ < 2 || !(strength > 0.0)) return value;  // the first trees are not there yet
+    const double variance = strength / (double(kept()) + 2.0 * RIDGE);  // of c
+    double total = variance;
     for (int t = 0; t < trees_; ++t) {
-      double& count = now_.counts[t][found_[t]];
+      double& count = now_.counts[t][leaf_[t]];
       count += 1.0;
       variances_[t] = strength / (count + 2.0 * RIDGE);
       total += variances_[t];
     }
-    const double step = (target - value_) / (1.0 + total);
-    now_.constant += own * step;
-    for (int t = 0; t < trees_; ++t) now_.values[t][found_[t]] += variances_[t] * step;
-    value_ += total * step;
+    const double step = (target - value) / (1.0 + total);
+    now_.constant += variance * step;
+    for (int t = 0; t < trees_; ++t) now_.values[t][leaf_[t]] += variances_[t] * step;
+    return value + total * step;
   }
 
   // --- samples -----------------------------------------------------------------------------------
@@ -284,18 +257,19 @@ class BoostedTrees final : public Learner {
 
   // --- generations -------------------------------------------------------------------------------
 
-  /// Grow the trees that are due, or begin another generation.
-  void grow() {
-    if (stored_ < FIRST) return;
+  /// Grow the trees that are due, or begin another generation; whether other trees predict now.
+  bool grow() {
+    if (stored_ < FIRST) return false;
     const std::int64_t length = std::min<std::int64_t>(begun_, memory_) / 2;
-    if (begun_ == 0 || stored_ >= begun_ + length) {
+    const bool ends = begun_ == 0 || stored_ >= begun_ + length;
+    if (ends) {
       if (begun_ > 0) std::swap(now_, next_);
       begin();
-      evaluate_point();
     }
     const std::int64_t samples = std::min<std::int64_t>(begun_, memory_) / 2;
     const std::int64_t due = std::min<std::int64_t>(trees_, trees_ * (stored_ - begun_ + 1) / samples);
     while (grown_ < due) grow_tree();
+    return ends;
   }
 
   void begin() {
@@ -457,7 +431,6 @@ class BoostedTrees final : public Learner {
   // settings
   int trees_, leaves_, memory_;
   double rate_, adaptation_;
-  int window_;
   std::vector<int> coordinates_;  // of the inputs that count
   int dimension_;                 // their number
   std::uint64_t key_;             // of the random halves
@@ -474,8 +447,7 @@ class BoostedTrees final : public Learner {
   Trees now_{trees_, 2 * leaves_ - 1}, next_ = now_;  // those that predict, and those that grow
   // scratch
   std::vector<float> point_ = std::vector<float>(dimension_);  // the last input
-  std::vector<int> found_ = std::vector<int>(trees_);          // its leaves
-  double value_ = 0.0;                                         // f there
+  std::vector<int> leaf_ = std::vector<int>(trees_);           // its leaves
   Array<double> variances_ = Array<double>(trees_);
   Matrix<std::uint8_t> codes_{memory_, dimension_};
   std::int64_t coded_ = 0;       // samples whose codes are those of the present thresholds

@@ -94,13 +94,13 @@ double squares_saved(double precision, double mean, double other_precision, doub
   return least * (most / (least + most)) * apart * apart;
 }
 
-class PartitionTree final : public Learner {
+class PartitionTree final : public PointLearner {
  public:
   explicit PartitionTree(const LearnerSpec& spec)
-      : nodes_(spec.settings.count("nodes")),
+      : PointLearner(spec),
+        nodes_(spec.settings.count("nodes")),
         capacity_(spec.settings.count("split_after")),
         noise_(spec.settings.number("noise")),
-        window_(spec.objective.window),
         variances_(spec.settings.array("variances")),
         levels_(int(variances_.size())),
         loss_(spec.objective.losses.at(0)),
@@ -126,37 +126,6 @@ class PartitionTree final : public Learner {
     archive("pairs", pairs_);
     archive.count("splits", splits_);
     if (archive.loaded) check(archive);
-  }
-
-  void learn(const Block& block, Record* records) override {
-    Record& record = records[0];
-    const Samples& samples = block.samples;
-    for (int k = 0; k < dimension_; ++k) columns_[k] = samples.inputs(coordinates_[k]);
-    for (int t = 0; t < block.count; ++t) {
-      const std::int64_t number = block.first + t;
-      const int position = samples.place(number);
-      if (!samples.uses_query) descend(position);  // else path, depth and value are the query's
-      record.predictions[t] = first_lane(value_);
-      const double target = block.targets[0][t][0];
-      // A sample without a target changes nothing.
-      if (!std::isnan(target)) learn_observation(position, number, target);
-
-      // f on the window, oldest first; 0 before the first sample.
-      Lanes* values = record.values[t + 1];
-      for (int age = 0; age < window_; ++age) {
-        if (age <= number) descend(position - age);
-        values[window_ - 1 - age] = first_lane(age <= number ? value_ : 0.0);
-      }
-      const double* root = cells_[0];
-      const double norm = root[WEIGHT] * root[CENTRE] * root[CENTRE] + root[CONSTANT];
-      record.norms[t + 1] = first_lane(norm);
-    }
-  }
-
-  /// Leaves path, depth and value for a block of the same point.
-  void predict(const Query& query, Lanes* out) override {
-    descend_by([&](std::int64_t k) { return query.x[coordinates_[k]]; });
-    out[0] = first_lane(value_);
   }
 
  private:
@@ -195,31 +164,30 @@ class PartitionTree final : public Learner {
 
   // --- inference -------------------------------------------------------------------------------
 
-  /// From the root to the leaf of an input, whose active coordinate k is x(k): path, depth and value.
-  template <class Coordinate>
-  void descend_by(Coordinate x) {
+  /// From the root to the leaf of an input: f there, path and depth.
+  double value_at(const double* x) override {
     const double* cells = cells_[0];
     const std::int32_t *children = children_.data(), *axes = axes_.data();
+    const int *coordinates = coordinates_.data(), levels = levels_;
     int* path = path_.data();
-    const int levels = levels_;
     double value = 0.0;
     int index = 0, level = 0;
     while (true) {
       path[level++] = index;
       const double* cell = cells + std::size_t(index) * CELL_SIZE;
       value += cell[GAIN] * (cell[MEAN] - value);  // h = h_parent + gain (mean - h_parent)
-      const int child = int(children[index]);
+      const int child = children[index];
       if (child == 0 || level == levels) break;
-      index = x(axes[index]) <= cell[THRESHOLD] ? child : child + 1;
+      index = x[coordinates[axes[index]]] <= cell[THRESHOLD] ? child : child + 1;
     }
     depth_ = level;
-    value_ = value;
+    return value;
   }
 
-  /// The same for the sample at this place.
-  void descend(int position) {
-    const double* const* columns = columns_.data();
-    descend_by([=](std::int64_t k) { return columns[k][position]; });
+  /// The root's second message at h = 0.
+  double norm() const override {
+    const double* root = cells_[0];
+    return root[WEIGHT] * root[CENTRE] * root[CENTRE] + root[CONSTANT];
   }
 
   /// Compute the messages of a cell, with prior variance `variance`, to its parent.
@@ -294,14 +262,14 @@ class PartitionTree final : public Learner {
   }
 
   /// Store a sample in a leaf; returns whether it can be split now.
-  bool store_sample(int index, int position, double precision, double target,
+  bool store_sample(int index, const double* x, double precision, double target,
                     std::int64_t number) {
     // A split leaves no side empty, so there is room; but not if a saved file had NaN in entries.
     if (entry_counts_[index] >= capacity_) free_entries(index);
     std::int32_t *places = places_[index], &count = entry_counts_[index];
     auto is_same_input = [&](const double* point) {
       for (int k = 0; k < dimension_; ++k)
-        if (point[k] != columns_[k][position]) return false;
+        if (point[k] != x[coordinates_[k]]) return false;
       return true;
     };
     int e = 0;
@@ -311,7 +279,7 @@ class PartitionTree final : public Learner {
       double* entry = entries_[places[e]];
       std::fill_n(entry, int(ENTRY_POINT), 0.0);
       entry[ENTRY_FIRST] = double(number);
-      for (int k = 0; k < dimension_; ++k) entry[ENTRY_POINT + k] = columns_[k][position];
+      for (int k = 0; k < dimension_; ++k) entry[ENTRY_POINT + k] = x[coordinates_[k]];
       ++count;
     }
     double *entry = entries_[places[e]], *cell = cells_[index];
@@ -443,20 +411,21 @@ class PartitionTree final : public Learner {
 
   /// The loss as a square around the working response, with half its curvature as weight; then the
   /// leaf learns it, perhaps with a split, and the messages on the path follow.
-  void learn_observation(int position, std::int64_t number, double target) {
+  double learn_target(std::int64_t number, const double* x, double value, double target) override {
     double precision = 1.0 / noise_;
     if (loss_->curvature_rule != CurvatureRule::constant) {
-      const double slope = loss_->derivative(value_, target);
-      const double curvature = step_curvature(*loss_, value_, target, slope);
-      target = value_ - slope / curvature;
+      const double slope = loss_->derivative(value, target);
+      const double curvature = step_curvature(*loss_, value, target, slope);
+      target = value - slope / curvature;
       precision = 0.5 * curvature / noise_;
     }
     const int depth = depth_, index = path_[depth - 1];
     if (depth == levels_)
       add_to_summary(cells_[index], precision, target);
-    else if (store_sample(index, position, precision, target, number))
+    else if (store_sample(index, x, precision, target, number))
       grow(index, depth, number);
     for (int level = depth - 1; level >= 0; --level) update(path_[level], variances_[level]);
+    return value_at(x);
   }
 
   /// Split a leaf at this depth, or summarize its samples.
@@ -478,7 +447,6 @@ class PartitionTree final : public Learner {
   // settings
   int nodes_, capacity_;
   double noise_;
-  int window_;
   Array<double> variances_;  // v of each level
   int levels_;
   std::shared_ptr<const Loss> loss_;
@@ -501,8 +469,6 @@ class PartitionTree final : public Learner {
   // scratch: the last descent
   std::vector<int> path_ = std::vector<int>(levels_), path_above_ = path_;  // cells from the root
   int depth_ = 1;          // their number
-  double value_ = 0.0;     // f there
-  std::vector<const double*> columns_ = std::vector<const double*>(dimension_);  // of the samples
   // and of the entries of a leaf
   std::vector<double> coordinate_ = std::vector<double>(capacity_);
   std::vector<double> precisions_ = coordinate_, means_ = coordinate_;
