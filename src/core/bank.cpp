@@ -83,6 +83,23 @@ void Pack::learn(const Block& block, const std::vector<Pack>& packs) {
   set_functions(block.count, packs);
 }
 
+void Pack::receive(const Block& block, const Trace& records_of_slots, std::int64_t first,
+                   int slot_count) {
+  for (int t = 0; t < block.count; ++t)
+    for (std::size_t k = 0; k < outputs.size(); ++k) {
+      const std::size_t place = std::size_t(block.first - first + t) * outputs.size() + k;
+      const auto read = [&](Trace::Column column, std::size_t row) {
+        return at_slots(records_of_slots.columns[column] + row * slot_count, slots);
+      };
+      Record& record = records[k];
+      record.predictions[t] = read(Trace::SLOT_PREDICTIONS, place);
+      record.effects[t] = read(Trace::EFFECTS, place);
+      record.norms[t + 1] = read(Trace::NORMS, place);
+      for (int i = 0; i < window_; ++i)
+        record.values[t + 1][i] = read(Trace::VALUES, place * window_ + i);
+    }
+}
+
 /// Targets of the learner: T(y) - T(b(x)), with b before it learned the sample.
 void Pack::set_targets(const Block& block, const std::vector<Pack>& packs) {
   changed_targets_.clear();
@@ -567,7 +584,8 @@ void Bank::continue_from(Bank& narrower) {
 }
 
 void Bank::learn(const double* X, const double* y, std::size_t n, const double* past,
-                 const Trace& trace) {
+                 const Trace& trace, const Trace* elsewhere) {
+  const std::int64_t first = seen_;
   const int outputs_count = spec_.objective.outputs();
   if (!started_ && n > 0) begin(X);
   auto is_missing = [&](std::size_t row) {
@@ -587,7 +605,7 @@ void Bank::learn(const double* X, const double* y, std::size_t n, const double* 
     for (std::size_t t = 0; t < count; ++t)
       if (is_missing(done + t)) count = std::max<std::size_t>(t, 1);
     learn_block(X + done * spec_.dimension, y + done * outputs_count, int(count),
-                past ? past + done * outputs_count * spec_.slots : nullptr);
+                past ? past + done * outputs_count * spec_.slots : nullptr, elsewhere, first);
     for (int k = 0; k < outputs_count; ++k) write(k, done, int(count), trace);
     done += count;
   }
@@ -625,13 +643,17 @@ void Bank::run_tasks(int samples, const std::function<void(int)>& pack) {
 }
 
 /// The order of a sample's steps.
-void Bank::learn_block(const double* X, const double* y, int count, const double* past) {
+void Bank::learn_block(const double* X, const double* y, int count, const double* past,
+                       const Trace* elsewhere, std::int64_t first) {
   newest.append(seen_, X, y, count);
   for (std::size_t k = 0; k < outputs.size(); ++k)
     targets_[k] = newest.targets[k].data() + newest.place(seen_);
   const Block block{seen_, count, X, newest, targets_.data()};
   run_tasks(count, [&](int i) {  // slots learn, and are scored, on their own
-    packs[i].learn(block, packs);
+    if (elsewhere)
+      packs[i].receive(block, *elsewhere, first, spec_.slots);
+    else
+      packs[i].learn(block, packs);
     score(packs[i], block);
   });
   for (int k = 0; k < int(outputs.size()); ++k) {

@@ -40,6 +40,21 @@ struct Scores {
   Matrix<double> curvature, window_loss, slot_cost, slot_loss, slot_predictions, values;
 };
 
+/// What a bank writes for n samples, for each output; null where nobody asks.
+struct Trace {
+  enum Column {
+    PREDICTION, COST, LOSS, GAP, CUMULATIVE_COST, REGRET,                          // (n, K)
+    WEIGHTS, SLOT_COST, SLOT_LOSS, SLOT_PREDICTIONS, CURVATURE, WINDOW_LOSS,       // (n, K, P)
+    VALUES,          // (n, K, window, P): those of the slots' records, after each sample
+    NORMS, EFFECTS,  // (n, K, P), likewise
+    COLUMNS
+  };
+  static constexpr const char* NAMES[COLUMNS] = {
+      "predictions", "cost", "loss", "bound_gap", "cumulative_cost", "regret", "weights", "slot_cost",
+      "slot_loss", "slot_predictions", "curvature", "window_loss", "values", "norms", "effects"};
+  double* columns[COLUMNS] = {};
+};
+
 /// Up to four slots that run side by side: their learner, and their part of the bank's work.
 class Pack {
  public:
@@ -48,6 +63,9 @@ class Pack {
 
   /// Learn a block, after the base if there is one.
   void learn(const Block& block, const std::vector<Pack>& packs);
+  /// Take over what the slots have left behind elsewhere: records of a bank with so many slots, whose
+  /// first row is that of sample `first`.
+  void receive(const Block& block, const Trace& records, std::int64_t first, int slot_count);
   /// Write the slots' evidence of each sample of a block for an output.
   void score(int output, const Block& block, const Objective& objective, Scores& scores);
   /// totals (count, window + EXTRA_SUMS) += the slots' weighted part of the bank's function.
@@ -139,21 +157,6 @@ struct Ledger {
   }
 };
 
-/// What a bank writes for n samples, for each output; null where nobody asks.
-struct Trace {
-  enum Column {
-    PREDICTION, COST, LOSS, GAP, CUMULATIVE_COST, REGRET,                          // (n, K)
-    WEIGHTS, SLOT_COST, SLOT_LOSS, SLOT_PREDICTIONS, CURVATURE, WINDOW_LOSS,       // (n, K, P)
-    VALUES,          // (n, K, window, P): those of the slots' records, after each sample
-    NORMS, EFFECTS,  // (n, K, P), likewise
-    COLUMNS
-  };
-  static constexpr const char* NAMES[COLUMNS] = {
-      "predictions", "cost", "loss", "bound_gap", "cumulative_cost", "regret", "weights", "slot_cost",
-      "slot_loss", "slot_predictions", "curvature", "window_loss", "values", "norms", "effects"};
-  double* columns[COLUMNS] = {};
-};
-
 /// What a bank is made of; Python lays the slots out.
 struct BankSpec {
   Objective objective;             // by which the bank and its slots are judged
@@ -169,9 +172,9 @@ class Bank {
        std::vector<Cloned<Combiner>> combiners, std::vector<double> first_weights);
 
   /// Learn samples X (n, d), y (n, K); past (n, K, P): what the slots predicted earlier, for delayed
-  /// targets, or null.
+  /// targets, or null. elsewhere : the records of slots that are `Remote`, or null.
   void learn(const double* X, const double* y, std::size_t n, const double* past,
-             const Trace& trace);
+             const Trace& trace, const Trace* elsewhere = nullptr);
   /// predictions (K,) at x, and slots (K, P).
   void predict(const double* x, double* predictions, double* slots);
   /// predictions (n, K) at the rows of X. Learns nothing.
@@ -242,7 +245,8 @@ class Bank {
 
  private:
   void check(std::size_t combiners, std::size_t weights) const;
-  void learn_block(const double* X, const double* y, int count, const double* past);
+  void learn_block(const double* X, const double* y, int count, const double* past,
+                   const Trace* elsewhere, std::int64_t first);
   void score(Pack& pack, const Block& block);
   void ask(const double* X, std::size_t n, double* out, Lanes Pack::Output::*member,
            void (Pack::*question)(const Query&, const std::vector<Pack>&));

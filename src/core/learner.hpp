@@ -272,32 +272,18 @@ class Separate final : public Learner {
   std::vector<Cloned<Learner>> parts_;
 };
 
-/// What the slots of a shard, S of them, have left behind for samples: predictions, norms and effects
-/// (n, K, S), values (n, K, window, S). Norms and values are those after each sample.
-struct HandedOver {
-  std::int64_t first = 0;  // the number of the first sample
-  int count = 0, slots = 0;
-  const double *predictions = nullptr, *values = nullptr, *norms = nullptr, *effects = nullptr;
-};
-
-/// A learner whose slots run in another process: it has no state, and leaves behind what that process
-/// has handed over.
+/// A learner whose slots run in another process: it has no state, and its bank is told what they leave
+/// behind.
 class Remote final : public Learner {
  public:
-  explicit Remote(const LearnerSpec& spec);
+  explicit Remote(const LearnerSpec&) {}
   void visit(Archive&) override {}
-  void learn(const Block& block, Record* records) override;
-  void predict(const Query&, Lanes*) override;  // not possible: only the other process knows
-
-  /// Take the records of the samples that are learned next; they must stay until then.
-  void take(const HandedOver& handed);
-  bool is_ready() const { return handed_.count > 0; }
-  void forget() { handed_ = {}; }
-
- private:
-  int column_, width_;  // which of the shard's slots are those of this pack
-  int outputs_, window_;
-  HandedOver handed_;
+  void learn(const Block&, Record*) override {
+    throw std::logic_error("the records of a block were not handed over");
+  }
+  void predict(const Query&, Lanes*) override {
+    throw std::logic_error("slots of another process are asked there");
+  }
 };
 
 /// What a learner is called in Python, and how it is made.
