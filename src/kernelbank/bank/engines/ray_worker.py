@@ -141,7 +141,7 @@ def describe_shard(whole: Description, packs: Sequence[int], block: int) -> Desc
 
 def describe_driver(whole: Description) -> Description:
     """The bank whose slots run elsewhere: its packs copy what the shards hand over."""
-    remote = {"learner": "Remote", "kernels": [], "settings": {}}
+    remote: Description = {"learner": "Remote", "kernels": [], "settings": {}}
     remote |= dict.fromkeys(["loss", "base", "transform"])
     return {**whole, "packs": [{"slots": pack["slots"], **remote} for pack in whole["packs"]]}
 
