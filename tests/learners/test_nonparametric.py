@@ -128,17 +128,17 @@ def test_impossible_trees_are_refused():
     state = bank.state()
     counts, used = (state[f"pack0/learner/{name}"] for name in ("entry_counts", "entries_used"))
     leaf, other = np.flatnonzero(counts)[:2]
-    places = state["pack0/learner/places"]
-    first_place = np.ravel_multi_index((leaf, 0), places.shape)
-    at = {"parents": 1, "places": first_place}  # else the first number
+    firsts = state["pack0/learner/first_entries"]
+    at = {"parents": 1, "first_entries": leaf}  # else the first number
     for name, values in {
         "children": [-1, 2, 11, 0],
         "axes": [-1, 2],
         "parents": [-1, 1, 11],
         "entry_counts": [-1, 1, 3],
-        "places": [-1, used, places[other, 0]],
+        "first_entries": [-1, used, firsts[other]],
+        "entries": [-2, used, firsts[leaf], np.nan],
         "entries_used": [-1, used - 1, used + 1, 19],
-        "first_free": [-2, used, places[leaf, 0]],
+        "first_free": [-2, used, firsts[leaf]],
         "pairs": [-1, 4, 6],
         "splits": [-1, 2**53],
     }.items():

@@ -18,10 +18,10 @@
 // Growth. A leaf *stores* samples as entries. An *entry* is one input with all of its samples: the
 // precision and the mean of its targets, their number, and the number of the first sample, then its
 // active coordinates. All entries of a tree are rows of one array, from its beginning, so memory that
-// is not needed yet is not touched; a leaf knows the rows of its entries, in the order of their first
-// samples, and those that were freed are a list, by the number of the next one. A leaf is split once
-// it stores `capacity` samples of at least two different inputs. Samples that are *summarized* in a
-// cell are known by their total precision and mean only.
+// is not needed yet is not touched. Those of a leaf are a list, in the order of their first samples:
+// each has the row of the next one; and so are those that were freed. A leaf is split once it stores
+// `capacity` samples of at least two different inputs. Samples that are *summarized* in a cell are
+// known by their total precision and mean only.
 //
 // The *gain* of a split is how much it lowers the sum of squared errors of its samples, in units of
 // the noise. Its *gain rate* is the gain per sample of the stream since the oldest of them. When all
@@ -62,8 +62,9 @@ enum {
   CELL_SIZE
 };
 
-/// Numbers of an entry, before its coordinates. In a free one FIRST is the next free one, or -1.
-enum { ENTRY_PRECISION, ENTRY_MEAN, ENTRY_SAMPLES, ENTRY_FIRST, ENTRY_POINT };
+/// Numbers of an entry, before its coordinates; NEXT of the last one is NONE.
+enum { ENTRY_NEXT, ENTRY_PRECISION, ENTRY_MEAN, ENTRY_SAMPLES, ENTRY_FIRST, ENTRY_POINT };
+constexpr int NONE = -1;
 
 /// The likelihood of a value becomes the product with another Gaussian one.
 void combine_likelihoods(double& precision, double& mean, double other_precision,
@@ -119,7 +120,7 @@ class PartitionTree final : public PointLearner {
     archive("axes", axes_);
     archive("parents", parents_);
     archive("entry_counts", entry_counts_);
-    archive("places", places_);
+    archive("first_entries", first_entries_);
     archive("entries", entries_);
     archive("entries_used", entries_used_);
     archive("first_free", first_free_);
@@ -134,9 +135,16 @@ class PartitionTree final : public PointLearner {
     archive.require(pairs_ >= 0 && pairs_ <= (nodes_ - 1) / 2, "pairs are not a number of cells");
     archive.require(entries_used_ >= 0 && entries_used_ <= entries_.rows(), "no such entries");
     std::vector<char> seen(entries_used_);
-    auto see = [&](std::int64_t entry) {
-      archive.require(entry >= 0 && entry < entries_used_ && !seen[entry], "no such entry");
-      seen[entry] = 1;
+    const auto length = [&](std::int64_t entry) {  // of a list
+      int count = 0;
+      for (; entry != NONE; ++count) {
+        archive.require(entry >= 0 && entry < entries_used_ && !seen[entry], "no such entry");
+        seen[entry] = 1;
+        const double next = entries_[int(entry)][ENTRY_NEXT];
+        archive.require(next >= NONE && next < double(entries_used_), "no such entry");
+        entry = std::int64_t(next);
+      }
+      return count;
     };
     std::int64_t splits = 0;
     for (int i = 0; i < nodes_; ++i) {
@@ -146,19 +154,14 @@ class PartitionTree final : public PointLearner {
                       "entry_counts are beyond split_after");
       const std::int64_t child = children_[i];
       archive.require(entry_counts_[i] == 0 || (child == 0 && i <= 2 * pairs_), "no such leaf");
-      for (int e = 0; e < entry_counts_[i]; ++e) see(places_[i][e]);
+      archive.require(length(first_entries_[i]) == entry_counts_[i], "entries are lost");
       if (child == 0) continue;
       ++splits;
       archive.require(child > 0 && child % 2 == 1 && child < 2 * pairs_, "children are not pairs");
       archive.require(parents_[child] == i && parents_[child + 1] == i, "the cells are no tree");
     }
     archive.require(splits == pairs_, "the cells are no tree");
-    for (std::int64_t entry = first_free_; entry != -1;) {
-      see(entry);
-      const double next = entries_[int(entry)][ENTRY_FIRST];
-      archive.require(next >= -1.0 && next < double(entries_used_), "no such free entry");
-      entry = std::int64_t(next);
-    }
+    length(first_free_);
     archive.require(std::count(seen.begin(), seen.end(), 0) == 0, "entries are lost");
   }
 
@@ -235,16 +238,27 @@ class PartitionTree final : public PointLearner {
   int take_entry() {
     if (first_free_ < 0) return int(entries_used_++);
     const int entry = int(first_free_);
-    first_free_ = std::int64_t(entries_[entry][ENTRY_FIRST]);
+    first_free_ = next(entry);
     return entry;
   }
   void free_entries(int index) {
-    for (int e = entry_counts_[index] - 1; e >= 0; --e) {
-      const int entry = places_[index][e];
-      entries_[entry][ENTRY_FIRST] = double(first_free_);
+    for (int entry = first_entries_[index], following; entry != NONE; entry = following) {
+      following = next(entry);
+      entries_[entry][ENTRY_NEXT] = double(first_free_);
       first_free_ = entry;
     }
     entry_counts_[index] = 0;
+    first_entries_[index] = NONE;
+  }
+  int next(int entry) const { return int(entries_[entry][ENTRY_NEXT]); }
+  /// Let an entry be the last of a leaf, after `last`, or the only one.
+  void append(int index, int last, int entry) {
+    if (last == NONE)
+      first_entries_[index] = entry;
+    else
+      entries_[last][ENTRY_NEXT] = entry;
+    entries_[entry][ENTRY_NEXT] = NONE;
+    ++entry_counts_[index];
   }
 
   /// A leaf stores nothing any more.
@@ -266,28 +280,30 @@ class PartitionTree final : public PointLearner {
                     std::int64_t number) {
     // A split leaves no side empty, so there is room; but not if a saved file had NaN in entries.
     if (entry_counts_[index] >= capacity_) free_entries(index);
-    std::int32_t *places = places_[index], &count = entry_counts_[index];
     auto is_same_input = [&](const double* point) {
       for (int k = 0; k < dimension_; ++k)
         if (point[k] != x[coordinates_[k]]) return false;
       return true;
     };
-    int e = 0;
-    while (e < count && !is_same_input(entries_[places[e]] + ENTRY_POINT)) ++e;
-    if (e == count) {  // a new input
-      places[e] = take_entry();
-      double* entry = entries_[places[e]];
+    int place = first_entries_[index], last = NONE;
+    while (place != NONE && !is_same_input(entries_[place] + ENTRY_POINT)) {
+      last = place;
+      place = next(place);
+    }
+    if (place == NONE) {  // a new input
+      place = take_entry();
+      double* entry = entries_[place];
       std::fill_n(entry, int(ENTRY_POINT), 0.0);
       entry[ENTRY_FIRST] = double(number);
       for (int k = 0; k < dimension_; ++k) entry[ENTRY_POINT + k] = x[coordinates_[k]];
-      ++count;
+      append(index, last, place);
     }
-    double *entry = entries_[places[e]], *cell = cells_[index];
+    double *entry = entries_[place], *cell = cells_[index];
     combine_likelihoods(entry[ENTRY_PRECISION], entry[ENTRY_MEAN], precision, target);
     entry[ENTRY_SAMPLES] += 1.0;
     add_to_stored(cell, precision, target);
     cell[STORED_SAMPLES] += 1.0;
-    return count > 1 && cell[STORED_SAMPLES] >= capacity_;
+    return entry_counts_[index] > 1 && cell[STORED_SAMPLES] >= capacity_;
   }
 
   // --- growth ----------------------------------------------------------------------------------
@@ -299,8 +315,8 @@ class PartitionTree final : public PointLearner {
 
   /// A number of each entry of a leaf: numbers[e], by its place in an entry.
   void gather(int index, int place, double* numbers) const {
-    for (int e = 0; e < entry_counts_[index]; ++e)
-      numbers[e] = entries_[places_[index][e]][place];
+    for (int entry = first_entries_[index]; entry != NONE; entry = next(entry))
+      *numbers++ = entries_[entry][place];
   }
 
   /// How much a split at x <= threshold lowers the sum of squares of the targets around their means.
@@ -385,22 +401,26 @@ class PartitionTree final : public PointLearner {
 
   /// Give a leaf two children, of prior variance `variance`, and move its entries to them.
   void split_leaf(int index, int pair, const Split& split, double variance) {
-    const int* places = places_[index];
-    const double oldest = entries_[places[0]][ENTRY_FIRST];
+    const int first = first_entries_[index];
+    const double oldest = entries_[first][ENTRY_FIRST];
     for (int child : {pair, pair + 1}) {
       std::fill_n(cells_[child], int(CELL_SIZE), 0.0);
       cells_[child][OLDEST] = oldest;
       children_[child] = axes_[child] = entry_counts_[child] = 0;
+      first_entries_[child] = NONE;
       parents_[child] = index;
     }
-    for (int e = 0; e < entry_counts_[index]; ++e) {
-      const double* entry = entries_[places[e]];
-      const int child = entry[ENTRY_POINT + split.axis] <= split.threshold ? pair : pair + 1;
-      places_[child][entry_counts_[child]++] = places[e];
+    int last[2] = {NONE, NONE};
+    for (int place = first, following; place != NONE; place = following) {
+      following = next(place);
+      const double* entry = entries_[place];
+      const int side = entry[ENTRY_POINT + split.axis] <= split.threshold ? 0 : 1, child = pair + side;
+      append(child, last[side], place);
+      last[side] = place;
       add_to_stored(cells_[child], entry[ENTRY_PRECISION], entry[ENTRY_MEAN]);
       cells_[child][STORED_SAMPLES] += entry[ENTRY_SAMPLES];
     }
-    entry_counts_[index] = 0;  // they are those of the children now
+    first_entries_[index] = NONE;  // they are those of the children now
     clear_samples(index);
     children_[index] = pair;
     axes_[index] = split.axis;
@@ -433,7 +453,7 @@ class PartitionTree final : public PointLearner {
     const Split split = best_split(index, mix_key(key_, splits_));
     int pair = 0;
     if (split.axis >= 0) {
-      const double age = double(number) - entries_[places_[index][0]][ENTRY_FIRST] + 1.0;
+      const double age = double(number) - entries_[first_entries_[index]][ENTRY_FIRST] + 1.0;
       pair = allocate_children(index, (split.gain - CHANCE_GAIN) / age, number);
     }
     if (pair > 0) {
@@ -460,11 +480,11 @@ class PartitionTree final : public PointLearner {
   Integers axes_ = children_;             // active coordinate of the split
   Integers parents_ = children_;          // the cell above
   Integers entry_counts_ = children_;     // number of different inputs stored
-  Matrix<std::int32_t> places_{nodes_, capacity_};  // their entries
+  Integers first_entries_ = Integers(nodes_, NONE);  // their list
   // ... and of the tree
   Matrix<double> entries_;           // ((nodes + 1) / 2 * capacity, ENTRY_POINT + dimension)
   std::int64_t entries_used_ = 0;    // so many have been stored at the same time; the others are 0
-  std::int64_t first_free_ = -1;     // of these, one that no leaf has
+  std::int64_t first_free_ = NONE;   // the list of those of them that no leaf has
   std::int64_t pairs_ = 0, splits_ = 0;  // pairs of children in use, splits made so far
   // scratch: the last descent
   std::vector<int> path_ = std::vector<int>(levels_), path_above_ = path_;  // cells from the root

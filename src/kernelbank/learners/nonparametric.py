@@ -129,7 +129,7 @@ class PartitionTree(Learner):
     observations of their parent's value (count and sum): the posterior is exact for the kernel in
     which these samples have the coarser cells only. A leaf whose split has too small a gain rate
     treats its own samples so, and starts to store again. Memory: at most
-    nodes * (15 + split_after * (inputs + 5) / 2) numbers, and no more than the samples need.
+    nodes * (16 + split_after * (inputs + 5) / 2) numbers, and no more than the samples need.
 
     Parameters
     ----------
