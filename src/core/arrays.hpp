@@ -69,8 +69,8 @@ void unmap_pages(void* pages, std::size_t bytes);
 void copy_sparse(void* to, const void* from, std::size_t bytes);
 
 /// The same for numbers that are 0 until they are written. What a tree or a memory may need one day
-/// costs neither time nor memory before: many numbers are pages of the system, which it gives when they
-/// are first touched. (calloc would do so in a new process; later it fills freed memory with zeros.)
+/// costs neither time nor memory before: many numbers are pages of the system, which it gives when
+/// they are first touched. (calloc does so in a new process; later it fills freed memory with zeros.)
 template <class T>
 struct Zeros {
   using value_type = T;
@@ -162,7 +162,7 @@ class Cloned {
   std::unique_ptr<T> (*copy_)(const T&) = nullptr;
 };
 
-/// The same, but the copy is made when one of the two is about to change: until then both are one object.
+/// The same, but the copy is made when one of the two is about to change: until then both are one.
 template <class T>
 class ClonedLater {
  public:

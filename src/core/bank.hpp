@@ -63,8 +63,8 @@ class Pack {
 
   /// Learn a block, after the base if there is one.
   void learn(const Block& block, const std::vector<Pack>& packs);
-  /// Take over what the slots have left behind elsewhere: records of a bank with so many slots, whose
-  /// first row is that of sample `first`.
+  /// Take over what the slots have left behind elsewhere: records of a bank with so many slots, from
+  /// sample `first` on.
   void receive(const Block& block, const Trace& records, std::int64_t first, int slot_count);
   /// Write the slots' evidence of each sample of a block for an output.
   void score(int output, const Block& block, const Objective& objective, Scores& scores);
@@ -80,7 +80,7 @@ class Pack {
   /// out[k] = variance at the query point over that of the noise, likewise.
   void variance(const Query& query, const std::vector<Pack>& packs);
   void visit(Archive& archive);
-  /// Let the slot in lane `to` go on from the one in lane `from` of another pack; but for its learner.
+  /// Let the slot in lane `to` go on from the one in lane `from` of another pack, without its learner.
   void take_slot(int to, const Pack& source, int from);
   /// Have room for blocks of this length.
   void reserve(int block) {

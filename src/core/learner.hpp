@@ -110,8 +110,8 @@ class Learner {
   /// it is a target that was kept. A function of the inputs goes on as it is: they may have other units
   /// too, or be past targets. Whether f was mapped.
   virtual bool rescale(int /*output*/, double /*factor*/, double /*offset*/) { return false; }
-  /// How many inputs before the present one it reads, if more than the window's. One that does depends
-  /// on the bank that it was made for.
+  /// How many inputs before the present one it reads, if more than the window's. One that does
+  /// depends on the bank that it was made for.
   virtual int history() const { return 0; }
   /// Whether it calls a function of the user's, which may fail.
   virtual bool may_fail() const { return false; }
@@ -198,8 +198,8 @@ struct LearnerSpec {
   }
 };
 
-/// A learner of one slot and output whose f is computed anew at every point. A sample without a target
-/// changes nothing.
+/// A learner of one slot and output whose f is computed anew at every point. A sample without a
+/// target changes nothing.
 class PointLearner : public Learner {
  public:
   PointLearner(const LearnerSpec& spec) : window_(spec.objective.window), point_(spec.dimension) {}
@@ -212,9 +212,10 @@ class PointLearner : public Learner {
  protected:
   /// f(x).
   virtual double value_at(const double* x) = 0;
-  /// Learn sample `number`, the point that f was last computed at, where it is `value`; returns f(x)
-  /// afterwards.
-  virtual double learn_target(std::int64_t number, const double* x, double value, double target) = 0;
+  /// Learn sample `number`, at the point x that f was last computed at, where it is `value`; returns
+  /// f(x) afterwards.
+  virtual double learn_target(std::int64_t number, const double* x, double value,
+                              double target) = 0;
   /// norm^2; 0 if f is not in the space of a kernel.
   virtual double norm() const { return 0.0; }
 
@@ -272,8 +273,8 @@ class Separate final : public Learner {
   std::vector<Cloned<Learner>> parts_;
 };
 
-/// A learner whose slots run in another process: it has no state, and its bank is told what they leave
-/// behind.
+/// A learner whose slots run in another process: it has no state, and its bank is told what they
+/// leave behind.
 class Remote final : public Learner {
  public:
   explicit Remote(const LearnerSpec&) {}

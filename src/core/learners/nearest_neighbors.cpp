@@ -120,10 +120,11 @@ class NearestNeighborGP final : public Learner {
   void fit_output(int k, Learner& alone, double past) override {
     auto& other = dynamic_cast<NearestNeighborGP&>(alone);
     double* responses = outputs_[k].responses[0];
+    const double* its_responses = other.outputs_[0].responses[0];
     std::fill_n(responses, memory_, past);
     const std::int64_t count = std::min<std::int64_t>({other.stored_, stored_, memory_});
     for (std::int64_t age = 1; age <= count; ++age)
-      responses[(stored_ - age) % memory_] = other.outputs_[0].responses[0][(other.stored_ - age) % memory_];
+      responses[(stored_ - age) % memory_] = its_responses[(other.stored_ - age) % memory_];
   }
 
   bool may_fail() const override { return kernel_.may_fail(); }

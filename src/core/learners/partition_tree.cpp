@@ -414,7 +414,8 @@ class PartitionTree final : public PointLearner {
     for (int place = first, following; place != NONE; place = following) {
       following = next(place);
       const double* entry = entries_[place];
-      const int side = entry[ENTRY_POINT + split.axis] <= split.threshold ? 0 : 1, child = pair + side;
+      const int side = entry[ENTRY_POINT + split.axis] <= split.threshold ? 0 : 1;
+      const int child = pair + side;
       append(child, last[side], place);
       last[side] = place;
       add_to_stored(cells_[child], entry[ENTRY_PRECISION], entry[ENTRY_MEAN]);
