@@ -1,5 +1,9 @@
 """The partition tree against its definition, and within its memory."""
 
+import copy
+import os
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -148,6 +152,31 @@ def test_impossible_trees_are_refused():
             forged = state | {f"pack0/learner/{name}": array}
             refuses(r"\w", bank._bank.restore, forged)
     bank._bank.restore(state)
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="only Linux tells it so")
+@pytest.mark.skipif("KERNELBANK_SANITIZED" in os.environ, reason="all memory is watched there")
+@pytest.mark.parametrize(
+    ("kernel", "learner"),
+    [
+        (Cells(), Tree(nodes=400_001)),
+        (kb.kernels.NoKernel(), kb.learners.BoostedTrees(memory=4_000_000)),
+        (kb.kernels.Gaussian(1.0), kb.learners.NearestNeighborGP(memory=10_000_000)),
+    ],
+)
+def test_memory_is_taken_as_samples_come(kernel, learner):
+    def resident():
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    X, y = stream(0, 40, 1)
+    before = resident()
+    bank = kb.KernelBank([kernel], learner, window=1)
+    bank.run(X[:20], y[:20])
+    other = copy.copy(bank)
+    assert np.array_equal(
+        other.run(X[20:], y[20:]).predictions, bank.run(X[20:], y[20:]).predictions
+    )
+    assert resident() - before < 0.2 * bank.state_bytes(1)
 
 
 def test_equal_slots_draw_different_cells():
