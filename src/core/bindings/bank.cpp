@@ -91,6 +91,9 @@ Cloned<Bank> make_bank(const nb::dict& description) {
   spec.needs_values = take<bool>(description, "needs_values");
   spec.sums_weights = take<bool>(description, "sums_weights");
   spec.first_sample = take<std::int64_t>(description, "first_sample");
+  spec.late_prices = take<std::vector<double>>(description, "late_prices");
+  if (std::ssize(spec.late_prices) != spec.slots)
+    throw std::invalid_argument("every slot has one late price");
   const int outputs = spec.objective.outputs();
   Statistics statistics;
   std::vector<Pack> packs;
@@ -170,7 +173,7 @@ class PyBank {
   /// Learn X (n, d), y (n, K), past (n, K, P) or None, whole or not at all; the arrays of `trace` by
   /// name are filled. records : for a bank of `Remote` learners what their slots have left behind,
   /// "slot_predictions", "norms" and "effects" (n, K, P), "values" (n, K, window, P).
-  void learn(Floats X, Floats y, std::optional<Floats> past, const nb::dict& arrays,
+  void learn(Floats X, Floats y, std::optional<Floats> past, const nb::dict& arrays, double delay,
              const std::optional<nb::dict>& records) {
     const std::size_t n = rows_of(X);
     require_shape("X", shape_of(X), {n, point_.size()});
@@ -182,17 +185,17 @@ class PyBank {
     if (records) elsewhere = read_trace(*records, n, alive);
     for (int column : {Trace::SLOT_PREDICTIONS, Trace::NORMS, Trace::EFFECTS, Trace::VALUES})
       if (records && !elsewhere.columns[column]) throw std::invalid_argument("records are missing");
-    learn_rows(X.data(), y.data(), n, past ? past->data() : nullptr, trace,
+    learn_rows(X.data(), y.data(), n, past ? past->data() : nullptr, trace, delay,
                records ? &elsewhere : nullptr);
   }
 
   /// The same for a model of an AutoBank, whose arrays fit; whether there may be something to warn of.
   bool learn_for_model(const double* X, const double* y, std::size_t n, const double* past,
-                       const Trace& trace) {
+                       const Trace& trace, double delay) {
     Turn turn(turns_);
     const std::int64_t before = bank_->samples();
     const auto alerts_before = alerts();
-    learn_rows(X, y, n, past, trace);
+    learn_rows(X, y, n, past, trace, delay);
     return check_is_due(before) || alerts() != alerts_before;
   }
   void predict_for_model(const double* X, std::size_t n, double* predictions, double* slots) {
@@ -462,10 +465,10 @@ class PyBank {
   }
 
   void learn_rows(const double* X, const double* y, std::size_t n, const double* past,
-                  const Trace& trace, const Trace* elsewhere = nullptr) {
+                  const Trace& trace, double delay, const Trace* elsewhere = nullptr) {
     whole([&] {
       nb::gil_scoped_release unlocked;
-      bank_->learn(X, y, n, past, trace, elsewhere);
+      bank_->learn(X, y, n, past, trace, delay, elsewhere);
     });
   }
 
@@ -503,7 +506,7 @@ class PythonBank : public ModelBank {
   int slots() const override { return slots_; }
 
   void learn(const double* X, const double* y, int n, const double* past, double* predictions,
-             double* weights, double* slots) override {
+             double* weights, double* slots, double delay) override {
     if (nb::object core = local(); core.is_valid()) {
       auto& local_bank = nb::cast<PyBank&>(core);
       const std::int64_t first = local_bank.samples();
@@ -511,7 +514,7 @@ class PythonBank : public ModelBank {
       trace.columns[Trace::PREDICTION] = predictions;
       trace.columns[Trace::WEIGHTS] = weights;
       trace.columns[Trace::SLOT_PREDICTIONS] = slots;
-      if (local_bank.learn_for_model(X, y, n, past, trace)) bank_.attr("_check")(first);
+      if (local_bank.learn_for_model(X, y, n, past, trace, delay)) bank_.attr("_check")(first);
       return;
     }
     const std::size_t rows = n, K = outputs_, P = slots_;
@@ -524,7 +527,8 @@ class PythonBank : public ModelBank {
     add("slot_predictions", slots, {rows, K, P});
     nb::object earlier = nb::none();
     if (past) earlier = copied(past, {rows, K, P});
-    bank_.attr("_learn_rows")(copied(X, {rows, width_}), copied(y, {rows, K}), earlier, arrays);
+    bank_.attr("_learn_rows")(copied(X, {rows, width_}), copied(y, {rows, K}), earlier, arrays,
+                              delay);
   }
 
   void predict(const double* X, int n, double* predictions, double* slots) override {
@@ -582,7 +586,7 @@ void kb::bind_bank(nb::module_& m) {
     bank.def(name, PyBank::in_turn(method), arguments...);
   };
   def("learn", &PyBank::learn, "X"_a, "y"_a, "past"_a.none(), "trace"_a,
-      "records"_a.none() = nb::none());
+      "delay"_a = 0.0, "records"_a.none() = nb::none());
   def("learn_one", &PyBank::learn_one, "x"_a.none(), "y"_a.none());
   def("rescale", &PyBank::rescale, "output"_a, "factor"_a, "offset"_a);
   def("predict_one", &PyBank::predict_one, "x"_a.none());

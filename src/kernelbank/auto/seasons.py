@@ -73,9 +73,10 @@ class Schedule(NamedTuple):
         return min([*first, self.period - rows % self.period])
 
 
-FIRST_LOOKS, NEXT_LOOKS = (200, 500, 1000), 2000
+FIRST_LOOKS, NEXT_LOOKS = (200, 300, 400, 500, 700, 1000, 1400, 2800), 2000
 LOOKS = Schedule(FIRST_LOOKS, NEXT_LOOKS)
-"""When periods are looked for."""
+"""When periods are looked for: soon after there are four days, or four weeks, of hours or of half or
+quarter hours."""
 
 SIGNIFICANT = 5.0
 """Standard deviations of chance that a period must exceed."""

@@ -56,7 +56,7 @@ class Divided:
 
     def learn(self, X, y, trace):
         first = self.driver.samples
-        self.driver.learn(X, y, None, trace, self.records(first, X, y))
+        self.driver.learn(X, y, None, trace, 0.0, self.records(first, X, y))
 
     def records(self, first, X, y):
         """What the slots leave behind, in their order in the bank."""
@@ -120,9 +120,9 @@ def test_records_that_do_not_fit_are_refused_and_nothing_is_learned():
         {**records, "values": records["values"][:, :, ::-1]},
     ):
         with pytest.raises((ValueError, RuntimeError)):
-            divided.driver.learn(X, y, None, {}, wrong)
+            divided.driver.learn(X, y, None, {}, 0.0, wrong)
         assert divided.driver.samples == 0
-    divided.driver.learn(X, y, None, {}, records)
+    divided.driver.learn(X, y, None, {}, 0.0, records)
     with pytest.raises(RuntimeError, match="not handed over"):
         divided.driver.learn(X, y, None, {})
     with pytest.raises(RuntimeError, match="asked there"):

@@ -409,7 +409,14 @@ class RayBank:
     # --- learning ---------------------------------------------------------------------------------
 
     @_in_turn
-    def learn(self, X: Floats, y: Floats, past: Floats | None, trace: dict[str, Floats]) -> None:
+    def learn(
+        self,
+        X: Floats,
+        y: Floats,
+        past: Floats | None,
+        trace: dict[str, Floats],
+        delay: float = 0.0,
+    ) -> None:
         """Learn samples block by block; a block that fails is undone, those before it stay."""
         blocks = [slice(start, start + self._block) for start in range(0, len(X), self._block)]
         done, first = 0, self._driver.samples
@@ -432,7 +439,7 @@ class RayBank:
                 send(3)  # for the time in which the driver works
                 rows, (samples, _) = blocks[done], sent.popleft()
                 arrays = {name: array[rows] for name, array in trace.items()}
-                self._finish(samples, answers, None if past is None else past[rows], arrays)
+                self._finish(samples, answers, None if past is None else past[rows], arrays, delay)
                 done += 1
         except BaseException:
             self._apart = True
@@ -453,13 +460,14 @@ class RayBank:
         answers: Sequence[tuple[dict[str, Floats], Snapshot | None]],
         past: Floats | None,
         trace: dict[str, Floats],
+        delay: float,
     ) -> None:
         """Let the driver learn a block."""
         records, snapshots = zip(*answers, strict=True)
         whole = {name: self._by_slot([part[name] for part in records]) for name in records[0]}
         dropped, step_ratio = whole.pop("dropped"), whole.pop("step_ratio")
         with defer_signals():  # shards and driver must fit together
-            self._driver.learn(*samples, past, trace, whole)
+            self._driver.learn(*samples, past, trace, delay, whole)
             self._dropped, self._step_ratio = dropped, step_ratio
             self._failures.clear()
             self._learned.append(samples)
