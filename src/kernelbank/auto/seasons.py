@@ -75,8 +75,8 @@ class Schedule(NamedTuple):
 
 FIRST_LOOKS, NEXT_LOOKS = (200, 300, 400, 500, 700, 1000, 1400, 2800), 2000
 LOOKS = Schedule(FIRST_LOOKS, NEXT_LOOKS)
-"""When periods are looked for: soon after there are four days, or four weeks, of hours or of half or
-quarter hours."""
+"""When periods are looked for: soon after there are four days, or four weeks, of hours or of parts of
+them."""
 
 SIGNIFICANT = 5.0
 """Standard deviations of chance that a period must exceed."""
