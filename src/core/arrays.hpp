@@ -1,8 +1,10 @@
 // Arrays that own their numbers, and the one list of an object's state that everything uses.
 #pragma once
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <new>
 #include <stdexcept>
@@ -59,27 +61,41 @@ struct CacheAligned {
 template <class T>
 using Array = std::vector<T, CacheAligned<T>>;
 
-/// The same for numbers that are 0 until they are written. The system gives pages of zeros when they are
-/// first touched: what a tree or a memory may need one day costs neither time nor memory before.
+/// Pages of zeros from the system, and their return.
+void* map_pages(std::size_t bytes);
+void unmap_pages(void* pages, std::size_t bytes);
+
+/// to[:bytes] = from[:bytes]; where both are zeros nothing is written, so pages stay untouched.
+void copy_sparse(void* to, const void* from, std::size_t bytes);
+
+/// The same for numbers that are 0 until they are written. What a tree or a memory may need one day
+/// costs neither time nor memory before: many numbers are pages of the system, which it gives when
+/// they are first touched. (calloc does so in a new process; later it fills freed memory with zeros.)
 template <class T>
 struct Zeros {
   using value_type = T;
-  static constexpr std::size_t line = 64;
+  static constexpr std::size_t PAGES = 3 << 14;  // bytes
   Zeros() = default;
   template <class U>
   Zeros(const Zeros<U>&) {}
   T* allocate(std::size_t n) {
     MemoryLimit::take(n, sizeof(T));
-    char* owned = static_cast<char*>(std::calloc(n * sizeof(T) + 2 * line, 1));
-    if (!owned) throw std::bad_alloc();
-    char* start = owned + 2 * line - reinterpret_cast<std::uintptr_t>(owned) % line;
-    reinterpret_cast<char**>(start)[-1] = owned;
-    return reinterpret_cast<T*>(start);
+    if (is_paged(n)) return static_cast<T*>(map_pages(n * sizeof(T)));
+    void* numbers = ::operator new(n * sizeof(T), CacheAligned<T>::line);
+    return static_cast<T*>(std::memset(numbers, 0, n * sizeof(T)));
   }
-  void deallocate(T* p, std::size_t) { std::free(reinterpret_cast<char**>(p)[-1]); }
+  void deallocate(T* p, std::size_t n) {
+    if (is_paged(n))
+      unmap_pages(p, n * sizeof(T));
+    else
+      ::operator delete(p, CacheAligned<T>::line);
+  }
   template <class U>
   void construct(U*) {}  // it is 0 already
   bool operator==(const Zeros&) const { return true; }
+
+ private:
+  static bool is_paged(std::size_t n) { return n * sizeof(T) >= PAGES; }
 };
 
 /// Rows of numbers; m[i] is a pointer to row i.
@@ -91,6 +107,12 @@ class Matrix {
   Matrix(int rows, int columns, T value) : Matrix(rows, columns) {
     std::fill(numbers.begin(), numbers.end(), value);
   }
+  Matrix(const Matrix& other) : Matrix(other.rows_, other.columns_) {
+    copy_sparse(numbers.data(), other.numbers.data(), numbers.size() * sizeof(T));
+  }
+  Matrix(Matrix&&) = default;
+  Matrix& operator=(const Matrix& other) { return *this = Matrix(other); }
+  Matrix& operator=(Matrix&&) = default;
   T* operator[](int row) { return numbers.data() + start(row); }
   const T* operator[](int row) const { return numbers.data() + start(row); }
   int rows() const { return rows_; }
@@ -140,12 +162,30 @@ class Cloned {
   std::unique_ptr<T> (*copy_)(const T&) = nullptr;
 };
 
+/// The same, but the copy is made when one of the two is about to change: until then both are one.
+template <class T>
+class ClonedLater {
+ public:
+  ClonedLater(Cloned<T> part) : part_(std::make_shared<Cloned<T>>(std::move(part))) {}
+  T& operator*() {
+    if (part_.use_count() > 1) part_ = std::make_shared<Cloned<T>>(*part_);
+    std::atomic_thread_fence(std::memory_order_acquire);  // after another thread has made its copy
+    return **part_;
+  }
+  T* operator->() { return &**this; }
+  const T& operator*() const { return **part_; }
+  const T* operator->() const { return &**part_; }
+
+ private:
+  std::shared_ptr<Cloned<T>> part_;
+};
+
 /// What a state from outside is refused with.
 struct StateRefused : std::invalid_argument {
   using std::invalid_argument::invalid_argument;
 };
 
-enum class Number { float64, float32, int64 };
+enum class Number { float64, float32, int64, int32 };
 
 /// An array of a state: where its numbers are, and what they are called.
 struct Entry {
@@ -160,7 +200,9 @@ struct Entry {
     for (std::size_t length : shape) n *= length;
     return n;
   }
-  std::size_t bytes() const { return count() * (kind == Number::float32 ? 4 : 8); }
+  std::size_t bytes() const {
+    return count() * (kind == Number::float32 || kind == Number::int32 ? 4 : 8);
+  }
 };
 
 /// Visits the state of an object, which lists it once, in `visit`. Saving, loading, copying slots,
@@ -198,9 +240,10 @@ class Archive {
   void numbers(const char* name, T* x, std::vector<std::size_t> shape) {
     constexpr bool lanes = std::is_same_v<T, Lanes>;
     if (lanes) shape.push_back(WIDTH);
-    add(name, std::is_same_v<T, std::int64_t> ? Number::int64
-              : std::is_same_v<T, float>      ? Number::float32
-                                              : Number::float64,
+    add(name, std::is_same_v<T, std::int64_t>   ? Number::int64
+              : std::is_same_v<T, std::int32_t> ? Number::int32
+              : std::is_same_v<T, float>        ? Number::float32
+                                                : Number::float64,
         x, std::move(shape), lanes);
   }
 

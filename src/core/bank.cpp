@@ -6,6 +6,7 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <numeric>
 #include <thread>
 
 #include "dense.hpp"
@@ -80,6 +81,23 @@ void Pack::learn(const Block& block, const std::vector<Pack>& packs) {
   changed.targets = changed_targets_.data();
   learner->learn(changed, learned_.data());
   set_functions(block.count, packs);
+}
+
+void Pack::receive(const Block& block, const Trace& records_of_slots, std::int64_t first,
+                   int slot_count) {
+  for (int t = 0; t < block.count; ++t)
+    for (std::size_t k = 0; k < outputs.size(); ++k) {
+      const std::size_t place = std::size_t(block.first - first + t) * outputs.size() + k;
+      const auto read = [&](Trace::Column column, std::size_t row) {
+        return at_slots(records_of_slots.columns[column] + row * slot_count, slots);
+      };
+      Record& record = records[k];
+      record.predictions[t] = read(Trace::SLOT_PREDICTIONS, place);
+      record.effects[t] = read(Trace::EFFECTS, place);
+      record.norms[t + 1] = read(Trace::NORMS, place);
+      for (int i = 0; i < window_; ++i)
+        record.values[t + 1][i] = read(Trace::VALUES, place * window_ + i);
+    }
 }
 
 /// Targets of the learner: T(y) - T(b(x)), with b before it learned the sample.
@@ -258,8 +276,7 @@ void Pack::rescale_targets(int k, double factor, double offset, const Samples& s
   }
 }
 
-void Pack::take_slot(int to, Pack& source, int from, bool shared) {
-  learner->take_slot(to, *source.learner, from, shared);
+void Pack::take_slot(int to, const Pack& source, int from) {
   for (std::size_t k = 0; k < outputs.size(); ++k) {
     outputs[k].alive.set(to, source.outputs[k].alive[from]);
     records[k].take_lane(to, source.records[k], from);
@@ -295,13 +312,13 @@ Bank::Output::Output(Cloned<Combiner> combiner, std::vector<double> first_weight
 }
 
 void Bank::Output::reserve(int block, const BankSpec& spec) {
-  block_targets.resize(spec.objective.window - 1 + block);
+  block_targets = Array<double>(spec.objective.window - 1 + block);  // resize would keep the memory
   for (auto* rows : {&scores.curvature, &scores.window_loss, &scores.slot_cost, &scores.slot_loss,
                      &scores.slot_predictions, &chosen, &proposed})
     *rows = Matrix<double>(block, spec.slots);
   scores.values = Matrix<double>(spec.needs_values ? block * spec.objective.window : 0, spec.slots);
   totals = Matrix<double>(block, spec.objective.window + EXTRA_SUMS);
-  best.resize(block);
+  best = Array<double>(block);
   metrics = Matrix<double>(block, Trace::WEIGHTS);
 }
 
@@ -413,23 +430,43 @@ void Bank::continue_with(Bank& before, const SlotPlan& plan, const std::vector<N
   for (std::size_t k = 0; k < outputs.size(); ++k)
     outputs[k].continue_with(before.outputs[k], plan, spec_);
   continue_targets(before, plan);
-  std::vector<Pack*> sources(packs.size());  // whose shared state each pack has
-  auto take = [&](int slot, Bank& other, int source, bool must_share) {
-    const auto [pack, lane] = place(slot);
-    const auto [from, from_lane] = other.place(source);
-    Pack& origin = other.packs[from];
-    const bool first = !sources[pack];
-    if (must_share && !first && sources[pack] != &origin &&
-        !sources[pack]->learner->shares_with(*origin.learner))
-      throw StateRefused("slots that share what they have learned are taken apart");
-    if (first) sources[pack] = &origin;
-    packs[pack].take_slot(lane, origin, from_lane, first);
+  struct Source {
+    Bank* bank;
+    int slot;
+    bool operator==(const Source&) const = default;
   };
+  std::vector<Source> slots_from;  // from which slot each one goes on
   for (int slot = 0; slot < spec_.slots; ++slot)
-    if (!plan.is_new(slot)) take(slot, before, plan.continued[slot], true);
+    slots_from.push_back({&before, plan.continued[slot]});
   for (const NewSlots& group : added)
     for (std::size_t i = 0; i < group.indices.size(); ++i)
-      take(group.indices[i], *group.bank, int(i), false);
+      slots_from.at(group.indices[i]) = {group.bank, int(i)};
+  for (Pack& pack : packs) {
+    std::vector<int> lanes(pack.slots.size());
+    std::iota(lanes.begin(), lanes.end(), 0);
+    std::stable_partition(lanes.begin(), lanes.end(),
+                          [&](int lane) { return !plan.is_new(pack.slots[lane]); });
+    Pack* shared = nullptr;  // from which what its slots share is
+    bool whole = false;      // whether its learner is that of another pack, as it is
+    for (int lane : lanes) {
+      const Source source = slots_from[pack.slots[lane]];
+      const auto [from, from_lane] = source.bank->place(source.slot);
+      Pack& origin = source.bank->packs[from];
+      const bool first = !shared;
+      if (first) {
+        shared = &origin;
+        whole = origin.slots.size() == pack.slots.size() && origin.learner->history() == 0;
+        for (int i = 0; i < int(pack.slots.size()); ++i)
+          whole = whole && slots_from[pack.slots[i]] == Source{source.bank, origin.slots[i]};
+        if (whole) pack.learner = origin.learner;
+      }
+      if (shared != &origin && source.bank == &before &&
+          !shared->learner->shares_with(*origin.learner))
+        throw StateRefused("slots that share what they have learned are taken apart");
+      if (!whole) pack.learner->take_slot(lane, *origin.learner, from_lane, first);
+      pack.take_slot(lane, origin, from_lane);
+    }
+  }
   for (const NewSlots& group : added) {
     if (!group.on_base) continue;
     for (int slot : group.indices) {
@@ -525,7 +562,7 @@ void Bank::continue_with_output(Bank& before, Bank& alone, int output, double pa
     look(old, entry.name);
     if (!source || source->shape != entry.shape || source->kind != entry.kind)
       throw StateRefused(entry.name + " differs");
-    std::memcpy(entry.numbers, source->numbers, entry.bytes());
+    copy_sparse(entry.numbers, source->numbers, entry.bytes());
   }
   for (std::size_t i = 0; i < packs.size(); ++i) {
     const TargetChange& change = packs[i].change;
@@ -547,7 +584,8 @@ void Bank::continue_from(Bank& narrower) {
 }
 
 void Bank::learn(const double* X, const double* y, std::size_t n, const double* past,
-                 const Trace& trace, double delay) {
+                 const Trace& trace, double delay, const Trace* elsewhere) {
+  const std::int64_t first = seen_;
   const int outputs_count = spec_.objective.outputs();
   if (!started_ && n > 0) begin(X);
   auto is_missing = [&](std::size_t row) {
@@ -567,7 +605,8 @@ void Bank::learn(const double* X, const double* y, std::size_t n, const double* 
     for (std::size_t t = 0; t < count; ++t)
       if (is_missing(done + t)) count = std::max<std::size_t>(t, 1);
     learn_block(X + done * spec_.dimension, y + done * outputs_count, int(count),
-                past ? past + done * outputs_count * spec_.slots : nullptr, delay);
+                past ? past + done * outputs_count * spec_.slots : nullptr, delay, elsewhere,
+                first);
     for (int k = 0; k < outputs_count; ++k) write(k, done, int(count), trace);
     done += count;
   }
@@ -606,13 +645,16 @@ void Bank::run_tasks(int samples, const std::function<void(int)>& pack) {
 
 /// The order of a sample's steps.
 void Bank::learn_block(const double* X, const double* y, int count, const double* past,
-                       double delay) {
+                       double delay, const Trace* elsewhere, std::int64_t first) {
   newest.append(seen_, X, y, count);
   for (std::size_t k = 0; k < outputs.size(); ++k)
     targets_[k] = newest.targets[k].data() + newest.place(seen_);
   const Block block{seen_, count, X, newest, targets_.data()};
   run_tasks(count, [&](int i) {  // slots learn, and are scored, on their own
-    packs[i].learn(block, packs);
+    if (elsewhere)
+      packs[i].receive(block, *elsewhere, first, spec_.slots);
+    else
+      packs[i].learn(block, packs);
     score(packs[i], block);
   });
   for (int k = 0; k < int(outputs.size()); ++k) {

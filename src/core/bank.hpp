@@ -40,6 +40,21 @@ struct Scores {
   Matrix<double> curvature, window_loss, slot_cost, slot_loss, slot_predictions, values;
 };
 
+/// What a bank writes for n samples, for each output; null where nobody asks.
+struct Trace {
+  enum Column {
+    PREDICTION, COST, LOSS, GAP, CUMULATIVE_COST, REGRET,                          // (n, K)
+    WEIGHTS, SLOT_COST, SLOT_LOSS, SLOT_PREDICTIONS, CURVATURE, WINDOW_LOSS,       // (n, K, P)
+    VALUES,          // (n, K, window, P): those of the slots' records, after each sample
+    NORMS, EFFECTS,  // (n, K, P), likewise
+    COLUMNS
+  };
+  static constexpr const char* NAMES[COLUMNS] = {
+      "predictions", "cost", "loss", "bound_gap", "cumulative_cost", "regret", "weights", "slot_cost",
+      "slot_loss", "slot_predictions", "curvature", "window_loss", "values", "norms", "effects"};
+  double* columns[COLUMNS] = {};
+};
+
 /// Up to four slots that run side by side: their learner, and their part of the bank's work.
 class Pack {
  public:
@@ -48,6 +63,9 @@ class Pack {
 
   /// Learn a block, after the base if there is one.
   void learn(const Block& block, const std::vector<Pack>& packs);
+  /// Take over what the slots have left behind elsewhere: records of a bank with so many slots, from
+  /// sample `first` on.
+  void receive(const Block& block, const Trace& records, std::int64_t first, int slot_count);
   /// Write the slots' evidence of each sample of a block for an output.
   void score(int output, const Block& block, const Objective& objective, Scores& scores);
   /// totals (count, window + EXTRA_SUMS) += the slots' weighted part of the bank's function.
@@ -62,13 +80,13 @@ class Pack {
   /// out[k] = variance at the query point over that of the noise, likewise.
   void variance(const Query& query, const std::vector<Pack>& packs);
   void visit(Archive& archive);
-  /// Let the slot in lane `to` go on from the one in lane `from` of another pack.
-  void take_slot(int to, Pack& source, int from, bool shared);
+  /// Let the slot in lane `to` go on from the one in lane `from` of another pack, without its learner.
+  void take_slot(int to, const Pack& source, int from);
   /// Have room for blocks of this length.
   void reserve(int block) {
     for (Record& record : records) record.reserve(block);
     for (Record& record : learned_) record.reserve(block);
-    for (Output& output : outputs) output.losses_before.assign(block, Lanes(0.0));
+    for (Output& output : outputs) output.losses_before = Array<Lanes>(block, Lanes(0.0));
   }
   /// Go on with other units of output k; whether the functions do. See `Learner::rescale`.
   bool rescale(int k, double factor, double offset);
@@ -85,7 +103,7 @@ class Pack {
   void start_on_base(int lane, const std::vector<Pack>& packs);
 
   std::vector<int> slots;  // their indices in the bank
-  Cloned<Learner> learner;
+  ClonedLater<Learner> learner;
   TargetChange change;
 
   std::vector<Record> records;  // of the slots' functions, by output
@@ -139,21 +157,6 @@ struct Ledger {
   }
 };
 
-/// What a bank writes for n samples, for each output; null where nobody asks.
-struct Trace {
-  enum Column {
-    PREDICTION, COST, LOSS, GAP, CUMULATIVE_COST, REGRET,                          // (n, K)
-    WEIGHTS, SLOT_COST, SLOT_LOSS, SLOT_PREDICTIONS, CURVATURE, WINDOW_LOSS,       // (n, K, P)
-    VALUES,          // (n, K, window, P): those of the slots' records, after each sample
-    NORMS, EFFECTS,  // (n, K, P), likewise
-    COLUMNS
-  };
-  static constexpr const char* NAMES[COLUMNS] = {
-      "predictions", "cost", "loss", "bound_gap", "cumulative_cost", "regret", "weights", "slot_cost",
-      "slot_loss", "slot_predictions", "curvature", "window_loss", "values", "norms", "effects"};
-  double* columns[COLUMNS] = {};
-};
-
 /// What a bank is made of; Python lays the slots out.
 struct BankSpec {
   Objective objective;             // by which the bank and its slots are judged
@@ -170,9 +173,10 @@ class Bank {
        std::vector<Cloned<Combiner>> combiners, std::vector<double> first_weights);
 
   /// Learn samples X (n, d), y (n, K); past (n, K, P): what the slots predicted earlier, for delayed
-  /// targets, or null. delay : of these targets, in rows, if the weights shall allow for it.
+  /// targets, or null. delay : of these targets, in rows, if the weights shall allow for it. elsewhere :
+  /// the records of slots that are `Remote`, or null.
   void learn(const double* X, const double* y, std::size_t n, const double* past,
-             const Trace& trace, double delay = 0.0);
+             const Trace& trace, double delay = 0.0, const Trace* elsewhere = nullptr);
   /// predictions (K,) at x, and slots (K, P).
   void predict(const double* x, double* predictions, double* slots);
   /// predictions (n, K) at the rows of X. Learns nothing.
@@ -243,7 +247,8 @@ class Bank {
 
  private:
   void check(std::size_t combiners, std::size_t weights) const;
-  void learn_block(const double* X, const double* y, int count, const double* past, double delay);
+  void learn_block(const double* X, const double* y, int count, const double* past, double delay,
+                   const Trace* elsewhere, std::int64_t first);
   void score(Pack& pack, const Block& block);
   void ask(const double* X, std::size_t n, double* out, Lanes Pack::Output::*member,
            void (Pack::*question)(const Query&, const std::vector<Pack>&));

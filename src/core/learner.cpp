@@ -1,5 +1,6 @@
 #include "learner.hpp"
 
+#include <cmath>
 #include <cstring>
 
 namespace kb {
@@ -27,7 +28,7 @@ void Learner::continue_from(Learner& narrower) {
     const std::size_t width = to.bytes() / (to.shape.empty() ? 1 : to.shape[0]);
     const std::size_t before = from.bytes() / rows;
     for (std::size_t i = 0; i < rows; ++i)
-      std::memcpy((char*)to.numbers + i * width, (char*)from.numbers + i * before, before);
+      copy_sparse((char*)to.numbers + i * width, (char*)from.numbers + i * before, before);
   });
 }
 
@@ -46,7 +47,7 @@ bool Learner::shares_with(Learner& other) {
 void Learner::take_slot(int to, Learner& source, int from, bool shared) {
   copy_state(*this, source, false, [=](const Entry& into, const Entry& out_of) {
     if (!into.lanes) {
-      if (shared) std::memcpy(into.numbers, out_of.numbers, out_of.bytes());
+      if (shared) copy_sparse(into.numbers, out_of.numbers, out_of.bytes());
       return;
     }
     double* a = static_cast<double*>(into.numbers);
@@ -77,43 +78,27 @@ Lanes expansion_norm(const Array<Lanes>& coefficients, const Matrix<Lanes>& gram
   return where_less(norm, 0.0, 0.0, norm);
 }
 
-// --- slots of another process --------------------------------------------------------------------
+// --- learners whose f is computed at every point ---------------------------------------------------
 
-Remote::Remote(const LearnerSpec& spec)
-    : column_(spec.settings.whole("column", 0)),
-      width_(spec.settings.count("width")),
-      outputs_(spec.objective.outputs()),
-      window_(spec.objective.window) {
-  if (width_ > WIDTH) throw std::invalid_argument("no such slots");
-}
-
-void Remote::take(const HandedOver& handed) {
-  if (column_ + width_ > handed.slots) throw std::invalid_argument("a slot was not handed over");
-  handed_ = handed;
-}
-
-void Remote::learn(const Block& block, Record* records) {
-  if (block.first < handed_.first || block.first + block.count > handed_.first + handed_.count)
-    throw std::logic_error("the records of a block were not handed over");
-  auto lanes = [&](const double* numbers, std::size_t row) {
-    double lanes_of_row[WIDTH] = {};
-    std::copy_n(numbers + row * handed_.slots + column_, width_, lanes_of_row);
-    return load(lanes_of_row);
-  };
-  for (int t = 0; t < block.count; ++t)
-    for (int k = 0; k < outputs_; ++k) {
-      const std::size_t row = std::size_t(block.first - handed_.first + t) * outputs_ + k;
-      Record& record = records[k];
-      record.predictions[t] = lanes(handed_.predictions, row);
-      record.effects[t] = lanes(handed_.effects, row);
-      record.norms[t + 1] = lanes(handed_.norms, row);
-      for (int i = 0; i < window_; ++i)
-        record.values[t + 1][i] = lanes(handed_.values, row * window_ + i);
+void PointLearner::learn(const Block& block, Record* records) {
+  Record& record = records[0];
+  const Samples& samples = block.samples;
+  for (int t = 0; t < block.count; ++t) {
+    const std::int64_t number = block.first + t;
+    const double *x = block.x(t), target = block.targets[0][t][0];
+    double value = samples.uses_query ? value_ : value_at(x);  // all is as the query left it
+    record.predictions[t] = first_lane(value);
+    if (!std::isnan(target)) value = learn_target(number, x, value, target);
+    // f on the window, oldest first; 0 before the first sample.
+    Lanes* newest = record.values[t + 1] + window_ - 1;
+    newest[0] = first_lane(value);
+    for (int age = 1; age < window_; ++age) {
+      const int position = samples.place(number) - age;
+      for (int k = 0; k < samples.dimension; ++k) point_[k] = samples.inputs(k)[position];
+      newest[-age] = first_lane(age <= number ? value_at(point_.data()) : 0.0);
     }
-}
-
-void Remote::predict(const Query&, Lanes*) {
-  throw std::logic_error("slots of another process are asked there");
+    record.norms[t + 1] = first_lane(norm());
+  }
 }
 
 // --- learners by name ----------------------------------------------------------------------------

@@ -110,7 +110,8 @@ class Learner {
   /// it is a target that was kept. A function of the inputs goes on as it is: they may have other units
   /// too, or be past targets. Whether f was mapped.
   virtual bool rescale(int /*output*/, double /*factor*/, double /*offset*/) { return false; }
-  /// How many inputs before the present one it reads, if more than the window's.
+  /// How many inputs before the present one it reads, if more than the window's. One that does
+  /// depends on the bank that it was made for.
   virtual int history() const { return 0; }
   /// Whether it calls a function of the user's, which may fail.
   virtual bool may_fail() const { return false; }
@@ -197,6 +198,33 @@ struct LearnerSpec {
   }
 };
 
+/// A learner of one slot and output whose f is computed anew at every point. A sample without a
+/// target changes nothing.
+class PointLearner : public Learner {
+ public:
+  PointLearner(const LearnerSpec& spec) : window_(spec.objective.window), point_(spec.dimension) {}
+  void learn(const Block& block, Record* records) override;
+  void predict(const Query& query, Lanes* out) override {
+    value_ = value_at(query.x);
+    out[0] = first_lane(value_);
+  }
+
+ protected:
+  /// f(x).
+  virtual double value_at(const double* x) = 0;
+  /// Learn sample `number`, at the point x that f was last computed at, where it is `value`; returns
+  /// f(x) afterwards.
+  virtual double learn_target(std::int64_t number, const double* x, double value,
+                              double target) = 0;
+  /// norm^2; 0 if f is not in the space of a kernel.
+  virtual double norm() const { return 0.0; }
+
+ private:
+  int window_;
+  double value_ = 0.0;         // f at the last query
+  std::vector<double> point_;  // scratch: an older sample of the window
+};
+
 /// A learner for one output as one for several: a copy for each, since nothing can be shared.
 class Separate final : public Learner {
  public:
@@ -237,6 +265,7 @@ class Separate final : public Learner {
     for (std::size_t k = 0; k < parts_.size(); ++k)
       parts_[k]->start_from(points, coefficients, records + k);
   }
+  int history() const override { return parts_[0]->history(); }
   bool may_fail() const override { return parts_[0]->may_fail(); }
   const std::vector<Cloned<Learner>>& parts() const { return parts_; }
 
@@ -244,32 +273,18 @@ class Separate final : public Learner {
   std::vector<Cloned<Learner>> parts_;
 };
 
-/// What the slots of a shard, S of them, have left behind for samples: predictions, norms and effects
-/// (n, K, S), values (n, K, window, S). Norms and values are those after each sample.
-struct HandedOver {
-  std::int64_t first = 0;  // the number of the first sample
-  int count = 0, slots = 0;
-  const double *predictions = nullptr, *values = nullptr, *norms = nullptr, *effects = nullptr;
-};
-
-/// A learner whose slots run in another process: it has no state, and leaves behind what that process
-/// has handed over.
+/// A learner whose slots run in another process: it has no state, and its bank is told what they
+/// leave behind.
 class Remote final : public Learner {
  public:
-  explicit Remote(const LearnerSpec& spec);
+  explicit Remote(const LearnerSpec&) {}
   void visit(Archive&) override {}
-  void learn(const Block& block, Record* records) override;
-  void predict(const Query&, Lanes*) override;  // not possible: only the other process knows
-
-  /// Take the records of the samples that are learned next; they must stay until then.
-  void take(const HandedOver& handed);
-  bool is_ready() const { return handed_.count > 0; }
-  void forget() { handed_ = {}; }
-
- private:
-  int column_, width_;  // which of the shard's slots are those of this pack
-  int outputs_, window_;
-  HandedOver handed_;
+  void learn(const Block&, Record*) override {
+    throw std::logic_error("the records of a block were not handed over");
+  }
+  void predict(const Query&, Lanes*) override {
+    throw std::logic_error("slots of another process are asked there");
+  }
 };
 
 /// What a learner is called in Python, and how it is made.

@@ -62,7 +62,7 @@ class Samples {
     Matrix<double> rows((block + 1) * count(), length + 1, NOT_A_NUMBER);
     for (int s = 0; s < count(); ++s) std::copy_n(rows_[s], length + 1, rows[s]);
     rows_ = std::move(rows);
-    repeated_.assign(std::size_t(block + 1) * count(), 0);
+    repeated_ = std::vector<char>(std::size_t(block + 1) * count());
   }
 
   /// Continue from the newest samples of a bank with other slots, which may need fewer or more, or

@@ -70,6 +70,20 @@ def test_slots_of_every_learner_go_on_with_the_same_bits(loss, moment):
     assert_go_on(found, bank.run(case.X[moment:], case.y[moment:]), kept)
 
 
+@pytest.mark.parametrize("loss", LEARNERS_OF)
+def test_bank_learns_alone_though_others_go_on_with_all_of_its_slots(loss):
+    """Whole packs are one object until one of the banks changes it."""
+    slots = [slot for slot in slots_of(LEARNERS_OF[loss]) for _ in range(4)]
+    case = bank_case(loss in LABELLED, slots=slots, loss=loss)
+    bank, kept = case.make("serial"), range(len(slots))
+    bank.run(case.X[:100], case.y[:100])
+    others = [bank.with_slots(slots, kept), copy.deepcopy(bank)]
+    others += [others[0].with_slots(slots, kept)]
+    expected = bank.run(case.X[100:], case.y[100:])
+    for other in others:
+        assert_go_on(other.run(case.X[100:], case.y[100:]), expected, kept)
+
+
 @pytest.mark.parametrize("engine", ["serial", kb.engines.Serial(11), kb.engines.Threads(2)])
 @pytest.mark.parametrize("moment", [3, 256, 280])
 def test_mixed_slots_go_on_in_another_order_and_with_another_history_length(engine, moment):

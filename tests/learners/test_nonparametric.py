@@ -1,5 +1,9 @@
 """The partition tree against its definition, and within its memory."""
 
+import copy
+import os
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -122,25 +126,57 @@ def test_posterior_norm_and_values_equal_the_dense_solution_after_every_sample(l
 
 
 def test_impossible_trees_are_refused():
-    """Of 11 cells in 5 pairs, with 6 blocks of at most 2 entries."""
+    """Of 11 cells in 5 pairs, with at most 2 entries each."""
     bank = kb.KernelBank([Cells(0.7, 6)], Tree(nodes=11, split_after=3))
     bank.run(*moving_stream(0, 180, 2, drift=0.5))
     state = bank.state()
+    counts, used = (state[f"pack0/learner/{name}"] for name in ("entry_counts", "entries_used"))
+    leaf, other = np.flatnonzero(counts)[:2]
+    firsts = state["pack0/learner/first_entries"]
+    at = {"parents": 1, "first_entries": leaf}  # else the first number
     for name, values in {
-        "children": [-1, 2, 11],
+        "children": [-1, 2, 11, 0],
         "axes": [-1, 2],
         "parents": [-1, 1, 11],
-        "blocks": [-1, 6],
-        "entry_counts": [-1, 3],
-        "pairs": [-1, 6],
+        "entry_counts": [-1, 1, 3],
+        "first_entries": [-1, used, firsts[other]],
+        "entries": [-2, used, firsts[leaf], np.nan],
+        "entries_used": [-1, used - 1, used + 1, 19],
+        "first_free": [-2, used, firsts[leaf]],
+        "pairs": [-1, 4, 6],
         "splits": [-1, 2**53],
     }.items():
         for value in values:
             array = state[f"pack0/learner/{name}"].copy()
-            array.flat[1 if name == "parents" else 0] = value
+            array.flat[at.get(name, 0)] = value
             forged = state | {f"pack0/learner/{name}": array}
             refuses(r"\w", bank._bank.restore, forged)
     bank._bank.restore(state)
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="only Linux tells it so")
+@pytest.mark.skipif("KERNELBANK_SANITIZED" in os.environ, reason="all memory is watched there")
+@pytest.mark.parametrize(
+    ("kernel", "learner"),
+    [
+        (Cells(), Tree(nodes=400_001)),
+        (kb.kernels.NoKernel(), kb.learners.BoostedTrees(memory=4_000_000)),
+        (kb.kernels.Gaussian(1.0), kb.learners.NearestNeighborGP(memory=10_000_000)),
+    ],
+)
+def test_memory_is_taken_as_samples_come(kernel, learner):
+    def resident():
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    X, y = stream(0, 40, 1)
+    before = resident()
+    bank = kb.KernelBank([kernel], learner, window=1)
+    bank.run(X[:20], y[:20])
+    other = copy.copy(bank)
+    assert np.array_equal(
+        other.run(X[20:], y[20:]).predictions, bank.run(X[20:], y[20:]).predictions
+    )
+    assert resident() - before < 0.2 * bank.state_bytes(1)
 
 
 def test_equal_slots_draw_different_cells():

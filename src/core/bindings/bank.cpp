@@ -171,27 +171,22 @@ class PyBank {
   }
 
   /// Learn X (n, d), y (n, K), past (n, K, P) or None, whole or not at all; the arrays of `trace` by
-  /// name are filled.
-  void learn(Floats X, Floats y, std::optional<Floats> past, const nb::dict& arrays, double delay) {
+  /// name are filled. records : for a bank of `Remote` learners what their slots have left behind,
+  /// "slot_predictions", "norms" and "effects" (n, K, P), "values" (n, K, window, P).
+  void learn(Floats X, Floats y, std::optional<Floats> past, const nb::dict& arrays, double delay,
+             const std::optional<nb::dict>& records) {
     const std::size_t n = rows_of(X);
     require_shape("X", shape_of(X), {n, point_.size()});
     require_shape("y", shape_of(y), {n, outputs()});
     if (past) require_shape("past", shape_of(*past), {n, outputs(), slots()});
     std::vector<Written> alive;  // while other threads may change the dictionary
     const Trace trace = read_trace(arrays, n, alive);
-    learn_rows(X.data(), y.data(), n, past ? past->data() : nullptr, trace, delay);
-  }
-
-  /// The same for a bank of `Remote` learners. shards : of each its packs, and what its slots have
-  /// left behind: "predictions", "norms" and "effects" (n, K, S), "values" (n, K, window, S).
-  void learn_elsewhere(Floats X, Floats y, std::optional<Floats> past, const nb::dict& arrays,
-                       const nb::list& shards, double delay) {
-    const Forgotten forgotten{*this};
-    for (nb::handle item : shards) hand_over(nb::cast<nb::tuple>(item), rows_of(X));
-    for (Pack& pack : bank_->packs)
-      if (!dynamic_cast<Remote&>(*pack.learner).is_ready())
-        throw std::invalid_argument("the records of a pack were not handed over");
-    learn(X, y, past, arrays, delay);
+    Trace elsewhere{};
+    if (records) elsewhere = read_trace(*records, n, alive);
+    for (int column : {Trace::SLOT_PREDICTIONS, Trace::NORMS, Trace::EFFECTS, Trace::VALUES})
+      if (records && !elsewhere.columns[column]) throw std::invalid_argument("records are missing");
+    learn_rows(X.data(), y.data(), n, past ? past->data() : nullptr, trace, delay,
+               records ? &elsewhere : nullptr);
   }
 
   /// The same for a model of an AutoBank, whose arrays fit; whether there may be something to warn of.
@@ -407,34 +402,6 @@ class PyBank {
     return bank_->spec().threads > 1 ? std::make_unique<nb::gil_scoped_release>() : nullptr;
   }
 
-  /// When it ends, no learner points to records of another process any more.
-  struct Forgotten {
-    PyBank& bank;
-    ~Forgotten() {
-      for (Pack& pack : bank.bank_->packs)
-        if (auto* remote = dynamic_cast<Remote*>(&*pack.learner)) remote->forget();
-    }
-  };
-
-  /// Give the learners of a shard's packs the records of n samples.
-  void hand_over(const nb::tuple& shard, std::size_t n) {
-    const std::size_t window = bank_->spec().objective.window;
-    auto records = nb::cast<nb::dict>(shard[1]);
-    auto find = [&](const char* name) { return nb::cast<Floats>(records[name], false); };  // no copy
-    const std::size_t width = find("norms").ndim() == 3 ? find("norms").shape(2) : 0;
-    auto read = [&](const char* name, const Shape& shape) {
-      const Floats array = find(name);
-      require_shape(name, shape_of(array), shape);
-      return array.data();
-    };
-    const Shape plain = {n, outputs(), width};
-    const HandedOver handed{bank_->samples(), int(n), int(width), read("predictions", plain),
-                            read("values", {n, outputs(), window, width}), read("norms", plain),
-                            read("effects", plain)};
-    for (int pack : nb::cast<std::vector<int>>(shard[0]))
-      dynamic_cast<Remote&>(*bank_->packs.at(pack).learner).take(handed);
-  }
-
   /// (K, ...): the numbers of each output.
   template <class Read>
   Result by_output(Shape shape, Read read) {
@@ -498,10 +465,10 @@ class PyBank {
   }
 
   void learn_rows(const double* X, const double* y, std::size_t n, const double* past,
-                  const Trace& trace, double delay) {
+                  const Trace& trace, double delay, const Trace* elsewhere = nullptr) {
     whole([&] {
       nb::gil_scoped_release unlocked;
-      bank_->learn(X, y, n, past, trace, delay);
+      bank_->learn(X, y, n, past, trace, delay, elsewhere);
     });
   }
 
@@ -619,9 +586,7 @@ void kb::bind_bank(nb::module_& m) {
     bank.def(name, PyBank::in_turn(method), arguments...);
   };
   def("learn", &PyBank::learn, "X"_a, "y"_a, "past"_a.none(), "trace"_a,
-      "delay"_a = 0.0);
-  def("learn_elsewhere", &PyBank::learn_elsewhere, "X"_a, "y"_a, "past"_a.none(), "trace"_a,
-      "shards"_a, "delay"_a = 0.0);
+      "delay"_a = 0.0, "records"_a.none() = nb::none());
   def("learn_one", &PyBank::learn_one, "x"_a.none(), "y"_a.none());
   def("rescale", &PyBank::rescale, "output"_a, "factor"_a, "offset"_a);
   def("predict_one", &PyBank::predict_one, "x"_a.none());

@@ -337,6 +337,7 @@ template <class Action>
 static auto with_numbers(const Entry& entry, Action action) {
   if (entry.kind == Number::float64) return action((double*)entry.numbers);
   if (entry.kind == Number::float32) return action((float*)entry.numbers);
+  if (entry.kind == Number::int32) return action((std::int32_t*)entry.numbers);
   return action((std::int64_t*)entry.numbers);
 }
 
@@ -357,7 +358,7 @@ void write_entries(const std::vector<Entry>& entries, const nb::dict& arrays) {
     with_numbers(entry, [&]<class T>(T* numbers) {
       if (array.dtype() != nb::dtype<T>() || shape_of(array) != entry.shape)
         throw StateRefused(entry.name + " has another shape or type");
-      if (entry.bytes() > 0) std::memcpy(numbers, array.data(), entry.bytes());
+      copy_sparse(numbers, array.data(), entry.bytes());
     });
   }
 }

@@ -24,7 +24,6 @@
 // So they follow a drift until the next generation. Inputs and thresholds are in single precision.
 // f is not in the space of a kernel: norm^2 is 0, which means none. The trees are one slot, in lane 0.
 #include <cmath>
-#include <numeric>
 
 #include "../learner.hpp"
 #include "../math.hpp"
@@ -68,7 +67,7 @@ struct Trees {
     for (int t = 0; t < axes.rows(); ++t) {
       archive.require(depths[t] >= 0 && depths[t] <= DEEPEST, "depths are too large");
       for (int i = 0; i < cells; ++i) {
-        const std::int64_t child = children[t][i];
+        const int child = children[t][i];
         const bool leaf = child == i && thresholds[t][i] == float(INF);
         archive.require(leaf || (child > i && child + 1 < cells), "the cells are no tree");
         archive.require(axes[t][i] >= 0, "axes are not coordinates");
@@ -92,7 +91,7 @@ struct Trees {
   /// The leaf of an input.
   int descend(int tree, const float* x) const {
     const float* threshold = thresholds[tree];
-    const std::int64_t *axis = axes[tree], *child = children[tree];
+    const std::int32_t *axis = axes[tree], *child = children[tree];
     std::int64_t cell = 0;
     for (std::int64_t level = depths[tree]; level > 0; --level)
       cell = child[cell] + (x[axis[cell]] > threshold[cell]);
@@ -101,31 +100,29 @@ struct Trees {
 
   double constant = 0.0;
   Matrix<float> thresholds;
-  Matrix<std::int64_t> axes, children;  // of the split; the cell itself for a leaf
+  Matrix<std::int32_t> axes, children;  // of the split; the cell itself for a leaf
   Matrix<double> values, counts;        // v, and the number of samples of a leaf
   Array<std::int64_t> depths;           // the most splits on a way to a leaf
 };
 
-class BoostedTrees final : public Learner {
+class BoostedTrees final : public PointLearner {
  public:
   explicit BoostedTrees(const LearnerSpec& spec)
-      : trees_(spec.settings.count("trees")),
+      : PointLearner(spec),
+        trees_(spec.settings.count("trees")),
         leaves_(spec.settings.whole("leaves", 2)),
         memory_(spec.settings.whole("memory", FIRST)),
         rate_(spec.settings.number("learning_rate")),
         adaptation_(spec.settings.number("adaptation")),
-        window_(spec.objective.window),
         coordinates_(spec.settings.indices("coordinates", spec.dimension)),
         dimension_(int(coordinates_.size())),
         key_(spec.settings.random_key()) {
     if (dimension_ < 1) throw std::invalid_argument("no inputs");
-    for (int n = 0; n <= memory_; ++n) inverses_[n] = 1.0 / (n + RIDGE);
   }
 
   void visit(Archive& archive) override {
     archive("points", points_);
     archive("targets", targets_);
-    archive("fits", fits_);
     archive("bounds", bounds_);
     archive("stored", stored_);
     archive("begun", begun_);
@@ -146,39 +143,6 @@ class BoostedTrees final : public Learner {
     coded_ = 0;
   }
 
-  void learn(const Block& block, Record* records) override {
-    Record& record = records[0];
-    for (int t = 0; t < block.count; ++t) {
-      const std::int64_t number = block.first + t;
-      if (!block.samples.uses_query) evaluate(block.x(t));  // else all is as the query left it
-      record.predictions[t] = first_lane(value_);
-      const double target = block.targets[0][t][0];
-      if (!std::isnan(target)) {  // a sample without a target changes nothing
-        adapt(target);
-        remember(target);
-        grow();
-      }
-      // f on the window, oldest first; 0 before the first sample.
-      Lanes* values = record.values[t + 1];
-      const int position = block.samples.place(number);
-      values[window_ - 1] = first_lane(value_);
-      for (int age = 1; age < window_; ++age) {
-        if (age <= number) {
-          for (int k = 0; k < dimension_; ++k)
-            point_[k] = float(block.samples.inputs(coordinates_[k])[position - age]);
-          evaluate_point();
-        }
-        values[window_ - 1 - age] = first_lane(age <= number ? value_ : 0.0);
-      }
-      record.norms[t + 1] = 0.0;
-    }
-  }
-
-  void predict(const Query& query, Lanes* out) override {
-    evaluate(query.x);
-    out[0] = first_lane(value_);
-  }
-
   void continue_from(Learner& narrower) override {
     Learner::continue_from(narrower);
     coded_ = 0;
@@ -191,36 +155,42 @@ class BoostedTrees final : public Learner {
  private:
   // --- predicting and adapting -------------------------------------------------------------------
 
-  /// point, leaf of each tree and value, for an input.
-  void evaluate(const double* x) {
+  /// f(x), the point and the leaf of each tree.
+  double value_at(const double* x) override {
     for (int k = 0; k < dimension_; ++k) point_[k] = float(x[coordinates_[k]]);
-    evaluate_point();
+    return evaluate();
   }
-  void evaluate_point() {
+  double evaluate() {
     double value = now_.constant;
     for (int t = 0; t < trees_; ++t) {
-      found_[t] = now_.descend(t, point_.data());
-      value += now_.values[t][found_[t]];
+      leaf_[t] = now_.descend(t, point_.data());
+      value += now_.values[t][leaf_[t]];
     }
-    value_ = value;
+    return value;
   }
 
-  /// The Kalman step of c and of the leaves that the last input is in.
-  void adapt(double target) {
+  double learn_target(std::int64_t, const double*, double value, double target) override {
+    value = adapt(value, target);
+    remember(target);
+    return grow() ? evaluate() : value;
+  }
+
+  /// The Kalman step of c and of the leaves that the last input is in; returns f there.
+  double adapt(double value, double target) {
     const double strength = adaptation_ * rate_;
-    if (generation_ < 2 || !(strength > 0.0)) return;  // the first trees are not there yet
-    const double own = strength / (double(kept()) + 2.0 * RIDGE);
-    double total = own;
+    if (generation_ < 2 || !(strength > 0.0)) return value;  // the first trees are not there yet
+    const double variance = strength / (double(kept()) + 2.0 * RIDGE);  // of c
+    double total = variance;
     for (int t = 0; t < trees_; ++t) {
-      double& count = now_.counts[t][found_[t]];
+      double& count = now_.counts[t][leaf_[t]];
       count += 1.0;
       variances_[t] = strength / (count + 2.0 * RIDGE);
       total += variances_[t];
     }
-    const double step = (target - value_) / (1.0 + total);
-    now_.constant += own * step;
-    for (int t = 0; t < trees_; ++t) now_.values[t][found_[t]] += variances_[t] * step;
-    value_ += total * step;
+    const double step = (target - value) / (1.0 + total);
+    now_.constant += variance * step;
+    for (int t = 0; t < trees_; ++t) now_.values[t][leaf_[t]] += variances_[t] * step;
+    return value + total * step;
   }
 
   // --- samples -----------------------------------------------------------------------------------
@@ -231,10 +201,9 @@ class BoostedTrees final : public Learner {
   void remember(double target) {
     const int place = int(stored_ % memory_);
     std::copy(point_.begin(), point_.end(), points_[place]);
-    targets_[place] = target;
-    fits_[place] = next_.constant;
-    for (int t = 0; t < grown_; ++t)
-      fits_[place] += next_.values[t][next_.descend(t, point_.data())];
+    targets_[place][TARGET] = target;
+    double& fit = targets_[place][FIT] = next_.constant;
+    for (int t = 0; t < grown_; ++t) fit += next_.values[t][next_.descend(t, point_.data())];
     ++stored_;
   }
 
@@ -288,18 +257,19 @@ class BoostedTrees final : public Learner {
 
   // --- generations -------------------------------------------------------------------------------
 
-  /// Grow the trees that are due, or begin another generation.
-  void grow() {
-    if (stored_ < FIRST) return;
+  /// Grow the trees that are due, or begin another generation; whether other trees predict now.
+  bool grow() {
+    if (stored_ < FIRST) return false;
     const std::int64_t length = std::min<std::int64_t>(begun_, memory_) / 2;
-    if (begun_ == 0 || stored_ >= begun_ + length) {
+    const bool ends = begun_ == 0 || stored_ >= begun_ + length;
+    if (ends) {
       if (begun_ > 0) std::swap(now_, next_);
       begin();
-      evaluate_point();
     }
     const std::int64_t samples = std::min<std::int64_t>(begun_, memory_) / 2;
     const std::int64_t due = std::min<std::int64_t>(trees_, trees_ * (stored_ - begun_ + 1) / samples);
     while (grown_ < due) grow_tree();
+    return ends;
   }
 
   void begin() {
@@ -308,9 +278,9 @@ class BoostedTrees final : public Learner {
     ++generation_;
     next_.clear();
     double total = 0.0;
-    for (int i = 0; i < kept(); ++i) total += targets_[i];
+    for (int i = 0; i < kept(); ++i) total += targets_[i][TARGET];
     next_.constant = total / kept();
-    std::fill_n(fits_.begin(), kept(), next_.constant);
+    for (int i = 0; i < kept(); ++i) targets_[i][FIT] = next_.constant;
     choose_bounds();
   }
 
@@ -328,71 +298,90 @@ class BoostedTrees final : public Learner {
     bool may_be_split() const { return count() >= 2 * LEAST && depth < DEEPEST; }
   };
 
+  /// What a tree needs while it is grown.
+  struct Growth {
+    explicit Growth(int samples) : residuals(samples) {}
+    std::vector<double> residuals;  // r of each sample
+    std::vector<int> rows, others;  // the samples of the tree, those of each leaf together; scratch
+    std::vector<double> inverses;   // 1 / (n + R)
+    std::vector<Leaf> open;         // leaves with a split
+    std::vector<Array<Sum>> histograms;
+    std::vector<int> free;          // histograms that no leaf has
+  };
+
   void grow_tree() {
     const int tree = int(grown_);
     encode();
     const std::uint64_t key = mix_key(key_, std::uint64_t(generation_) * trees_ + tree);
-    rows_.clear();
+    Growth growth(kept());
+    std::uint64_t half = 0;
     double total = 0.0;
     for (int i = 0; i < kept(); ++i) {
-      if (i % 64 == 0) half_ = mix_key(key, i / 64);
-      if (!(half_ >> (i % 64) & 1)) continue;
-      rows_.push_back(i);
-      residuals_[i] = targets_[i] - fits_[i];
-      total += residuals_[i];
+      if (i % 64 == 0) half = mix_key(key, i / 64);
+      if (!(half >> (i % 64) & 1)) continue;
+      growth.rows.push_back(i);
+      growth.residuals[i] = targets_[i][TARGET] - targets_[i][FIT];
+      total += growth.residuals[i];
     }
-    open_.clear();
-    free_.resize(histograms_.rows());
-    std::iota(free_.begin(), free_.end(), 0);
-    Leaf root{0, 0, int(rows_.size()), 0, total};
-    fill_histogram(root);
-    open(tree, root);
+    const int count = int(growth.rows.size());
+    growth.others.resize(count);
+    for (int n = 0; n <= count; ++n) growth.inverses.push_back(1.0 / (n + RIDGE));
+    Leaf root{0, 0, count, 0, total};
+    fill_histogram(growth, root);
+    open(growth, tree, root);
     int cells = 1;
-    while (!open_.empty() && cells + 2 <= next_.axes.columns()) {
-      auto best = open_.begin();
-      for (auto leaf = open_.begin(); leaf != open_.end(); ++leaf)
+    while (!growth.open.empty() && cells + 2 <= next_.axes.columns()) {
+      auto best = growth.open.begin();
+      for (auto leaf = best; leaf != growth.open.end(); ++leaf)
         if (leaf->split.gain > best->split.gain) best = leaf;
       const Leaf leaf = *best;
-      open_.erase(best);
-      split(tree, leaf, cells);
+      growth.open.erase(best);
+      split(growth, tree, leaf, cells);
       cells += 2;
     }
-    for (int i = 0; i < kept(); ++i) fits_[i] += next_.values[tree][next_.descend(tree, points_[i])];
+    for (int i = 0; i < kept(); ++i)
+      targets_[i][FIT] += next_.values[tree][next_.descend(tree, points_[i])];
     ++grown_;
   }
 
   /// Give a leaf its value, and find its split.
-  void open(int tree, Leaf& leaf) {
+  void open(Growth& growth, int tree, Leaf& leaf) {
     next_.make_leaf(tree, leaf.cell, rate_ * leaf.total / (leaf.count() + RIDGE), 2.0 * leaf.count());
     next_.depths[tree] = std::max<std::int64_t>(next_.depths[tree], leaf.depth);
-    if (leaf.may_be_split()) leaf.split = best_split(leaf);
+    if (leaf.may_be_split()) leaf.split = best_split(growth, leaf);
     if (leaf.split.axis >= 0)
-      open_.push_back(leaf);
+      growth.open.push_back(leaf);
     else if (leaf.histogram >= 0)
-      free_.push_back(leaf.histogram);
+      growth.free.push_back(leaf.histogram);
   }
 
   /// (dimension, bins): the sums of r, and the numbers of samples, by code.
-  void fill_histogram(Leaf& leaf) {
-    leaf.histogram = free_.back();
-    free_.pop_back();
-    Sum* sums = histograms_[leaf.histogram];
-    std::fill_n(sums, dimension_ * bins_, Sum{});
+  void fill_histogram(Growth& growth, Leaf& leaf) const {
+    if (growth.free.empty()) {
+      growth.free.push_back(int(growth.histograms.size()));
+      growth.histograms.emplace_back(std::size_t(dimension_) * bins_);
+    }
+    leaf.histogram = growth.free.back();
+    growth.free.pop_back();
+    Array<Sum>& histogram = growth.histograms[leaf.histogram];
+    std::fill(histogram.begin(), histogram.end(), Sum{});
+    Sum* sums = histogram.data();
     for (int i = leaf.low; i < leaf.high; ++i) {
-      const Sum sample = {residuals_[rows_[i]], 1.0};
-      const std::uint8_t* codes = codes_[rows_[i]];
+      const int row = growth.rows[i];
+      const Sum sample = {growth.residuals[row], 1.0};
+      const std::uint8_t* codes = codes_[row];
       for (int k = 0; k < dimension_; ++k) sums[k * bins_ + codes[k]] += sample;
     }
   }
 
   /// The split with the largest gain, the first of equals.
-  Split best_split(const Leaf& leaf) const {
-    const double* weight = inverses_.data();
+  Split best_split(const Growth& growth, const Leaf& leaf) const {
+    const double* weight = growth.inverses.data();
     const int count = leaf.count();
     Split best;
     const double before = leaf.total * leaf.total * weight[count];
     for (int k = 0; k < dimension_; ++k) {
-      const Sum* sums = histograms_[leaf.histogram] + k * bins_;
+      const Sum* sums = growth.histograms[leaf.histogram].data() + k * bins_;
       double first = 0.0;
       int below = 0;
       for (int code = 0; code + 1 < bins_; ++code) {
@@ -410,44 +399,46 @@ class BoostedTrees final : public Learner {
   }
 
   /// Give a leaf two children, the cells `child` and the next.
-  void split(int tree, const Leaf& leaf, int child) {
+  void split(Growth& growth, int tree, const Leaf& leaf, int child) {
     const Split& split = leaf.split;
     next_.thresholds[tree][leaf.cell] = bounds_[split.axis][split.code];
     next_.axes[tree][leaf.cell] = split.axis;
     next_.children[tree][leaf.cell] = child;
-    int border = leaf.low, others = 0;
+    int *rows = growth.rows.data(), *others = growth.others.data();
+    int border = leaf.low, count = 0;
     for (int i = leaf.low; i < leaf.high; ++i) {
-      const int row = rows_[i], second = codes_[row][split.axis] > split.code;
-      rows_[border] = row;
-      others_[others] = row;
+      const int row = rows[i], second = codes_[row][split.axis] > split.code;
+      rows[border] = row;
+      others[count] = row;
       border += 1 - second;
-      others += second;
+      count += second;
     }
-    std::copy_n(others_.begin(), others, rows_.begin() + border);
+    std::copy_n(others, count, rows + border);
     Leaf left{child, leaf.low, border, leaf.depth + 1, split.total};
     Leaf right{child + 1, border, leaf.high, leaf.depth + 1, leaf.total - split.total};
     Leaf &smaller = left.count() < right.count() ? left : right, &larger = &smaller == &left ? right : left;
     larger.histogram = leaf.histogram;
     if (larger.may_be_split()) {  // what the smaller one does not have
-      fill_histogram(smaller);
-      Sum* sums = histograms_[larger.histogram];
-      for (int i = 0; i < dimension_ * bins_; ++i) sums[i] -= histograms_[smaller.histogram][i];
+      fill_histogram(growth, smaller);
+      Array<Sum>& sums = growth.histograms[larger.histogram];
+      const Array<Sum>& others_sums = growth.histograms[smaller.histogram];
+      for (std::size_t i = 0; i < sums.size(); ++i) sums[i] -= others_sums[i];
     }
-    open(tree, left);
-    open(tree, right);
+    open(growth, tree, left);
+    open(growth, tree, right);
   }
 
   // settings
   int trees_, leaves_, memory_;
   double rate_, adaptation_;
-  int window_;
   std::vector<int> coordinates_;  // of the inputs that count
   int dimension_;                 // their number
   std::uint64_t key_;             // of the random halves
   // state: sample number n is at place n % memory ...
   Matrix<float> points_{memory_, dimension_};
-  Array<double> targets_ = Array<double>(memory_), fits_ = targets_;  // y; f of the trees that grow
-  Matrix<float> bounds_{dimension_, MOST_BINS, float(INF)};           // thresholds, then infinity
+  enum { TARGET, FIT, TARGET_SIZE };
+  Matrix<double> targets_{memory_, int(TARGET_SIZE)};        // y, and f of the trees that grow
+  Matrix<float> bounds_{dimension_, MOST_BINS, float(INF)};  // thresholds, then infinity
   std::int64_t stored_ = 0;      // samples so far
   // ... and the trees
   std::int64_t begun_ = 0;       // samples when the present generation began; 0 before the first
@@ -456,19 +447,11 @@ class BoostedTrees final : public Learner {
   Trees now_{trees_, 2 * leaves_ - 1}, next_ = now_;  // those that predict, and those that grow
   // scratch
   std::vector<float> point_ = std::vector<float>(dimension_);  // the last input
-  std::vector<int> found_ = std::vector<int>(trees_);          // its leaves
-  double value_ = 0.0;                                         // f there
+  std::vector<int> leaf_ = std::vector<int>(trees_);           // its leaves
   Array<double> variances_ = Array<double>(trees_);
   Matrix<std::uint8_t> codes_{memory_, dimension_};
   std::int64_t coded_ = 0;       // samples whose codes are those of the present thresholds
   int bins_ = 0;
-  std::uint64_t half_ = 0;
-  std::vector<int> rows_, others_ = std::vector<int>(memory_);
-  Array<double> residuals_ = targets_;
-  std::vector<Leaf> open_;
-  std::vector<int> free_;        // histograms that no leaf has
-  Matrix<Sum> histograms_{leaves_ + 1, dimension_ * MOST_BINS};
-  Array<double> inverses_ = Array<double>(memory_ + 1);  // 1 / (n + R)
 };
 
 }  // namespace

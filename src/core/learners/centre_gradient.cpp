@@ -53,8 +53,7 @@ class RecursiveNorm {
 class KLMS final : public CentreLearner {
  public:
   explicit KLMS(const LearnerSpec& spec) : CentreLearner(spec, false, true) {}
-  void visit(Archive& archive) override {
-    CentreLearner::visit(archive);
+  void visit_method(Archive& archive) override {
     rate_.visit(archive);
     norm_.visit(archive);
     archive("dropped", dropped_);
@@ -89,8 +88,7 @@ class KLMS final : public CentreLearner {
 class QKLMS final : public CentreLearner {
  public:
   explicit QKLMS(const LearnerSpec& spec) : CentreLearner(spec, false, true) {}
-  void visit(Archive& archive) override {
-    CentreLearner::visit(archive);
+  void visit_method(Archive& archive) override {
     rate_.visit(archive);
     norm_.visit(archive);
   }
@@ -137,10 +135,7 @@ class QKLMS final : public CentreLearner {
 class KNLMS final : public CentreLearner {
  public:
   explicit KNLMS(const LearnerSpec& spec) : CentreLearner(spec, true, true) {}
-  void visit(Archive& archive) override {
-    CentreLearner::visit(archive);
-    rate_.visit(archive);
-  }
+  void visit_method(Archive& archive) override { rate_.visit(archive); }
 
   void step(Centres& f, Sample& sample) override {
     if (f.size() == 0 || (coherence(f) <= coherence_ && f.size() < f.capacity - 1))
@@ -181,8 +176,7 @@ class KNLMS final : public CentreLearner {
 class POLK final : public CentreLearner {
  public:
   explicit POLK(const LearnerSpec& spec) : CentreLearner(spec, true, false) {}
-  void visit(Archive& archive) override {
-    CentreLearner::visit(archive);
+  void visit_method(Archive& archive) override {
     rate_.visit(archive);
     inverse_.visit(archive);
     archive("dropped", dropped_);
@@ -244,8 +238,7 @@ class POLK final : public CentreLearner {
 class NystromSGD final : public CentreLearner {
  public:
   explicit NystromSGD(const LearnerSpec& spec) : CentreLearner(spec, false, false) {}
-  void visit(Archive& archive) override {
-    CentreLearner::visit(archive);
+  void visit_method(Archive& archive) override {
     rate_.visit(archive);
     archive("factor", factor_);
     archive("weights", weights_);
@@ -301,10 +294,7 @@ Cloned<Learner> make_nystrom(const LearnerSpec& description) {
 class Projectron final : public CentreLearner {
  public:
   explicit Projectron(const LearnerSpec& spec) : CentreLearner(spec, true, false) {}
-  void visit(Archive& archive) override {
-    CentreLearner::visit(archive);
-    inverse_.visit(archive);
-  }
+  void visit_method(Archive& archive) override { inverse_.visit(archive); }
 
   void step(Centres& f, Sample& sample) override {
     const double y = sample.target;
@@ -336,8 +326,7 @@ class Projectron final : public CentreLearner {
 class Forgetron final : public CentreLearner {
  public:
   explicit Forgetron(const LearnerSpec& spec) : CentreLearner(spec, true, false) {}
-  void visit(Archive& archive) override {
-    CentreLearner::visit(archive);
+  void visit_method(Archive& archive) override {
     archive("mistakes", mistakes_);
     archive("deviation", deviation_);
     archive("dropped", dropped_);

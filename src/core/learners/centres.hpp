@@ -299,8 +299,10 @@ class CentreLearner : public Learner {
   CentreLearner(const LearnerSpec& spec, bool keeps_gram, bool starts)
       : spec_(spec), f_(spec, keeps_gram), starts_(starts) {}
 
-  /// A method adds what it keeps beside the centres.
-  void visit(Archive& archive) override { f_.visit(archive); }
+  void visit(Archive& archive) final {
+    f_.visit(archive);
+    visit_method(archive);
+  }
 
   void learn(const Block& block, Record* records) override {
     Record& record = records[0];
@@ -339,6 +341,8 @@ class CentreLearner : public Learner {
   Lanes dropped(int) const override { return first_lane(dropped_); }
 
  protected:
+  /// List what the method keeps beside the centres.
+  virtual void visit_method(Archive& archive) = 0;
   /// How f learns a sample.
   virtual void step(Centres& f, Sample& sample) = 0;
 

@@ -19,8 +19,7 @@ namespace {
 class KRLS final : public CentreLearner {
  public:
   explicit KRLS(const LearnerSpec& spec) : CentreLearner(spec, true, false) {}
-  void visit(Archive& archive) override {
-    CentreLearner::visit(archive);
+  void visit_method(Archive& archive) override {
     inverse_.visit(archive);
     archive("covariance", covariance_);
   }
@@ -142,10 +141,7 @@ class KernelRidge {
 class SlidingWindowKRLS final : public CentreLearner {
  public:
   explicit SlidingWindowKRLS(const LearnerSpec& spec) : CentreLearner(spec, true, false) {}
-  void visit(Archive& archive) override {
-    CentreLearner::visit(archive);
-    fit_.visit(archive);
-  }
+  void visit_method(Archive& archive) override { fit_.visit(archive); }
 
   void step(Centres& f, Sample& sample) override {
     fit_.append(f, sample, sample.parabola());
@@ -164,10 +160,7 @@ class SlidingWindowKRLS final : public CentreLearner {
 class FixedBudgetKRLS final : public CentreLearner {
  public:
   explicit FixedBudgetKRLS(const LearnerSpec& spec) : CentreLearner(spec, true, false) {}
-  void visit(Archive& archive) override {
-    CentreLearner::visit(archive);
-    fit_.visit(archive);
-  }
+  void visit_method(Archive& archive) override { fit_.visit(archive); }
 
   void step(Centres& f, Sample& sample) override {
     const Sample::Parabola fit = sample.parabola();
@@ -203,8 +196,7 @@ class FixedBudgetKRLS final : public CentreLearner {
 class KRLSTracker final : public CentreLearner {
  public:
   explicit KRLSTracker(const LearnerSpec& spec) : CentreLearner(spec, true, false) {}
-  void visit(Archive& archive) override {
-    CentreLearner::visit(archive);
+  void visit_method(Archive& archive) override {
     inverse_.visit(archive);
     archive("covariance", covariance_);
     archive("mean", mean_);

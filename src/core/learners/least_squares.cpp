@@ -56,7 +56,8 @@ class RecursiveLeastSquares {
         length_(padded_length(size_)),
         powers_(cycle() + 1, length_, 1.0),
         covariance_(packed::size(length_)),
-        scaled_(cycle(), length_) {
+        scaled_(scales() ? cycle() : 0, length_),
+        products_(cycle(), length_) {
     const double constant_forgetting = spec.settings.number_or("constant_forgetting", forgetting_);
     double scale = 1.0, constant_scale = 1.0;
     if (rule_ == Forget::exponential) scale = constant_scale = 1.0 / sqrt(forgetting_);
@@ -264,7 +265,7 @@ class RecursiveLeastSquares {
   Array<double> factors_ = Array<double>(packed::RANK);
   Matrix<double> vectors_{packed::RANK, length_};  // zeros beyond those of this cycle
   // scratch
-  Matrix<double> scaled_, products_ = scaled_;  // (cycle, length): C^k phi, and P0 C^k phi
+  Matrix<double> scaled_, products_;            // (cycle, length): C^k phi if C is not I, P0 C^k phi
   Array<double> u_ = Array<double>(length_);    // P phi of the sample
   double s_ = 1.0, dummy_s_ = 1.0;
   bool informed_ = false;

@@ -89,7 +89,7 @@ class NearestNeighborGP final : public Learner {
         record.predictions[t] = output.prediction;
         record.values[t + 1][window_ - 1] = value_after(output, y);
         record.norms[t + 1] = 0.0;
-        output.responses[place] = y;
+        output.responses[0][place] = y;
       }
       // Values of f at the older samples of the window; 0 before the first sample.
       const int position = block.samples.place(block.first + t);
@@ -119,11 +119,12 @@ class NearestNeighborGP final : public Learner {
   /// Move the targets to the places that their samples have in the memory of all outputs.
   void fit_output(int k, Learner& alone, double past) override {
     auto& other = dynamic_cast<NearestNeighborGP&>(alone);
-    Array<double>& responses = outputs_[k].responses;
-    std::fill(responses.begin(), responses.end(), past);
+    double* responses = outputs_[k].responses[0];
+    const double* its_responses = other.outputs_[0].responses[0];
+    std::fill_n(responses, memory_, past);
     const std::int64_t count = std::min<std::int64_t>({other.stored_, stored_, memory_});
     for (std::int64_t age = 1; age <= count; ++age)
-      responses[(stored_ - age) % memory_] = other.outputs_[0].responses[(other.stored_ - age) % memory_];
+      responses[(stored_ - age) % memory_] = its_responses[(other.stored_ - age) % memory_];
   }
 
   bool may_fail() const override { return kernel_.may_fail(); }
@@ -131,9 +132,9 @@ class NearestNeighborGP final : public Learner {
  private:
   /// What belongs to one output.
   struct Output {
-    explicit Output(int memory) : responses(memory) {}
+    explicit Output(int memory) : responses(1, memory) {}
     void visit(Archive& archive) { archive("responses", responses); }
-    Array<double> responses;  // targets of the samples in the memory; NaN: missing
+    Matrix<double> responses;  // (1, memory): targets of the samples in it; NaN: missing
     // scratch, at the last point:
     Lanes prediction = 0.0, variance = 0.0;  // f(x), and its variance
     Lanes mean = 0.0, spread = 0.0;          // m and s, of the neighbors that stay
@@ -220,7 +221,7 @@ class NearestNeighborGP final : public Learner {
     for (Output& output : outputs_) {
       output.with_target = 0;
       for (int i = 0; i < count; ++i)
-        output.with_target += !std::isnan(output.responses[nearest_[i]]);
+        output.with_target += !std::isnan(output.responses[0][nearest_[i]]);
       whole += output.with_target == count;
     }
     if (whole > 0) {
@@ -232,7 +233,7 @@ class NearestNeighborGP final : public Learner {
       if (output.with_target == count) continue;
       int with_target = 0, with_target_staying = 0;
       for (int i = 0; i < count; ++i) {
-        if (std::isnan(output.responses[nearest_[i]])) continue;
+        if (std::isnan(output.responses[0][nearest_[i]])) continue;
         places_[with_target++] = nearest_[i];
         if (i < staying) with_target_staying = with_target;
       }
@@ -330,7 +331,7 @@ class NearestNeighborGP final : public Learner {
   /// f(x) and m of an output from L, by L^-1 v column by column.
   void substitute(Output& output, const int* places, int count, int staying) {
     Lanes* __restrict solved = solved_.data();
-    for (int i = 0; i < count; ++i) solved[i] = output.responses[places[i]];
+    for (int i = 0; i < count; ++i) solved[i] = output.responses[0][places[i]];
     Lanes mean = 0.0;
     output.mean = mean;
     for (int c = 0; c < count; ++c) {

@@ -15,10 +15,11 @@
 // Given h_parent, the best h_c is h_parent + gain (mean - h_parent): f(x) follows on the way from the
 // root to the leaf of x. The root's second message at h = 0 is norm^2.
 //
-// Growth. A leaf *stores* samples as entries. An *entry* is one input with all of its samples: its
-// active coordinates, then the precision and the mean of its targets, their number, and the number of
-// the first sample. It is a column of its leaf's block, so that a search among the inputs reads few
-// cache lines. Entries stand in the order of their first samples. A leaf is split once it stores
+// Growth. A leaf *stores* samples as entries. An *entry* is one input with all of its samples: the
+// precision and the mean of its targets, their number, and the number of the first sample, then its
+// active coordinates. All entries of a tree are rows of one array, from its beginning, so memory that
+// is not needed yet is not touched. Those of a leaf are a list, in the order of their first samples:
+// each has the row of the next one; and so are those that were freed. A leaf is split once it stores
 // `capacity` samples of at least two different inputs. Samples that are *summarized* in a cell are
 // known by their total precision and mean only.
 //
@@ -61,8 +62,9 @@ enum {
   CELL_SIZE
 };
 
-/// Numbers of an entry after its coordinates.
-enum { ENTRY_PRECISION, ENTRY_MEAN, ENTRY_SAMPLES, ENTRY_FIRST, ENTRY_EXTRA };
+/// Numbers of an entry, before its coordinates; NEXT of the last one is NONE.
+enum { ENTRY_NEXT, ENTRY_PRECISION, ENTRY_MEAN, ENTRY_SAMPLES, ENTRY_FIRST, ENTRY_POINT };
+constexpr int NONE = -1;
 
 /// The likelihood of a value becomes the product with another Gaussian one.
 void combine_likelihoods(double& precision, double& mean, double other_precision,
@@ -93,13 +95,13 @@ double squares_saved(double precision, double mean, double other_precision, doub
   return least * (most / (least + most)) * apart * apart;
 }
 
-class PartitionTree final : public Learner {
+class PartitionTree final : public PointLearner {
  public:
   explicit PartitionTree(const LearnerSpec& spec)
-      : nodes_(spec.settings.count("nodes")),
+      : PointLearner(spec),
+        nodes_(spec.settings.count("nodes")),
         capacity_(spec.settings.count("split_after")),
         noise_(spec.settings.number("noise")),
-        window_(spec.objective.window),
         variances_(spec.settings.array("variances")),
         levels_(int(variances_.size())),
         loss_(spec.objective.losses.at(0)),
@@ -107,9 +109,9 @@ class PartitionTree final : public Learner {
         dimension_(int(coordinates_.size())),
         key_(spec.settings.random_key()) {
     if (levels_ < 1 || dimension_ < 1) throw std::invalid_argument("no cells");
-    const std::int64_t rows = (std::int64_t(nodes_) + 1) / 2 * (dimension_ + ENTRY_EXTRA);
-    if (rows > INT_MAX) throw TooLarge("the cells need more memory than there is");
-    entries_ = Matrix<double>(int(rows), capacity_);
+    const std::int64_t most = (std::int64_t(nodes_) + 1) / 2 * capacity_;
+    if (most > INT_MAX) throw TooLarge("the cells need more memory than there is");
+    entries_ = Matrix<double>(int(most), ENTRY_POINT + dimension_);
   }
 
   void visit(Archive& archive) override {
@@ -117,99 +119,78 @@ class PartitionTree final : public Learner {
     archive("children", children_);
     archive("axes", axes_);
     archive("parents", parents_);
-    archive("blocks", blocks_);
     archive("entry_counts", entry_counts_);
+    archive("first_entries", first_entries_);
     archive("entries", entries_);
+    archive("entries_used", entries_used_);
+    archive("first_free", first_free_);
     archive("pairs", pairs_);
     archive.count("splits", splits_);
-    if (!archive.loaded) return;
-    archive.require(pairs_ >= 0 && pairs_ <= (nodes_ - 1) / 2, "pairs are not a number of cells");
-    for (int i = 0; i < nodes_; ++i) {
-      archive.require(axes_[i] >= 0 && axes_[i] < dimension_, "axes are not coordinates");
-      archive.require(parents_[i] >= 0 && parents_[i] < nodes_, "parents are not cells");
-      archive.require(blocks_[i] >= 0 && blocks_[i] < (nodes_ + 1) / 2, "no such block of entries");
-      archive.require(entry_counts_[i] >= 0 && entry_counts_[i] < capacity_,
-                      "entry_counts are beyond split_after");
-      const std::int64_t child = children_[i];
-      if (child == 0) continue;
-      archive.require(child > 0 && child % 2 == 1 && child < 2 * pairs_, "children are not pairs");
-      archive.require(parents_[child] == i && parents_[child + 1] == i, "the cells are no tree");
-    }
-  }
-
-  void learn(const Block& block, Record* records) override {
-    Record& record = records[0];
-    const Samples& samples = block.samples;
-    for (int k = 0; k < dimension_; ++k) columns_[k] = samples.inputs(coordinates_[k]);
-    for (int t = 0; t < block.count; ++t) {
-      const std::int64_t number = block.first + t;
-      const int position = samples.place(number);
-      if (!samples.uses_query) descend(position);  // else path, depth and value are the query's
-      record.predictions[t] = first_lane(value_);
-      const double target = block.targets[0][t][0];
-      // A sample without a target changes nothing.
-      if (!std::isnan(target)) learn_observation(position, number, target);
-
-      // f on the window, oldest first; 0 before the first sample.
-      Lanes* values = record.values[t + 1];
-      for (int age = 0; age < window_; ++age) {
-        if (age <= number) descend(position - age);
-        values[window_ - 1 - age] = first_lane(age <= number ? value_ : 0.0);
-      }
-      const double* root = cells_[0];
-      const double norm = root[WEIGHT] * root[CENTRE] * root[CENTRE] + root[CONSTANT];
-      record.norms[t + 1] = first_lane(norm);
-    }
-  }
-
-  /// Leaves path, depth and value for a block of the same point.
-  void predict(const Query& query, Lanes* out) override {
-    descend_by([&](std::int64_t k) { return query.x[coordinates_[k]]; });
-    out[0] = first_lane(value_);
-  }
-
-  /// Entries get the new coordinates after those that they have.
-  void continue_from(Learner& narrower) override {
-    auto& other = static_cast<PartitionTree&>(narrower);
-    Learner::continue_from(other);  // all but the entries
-    std::fill(entries_.numbers.begin(), entries_.numbers.end(), 0.0);
-    for (int b = 0; b < (nodes_ + 1) / 2; ++b) {
-      const double* from = other.block(b);
-      double* to = block(b);
-      std::copy_n(from, other.dimension_ * capacity_, to);
-      std::copy_n(from + other.dimension_ * capacity_, ENTRY_EXTRA * capacity_,
-                  to + dimension_ * capacity_);
-    }
+    if (archive.loaded) check(archive);
   }
 
  private:
+  /// Refuse a loaded state whose cells are no tree, or two of whose leaves have the same entry.
+  void check(const Archive& archive) const {
+    archive.require(pairs_ >= 0 && pairs_ <= (nodes_ - 1) / 2, "pairs are not a number of cells");
+    archive.require(entries_used_ >= 0 && entries_used_ <= entries_.rows(), "no such entries");
+    std::vector<char> seen(entries_used_);
+    const auto length = [&](std::int64_t entry) {  // of a list
+      int count = 0;
+      for (; entry != NONE; ++count) {
+        archive.require(entry >= 0 && entry < entries_used_ && !seen[entry], "no such entry");
+        seen[entry] = 1;
+        const double next = entries_[int(entry)][ENTRY_NEXT];
+        archive.require(next >= NONE && next < double(entries_used_), "no such entry");
+        entry = std::int64_t(next);
+      }
+      return count;
+    };
+    std::int64_t splits = 0;
+    for (int i = 0; i < nodes_; ++i) {
+      archive.require(axes_[i] >= 0 && axes_[i] < dimension_, "axes are not coordinates");
+      archive.require(parents_[i] >= 0 && parents_[i] < nodes_, "parents are not cells");
+      archive.require(entry_counts_[i] >= 0 && entry_counts_[i] < capacity_,
+                      "entry_counts are beyond split_after");
+      const std::int64_t child = children_[i];
+      archive.require(entry_counts_[i] == 0 || (child == 0 && i <= 2 * pairs_), "no such leaf");
+      archive.require(length(first_entries_[i]) == entry_counts_[i], "entries are lost");
+      if (child == 0) continue;
+      ++splits;
+      archive.require(child > 0 && child % 2 == 1 && child < 2 * pairs_, "children are not pairs");
+      archive.require(parents_[child] == i && parents_[child + 1] == i, "the cells are no tree");
+    }
+    archive.require(splits == pairs_, "the cells are no tree");
+    length(first_free_);
+    archive.require(std::count(seen.begin(), seen.end(), 0) == 0, "entries are lost");
+  }
+
   // --- inference -------------------------------------------------------------------------------
 
-  /// From the root to the leaf of an input, whose active coordinate k is x(k): path, depth and value.
-  template <class Coordinate>
-  void descend_by(Coordinate x) {
+  /// From the root to the leaf of an input: f there, path and depth.
+  double value_at(const double* x) override {
     const double* cells = cells_[0];
-    const std::int64_t *children = children_.data(), *axes = axes_.data();
+    const std::int32_t *children = children_.data(), *axes = axes_.data();
+    const int *coordinates = coordinates_.data(), levels = levels_;
     int* path = path_.data();
-    const int levels = levels_;
     double value = 0.0;
     int index = 0, level = 0;
     while (true) {
       path[level++] = index;
       const double* cell = cells + std::size_t(index) * CELL_SIZE;
       value += cell[GAIN] * (cell[MEAN] - value);  // h = h_parent + gain (mean - h_parent)
-      const int child = int(children[index]);
+      const int child = children[index];
       if (child == 0 || level == levels) break;
-      index = x(axes[index]) <= cell[THRESHOLD] ? child : child + 1;
+      index = x[coordinates[axes[index]]] <= cell[THRESHOLD] ? child : child + 1;
     }
     depth_ = level;
-    value_ = value;
+    return value;
   }
 
-  /// The same for the sample at this place.
-  void descend(int position) {
-    const double* const* columns = columns_.data();
-    descend_by([=](std::int64_t k) { return columns[k][position]; });
+  /// The root's second message at h = 0.
+  double norm() const override {
+    const double* root = cells_[0];
+    return root[WEIGHT] * root[CENTRE] * root[CENTRE] + root[CONSTANT];
   }
 
   /// Compute the messages of a cell, with prior variance `variance`, to its parent.
@@ -218,7 +199,7 @@ class PartitionTree final : public Learner {
     double precision = cell[SUMMARY_PRECISION], mean = cell[SUMMARY_MEAN];
     combine_likelihoods(precision, mean, cell[STORED_PRECISION], cell[STORED_MEAN]);
     Quadratic below{0.0, 0.0, 0.0};
-    if (const int child = int(children_[index]); child > 0) {
+    if (const int child = children_[index]; child > 0) {
       const double *left = cells_[child], *right = cells_[child + 1];
       double precision_below = left[PRECISION], mean_below = left[MEAN];
       combine_likelihoods(precision_below, mean_below, right[PRECISION], right[MEAN]);
@@ -253,51 +234,76 @@ class PartitionTree final : public Learner {
     combine_likelihoods(cell[STORED_PRECISION], cell[STORED_MEAN], precision, target);
   }
 
-  void clear_entries(int index) {
+  /// The row of an entry that no leaf has.
+  int take_entry() {
+    if (first_free_ < 0) return int(entries_used_++);
+    const int entry = int(first_free_);
+    first_free_ = next(entry);
+    return entry;
+  }
+  void free_entries(int index) {
+    for (int entry = first_entries_[index], following; entry != NONE; entry = following) {
+      following = next(entry);
+      entries_[entry][ENTRY_NEXT] = double(first_free_);
+      first_free_ = entry;
+    }
+    entry_counts_[index] = 0;
+    first_entries_[index] = NONE;
+  }
+  int next(int entry) const { return int(entries_[entry][ENTRY_NEXT]); }
+  /// Let an entry be the last of a leaf, after `last`, or the only one.
+  void append(int index, int last, int entry) {
+    if (last == NONE)
+      first_entries_[index] = entry;
+    else
+      entries_[last][ENTRY_NEXT] = entry;
+    entries_[entry][ENTRY_NEXT] = NONE;
+    ++entry_counts_[index];
+  }
+
+  /// A leaf stores nothing any more.
+  void clear_samples(int index) {
     double* cell = cells_[index];
     cell[STORED_PRECISION] = cell[STORED_MEAN] = cell[STORED_SAMPLES] = 0.0;
-    entry_counts_[index] = 0;
+    free_entries(index);
   }
 
   /// Move all stored samples of a leaf to its summary.
-  void summarize_entries(int index) {
+  void summarize_samples(int index) {
     double* cell = cells_[index];
     add_to_summary(cell, cell[STORED_PRECISION], cell[STORED_MEAN]);
-    clear_entries(index);
+    clear_samples(index);
   }
 
-  /// (dimension + ENTRY_EXTRA, capacity): a block of entries, one per column.
-  double* block(std::int64_t b) { return entries_[int(b) * (dimension_ + ENTRY_EXTRA)]; }
-  /// A row of it after the coordinates.
-  double* extra(double* block, int row) const { return block + (dimension_ + row) * capacity_; }
-
   /// Store a sample in a leaf; returns whether it can be split now.
-  bool store_sample(int index, int position, double precision, double target,
+  bool store_sample(int index, const double* x, double precision, double target,
                     std::int64_t number) {
-    double *cell = cells_[index], *stored = block(blocks_[index]);
     // A split leaves no side empty, so there is room; but not if a saved file had NaN in entries.
-    int count = entry_counts_[index] < capacity_ ? int(entry_counts_[index]) : 0;
-    auto is_same_input = [&](int e) {
+    if (entry_counts_[index] >= capacity_) free_entries(index);
+    auto is_same_input = [&](const double* point) {
       for (int k = 0; k < dimension_; ++k)
-        if (stored[k * capacity_ + e] != columns_[k][position]) return false;
+        if (point[k] != x[coordinates_[k]]) return false;
       return true;
     };
-    int e = 0;
-    while (e < count && !is_same_input(e)) ++e;
-    if (e == count) {  // a new input
-      for (int k = 0; k < dimension_; ++k) stored[k * capacity_ + e] = columns_[k][position];
-      extra(stored, ENTRY_PRECISION)[e] = 0.0;
-      extra(stored, ENTRY_MEAN)[e] = 0.0;
-      extra(stored, ENTRY_SAMPLES)[e] = 0.0;
-      extra(stored, ENTRY_FIRST)[e] = double(number);
-      entry_counts_[index] = ++count;
+    int place = first_entries_[index], last = NONE;
+    while (place != NONE && !is_same_input(entries_[place] + ENTRY_POINT)) {
+      last = place;
+      place = next(place);
     }
-    combine_likelihoods(extra(stored, ENTRY_PRECISION)[e], extra(stored, ENTRY_MEAN)[e], precision,
-                        target);
-    extra(stored, ENTRY_SAMPLES)[e] += 1.0;
+    if (place == NONE) {  // a new input
+      place = take_entry();
+      double* entry = entries_[place];
+      std::fill_n(entry, int(ENTRY_POINT), 0.0);
+      entry[ENTRY_FIRST] = double(number);
+      for (int k = 0; k < dimension_; ++k) entry[ENTRY_POINT + k] = x[coordinates_[k]];
+      append(index, last, place);
+    }
+    double *entry = entries_[place], *cell = cells_[index];
+    combine_likelihoods(entry[ENTRY_PRECISION], entry[ENTRY_MEAN], precision, target);
+    entry[ENTRY_SAMPLES] += 1.0;
     add_to_stored(cell, precision, target);
     cell[STORED_SAMPLES] += 1.0;
-    return count > 1 && cell[STORED_SAMPLES] >= capacity_;
+    return entry_counts_[index] > 1 && cell[STORED_SAMPLES] >= capacity_;
   }
 
   // --- growth ----------------------------------------------------------------------------------
@@ -307,35 +313,39 @@ class PartitionTree final : public Learner {
     double threshold = 0.0, gain = -INF;
   };
 
-  /// How much a split lowers the sum of squares of the targets around their means.
-  double split_gain(double* stored, int count, int axis, double threshold) const {
-    const double* x = stored + axis * capacity_;
-    const double *precisions = extra(stored, ENTRY_PRECISION), *means = extra(stored, ENTRY_MEAN);
+  /// A number of each entry of a leaf: numbers[e], by its place in an entry.
+  void gather(int index, int place, double* numbers) const {
+    for (int entry = first_entries_[index]; entry != NONE; entry = next(entry))
+      *numbers++ = entries_[entry][place];
+  }
+
+  /// How much a split at x <= threshold lowers the sum of squares of the targets around their means.
+  double split_gain(const double* x, int count, double threshold) const {
     double left = 0.0, left_mean = 0.0, right = 0.0, right_mean = 0.0;
     for (int e = 0; e < count; ++e) {
       if (x[e] <= threshold)
-        combine_likelihoods(left, left_mean, precisions[e], means[e]);
+        combine_likelihoods(left, left_mean, precisions_[e], means_[e]);
       else
-        combine_likelihoods(right, right_mean, precisions[e], means[e]);
+        combine_likelihoods(right, right_mean, precisions_[e], means_[e]);
     }
     return squares_saved(left, left_mean, right, right_mean);
   }
 
   /// The best of one random split per coordinate, the first of equals. Each side has at least one
-  /// of the `count` entries.
-  Split best_split(double* stored, int count, std::uint64_t key) const {
+  /// of the leaf's entries.
+  Split best_split(int index, std::uint64_t key) {
+    const int count = entry_counts_[index];
+    gather(index, ENTRY_PRECISION, precisions_.data());
+    gather(index, ENTRY_MEAN, means_.data());
     Split best;
     for (int k = 0; k < dimension_; ++k) {
-      const double* x = stored + k * capacity_;
-      double low = INF, high = -INF;
-      for (int e = 0; e < count; ++e) {
-        low = std::min(low, x[e]);
-        high = std::max(high, x[e]);
-      }
+      double* x = coordinate_.data();
+      gather(index, ENTRY_POINT + k, x);
+      const double low = *std::min_element(x, x + count), high = *std::max_element(x, x + count);
       if (!(low < high)) continue;
       double threshold = low + unit_interval(mix_key(key, k)) * (high - low);
       if (!(threshold < high)) threshold = low;  // by rounding
-      const double gain = split_gain(stored, count, k, threshold);
+      const double gain = split_gain(x, count, threshold);
       if (gain > best.gain || best.axis < 0) best = {k, threshold, gain};
     }
     return best;
@@ -343,18 +353,17 @@ class PartitionTree final : public Learner {
 
   /// Summarize all samples of two leaves in their parent, and update the cells above.
   void merge_children(int pair) {
-    int index = int(parents_[pair]);
+    int index = parents_[pair];
     double* cell = cells_[index];
-    for (int child : {pair, pair + 1}) summarize_entries(child);
+    for (int child : {pair, pair + 1}) summarize_samples(child);
     for (int child : {pair, pair + 1})
       add_to_summary(cell, cells_[child][SUMMARY_PRECISION], cells_[child][SUMMARY_MEAN]);
     children_[index] = 0;
-    blocks_[index] = blocks_[pair];
     int count = 0;
     while (count < levels_) {
       path_above_[count++] = index;
       if (index == 0) break;
-      index = int(parents_[index]);
+      index = parents_[index];
     }
     for (int i = 0; i < count; ++i) update(path_above_[i], variances_[count - 1 - i]);
   }
@@ -373,8 +382,6 @@ class PartitionTree final : public Learner {
     const int pairs = int(pairs_);
     if (2 * pairs + 2 < nodes_) {
       ++pairs_;
-      // Each pair brings a block of entries for one more leaf; the root's is block 0.
-      blocks_[2 * pairs + 2] = pairs + 1;
       return 2 * pairs + 1;
     }
     int chosen = 0;
@@ -394,76 +401,73 @@ class PartitionTree final : public Learner {
 
   /// Give a leaf two children, of prior variance `variance`, and move its entries to them.
   void split_leaf(int index, int pair, const Split& split, double variance) {
-    double* stored = block(blocks_[index]);
+    const int first = first_entries_[index];
+    const double oldest = entries_[first][ENTRY_FIRST];
     for (int child : {pair, pair + 1}) {
       std::fill_n(cells_[child], int(CELL_SIZE), 0.0);
-      cells_[child][OLDEST] = extra(stored, ENTRY_FIRST)[0];
-      children_[child] = 0;
-      axes_[child] = 0;
+      cells_[child][OLDEST] = oldest;
+      children_[child] = axes_[child] = entry_counts_[child] = 0;
+      first_entries_[child] = NONE;
       parents_[child] = index;
     }
-    blocks_[pair] = blocks_[index];  // the second child has kept its own
-    double* other = block(blocks_[pair + 1]);
-    int below = 0, above = 0;
-    const int count = int(entry_counts_[index]);
-    for (int e = 0; e < count; ++e) {
-      const bool is_left = stored[split.axis * capacity_ + e] <= split.threshold;
-      double *child = cells_[is_left ? pair : pair + 1], *moved = is_left ? stored : other;
-      const int place = is_left ? below++ : above++;
-      for (int k = 0; k < dimension_ + ENTRY_EXTRA; ++k)
-        moved[k * capacity_ + place] = stored[k * capacity_ + e];
-      add_to_stored(child, extra(moved, ENTRY_PRECISION)[place], extra(moved, ENTRY_MEAN)[place]);
-      child[STORED_SAMPLES] += extra(moved, ENTRY_SAMPLES)[place];
+    int last[2] = {NONE, NONE};
+    for (int place = first, following; place != NONE; place = following) {
+      following = next(place);
+      const double* entry = entries_[place];
+      const int side = entry[ENTRY_POINT + split.axis] <= split.threshold ? 0 : 1;
+      const int child = pair + side;
+      append(child, last[side], place);
+      last[side] = place;
+      add_to_stored(cells_[child], entry[ENTRY_PRECISION], entry[ENTRY_MEAN]);
+      cells_[child][STORED_SAMPLES] += entry[ENTRY_SAMPLES];
     }
-    entry_counts_[pair] = below;
-    entry_counts_[pair + 1] = above;
+    first_entries_[index] = NONE;  // they are those of the children now
+    clear_samples(index);
     children_[index] = pair;
     axes_[index] = split.axis;
     cells_[index][THRESHOLD] = split.threshold;
-    clear_entries(index);
     update(pair, variance);
     update(pair + 1, variance);
   }
 
   /// The loss as a square around the working response, with half its curvature as weight; then the
   /// leaf learns it, perhaps with a split, and the messages on the path follow.
-  void learn_observation(int position, std::int64_t number, double target) {
+  double learn_target(std::int64_t number, const double* x, double value, double target) override {
     double precision = 1.0 / noise_;
     if (loss_->curvature_rule != CurvatureRule::constant) {
-      const double slope = loss_->derivative(value_, target);
-      const double curvature = step_curvature(*loss_, value_, target, slope);
-      target = value_ - slope / curvature;
+      const double slope = loss_->derivative(value, target);
+      const double curvature = step_curvature(*loss_, value, target, slope);
+      target = value - slope / curvature;
       precision = 0.5 * curvature / noise_;
     }
     const int depth = depth_, index = path_[depth - 1];
     if (depth == levels_)
       add_to_summary(cells_[index], precision, target);
-    else if (store_sample(index, position, precision, target, number))
+    else if (store_sample(index, x, precision, target, number))
       grow(index, depth, number);
     for (int level = depth - 1; level >= 0; --level) update(path_[level], variances_[level]);
+    return value_at(x);
   }
 
   /// Split a leaf at this depth, or summarize its samples.
   void grow(int index, int depth, std::int64_t number) {
-    double* stored = block(blocks_[index]);
-    const Split split = best_split(stored, int(entry_counts_[index]), mix_key(key_, splits_));
+    const Split split = best_split(index, mix_key(key_, splits_));
     int pair = 0;
     if (split.axis >= 0) {
-      const double age = double(number) - extra(stored, ENTRY_FIRST)[0] + 1.0;
+      const double age = double(number) - entries_[first_entries_[index]][ENTRY_FIRST] + 1.0;
       pair = allocate_children(index, (split.gain - CHANCE_GAIN) / age, number);
     }
     if (pair > 0) {
       ++splits_;
       split_leaf(index, pair, split, variances_[depth]);
     } else {
-      summarize_entries(index);
+      summarize_samples(index);
     }
   }
 
   // settings
   int nodes_, capacity_;
   double noise_;
-  int window_;
   Array<double> variances_;  // v of each level
   int levels_;
   std::shared_ptr<const Loss> loss_;
@@ -472,19 +476,23 @@ class PartitionTree final : public Learner {
   std::uint64_t key_;             // of the random splits
   // state: of each cell ...
   Matrix<double> cells_{nodes_, int(CELL_SIZE)};
-  using Integers = Array<std::int64_t>;
+  using Integers = Array<std::int32_t>;
   Integers children_ = Integers(nodes_);  // the first one; the second is the next cell; 0 for a leaf
   Integers axes_ = children_;             // active coordinate of the split
-  Integers parents_ = children_, blocks_ = children_;  // the cell above; its block of entries
-  Integers entry_counts_ = children_;                  // number of different inputs stored
+  Integers parents_ = children_;          // the cell above
+  Integers entry_counts_ = children_;     // number of different inputs stored
+  Integers first_entries_ = Integers(nodes_, NONE);  // their list
   // ... and of the tree
-  Matrix<double> entries_;           // ((nodes + 1) / 2 blocks of dimension + ENTRY_EXTRA, capacity)
+  Matrix<double> entries_;           // ((nodes + 1) / 2 * capacity, ENTRY_POINT + dimension)
+  std::int64_t entries_used_ = 0;    // so many have been stored at the same time; the others are 0
+  std::int64_t first_free_ = NONE;   // the list of those of them that no leaf has
   std::int64_t pairs_ = 0, splits_ = 0;  // pairs of children in use, splits made so far
   // scratch: the last descent
   std::vector<int> path_ = std::vector<int>(levels_), path_above_ = path_;  // cells from the root
   int depth_ = 1;          // their number
-  double value_ = 0.0;     // f there
-  std::vector<const double*> columns_ = std::vector<const double*>(dimension_);  // of the samples
+  // and of the entries of a leaf
+  std::vector<double> coordinate_ = std::vector<double>(capacity_);
+  std::vector<double> precisions_ = coordinate_, means_ = coordinate_;
 };
 
 }  // namespace

@@ -522,12 +522,10 @@ class Model(ABC):
         """
         after = self._running_slots()
         place = {index: i for i, index in enumerate(before)}
-        change = (
-            list(after.values()),
-            continued_slots(before, after, anew),
-            [place.get(index) for index in after],
-            self.replay_samples(),
-        )
+        sources = continued_slots(before, after, anew)
+        places = [place.get(index) for index in after]
+        samples = self.replay_samples() if None in sources else None  # what new slots begin with
+        change = (list(after.values()), sources, places, samples)
         self.use_banks([bank.with_slots(*change) for bank in self.banks])
 
     def restart(self) -> None:

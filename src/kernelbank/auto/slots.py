@@ -220,13 +220,13 @@ class SlotPool:
         chosen = sorted(groups)
         if self.price(chosen) > factor * self.limit:
             return False
+        if self.outputs == 1:
+            return True
         sizes = {number: self.groups[number].cost.size for number in chosen}
         unshared = sum(size for number, size in sizes.items() if not self.groups[number].is_shared)
         first = sum(group.cost.size for group in self.groups if group.initial)
-        return self.outputs == 1 or (
-            (self.outputs - 1) * sum(sizes.values()) <= LARGEST_STATE
-            and self.outputs * unshared <= SEVERAL_STATES * first
-        )
+        fits_beside = (self.outputs - 1) * sum(sizes.values()) <= LARGEST_STATE
+        return fits_beside and self.outputs * unshared <= SEVERAL_STATES * first
 
     def take(self, group: int, chosen: set[int], factor: float = 1.0) -> bool:
         """Add a group and its bases to those chosen, if all fit; whether they do.

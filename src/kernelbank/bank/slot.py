@@ -178,12 +178,17 @@ class SlotNames(Sequence[str]):
 
     @cached_property
     def _names(self) -> tuple[str, ...]:
-        several, names = len(distinct_methods(self._slots)) > 1, []
-        for index, slot in enumerate(self._slots):
-            name = shortened(kernel_name(slot.kernel), LONGEST)
-            name += f", {method_name(slot)}" if several else ""
-            names.append(f"[{index}] {one_line(name)}")
-        return tuple(names)
+        return tuple(f"[{index}] {self.without_index(index)}" for index in range(len(self)))
+
+    def without_index(self, index: int) -> str:
+        """The name of a slot without its index; the others are not made."""
+        slot = self._slots[index]
+        name = shortened(kernel_name(slot.kernel), LONGEST)
+        return one_line(f"{name}, {method_name(slot)}" if self._several_methods else name)
+
+    @cached_property
+    def _several_methods(self) -> bool:
+        return len(distinct_methods(self._slots)) > 1
 
     def __len__(self) -> int:
         return len(self._slots)

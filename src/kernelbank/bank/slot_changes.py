@@ -53,7 +53,7 @@ def continue_with_slots(
     names = {"retired": SlotNames(settings.slots), "added": SlotNames(slots)}
     changes = []
     for kind, index in [*(("retired", i) for i in retired), *(("added", i) for i in added)]:
-        name, reason = names[kind][index].partition("] ")[2], (reasons or {}).get((kind, index), "")
+        name, reason = names[kind].without_index(index), (reasons or {}).get((kind, index), "")
         changes.append(SlotChange(samples, kind, index, name, reason))
     first = oldest_buffered(settings, samples)
     history = settings.history.changed(sources, samples, first, changes)

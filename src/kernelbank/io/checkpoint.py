@@ -38,7 +38,8 @@ VERSION = 3
 the header that was added, and whose absence means the default, is no new version."""
 _PREFIX = struct.Struct("<IQQ")
 _DIGEST = 32
-_DTYPES: dict[str, np.dtype[np.generic]] = {kind: np.dtype(kind) for kind in ("<f8", "<f4", "<i8")}
+_KINDS = ("<f8", "<f4", "<i8", "<i4")
+_DTYPES: dict[str, np.dtype[np.generic]] = {kind: np.dtype(kind) for kind in _KINDS}
 
 Header = dict[str, Any]  # JSON data
 

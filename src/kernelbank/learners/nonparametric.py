@@ -125,7 +125,8 @@ class PartitionTree(Learner):
     that lowers the targets' sum of squares most. When all `nodes` are in use, a new split takes
     those of the split that has gained least, in time, if it gains twice as much; the samples below
     that one then have the coarser cells only. So cells go where they help most, also when the
-    stream moves. Memory: at most nodes * (18 + split_after * (inputs + 4) / 2) numbers.
+    stream moves. Memory: at most nodes * (16 + split_after * (inputs + 5) / 2) numbers, and no more
+    than the samples need.
 
     Parameters
     ----------

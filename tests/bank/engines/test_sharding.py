@@ -49,15 +49,25 @@ class Divided:
     def __init__(self, settings, dimension, shards):
         self.whole = settings.describe(dimension)
         self.parts = partition(self.whole["packs"], shards)
-        self.driver = _core.Bank(describe_driver(self.whole, self.parts))
+        self.driver = _core.Bank(describe_driver(self.whole))
         self.workers = [ShardWorker() for _ in self.parts]
         for worker, packs in zip(self.workers, self.parts, strict=True):
             worker.open(describe_shard(self.whole, packs, 50), None, None)
 
     def learn(self, X, y, trace):
         first = self.driver.samples
-        records = [worker.learn(first, (X, y), False)[0] for worker in self.workers]
-        self.driver.learn_elsewhere(X, y, None, trace, list(zip(self.parts, records, strict=True)))
+        self.driver.learn(X, y, None, trace, 0.0, self.records(first, X, y))
+
+    def records(self, first, X, y):
+        """What the slots leave behind, in their order in the bank."""
+        packs, count = self.whole["packs"], self.whole["slots"]
+        whole = {}
+        for worker, part in zip(self.workers, self.parts, strict=True):
+            slots = np.concatenate([packs[number]["slots"] for number in part])
+            for name, array in worker.learn(first, (X, y), False)[0].items():
+                shape = (*array.shape[:-1], count)
+                whole.setdefault(name, np.empty(shape))[..., slots] = array
+        return {name: whole[name] for name in set(whole) - {"dropped", "step_ratio"}}
 
     def state(self):
         arrays = {n: a for n, a in self.driver.state().items() if not n.startswith("pack")}
@@ -101,22 +111,18 @@ def test_records_that_do_not_fit_are_refused_and_nothing_is_learned():
     case = CASES["kernels"]
     divided = Divided(case.make("serial")._settings, 2, 2)
     X, y = case.X[:5], case.y[:5, None]
-    records = [worker.learn(0, (X, y), False)[0] for worker in divided.workers]
-    first, second = divided.parts
-    few = {name: array[..., :1].copy() for name, array in records[1].items()}
-    narrow = {**records[1], "values": records[1]["values"][..., :1].copy()}
-    strided = {**records[1], "values": records[1]["values"][:, :, ::-1]}
-    for shards in (
-        [(first, records[0])],
-        [(first, records[0]), (second, few)],
-        [(first, records[0]), (second, narrow)],
-        [(first, records[0]), (second, strided)],
+    records = divided.records(0, X, y)
+    for wrong in (
+        {},
+        {"norms": records["norms"]},
+        {name: array[..., :1].copy() for name, array in records.items()},
+        {**records, "values": records["values"][..., :1].copy()},
+        {**records, "values": records["values"][:, :, ::-1]},
     ):
         with pytest.raises((ValueError, RuntimeError)):
-            divided.driver.learn_elsewhere(X, y, None, {}, shards)
+            divided.driver.learn(X, y, None, {}, 0.0, wrong)
         assert divided.driver.samples == 0
-    shards = list(zip(divided.parts, records, strict=True))
-    divided.driver.learn_elsewhere(X, y, None, {}, shards)
+    divided.driver.learn(X, y, None, {}, 0.0, records)
     with pytest.raises(RuntimeError, match="not handed over"):
         divided.driver.learn(X, y, None, {})
     with pytest.raises(RuntimeError, match="asked there"):

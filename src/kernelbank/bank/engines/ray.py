@@ -312,7 +312,7 @@ class RayBank:
         self._lock = threading.RLock()
         number = settings.shards or max(1, int(ray.cluster_resources().get("CPU", 1)))
         shards = partition(description["packs"], number)
-        self._driver = driver = _core.Bank(describe_driver(description, shards))
+        self._driver = driver = _core.Bank(describe_driver(description))
         self.weights, self.weight_sums = driver.weights, driver.weight_sums
         self.clear_weight_sums, self.alerts = driver.clear_weight_sums, driver.alerts
         self._block = settings.block_length(description)
@@ -463,13 +463,11 @@ class RayBank:
     ) -> None:
         """Let the driver learn a block."""
         records, snapshots = zip(*answers, strict=True)
-        packs = [shard.packs for shard in self._shards]
+        whole = {name: self._by_slot([part[name] for part in records]) for name in records[0]}
+        dropped, step_ratio = whole.pop("dropped"), whole.pop("step_ratio")
         with defer_signals():  # shards and driver must fit together
-            self._driver.learn_elsewhere(
-                *samples, past, trace, list(zip(packs, records, strict=True)), delay
-            )
-            self._dropped = self._by_slot([record["dropped"] for record in records])
-            self._step_ratio = self._by_slot([record["step_ratio"] for record in records])
+            self._driver.learn(*samples, past, trace, delay, whole)
+            self._dropped, self._step_ratio = dropped, step_ratio
             self._failures.clear()
             self._learned.append(samples)
             if None not in snapshots:

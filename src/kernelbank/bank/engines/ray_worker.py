@@ -65,7 +65,7 @@ class ShardWorker:
     ) -> tuple[dict[str, Floats], Snapshot | None]:
         """Learn a block, whose first sample has the number `first`.
 
-        For n samples and S slots, what they leave behind: "predictions", "norms" and "effects"
+        For n samples and S slots, what they leave behind: "slot_predictions", "norms", "effects"
         (n, K, S), "values" (n, K, window, S); and "dropped" and "step_ratio" (K, S) after the
         block.
         """
@@ -80,7 +80,6 @@ class ShardWorker:
             "values": np.empty((*shape[:2], window, slots)),
         }
         self._bank.learn(*samples, None, dict(records))
-        records["predictions"] = records.pop("slot_predictions")
         records["dropped"] = self._bank.ledger()["dropped"]
         records["step_ratio"] = self._bank.step_ratio()
         return records, self.snapshot() if with_snapshot else None
@@ -141,18 +140,11 @@ def describe_shard(whole: Description, packs: Sequence[int], block: int) -> Desc
     }
 
 
-def describe_driver(whole: Description, shards: Sequence[Sequence[int]]) -> Description:
+def describe_driver(whole: Description) -> Description:
     """The bank whose slots run elsewhere: its packs copy what the shards hand over."""
-    packs = [{**pack, "learner": "Remote", "kernels": []} for pack in whole["packs"]]
-    for numbers in shards:
-        column = 0
-        for number in numbers:
-            pack, width = packs[number], len(packs[number]["slots"])
-            pack |= {"settings": {"column": column, "width": width}}
-            pack |= dict.fromkeys(["loss", "base", "transform"])
-            pack.pop("models", None)
-            column += width
-    return {**whole, "packs": packs}
+    remote: Description = {"learner": "Remote", "kernels": [], "settings": {}}
+    remote |= dict.fromkeys(["loss", "base", "transform"])
+    return {**whole, "packs": [{"slots": pack["slots"], **remote} for pack in whole["packs"]]}
 
 
 def renumbered(arrays: Mapping[str, np.ndarray], place: Mapping[int, int]) -> dict[str, np.ndarray]:
