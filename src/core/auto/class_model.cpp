@@ -32,12 +32,12 @@ void ClassModel::spread(const double* values, double others, double* out) const 
 
 void ClassModel::write_weights(double* out) const {
   const std::size_t P = members_.size();
-  Array<double> own(P, 1.0 / double(P));
+  Array<double> weights(P, 1.0 / double(P));
   if (!banks.empty()) {
-    own.resize(banks[0]->outputs() * P);
-    banks[0]->write_weights(own.data());
+    weights.resize(banks[0]->outputs() * P);
+    banks[0]->write_weights(weights.data());
   }
-  spread(own.data(), 0.0, out);
+  spread(weights.data(), 0.0, out);
 }
 
 void ClassModel::write_labels(const double* scaled, const double* pasts, int n, int positive,
@@ -54,14 +54,14 @@ void ClassModel::write_labels(const double* scaled, const double* pasts, int n, 
         if (column >= 0) out[column] = label(pasts[i]);
       }
     for (int place = 0; place < layout.seasons; ++place) {
-      const double* known = pasts + past.known_targets() + place * SEASON_PAST;
+      const double* recalled = pasts + past.known_targets() + place * SEASON_PAST;
       double* columns = out + layout.season_column + place * SEASON_INPUTS;
       double total = 0.0, count = 0.0;
       for (int i = 0; i < RECALLED; ++i) {
-        total += label(known[i]);
-        count += label(known[i]) != 0.0;
+        total += label(recalled[i]);
+        count += label(recalled[i]) != 0.0;
       }
-      columns[0] = label(known[0]);
+      columns[0] = label(recalled[0]);
       columns[1] = total / std::max(count, 1.0);
     }
   }
@@ -89,15 +89,15 @@ void ClassModel::predict(const double* x, const double* row_past, Prediction& ou
   out.slots = Matrix<double>(outputs(), pool_);
   if (!banks.empty()) {
     rows_ = Matrix<double>(1, scaling->layout().width);
-    own_ = rows_;
+    labelled_ = rows_;
     scaling->scale(x, row_past, rows_[0]);
   }
   int first = 0;
   for (const auto& bank : banks) {
     const int K = bank->outputs();
     slots_.resize(K * P);
-    write_labels(rows_[0], row_past, 1, positive(first), own_[0]);
-    bank->predict(own_[0], 1, out.scores.data() + first, slots_.data());
+    write_labels(rows_[0], row_past, 1, positive(first), labelled_[0]);
+    bank->predict(labelled_[0], 1, out.scores.data() + first, slots_.data());
     for (int k = 0; k < K; ++k, ++first) spread(slots_.data() + k * P, NOT_A_NUMBER, out.slots[first]);
   }
   write_probabilities(out.scores.data(), out.output.data());
@@ -108,7 +108,7 @@ void ClassModel::predict_rows(const double* X, const double* pasts, int n, doubl
   scores_ = Matrix<double>(n, outputs());
   if (!banks.empty()) {
     rows_ = Matrix<double>(n, scaling->layout().width);
-    own_ = rows_;
+    labelled_ = rows_;
     for (int t = 0; t < n; ++t)
       scaling->scale(X + std::size_t(t) * inputs, pasts + std::size_t(t) * past.width(), rows_[t]);
   }
@@ -116,8 +116,8 @@ void ClassModel::predict_rows(const double* X, const double* pasts, int n, doubl
   for (const auto& bank : banks) {
     const int K = bank->outputs();
     predictions_.resize(std::size_t(n) * K), slots_.resize(std::size_t(n) * K * P);
-    write_labels(rows_[0], pasts, n, positive(first), own_[0]);
-    bank->predict(own_[0], n, predictions_.data(), slots_.data());
+    write_labels(rows_[0], pasts, n, positive(first), labelled_[0]);
+    bank->predict(labelled_[0], n, predictions_.data(), slots_.data());
     for (int t = 0; t < n; ++t) std::copy_n(predictions_.data() + t * K, K, scores_[t] + first);
     first += K;
   }
@@ -147,12 +147,12 @@ int ClassModel::step(const double* X, const double* y, int n, bool learns, const
     // 2. The banks predict each, and learn it.
     learn_block(y, n);
     // 3. Scores become probabilities, which are scored and watched.
-    Array<double> found(classes());
+    Array<double> row_output(classes());
     for (int t = 0; t < n; ++t) {
-      write_probabilities(scores_[t], found.data());
+      write_probabilities(scores_[t], row_output.data());
       probabilities.update(scores_[t], int(y[t]));
       if (record.outputs)
-        std::copy(found.begin(), found.end(), record.outputs + std::size_t(t) * classes());
+        std::copy(row_output.begin(), row_output.end(), record.outputs + std::size_t(t) * classes());
       spread(first_weights_.data() + std::size_t(t) * P, 0.0, pool_row_.data());
       if (record.weights)
         std::copy(pool_row_.begin(), pool_row_.end(), record.weights + std::size_t(t) * pool_);
@@ -160,7 +160,7 @@ int ClassModel::step(const double* X, const double* y, int n, bool learns, const
         const std::size_t i = std::size_t(t) * outputs() + k;
         spread(all_slots_.data() + i * P, 0.0, record.slots + i * pool_);
       }
-      score(first + t + 1, best_class(found.data(), classes()), int(y[t]), true, pool_row_.data());
+      score(first + t + 1, best_class(row_output.data(), classes()), int(y[t]), true, pool_row_.data());
     }
     return n;
   }
@@ -192,7 +192,7 @@ int ClassModel::step(const double* X, const double* y, int n, bool learns, const
   count_row(X, made->past.data(), y[0], made->rows_before);
   if (!learns) return 1;
   rows_ = Matrix<double>(1, layout.width);
-  own_ = rows_;
+  labelled_ = rows_;
   scaling->scale(X, made->past.data(), rows_[0]);
   scaling->add_inputs(X, levels);
   note_levels(levels);
@@ -201,8 +201,8 @@ int ClassModel::step(const double* X, const double* y, int n, bool learns, const
     const int K = bank->outputs();
     labels_.resize(K);
     for (int k = 0; k < K; ++k) labels_[k] = int(y[0]) == positive(first + k) ? 1.0 : -1.0;
-    write_labels(rows_[0], made->past.data(), 1, positive(first), own_[0]);
-    bank->learn(own_[0], labels_.data(), 1, delayed ? past_of_slots.data() + first * P : nullptr,
+    write_labels(rows_[0], made->past.data(), 1, positive(first), labelled_[0]);
+    bank->learn(labelled_[0], labels_.data(), 1, delayed ? past_of_slots.data() + first * P : nullptr,
                 nullptr, nullptr, nullptr);
     first += K;
   }
@@ -214,7 +214,7 @@ int ClassModel::step(const double* X, const double* y, int n, bool learns, const
 void ClassModel::learn_block(const double* y, int n) {
   const int P = int(members_.size()), all = outputs();
   scores_ = Matrix<double>(n, all);
-  own_ = Matrix<double>(n, rows_.columns());
+  labelled_ = Matrix<double>(n, rows_.columns());
   all_slots_.resize(std::size_t(n) * all * P), first_weights_.resize(std::size_t(n) * P);
   int first = 0;
   for (const auto& bank : banks) {
@@ -224,8 +224,9 @@ void ClassModel::learn_block(const double* y, int n) {
     for (int t = 0; t < n; ++t)
       for (int k = 0; k < K; ++k)
         labels_[std::size_t(t) * K + k] = int(y[t]) == positive(first + k) ? 1.0 : -1.0;
-    write_labels(rows_[0], pasts_[0], n, positive(first), own_[0]);
-    bank->learn(own_[0], labels_.data(), n, nullptr, predictions_.data(), weights_.data(), slots_.data());
+    write_labels(rows_[0], pasts_[0], n, positive(first), labelled_[0]);
+    bank->learn(labelled_[0], labels_.data(), n, nullptr, predictions_.data(), weights_.data(),
+                slots_.data());
     for (int t = 0; t < n; ++t) {
       const std::size_t i = std::size_t(t) * K;
       std::copy_n(predictions_.data() + i, K, scores_[t] + first);
@@ -280,8 +281,8 @@ void ClassModel::past_slots(const Prediction& prediction, int offset, double* ou
   std::fill_n(out, std::size_t(outputs()) * P, NOT_A_NUMBER);
   for (int k = 0; k < prediction.slots.rows() && k + offset < outputs(); ++k)
     for (int p = 0; p < P; ++p) {
-      const double own = prediction.slots[k][members_[p]];
-      out[(k + offset) * P + p] = std::isnan(own) ? prediction.scores[k] : own;
+      const double score = prediction.slots[k][members_[p]];
+      out[(k + offset) * P + p] = std::isnan(score) ? prediction.scores[k] : score;
     }
 }
 

@@ -75,7 +75,7 @@ class ClassModel {
   int lags_, pool_ = 0;
   std::vector<int> members_;
   // scratch
-  Matrix<double> rows_, pasts_, own_;
+  Matrix<double> rows_, pasts_, labelled_;
   Matrix<double> scores_;                      // (n, outputs)
   Array<double> labels_, predictions_, weights_, slots_, first_weights_, pool_row_;
   Array<double> all_slots_;                    // (n, outputs, P)

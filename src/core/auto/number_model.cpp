@@ -42,9 +42,9 @@ void NumberModel::spread(const double* values, double others, double* out) const
 
 void NumberModel::write_weights(double* out) const {
   const std::size_t slots = members_.size();
-  Array<double> own(targets() * slots, 1.0 / double(slots));
-  if (bank) bank->write_weights(own.data());
-  for (int k = 0; k < targets(); ++k, out += pool_) spread(own.data() + k * slots, 0.0, out);
+  Array<double> weights(targets() * slots, 1.0 / double(slots));
+  if (bank) bank->write_weights(weights.data());
+  for (int k = 0; k < targets(); ++k, out += pool_) spread(weights.data() + k * slots, 0.0, out);
 }
 
 // --- predicting ----------------------------------------------------------------------------------
@@ -52,12 +52,12 @@ void NumberModel::write_weights(double* out) const {
 /// The center of target k; before there is a bank its mean so far, NaN if it was never known.
 double NumberModel::center(int k) const {
   if (bank) return scaling->target(k).count > 0.0 ? scaling->target(k).center : NOT_A_NUMBER;
-  double total = 0.0, known = 0.0;
+  double total = 0.0, count = 0.0;
   for (std::int64_t n = rows - replay.count(rows); n < rows; ++n) {
     const double y = replay.targets[replay.at(n)][k];
-    if (!std::isnan(y)) total += y, known += 1.0;
+    if (!std::isnan(y)) total += y, count += 1.0;
   }
-  return known > 0.0 ? total / known : NOT_A_NUMBER;
+  return count > 0.0 ? total / count : NOT_A_NUMBER;
 }
 
 double NumberModel::scale(int k) const { return bank ? scaling->target(k).scale : 0.0; }
@@ -84,8 +84,8 @@ void NumberModel::write_outputs(const double* scores, const double* slots, const
       return intervals.predict(bank ? scores[k] : 0.0, deviation, mean, sd, tail);
     };
     const Stay stay = held.expected(k, *scaling);
-    const Interval found = ends(stay.probability > 0.0 ? UNCLEAR * tail : tail);
-    out[0] = found.value, out[1] = found.low, out[2] = found.high;
+    const Interval interval = ends(stay.probability > 0.0 ? UNCLEAR * tail : tail);
+    out[0] = interval.value, out[1] = interval.low, out[2] = interval.high;
     if (stay.probability > 0.0) expect_far(k, stay, tail, out);
     for (int i = 0; more && i < levels; ++i) {
       const Interval level = ends(std::min(levels_[i], 1.0 - levels_[i]));
@@ -259,9 +259,9 @@ void NumberModel::count_row(const double* x, const double* row_past, const doubl
                             std::int64_t predicted_at) {
   rows += 1;
   replay.add(rows, x, row_past, y, predicted_at);
-  Array<double> own(past.targets());  // of several outputs with the same target, the first
-  for (int k = 0; k < past.targets(); ++k) own[k] = y[k * (targets() / past.targets())];
-  past.add(rows, x, own.data());
+  Array<double> last_targets(past.targets());  // of several outputs with the same target, the first
+  for (int k = 0; k < past.targets(); ++k) last_targets[k] = y[k * (targets() / past.targets())];
+  past.add(rows, x, last_targets.data());
 }
 
 void NumberModel::add_newest(int count) {
@@ -291,14 +291,14 @@ void NumberModel::calibrate_block(const double* y, int n, std::int64_t first, do
       const std::size_t i = std::size_t(t) * K + k;
       const double mean = scales_[t][2 * k], sd = scales_[t][2 * k + 1];
       const double *weights = weights_.data() + i * P, *slots = slots_.data() + i * P;
-      Interval found{NOT_A_NUMBER, NOT_A_NUMBER, NOT_A_NUMBER};
+      Interval interval{NOT_A_NUMBER, NOT_A_NUMBER, NOT_A_NUMBER};
       if (!std::isnan(mean)) {
         const double deviation = weighted_std(slots, predictions_[i], weights, P);
-        found = tracks[k].intervals.predict(predictions_[i], deviation, mean, sd, tail);
+        interval = tracks[k].intervals.predict(predictions_[i], deviation, mean, sd, tail);
       }
       if (record.outputs) {
         double* out = record.outputs + 3 * i;
-        out[0] = found.value, out[1] = found.low, out[2] = found.high;
+        out[0] = interval.value, out[1] = interval.low, out[2] = interval.high;
       }
       if (record.weights) spread(weights, 0.0, record.weights + i * pool_);
       if (record.slots) {
@@ -306,7 +306,7 @@ void NumberModel::calibrate_block(const double* y, int n, std::int64_t first, do
         spread(slots, 0.0, out);
         for (int p = 0; p < pool_; ++p) out[p] = mean + sd * out[p];
       }
-      score(k, first + t + 1, found.value, y[i], mean, sd, weights, false);
+      score(k, first + t + 1, interval.value, y[i], mean, sd, weights, false);
     }
 }
 
@@ -376,14 +376,15 @@ const double* NumberModel::past_slots(const Prediction& prediction, const double
 // --- far targets ---------------------------------------------------------------------------------
 
 /// Inputs (n, width) and targets (n, K) of rows, scaled by the present statistics.
-NumberModel::ScaledRows NumberModel::scaled(const std::vector<HeldRow>& some) {
-  const int n = int(some.size()), K = targets();
-  ScaledRows found{Matrix<double>(n, scaling->layout().width), Matrix<double>(n, K)};
+NumberModel::ScaledRows NumberModel::scaled(const std::vector<HeldRow>& held_rows) {
+  const int n = int(held_rows.size()), K = targets();
+  ScaledRows scaled_rows{Matrix<double>(n, scaling->layout().width), Matrix<double>(n, K)};
   for (int t = 0; t < n; ++t) {
-    scaling->scale(some[t].x.data(), some[t].past.data(), found.inputs[t]);
-    for (int k = 0; k < K; ++k) found.targets[t][k] = scaling->scaled_target(some[t].believed[k], k);
+    scaling->scale(held_rows[t].x.data(), held_rows[t].past.data(), scaled_rows.inputs[t]);
+    for (int k = 0; k < K; ++k)
+      scaled_rows.targets[t][k] = scaling->scaled_target(held_rows[t].believed[k], k);
   }
-  return found;
+  return scaled_rows;
 }
 
 /// Learn a far row, or one after such rows, or hold it back. far (K,): which of its targets are far;
@@ -394,7 +395,7 @@ void NumberModel::learn_or_hold(HeldRow row, const std::vector<bool>& far, const
   const int K = targets();
   held.rows.push_back(std::move(row));
   const HeldRow& newest = held.rows.back();
-  ScaledRows found = scaled(held.rows);
+  ScaledRows scaled_rows = scaled(held.rows);
   std::vector<int> levels;
   scaling->add_inputs(newest.x.data(), levels);
   for (int column : levels) note(rows, Change::input_level, column);
@@ -419,35 +420,37 @@ void NumberModel::learn_or_hold(HeldRow row, const std::vector<bool>& far, const
       rescale(k, scales);
   }
   if (waits) return;
-  if (change) found = scaled(held.rows);
-  learn_held(found, changed, earlier);
+  if (change) scaled_rows = scaled(held.rows);
+  learn_held(scaled_rows, changed, earlier);
   for (int k = 0; k < K && !change; ++k) rescale(k, scales);
 }
 
 /// Learn the rows that were held back, and the one after them; see `learn_or_hold`.
-void NumberModel::learn_held(ScaledRows& found, const std::vector<bool>& changed,
+void NumberModel::learn_held(ScaledRows& scaled_rows, const std::vector<bool>& changed,
                              const double* earlier) {
   const int K = targets();
   if (held.rows.size() == 1) {
     held.rows.clear();
-    return bank->learn(found.inputs[0], found.targets[0], 1, earlier, nullptr, nullptr, nullptr);
+    return bank->learn(scaled_rows.inputs[0], scaled_rows.targets[0], 1, earlier, nullptr, nullptr,
+                       nullptr);
   }
   // The others of these rows were spikes: extreme ones are not learned.
-  int kept = 0;
+  int learned = 0;
   for (std::size_t t = 0; t < held.rows.size(); ++t) {
-    bool known = false;
+    bool has_target = false;
     for (int k = 0; k < K; ++k) {
-      double& target = found.targets[int(t)][k];
+      double& target = scaled_rows.targets[int(t)][k];
       if (!changed[k] && scaling->outlier_level(held.rows[t].y[k], k) == EXTREME) target = NOT_A_NUMBER;
-      known = known || !std::isnan(target);
+      has_target = has_target || !std::isnan(target);
     }
-    if (!known) continue;
-    std::copy_n(found.inputs[int(t)], found.inputs.columns(), found.inputs[kept]);
-    std::copy_n(found.targets[int(t)], K, found.targets[kept++]);
+    if (!has_target) continue;
+    std::copy_n(scaled_rows.inputs[int(t)], scaled_rows.inputs.columns(), scaled_rows.inputs[learned]);
+    std::copy_n(scaled_rows.targets[int(t)], K, scaled_rows.targets[learned++]);
   }
   held.rows.clear();
-  if (kept > 0)
-    bank->learn(found.inputs[0], found.targets[0], kept, nullptr, nullptr, nullptr, nullptr);
+  if (learned > 0)
+    bank->learn(scaled_rows.inputs[0], scaled_rows.targets[0], learned, nullptr, nullptr, nullptr,
+                nullptr);
 }
 
 /// The newest row is far in target k: what the baseline and forecasts take for its last values.
@@ -497,8 +500,8 @@ void NumberModel::visit(Archive& archive) {
   archive.part("held", held);
   for (int k = 0; k < targets(); ++k) {
     archive.part("target" + std::to_string(k), tracks[k]);
-    const Column own = scaling->target(k);
-    archive.require(own.count == 0.0 || own.streak <= double(held.rows.size()),
+    const Column target = scaling->target(k);
+    archive.require(target.count == 0.0 || target.streak <= double(held.rows.size()),
                     "far targets are held back");
     archive.require(0 <= tracks[k].unscored && tracks[k].unscored <= rows, "counts are of rows");
   }

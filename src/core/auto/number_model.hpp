@@ -94,13 +94,13 @@ class NumberModel {
   struct ScaledRows {
     Matrix<double> inputs, targets;
   };
-  ScaledRows scaled(const std::vector<HeldRow>& some);
+  ScaledRows scaled(const std::vector<HeldRow>& held_rows);
   void learn_or_hold(HeldRow row, const std::vector<bool>& far, const double* scales,
                      const double* earlier);
   void follow_change(int k, const double* scales);
   bool has_moved(int k, const double* scales);
   void rescale(int k, const double* scales);
-  void learn_held(ScaledRows& found, const std::vector<bool>& changed, const double* earlier);
+  void learn_held(ScaledRows& scaled_rows, const std::vector<bool>& changed, const double* earlier);
   void read_held(int k, bool stays);
   void note(std::int64_t row, Change what, int of) { signals.push_back({row, what, of}); }
 
